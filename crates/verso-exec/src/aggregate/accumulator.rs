@@ -665,7 +665,7 @@ impl Accumulator {
 }
 
 /// Bytes that a value has beside the place it stands in.
-fn payload(value: &Value) -> usize {
+pub(crate) fn payload(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len() + 16,
         Value::Bytes(bytes) => bytes.len() + 16,

@@ -12,6 +12,6 @@ mod moments;
 mod ordered;
 mod places;
 
-pub(crate) use accumulator::Accumulator;
+pub(crate) use accumulator::{Accumulator, payload};
 pub(crate) use float_sum::FloatSum;
 pub(crate) use places::Places;

@@ -4,6 +4,7 @@ mod aggregates;
 mod changes;
 mod memory;
 mod queries;
+mod windows;
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use verso_env::Env;
 use verso_types::{SqlType, cmp_sql};
 
+use super::windows;
 use super::*;
 use crate::exec::keys::ZERO_HASHES;
 use crate::plan::{ExprKind, GroupingSets, JoinKind, SetOperation, SortKey};
@@ -286,6 +287,23 @@ impl Little {
         };
         let ordered = Plan::DistinctOn { input: Box::new(sort), keys: keys() };
         cases.push(("distinct on in order", true, ordered, first(&sorted)));
+        for (name, partition) in [("window", None), ("window of partitions", Some(1))] {
+            let mut keys = vec![key(2, false, false), key(0, false, false)];
+            keys.splice(0..0, partition.map(|column| key(column, false, false)));
+            let plan = Plan::Window {
+                input: Box::new(Plan::Sort { input: all(), keys }),
+                partition_by: partition.map(|column| of(&self.many, column)).into_iter().collect(),
+                order_by: vec![key(2, false, false)],
+                calls: windows::calls(&self.many),
+            };
+            let mut sorted = sorted.clone();
+            sorted.sort_by(|a, b| {
+                let null = |row: &Row, n: usize| row[n].is_null();
+                let by = |n: usize| null(a, n).cmp(&null(b, n)).then(cmp_sql(&a[n], &b[n]));
+                partition.map_or(Ordering::Equal, by).then(by(2)).then(by(0))
+            });
+            cases.push((name, true, plan, windows::expected(&sorted, partition)));
+        }
         let shared = Arc::new(scan(&self.many, None));
         let read = || Plan::Shared { plan: Arc::clone(&shared), columns: shared.output(), fence: false };
         let twice = Plan::Append { inputs: vec![read(), read()] };
@@ -363,6 +381,23 @@ fn little_memory_changes_no_answer() {
             }
         }
     }
+}
+
+#[test]
+fn a_long_partition_goes_to_a_file() {
+    let little = Little::new(2_400);
+    let plan = Plan::Window {
+        input: Box::new(scan(&little.many, None)),
+        partition_by: Vec::new(),
+        order_by: vec![SortKey { expr: of(&little.many, 0), descending: false, nulls_first: false }],
+        calls: windows::calls(&little.many)[..1].to_vec(),
+    };
+    let rows = little.run(&plan).expect("rows");
+    let numbered = |(at, row): (usize, Row)| [&row[..], &[Value::Int8(at as i64 + 1)]].concat();
+    let expected: Vec<Row> =
+        little.world.tables.rows(&little.many).into_iter().enumerate().map(numbered).collect();
+    assert_eq!(rows, expected);
+    assert!(little.spilled() > 0);
 }
 
 #[test]

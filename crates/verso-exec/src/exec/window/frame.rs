@@ -1,4 +1,4 @@
-//! Partitions, and the frame of each of their rows.
+//! The frame of each row of a partition.
 //!
 //! ```text
 //! row      0 1 2 3 4 5 6 7            groups 0,2,3,6: rows 0 1 | 2 | 3 4 5 | 6 7 are peers
@@ -7,56 +7,12 @@
 //!
 //! F1. Frames are asked for from the first row to the last; both their ends never move back.
 
-use verso_types::{Batch, Value};
-
 use super::super::ExecContext;
+use super::partition::Partition;
 use super::range::{Step, reaches};
 use crate::error::{ExecError, Result};
 use crate::expr::RowExpr;
 use crate::plan::{FrameBound, FrameExclusion, FrameUnit, WindowFrame};
-
-/// The rows of a partition.
-pub(super) struct Partition {
-    /// Its columns.
-    pub rows: Batch,
-    /// The first row of each group of peers.
-    groups: Vec<u32>,
-    /// The group of each row.
-    group_of: Vec<u32>,
-    /// The one sort key of each row, where a frame measures differences of it.
-    keys: Vec<Value>,
-}
-
-impl Partition {
-    pub fn new(rows: Batch, groups: Vec<u32>, keys: Vec<Value>) -> Self {
-        let mut group_of = Vec::with_capacity(rows.rows);
-        for (group, start) in groups.iter().enumerate() {
-            let end = groups.get(group + 1).map_or(rows.rows, |end| *end as usize);
-            group_of.resize(end.max(*start as usize), group as u32);
-        }
-        Self { rows, groups, group_of, keys }
-    }
-
-    pub fn len(&self) -> usize {
-        self.rows.rows
-    }
-
-    /// The group of a row.
-    pub fn group(&self, row: usize) -> usize {
-        self.group_of[row] as usize
-    }
-
-    /// The first row of a group; behind the last one for a group that does not exist.
-    fn start_of(&self, group: usize) -> usize {
-        self.groups.get(group).map_or(self.len(), |start| *start as usize)
-    }
-
-    /// A row and its peers.
-    pub fn peers(&self, row: usize) -> std::ops::Range<usize> {
-        let group = self.group(row);
-        self.start_of(group)..self.start_of(group + 1)
-    }
-}
 
 /// A frame as written, compiled.
 pub(super) struct FrameSpec {
@@ -128,12 +84,6 @@ impl FrameSpec {
             exclude: frame.exclude,
             direction: direction.unwrap_or_default(),
         }
-    }
-
-    /// Whether it needs the sort key of each row.
-    pub fn measures_keys(&self) -> bool {
-        let offset = |bound: &Bound| matches!(bound, Bound::Preceding(_) | Bound::Following(_));
-        self.unit == FrameUnit::Range && (offset(&self.start) || offset(&self.end))
     }
 }
 
@@ -231,10 +181,13 @@ impl<'p> Frames<'p> {
         if start >= end {
             return Ok(Frame::default());
         }
+        if self.exclude == FrameExclusion::NoOthers {
+            return Ok(Frame::whole(start, end));
+        }
         let clip = |(from, to): (usize, usize)| (from.max(start), to.min(end));
-        let peers = self.partition.peers(row);
+        let peers = self.partition.peers(row)?;
         let runs = match self.exclude {
-            FrameExclusion::NoOthers => return Ok(Frame::whole(start, end)),
+            FrameExclusion::NoOthers => [(start, end), (0, 0), (0, 0)],
             FrameExclusion::CurrentRow => [(start, row), (row + 1, end), (0, 0)],
             FrameExclusion::Group => [(start, peers.start), (peers.end, end), (0, 0)],
             FrameExclusion::Ties => [(start, peers.start), (row, row + 1), (peers.end, end)],
@@ -248,14 +201,14 @@ impl<'p> Frames<'p> {
             (End::First, _) => 0,
             (End::Last, _) => rows,
             (End::Current, FrameUnit::Rows) => row,
-            (End::Current, _) => self.partition.peers(row).start,
+            (End::Current, _) => self.partition.peers(row)?.start,
             (End::Count { count, preceding: true }, FrameUnit::Rows) => row.saturating_sub(*count),
             (End::Count { count, preceding: false }, FrameUnit::Rows) => row.saturating_add(*count).min(rows),
             (End::Count { count, preceding }, _) => {
-                let group = self.partition.group(row);
+                let group = self.partition.group(row)?;
                 let group =
                     if *preceding { group.saturating_sub(*count) } else { group.saturating_add(*count) };
-                self.partition.start_of(group)
+                self.partition.start_of(group)?
             }
             (End::Difference(step), _) => {
                 let mut head = self.head;
@@ -273,17 +226,17 @@ impl<'p> Frames<'p> {
             (End::First, _) => 0,
             (End::Last, _) => rows,
             (End::Current, FrameUnit::Rows) => row + 1,
-            (End::Current, _) => self.partition.peers(row).end,
+            (End::Current, _) => self.partition.peers(row)?.end,
             (End::Count { count, preceding: true }, FrameUnit::Rows) => (row + 1).saturating_sub(*count),
             (End::Count { count, preceding: false }, FrameUnit::Rows) => {
                 row.saturating_add(*count).saturating_add(1).min(rows)
             }
             (End::Count { count, preceding }, _) => {
-                let group = self.partition.group(row);
+                let group = self.partition.group(row)?;
                 match (*preceding, group.checked_sub(*count)) {
                     (true, None) => 0,
-                    (true, Some(group)) => self.partition.start_of(group + 1),
-                    (false, _) => self.partition.start_of(group.saturating_add(*count).saturating_add(1)),
+                    (true, Some(group)) => self.partition.start_of(group + 1)?,
+                    (false, _) => self.partition.start_of(group.saturating_add(*count).saturating_add(1))?,
                 }
             }
             (End::Difference(step), _) => {
@@ -299,7 +252,7 @@ impl<'p> Frames<'p> {
     /// Whether a row stands at or behind the place that lies a step from the current row.
     fn at_or_behind(&self, cx: &ExecContext<'_>, other: usize, row: usize, step: &Step) -> Result<bool> {
         let (descending, nulls_first) = self.direction;
-        let (value, base) = (&self.partition.keys[other], &self.partition.keys[row]);
+        let (value, base) = (&self.partition.key(other)?, &self.partition.key(row)?);
         match (value.is_null(), base.is_null()) {
             (false, false) => reaches(cx, value, base, step, descending, descending),
             (value_null, base_null) => {
@@ -311,7 +264,7 @@ impl<'p> Frames<'p> {
     /// Whether a row stands at or before the place that lies a step from the current row.
     fn at_or_before(&self, cx: &ExecContext<'_>, other: usize, row: usize, step: &Step) -> Result<bool> {
         let (descending, nulls_first) = self.direction;
-        let (value, base) = (&self.partition.keys[other], &self.partition.keys[row]);
+        let (value, base) = (&self.partition.key(other)?, &self.partition.key(row)?);
         match (value.is_null(), base.is_null()) {
             (false, false) => reaches(cx, value, base, step, !descending, descending),
             (value_null, base_null) => Ok(if nulls_first { value_null } else { base_null }),

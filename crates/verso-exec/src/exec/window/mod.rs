@@ -5,21 +5,27 @@
 //! ```
 //!
 //! W1. The input is sorted: rows of one partition stand together, in the window's order. Rows come out in that order.
-//! W2. One partition is held at a time, counted and refused beyond the session's work memory.
+//! W2. One partition is held at a time, in memory or in a file, and so are the results of a long one.
 //! W3. Arguments, filters and offsets are evaluated once per row, row or partition; a frame never evaluates anything.
 
 mod aggregate;
 mod frame;
+mod partition;
 mod range;
+mod results;
 mod value;
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use verso_types::{Batch, SqlType, Value};
 
 use self::aggregate::AggregateWindow;
-use self::frame::{FrameSpec, Frames, Partition};
+use self::frame::{FrameSpec, Frames};
+use self::partition::{Layout, Partition};
+use self::results::Results;
 use self::value::ValueWindow;
 use super::operator::Operator;
-use super::order::compare;
 use super::{BATCH_ROWS, ExecContext, key};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList};
@@ -28,20 +34,25 @@ use crate::plan::{SortKey, TypedExpr, WindowCall, WindowFunction};
 /// Yields its input's rows, each with the values of the functions over its window.
 pub(crate) struct WindowOperator {
     input: Box<dyn Operator>,
+    /// Rows of the input, and behind them what is computed of each: sort keys, arguments, filters.
     batch: Batch,
+    /// How many columns the input has.
+    width: usize,
     /// The first row of the batch that belongs to no partition yet.
     row: usize,
+    read: Batch,
     partition_by: ExprList,
-    order_by: ExprList,
-    /// Descending, NULLs first.
-    directions: Vec<(bool, bool)>,
     partition_keys: Batch,
-    order_keys: Batch,
+    computed: ExprList,
+    computed_columns: Batch,
+    layout: Arc<Layout>,
     calls: Vec<Call>,
     types: Vec<SqlType>,
-    /// Rows finished, from `emitted` on still to be yielded.
+    /// Rows of short partitions, finished, from `emitted` on still to be yielded.
     ready: Batch,
     emitted: usize,
+    /// A long partition, which comes behind those rows.
+    long: Option<Long>,
     done: bool,
 }
 
@@ -57,6 +68,14 @@ enum Kind {
     Aggregate(Box<AggregateWindow>),
 }
 
+/// A partition of more than one batch, with the results of the functions.
+struct Long {
+    partition: Partition,
+    results: Vec<Results>,
+    /// Rows that were yielded.
+    emitted: usize,
+}
+
 impl WindowOperator {
     pub fn new(
         input: Box<dyn Operator>,
@@ -66,67 +85,83 @@ impl WindowOperator {
         calls: &[WindowCall],
         executor: Executor,
     ) -> Self {
+        let width = types.len();
         let partition_by = ExprList::compile(partition_by, executor);
         let directions: Vec<_> = order_by.iter().map(|key| (key.descending, key.nulls_first)).collect();
-        let order_by = ExprList::compile(order_by.iter().map(|key| &key.expr), executor);
         let output: Vec<SqlType> =
             types.iter().cloned().chain(calls.iter().map(|call| call.ty.clone())).collect();
-        let calls = calls
-            .iter()
-            .map(|call| Call {
+        let mut computed: Vec<&TypedExpr> = order_by.iter().map(|key| &key.expr).collect();
+        let keys = width..width + computed.len();
+        let mut compiled = Vec::with_capacity(calls.len());
+        for call in calls {
+            let start = width + computed.len();
+            computed.extend(&call.args);
+            let args = start..width + computed.len();
+            let filter = call.filter.as_ref().map(|filter| {
+                computed.push(filter);
+                args.end
+            });
+            compiled.push(Call {
                 kind: match call.function {
-                    WindowFunction::Own(kind) => Kind::Value(ValueWindow::new(kind, &call.args, executor)),
-                    WindowFunction::Aggregate(function) => {
-                        Kind::Aggregate(Box::new(AggregateWindow::new(function, call, executor)))
-                    }
+                    WindowFunction::Own(kind) => Kind::Value(ValueWindow::new(kind, args)),
+                    WindowFunction::Aggregate(function) => Kind::Aggregate(Box::new(AggregateWindow::new(
+                        function, call, args, filter, executor,
+                    ))),
                 },
                 frame: FrameSpec::new(&call.frame, directions.first().copied()),
                 ty: call.ty.clone(),
-            })
-            .collect();
+            });
+        }
+        let computed = ExprList::compile(computed, executor);
+        let held: Vec<SqlType> = types.iter().chain(computed.types()).cloned().collect();
         Self {
             input,
-            batch: Batch::of_types(types),
+            batch: Batch::of_types(&held),
+            width,
             row: 0,
+            read: Batch::of_types(types),
             partition_keys: Batch::of_types(partition_by.types()),
-            order_keys: Batch::of_types(order_by.types()),
             partition_by,
-            order_by,
-            directions,
-            calls,
+            computed_columns: Batch::of_types(computed.types()),
+            computed,
+            layout: Arc::new(Layout { types: held, keys, directions }),
+            calls: compiled,
             ready: Batch::of_types(&output),
             types: output,
             emitted: 0,
+            long: None,
             done: false,
         }
     }
 
-    /// Reads the next batch and its keys. False at the end.
+    /// Reads the next batch, and computes what functions need of its rows. False at the end.
     fn read(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
         self.row = 0;
         loop {
-            if !self.input.next(cx, &mut self.batch)? {
+            if !self.input.next(cx, &mut self.read)? {
                 self.batch.clear();
                 return Ok(false);
             }
-            if self.batch.rows > 0 {
+            if self.read.rows > 0 {
                 break;
             }
         }
-        self.partition_by.eval(&cx.eval(), &self.batch, &mut self.partition_keys)?;
-        self.order_by.eval(&cx.eval(), &self.batch, &mut self.order_keys)?;
+        self.partition_by.eval(&cx.eval(), &self.read, &mut self.partition_keys)?;
+        self.computed.eval(&cx.eval(), &self.read, &mut self.computed_columns)?;
+        // The columns change places: what was read last is overwritten next.
+        self.batch.rows = self.read.rows;
+        let (own, computed) = self.batch.columns.split_at_mut(self.width);
+        own.swap_with_slice(&mut self.read.columns);
+        computed.swap_with_slice(&mut self.computed_columns.columns);
         Ok(true)
     }
 
     /// Collects the next partition. None at the end.
     fn partition(&mut self, cx: &ExecContext<'_>) -> Result<Option<Partition>> {
-        let width = self.batch.columns.len();
         if self.row >= self.batch.rows && !self.read(cx)? {
             return Ok(None);
         }
-        let mut rows = Batch::of_types(&self.types[..width]);
-        let mut keys = Batch::of_types(self.order_by.types());
-        let mut held = cx.reserve("a window");
+        let mut partition = Partition::new(cx, &self.layout);
         let (mut own, mut other) = (Vec::new(), Vec::new());
         key::encode(&self.partition_keys, self.partition_by.types(), self.row, &mut own);
         loop {
@@ -139,64 +174,77 @@ impl WindowOperator {
                 }
                 end += 1;
             }
-            for (from, to) in [(&self.batch, &mut rows), (&self.order_keys, &mut keys)] {
-                for (from, to) in from.columns.iter().zip(&mut to.columns) {
-                    to.append_range(from, self.row..end);
-                }
-                to.rows += end - self.row;
-            }
+            partition.push(cx, &self.batch, self.row..end)?;
             self.row = end;
-            held.resize((rows.heap_bytes() + keys.heap_bytes() + rows.rows * 8) as u64)?;
             if end < self.batch.rows || !self.read(cx)? {
                 break;
             }
+            cx.check_cancelled()?;
         }
-        let types = self.order_by.types();
-        let same = |a: usize, b: usize| {
-            keys.columns
-                .iter()
-                .zip(types)
-                .zip(&self.directions)
-                .all(|((column, ty), direction)| compare(column, ty, *direction, a, b).is_eq())
-        };
-        let mut groups = vec![0u32];
-        groups.extend((1..rows.rows).filter(|row| !same(row - 1, *row)).map(|row| row as u32));
-        // A frame by differences has one key.
-        let range_keys: Vec<Value> = match (keys.columns.first(), types.first()) {
-            (Some(column), Some(ty)) if self.calls.iter().any(|call| call.frame.measures_keys()) => {
-                (0..rows.rows).map(|row| column.value(row, ty)).collect()
-            }
-            _ => Vec::new(),
-        };
-        Ok(Some(Partition::new(rows, groups, range_keys)))
+        partition.complete()?;
+        Ok(Some(partition))
     }
 
-    /// Adds the partition's rows, with the values of the functions, to those finished.
+    /// Adds the rows of a short partition, with the values of the functions, to those finished.
     fn finish(&mut self, cx: &ExecContext<'_>, partition: &Partition) -> Result<()> {
-        let width = partition.rows.columns.len();
-        let (columns, results) = self.ready.columns.split_at_mut(width);
-        for (from, to) in partition.rows.columns.iter().zip(columns) {
-            to.append(from);
+        let (columns, results) = self.ready.columns.split_at_mut(self.width);
+        partition.copy(0, columns)?;
+        for (call, out) in self.calls.iter().zip(results) {
+            call.evaluate(cx, partition, &mut |value| Ok(out.push_value(value, &call.ty)?))?;
         }
-        for (call, out) in self.calls.iter_mut().zip(results) {
-            let ty = &call.ty;
-            let mut push = |value: &Value| -> Result<()> { Ok(out.push_value(value, ty)?) };
-            match &mut call.kind {
-                Kind::Value(function) => {
-                    let frames = match function.looks_at_frame() {
-                        true => Some(Frames::new(&call.frame, cx, partition)?),
-                        false => None,
-                    };
-                    function.evaluate(cx, partition, frames, &mut push)?;
-                }
-                Kind::Aggregate(function) => {
-                    let frames = Frames::new(&call.frame, cx, partition)?;
-                    function.evaluate(cx, partition, frames, &mut push)?;
-                }
+        self.ready.rows += partition.len();
+        Ok(())
+    }
+
+    /// Computes the results of a long partition.
+    fn finish_long(&mut self, cx: &ExecContext<'_>, partition: Partition) -> Result<()> {
+        let mut results = Vec::with_capacity(self.calls.len());
+        for call in &self.calls {
+            let mut result = Results::new(&call.ty);
+            call.evaluate(cx, &partition, &mut |value| result.push(cx, value))?;
+            result.complete(cx)?;
+            results.push(result);
+        }
+        self.long = Some(Long { partition, results, emitted: 0 });
+        Ok(())
+    }
+}
+
+impl Call {
+    /// Pushes the function's value for each row of a partition.
+    fn evaluate(
+        &self,
+        cx: &ExecContext<'_>,
+        partition: &Partition,
+        push: &mut dyn FnMut(&Value) -> Result<()>,
+    ) -> Result<()> {
+        match &self.kind {
+            Kind::Value(function) => {
+                let frames = match function.looks_at_frame() {
+                    true => Some(Frames::new(&self.frame, cx, partition)?),
+                    false => None,
+                };
+                function.evaluate(cx, partition, frames, push)
+            }
+            Kind::Aggregate(function) => {
+                function.evaluate(cx, partition, Frames::new(&self.frame, cx, partition)?, push)
             }
         }
-        self.ready.rows += partition.rows.rows;
-        Ok(())
+    }
+}
+
+impl Long {
+    /// Replaces the rows of `out` by the next ones. False at the end.
+    fn next(&mut self, width: usize, out: &mut Batch) -> Result<bool> {
+        out.clear();
+        let (columns, results) = out.columns.split_at_mut(width);
+        let rows = self.partition.copy(self.emitted, columns)?;
+        for (result, column) in self.results.iter_mut().zip(results) {
+            result.take(rows, column)?;
+        }
+        out.rows = rows;
+        self.emitted += rows;
+        Ok(rows > 0)
     }
 }
 
@@ -211,19 +259,35 @@ impl Operator for WindowOperator {
         if self.emitted == self.ready.rows {
             self.ready.clear();
             self.emitted = 0;
+            if let Some(long) = &mut self.long {
+                if long.next(self.width, out)? {
+                    return Ok(true);
+                }
+                self.long = None;
+            }
             while !self.done && self.ready.rows < BATCH_ROWS {
                 cx.check_cancelled()?;
                 match self.partition(cx)? {
+                    Some(partition) if partition.len() > BATCH_ROWS || partition.in_memory().is_none() => {
+                        self.finish_long(cx, partition)?;
+                        break;
+                    }
                     Some(partition) => self.finish(cx, &partition)?,
                     None => self.done = true,
                 }
             }
         }
-        out.clear();
-        let rows = self.emitted..self.ready.rows.min(self.emitted + BATCH_ROWS);
+        let rows: Range<usize> = self.emitted..self.ready.rows.min(self.emitted + BATCH_ROWS);
         if rows.is_empty() {
-            return Ok(false);
+            return match &mut self.long {
+                Some(long) => long.next(self.width, out),
+                None => {
+                    out.clear();
+                    Ok(false)
+                }
+            };
         }
+        out.clear();
         for (from, to) in self.ready.columns.iter().zip(&mut out.columns) {
             to.append_range(from, rows.clone());
         }
@@ -236,6 +300,7 @@ impl Operator for WindowOperator {
         self.input.close();
         self.batch.clear();
         self.ready = Batch::of_types(&self.types);
+        self.long = None;
         (self.row, self.emitted, self.done) = (0, 0, true);
     }
 }

@@ -1,23 +1,25 @@
 //! Functions of windows that number rows or take a value of another row.
 
-use verso_types::{Batch, Value};
+use std::ops::Range;
+
+use verso_types::Value;
 
 use super::super::ExecContext;
-use super::frame::{Frames, Partition};
+use super::frame::Frames;
+use super::partition::Partition;
 use crate::error::{ExecError, Result};
-use crate::expr::{Executor, ExprList};
 use crate::functions::WindowKind;
-use crate::plan::TypedExpr;
 
 /// A function that is no aggregate.
 pub(super) struct ValueWindow {
     kind: WindowKind,
-    args: ExprList,
+    /// The columns of its arguments.
+    args: Range<usize>,
 }
 
 impl ValueWindow {
-    pub fn new(kind: WindowKind, args: &[TypedExpr], executor: Executor) -> Self {
-        Self { kind, args: ExprList::compile(args, executor) }
+    pub fn new(kind: WindowKind, args: Range<usize>) -> Self {
+        Self { kind, args }
     }
 
     /// Whether the frame decides; else only partition and order do.
@@ -27,20 +29,16 @@ impl ValueWindow {
 
     /// Pushes the value for each row of the partition.
     pub fn evaluate(
-        &mut self,
+        &self,
         cx: &ExecContext<'_>,
         partition: &Partition,
         frames: Option<Frames<'_>>,
         push: &mut dyn FnMut(&Value) -> Result<()>,
     ) -> Result<()> {
-        let mut args = Batch::of_types(self.args.types());
-        if !self.args.types().is_empty() {
-            self.args.eval(&cx.eval(), &partition.rows, &mut args)?;
-        }
-        let args = Args { batch: args, list: &self.args };
+        let args = Args { partition, columns: self.args.clone() };
         let rows = partition.len();
         match self.kind {
-            WindowKind::Ntile => return ntile(&args, rows, push),
+            WindowKind::Ntile => return ntile(cx, &args, rows, push),
             WindowKind::FirstValue | WindowKind::LastValue | WindowKind::NthValue => {
                 let Some(mut frames) = frames else {
                     return Err(ExecError::raised("XX000", "a function of a frame without one"));
@@ -55,22 +53,25 @@ impl ValueWindow {
                         WindowKind::LastValue => frame.last(),
                         _ => nth(&args, row)?.and_then(|n| frame.nth(n)),
                     };
-                    push(&found.map_or(Value::Null, |found| args.value(0, found)))?;
+                    push(&found.map_or(Ok(Value::Null), |found| args.value(0, found))?)?;
                 }
                 return Ok(());
             }
             _ => {}
         }
         for row in 0..rows {
+            if row % 4096 == 0 {
+                cx.check_cancelled()?;
+            }
             let peers = || partition.peers(row);
             let value = match self.kind {
                 WindowKind::RowNumber => Value::Int8(row as i64 + 1),
-                WindowKind::Rank => Value::Int8(peers().start as i64 + 1),
-                WindowKind::DenseRank => Value::Int8(partition.group(row) as i64 + 1),
+                WindowKind::Rank => Value::Int8(peers()?.start as i64 + 1),
+                WindowKind::DenseRank => Value::Int8(partition.group(row)? as i64 + 1),
                 WindowKind::PercentRank if rows <= 1 => Value::Float8(0.0),
-                WindowKind::PercentRank => Value::Float8(peers().start as f64 / (rows - 1) as f64),
-                WindowKind::CumeDist => Value::Float8(peers().end as f64 / rows as f64),
-                _ => neighbour(self.kind == WindowKind::Lead, &args, row, rows),
+                WindowKind::PercentRank => Value::Float8(peers()?.start as f64 / (rows - 1) as f64),
+                WindowKind::CumeDist => Value::Float8(peers()?.end as f64 / rows as f64),
+                _ => neighbour(self.kind == WindowKind::Lead, &args, row, rows)?,
             };
             push(&value)?;
         }
@@ -79,41 +80,41 @@ impl ValueWindow {
 }
 
 /// The arguments for each row of the partition.
-struct Args<'l> {
-    batch: Batch,
-    list: &'l ExprList,
+struct Args<'p> {
+    partition: &'p Partition,
+    columns: Range<usize>,
 }
 
 impl Args<'_> {
     fn len(&self) -> usize {
-        self.batch.columns.len()
+        self.columns.len()
     }
 
-    fn value(&self, arg: usize, row: usize) -> Value {
-        self.batch.columns[arg].value(row, &self.list.types()[arg])
+    fn value(&self, arg: usize, row: usize) -> Result<Value> {
+        self.partition.value(self.columns.start + arg, row)
     }
 }
 
 /// `lag` and `lead`: the value so many rows before or behind; NULL for a NULL offset.
-fn neighbour(lead: bool, args: &Args<'_>, row: usize, rows: usize) -> Value {
+fn neighbour(lead: bool, args: &Args<'_>, row: usize, rows: usize) -> Result<Value> {
     let offset = match args.len() {
         1 => 1,
-        _ => match args.value(1, row).as_i64() {
+        _ => match args.value(1, row)?.as_i64() {
             Some(offset) => offset,
-            None => return Value::Null,
+            None => return Ok(Value::Null),
         },
     };
     let at = row as i64 + if lead { offset } else { -offset };
     match usize::try_from(at) {
         Ok(at) if at < rows => args.value(0, at),
         _ if args.len() == 3 => args.value(2, row),
-        _ => Value::Null,
+        _ => Ok(Value::Null),
     }
 }
 
 /// The number of `nth_value`, from 0; none for NULL.
 fn nth(args: &Args<'_>, row: usize) -> Result<Option<usize>> {
-    match args.value(1, row).as_i64() {
+    match args.value(1, row)?.as_i64() {
         None => Ok(None),
         Some(n) if n > 0 => Ok(usize::try_from(n - 1).ok()),
         Some(_) => Err(ExecError::raised("22016", "argument of nth_value must be greater than zero")),
@@ -121,17 +122,25 @@ fn nth(args: &Args<'_>, row: usize) -> Result<Option<usize>> {
 }
 
 /// `ntile`: the first buckets have one row more where the rows do not divide. Its argument is that of the first row.
-fn ntile(args: &Args<'_>, rows: usize, push: &mut dyn FnMut(&Value) -> Result<()>) -> Result<()> {
+fn ntile(
+    cx: &ExecContext<'_>,
+    args: &Args<'_>,
+    rows: usize,
+    push: &mut dyn FnMut(&Value) -> Result<()>,
+) -> Result<()> {
     if rows == 0 {
         return Ok(());
     }
-    let buckets = match args.value(0, 0).as_i64() {
+    let buckets = match args.value(0, 0)?.as_i64() {
         None => return (0..rows).try_for_each(|_| push(&Value::Null)),
         Some(buckets) if buckets > 0 => buckets as usize,
         Some(_) => return Err(ExecError::raised("22014", "argument of ntile must be greater than zero")),
     };
     let (size, larger) = (rows / buckets, rows % buckets);
     for row in 0..rows {
+        if row % 4096 == 0 {
+            cx.check_cancelled()?;
+        }
         let behind = row.checked_sub(larger * (size + 1));
         let bucket = match behind {
             None => row / (size + 1),
