@@ -36,6 +36,8 @@ use crate::versions::Versions;
 
 /// Snapshots kept for statements to come: several, as transactions of different ages see different versions.
 const CACHED_VERSIONS: usize = 16;
+/// Fewer of them, but two, where they would take more than this.
+const CACHED_BYTES: usize = 64 << 20;
 
 /// The catalog of one open database; shared by its sessions.
 pub struct Catalog {
@@ -48,6 +50,8 @@ pub struct Catalog {
     settled: Settled,
     /// The latest used first.
     cache: Mutex<VecDeque<Arc<CatalogSnapshot>>>,
+    /// Roughly what the versions in it take.
+    cached_bytes: AtomicU64,
     /// Numbers for new entries.
     oids: Arc<Sequence>,
 }
@@ -160,6 +164,7 @@ impl Catalog {
             announced: AtomicU64::new(0),
             settled: Settled::default(),
             cache: Mutex::new(VecDeque::from([snapshot])),
+            cached_bytes: AtomicU64::default(),
             oids,
         })
     }
@@ -267,9 +272,20 @@ impl Catalog {
         if let Some(other) = cache.iter().find(|other| other.version == number) {
             return Ok(Arc::clone(other));
         }
+        let bytes = snapshot.heap_bytes();
         cache.push_front(Arc::clone(&snapshot));
-        cache.truncate(CACHED_VERSIONS);
+        // Definitions are shared by versions, the maps that find them are not.
+        let versions = (CACHED_BYTES / bytes.max(1)).clamp(2, CACHED_VERSIONS);
+        cache.truncate(versions);
+        let cached = bytes + (cache.len() - 1) * bytes / 4;
+        drop(cache);
+        self.cached_bytes.store(cached as u64, Ordering::Relaxed);
         Ok(snapshot)
+    }
+
+    /// Roughly the memory that the versions of the catalog take which are kept.
+    pub fn heap_bytes(&self) -> u64 {
+        self.cached_bytes.load(Ordering::Relaxed)
     }
 
     /// Whether a version has all changes that others have committed.

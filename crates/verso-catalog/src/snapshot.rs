@@ -112,6 +112,11 @@ struct Schema {
     types: BTreeMap<Arc<str>, Arc<TypeDef>>,
 }
 
+/// Roughly what an entry takes in the maps that find it, with its own fields.
+const ENTRY_BYTES: usize = 512;
+/// Roughly what a column, an index or a constraint takes in its table's definition.
+const PART_BYTES: usize = 192;
+
 /// Every definition that one version of the catalog has, seen along a search path.
 #[derive(Clone, Debug)]
 pub struct CatalogSnapshot {
@@ -212,6 +217,29 @@ impl CatalogSnapshot {
     /// Whether the relation is what its name means without a schema.
     pub fn is_visible(&self, relation: &Relation) -> bool {
         self.relation(None, relation.key().1).is_some_and(|found| found.oid() == relation.oid())
+    }
+
+    /// Roughly the memory that its definitions take; those that did not change are shared with other versions.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let contents = &*self.contents;
+        let relation = |relation: &Relation| match relation {
+            Relation::Table(table) => {
+                let parts = table.indexes.len() + table.constraints.len() + table.triggers.len();
+                (table.columns.len() + parts) * PART_BYTES
+            }
+            Relation::View(view) => view.columns.len() * PART_BYTES + view.query.text.len(),
+            Relation::Sequence(_) | Relation::Index(_) => PART_BYTES,
+        };
+        let functions = contents.schemas.values().flat_map(|schema| schema.functions.values().flatten());
+        let entries = contents.relations_by_oid.len()
+            + contents.types_by_oid.len()
+            + contents.comments.len()
+            + contents.statistics.len();
+        entries * ENTRY_BYTES
+            + contents.relations_by_oid.values().map(relation).sum::<usize>()
+            + functions.map(|function| ENTRY_BYTES + function.body.len()).sum::<usize>()
+            + contents.comments.values().map(|text| text.len()).sum::<usize>()
+            + contents.statistics.values().map(|kept| kept.heap_bytes()).sum::<usize>()
     }
 
     /// The same, with the sizes of tables as a database has them.

@@ -134,6 +134,11 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// Roughly what they take, decoded too.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.rows.iter().map(|row| size_of::<StatisticRow>() + 3 * row.stadata.0.len()).sum()
+    }
+
     pub(crate) fn add(&mut self, row: StatisticRow) {
         self.rows.push(row);
     }

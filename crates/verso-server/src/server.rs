@@ -97,7 +97,8 @@ impl Shared {
         "verso"
     }
 
-    fn instance(&self) -> &Arc<Instance> {
+    /// The database.
+    pub fn instance(&self) -> &Arc<Instance> {
         self.database.instance()
     }
 

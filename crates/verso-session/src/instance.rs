@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use verso_catalog::{Catalog, NamesKey, Role};
-use verso_exec::memory::{Account, Scope};
+use verso_exec::memory::{Account, Reservation, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
 use verso_storage::{Engine, EngineOptions, Lsn, Markers, SweepReport};
@@ -37,6 +37,8 @@ pub struct Instance {
     functions: Mutex<HashMap<(u32, NamesKey), Arc<PlFunction>>>,
     /// What ALTER DATABASE SET changed.
     pub(crate) database: Mutex<DatabaseSettings>,
+    /// What the catalog holds of it.
+    catalog_memory: Mutex<Reservation>,
     /// What all sessions hold together (`memory_limit`).
     pub(crate) memory: Account,
     /// Where their temporary files are.
@@ -237,8 +239,10 @@ impl Instance {
         engine.set_workers(default_workers_max(), Duration::from_millis(WORKER_IDLE_MS));
         let vfs = Arc::clone(&engine.env().vfs);
         let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
+        let memory = Account::new(Scope::Instance, default_memory_bytes());
         Instance {
-            memory: Account::new(Scope::Instance, default_memory_bytes()),
+            catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),
+            memory,
             temporary,
             engine,
             catalog,
@@ -258,6 +262,11 @@ impl Instance {
             colocates: AtomicBool::new(true),
             sweeps: Mutex::default(),
         }
+    }
+
+    /// Counts what the catalog takes now. It is there whatever the limit: statements have what is left.
+    pub(crate) fn count_catalog(&self) {
+        self.catalog_memory.lock().hold(self.catalog.heap_bytes());
     }
 
     /// What the statements of all sessions hold (`memory_limit`).

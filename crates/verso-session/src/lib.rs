@@ -65,6 +65,7 @@ pub use session::Session;
 pub use settings::{SETTINGS, Settings};
 pub use transaction::TransactionStatus;
 pub use verso_catalog::Role;
+pub use verso_exec::memory::{Account, Reservation};
 pub use verso_parser::{Open, Piece, split_statements};
 pub use verso_planner::errors;
 pub use verso_planner::errors::SqlError;

@@ -184,6 +184,7 @@ fn texts_follow_postgresql() {
         ("chr", &["0::int4"], "54000 null character not permitted"),
         ("ascii", &["x::text"], "120"),
         ("ascii", &["::text"], "0"),
+        ("split_part", &["a,b::text", ",::text", "-3::int4"], ""),
         ("split_part", &["abc~@~def~@~ghi::text", "~@~::text", "2::int4"], "def"),
         ("split_part", &["abc,def,ghi,jkl::text", ",::text", "-2::int4"], "ghi"),
         ("starts_with", &["alphabet::text", "alph::text"], "t"),

@@ -16,6 +16,8 @@ use crate::plan::CastKind;
 
 /// Characters between two looks at the flag that cancels.
 const TICK_CHARS: usize = 1 << 20;
+/// Bytes that are searched between two looks.
+const FIND_BYTES: usize = 16 << 20;
 
 /// A strict function: argument types and names, result type, value.
 macro_rules! text_function {
@@ -128,8 +130,25 @@ fn right(value: &str, n: i32) -> &str {
     slice(value, usize::try_from(skip).unwrap_or(0), usize::MAX)
 }
 
-fn position(value: &str, part: &str) -> Result<Value> {
-    count(value.find(part).map_or(0, |at| value[..at].chars().count() + 1))
+fn position(cx: &EvalContext<'_>, value: &str, part: &str) -> Result<Value> {
+    count(find(cx, value, part)?.map_or(0, |at| value[..at].chars().count() + 1))
+}
+
+/// Where `part` first stands in `value`, in bytes. Long texts are searched in steps between which the statement may be
+/// cancelled.
+fn find(cx: &EvalContext<'_>, value: &str, part: &str) -> Result<Option<usize>> {
+    let mut from = 0;
+    // A step ends so far behind the next one's beginning that what stands across is found by one of them.
+    while value.len() - from > FIND_BYTES + part.len() {
+        let next = value.floor_char_boundary(from + FIND_BYTES);
+        let end = value.ceil_char_boundary(next + part.len());
+        if let Some(at) = value[from..end].find(part) {
+            return Ok(Some(from + at));
+        }
+        cx.runtime.check_cancelled()?;
+        from = next;
+    }
+    Ok(value[from..].find(part).map(|at| from + at))
 }
 
 fn trim<'t>(value: &'t str, characters: &str, left: bool, right: bool) -> &'t str {
@@ -197,9 +216,7 @@ fn replace(cx: &EvalContext<'_>, value: &Arc<str>, from: &str, to: &str) -> Resu
         if count > 0 {
             result.push(to.as_bytes())?;
         }
-        if count % TICK_CHARS == TICK_CHARS - 1 {
-            cx.runtime.check_cancelled()?;
-        }
+        check_each(cx, count)?;
         result.push(part.as_bytes())?;
     }
     Ok(result.into_text())
@@ -227,9 +244,7 @@ fn each_char(
             result.push(piece.as_bytes())?;
             piece.clear();
         }
-        if count % TICK_CHARS == TICK_CHARS - 1 {
-            cx.runtime.check_cancelled()?;
-        }
+        check_each(cx, count)?;
     }
     result.push(piece.as_bytes())?;
     Ok(result.into_text())
@@ -283,7 +298,7 @@ fn translate(cx: &EvalContext<'_>, value: &str, from: &str, to: &str) -> Result<
 }
 
 /// The `n`-th field; a negative `n` counts from the end.
-fn split_part<'t>(value: &'t str, delimiter: &str, n: i32) -> Result<&'t str> {
+fn split_part<'t>(cx: &EvalContext<'_>, value: &'t str, delimiter: &str, n: i32) -> Result<&'t str> {
     if n == 0 {
         return Err(TypeError::new("22023", "field position must not be zero").into());
     }
@@ -291,14 +306,34 @@ fn split_part<'t>(value: &'t str, delimiter: &str, n: i32) -> Result<&'t str> {
     if delimiter.is_empty() {
         return Ok(if index == 0 { value } else { "" });
     }
-    let found = if n > 0 { value.split(delimiter).nth(index) } else { from_the_end(value, delimiter, index) };
-    Ok(found.unwrap_or(""))
+    let found = if n > 0 { Some(index) } else { from_the_end(cx, value, delimiter, index)? };
+    let Some(index) = found else { return Ok("") };
+    for (field, text) in fields(value, delimiter).enumerate() {
+        if field == index {
+            return Ok(text);
+        }
+        check_each(cx, field)?;
+    }
+    Ok("")
 }
 
-/// The field of which so many follow, as counted from the front: occurrences of the delimiter may overlap.
-fn from_the_end<'t>(value: &'t str, delimiter: &str, behind: usize) -> Option<&'t str> {
-    let fields = value.split(delimiter).count();
-    value.split(delimiter).nth(fields.checked_sub(behind + 1)?)
+fn fields<'t>(value: &'t str, delimiter: &str) -> impl Iterator<Item = &'t str> {
+    value.split(delimiter)
+}
+
+/// Which field it is that so many follow, as counted from the front: occurrences of the delimiter may overlap.
+fn from_the_end(cx: &EvalContext<'_>, value: &str, delimiter: &str, behind: usize) -> Result<Option<usize>> {
+    let mut count = 0;
+    for (field, _) in fields(value, delimiter).enumerate() {
+        check_each(cx, field)?;
+        count = field + 1;
+    }
+    Ok(count.checked_sub(behind + 1))
+}
+
+/// Looks at the flag that cancels now and then.
+fn check_each(cx: &EvalContext<'_>, count: usize) -> Result<()> {
+    if count % TICK_CHARS == TICK_CHARS - 1 { cx.runtime.check_cancelled() } else { Ok(()) }
 }
 
 /// A value as its output function writes it (`concat`).
@@ -401,8 +436,8 @@ static TEXTS: &[BuiltinFunction] = &[
     text_function!("ltrim" (): a Text, b Text => Text = text(trim(a, b, true, false))),
     text_function!("rtrim" (): a Text => Text = text(trim(a, " ", false, true))),
     text_function!("rtrim" (): a Text, b Text => Text = text(trim(a, b, false, true))),
-    text_function!("position" (): a Text, b Text => Int4 = position(a, b)),
-    text_function!("strpos" (): a Text, b Text => Int4 = position(a, b)),
+    text_function!("position" () with cx: a Text, b Text => Int4 = position(cx, a, b)),
+    text_function!("strpos" () with cx: a Text, b Text => Int4 = position(cx, a, b)),
     text_function!("replace" () with cx: a Text, b Text, c Text => Text = replace(cx, a, b, c)),
     text_function!("translate" () with cx: a Text, b Text, c Text => Text = translate(cx, a, b, c)),
     text_function!("repeat" () with cx: a Text, b Int4 => Text = repeat(cx, a, *b)),
@@ -415,7 +450,7 @@ static TEXTS: &[BuiltinFunction] = &[
     text_function!("reverse" () with cx: a Text => Text = each_char(cx, a.chars().rev(), |c, push| push(c))),
     text_function!("chr" (): a Int4 => Text = character(*a)),
     text_function!("ascii" (): a Text => Int4 = Ok(Value::Int4(a.chars().next().map_or(0, |c| c as i32)))),
-    text_function!("split_part" (): a Text, b Text, c Int4 => Text = text(split_part(a, b, *c)?)),
+    text_function!("split_part" () with cx: a Text, b Text, c Int4 => Text = text(split_part(cx, a, b, *c)?)),
     text_function!("starts_with" ("^@"): a Text, b Text => Bool = Ok(Value::Bool(a.starts_with(&**b)))),
     text_function!("to_hex" (): a Int4 => Text = text(format!("{a:x}"))),
     text_function!("to_bin" (): a Int4 => Text = text(format!("{a:b}"))),
@@ -468,3 +503,33 @@ pub static WITH_BLANKS: BuiltinFunction = BuiltinFunction {
 
 /// The tables of this module.
 pub(super) static TABLES: [&[BuiltinFunction]; 2] = [TEXTS, ANY];
+
+#[cfg(test)]
+mod unit_tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::error::ExecError;
+    use crate::testing::TestSession;
+
+    #[test]
+    fn a_long_text_is_searched_in_steps() {
+        let session = TestSession::default();
+        let services = session.services();
+        let cx = session.context(&services);
+        let mut text = "ä".repeat(FIND_BYTES);
+        // Across the border of two steps, and behind all of them.
+        for (place, part) in [(FIND_BYTES - 2, "xyz"), (FIND_BYTES, "xyzw"), (text.len() - 4, "yx")] {
+            let place = text.floor_char_boundary(place);
+            let end = text.ceil_char_boundary(place + part.len());
+            let before = text[place..end].to_owned();
+            text.replace_range(place..end, part);
+            assert_eq!(find(&cx, &text, part).expect("found"), Some(place), "{part}");
+            text.replace_range(place..place + part.len(), &before);
+        }
+        assert_eq!(find(&cx, &text, "x").expect("searched"), None);
+        session.cancel.store(true, Ordering::Relaxed);
+        let error = find(&cx, &text, "x").expect_err("cancelled");
+        assert!(matches!(error, ExecError::Cancelled), "{error:?}");
+    }
+}

@@ -199,6 +199,15 @@ impl Account {
         granted
     }
 
+    /// Charges what is there already, whatever the limits.
+    fn charge(&self, bytes: u64) {
+        let used = self.node.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        self.node.peak.fetch_max(used, Ordering::Relaxed);
+        if let Some(parent) = &self.node.parent {
+            parent.charge(bytes);
+        }
+    }
+
     fn shrink(&self, bytes: u64) {
         self.node.used.fetch_sub(bytes, Ordering::Relaxed);
         if let Some(parent) = &self.node.parent {
@@ -265,6 +274,17 @@ impl Reservation {
     /// `OutOfMemory`, which names the operator and the setting.
     pub fn resize(&mut self, bytes: u64) -> Result<()> {
         self.try_resize(bytes).map_err(|refused| refused.error(self.what))
+    }
+
+    /// So much is held already, in place of what was: counted even beyond the limits, so that others get less.
+    pub fn hold(&mut self, bytes: u64) {
+        let wanted = bytes.next_multiple_of(GRANULE);
+        if wanted > self.granted {
+            self.account.charge(wanted - self.granted);
+        } else {
+            self.account.shrink(self.granted - wanted);
+        }
+        (self.bytes, self.granted) = (bytes, wanted);
     }
 
     /// So much more is held.

@@ -24,6 +24,7 @@ pub mod sink;
 pub mod startup;
 pub mod wire;
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -227,6 +228,11 @@ impl Conversation {
         self.send_answers()?;
         match self.wire.read(waits) {
             _ if self.wire.is_ending() => Err(self.ended()),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                let (kind, error) = self.wire.refused(&error);
+                self.fail(kind, &error)?;
+                Ok(Next::Message)
+            }
             // A client that just leaves has its transaction rolled back.
             Ok(Some(0)) | Err(_) => Ok(Next::End),
             Ok(Some(_)) => Ok(Next::Message),

@@ -76,7 +76,13 @@ impl<'c> WireSink<'c> {
 
     fn rows(&mut self, batch: &Batch) -> Result<(), SqlError> {
         let (formats, time_zone) = (self.formats(), &self.time_zone);
+        let any_long = batch.variable_bytes() > SEND_BYTES;
         for row in 0..batch.rows {
+            let long = if any_long { batch.variable_bytes_at(row) } else { 0 };
+            if long > SEND_BYTES {
+                // A bytea takes two characters a byte.
+                self.wire.hold(2 * long)?;
+            }
             let Wire { output, types, .. } = &mut *self.wire;
             let count = (types.len() as u16).to_be_bytes();
             output.message(b'D', |out| {
@@ -90,6 +96,9 @@ impl<'c> WireSink<'c> {
             });
             if self.wire.output.len() >= SEND_BYTES {
                 self.wire.send()?;
+            }
+            if long > SEND_BYTES {
+                self.wire.hold(0)?;
             }
         }
         Ok(())

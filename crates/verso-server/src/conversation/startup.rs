@@ -72,6 +72,7 @@ pub fn start(
         Ok((session, reported)) => {
             set_timeout(socket, Some(KEPT));
             wire.input.set_large(shared.config().max_message_bytes);
+            wire.charge_to(shared.instance().memory());
             Ok(Some(Started { session, wire, reported }))
         }
         Err(error) => {

@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use verso_session::SqlError;
 use verso_session::errors::sqlstate;
+use verso_session::{Account, Reservation, SqlError};
 use verso_types::SqlType;
 
 use super::sink::write_all;
@@ -37,6 +37,8 @@ pub struct Wire {
     pub patience: Patience,
     /// The last read has taken all that there was.
     drained: bool,
+    /// For a long row.
+    held: Option<Reservation>,
 }
 
 impl Wire {
@@ -51,6 +53,7 @@ impl Wire {
             broken: false,
             patience: Patience::default(),
             drained: false,
+            held: None,
         }
     }
 
@@ -120,8 +123,8 @@ impl Wire {
     /// The next message, waiting for it.
     ///
     /// # Errors
-    /// 08006 if the client is gone, 08P01 if it says what is no message, 57P01 if the session was told to end; all end
-    /// the connection.
+    /// 08006 if the client is gone, 08P01 if it says what is no message, 57P01 if the session was told to end; all these end
+    /// the connection. 53200 if there is no memory for it.
     pub fn wait_frame(&mut self) -> Result<Frame, SqlError> {
         loop {
             match self.input.next_frame() {
@@ -141,9 +144,37 @@ impl Wire {
                 Ok(0) | Err(_) if self.is_ending() => return Err(ended()),
                 Ok(0) => return Err(self.lost(&io::Error::from(io::ErrorKind::UnexpectedEof))),
                 Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                    return Err(self.refused(&error).1);
+                }
                 Err(error) => return Err(self.lost(&error)),
             }
         }
+    }
+
+    /// From now on what long messages take, both ways, is charged to an account.
+    pub fn charge_to(&mut self, account: &Account) {
+        self.input.charge_to(account);
+        self.held = Some(account.reserve("a row of the result", u64::MAX));
+    }
+
+    /// Counts what a long row takes until it is sent.
+    ///
+    /// # Errors
+    /// 53200.
+    pub fn hold(&mut self, bytes: usize) -> Result<(), SqlError> {
+        match &mut self.held {
+            Some(held) => Ok(held.resize(bytes as u64)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Passes over a message that needs more memory than there is: its type, and what the client is told.
+    #[cold]
+    pub fn refused(&mut self, error: &io::Error) -> (u8, SqlError) {
+        let kind = self.input.pass_over();
+        let refused = error.get_ref().and_then(|error| error.downcast_ref::<SqlError>()).cloned();
+        (kind, refused.unwrap_or_else(|| SqlError::new(sqlstate::OUT_OF_MEMORY, "out of memory")))
     }
 
     #[cold]

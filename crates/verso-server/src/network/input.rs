@@ -2,9 +2,13 @@
 //!
 //! I1. The buffer grows with the bytes that have come, never with the length that a message claims.
 //! I2. A message longer than its kind may be is refused as soon as its length is known.
+//! I3. What a long message takes is counted before the buffer grows, once the connection has an account. One that is refused is
+//!     passed over as it comes; what follows is understood.
 
 use std::io::{self, Read};
 use std::ops::Range;
+
+use verso_session::{Account, Reservation, SqlError};
 
 use crate::protocol::Malformed;
 use crate::protocol::frontend::{STARTUP_BYTES_MAX, length_max};
@@ -21,6 +25,9 @@ pub struct Input {
     start: usize,
     end: usize,
     large: usize,
+    held: Option<Reservation>,
+    /// Bytes to come of a message that was refused.
+    skip: usize,
 }
 
 /// A message within the buffer.
@@ -35,12 +42,31 @@ pub struct Frame {
 impl Input {
     /// An empty one; long messages may have `large` bytes.
     pub fn new(large: usize) -> Input {
-        Input { buffer: Vec::new(), start: 0, end: 0, large }
+        Input { buffer: Vec::new(), start: 0, end: 0, large, held: None, skip: 0 }
     }
 
     /// Changes how long messages may be.
     pub fn set_large(&mut self, large: usize) {
         self.large = large;
+    }
+
+    /// From now on the memory of long messages is charged to an account (I3).
+    pub fn charge_to(&mut self, account: &Account) {
+        self.held = Some(account.reserve("a message", u64::MAX));
+    }
+
+    /// Counts the buffer's bytes, where they are many.
+    fn charge(&mut self, bytes: usize) -> io::Result<()> {
+        match &mut self.held {
+            Some(held) if bytes > READ_BYTES => held
+                .resize(bytes as u64)
+                .map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, SqlError::from(error))),
+            Some(held) => {
+                held.clear();
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Bytes that came and were not used.
@@ -112,16 +138,30 @@ impl Input {
         Some(body)
     }
 
+    /// Gives up the message that has begun to come, and its memory; its type.
+    pub fn pass_over(&mut self) -> u8 {
+        let bytes = &self.buffer[self.start..self.end];
+        let [kind, a, b, c, d, ..] = *bytes else { return 0 };
+        let length = usize::try_from(i32::from_be_bytes([a, b, c, d])).unwrap_or(0);
+        self.skip = (1 + length).saturating_sub(bytes.len());
+        self.buffer = Vec::new();
+        (self.start, self.end) = (0, 0);
+        self.held.iter_mut().for_each(Reservation::clear);
+        kind
+    }
+
     /// Reads what the stream has, waiting for some; 0 is its end.
     ///
     /// # Errors
-    /// Those of the stream.
+    /// Those of the stream; `OutOfMemory`, with the error of the account, where a message needs more than it gives: the
+    /// caller [passes it over](Input::pass_over).
     pub fn fill(&mut self, stream: &mut impl Read) -> io::Result<usize> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
             if self.buffer.len() > READ_BYTES {
                 // A long message was here: its memory goes back.
                 self.buffer = Vec::new();
+                self.charge(0)?;
             }
         } else if self.start > 0 && self.buffer.len() - self.end < BUFFER_BYTES {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -130,14 +170,21 @@ impl Input {
         if self.buffer.len() - self.end < BUFFER_BYTES / 2 {
             // Twice what came, so that long messages are copied a constant number of times (I1).
             let wanted = (self.end * 2).clamp(BUFFER_BYTES, self.end + (16 << 20));
-            self.buffer.resize(wanted.max(self.end + BUFFER_BYTES / 2), 0);
+            let wanted = wanted.max(self.end + BUFFER_BYTES / 2);
+            self.charge(wanted)?;
+            self.buffer.resize(wanted, 0);
         }
         loop {
             match stream.read(&mut self.buffer[self.end..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => {
                     let count = result?;
-                    self.end += count;
+                    let skipped = count.min(self.skip);
+                    self.skip -= skipped;
+                    if skipped > 0 {
+                        self.buffer.copy_within(skipped..count, 0);
+                    }
+                    self.end += count - skipped;
                     return Ok(count);
                 }
             }

@@ -1,7 +1,7 @@
 //! The simple protocol, and the state of transactions.
 
 use super::World;
-use super::raw::query;
+use super::raw::{Reply, bind, execute, parse, query, sync};
 
 #[test]
 fn a_new_session_hears_its_settings() {
@@ -182,4 +182,35 @@ fn a_large_result_comes_through() {
     raw.send(&query("SELECT n, 'some text to fill the row' FROM generate_series(1, 200000) AS s(n)"));
     let replies = raw.until('Z');
     assert_eq!(replies.iter().filter(|reply| reply.kind == 'D').count(), 200_000);
+}
+
+#[test]
+fn a_long_message_and_a_long_row_count_for_the_memory_limit() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (a text); INSERT INTO t VALUES (repeat('x', 6500000))");
+    raw.query("ALTER DATABASE SET memory_limit = '16MB'");
+    let told = |replies: &[Reply]| {
+        let error = replies.iter().find(|reply| reply.kind == 'E').expect("an error");
+        (
+            error.field('S').expect("a severity"),
+            error.field('C').expect("a code"),
+            error.field('M').expect("a text"),
+        )
+    };
+    let refused = |what: &str| {
+        let text = format!("out of memory: {what} needs more than 16777216 bytes");
+        ("ERROR".to_owned(), "53200".to_owned(), text)
+    };
+
+    // A row counts twice its bytes: so many a bytea takes as text.
+    assert_eq!(told(&raw.query("SELECT a FROM t")), refused("a row of the result"));
+    assert_eq!(raw.value("SELECT length(a) FROM t"), "6500000");
+
+    assert_eq!(told(&raw.query(&format!("SELECT '{}'", "x".repeat(40 << 20)))), refused("a message"));
+    assert_eq!(raw.value("SELECT 1"), "1");
+    raw.send(&parse("long", &format!("SELECT '{}'", "x".repeat(40 << 20))));
+    raw.send(&[bind("", "long", &[]), execute("", 0), sync()].concat());
+    assert_eq!(told(&raw.until('Z')), refused("a message"));
+    assert_eq!(raw.value("SELECT 1"), "1");
 }

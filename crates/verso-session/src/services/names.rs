@@ -74,7 +74,10 @@ impl Services {
         let before = known.as_ref().map(Arc::as_ptr);
         self.instance.catalog.refresh(txn, &mut known)?;
         match &mut *known {
-            Some(catalog) if before != Some(Arc::as_ptr(catalog)) => *catalog = catalog.with_path(&path),
+            Some(catalog) if before != Some(Arc::as_ptr(catalog)) => {
+                *catalog = catalog.with_path(&path);
+                self.instance.count_catalog();
+            }
             _ => {}
         }
         Ok(())

@@ -77,8 +77,15 @@ fn nested(value: JsonRef<'_>, out: &mut String, depth: usize) {
 }
 
 /// Appends the text with a line for each element, as `jsonb_pretty`.
-pub fn pretty_into(value: JsonRef<'_>, out: &mut String) {
-    pretty(value, out, 0);
+///
+/// # Errors
+/// Those of `go_on`, which is asked behind each element and may take what is written so far.
+pub fn pretty_into<E>(
+    value: JsonRef<'_>,
+    out: &mut String,
+    go_on: &mut dyn FnMut(&mut String) -> Result<(), E>,
+) -> Result<(), E> {
+    pretty(value, out, 0, go_on)
 }
 
 fn line(out: &mut String, depth: usize) {
@@ -86,7 +93,12 @@ fn line(out: &mut String, depth: usize) {
     out.extend(std::iter::repeat_n("    ", depth));
 }
 
-fn pretty(value: JsonRef<'_>, out: &mut String, depth: usize) {
+fn pretty<E>(
+    value: JsonRef<'_>,
+    out: &mut String,
+    depth: usize,
+    go_on: &mut dyn FnMut(&mut String) -> Result<(), E>,
+) -> Result<(), E> {
     match value {
         JsonRef::Array(elements) if depth <= DEPTH_MAX => {
             out.push('[');
@@ -95,7 +107,8 @@ fn pretty(value: JsonRef<'_>, out: &mut String, depth: usize) {
                     out.push(',');
                 }
                 line(out, depth + 1);
-                pretty(element, out, depth + 1);
+                pretty(element, out, depth + 1, go_on)?;
+                go_on(out)?;
             }
             line(out, depth);
             out.push(']');
@@ -109,11 +122,13 @@ fn pretty(value: JsonRef<'_>, out: &mut String, depth: usize) {
                 line(out, depth + 1);
                 escape_into(key, out);
                 out.push_str(": ");
-                pretty(value, out, depth + 1);
+                pretty(value, out, depth + 1, go_on)?;
+                go_on(out)?;
             }
             line(out, depth);
             out.push('}');
         }
         scalar => scalar_into(scalar, out),
     }
+    Ok(())
 }

@@ -9,6 +9,10 @@ use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::functions::define::unexpected;
 use crate::functions::{Body, BuiltinFunction};
+use crate::memory::Bytes;
+
+/// Text that is collected before it is counted.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// What a path leads on with.
 #[derive(Clone, Copy)]
@@ -216,11 +220,18 @@ fn exists_all(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Bool(texts(keys).into_iter().flatten().all(|key| has(value.root(), key))))
 }
 
-fn pretty(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn pretty(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Jsonb(value)] = args else { return Err(unexpected("jsonb_pretty", args)) };
-    let mut text = String::new();
-    json::pretty_into(value.root(), &mut text);
-    Ok(Value::Text(text.into()))
+    let (mut result, mut text) = (Bytes::new(cx), String::new());
+    json::pretty_into(value.root(), &mut text, &mut |text: &mut String| -> Result<()> {
+        if text.len() >= PIECE_BYTES {
+            result.push(text.as_bytes())?;
+            text.clear();
+        }
+        Ok(())
+    })?;
+    result.push(text.as_bytes())?;
+    Ok(result.into_text())
 }
 
 pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
