@@ -7,6 +7,7 @@ use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::functions::{Body, BuiltinFunction, TypedFn};
+use crate::memory::room_to_read;
 use crate::plan::{ExprKind, TypedExpr};
 
 /// The row that an expression reads.
@@ -300,9 +301,11 @@ fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {
     }
     Box::new(move |cx, input| {
         let value = inner(cx, input)?;
-        if value.is_null() {
-            return Ok(Value::Null);
-        }
+        let _held = match &value {
+            Value::Null => return Ok(Value::Null),
+            Value::Text(text) => room_to_read(cx.services.memory.account, text, &to)?,
+            _ => None,
+        };
         Ok(cast(&value, &from, &to, kind, cx.services.time_zone)?)
     })
 }

@@ -3,9 +3,9 @@
 //! A value has less than 1 GiB, as in PostgreSQL. A function whose result may be longer than its arguments writes it into
 //! [`Bytes`], which asks for room before it grows and for a cancel each time it has grown by [`STEP`].
 
-use verso_types::{TypeError, Value};
+use verso_types::{SqlType, TypeError, Value};
 
-use super::Reservation;
+use super::{Account, Reservation};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 
@@ -26,6 +26,26 @@ pub(crate) fn check_length(bytes: usize) -> Result<()> {
 fn too_long() -> ExecError {
     let text = format!("string buffer exceeds maximum allowed length ({VALUE_BYTES_MAX} bytes)");
     TypeError::new("54000", text).into()
+}
+
+/// Texts from this length on are counted before they are read.
+const TEXT_BYTES: usize = 64 << 10;
+/// What an element takes while a text is read.
+const ELEMENT_BYTES: u64 = 64;
+
+/// Room for reading a long text as a value that has many parts: an array, a jsonb, a row. None where there is nothing to count.
+/// It is held until the value is made, which is counted where it goes.
+///
+/// # Errors
+/// `OutOfMemory`.
+pub fn room_to_read(account: &Account, text: &str, ty: &SqlType) -> Result<Option<Reservation>> {
+    if text.len() < TEXT_BYTES || !matches!(ty, SqlType::Array(_) | SqlType::Jsonb | SqlType::Row(_)) {
+        return Ok(None);
+    }
+    let separators = text.bytes().map(|byte| u64::from(byte == b',' || byte == b':')).sum::<u64>();
+    let mut held = account.reserve("a value", u64::MAX);
+    held.resize(2 * text.len() as u64 + (separators + 1) * ELEMENT_BYTES)?;
+    Ok(Some(held))
 }
 
 /// The bytes of a value that is being made.
@@ -118,6 +138,23 @@ mod tests {
 
     use super::*;
     use crate::testing::TestSession;
+
+    #[test]
+    fn a_long_text_with_many_parts_is_counted_before_it_is_read() {
+        let session = TestSession::default();
+        let account = &session.memory;
+        let text = "1,".repeat(100_000);
+        let array = SqlType::Array(Box::new(SqlType::Int4));
+        let held = room_to_read(account, &text, &array).expect("room").expect("long enough");
+        assert!(held.bytes() > 6_400_000, "{}", held.bytes());
+        drop(held);
+        assert_eq!(account.used_bytes(), 0);
+        assert!(room_to_read(account, &text, &SqlType::Text).expect("room").is_none());
+        assert!(room_to_read(account, "{1,2}", &array).expect("room").is_none());
+        account.set_limit(1 << 20);
+        let error = room_to_read(account, &text, &SqlType::Jsonb).expect_err("a limit of 1 MB");
+        assert!(matches!(error, ExecError::OutOfMemory { what: "a value", .. }), "{error:?}");
+    }
 
     #[test]
     fn a_value_is_charged_as_it_grows_and_ends_below_a_gigabyte() {

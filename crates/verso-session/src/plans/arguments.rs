@@ -1,5 +1,6 @@
 //! Values for the parameters of prepared statements.
 
+use verso_exec::memory::{Account, room_to_read};
 use verso_types::text::type_of;
 use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_text};
 
@@ -24,6 +25,7 @@ impl Prepared {
         &self,
         mut values: Vec<Value>,
         time_zone: &TimeStyle,
+        account: &Account,
     ) -> Result<Vec<Value>, SqlError> {
         if values.len() != self.params.len() {
             let text = format!(
@@ -33,7 +35,7 @@ impl Prepared {
             );
             return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
         }
-        self.read_arguments(&mut values, time_zone).map_err(|(_, error)| error)?;
+        self.read_arguments(&mut values, time_zone, account).map_err(|(_, error)| error)?;
         Ok(values)
     }
 
@@ -42,10 +44,11 @@ impl Prepared {
         &self,
         values: &mut [Value],
         time_zone: &TimeStyle,
+        account: &Account,
     ) -> Result<(), (usize, SqlError)> {
         for (index, (value, to)) in values.iter_mut().zip(&self.params).enumerate() {
             if !fits(value, to) {
-                *value = convert(value, to, time_zone, index).map_err(|error| (index, error))?;
+                *value = convert(value, to, time_zone, index, account).map_err(|error| (index, error))?;
             }
         }
         Ok(())
@@ -80,10 +83,19 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
     }
 }
 
-fn convert(value: &Value, to: &SqlType, time_zone: &TimeStyle, index: usize) -> Result<Value, SqlError> {
+fn convert(
+    value: &Value,
+    to: &SqlType,
+    time_zone: &TimeStyle,
+    index: usize,
+    account: &Account,
+) -> Result<Value, SqlError> {
     let from = type_of(value);
     let converted = match value {
-        Value::Text(text) => parse_text(to, text, time_zone),
+        Value::Text(text) => {
+            let _held = room_to_read(account, text, to)?;
+            parse_text(to, text, time_zone)
+        }
         value if from.same_base(to) => return Ok(value.clone()),
         value if cast_kind(&from, to).is_some_and(|kind| kind <= CastKind::Assignment) => {
             cast(value, &from, to, CastKind::Assignment, time_zone)

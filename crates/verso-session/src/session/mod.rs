@@ -176,7 +176,8 @@ impl Session {
         let params = if prepared.takes(params) {
             params
         } else {
-            let arguments = prepared.arguments(params.to_vec(), self.timezone());
+            let arguments =
+                prepared.arguments(params.to_vec(), self.timezone(), self.services.memory.lend().account);
             converted = arguments.inspect_err(|_| self.fail_transaction())?;
             &converted
         };
@@ -198,7 +199,11 @@ impl Session {
     ) -> Result<u64, SqlError> {
         for set in &mut sets {
             if !prepared.takes(set) {
-                let arguments = prepared.arguments(std::mem::take(set), self.timezone());
+                let arguments = prepared.arguments(
+                    std::mem::take(set),
+                    self.timezone(),
+                    self.services.memory.lend().account,
+                );
                 *set = arguments.inspect_err(|_| self.fail_transaction())?;
             }
         }

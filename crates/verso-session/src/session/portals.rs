@@ -32,7 +32,10 @@ impl Session {
         {
             self.transaction.check_accepts(&parsed.statement)?;
         }
-        let params = prepared.arguments(params, &self.services.settings.time_zone)?;
+        let params = {
+            let account = self.services.memory.lend().account;
+            prepared.arguments(params, &self.services.settings.time_zone, account)?
+        };
         Ok(Portal::new(Arc::clone(prepared), params))
     }
 

@@ -55,7 +55,11 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<(), SqlError> {
         let mut values = std::mem::take(&mut texts.normal.values);
-        let read = prepared.read_arguments(&mut values, &self.services.settings.time_zone);
+        let read = prepared.read_arguments(
+            &mut values,
+            &self.services.settings.time_zone,
+            self.services.memory.lend().account,
+        );
         let result = match read {
             Ok(()) => {
                 let job = Job::prepared(prepared, &values);
