@@ -151,6 +151,20 @@ pub trait TransactionEnds {
     fn rollback(&self, chain: bool) -> Result<()>;
 }
 
+/// Statements that define something, within a statement that runs: CREATE TABLE in a function, say.
+pub trait Definitions {
+    /// Runs one; `catalog` is what the function sees of the catalog until now.
+    /// # Errors
+    /// Those of the statement; `0A000` where it is none that may stand in a function.
+    fn define(&self, text: &str, catalog: &Arc<CatalogSnapshot>) -> Result<()>;
+    /// How many were run within the client's statement.
+    fn count(&self) -> u32;
+    /// The catalog as it is now, with the rights that `catalog` has.
+    /// # Errors
+    /// Those of reading it.
+    fn renewed(&self, catalog: &Arc<CatalogSnapshot>) -> Result<Arc<CatalogSnapshot>>;
+}
+
 /// What only those above the executors can do: parse and bind what the catalog keeps as text, name errors.
 pub trait Binding {
     /// Parses and binds the body of a PL/pgSQL function, or finds it in the cache.
@@ -185,6 +199,10 @@ pub trait Binding {
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr>;
     /// An error as the client would see it: for exception handlers.
     fn describe_error(&self, error: &ExecError) -> Described;
+    /// Whether a text is that of a statement which [`Definitions`] run.
+    fn defines(&self, _text: &str) -> bool {
+        false
+    }
     /// Parses and binds a query or change that is known as text only, with parameters of these types.
     /// # Errors
     /// Those of parsing and binding; 0A000 for any other statement.

@@ -155,7 +155,8 @@ impl Frame<'_> {
         let tables = self.tables();
         let executor = self.services.settings.executor;
         let services = self.services.lend(self.views);
-        run(&ExecContext::new(&tables, self.catalog, params, &services, self.cancel, executor))
+        let cx = ExecContext::new(&tables, self.catalog, params, &services, self.cancel, executor);
+        run(&cx.with_definitions(self))
     }
 
     /// Runs `work` as a statement of its own within this one: it sees what was done before.

@@ -140,5 +140,5 @@ fn inside<T>(
     let services = frame.services.lend(frame.views);
     let executor = frame.services.settings.executor;
     let cx = ExecContext::new(&tables, frame.catalog, params, &services, frame.cancel, executor);
-    Ok(run(&cx.with_ends(ends))?)
+    Ok(run(&cx.with_ends(ends).with_definitions(frame))?)
 }

@@ -99,7 +99,7 @@ impl TransactionEnds for Inside<'_> {
 }
 
 /// An error of the session as one of the executor.
-fn raised(error: SqlError) -> ExecError {
+pub(crate) fn raised(error: SqlError) -> ExecError {
     ExecError::Raised(Box::new(verso_exec::error::Raised {
         sqlstate: error.sqlstate.into(),
         message: error.message,

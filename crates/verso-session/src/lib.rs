@@ -37,6 +37,7 @@ mod constraints;
 pub mod copy;
 mod cursors;
 mod ddl;
+mod defining;
 mod explain;
 mod failure;
 mod frame;

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use verso_exec::memory::{Account, Memory, Reservation, Scope};
+use verso_exec::memory::{Account, Memory, Refused, Reservation, Scope};
 use verso_exec::spill::TempSpace;
 
 use crate::instance::Instance;
@@ -69,10 +69,15 @@ impl SessionMemory {
         if text.len() < TEXT_BYTES {
             return Ok(None);
         }
-        // No statement has begun yet under these settings.
+        // No statement has begun yet under these settings, and the plan may outlive this one.
         self.session.set_limit(settings.session_memory_bytes);
-        let mut held = self.session.reserve("the text of a statement", u64::MAX);
-        held.resize(text.len() as u64 * TREE_BYTES)?;
+        let (what, bytes) = ("the text of a statement", text.len() as u64 * TREE_BYTES);
+        let limit_bytes = settings.statement_memory_bytes;
+        if limit_bytes > 0 && bytes > limit_bytes {
+            return Err(Refused { scope: Scope::Statement, limit_bytes }.error(what).into());
+        }
+        let mut held = self.session.reserve(what, u64::MAX);
+        held.resize(bytes)?;
         Ok(Some(held))
     }
 

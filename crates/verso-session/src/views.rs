@@ -205,14 +205,14 @@ impl Views<'_> {
 
     /// The table with this number, and its oid.
     pub(crate) fn table_of(&self, object: ObjectId) -> Option<(Value, Value)> {
-        let catalog = self.services.catalog.borrow().clone()?;
+        let catalog = self.services.known_catalog()?;
         let table = catalog.tables().find(|table| table.heap == object)?;
         Some((Value::text(&table.name), Value::Int8(i64::from(table.oid.0))))
     }
 
     /// The name of the table that an object is, or is an index of.
     fn table_with(&self, object: ObjectId) -> Value {
-        let Some(catalog) = self.services.catalog.borrow().clone() else { return Value::Null };
+        let Some(catalog) = self.services.known_catalog() else { return Value::Null };
         let is_of = |table: &&Arc<TableDef>| {
             table.heap == object || table.indexes.iter().any(|index| index.object == object)
         };
@@ -328,7 +328,7 @@ impl Views<'_> {
     }
 
     fn table_space_rows(&self, view: SystemView) -> Vec<Vec<Value>> {
-        let Some(catalog) = self.services.catalog.borrow().clone() else { return Vec::new() };
+        let Some(catalog) = self.services.known_catalog() else { return Vec::new() };
         let engine = &self.services.instance.engine;
         let page_size = engine.space().page_size;
         let mut rows = Vec::new();

@@ -14,7 +14,7 @@ use super::Tables;
 use super::probe::Probes;
 use super::subquery::StatementState;
 use super::trigger::Transitions;
-use crate::context::{AdvisoryCall, EvalContext, Runtime, Services, TransactionEnds};
+use crate::context::{AdvisoryCall, Definitions, EvalContext, Runtime, Services, TransactionEnds};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Reservation;
@@ -55,6 +55,10 @@ pub struct ExecContext<'a> {
     depth: u32,
     /// Ends the transaction, where a procedure or a block may do so.
     ends: Option<&'a dyn TransactionEnds>,
+    /// Runs what defines something; none where that may not be done.
+    definitions: Option<&'a dyn Definitions>,
+    /// How many of those the catalog knows of.
+    defined: u32,
     /// The transition tables of the trigger that is called.
     transitions: Option<&'a Transitions>,
     /// What `Plan::External` yields.
@@ -85,6 +89,8 @@ impl<'a> ExecContext<'a> {
             state: None,
             depth: 0,
             ends: None,
+            definitions: None,
+            defined: 0,
             transitions: None,
             external: None,
             probes: None,
@@ -101,6 +107,44 @@ impl<'a> ExecContext<'a> {
     #[must_use]
     pub fn with_ends(self, ends: Option<&'a dyn TransactionEnds>) -> Self {
         Self { ends, ..self }
+    }
+
+    /// The same for a statement whose functions may define something.
+    #[must_use]
+    pub fn with_definitions(self, definitions: &'a dyn Definitions) -> Self {
+        Self { definitions: Some(definitions), defined: definitions.count(), ..self }
+    }
+
+    /// Runs a statement that defines something.
+    /// # Errors
+    /// Those of the statement.
+    pub(crate) fn define(&self, text: &str) -> Result<()> {
+        match self.definitions {
+            Some(definitions) => definitions.define(text, self.catalog),
+            None => Err(ExecError::raised("0A000", "statements of the schema are not supported here")),
+        }
+    }
+
+    /// How many statements have defined something, where those are more than the catalog knows of.
+    #[inline]
+    pub(crate) fn defined_since(&self) -> Option<u32> {
+        self.definitions.map(Definitions::count).filter(|count| *count != self.defined)
+    }
+
+    /// The catalog as it is now.
+    /// # Errors
+    /// Those of reading it.
+    pub(crate) fn renewed_catalog(&self) -> Result<Arc<CatalogSnapshot>> {
+        self.definitions.map_or_else(|| Ok(Arc::clone(self.catalog)), |now| now.renewed(self.catalog))
+    }
+
+    /// The same with the catalog as it was after so many definitions.
+    pub(crate) fn with_catalog<'b>(
+        &'b self,
+        catalog: &'b Arc<CatalogSnapshot>,
+        defined: u32,
+    ) -> ExecContext<'b> {
+        ExecContext { defined, ..self.of_role(catalog) }
     }
 
     /// What ends the transaction, where that may be done.
@@ -161,6 +205,8 @@ impl<'a> ExecContext<'a> {
             state: None,
             depth: self.depth,
             ends: None,
+            definitions: self.definitions,
+            defined: self.defined,
             transitions: self.transitions,
             external: None,
             probes: self.probes,

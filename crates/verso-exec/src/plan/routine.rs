@@ -143,6 +143,11 @@ pub struct PlStatement {
 /// What a PL/pgSQL statement does.
 #[derive(Clone, Debug)]
 pub enum PlStatementKind {
+    /// A statement that defines something, as its text.
+    Define {
+        /// The text.
+        text: Arc<str>,
+    },
     /// A nested block.
     Block(PlBlock),
     /// `slot := value`.

@@ -1,9 +1,11 @@
 //! EXECUTE: a text is bound when it runs, with the values of USING as its parameters.
 
+use std::sync::Arc;
+
 use verso_types::{SqlType, Value};
 
 use super::program::Embedded;
-use super::run::{Frame, Taken, check_strict, run_embedded};
+use super::run::{Frame, Taken, check_strict, define, run_embedded};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;
@@ -25,12 +27,20 @@ impl Dynamic {
         }
     }
 
+    /// The text of now.
+    fn text(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<Arc<str>> {
+        match frame.eval(cx, &self.text)? {
+            Value::Text(text) => Ok(text),
+            _ => Err(ExecError::raised("22004", "query string argument of EXECUTE is null")),
+        }
+    }
+
     /// The statement of now, and its parameters.
     pub fn bind(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
-        let text = frame.eval(cx, &self.text)?;
-        let text = text
-            .as_str()
-            .ok_or_else(|| ExecError::raised("22004", "query string argument of EXECUTE is null"))?;
+        self.bound(&self.text(cx, frame)?, cx, frame)
+    }
+
+    fn bound(&self, text: &str, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
         let statement = cx.services.binding.bind_text(text, &self.using_types, cx.catalog)?;
         let is_query = matches!(statement, Statement::Query(_));
@@ -45,7 +55,15 @@ pub(super) fn execute(
     cx: &ExecContext<'_>,
     frame: &mut Frame,
 ) -> Result<()> {
-    let (mut statement, params) = text.bind(cx, frame)?;
+    let words = text.text(cx, frame)?;
+    if cx.services.binding.defines(&words) {
+        if into.is_some() {
+            return Err(ExecError::raised("42601", "INTO used with a command that cannot return data"));
+        }
+        frame.row_count = 0;
+        return define(cx, &words);
+    }
+    let (mut statement, params) = text.bound(&words, cx, frame)?;
     let Some(into) = into else {
         let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::Nothing)?;
         frame.row_count = i64::try_from(rows).unwrap_or(i64::MAX);

@@ -1,7 +1,8 @@
 //! Statements that are bound when they are reached: those that name fields of a RECORD, and those that could not be bound
 //! before.
 //!
-//! L5. Such a statement is bound anew where a record has other fields than when it was bound last.
+//! L5. Such a statement is bound anew where a record has other fields than when it was bound last, or where the catalog has
+//!     changed: a statement before it may have made, altered or dropped what it names.
 //! L6. Slots that it declares lie behind those that were declared before it, and are dead when it has run: statements beside
 //!     it may use the same ones.
 
@@ -22,6 +23,8 @@ pub(super) struct Later {
 }
 
 struct Bound {
+    /// The version of the catalog then.
+    version: u64,
     /// The fields of records then.
     shapes: Vec<Option<Arc<RowType>>>,
     step: Step,
@@ -40,7 +43,7 @@ impl Later {
 
     /// Binds the statement where that is needed, and runs it.
     pub fn run(&mut self, line: u32, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
-        let bound = match self.bound.take().filter(|bound| bound.fits(&self.plan, frame)) {
+        let bound = match self.bound.take().filter(|bound| bound.fits(&self.plan, cx, frame)) {
             Some(bound) => bound,
             None => Box::new(bind(&self.plan, line, cx, frame)?),
         };
@@ -60,14 +63,14 @@ impl Later {
 }
 
 impl Bound {
-    /// Whether the records have the fields that they had.
-    fn fits(&self, plan: &PlLater, frame: &Frame) -> bool {
+    /// Whether the catalog is the same, and the records have the fields that they had.
+    fn fits(&self, plan: &PlLater, cx: &ExecContext<'_>, frame: &Frame) -> bool {
         let same = |(known, slot): (&Option<Arc<RowType>>, &usize)| match (known, frame.shape(*slot)) {
             (Some(known), Some(shape)) => Arc::ptr_eq(known, shape) || known == shape,
             (None, None) => true,
             _ => false,
         };
-        self.shapes.iter().zip(&plan.records).all(same)
+        self.version == cx.catalog.version && self.shapes.iter().zip(&plan.records).all(same)
     }
 }
 
@@ -76,5 +79,5 @@ fn bind(plan: &PlLater, line: u32, cx: &ExecContext<'_>, frame: &Frame) -> Resul
         plan.records.iter().map(|slot| frame.shape(*slot).cloned()).collect();
     let bound = plan.unbound.bind(&shapes, cx.catalog, cx.services.time_zone).map_err(ExecError::Raised)?;
     let step = Step { line, kind: step(&bound.kind, cx.executor) };
-    Ok(Bound { shapes, step, variables: bound.variables })
+    Ok(Bound { version: cx.catalog.version, shapes, step, variables: bound.variables })
 }

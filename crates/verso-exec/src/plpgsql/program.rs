@@ -46,6 +46,9 @@ pub(super) struct Step {
 }
 
 pub(super) enum StepKind {
+    Define {
+        text: Arc<str>,
+    },
     Block(Block),
     Assign {
         slot: usize,
@@ -265,6 +268,7 @@ fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {
 
 pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
     match kind {
+        PlStatementKind::Define { text } => StepKind::Define { text: Arc::clone(text) },
         PlStatementKind::Block(inner) => StepKind::Block(block(inner, executor)),
         PlStatementKind::Assign { slot, value } => {
             StepKind::Assign { slot: *slot, value: BodyExpr::compile(value) }
@@ -404,7 +408,7 @@ impl StepKind {
             StepKind::Later(later) => later.name(),
             StepKind::ReturnNext { .. } => "RETURN NEXT",
             StepKind::ReturnQuery { .. } => "RETURN QUERY",
-            StepKind::Sql { .. } => "SQL statement",
+            StepKind::Define { .. } | StepKind::Sql { .. } => "SQL statement",
             StepKind::Raise(_) | StepKind::Reraise => "RAISE",
             StepKind::GetDiagnostics { .. } => "GET DIAGNOSTICS",
             StepKind::Execute { .. } => "EXECUTE",

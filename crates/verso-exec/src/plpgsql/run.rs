@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use verso_catalog::CatalogSnapshot;
 use verso_types::{Batch, RowType, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
@@ -45,6 +46,8 @@ pub(crate) struct Frame {
     pub(super) cursors: BTreeMap<usize, CallCursor>,
     /// Errors whose handlers run.
     pub(super) handled: Vec<ExecError>,
+    /// The catalog after so many definitions.
+    renewed: Option<(u32, Arc<CatalogSnapshot>)>,
 }
 
 /// Where to go on.
@@ -72,7 +75,18 @@ impl Frame {
             savepoints: 0,
             cursors: BTreeMap::new(),
             handled: Vec::new(),
+            renewed: None,
         }
+    }
+
+    /// The catalog, where statements have defined something since the call began.
+    #[inline]
+    fn renewed(&mut self, cx: &ExecContext<'_>) -> Result<Option<(u32, Arc<CatalogSnapshot>)>> {
+        let Some(defined) = cx.defined_since() else { return Ok(None) };
+        if self.renewed.as_ref().is_none_or(|(known, _)| *known != defined) {
+            self.renewed = Some((defined, cx.renewed_catalog()?));
+        }
+        Ok(self.renewed.clone())
     }
 
     /// The value of an expression over the slots.
@@ -288,6 +302,9 @@ impl Program {
 
 pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
     for step in steps {
+        let renewed = frame.renewed(cx)?;
+        let renewed = renewed.as_ref().map(|(defined, catalog)| cx.with_catalog(catalog, *defined));
+        let cx = renewed.as_ref().unwrap_or(cx);
         match run_step(step, cx, frame) {
             Ok(Flow::Next) => {}
             Ok(flow) => return Ok(flow),
@@ -317,6 +334,14 @@ fn in_context(error: ExecError, frame: &Frame, step: &Step) -> ExecError {
     }
 }
 
+/// Runs a statement that defines something. What the body does behind it is bound to what the catalog is then.
+pub(super) fn define(cx: &ExecContext<'_>, text: &str) -> Result<()> {
+    cx.define(text).map_err(|error| {
+        let context = format!("SQL statement \"{text}\"");
+        ExecError::InFunction { error: Box::new(error), context }
+    })
+}
+
 pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
     match &mut step.kind {
         StepKind::Assign { slot, value } => {
@@ -329,6 +354,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             frame.put(cx, place, value, &ty)?;
         }
         StepKind::AssignRow(assignment) => frame.assign_composite(cx, assignment)?,
+        StepKind::Define { text } => define(cx, text)?,
         StepKind::Later(later) => return later.run(step.line, cx, frame),
         StepKind::Sql { statement, into } => run_sql(statement, into.as_ref(), cx, frame)?,
         StepKind::If { branches, otherwise } => {

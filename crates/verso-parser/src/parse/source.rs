@@ -51,6 +51,11 @@ impl<'a> Source<'a> {
         self.text.get(lexeme.start as usize..lexeme.end as usize).unwrap_or_default()
     }
 
+    /// The text from one token to another.
+    pub(super) fn between(&self, first: &Lexeme, last: &Lexeme) -> &'a str {
+        self.text.get(first.start as usize..last.end as usize).unwrap_or_default()
+    }
+
     /// What a literal or a quoted name means.
     pub(super) fn meaning(&self, text: Text) -> &str {
         match text {

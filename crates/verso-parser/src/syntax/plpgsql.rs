@@ -181,6 +181,8 @@ pub enum PlStatementKind {
     Commit { chain: bool, write: CommitWrite },
     /// `ROLLBACK [AND CHAIN]`.
     Rollback { chain: bool },
+    /// A statement that defines something, as its text.
+    Define { text: String },
     /// A SQL statement, perhaps with INTO.
     Sql { statement: Box<Statement>, into: Vec<PlTarget>, strict: bool },
 }

@@ -220,6 +220,41 @@ pub enum Statement {
     Close(Option<Name>),
 }
 
+impl Statement {
+    /// Whether it defines something, or does what else the schema's statements do: it may stand in a function, and yields
+    /// nothing.
+    #[must_use]
+    pub fn defines(&self) -> bool {
+        matches!(
+            self,
+            Statement::CreateTable(_)
+                | Statement::CreateTableAs(_)
+                | Statement::CreateSequence(_)
+                | Statement::AlterSequence(_)
+                | Statement::CreateFunction(_)
+                | Statement::CreateIndex(_)
+                | Statement::AlterTable(_)
+                | Statement::Rename { .. }
+                | Statement::Reindex { .. }
+                | Statement::LockTable(_)
+                | Statement::SetConstraints(_)
+                | Statement::Analyze(_)
+                | Statement::Drop(_)
+                | Statement::DropFunction(_)
+                | Statement::CreateTrigger(_)
+                | Statement::DropTrigger(_)
+                | Statement::RenameTrigger(_)
+                | Statement::Truncate(_)
+                | Statement::Schema(_)
+                | Statement::Type(_)
+                | Statement::View(_)
+                | Statement::Comment(_)
+                | Statement::Role(_)
+                | Statement::Rights(_)
+        )
+    }
+}
+
 /// ANALYZE.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Analyze {

@@ -143,6 +143,8 @@ struct Body<'c> {
     trigger: Option<PlTrigger>,
     /// The last error is one that PostgreSQL gives when it compiles the function: it is not put off.
     refused: Cell<bool>,
+    /// A statement of it may define something: those that look at the catalog are bound when they are reached.
+    defines: bool,
     /// Of the statement that is bound, for errors.
     line: u32,
 }
@@ -163,6 +165,7 @@ impl<'c> Body<'c> {
             cursors: Vec::new(),
             trigger: None,
             refused: Cell::new(false),
+            defines: false,
             line: 1,
         }
     }
@@ -174,6 +177,7 @@ impl<'c> Body<'c> {
         block: &syntax::PlBlock,
     ) -> Result<PlFunction, SqlError> {
         let found = self.declare("found", SqlType::Bool, false);
+        self.defines = later::defines(block);
         let body = self.block(block).map_err(|error| {
             let name = signature.split('(').next().unwrap_or_default();
             let line = format!("compilation of PL/pgSQL function \"{name}\" near line {}", self.line);

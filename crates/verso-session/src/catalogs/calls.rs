@@ -44,7 +44,7 @@ fn text(text: Option<String>) -> Value {
 /// # Errors
 /// Those of the function.
 pub(crate) fn call(views: &Views<'_>, function: &'static str, args: &[Value]) -> Result<Value> {
-    let catalog = views.services.catalog.borrow().clone();
+    let catalog = views.services.known_catalog();
     let Some(catalog) = catalog else { return Err(ExecError::raised("XX000", "no statement is running")) };
     let call = Call { views, catalog: &catalog, args: Args(args) };
     if let Some(kind) = function.strip_prefix("has_").and_then(|name| name.strip_suffix("_privilege")) {

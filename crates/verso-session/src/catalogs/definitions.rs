@@ -91,7 +91,7 @@ pub(super) fn check_text(
     name: &str,
     pretty: bool,
 ) -> Option<(String, Vec<u16>)> {
-    let catalog = views.services.catalog.borrow().clone()?;
+    let catalog = views.services.known_catalog()?;
     let checks = binder(views, &catalog).checks(table).ok()?;
     let check = checks.into_iter().find(|check| &*check.name == name)?;
     let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();

@@ -58,7 +58,7 @@ fn all(rows: Vec<Vec<Value>>) -> SystemRowIter {
 /// The rows of a relation, as far as they can have these values in these columns.
 pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Value)]) -> SystemRowIter {
     let keys = Keys { relation: relation.get(), keys };
-    let Some(catalog) = views.services.catalog.borrow().clone() else { return all(Vec::new()) };
+    let Some(catalog) = views.services.known_catalog() else { return all(Vec::new()) };
     if relation.get().schema != verso_catalog::snapshot::PG_CATALOG {
         return all(rights::standard(&catalog, relation.get().name).unwrap_or_default());
     }

@@ -73,7 +73,6 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::AlterTable(_) => "ALTER TABLE",
         Statement::Rename { .. } => "ALTER TABLE",
         Statement::Reindex { .. } => "REINDEX",
-        Statement::Do(_) => "DO",
         Statement::Analyze(_) => "ANALYZE",
         Statement::Explain { options, statement } if options.analyze => return changes(statement),
         Statement::AlterDatabase { .. } => "ALTER DATABASE",
@@ -96,7 +95,8 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::ShowStatementStatistics
         | Statement::Reset(_)
         | Statement::ResetAll
-        | Statement::Call(_) // what it does is asked about by itself
+        | Statement::Do(_)
+        | Statement::Call(_) // what they do is asked about by itself
         | Statement::LockTable(_)
         | Statement::SetConstraints(_)
         | Statement::Sweep { .. }

@@ -17,7 +17,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 impl Services {
     /// Binds what the catalog keeps as text, for a statement that runs.
     fn bound<T>(&self, bind: impl FnOnce(&Binder<'_>) -> Result<T, SqlError>) -> Result<T, ExecError> {
-        let catalog = self.catalog.borrow().clone();
+        let catalog = self.known_catalog();
         let catalog = catalog.ok_or_else(|| ExecError::raised("XX000", "no statement is running"))?;
         let binder = Binder::new(&catalog, &self.settings.time_zone, &[]);
         bind(&binder).map_err(|error| ExecError::raised(error.sqlstate, error.message))
@@ -100,6 +100,10 @@ impl Binding for Services {
             table: subject.table,
             schema: subject.schema,
         }
+    }
+
+    fn defines(&self, text: &str) -> bool {
+        matches!(parse_script(text).as_deref(), Ok([parsed]) if parsed.statement.defines())
     }
 
     fn bind_text(

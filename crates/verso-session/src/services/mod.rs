@@ -100,6 +100,11 @@ pub(crate) struct Services {
     pub(crate) owed: OwedWait,
     /// The owner of the function that runs with its owner's rights.
     pub(crate) acting: Cell<Option<Oid>>,
+    /// Statements that defined something within the running one, and whether one of them runs.
+    pub(crate) defined: Cell<u32>,
+    pub(crate) defining: Cell<bool>,
+    /// The catalog behind them.
+    pub(crate) redefined: RefCell<Option<Arc<CatalogSnapshot>>>,
     /// Where the cursor of WHERE CURRENT OF stands.
     pub(crate) position: RefCell<Option<Position>>,
 }
@@ -137,6 +142,9 @@ impl Services {
             has_ended: Cell::new(false),
             owed: OwedWait::default(),
             acting: Cell::new(None),
+            defined: Cell::new(0),
+            defining: Cell::new(false),
+            redefined: RefCell::default(),
             position: RefCell::default(),
         }
     }
@@ -180,6 +188,7 @@ impl Services {
     /// The tables for a transaction of the session, whose statement knows this version of the catalog.
     pub(crate) fn tables<'t>(&'t self, txn: &'t RefCell<Txn>, version: u64) -> EngineTables<'t> {
         EngineTables {
+            services: self,
             engine: &self.instance.engine,
             txn,
             opened: &self.opened,

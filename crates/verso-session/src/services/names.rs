@@ -60,6 +60,11 @@ impl Services {
         format!("pg_temp_{}", self.info.number).into()
     }
 
+    /// The catalog as the running statement knows it, with what it has defined itself.
+    pub(crate) fn known_catalog(&self) -> Option<Arc<CatalogSnapshot>> {
+        self.redefined.borrow().clone().or_else(|| self.catalog.borrow().clone())
+    }
+
     /// The catalog as the transaction's current statement sees it, along the session's search path.
     pub(crate) fn snapshot(&self, txn: &Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
         let path = self.wanted_path();

@@ -59,6 +59,8 @@ impl Session {
             self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
         }
         state.changed_schema |= changes_schema(job.statement);
+        self.services.defined.set(0);
+        self.services.redefined.take();
         self.set_aside_for(job)?;
         self.note_position(job.statement);
         let types: Vec<SqlType> = match job.prepared {
@@ -72,10 +74,20 @@ impl Session {
             .framed(silent, &mut results, |frame, results| framed::statement(frame, job, &types, results))?;
         results.finish()?;
         self.change_asked_settings()?;
+        self.note_definitions();
         if let Some(active) = self.transaction.take_block(Block::Statement) {
             self.end(active, Ending::usual())?;
         }
         Ok(done)
+    }
+
+    /// Functions of a statement may have defined something.
+    fn note_definitions(&mut self) {
+        if self.services.defined.get() > 0
+            && let Some(active) = self.transaction.active_mut()
+        {
+            active.state.changed_schema = true;
+        }
     }
 
     /// Opens a frame, runs `body` in it, and closes it; on a conflict perhaps again. A `silent` body shows its client

@@ -38,6 +38,8 @@ use verso_storage::{
 };
 use verso_types::{Batch, TimeStyle, Value};
 
+use crate::services::Services;
+
 use cursor::{Changer, Ranges, Reader, Rows};
 pub(crate) use deferred::{ConstraintModes, Deferred};
 pub(crate) use duplicate::explain_unique;
@@ -49,6 +51,8 @@ const LARGE_SHARE: f64 = 0.2;
 
 /// Tables as a transaction sees them.
 pub(crate) struct EngineTables<'t> {
+    /// The session.
+    pub services: &'t Services,
     /// Storage.
     pub engine: &'t Engine,
     /// The transaction; borrowed for the moment of each call, so that nested statements may use it in turn.
@@ -111,6 +115,9 @@ impl EngineTables<'_> {
     /// Locks a table. A definition that changed while others had it locked is a conflict, unless it is only read: then
     /// the rows are there still, as the statement's snapshot has them.
     pub(crate) fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
+        if self.services.defined.get() > 0 {
+            self.services.check_not_redefined(self.txn, table)?;
+        }
         let mut txn = self.txn.borrow_mut();
         if txn.knows_lock(table.heap, mode) {
             return Ok(());

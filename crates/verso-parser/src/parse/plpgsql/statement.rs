@@ -4,11 +4,11 @@ use super::super::block::call;
 use super::super::cursor::{Cursor, word_of};
 use super::super::lexer::{Lexeme, Token};
 use super::super::source::{Source, is_word};
-use super::super::statement;
 use super::super::transaction::{chain, commit_options};
+use super::super::{parse_script, statement};
 use super::Body;
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, ExprKind, Name, PlStatement, PlStatementKind, PlTarget, Statement};
+use crate::syntax::{Expr, ExprKind, Name, PlStatement, PlStatementKind, PlTarget, Query, Statement};
 
 /// A statement's tokens without INTO, where there was one; the targets; STRICT.
 type WithoutInto = (Option<Vec<Lexeme>>, Vec<PlTarget>, bool);
@@ -312,6 +312,17 @@ impl<'s> Body<'s> {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Merge(_) => {}
+            Statement::Set { name, value: Some(value), local } if into.is_empty() => {
+                let query = set_config(&name.text, value, *local)?;
+                self.semicolon()?;
+                return Ok(PlStatementKind::Perform(Box::new(query)));
+            }
+            _ if statement.defines() && into.is_empty() => {
+                let (first, last) = (&tokens[0], &tokens[tokens.len() - 1]);
+                let text = self.source.between(first, last).to_owned();
+                self.semicolon()?;
+                return Ok(PlStatementKind::Define { text });
+            }
             _ => {
                 let what = format!("{} in PL/pgSQL", first.to_uppercase());
                 return Err(SyntaxError::unsupported(what).at(tokens[0].at.start));
@@ -390,5 +401,15 @@ fn case_condition(
             let at = conditions[0].at;
             Ok(Expr { kind: ExprKind::Or(conditions), at, point: at.start })
         }
+    }
+}
+
+/// `SET [LOCAL] name = value` as the query that does the same.
+fn set_config(name: &str, value: &str, local: bool) -> Result<Query, SyntaxError> {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let text = format!("SELECT pg_catalog.set_config({}, {}, {local})", quoted(name), quoted(value));
+    match parse_script(&text)?.pop().map(|parsed| parsed.statement) {
+        Some(Statement::Query(query)) => Ok(query),
+        _ => Err(SyntaxError::unsupported("this SET in PL/pgSQL")),
     }
 }

@@ -18,7 +18,7 @@ use super::Body;
 use super::cursor::Declared;
 use crate::errors::SqlError;
 use crate::rewrite::Rules;
-use verso_parser::syntax::PlStatementKind as Syntax;
+use verso_parser::syntax::{PlBlock, PlStatement, PlStatementKind as Syntax};
 
 /// A statement, and what is in scope where it stands.
 #[derive(Debug)]
@@ -35,6 +35,7 @@ struct Waiting {
     in_handler: bool,
     weak: bool,
     trigger: Option<PlTrigger>,
+    defines: bool,
     line: u32,
     parameters: Vec<SqlType>,
     names: Vec<Variable>,
@@ -50,20 +51,20 @@ impl Body<'_> {
         let cursors = self.cursors.len();
         let (block, in_handler, line) = (Arc::clone(&self.block), self.in_handler, self.line);
         match self.statement(statement) {
-            Err(_) if !self.refused.get() => {
-                self.binder.variables.truncate(names);
-                self.labels.truncate(labels);
-                self.cursors.truncate(cursors);
-                self.variables.truncate(slots);
-                self.open.retain(|slot| *slot < slots);
-                self.constants.retain(|slot| *slot < slots);
-                (self.block, self.in_handler, self.line) = (block, in_handler, line);
-                let unbound = Box::new(self.waiting(statement));
-                let (name, records) = (name_of(statement), self.open.clone());
-                Ok(PlStatementKind::Later(Arc::new(PlLater { name, records, unbound })))
-            }
-            bound => bound,
+            Ok(_) if self.defines && looks_at_catalog(statement) => {}
+            Err(_) if !self.refused.get() => {}
+            bound => return bound,
         }
+        self.binder.variables.truncate(names);
+        self.labels.truncate(labels);
+        self.cursors.truncate(cursors);
+        self.variables.truncate(slots);
+        self.open.retain(|slot| *slot < slots);
+        self.constants.retain(|slot| *slot < slots);
+        (self.block, self.in_handler, self.line) = (block, in_handler, line);
+        let unbound = Box::new(self.waiting(statement));
+        let (name, records) = (name_of(statement), self.open.clone());
+        Ok(PlStatementKind::Later(Arc::new(PlLater { name, records, unbound })))
     }
 
     fn waiting(&self, statement: &Syntax) -> Waiting {
@@ -80,6 +81,7 @@ impl Body<'_> {
             in_handler: self.in_handler,
             weak: self.weak,
             trigger: self.trigger.clone(),
+            defines: self.defines,
             line: self.line,
             parameters: self.binder.parameters.to_vec(),
             names: self.binder.variables.clone(),
@@ -136,6 +138,7 @@ impl Unbound for Waiting {
             in_handler: self.in_handler,
             weak: self.weak,
             trigger: self.trigger.clone(),
+            defines: self.defines,
             line: self.line,
             ..Body::new(binder, Arc::clone(&self.block))
         };
@@ -152,6 +155,48 @@ fn raised(error: SqlError) -> Box<Raised> {
         detail: error.detail.map(Into::into),
         hint: error.hint.map(Into::into),
     })
+}
+
+/// Whether a statement of a body may define something, or run a text that does.
+pub(super) fn defines(block: &PlBlock) -> bool {
+    any(&block.body) || block.handlers.iter().any(|handler| any(&handler.body))
+}
+
+fn any(statements: &[PlStatement]) -> bool {
+    statements.iter().any(|statement| match &statement.kind {
+        Syntax::Define { .. } | Syntax::Execute { .. } => true,
+        Syntax::Block(block) => defines(block),
+        Syntax::If { branches, otherwise } => branches.iter().any(|(_, body)| any(body)) || any(otherwise),
+        Syntax::Loop { body, .. }
+        | Syntax::While { body, .. }
+        | Syntax::ForInteger { body, .. }
+        | Syntax::ForQuery { body, .. }
+        | Syntax::ForCursor { body, .. }
+        | Syntax::Foreach { body, .. }
+        | Syntax::ForExecute { body, .. } => any(body),
+        _ => false,
+    })
+}
+
+/// Whether what a statement itself is bound to, not what stands within it, depends on the catalog.
+fn looks_at_catalog(statement: &Syntax) -> bool {
+    !matches!(
+        statement,
+        Syntax::Define { .. }
+            | Syntax::Block(_)
+            | Syntax::Null
+            | Syntax::CaseNotFound
+            | Syntax::Loop { .. }
+            | Syntax::While { .. }
+            | Syntax::Commit { .. }
+            | Syntax::Rollback { .. }
+            | Syntax::Close(_)
+            | Syntax::Fetch { .. }
+            | Syntax::GetDiagnostics { .. }
+            | Syntax::Return(None)
+            | Syntax::Exit { when: None, .. }
+            | Syntax::Continue { when: None, .. }
+    )
 }
 
 /// How PostgreSQL calls a statement in an error's context.
@@ -186,6 +231,7 @@ fn name_of(statement: &Syntax) -> &'static str {
         | Syntax::CaseNotFound
         | Syntax::Commit { .. }
         | Syntax::Rollback { .. }
+        | Syntax::Define { .. }
         | Syntax::Sql { .. } => "SQL statement",
     }
 }

@@ -33,6 +33,7 @@ impl Body<'_> {
         Ok(match statement {
             Syntax::Block(block) => PlStatementKind::Block(self.block(block)?),
             Syntax::Null => PlStatementKind::Nothing,
+            Syntax::Define { text } => PlStatementKind::Define { text: text.as_str().into() },
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
             Syntax::If { branches, otherwise } => {
                 let mut bound = Vec::new();
@@ -56,13 +57,14 @@ impl Body<'_> {
                 PlStatementKind::Loop { label: text_of(label), body: self.loop_body(label, body)? }
             }
             Syntax::While { label, condition, body } => match self.condition(condition, "WHILE") {
-                Ok(condition) => PlStatementKind::While {
+                Ok(condition) if !self.defines => PlStatementKind::While {
                     label: text_of(label),
                     condition,
                     body: self.loop_body(label, body)?,
                 },
-                // The condition is bound by itself each time: a record in it may have come to have other fields.
-                Err(_) => {
+                // The condition is bound by itself each time: a record in it may have come to have other fields, or a table
+                // other columns.
+                _ => {
                     let leave = Syntax::Exit { label: None, when: None };
                     let leave = syntax::PlStatement { kind: leave, line: self.line };
                     let test = Syntax::If {

@@ -1,0 +1,93 @@
+//! Statements of the schema within a running statement: CREATE TABLE in a function, TRUNCATE in a block.
+//!
+//! ```text
+//! DO, SELECT f() ─► step of the body ─► statement of its own within the transaction's ─► the body goes on, bound anew
+//! ```
+//!
+//! D1. Such a statement sees what those before it did, and nobody else sees it before the commit. If it fails, only its own
+//!     changes are taken back: a handler of the body may go on.
+//! D2. What was bound before is bound anew where the body comes to it. What cannot be, the statement around the function
+//!     itself, does not touch a table again that has changed: it fails with 55006.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, TableDef};
+use verso_exec::context::Definitions;
+use verso_exec::error::{ExecError, Result};
+use verso_storage::Txn;
+
+use crate::client::{Nowhere, Results};
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::framed;
+use crate::inside::raised;
+use crate::plans::{Job, changes};
+use crate::services::Services;
+use verso_parser::parse_script;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Definitions for Frame<'_> {
+    fn define(&self, text: &str, catalog: &Arc<CatalogSnapshot>) -> Result<()> {
+        let run = || -> std::result::Result<(), Failure> {
+            let statements = parse_script(text)?;
+            let [parsed] = statements.as_slice() else {
+                return Err(SqlError::unsupported("several statements in one step of a function").into());
+            };
+            if !parsed.statement.defines() {
+                return Err(SqlError::unsupported("this statement in a function").into());
+            }
+            if let Some(word) = changes(&parsed.statement)
+                && self.txn.borrow().is_read_only()
+            {
+                let text = format!("cannot execute {word} in a read-only transaction");
+                return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text).into());
+            }
+            if catalog.key().role != self.catalog.key().role {
+                return Err(SqlError::unsupported(
+                    "a statement of the schema with the rights of a function's owner",
+                )
+                .into());
+            }
+            let mut nowhere = Nowhere;
+            let mut results = Results::new(&mut nowhere, self.services.memory.lend());
+            let job = Job::of(parsed, text, &[]);
+            self.inside(|frame| framed::statement(frame, &job, &[], &mut results))?;
+            Ok(())
+        };
+        let outer = self.services.defining.replace(true);
+        let result = run();
+        self.services.defining.set(outer);
+        // What failed may have seen that others changed the catalog: either way it is looked at anew.
+        self.services.defined.set(self.services.defined.get() + 1);
+        result.map_err(|Failure { error, .. }| raised(error))
+    }
+
+    fn count(&self) -> u32 {
+        self.services.defined.get()
+    }
+
+    fn renewed(&self, catalog: &Arc<CatalogSnapshot>) -> Result<Arc<CatalogSnapshot>> {
+        let now = self.services.snapshot(&self.txn.borrow())?.with_role(catalog.key().role);
+        self.services.lend_names(&now);
+        *self.services.redefined.borrow_mut() = Some(Arc::clone(&now));
+        Ok(now)
+    }
+}
+
+impl Services {
+    /// Refuses a table that a statement within the running one has changed or dropped, as it was before (D2).
+    pub(crate) fn check_not_redefined(&self, txn: &RefCell<Txn>, table: &TableDef) -> Result<()> {
+        if table.is_system() || self.defining.get() {
+            return Ok(());
+        }
+        let now = self.snapshot(&txn.borrow())?;
+        let same = |now: Arc<TableDef>| now.heap == table.heap && now.columns == table.columns;
+        if now.table_by_oid(table.oid).is_some_and(same) {
+            return Ok(());
+        }
+        let text =
+            format!("table \"{}\" was changed by a function of the statement that uses it", table.name);
+        Err(ExecError::raised("55006", text))
+    }
+}
