@@ -54,6 +54,10 @@ fn definition(name: &str, returns: FunctionReturn, strict: bool) -> Arc<Function
         volatility: Volatility::Volatile,
         strict,
         security_definer: false,
+        rows_of: None,
+        standard_body: false,
+        settings: Vec::new(),
+        variant: 0,
     })
 }
 

@@ -145,6 +145,10 @@ pub enum PlStatementKind {
     },
     /// `OPEN cursor [(…)]`.
     Open { cursor: Name, args: Vec<PlCursorArg> },
+    /// `OPEN cursor [[NO] SCROLL] FOR query`.
+    OpenFor { cursor: Name, forward: bool, statement: Box<Statement> },
+    /// `OPEN cursor [[NO] SCROLL] FOR EXECUTE text [USING …]`.
+    OpenExecute { cursor: Name, forward: bool, text: PlDynamic },
     /// `FETCH [direction FROM] cursor INTO a, b`, `MOVE [direction FROM] cursor`.
     Fetch { cursor: Name, direction: Direction, into: Vec<PlTarget> },
     /// `CLOSE cursor`.

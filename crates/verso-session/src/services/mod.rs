@@ -100,6 +100,8 @@ pub(crate) struct Services {
     pub(crate) owed: OwedWait,
     /// The owner of the function that runs with its owner's rights.
     pub(crate) acting: Cell<Option<Oid>>,
+    /// Cursors that functions have opened.
+    pub(crate) portals: verso_exec::Portals,
     /// Where the cursor of WHERE CURRENT OF stands.
     pub(crate) position: RefCell<Option<Position>>,
 }
@@ -137,6 +139,7 @@ impl Services {
             has_ended: Cell::new(false),
             owed: OwedWait::default(),
             acting: Cell::new(None),
+            portals: verso_exec::Portals::default(),
             position: RefCell::default(),
         }
     }
@@ -161,6 +164,7 @@ impl Services {
             identity: self,
             signals: self,
             cursors: self,
+            portals: &self.portals,
             views: views.rows_of(),
             catalogs: views.functions_of(),
             binding: self,
