@@ -231,6 +231,8 @@ pub enum PlStatementKind {
         label: Option<Arc<str>>,
         /// What takes the elements.
         target: PlPlace,
+        /// How many dimensions each slice has; 0 for elements.
+        slice: usize,
         /// The array.
         array: TypedExpr,
         /// The type of its elements.

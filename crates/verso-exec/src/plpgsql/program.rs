@@ -80,6 +80,7 @@ pub(super) enum StepKind {
     Foreach {
         label: Option<Arc<str>>,
         target: PlPlace,
+        slice: usize,
         array: RowExpr,
         element: SqlType,
         body: Vec<Step>,
@@ -325,9 +326,10 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             targets: targets.clone(),
             body: steps(body, executor),
         },
-        PlStatementKind::Foreach { label, target, array, element, body } => StepKind::Foreach {
+        PlStatementKind::Foreach { label, target, slice, array, element, body } => StepKind::Foreach {
             label: label.clone(),
             target: target.clone(),
+            slice: *slice,
             array: RowExpr::compile(array),
             element: element.clone(),
             body: steps(body, executor),

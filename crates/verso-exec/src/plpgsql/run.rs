@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use verso_types::{Batch, RowType, SqlType, TypeError, Value};
+use verso_types::{Array, Batch, Dimension, RowType, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
 use super::call_procedure;
@@ -436,13 +436,21 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::ForQuery { label, query, targets, cursor: None, body } => {
             return run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
         }
-        StepKind::Foreach { label, target, array, element, body } => {
+        StepKind::Foreach { label, target, slice, array, element, body } => {
             let Value::Array(array) = frame.eval(cx, array)? else {
                 return Err(TypeError::new("22004", "FOREACH expression must not be null").into());
             };
             let mut leave = Flow::Next;
-            for value in array.iter() {
-                frame.put(cx, target, value.clone(), element)?;
+            let whole = SqlType::Array(Box::new(element.clone()));
+            let from = if *slice == 0 { &*element } else { &whole };
+            let values = array.shared();
+            let (shape, width) = slices(&array, *slice)?;
+            for values in values.chunks(width) {
+                let value = match *slice {
+                    0 => values[0].clone(),
+                    _ => Value::Array(Array::shaped(values.into(), &shape)?),
+                };
+                frame.put(cx, target, value, from)?;
                 match turn(body, label.as_ref(), cx, frame)? {
                     Turn::Again => {}
                     Turn::Done => break,
@@ -581,6 +589,20 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Nothing => {}
     }
     Ok(Flow::Next)
+}
+
+/// The dimensions of each slice of an array, and how many elements it has.
+fn slices(array: &Array, slice: usize) -> Result<(Vec<Dimension>, usize)> {
+    let mut dimensions = array.dimensions();
+    let Some(outer) = dimensions.len().checked_sub(slice) else {
+        let count = dimensions.len();
+        let text = format!("slice dimension ({slice}) is out of the valid range 0..{count}");
+        return Err(ExecError::raised("2202E", text));
+    };
+    let shape = dimensions.split_off(outer);
+    // An array without elements has no slice, whatever its width.
+    let width = shape.iter().map(|one| usize::try_from(one.length).unwrap_or_default()).product::<usize>();
+    Ok((shape, width.max(1)))
 }
 
 /// What ends the transaction, where a procedure or a block may do that here.

@@ -370,6 +370,6 @@ fn a_function_must_return() {
         world(function(vec![], 0, PlReturn::Scalar(SqlType::Int4), block(vec![PlStatementKind::Nothing])));
     assert_eq!(
         call_f(&world, vec![], SqlType::Int4).unwrap_err(),
-        "2F005 control reached end of function without RETURN"
+        "2F005 control reached end of function without RETURN\nPL/pgSQL function f()"
     );
 }

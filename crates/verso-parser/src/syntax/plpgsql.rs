@@ -153,8 +153,8 @@ pub enum PlStatementKind {
     Fetch { cursor: Name, direction: Direction, into: Vec<PlTarget> },
     /// `CLOSE cursor`.
     Close(Name),
-    /// `FOREACH a IN ARRAY e LOOP … END LOOP`.
-    Foreach { label: Option<Name>, target: PlTarget, array: Expr, body: Vec<PlStatement> },
+    /// `FOREACH a [SLICE n] IN ARRAY e LOOP … END LOOP`; without SLICE it is 0.
+    Foreach { label: Option<Name>, target: PlTarget, slice: usize, array: Expr, body: Vec<PlStatement> },
     /// `EXIT [label] [WHEN c]`.
     Exit { label: Option<Name>, when: Option<Expr> },
     /// `CONTINUE [label] [WHEN c]`.

@@ -186,7 +186,7 @@ fn specialized(
             (SqlType::System(S::AnyArray | S::AnyCompatibleArray), SqlType::Array(element)) => {
                 Some((**element).clone())
             }
-            (SqlType::System(system), _) if matches!(system, S::AnyArray | S::AnyCompatibleArray) => None,
+            (SqlType::System(S::AnyArray | S::AnyCompatibleArray), _) => None,
             (ty, given) if is_polymorphic(ty) && *given != SqlType::Unknown => {
                 Some(given.without_modifiers())
             }

@@ -102,7 +102,7 @@ impl Body<'_> {
             Syntax::OpenExecute { cursor, forward, text } => self.open_execute(cursor, *forward, text)?,
             Syntax::Fetch { cursor, direction, into } => self.fetch_cursor(cursor, *direction, into)?,
             Syntax::Close(cursor) => self.close_cursor(cursor)?,
-            Syntax::Foreach { label, target, array, body } => {
+            Syntax::Foreach { label, target, slice, array, body } => {
                 let target = self.place(target)?;
                 let start = array.at.start;
                 let array = self.bind(array)?;
@@ -112,8 +112,17 @@ impl Body<'_> {
                     return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(start));
                 };
                 let element = SqlType::clone(element);
+                let text = match (*slice, matches!(target.ty, SqlType::Array(_))) {
+                    (0, true) => Some("FOREACH loop variable must not be of an array type"),
+                    (1.., false) => Some("FOREACH ... SLICE loop variable must be of an array type"),
+                    _ => None,
+                };
+                if let Some(text) = text {
+                    return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+                }
                 let body = self.loop_body(label, body)?;
-                PlStatementKind::Foreach { label: text_of(label), target, array, element, body }
+                let label = text_of(label);
+                PlStatementKind::Foreach { label, target, slice: *slice, array, element, body }
             }
             Syntax::Exit { label, when } => {
                 self.check_label(label.as_ref(), "EXIT").map_err(|error| self.refuse(error))?;
