@@ -496,24 +496,50 @@ pub struct FunctionDef {
     pub strict: bool,
     /// Does it run with the rights of its owner (`SECURITY DEFINER`)?
     pub security_definer: bool,
+    /// The relation whose rows it gives (`RETURNS [SETOF] t`).
+    pub rows_of: Option<Oid>,
+    /// Is the body a statement of SQL's own (`RETURN …`, `BEGIN ATOMIC … END`) and no text?
+    pub standard_body: bool,
+    /// Settings that hold while it runs (`SET x = y`).
+    pub settings: Vec<(Arc<str>, Arc<str>)>,
+    /// Of a polymorphic function as a call means it: which types it stands with; 0 of what the catalog has.
+    pub variant: u64,
 }
 
 impl FunctionDef {
     /// `name(integer, text)`, as error messages name a function.
     pub fn signature(&self) -> String {
-        signature(&self.name, self.args.iter().map(|arg| &arg.ty))
+        signature(&self.name, self.inputs().map(|arg| &arg.ty))
     }
 
-    /// The modes of a procedure's arguments; none of a function.
-    pub fn procedure(&self) -> Option<&[ArgMode]> {
-        match &self.returns {
-            FunctionReturn::Procedure(modes) => Some(modes),
-            _ => None,
-        }
+    /// Is it a procedure?
+    pub fn is_procedure(&self) -> bool {
+        self.returns == FunctionReturn::Procedure
+    }
+
+    /// The arguments that a call of a function gives.
+    pub fn inputs(&self) -> impl Iterator<Item = &FunctionArg> {
+        self.args.iter().filter(|arg| arg.mode.goes_in())
+    }
+
+    /// The arguments that come out of it.
+    pub fn outputs(&self) -> impl Iterator<Item = &FunctionArg> {
+        self.args.iter().filter(|arg| arg.mode.goes_out())
+    }
+
+    /// The arguments that a call names: of a procedure also those that only come out.
+    pub fn called_with(&self) -> impl Iterator<Item = &FunctionArg> {
+        let procedure = self.is_procedure();
+        self.args.iter().filter(move |arg| procedure || arg.mode.goes_in())
     }
 
     /// Does it take exactly these types, whatever their modifiers?
     pub fn takes(&self, types: &[SqlType]) -> bool {
+        self.inputs().count() == types.len() && self.inputs().zip(types).all(|(arg, ty)| arg.ty.same_base(ty))
+    }
+
+    /// The same of all arguments, those that only come out included.
+    pub fn has_arguments(&self, types: &[SqlType]) -> bool {
         self.args.len() == types.len() && self.args.iter().zip(types).all(|(arg, ty)| arg.ty.same_base(ty))
     }
 }
@@ -531,6 +557,19 @@ pub struct FunctionArg {
     pub name: Arc<str>,
     /// Its type, without modifiers.
     pub ty: SqlType,
+    /// Which way it goes.
+    pub mode: ArgMode,
+    /// DEFAULT, as SQL text.
+    pub default: Option<Arc<str>>,
+    /// The relation whose rows it takes.
+    pub rows_of: Option<Oid>,
+}
+
+impl FunctionArg {
+    /// One that goes in and has no default.
+    pub fn new(name: impl Into<Arc<str>>, ty: SqlType) -> FunctionArg {
+        FunctionArg { name: name.into(), ty, mode: ArgMode::In, default: None, rows_of: None }
+    }
 }
 
 /// What a function gives.
@@ -542,15 +581,15 @@ pub enum FunctionReturn {
     Scalar(SqlType),
     /// Rows of one column.
     Set(SqlType),
-    /// Rows of several named columns.
+    /// Rows of named columns: `RETURNS TABLE`, or `SETOF record` with arguments that come out.
     Table(Vec<(Arc<str>, SqlType)>),
     /// It is called by triggers only: a row, or none.
     Trigger,
     /// It is a procedure: CALL runs it, and it gives back those of its arguments that say so.
-    Procedure(Vec<ArgMode>),
+    Procedure,
 }
 
-/// Which way an argument of a procedure goes.
+/// Which way an argument goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArgMode {
     /// `IN`
@@ -559,6 +598,37 @@ pub enum ArgMode {
     Out,
     /// `INOUT`
     InOut,
+    /// `VARIADIC`: an array of what is left.
+    Variadic,
+}
+
+impl ArgMode {
+    /// Does a caller give it?
+    pub fn goes_in(self) -> bool {
+        self != ArgMode::Out
+    }
+
+    /// Does the caller get it back?
+    pub fn goes_out(self) -> bool {
+        matches!(self, ArgMode::Out | ArgMode::InOut)
+    }
+
+    /// As in `pg_proc.proargmodes`.
+    pub fn letter(self) -> char {
+        match self {
+            ArgMode::In => 'i',
+            ArgMode::Out => 'o',
+            ArgMode::InOut => 'b',
+            ArgMode::Variadic => 'v',
+        }
+    }
+
+    /// The mode of that letter.
+    pub fn from_letter(letter: char) -> Option<ArgMode> {
+        [ArgMode::In, ArgMode::Out, ArgMode::InOut, ArgMode::Variadic]
+            .into_iter()
+            .find(|mode| mode.letter() == letter)
+    }
 }
 
 impl FunctionReturn {

@@ -332,4 +332,10 @@ pub struct NewFunction {
     pub strict: bool,
     /// `SECURITY DEFINER`?
     pub security_definer: bool,
+    /// The relation whose rows it gives.
+    pub rows_of: Option<Oid>,
+    /// Is the body a statement of SQL's own and no text?
+    pub standard_body: bool,
+    /// `SET x = y`.
+    pub settings: Vec<(Arc<str>, Arc<str>)>,
 }

@@ -620,13 +620,17 @@ mod tests {
             oid: Oid(oid),
             schema: PUBLIC.into(),
             name: "f".into(),
-            args: vec![FunctionArg { name: "x".into(), ty }],
+            args: vec![FunctionArg::new("x", ty)],
             returns: FunctionReturn::Void,
             language: FunctionLanguage::Sql,
             body: "".into(),
             volatility: Volatility::Volatile,
             strict: false,
             security_definer: false,
+            rows_of: None,
+            standard_body: false,
+            settings: Vec::new(),
+            variant: 0,
         }
     }
 

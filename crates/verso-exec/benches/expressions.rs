@@ -35,7 +35,7 @@ fn operator(symbol: &str, name: &str) -> &'static BuiltinFunction {
 
 fn main() {
     let env = Env::real();
-    let session = session::Session { zone: TimeStyle::UTC };
+    let session = session::Session { zone: TimeStyle::UTC, portals: Default::default() };
     let money = SqlType::Numeric(NumericSpec::new(18, 2));
     let name = SqlType::Varchar(Some(120));
     let types = [money.clone(), SqlType::Float8, name.clone()];

@@ -35,6 +35,8 @@ pub struct Services<'a> {
     pub signals: &'a dyn Signals,
     /// Where cursors stand.
     pub cursors: &'a dyn CursorPlaces,
+    /// Cursors that functions have opened.
+    pub portals: &'a crate::plpgsql::Portals,
     /// Rows of the system views.
     pub views: &'a dyn SystemRows,
     /// Functions over the system catalogs.

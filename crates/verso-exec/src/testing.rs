@@ -46,6 +46,7 @@ pub(crate) struct TestSession {
     /// Of expressions; statements have the world's.
     pub cancel: AtomicBool,
     pub functions: RefCell<HashMap<Arc<str>, Arc<PlFunction>>>,
+    pub portals: crate::Portals,
 }
 
 impl Default for TestSession {
@@ -60,6 +61,7 @@ impl Default for TestSession {
             temporary: None,
             cancel: AtomicBool::new(false),
             functions: RefCell::default(),
+            portals: crate::Portals::default(),
         }
     }
 }
@@ -86,6 +88,7 @@ impl TestSession {
             identity: self,
             signals: self,
             cursors: self,
+            portals: &self.portals,
             views: self,
             catalogs: self,
             binding: self,

@@ -82,6 +82,9 @@ impl Deparse<'_> {
                     let text = format!("{op} {}", one(arg, Operator));
                     self.wrapped(text, around, &[Nothing, Logic])
                 }
+                (None, []) if matches!(function.name, "current_user" | "session_user") => {
+                    function.name.to_uppercase()
+                }
                 _ => format!("{}({})", function.name, self.arguments(function.name, args)),
             },
             ExprKind::UserCall { function, args } => {

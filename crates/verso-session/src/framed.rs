@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, Volatility};
+use verso_catalog::{FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, Volatility};
 use verso_exec::context::TransactionEnds;
 use verso_exec::plan::TypedExpr;
 use verso_exec::{ExecContext, ExecError, evaluate, run_procedure};
@@ -82,6 +82,10 @@ fn inline_block(frame: &Frame<'_>, text: &str) -> Result<(), Failure> {
         volatility: Volatility::Volatile,
         strict: false,
         security_definer: false,
+        rows_of: None,
+        standard_body: false,
+        settings: Vec::new(),
+        variant: 0,
     });
     inside(frame, &[], |cx| run_procedure(cx, &function, Vec::new())).map(drop)
 }
@@ -95,18 +99,17 @@ fn procedure(
     results: &mut Results<'_>,
 ) -> Result<CommandTag, Failure> {
     let (function, args) = binder.procedure(call)?;
-    let modes = function.procedure().unwrap_or_default();
     let values = inside(frame, params, |cx| {
-        let value = |(arg, mode): (&TypedExpr, &ArgMode)| match mode {
-            ArgMode::Out => Ok(Value::Null),
-            ArgMode::In | ArgMode::InOut => evaluate(cx, arg),
+        let value = |(arg, parameter): (&TypedExpr, &FunctionArg)| match parameter.mode.goes_in() {
+            false => Ok(Value::Null),
+            true => evaluate(cx, arg),
         };
-        let args = args.iter().zip(modes).map(value).collect::<Result<Vec<_>, _>>()?;
+        let args = args.iter().zip(&function.args).map(value).collect::<Result<Vec<_>, _>>()?;
         run_procedure(cx, &function, args)
     })?;
     let columns = outgoing_columns(&function);
     if !columns.is_empty() {
-        let out = values.into_iter().zip(modes).filter(|(_, mode)| **mode != ArgMode::In);
+        let out = values.into_iter().zip(&function.args).filter(|(_, arg)| arg.mode.goes_out());
         let row: Vec<Value> = out.map(|(value, _)| value).collect();
         let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
         let mut batch = Batch::of_types(&types);
@@ -119,12 +122,14 @@ fn procedure(
 
 /// The columns of what goes out of a procedure.
 pub(crate) fn outgoing_columns(function: &FunctionDef) -> Vec<OutputColumn> {
-    let modes = function.procedure().unwrap_or_default();
-    let out = function.args.iter().zip(modes).filter(|(_, mode)| **mode != ArgMode::In);
-    let column = |(n, (arg, _)): (usize, (&FunctionArg, &ArgMode))| match &*arg.name {
+    let column = |(n, arg): (usize, &FunctionArg)| match &*arg.name {
         "" => OutputColumn::new(format!("column{}", n + 1), arg.ty.clone()),
         name => OutputColumn::new(name, arg.ty.clone()),
     };
+    if !function.is_procedure() {
+        return Vec::new();
+    }
+    let out = function.outputs();
     out.enumerate().map(column).collect()
 }
 

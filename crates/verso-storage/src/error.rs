@@ -87,7 +87,7 @@ pub enum StorageError {
     #[error("savepoint \"{0}\" does not exist")]
     NoSuchSavepoint(String),
     /// A change in a transaction or database that may only read.
-    #[error("read only")]
+    #[error("cannot execute a change of rows in a read-only transaction")]
     ReadOnly,
     /// Something exceeds a limit of the format.
     #[error("{what} takes {size} bytes, at most {limit} are possible")]

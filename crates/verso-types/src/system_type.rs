@@ -54,6 +54,20 @@ pub enum SystemType {
     VectorInt2,
     /// An element of `oidvector`.
     VectorOid,
+    /// `refcursor`: the name of a cursor.
+    Refcursor,
+    /// `anyelement`, as the type of an argument, and its relatives.
+    AnyElement,
+    /// `anynonarray`.
+    AnyNonArray,
+    /// `anyenum`.
+    AnyEnum,
+    /// `anycompatible`.
+    AnyCompatible,
+    /// `anycompatiblearray`.
+    AnyCompatibleArray,
+    /// `anycompatiblenonarray`.
+    AnyCompatibleNonArray,
 }
 
 /// What a [`SystemType`] is to PostgreSQL.
@@ -78,7 +92,7 @@ const fn facts(
     Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
 }
 
-static FACTS: [Facts; 19] = [
+static FACTS: [Facts; 26] = [
     facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
     facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
     facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
@@ -98,6 +112,13 @@ static FACTS: [Facts; 19] = [
     facts(SystemType::Lsn, "pg_lsn", (3220, 3221), 8, 'U', Physical::Bytes),
     facts(SystemType::VectorInt2, "smallint", (21, 22), 2, 'N', Physical::I16),
     facts(SystemType::VectorOid, "oid", (26, 30), 4, 'N', Physical::I64),
+    facts(SystemType::Refcursor, "refcursor", (1790, 2201), -1, 'U', Physical::Bytes),
+    facts(SystemType::AnyElement, "anyelement", (2283, 0), 4, 'P', Physical::Bytes),
+    facts(SystemType::AnyNonArray, "anynonarray", (2776, 0), 4, 'P', Physical::Bytes),
+    facts(SystemType::AnyEnum, "anyenum", (3500, 0), 4, 'P', Physical::Bytes),
+    facts(SystemType::AnyCompatible, "anycompatible", (5077, 0), 4, 'P', Physical::Bytes),
+    facts(SystemType::AnyCompatibleArray, "anycompatiblearray", (5078, 0), -1, 'P', Physical::Bytes),
+    facts(SystemType::AnyCompatibleNonArray, "anycompatiblenonarray", (5079, 0), 4, 'P', Physical::Bytes),
 ];
 
 impl SystemType {
@@ -184,6 +205,21 @@ impl SystemType {
     /// Is an array of it a vector?
     pub fn is_vector_element(self) -> bool {
         matches!(self, SystemType::VectorInt2 | SystemType::VectorOid)
+    }
+
+    /// Does it stand for a type that each call decides?
+    pub fn is_polymorphic(self) -> bool {
+        use SystemType as S;
+        matches!(
+            self,
+            S::AnyArray
+                | S::AnyElement
+                | S::AnyNonArray
+                | S::AnyEnum
+                | S::AnyCompatible
+                | S::AnyCompatibleArray
+                | S::AnyCompatibleNonArray
+        )
     }
 
     /// The name of the vector of it.

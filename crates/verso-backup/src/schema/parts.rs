@@ -202,10 +202,10 @@ fn commented(
     }
     if is("pg_proc") {
         let function: &FunctionDef = catalog.all_functions().find(|function| function.oid == object)?;
-        let procedure = function.procedure().is_some() && dialect == Dialect::Postgres;
+        let procedure = function.is_procedure() && dialect == Dialect::Postgres;
         let word = if procedure { "PROCEDURE" } else { "FUNCTION" };
         let types: Vec<String> =
-            function.args.iter().map(|arg| arg.ty.without_modifiers().to_string()).collect();
+            function.inputs().map(|arg| arg.ty.without_modifiers().to_string()).collect();
         let place = qualified(&function.schema, &function.name);
         return Some(format!("{word} {place}({})", types.join(", ")));
     }

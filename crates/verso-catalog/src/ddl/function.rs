@@ -15,6 +15,7 @@ use crate::request::NewFunction;
 use crate::rights::Object;
 use crate::store;
 use crate::system::assemble::proc_row;
+use crate::system::field::Name;
 use crate::system::row::ProcRow;
 
 /// Greatest number of arguments, as in PostgreSQL.
@@ -37,7 +38,8 @@ impl Catalog {
         if new.args.len() > MAX_ARGUMENTS {
             return Err(CatalogError::TooManyArguments { limit: MAX_ARGUMENTS });
         }
-        let types: Vec<SqlType> = new.args.iter().map(|arg| arg.ty.clone()).collect();
+        let inputs = new.args.iter().filter(|arg| arg.mode.goes_in());
+        let types: Vec<SqlType> = inputs.map(|arg| arg.ty.clone()).collect();
         let overloads = snapshot.functions(Some(&schema.name), &new.name);
         let existing = overloads.iter().find(|function| function.takes(&types));
         if let Some(existing) = existing {
@@ -64,6 +66,10 @@ impl Catalog {
             volatility: new.volatility,
             strict: new.strict,
             security_definer: new.security_definer,
+            rows_of: new.rows_of,
+            standard_body: new.standard_body,
+            settings: new.settings.clone(),
+            variant: 0,
         };
         let row = proc_row(&definition, schema.oid);
         self.hold_schema(txn, &schema)?;
@@ -87,6 +93,52 @@ impl Catalog {
             store::insert(&self.engine, txn, std::slice::from_ref(&row))
         })?;
         Ok(oid)
+    }
+
+    /// Gives a function another name.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (42723: there is one of that name and arguments); storage's.
+    pub fn rename_function(
+        &self,
+        txn: &mut Txn,
+        function: &FunctionDef,
+        to: &str,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(&function.schema))?;
+        self.hold_schema(txn, &schema)?;
+        self.lock_name(txn, NameOf::Function, [&schema.name, to])?;
+        let types: Vec<SqlType> = function.inputs().map(|arg| arg.ty.clone()).collect();
+        for known in [&snapshot, &self.committed()?] {
+            if known.functions(Some(&schema.name), to).iter().any(|other| other.takes(&types)) {
+                let signature = FunctionDef { name: to.into(), ..function.clone() }.signature();
+                let text = format!("function {signature} already exists in schema \"{}\"", schema.name);
+                return Err(CatalogError::invalid("42723", text));
+            }
+        }
+        self.change(txn, |txn| {
+            let is_it = |row: &ProcRow| row.oid == function.oid;
+            store::update(&self.engine, txn, is_it, |row| row.proname = Name(to.into())).map(drop)
+        })
+    }
+
+    /// Changes what a definition says beside its arguments and its body.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn set_function_properties(&self, txn: &mut Txn, function: &FunctionDef) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(&function.schema))?;
+        let new = proc_row(function, schema.oid);
+        self.change(txn, |txn| {
+            let is_it = |row: &ProcRow| row.oid == function.oid;
+            let change = |row: &mut ProcRow| {
+                (row.proisstrict, row.prosecdef) = (new.proisstrict, new.prosecdef);
+                row.provolatile = new.provolatile;
+            };
+            store::update(&self.engine, txn, is_it, change).map(drop)
+        })
     }
 
     /// Drops a function; with `cascade` also the views that call it. What went along, in PostgreSQL's words.

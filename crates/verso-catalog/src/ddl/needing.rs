@@ -9,9 +9,12 @@ use verso_storage::{TableLockMode, Txn, WaitPolicy};
 
 use super::refuse_if_needed;
 use crate::catalog::Catalog;
-use crate::definition::{Oid, TableDef, TypeDef, ViewDef};
+use crate::definition::{FunctionDef, Oid, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::rights::Object;
 use crate::snapshot::{CatalogSnapshot, Relation};
+use crate::store;
+use crate::system::row::ProcRow;
 
 /// Something that is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub(super) struct Needing {
     views: Vec<(Arc<ViewDef>, Lost)>,
     /// Those of them that are tables.
     materialized: Vec<Arc<TableDef>>,
+    /// Functions that take or give rows of a relation that goes, and that relation.
+    functions: Vec<(Arc<FunctionDef>, Oid)>,
 }
 
 impl Needing {
@@ -42,6 +47,15 @@ impl Needing {
         let mut next = 0;
         while let Some(one) = all.get(next).copied() {
             next += 1;
+            if let Lost::Relation(oid) = one {
+                for function in snapshot.all_functions().filter(|function| uses_rows(function, oid)) {
+                    let goes = Lost::Function(function.oid);
+                    if !all.contains(&goes) {
+                        all.push(goes);
+                        needing.functions.push((Arc::clone(function), oid));
+                    }
+                }
+            }
             for view in snapshot.all_views() {
                 let needs = match one {
                     Lost::Relation(oid) => view.query.names(oid),
@@ -62,9 +76,11 @@ impl Needing {
 
     /// Refuses what others need.
     pub(super) fn refuse(&self, snapshot: &CatalogSnapshot) -> Result<(), CatalogError> {
-        let Some((_, first)) = self.views.first() else { return Ok(()) };
+        let first = self.views.first().map(|(_, lost)| *lost);
+        let first = self.functions.first().map(|(_, relation)| Lost::Relation(*relation)).or(first);
+        let Some(first) = first else { return Ok(()) };
         let lines = self.lines(snapshot);
-        refuse_if_needed(named(snapshot, *first), lines)
+        refuse_if_needed(named(snapshot, first), lines)
     }
 
     /// Who needs what, as DETAIL lines.
@@ -72,12 +88,18 @@ impl Needing {
         let line = |(view, lost): &(Arc<ViewDef>, Lost)| {
             format!("{} depends on {}", view_name(snapshot, view), named(snapshot, *lost))
         };
-        self.views.iter().map(line).collect()
+        let of_type = |(function, relation): &(Arc<FunctionDef>, Oid)| {
+            let relation =
+                snapshot.relation_by_oid(*relation).map_or_else(String::new, |one| shown(snapshot, one));
+            format!("{} depends on type {relation}", function_name(snapshot, function))
+        };
+        self.functions.iter().map(of_type).chain(self.views.iter().map(line)).collect()
     }
 
     /// What goes along under CASCADE.
     pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
-        self.views.iter().map(|(view, _)| view_name(snapshot, view)).collect()
+        let functions = self.functions.iter().map(|(function, _)| function_name(snapshot, function));
+        functions.chain(self.views.iter().map(|(view, _)| view_name(snapshot, view))).collect()
     }
 }
 
@@ -98,12 +120,34 @@ impl Catalog {
             }
             None => self.remove_view(txn, view),
         };
+        for (function, _) in &needing.functions {
+            self.remove_rights(txn, &[Object::Function(function.oid)])?;
+            store::delete(&self.engine, txn, |row: &ProcRow| row.oid == function.oid)?;
+        }
         views.try_for_each(|(view, _)| match remove(txn, view) {
             // It went with something else of the same statement.
             Err(CatalogError::Missing { .. }) => Ok(()),
             result => result,
         })
     }
+}
+
+/// Does the function take or give rows of that relation?
+fn uses_rows(function: &FunctionDef, relation: Oid) -> bool {
+    function.rows_of == Some(relation) || function.args.iter().any(|arg| arg.rows_of == Some(relation))
+}
+
+/// A function with its arguments, behind what it is.
+fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) -> String {
+    let kind = if function.is_procedure() { "procedure" } else { "function" };
+    let types: Vec<String> = function
+        .inputs()
+        .map(|arg| match arg.rows_of.and_then(|oid| snapshot.relation_by_oid(oid)) {
+            Some(relation) => shown(snapshot, relation),
+            None => arg.ty.pg_name(),
+        })
+        .collect();
+    format!("{kind} {}({})", function.name, types.join(","))
 }
 
 /// A view's name behind what it is.

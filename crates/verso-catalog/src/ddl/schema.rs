@@ -234,7 +234,7 @@ impl Catalog {
         }
         self.hold_schema(txn, &target)?;
         self.lock_name(txn, NameOf::Function, [&target.name, &function.name])?;
-        let types: Vec<_> = function.args.iter().map(|arg| arg.ty.clone()).collect();
+        let types: Vec<_> = function.inputs().map(|arg| arg.ty.clone()).collect();
         for known in [&snapshot, &self.committed()?] {
             if known.functions(Some(to), &function.name).iter().any(|other| other.takes(&types)) {
                 let text = format!("function {} already exists in schema \"{to}\"", function.signature());

@@ -254,7 +254,7 @@ impl TypeUses {
             let result = match &function.returns {
                 FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => is_it(ty),
                 FunctionReturn::Table(columns) => columns.iter().any(|(_, ty)| is_it(ty)),
-                FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure(_) => false,
+                FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => false,
             };
             result || function.args.iter().any(|arg| is_it(&arg.ty))
         });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
-use verso_types::SqlType;
+use verso_types::{RowType, SqlType};
 
 use super::field::{Bytes, Letter, Name};
 use super::row::{
@@ -103,6 +103,7 @@ impl CatalogRows {
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
         let mut rules: HashMap<Oid, RewriteRow> =
             std::mem::take(&mut self.rules).into_iter().map(|row| (row.ev_class, row)).collect();
+        let rows = self.rows_of_relations(&columns);
         for class in &self.classes {
             let (schema, name) = (schema_of(class.relnamespace)?, Arc::clone(&class.relname.0));
             let object = ObjectId(class.relfilenode.0);
@@ -170,8 +171,22 @@ impl CatalogRows {
                 kind => return Err(corrupt(format!("relation \"{name}\" is of unknown kind \"{kind}\""))),
             }
         }
-        self.add_functions(&mut builder, &types, &schema_of, previous)?;
+        self.add_functions(&mut builder, &types, &rows, &schema_of, previous)?;
         Ok(builder.build())
+    }
+
+    /// The types of the rows of those relations that functions take or give rows of.
+    fn rows_of_relations(&self, columns: &HashMap<Oid, Vec<ColumnDef>>) -> HashMap<Oid, SqlType> {
+        let mentioned = self.functions.iter().flat_map(|row| {
+            let all = row.proallargtypes.as_deref().unwrap_or_default();
+            row.proargtypes.iter().chain(all).chain([&row.prorettype])
+        });
+        let row_of = |oid: &Oid| {
+            let shown = columns.get(oid)?.iter().filter(|column| !column.is_hidden());
+            let fields = shown.map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+            Some((*oid, SqlType::Row(Arc::new(RowType { fields }))))
+        };
+        mentioned.filter(|oid| !oid.is_system()).filter_map(row_of).collect()
     }
 
     /// The columns of each table, in order.
@@ -321,6 +336,7 @@ impl CatalogRows {
         self,
         builder: &mut SnapshotBuilder,
         types: &UserTypes,
+        rows: &HashMap<Oid, SqlType>,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         previous: Option<&CatalogSnapshot>,
     ) -> Result<(), CatalogError> {
@@ -329,7 +345,7 @@ impl CatalogRows {
             before.extend(snapshot.all_functions().map(|function| (function.oid, function)));
         }
         for row in self.functions {
-            let function = function_of(&row, types, schema_of(row.pronamespace)?)?;
+            let function = function_of(&row, types, rows, schema_of(row.pronamespace)?)?;
             builder.add_function(shared(before.get(&row.oid).map(|old| Arc::clone(old)), function));
         }
         Ok(())
@@ -564,43 +580,83 @@ fn bounds_of(row: &SequenceRow) -> Result<SequenceBounds, CatalogError> {
     })
 }
 
-fn function_of(row: &ProcRow, types: &UserTypes, schema: Arc<str>) -> Result<FunctionDef, CatalogError> {
+fn function_of(
+    row: &ProcRow,
+    types: &UserTypes,
+    rows: &HashMap<Oid, SqlType>,
+    schema: Arc<str>,
+) -> Result<FunctionDef, CatalogError> {
     let flaw = |what: &str| corrupt(format!("function \"{}\" has {what}", row.proname.0));
     let names = row.proargnames.as_deref().unwrap_or_default();
     let name_of = |i: usize| names.get(i).cloned().unwrap_or_else(|| "".into());
-    let mut args = Vec::new();
-    for (i, oid) in row.proargtypes.iter().enumerate() {
-        args.push(FunctionArg { name: name_of(i), ty: types.of_oid(*oid, -1)? });
+    // The type of a relation's rows has the relation's number.
+    let type_of = |oid: Oid| match rows.get(&oid) {
+        Some(ty) => Ok((ty.clone(), Some(oid))),
+        None => match types.of_oid(oid, -1) {
+            Ok(ty) => Ok((ty, None)),
+            // The relation has gone without its function: nothing is known of its rows any more.
+            Err(_) if !oid.is_system() => Ok((SqlType::Record, None)),
+            Err(error) => Err(error),
+        },
+    };
+    let all = row.proallargtypes.as_deref().unwrap_or(&row.proargtypes);
+    let (mut args, mut columns) = (Vec::new(), Vec::new());
+    for (i, oid) in all.iter().enumerate() {
+        let (ty, rows_of) = type_of(*oid)?;
+        let letter = row.proargmodes.as_ref().map_or(Some('i'), |modes| Some(modes.get(i)?.0));
+        match letter {
+            Some('t') => columns.push((name_of(i), ty)),
+            letter => {
+                let mode = letter.and_then(ArgMode::from_letter);
+                let mode = mode.ok_or_else(|| flaw("an argument without a mode"))?;
+                args.push(FunctionArg { name: name_of(i), ty, mode, default: None, rows_of });
+            }
+        }
+    }
+    let defaults: Vec<Arc<str>> = extras(row, '=').map(Arc::from).collect();
+    let inputs = args.iter_mut().rev().filter(|arg| arg.mode.goes_in());
+    for (arg, default) in inputs.zip(defaults.iter().rev()) {
+        arg.default = Some(Arc::clone(default));
     }
     if row.prorettype == TYPE_TRIGGER {
-        return definition(row, schema, args, FunctionReturn::Trigger);
+        return definition(row, schema, args, FunctionReturn::Trigger, None);
     }
     // A procedure has no result type, not even void.
-    let procedure = row.prorettype == Oid(0);
-    let result = if procedure { SqlType::Void } else { types.of_oid(row.prorettype, -1)? };
-    let returns = match (&row.proallargtypes, row.proretset) {
-        _ if procedure => {
-            let mode =
-                |i: usize| match row.proargmodes.as_ref().map_or(Some('i'), |modes| Some(modes.get(i)?.0)) {
-                    Some('i') => Ok(ArgMode::In),
-                    Some('o') => Ok(ArgMode::Out),
-                    Some('b') => Ok(ArgMode::InOut),
-                    _ => Err(flaw("an argument without a mode")),
-                };
-            FunctionReturn::Procedure((0..args.len()).map(mode).collect::<Result<_, _>>()?)
-        }
-        (Some(all), true) => {
-            let columns = all.iter().enumerate().skip(args.len());
-            let columns: Result<Vec<_>, CatalogError> =
-                columns.map(|(i, oid)| Ok((name_of(i), types.of_oid(*oid, -1)?))).collect();
-            FunctionReturn::Table(columns?)
-        }
-        (None, true) => FunctionReturn::Set(result),
-        (None, false) if result == SqlType::Void => FunctionReturn::Void,
-        (None, false) => FunctionReturn::Scalar(result),
-        (Some(_), false) => return Err(flaw("result columns but no set")),
+    if row.prorettype == Oid(0) {
+        return definition(row, schema, args, FunctionReturn::Procedure, None);
+    }
+    let (result, rows_of) = type_of(row.prorettype)?;
+    let out = || -> Vec<(Arc<str>, SqlType)> {
+        let out = args.iter().filter(|arg| arg.mode.goes_out());
+        out.map(|arg| (Arc::clone(&arg.name), arg.ty.clone())).collect()
     };
-    definition(row, schema, args, returns)
+    let returns = match (row.proretset, result) {
+        (true, _) if !columns.is_empty() => FunctionReturn::Table(columns),
+        (true, SqlType::Record) if args.iter().any(|arg| arg.mode.goes_out()) => FunctionReturn::Table(out()),
+        (true, result) => FunctionReturn::Set(result),
+        (false, SqlType::Void) => FunctionReturn::Void,
+        (false, SqlType::Record) if args.iter().any(|arg| arg.mode.goes_out()) => {
+            FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { fields: named_fields(out()) })))
+        }
+        (false, result) => FunctionReturn::Scalar(result),
+    };
+    definition(row, schema, args, returns, rows_of)
+}
+
+/// What stands behind the names of arguments, of one kind.
+fn extras(row: &ProcRow, kind: char) -> impl Iterator<Item = &str> {
+    let arguments = row.proallargtypes.as_deref().unwrap_or(&row.proargtypes).len();
+    let extras = row.proargnames.as_deref().unwrap_or_default().iter().skip(arguments);
+    extras.filter_map(move |extra| extra.strip_prefix(kind))
+}
+
+/// Fields that have names, also where arguments have none: `column1` …
+fn named_fields(fields: Vec<(Arc<str>, SqlType)>) -> Vec<(Arc<str>, SqlType)> {
+    let named = |(n, (name, ty)): (usize, (Arc<str>, SqlType))| match name.is_empty() {
+        true => (format!("column{}", n + 1).into(), ty),
+        false => (name, ty),
+    };
+    fields.into_iter().enumerate().map(named).collect()
 }
 
 fn definition(
@@ -608,6 +664,7 @@ fn definition(
     schema: Arc<str>,
     args: Vec<FunctionArg>,
     returns: FunctionReturn,
+    rows_of: Option<Oid>,
 ) -> Result<FunctionDef, CatalogError> {
     let flaw = |what: &str| corrupt(format!("function \"{}\" has {what}", row.proname.0));
     Ok(FunctionDef {
@@ -630,6 +687,13 @@ fn definition(
         },
         strict: row.proisstrict,
         security_definer: row.prosecdef,
+        rows_of,
+        standard_body: extras(row, '$').next().is_some(),
+        settings: extras(row, '@')
+            .filter_map(|setting| setting.split_once('='))
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        variant: 0,
     })
 }
 
@@ -695,33 +759,42 @@ pub(crate) fn sequence_row(oid: Oid, bounds: &SequenceBounds) -> SequenceRow {
 
 /// The row of a function.
 pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
-    let argument_types: Vec<Oid> = function.args.iter().map(|arg| Oid(arg.ty.pg_oid())).collect();
+    let oid_of = |arg: &FunctionArg| arg.rows_of.unwrap_or_else(|| Oid(arg.ty.pg_oid()));
+    let argument_types: Vec<Oid> = function.inputs().map(oid_of).collect();
     let mut names: Vec<Arc<str>> = function.args.iter().map(|arg| Arc::clone(&arg.name)).collect();
-    let (mut all, mut modes) = (None, None);
+    let mut all: Vec<Oid> = function.args.iter().map(oid_of).collect();
+    let mut modes: Vec<Letter> = function.args.iter().map(|arg| Letter(arg.mode.letter())).collect();
+    let out = function.args.iter().any(|arg| arg.mode.goes_out());
     let result = match &function.returns {
-        FunctionReturn::Procedure(of) => {
-            let letter = |mode: &ArgMode| match mode {
-                ArgMode::In => Letter('i'),
-                ArgMode::Out => Letter('o'),
-                ArgMode::InOut => Letter('b'),
-            };
-            modes = of.iter().any(|mode| *mode != ArgMode::In).then(|| of.iter().map(letter).collect());
-            SqlType::Void
+        FunctionReturn::Procedure | FunctionReturn::Void | FunctionReturn::Trigger => {
+            Oid(SqlType::Void.pg_oid())
         }
-        FunctionReturn::Void | FunctionReturn::Trigger => SqlType::Void,
-        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => {
+            function.rows_of.unwrap_or_else(|| Oid(ty.pg_oid()))
+        }
+        FunctionReturn::Table(columns) if out => match columns.as_slice() {
+            [(_, ty)] => Oid(ty.pg_oid()),
+            _ => Oid(SqlType::Record.pg_oid()),
+        },
         FunctionReturn::Table(columns) => {
             names.extend(columns.iter().map(|(name, _)| Arc::clone(name)));
-            let column_types = columns.iter().map(|(_, ty)| Oid(ty.pg_oid()));
-            all = Some(argument_types.iter().copied().chain(column_types).collect());
-            let letters = argument_types.iter().map(|_| Letter('i'));
-            modes = Some(letters.chain(columns.iter().map(|_| Letter('t'))).collect());
+            all.extend(columns.iter().map(|(_, ty)| Oid(ty.pg_oid())));
+            modes.extend(columns.iter().map(|_| Letter('t')));
             match columns.as_slice() {
-                [(_, ty)] => ty.clone(),
-                _ => SqlType::Record,
+                [(_, ty)] => Oid(ty.pg_oid()),
+                _ => Oid(SqlType::Record.pg_oid()),
             }
         }
     };
+    let comes_out = modes.iter().any(|mode| !matches!(mode.0, 'i' | 'v'));
+    let plain = modes.iter().all(|mode| mode.0 == 'i');
+    let named = names.iter().any(|name| !name.is_empty());
+    let defaults = function.inputs().filter_map(|arg| Some(format!("={}", arg.default.as_ref()?)));
+    let settings = function.settings.iter().map(|(name, value)| format!("@{name}={value}"));
+    let standard = function.standard_body.then(|| "$".to_string());
+    let extras: Vec<Arc<str>> = defaults.chain(settings).chain(standard).map(Arc::from).collect();
+    let named = named || !extras.is_empty();
+    names.extend(extras);
     ProcRow {
         oid: function.oid,
         proname: Name(Arc::clone(&function.name)),
@@ -741,13 +814,13 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
         pronargs: i16::try_from(argument_types.len()).expect("the number of arguments was checked"),
         prorettype: match function.returns {
             FunctionReturn::Trigger => TYPE_TRIGGER,
-            FunctionReturn::Procedure(_) => Oid(0),
-            _ => Oid(result.pg_oid()),
+            FunctionReturn::Procedure => Oid(0),
+            _ => result,
         },
         proargtypes: argument_types,
-        proallargtypes: all,
-        proargmodes: modes,
-        proargnames: names.iter().any(|name| !name.is_empty()).then_some(names),
+        proallargtypes: (comes_out || !plain).then_some(all),
+        proargmodes: (!plain).then_some(modes),
+        proargnames: named.then_some(names),
         prosrc: Arc::clone(&function.body),
         prosecdef: function.security_definer,
     }

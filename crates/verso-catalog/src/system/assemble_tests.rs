@@ -11,8 +11,8 @@ fn function(oid: u32, returns: FunctionReturn) -> FunctionDef {
         schema: PUBLIC.into(),
         name: "f".into(),
         args: vec![
-            FunctionArg { name: "how_many".into(), ty: SqlType::Int4 },
-            FunctionArg { name: "".into(), ty: SqlType::Array(Box::new(SqlType::Text)) },
+            FunctionArg::new("how_many", SqlType::Int4),
+            FunctionArg::new("", SqlType::Array(Box::new(SqlType::Text))),
         ],
         returns,
         language: FunctionLanguage::PlPgSql,
@@ -20,6 +20,10 @@ fn function(oid: u32, returns: FunctionReturn) -> FunctionDef {
         volatility: Volatility::Stable,
         strict: true,
         security_definer: false,
+        rows_of: None,
+        standard_body: false,
+        settings: Vec::new(),
+        variant: 0,
     }
 }
 
@@ -57,7 +61,7 @@ fn every_kind_of_function_survives_its_row() {
     let wide = FunctionReturn::Table(vec![("a".into(), SqlType::Int8), ("b".into(), SqlType::Text)]);
     let kinds = [
         FunctionReturn::Void,
-        FunctionReturn::Procedure(vec![crate::ArgMode::In, crate::ArgMode::InOut]),
+        FunctionReturn::Procedure,
         FunctionReturn::Scalar(SqlType::Text),
         FunctionReturn::Set(SqlType::Int4),
         table,
@@ -70,6 +74,29 @@ fn every_kind_of_function_survives_its_row() {
         let snapshot = rows.assemble(1, None).unwrap();
         assert_eq!(*snapshot.functions(None, "f")[0], function);
     }
+}
+
+#[test]
+fn modes_and_defaults_of_arguments_survive_their_row() {
+    use crate::ArgMode::{In, InOut, Out, Variadic};
+    let arg = |name: &str, mode, default: Option<&str>| FunctionArg {
+        mode,
+        default: default.map(Into::into),
+        ..FunctionArg::new(name, SqlType::Array(Box::new(SqlType::Int4)))
+    };
+    let modes =
+        [("a", In, None), ("b", Out, None), ("c", InOut, Some("'{1}'")), ("d", Variadic, Some("'{}'"))];
+    let settings = vec![("search_path".into(), "a, b".into())];
+    let function = FunctionDef {
+        args: modes.map(|(name, mode, default)| arg(name, mode, default)).into(),
+        settings,
+        standard_body: true,
+        ..function(16_390, FunctionReturn::Procedure)
+    };
+    let mut rows = initial::rows(&initial::tables(), ObjectId(999));
+    rows.functions.push(proc_row(&function, PUBLIC_OID));
+    let snapshot = rows.assemble(1, None).unwrap();
+    assert_eq!(*snapshot.functions(None, "f")[0], function);
 }
 
 #[test]

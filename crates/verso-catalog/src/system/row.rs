@@ -224,10 +224,12 @@ system_row! {
         pronargs: i16,
         prorettype: Oid,
         proargtypes: Vec<Oid>,
-        /// Arguments and result columns, only for RETURNS TABLE.
+        /// Arguments and result columns, where some come out.
         proallargtypes: Option<Vec<Oid>>,
-        /// `i` argument, `t` result column, only for RETURNS TABLE.
+        /// `i` in, `o` out, `b` both, `v` variadic, `t` result column; none where all are `i`.
         proargmodes: Option<Vec<Letter>>,
+        /// The names of all these, and behind them what has no column of its own: `=` and the default of an argument, for the
+        /// last ones, `@` and a setting, `name=value`, that holds while it runs, `$` where the body is no text.
         proargnames: Option<Vec<Arc<str>>>,
         prosrc: Arc<str>,
         prosecdef: bool,

@@ -13,13 +13,16 @@ fn function(types: &[SqlType]) -> NewFunction {
     NewFunction {
         schema: None,
         name: "f".into(),
-        args: types.iter().map(|ty| FunctionArg { name: "x".into(), ty: ty.clone() }).collect(),
+        args: types.iter().map(|ty| FunctionArg::new("x", ty.clone())).collect(),
         returns: FunctionReturn::Scalar(SqlType::Text),
         language: FunctionLanguage::PlPgSql,
         body: "BEGIN RETURN 'first'; END".into(),
         volatility: Volatility::Volatile,
         strict: false,
         security_definer: false,
+        rows_of: None,
+        standard_body: false,
+        settings: Vec::new(),
     }
 }
 

@@ -19,6 +19,7 @@ use verso_types::{SqlType, TimeStyle, Value};
 
 pub struct Session {
     pub zone: TimeStyle,
+    pub portals: verso_exec::Portals,
 }
 
 impl Session {
@@ -38,6 +39,7 @@ impl Session {
             identity: self,
             signals: self,
             cursors: self,
+            portals: &self.portals,
             views: self,
             catalogs: self,
             binding: self,

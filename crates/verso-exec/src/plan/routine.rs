@@ -81,8 +81,12 @@ pub enum PlReturn {
     Void,
     /// One value.
     Scalar(SqlType),
-    /// Rows of these types: `SETOF` (one column) or `TABLE`.
+    /// A row whose columns the caller knows.
+    Record,
+    /// Rows of these types: `SETOF` (one column, or those of a row) or `TABLE`.
     Rows(Vec<SqlType>),
+    /// Rows whose columns the caller knows.
+    Records,
     /// A row of the trigger's table, or none.
     Trigger,
 }
@@ -232,6 +236,8 @@ pub enum PlStatementKind {
         label: Option<Arc<str>>,
         /// What takes the elements.
         target: PlPlace,
+        /// How many dimensions each slice has; 0 for elements.
+        slice: usize,
         /// The array.
         array: TypedExpr,
         /// The type of its elements.
@@ -257,6 +263,22 @@ pub enum PlStatementKind {
     Return {
         /// Cast to the result type; none for VOID and sets.
         value: Option<TypedExpr>,
+    },
+    /// `RETURN` of a row.
+    ReturnComposite {
+        /// The row, or NULL.
+        value: TypedExpr,
+        /// Its columns.
+        shape: Arc<RowType>,
+        /// The columns that the function declares; those of the row where it declares none.
+        types: Option<Vec<SqlType>>,
+    },
+    /// `RETURN NEXT` of a row.
+    ReturnNextComposite {
+        /// The row, or NULL.
+        value: TypedExpr,
+        /// Its columns.
+        shape: Arc<RowType>,
     },
     /// `RETURN` of a trigger.
     ReturnRow {
@@ -345,6 +367,15 @@ pub enum PlStatementKind {
         /// It moves forward only.
         forward: bool,
     },
+    /// `OPEN … FOR EXECUTE`.
+    OpenExecute {
+        /// The cursor.
+        cursor: PlCursor,
+        /// What runs.
+        text: PlDynamic,
+        /// It moves forward only.
+        forward: bool,
+    },
     /// `FETCH`, and without targets `MOVE`.
     Fetch {
         /// The cursor.
@@ -403,7 +434,7 @@ pub struct CommitWrite {
 /// A cursor of a function.
 #[derive(Clone, Debug)]
 pub struct PlCursor {
-    /// The slot that it has among the variables; there is nothing in it.
+    /// The slot that it has among the variables: the name of the open cursor is in it, or NULL.
     pub slot: usize,
     /// Its name.
     pub name: Arc<str>,

@@ -15,7 +15,8 @@ const NOT_OTHERS: [&str; 2] = ["57014", "P0004"];
 /// Runs a block.
 pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
     for slot in &block.cursors {
-        frame.cursors.remove(slot);
+        frame.looping.remove(slot);
+        frame.clear(*slot);
     }
     for (slot, default) in &block.declarations {
         let value = match default {
@@ -45,6 +46,7 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
     // no identifier of SQL starts with a blank
     let name = format!(" block {}.{}", cx.depth(), frame.savepoints);
     cx.tables.savepoint(&name)?;
+    let opened = cx.services.portals.opened();
     let result = run_steps(&mut block.body, cx, frame);
     frame.savepoints -= 1;
     let error = match result {
@@ -58,6 +60,7 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
     let handler = block.handlers.iter_mut().find(|handler| catches(handler, &sqlstate));
     let Some(handler) = handler else { return Err(error) };
     cx.tables.rollback_to(&name)?;
+    cx.services.portals.close_since(opened);
     cx.tables.release(&name)?;
     if let Some((state_slot, message_slot)) = block.error_slots {
         frame.slots[state_slot] = Value::Text(sqlstate);

@@ -24,15 +24,16 @@ mod trigger;
 
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionReturn, Object, Rights};
-use verso_types::{Batch, SqlType, Value};
+use verso_catalog::{FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Object, Rights};
+use verso_types::{Batch, RowType, SqlType, Value};
 
-use crate::error::{ExecError, Result};
+use crate::error::{ExecError, Raised, Result};
 use crate::exec::{ExecContext, denied};
 use crate::expr::RowExpr;
 use crate::functions::void;
 use crate::plan::{PlReturn, TypedExpr};
 use crate::spill::Spool;
+pub use cursor::Portals;
 pub(crate) use program::ProgramPool;
 use run::Frame;
 pub(crate) use trigger::call_trigger;
@@ -43,12 +44,91 @@ pub(crate) fn call_scalar(
     function: &Arc<FunctionDef>,
     args: Vec<Value>,
 ) -> Result<Value> {
+    Ok(call_for_value(cx, function, args)?.0)
+}
+
+/// The same, and of a record the columns that it has.
+fn call_for_value(
+    cx: &ExecContext<'_>,
+    function: &Arc<FunctionDef>,
+    args: Vec<Value>,
+) -> Result<(Value, Option<Arc<RowType>>)> {
     check_right(cx, function)?;
     if function.strict && args.iter().any(Value::is_null) {
-        return Ok(Value::Null);
+        return Ok((Value::Null, None));
     }
     let frame = as_definer(cx, function, |cx| call(cx, function, args, Vec::new()))?;
-    Ok(if function.returns == FunctionReturn::Void { void() } else { frame.value })
+    let value = if function.returns == FunctionReturn::Void { void() } else { frame.value };
+    Ok((value, frame.value_shape))
+}
+
+/// The columns of the rows of a function each of which is wanted as one value.
+fn whole_rows(function: &FunctionDef, types: &[SqlType]) -> Option<Vec<SqlType>> {
+    let [SqlType::Row(row)] = types else { return None };
+    let whole = match &function.returns {
+        FunctionReturn::Set(ty) => ty == &types[0],
+        FunctionReturn::Table(columns) => columns.len() > 1,
+        _ => false,
+    };
+    whole.then(|| row.fields.iter().map(|(_, ty)| ty.clone()).collect())
+}
+
+/// Rows as values.
+fn as_values(cx: &ExecContext<'_>, mut rows: Spool, fields: &[SqlType], types: &[SqlType]) -> Result<Spool> {
+    let mut values = Spool::default();
+    let mut batch = Batch::default();
+    while rows.next(&mut batch)? {
+        let mut out = Batch::of_types(types);
+        for row in 0..batch.rows {
+            out.push_row(&[Value::Record(batch.row(row, fields).into())], types)?;
+        }
+        values.push(cx.services.memory, "the rows of a function", out)?;
+    }
+    Ok(values)
+}
+
+/// Whether a record has the columns that the query wants of it.
+fn check_record(shape: Option<&RowType>, types: &[SqlType]) -> Result<()> {
+    let Some(shape) = shape else { return Ok(()) };
+    let text = "returned record type does not match expected record type";
+    let mismatch = |detail: String| {
+        Err(ExecError::Raised(Box::new(Raised {
+            sqlstate: "42804".into(),
+            message: text.into(),
+            detail: Some(detail),
+            hint: None,
+        })))
+    };
+    let (given, wanted) = (shape.fields.len(), types.len());
+    if given != wanted {
+        return mismatch(format!(
+            "Number of returned columns ({given}) does not match expected column count ({wanted})."
+        ));
+    }
+    for (n, ((_, given), wanted)) in shape.fields.iter().zip(types).enumerate() {
+        if *given != SqlType::Unknown && !given.same_base(wanted) {
+            let (given, wanted) = (given.pg_name(), wanted.pg_name());
+            return mismatch(format!(
+                "Returned type {given} does not match expected type {wanted} in column {}.",
+                n + 1
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The values of a call in the slots of a body: PL/pgSQL has one also for what only comes out.
+fn in_slots(function: &FunctionDef, args: Vec<Value>) -> Vec<Value> {
+    let all_in = function.args.iter().all(|arg| arg.mode.goes_in());
+    if all_in || function.is_procedure() || function.language == FunctionLanguage::Sql {
+        return args;
+    }
+    let mut given = args.into_iter();
+    let value = |arg: &FunctionArg| match arg.mode.goes_in() {
+        true => given.next().unwrap_or(Value::Null),
+        false => Value::Null,
+    };
+    function.args.iter().map(value).collect()
 }
 
 /// Calls a function for its rows, of these types. One that returns no set yields one row.
@@ -61,19 +141,32 @@ pub(crate) fn call_rows(
     let strict_null = function.strict && args.iter().any(Value::is_null);
     if function.returns.is_set() {
         check_right(cx, function)?;
-        return if strict_null {
-            Ok(Spool::default())
-        } else {
-            as_definer(cx, function, |cx| {
-                let mut frame = call(cx, function, args, types.to_vec())?;
-                frame.flush(cx)?;
-                Ok(frame.rows)
-            })
+        if strict_null {
+            return Ok(Spool::default());
+        }
+        let fields = whole_rows(function, types);
+        let rows = as_definer(cx, function, |cx| {
+            let mut frame = call(cx, function, args, fields.clone().unwrap_or_else(|| types.to_vec()))?;
+            frame.flush(cx)?;
+            Ok(frame.rows)
+        })?;
+        return match fields {
+            Some(fields) => as_values(cx, rows, &fields, types),
+            None => Ok(rows),
         };
     }
-    let value = call_scalar(cx, function, args)?;
+    let (value, shape) = call_for_value(cx, function, args)?;
     let mut row = Batch::of_types(types);
-    row.push_row(&[value], types)?;
+    match (&function.returns, value) {
+        (FunctionReturn::Scalar(ty), Value::Record(values)) if ty.is_row() => {
+            check_record(shape.as_deref(), types)?;
+            row.push_row(&values, types)?;
+        }
+        (FunctionReturn::Scalar(ty), _) if ty.is_row() => {
+            row.push_row(&vec![Value::Null; types.len()], types)?
+        }
+        (_, value) => row.push_row(&[value], types)?,
+    }
     let mut spool = Spool::default();
     spool.push(cx.services.memory, "the rows of a function", row)?;
     Ok(spool)
@@ -106,7 +199,7 @@ pub(crate) fn call_procedure(
         let mut program = cx.programs().take(cx, function)?;
         let mut frame = Frame::new(&program, args, Vec::new());
         let result = program.run(&nested, &mut frame);
-        cx.programs().give(function.oid, program);
+        cx.programs().give((function.oid, function.variant), program);
         result?;
         frame.slots.truncate(count);
         Ok(frame.slots)
@@ -119,7 +212,7 @@ fn check_right(cx: &ExecContext<'_>, function: &FunctionDef) -> Result<()> {
     if cx.catalog.rights(role, Object::Function(function.oid)).has(Rights::EXECUTE) {
         return Ok(());
     }
-    let kind = if function.procedure().is_some() { "procedure" } else { "function" };
+    let kind = if function.is_procedure() { "procedure" } else { "function" };
     Err(denied(kind, &function.name))
 }
 
@@ -158,13 +251,16 @@ fn call(
 ) -> Result<Frame> {
     let nested = cx.nested()?;
     let mut program = cx.programs().take(cx, function)?;
+    let args = in_slots(function, args);
     let mut frame = Frame::new(&program, args, types);
     let result = program.run(&nested, &mut frame);
     let returns = program.function.returns.clone();
-    cx.programs().give(function.oid, program);
+    cx.programs().give((function.oid, function.variant), program);
     let returned = result?;
-    if !returned && matches!(returns, PlReturn::Scalar(_)) {
-        return Err(ExecError::raised("2F005", "control reached end of function without RETURN"));
+    if !returned && matches!(returns, PlReturn::Scalar(_) | PlReturn::Record) {
+        let error = Box::new(ExecError::raised("2F005", "control reached end of function without RETURN"));
+        let context = format!("PL/pgSQL function {}", frame.function.signature);
+        return Err(ExecError::InFunction { error, context });
     }
     Ok(frame)
 }

@@ -83,6 +83,7 @@ pub(super) enum StepKind {
     Foreach {
         label: Option<Arc<str>>,
         target: PlPlace,
+        slice: usize,
         array: RowExpr,
         element: SqlType,
         body: Vec<Step>,
@@ -97,6 +98,15 @@ pub(super) enum StepKind {
     },
     Return {
         value: Option<RowExpr>,
+    },
+    ReturnComposite {
+        value: RowExpr,
+        shape: Arc<RowType>,
+        types: Option<Vec<SqlType>>,
+    },
+    ReturnNextComposite {
+        value: RowExpr,
+        shape: Arc<RowType>,
     },
     ReturnRow {
         record: Option<usize>,
@@ -138,6 +148,11 @@ pub(super) enum StepKind {
         cursor: PlCursor,
         args: Vec<(usize, RowExpr)>,
         query: Embedded,
+        forward: bool,
+    },
+    OpenExecute {
+        cursor: PlCursor,
+        text: Dynamic,
         forward: bool,
     },
     Fetch {
@@ -315,9 +330,10 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             targets: targets.clone(),
             body: steps(body, executor),
         },
-        PlStatementKind::Foreach { label, target, array, element, body } => StepKind::Foreach {
+        PlStatementKind::Foreach { label, target, slice, array, element, body } => StepKind::Foreach {
             label: label.clone(),
             target: target.clone(),
+            slice: *slice,
             array: RowExpr::compile(array),
             element: element.clone(),
             body: steps(body, executor),
@@ -329,6 +345,14 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             StepKind::Continue { label: label.clone(), when: when.as_ref().map(BodyExpr::compile) }
         }
         PlStatementKind::Return { value } => StepKind::Return { value: optional(value.as_ref()) },
+        PlStatementKind::ReturnComposite { value, shape, types } => StepKind::ReturnComposite {
+            value: RowExpr::compile(value),
+            shape: Arc::clone(shape),
+            types: types.clone(),
+        },
+        PlStatementKind::ReturnNextComposite { value, shape } => {
+            StepKind::ReturnNextComposite { value: RowExpr::compile(value), shape: Arc::clone(shape) }
+        }
         PlStatementKind::ReturnRow { record } => StepKind::ReturnRow { record: *record },
         PlStatementKind::ReturnRowValue { value, shape } => {
             StepKind::ReturnRowValue { value: RowExpr::compile(value), types: types_of(shape) }
@@ -369,6 +393,9 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             query: embedded(query, executor),
             forward: *forward,
         },
+        PlStatementKind::OpenExecute { cursor, text, forward } => {
+            StepKind::OpenExecute { cursor: cursor.clone(), text: Dynamic::compile(text), forward: *forward }
+        }
         PlStatementKind::Fetch { cursor, movement, targets } => {
             StepKind::Fetch { cursor: cursor.clone(), movement: *movement, targets: targets.clone() }
         }
@@ -402,11 +429,12 @@ impl StepKind {
             StepKind::Foreach { .. } => "FOREACH over array",
             StepKind::Exit { .. } => "EXIT",
             StepKind::Continue { .. } => "CONTINUE",
-            StepKind::Return { .. } | StepKind::ReturnRow { .. } | StepKind::ReturnRowValue { .. } => {
-                "RETURN"
-            }
+            StepKind::Return { .. }
+            | StepKind::ReturnComposite { .. }
+            | StepKind::ReturnRow { .. }
+            | StepKind::ReturnRowValue { .. } => "RETURN",
             StepKind::Later(later) => later.name(),
-            StepKind::ReturnNext { .. } => "RETURN NEXT",
+            StepKind::ReturnNext { .. } | StepKind::ReturnNextComposite { .. } => "RETURN NEXT",
             StepKind::ReturnQuery { .. } => "RETURN QUERY",
             StepKind::Define { .. } | StepKind::Sql { .. } => "SQL statement",
             StepKind::Raise(_) | StepKind::Reraise => "RAISE",
@@ -414,7 +442,7 @@ impl StepKind {
             StepKind::Execute { .. } => "EXECUTE",
             StepKind::ForExecute { .. } => "FOR over EXECUTE statement",
             StepKind::ReturnExecute { .. } => "RETURN QUERY",
-            StepKind::Open { .. } => "OPEN",
+            StepKind::Open { .. } | StepKind::OpenExecute { .. } => "OPEN",
             StepKind::Fetch { targets: None, .. } => "MOVE",
             StepKind::Fetch { .. } => "FETCH",
             StepKind::Close { .. } => "CLOSE",
@@ -433,35 +461,36 @@ type Bound = (Arc<PlFunction>, Vec<Program>);
 /// The functions that a statement of the client has compiled, for the next call.
 #[derive(Default)]
 pub(crate) struct ProgramPool {
-    functions: RefCell<HashMap<Oid, Bound>>,
+    functions: RefCell<HashMap<(Oid, u64), Bound>>,
 }
 
 impl ProgramPool {
     /// A program of the function that no one runs.
     pub fn take(&self, cx: &ExecContext<'_>, function: &Arc<FunctionDef>) -> Result<Program> {
-        if let Some((bound, free)) = self.functions.borrow_mut().get_mut(&function.oid) {
+        let key = (function.oid, function.variant);
+        if let Some((bound, free)) = self.functions.borrow_mut().get_mut(&key) {
             return Ok(free.pop().unwrap_or_else(|| Program::compile(Arc::clone(bound), cx.executor)));
         }
         let bound = cx.services.binding.compile_function(function, cx.catalog)?;
-        self.functions.borrow_mut().insert(function.oid, (Arc::clone(&bound), Vec::new()));
+        self.functions.borrow_mut().insert(key, (Arc::clone(&bound), Vec::new()));
         Ok(Program::compile(bound, cx.executor))
     }
 
     /// The same of what a trigger calls: it is bound to the trigger's table.
     pub fn take_trigger(&self, cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Program> {
-        let oid = call.trigger.oid;
-        if let Some((bound, free)) = self.functions.borrow_mut().get_mut(&oid) {
+        let key = (call.trigger.oid, 0);
+        if let Some((bound, free)) = self.functions.borrow_mut().get_mut(&key) {
             return Ok(free.pop().unwrap_or_else(|| Program::compile(Arc::clone(bound), cx.executor)));
         }
         let binding = cx.services.binding;
         let bound = binding.compile_trigger(call.trigger, call.function, call.table, cx.catalog)?;
-        self.functions.borrow_mut().insert(oid, (Arc::clone(&bound), Vec::new()));
+        self.functions.borrow_mut().insert(key, (Arc::clone(&bound), Vec::new()));
         Ok(Program::compile(bound, cx.executor))
     }
 
     /// Takes a program back: that of a function, or of a trigger.
-    pub fn give(&self, oid: Oid, program: Program) {
-        if let Some((_, free)) = self.functions.borrow_mut().get_mut(&oid) {
+    pub fn give(&self, (oid, variant): (Oid, u64), program: Program) {
+        if let Some((_, free)) = self.functions.borrow_mut().get_mut(&(oid, variant)) {
             free.push(program);
         }
     }

@@ -1,14 +1,14 @@
 //! Runs the steps of a compiled function.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_catalog::CatalogSnapshot;
-use verso_types::{Batch, RowType, SqlType, TypeError, Value};
+use verso_types::{Array, Batch, Dimension, RowType, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
 use super::call_procedure;
-use super::cursor::{CallCursor, begin_loop, close, end_loop, fetch, open};
+use super::cursor::{begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
 use super::dynamic::execute;
 use super::message::raise;
@@ -17,7 +17,7 @@ use crate::context::TransactionEnds;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, Sink, cast_row};
 use crate::expr::RowExpr;
-use crate::plan::{PlFunction, PlInto, PlPlace, PlTargets, PlVariable};
+use crate::plan::{PlFunction, PlInto, PlPlace, PlReturn, PlTargets, PlVariable};
 use crate::spill::Spool;
 
 /// Times a statement of a block that may commit is tried again on a new snapshot.
@@ -33,6 +33,8 @@ pub(crate) struct Frame {
     shapes: Vec<Option<Arc<RowType>>>,
     /// What RETURN gave.
     pub value: Value,
+    /// The columns of the record that RETURN gave.
+    pub value_shape: Option<Arc<RowType>>,
     /// What RETURN of a trigger gave.
     pub record: Option<Vec<Value>>,
     /// What RETURN NEXT and RETURN QUERY gave.
@@ -42,8 +44,8 @@ pub(crate) struct Frame {
     pub(super) row_count: i64,
     /// Savepoints open in this call.
     pub(super) savepoints: u32,
-    /// Cursors that were opened, by their slots.
-    pub(super) cursors: BTreeMap<usize, CallCursor>,
+    /// Cursors over whose rows a loop runs, by their slots.
+    pub(super) looping: BTreeSet<usize>,
     /// Errors whose handlers run.
     pub(super) handled: Vec<ExecError>,
     /// The catalog after so many definitions.
@@ -67,13 +69,14 @@ impl Frame {
             variables: Arc::clone(&program.function.variables),
             shapes: Vec::new(),
             value: Value::Null,
+            value_shape: None,
             record: None,
             rows: Spool::default(),
             pending: Batch::of_types(&row_types),
             row_types,
             row_count: 0,
             savepoints: 0,
-            cursors: BTreeMap::new(),
+            looping: BTreeSet::new(),
             handled: Vec::new(),
             renewed: None,
         }
@@ -173,6 +176,19 @@ impl Frame {
         if types == self.row_types {
             self.flush(cx)?;
             return self.rows.push(cx.services.memory, "the rows of a function", batch.clone());
+        }
+        // One column may be the whole row.
+        if let ([SqlType::Row(row_type)], true) = (types, self.row_types.len() != 1) {
+            let fields: Vec<SqlType> = row_type.fields.iter().map(|(_, ty)| ty.clone()).collect();
+            for row in 0..batch.rows {
+                let mut values = match batch.row(row, types).pop() {
+                    Some(Value::Record(values)) => values.to_vec(),
+                    _ => vec![Value::Null; fields.len()],
+                };
+                cast_row(cx, &mut values, &fields, &self.row_types.clone())?;
+                self.push_row(cx, &values)?;
+            }
+            return Ok(());
         }
         for row in 0..batch.rows {
             let mut values = batch.row(row, types);
@@ -286,6 +302,61 @@ impl Frame {
     }
 }
 
+/// A row with the columns that are declared.
+fn as_declared(
+    cx: &ExecContext<'_>,
+    mut row: Vec<Value>,
+    shape: &RowType,
+    types: &[SqlType],
+    mismatch: &str,
+) -> Result<Vec<Value>> {
+    let given: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+    if given.len() != types.len() {
+        let (given, wanted) = (given.len(), types.len());
+        return Err(ExecError::Raised(Box::new(Raised {
+            sqlstate: "42804".into(),
+            message: mismatch.into(),
+            detail: Some(format!(
+                "Number of returned columns ({given}) does not match expected column count ({wanted})."
+            )),
+            hint: None,
+        })));
+    }
+    cast_row(cx, &mut row, &given, types)?;
+    Ok(row)
+}
+
+/// Rows of a query whose caller said which columns it wants.
+fn check_columns(frame: &Frame, types: &[SqlType]) -> Result<()> {
+    if frame.function.returns != PlReturn::Records {
+        return Ok(());
+    }
+    let mismatch = |detail: String| {
+        Err(ExecError::Raised(Box::new(Raised {
+            sqlstate: "42804".into(),
+            message: "structure of query does not match function result type".into(),
+            detail: Some(detail),
+            hint: None,
+        })))
+    };
+    let (given, wanted) = (types.len(), frame.row_types.len());
+    if given != wanted {
+        return mismatch(format!(
+            "Number of returned columns ({given}) does not match expected column count ({wanted})."
+        ));
+    }
+    for (n, (given, wanted)) in types.iter().zip(&frame.row_types).enumerate() {
+        if *given != SqlType::Unknown && !given.same_base(wanted) {
+            let (given, wanted) = (given.pg_name(), wanted.pg_name());
+            return mismatch(format!(
+                "Returned type {given} does not match expected type {wanted} in column {}.",
+                n + 1
+            ));
+        }
+    }
+    Ok(())
+}
+
 impl Program {
     /// Runs the function; whether a RETURN ended it.
     pub(crate) fn run(&mut self, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<bool> {
@@ -383,7 +454,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             }
         }
         StepKind::ForQuery { label, query, targets, cursor: Some(cursor), body } => {
-            begin_loop(cursor, frame)?;
+            begin_loop(cursor, cx, frame)?;
             let flow = run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
             end_loop(cursor, frame);
             return flow;
@@ -391,13 +462,21 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::ForQuery { label, query, targets, cursor: None, body } => {
             return run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
         }
-        StepKind::Foreach { label, target, array, element, body } => {
+        StepKind::Foreach { label, target, slice, array, element, body } => {
             let Value::Array(array) = frame.eval(cx, array)? else {
                 return Err(TypeError::new("22004", "FOREACH expression must not be null").into());
             };
             let mut leave = Flow::Next;
-            for value in array.iter() {
-                frame.put(cx, target, value.clone(), element)?;
+            let whole = SqlType::Array(Box::new(element.clone()));
+            let from = if *slice == 0 { &*element } else { &whole };
+            let values = array.shared();
+            let (shape, width) = slices(&array, *slice)?;
+            for values in values.chunks(width) {
+                let value = match *slice {
+                    0 => values[0].clone(),
+                    _ => Value::Array(Array::shaped(values.into(), &shape)?),
+                };
+                frame.put(cx, target, value, from)?;
                 match turn(body, label.as_ref(), cx, frame)? {
                     Turn::Again => {}
                     Turn::Done => break,
@@ -427,6 +506,35 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             }
             return Ok(Flow::Return);
         }
+        StepKind::ReturnComposite { value, shape, types } => {
+            frame.value = match (frame.eval(cx, value)?, &types) {
+                (Value::Record(row), Some(types)) => Value::Record(
+                    as_declared(
+                        cx,
+                        row.to_vec(),
+                        shape,
+                        types,
+                        "returned record type does not match expected record type",
+                    )?
+                    .into(),
+                ),
+                (value, _) => value,
+            };
+            if types.is_none() {
+                frame.value_shape = Some(Arc::clone(shape));
+            }
+            return Ok(Flow::Return);
+        }
+        StepKind::ReturnNextComposite { value, shape } => {
+            let types = frame.row_types.clone();
+            let row = match frame.eval(cx, value)? {
+                Value::Record(row) => {
+                    as_declared(cx, row.to_vec(), shape, &types, "wrong record type supplied in RETURN NEXT")?
+                }
+                _ => vec![Value::Null; types.len()],
+            };
+            frame.push_row(cx, &row)?;
+        }
         StepKind::ReturnRow { record } => {
             frame.record = record.and_then(|first| frame.record(first));
             return Ok(Flow::Return);
@@ -443,6 +551,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             frame.push_row(cx, &row)?;
         }
         StepKind::ReturnQuery { query } => {
+            check_columns(frame, &query.types)?;
             let rows = run_embedded(query, None, cx, frame, Taken::Result)?;
             frame.counted(rows);
         }
@@ -456,6 +565,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         }
         StepKind::ReturnExecute { text } => {
             let (mut query, params) = text.bind(cx, frame)?;
+            check_columns(frame, &query.types)?;
             let rows = run_embedded(&mut query, Some(&params), cx, frame, Taken::Result)?;
             frame.counted(rows);
         }
@@ -464,12 +574,22 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                 let value = frame.eval(cx, value)?;
                 frame.assign(*slot, value)?;
             }
-            open(cursor, query, *forward, cx, frame)?;
+            open(cursor, query, None, *forward, cx, frame)?;
+        }
+        StepKind::OpenExecute { cursor, text, forward } => {
+            let (mut query, params) = text.bind(cx, frame)?;
+            if query.types.is_empty() {
+                return Err(ExecError::raised(
+                    "42P11",
+                    "cannot open a query that returns no rows as a cursor",
+                ));
+            }
+            open(cursor, &mut query, Some(&params), *forward, cx, frame)?;
         }
         StepKind::Fetch { cursor, movement, targets } => {
             fetch(cursor, *movement, targets.as_ref(), cx, frame)?
         }
-        StepKind::Close { cursor } => close(cursor, frame)?,
+        StepKind::Close { cursor } => close(cursor, cx, frame)?,
         StepKind::Assert { condition, message } => {
             if !frame.holds(cx, condition)? {
                 let message = message.as_ref().map(|message| frame.eval(cx, message)).transpose()?;
@@ -495,6 +615,20 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Nothing => {}
     }
     Ok(Flow::Next)
+}
+
+/// The dimensions of each slice of an array, and how many elements it has.
+fn slices(array: &Array, slice: usize) -> Result<(Vec<Dimension>, usize)> {
+    let mut dimensions = array.dimensions();
+    let Some(outer) = dimensions.len().checked_sub(slice) else {
+        let count = dimensions.len();
+        let text = format!("slice dimension ({slice}) is out of the valid range 0..{count}");
+        return Err(ExecError::raised("2202E", text));
+    };
+    let shape = dimensions.split_off(outer);
+    // An array without elements has no slice, whatever its width.
+    let width = shape.iter().map(|one| usize::try_from(one.length).unwrap_or_default()).product::<usize>();
+    Ok((shape, width.max(1)))
 }
 
 /// What ends the transaction, where a procedure or a block may do that here.

@@ -54,6 +54,10 @@ fn definition(name: &str, returns: FunctionReturn, strict: bool) -> Arc<Function
         volatility: Volatility::Volatile,
         strict,
         security_definer: false,
+        rows_of: None,
+        standard_body: false,
+        settings: Vec::new(),
+        variant: 0,
     })
 }
 
@@ -366,6 +370,6 @@ fn a_function_must_return() {
         world(function(vec![], 0, PlReturn::Scalar(SqlType::Int4), block(vec![PlStatementKind::Nothing])));
     assert_eq!(
         call_f(&world, vec![], SqlType::Int4).unwrap_err(),
-        "2F005 control reached end of function without RETURN"
+        "2F005 control reached end of function without RETURN\nPL/pgSQL function f()"
     );
 }

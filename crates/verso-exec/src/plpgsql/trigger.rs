@@ -29,7 +29,7 @@ fn run(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>
         }
         None => Err(ExecError::raised("XX000", "a trigger calls a function that is none of triggers")),
     };
-    cx.programs().give(call.trigger.oid, program);
+    cx.programs().give((call.trigger.oid, 0), program);
     if !result? {
         return Err(ExecError::raised("2F005", "control reached end of trigger procedure without RETURN"));
     }

@@ -1,6 +1,7 @@
 //! Bodies of functions within statements: that of DO, and what CREATE FUNCTION does likewise.
 
 use super::cursor::Cursor;
+use super::lexer::Token;
 use super::{parse_body, parse_script, string_literal};
 use crate::error::SyntaxError;
 use crate::syntax::{Call, ExprKind, FunctionBody, Span, Statement};
@@ -42,13 +43,30 @@ pub(super) fn call(cursor: &mut Cursor<'_>) -> Result<Call, SyntaxError> {
 /// into the statement around it, at the literal if need be.
 pub(super) fn function_body(text: String, at: Span, start: Option<u32>) -> Result<FunctionBody, SyntaxError> {
     let block = parse_body(&text).map_err(|error| moved(error, at, start))?;
-    Ok(FunctionBody { text, at, start, block: Some(Box::new(block)) })
+    Ok(FunctionBody { text, at, start, block: Some(Box::new(block)), standard: false })
 }
 
 /// The same of a function in SQL.
 pub(super) fn sql_body(text: String, at: Span, start: Option<u32>) -> Result<FunctionBody, SyntaxError> {
     parse_script(&text).map_err(|error| moved(error, at, start))?;
-    Ok(FunctionBody { text, at, start, block: None })
+    Ok(FunctionBody { text, at, start, block: None, standard: false })
+}
+
+/// `RETURN e` or `BEGIN ATOMIC … END`, whose text is kept as it stands.
+pub(super) fn standard_body(cursor: &mut Cursor<'_>) -> Result<FunctionBody, SyntaxError> {
+    let start = cursor.here();
+    if cursor.accept(&["return"]) {
+        cursor.expr()?;
+    } else {
+        cursor.expect(&["begin", "atomic"])?;
+        while !cursor.accept(&["end"]) {
+            super::statement(cursor)?;
+            cursor.expect_token(&Token::SemiColon)?;
+        }
+    }
+    let at = cursor.since(start);
+    let text = cursor.source().slice(at).to_string();
+    Ok(FunctionBody { text, at, start: None, block: None, standard: true })
 }
 
 /// An error of a body, with its place in the statement around it.

@@ -1,7 +1,7 @@
 //! COMMENT ON.
 
 use super::cursor::Cursor;
-use super::ddl::function_reference;
+use super::function::function_reference;
 use super::lexer::Token;
 use super::string_literal;
 use crate::error::SyntaxError;

@@ -1,17 +1,14 @@
 //! CREATE, DROP, TRUNCATE.
 
-use super::lexer::Token;
-use verso_types::SqlType;
-
-use super::block::{function_body, sql_body};
 use super::cursor::Cursor;
-use super::string_literal;
+use super::function::{create_function, function_reference};
+use super::lexer::Token;
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
 use crate::syntax::{
-    AlterSequence, ArgMode, CreateFunction, CreateSequence, Drop, DropFunction, DropKind, Name,
-    QualifiedName, Returns, SequenceOptions, Statement, Truncate, Volatility,
+    AlterSequence, CreateSequence, Drop, DropFunction, DropKind, Name, QualifiedName, RoutineKind,
+    SequenceOptions, Statement, Truncate,
 };
 
 /// CREATE.
@@ -235,200 +232,6 @@ pub(super) fn owning_column(cursor: &mut Cursor<'_>) -> Result<Option<(Qualified
     }
 }
 
-// ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statement, SyntaxError> {
-    let procedure = cursor.is(&["procedure"]);
-    cursor.advance();
-    let name = cursor.qualified()?;
-    cursor.expect_token(&Token::LParen)?;
-    let (mut args, mut modes) = (Vec::new(), Vec::new());
-    if !cursor.accept_token(&Token::RParen) {
-        let all = cursor.list(|cursor| {
-            let mode = if procedure { argument_mode(cursor) } else { ArgMode::In };
-            Ok((function_argument(cursor)?, mode))
-        })?;
-        (args, modes) = all.into_iter().unzip();
-        cursor.expect_token(&Token::RParen)?;
-    }
-    let mut returns = procedure.then_some(Returns::Procedure(modes));
-    if !procedure && cursor.accept(&["returns"]) {
-        returns = Some(function_returns(cursor)?);
-    }
-    let (mut language, mut body, mut volatility, mut strict) = (None, None, None, None);
-    let mut definer: Option<bool> = None;
-    while let Some(word) = cursor.word() {
-        let at = cursor.here().start;
-        let twice = match word.as_str() {
-            "as" => {
-                cursor.advance();
-                let literal = string_literal(cursor)?;
-                if matches!(cursor.peek(), Token::Comma) {
-                    return Err(cursor.unsupported("a function in an object file"));
-                }
-                body.replace(literal).is_some()
-            }
-            "language" => {
-                cursor.advance();
-                let at = cursor.here();
-                let name = match cursor.peek() {
-                    Token::String(_) => Name { text: string_literal(cursor)?.0, at },
-                    _ => cursor.name()?,
-                };
-                language.replace(name).is_some()
-            }
-            "immutable" | "stable" | "volatile" | "strict" | "called" | "returns" | "parallel" | "cost"
-            | "rows"
-                if procedure =>
-            {
-                let text = "invalid attribute in procedure definition";
-                return Err(SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).at(at));
-            }
-            "immutable" | "stable" | "volatile" => {
-                cursor.advance();
-                let level = match word.as_str() {
-                    "immutable" => Volatility::Immutable,
-                    "stable" => Volatility::Stable,
-                    _ => Volatility::Volatile,
-                };
-                volatility.replace(level).is_some()
-            }
-            "strict" => {
-                cursor.advance();
-                strict.replace(true).is_some()
-            }
-            "called" => {
-                cursor.expect(&["called", "on", "null", "input"])?;
-                strict.replace(false).is_some()
-            }
-            "returns" => {
-                cursor.expect(&["returns", "null", "on", "null", "input"])?;
-                strict.replace(true).is_some()
-            }
-            "parallel" => {
-                cursor.advance();
-                let known =
-                    cursor.accept(&["safe"]) || cursor.accept(&["unsafe"]) || cursor.accept(&["restricted"]);
-                if !known {
-                    return Err(cursor.unexpected());
-                }
-                false
-            }
-            "cost" | "rows" => {
-                // Estimates: there is no planner that would use them, and no answer depends on them.
-                cursor.advance();
-                cursor.integer()?;
-                false
-            }
-            "security" | "external" if cursor.is_any(&["security", "external"]) => {
-                cursor.accept(&["external"]);
-                cursor.expect(&["security"])?;
-                let is_definer = cursor.accept(&["definer"]);
-                if !is_definer {
-                    cursor.expect(&["invoker"])?;
-                }
-                definer.replace(is_definer).is_some()
-            }
-            "window" | "leakproof" | "support" | "transform" | "set" | "return" | "begin" | "not" => {
-                return Err(cursor.unsupported(&format!("CREATE FUNCTION … {}", word.to_uppercase())));
-            }
-            _ => return Err(cursor.unexpected()),
-        };
-        if twice {
-            return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
-        }
-    }
-    let invalid = |text: &str| SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text);
-    let (text, at, start) = body.ok_or_else(|| invalid("no function body specified"))?;
-    let language = language.ok_or_else(|| invalid("no language specified"))?;
-    let returns = returns.ok_or_else(|| invalid("function result type must be specified"))?;
-    let is_sql = language.text == "sql";
-    if language.text != "plpgsql" && !is_sql {
-        return Err(match language.text.as_str() {
-            "c" | "internal" => SyntaxError::unsupported(format!("LANGUAGE {}", language.text)),
-            other => {
-                SyntaxError::new(sqlstate::UNDEFINED_OBJECT, format!("language \"{other}\" does not exist"))
-            }
-        }
-        .at(language.at.start));
-    }
-    Ok(Statement::CreateFunction(CreateFunction {
-        name,
-        or_replace,
-        args,
-        returns,
-        language,
-        body: if is_sql { sql_body(text, at, start)? } else { function_body(text, at, start)? },
-        volatility: volatility.unwrap_or(Volatility::Volatile),
-        strict: strict.unwrap_or(false),
-        security_definer: definer.unwrap_or(false),
-    }))
-}
-
-/// `IN | OUT | INOUT | IN OUT`, before a procedure's argument.
-fn argument_mode(cursor: &mut Cursor<'_>) -> ArgMode {
-    let alone = |cursor: &Cursor<'_>| matches!(cursor.peek_at(1), Token::Comma | Token::RParen);
-    if cursor.accept(&["in", "out"]) || cursor.is(&["inout"]) && !alone(cursor) && cursor.accept(&["inout"]) {
-        ArgMode::InOut
-    } else if cursor.is(&["out"]) && !alone(cursor) {
-        cursor.advance();
-        ArgMode::Out
-    } else {
-        ArgMode::In
-    }
-}
-
-fn function_argument(cursor: &mut Cursor<'_>) -> Result<(Option<Name>, SqlType), SyntaxError> {
-    for mode in ["out", "inout", "variadic"] {
-        if cursor.is(&[mode]) && !matches!(cursor.peek_at(1), Token::Comma | Token::RParen) {
-            return Err(cursor.unsupported(&format!("{} arguments", mode.to_uppercase())));
-        }
-    }
-    if cursor.is(&["in"]) {
-        cursor.advance();
-    }
-    // A name stands before a type, unless the two words are one type.
-    let two_words = cursor.is(&["double", "precision"]) || cursor.is(&["character", "varying"]);
-    let named = matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_))
-        && !two_words
-        && !cursor.word_at(1).is_some_and(|word| matches!(word.as_str(), "default" | "with" | "without"));
-    let name = if named { Some(cursor.name()?) } else { None };
-    let ty = cursor.data_type()?;
-    if cursor.is(&["default"]) || matches!(cursor.peek(), Token::Eq) {
-        return Err(cursor.unsupported("a default for an argument"));
-    }
-    Ok((name, ty))
-}
-
-fn function_returns(cursor: &mut Cursor<'_>) -> Result<Returns, SyntaxError> {
-    if cursor.accept(&["setof"]) {
-        return Ok(Returns::Set(result_type(cursor)?));
-    }
-    if cursor.accept(&["table"]) {
-        cursor.expect_token(&Token::LParen)?;
-        let columns = cursor.list(|cursor| Ok((cursor.name()?, cursor.data_type()?)))?;
-        cursor.expect_token(&Token::RParen)?;
-        return Ok(Returns::Table(columns));
-    }
-    if cursor.accept(&["trigger"]) {
-        return Ok(Returns::Trigger);
-    }
-    Ok(Returns::Type(result_type(cursor)?))
-}
-
-fn result_type(cursor: &mut Cursor<'_>) -> Result<SqlType, SyntaxError> {
-    for what in ["void", "record"] {
-        if cursor.is(&[what]) {
-            if what != "void" {
-                return Err(cursor.unsupported(&format!("RETURNS {}", what.to_uppercase())));
-            }
-            cursor.advance();
-            return Ok(SqlType::Void);
-        }
-    }
-    cursor.data_type()
-}
-
 // ── drop, truncate ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /// DROP.
@@ -445,7 +248,7 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             cursor.advance();
             Some(DropKind::MaterializedView)
         }
-        "function" | "procedure" => None,
+        "function" | "procedure" | "routine" => None,
         "trigger" => {
             cursor.advance();
             let if_exists = cursor.accept(&["if", "exists"]);
@@ -456,12 +259,12 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "policy" => return super::rights::drop_policy(cursor),
         "owned" => return super::rights::drop_owned(cursor),
         "database" | "role" | "user" | "domain" | "extension" | "aggregate" | "materialized" | "rule"
-        | "operator" | "cast" | "collation" | "routine" | "tablespace" | "publication" | "subscription" => {
+        | "operator" | "cast" | "collation" | "tablespace" | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),
     };
-    let procedure = word == "procedure";
+    let routine = RoutineKind::of(&word);
     cursor.advance();
     if kind == Some(DropKind::Index) && cursor.is(&["concurrently"]) {
         return Err(cursor.unsupported("DROP INDEX CONCURRENTLY"));
@@ -475,24 +278,9 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         None => {
             let functions = cursor.list(function_reference)?;
             let cascade = cascade(cursor);
-            Ok(Statement::DropFunction(DropFunction { procedure, functions, if_exists, cascade }))
+            Ok(Statement::DropFunction(DropFunction { kind: routine, functions, if_exists, cascade }))
         }
     }
-}
-
-pub(super) fn function_reference(
-    cursor: &mut Cursor<'_>,
-) -> Result<(QualifiedName, Option<Vec<SqlType>>), SyntaxError> {
-    let name = cursor.qualified()?;
-    if !cursor.accept_token(&Token::LParen) {
-        return Ok((name, None));
-    }
-    if cursor.accept_token(&Token::RParen) {
-        return Ok((name, Some(Vec::new())));
-    }
-    let types = cursor.list(|cursor| Ok(function_argument(cursor)?.1))?;
-    cursor.expect_token(&Token::RParen)?;
-    Ok((name, Some(types)))
 }
 
 /// CASCADE or RESTRICT.

@@ -22,6 +22,7 @@ mod ddl;
 mod dml;
 mod explain;
 mod expr;
+mod function;
 mod lexer;
 mod numbers;
 mod operators;
@@ -56,13 +57,23 @@ use source::Source;
 pub fn parse_script(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
     let source = Source::new(text)?;
     let mut statements = Vec::new();
-    for tokens in source.tokens().split(|token| matches!(token.token, Token::SemiColon)) {
+    for tokens in statements_of(&source) {
         if let (Some(first), Some(last)) = (tokens.first(), tokens.last()) {
             let at = first.at.to(last.at);
             statements.push(Parsed { statement: parse_tokens(&source, tokens)?, at });
         }
     }
     Ok(statements)
+}
+
+/// The tokens of each statement. `BEGIN ATOMIC … END` has semicolons of its own.
+fn statements_of<'s>(source: &'s Source<'s>) -> Vec<&'s [Lexeme]> {
+    let mut bodies = split::AtomicBodies::default();
+    let ends = |token: &Lexeme| {
+        bodies.pass(source.written(token));
+        matches!(token.token, Token::SemiColon) && !bodies.is_open()
+    };
+    source.tokens().split(ends).collect()
 }
 
 /// Parses one expression, such as the text of a column's default.
@@ -72,6 +83,32 @@ pub fn parse_expression(text: &str) -> Result<Expr, SyntaxError> {
     let expr = cursor.expr()?;
     cursor.finish()?;
     Ok(expr)
+}
+
+/// Parses a body that is no literal: `RETURN e`, `BEGIN ATOMIC … END`.
+///
+/// # Errors
+/// Those of the syntax.
+pub fn parse_standard_body(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
+    let source = Source::new(text)?;
+    let mut cursor = Cursor::new(&source, source.tokens());
+    if cursor.accept(&["return"]) {
+        // It is what SELECT yields.
+        return parse_script(&format!(
+            "SELECT {}",
+            source.slice(Span { start: cursor.here().start, end: source.end() })
+        ));
+    }
+    cursor.expect(&["begin", "atomic"])?;
+    let mut statements = Vec::new();
+    while !cursor.accept(&["end"]) {
+        let start = cursor.here();
+        let statement = statement(&mut cursor)?;
+        statements.push(Parsed { statement, at: cursor.since(start) });
+        cursor.expect_token(&Token::SemiColon)?;
+    }
+    cursor.finish()?;
+    Ok(statements)
 }
 
 /// Parses a type by itself: `character varying(10)[]`.

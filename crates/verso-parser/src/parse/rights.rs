@@ -1,7 +1,8 @@
 //! GRANT, REVOKE, ALTER DEFAULT PRIVILEGES, OWNER TO, REASSIGN and DROP OWNED, policies; SET ROLE.
 
 use super::cursor::Cursor;
-use super::ddl::{cascade, function_reference};
+use super::ddl::cascade;
+use super::function::function_reference;
 use super::lexer::Token;
 use super::schema::role_name;
 use super::string_literal;

@@ -1,9 +1,13 @@
 //! CREATE, ALTER, DROP SCHEMA; ALTER … SET SCHEMA.
 
 use super::cursor::Cursor;
-use super::ddl::{cascade, function_reference, if_not_exists};
+use super::ddl::{cascade, if_not_exists};
+use super::function::function_reference;
 use crate::error::SyntaxError;
-use crate::syntax::{DropKind, Owned, QualifiedName, RoleName, SchemaStatement, Statement};
+use crate::syntax::{
+    AlterFunction, DropKind, Owned, QualifiedName, RoleName, RoutineKind, SchemaStatement, Statement,
+    Volatility,
+};
 
 /// Behind CREATE.
 pub(super) fn create_schema(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -55,20 +59,72 @@ pub(super) fn set_schema(
     Ok(Some(Statement::Schema(SchemaStatement::Move { kind, name: name.clone(), to, if_exists })))
 }
 
-/// ALTER FUNCTION, of which there are OWNER TO and SET SCHEMA.
+/// ALTER FUNCTION, ALTER PROCEDURE, ALTER ROUTINE.
 pub(super) fn alter_function(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
-    let procedure = cursor.is(&["procedure"]);
+    let kind = RoutineKind::of(&cursor.word().unwrap_or_default());
     cursor.advance();
     let (name, args) = function_reference(cursor)?;
-    let of = || Owned::Function(procedure, name.clone(), args.clone());
+    let of = || Owned::Function(kind, name.clone(), args.clone());
     if let Some(statement) = super::rights::owner(cursor, of, false)? {
         return Ok(statement);
     }
-    if !cursor.accept(&["set", "schema"]) {
-        return Err(cursor.unsupported("ALTER FUNCTION other than OWNER TO and SET SCHEMA"));
+    let action = if cursor.accept(&["set", "schema"]) {
+        AlterFunction::Move(cursor.name()?)
+    } else if cursor.accept(&["rename", "to"]) {
+        AlterFunction::Rename(cursor.name()?)
+    } else {
+        properties(cursor)?
+    };
+    Ok(Statement::Schema(SchemaStatement::AlterFunction { kind, name, args, action }))
+}
+
+/// IMMUTABLE, STRICT, SECURITY DEFINER and so on, at least one.
+fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
+    let (mut volatility, mut strict, mut security_definer) = (None, None, None);
+    loop {
+        let at = cursor.here().start;
+        let twice = if cursor.accept(&["immutable"]) {
+            volatility.replace(Volatility::Immutable).is_some()
+        } else if cursor.accept(&["stable"]) {
+            volatility.replace(Volatility::Stable).is_some()
+        } else if cursor.accept(&["volatile"]) {
+            volatility.replace(Volatility::Volatile).is_some()
+        } else if cursor.accept(&["strict"]) || cursor.accept(&["returns", "null", "on", "null", "input"]) {
+            strict.replace(true).is_some()
+        } else if cursor.accept(&["called", "on", "null", "input"]) {
+            strict.replace(false).is_some()
+        } else if cursor.is_any(&["security", "external"]) {
+            cursor.accept(&["external"]);
+            cursor.expect(&["security"])?;
+            let definer = cursor.accept(&["definer"]);
+            if !definer {
+                cursor.expect(&["invoker"])?;
+            }
+            security_definer.replace(definer).is_some()
+        } else if cursor.accept(&["parallel"]) {
+            // Nothing depends on it, as in CREATE FUNCTION.
+            if !["safe", "unsafe", "restricted"].iter().any(|word| cursor.accept(&[word])) {
+                return Err(cursor.unexpected());
+            }
+            false
+        } else if cursor.accept(&["cost"]) || cursor.accept(&["rows"]) {
+            cursor.integer()?;
+            false
+        } else {
+            return Err(match cursor.word().as_deref() {
+                Some(word @ ("set" | "reset" | "leakproof" | "not" | "support" | "depends" | "no")) => {
+                    cursor.unsupported(&format!("ALTER FUNCTION … {}", word.to_uppercase()))
+                }
+                _ => cursor.unexpected(),
+            });
+        };
+        if twice {
+            return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
+        }
+        if cursor.accept(&["restrict"]) || cursor.at_end() {
+            return Ok(AlterFunction::Properties { volatility, strict, security_definer });
+        }
     }
-    let to = cursor.name()?;
-    Ok(Statement::Schema(SchemaStatement::MoveFunction { name, args, to }))
 }
 
 /// A role: its name, or a word for the user.

@@ -36,6 +36,16 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if !local {
         cursor.accept(&["session"]);
     }
+    let statement = set_behind(cursor)?;
+    Ok(match statement {
+        Statement::Set { name, value, .. } => Statement::Set { name, value, local },
+        other => other,
+    })
+}
+
+/// A setting and its value.
+fn set_behind(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let local = false;
     if cursor.is(&["time", "zone"]) {
         let at = cursor.here();
         cursor.expect(&["time", "zone"])?;
@@ -57,6 +67,14 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         return Ok(Statement::Set { name, value: name_list(cursor)?, local });
     }
     Ok(Statement::Set { name, value: setting_value(cursor)?, local })
+}
+
+/// `name {= | TO} value`, behind SET.
+pub(super) fn one_setting(cursor: &mut Cursor<'_>) -> Result<(Name, Option<String>), SyntaxError> {
+    match set_behind(cursor)? {
+        Statement::Set { name, value, local: false } => Ok((name, value)),
+        _ => Err(cursor.unexpected()),
+    }
 }
 
 /// The value of a setting that is a list of names: each as it has to be quoted to be read again.

@@ -42,12 +42,13 @@ pub fn split_statements(text: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut start = None;
     let mut depth = 0usize;
+    let mut bodies = AtomicBodies::default();
     while scanner.at < scanner.bytes.len() {
         let from = scanner.at;
         let (token, closed) = scanner.next();
         match token {
             Lexeme::Blank => {}
-            Lexeme::Semicolon if depth == 0 => {
+            Lexeme::Semicolon if depth == 0 && !bodies.is_open() => {
                 if let Some(start) = start.take() {
                     let range = start..trimmed_end(text, start, from);
                     pieces.push(Piece { range, next: scanner.at, complete: true, open: Open::Nothing });
@@ -55,6 +56,7 @@ pub fn split_statements(text: &str) -> Vec<Piece> {
             }
             _ => {
                 start.get_or_insert(from);
+                bodies.pass(&text[from..scanner.at]);
                 match token {
                     Lexeme::Opening => depth += 1,
                     Lexeme::Closing => depth = depth.saturating_sub(1),
@@ -78,6 +80,33 @@ pub fn split_statements(text: &str) -> Vec<Piece> {
 
 fn trimmed_end(text: &str, start: usize, end: usize) -> usize {
     start + text[start..end].trim_end().len()
+}
+
+/// Whether a body `BEGIN ATOMIC … END` is open, whose semicolons end no statement.
+#[derive(Debug, Default)]
+pub(super) struct AtomicBodies {
+    /// The last lexeme was BEGIN.
+    begins: bool,
+    /// What END ends: the body, and CASE in it.
+    open: usize,
+}
+
+impl AtomicBodies {
+    /// Passes over a lexeme that is no blank.
+    pub(super) fn pass(&mut self, lexeme: &str) {
+        let is = |word: &str| lexeme.eq_ignore_ascii_case(word);
+        match self.open {
+            0 if self.begins && is("atomic") => self.open = 1,
+            0 => self.begins = is("begin"),
+            _ if is("case") => self.open += 1,
+            _ if is("end") => self.open -= 1,
+            _ => {}
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open > 0
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -216,6 +245,16 @@ mod tests {
             .into_iter()
             .map(|piece| (&script[piece.range], piece.complete, piece.open))
             .collect()
+    }
+
+    #[test]
+    fn bodies_without_quotes_have_semicolons_of_their_own() {
+        let body =
+            "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END";
+        let script = format!("begin; {body}; select 1");
+        let found: Vec<&str> = texts(&script).into_iter().map(|(text, _, _)| text).collect();
+        assert_eq!(found, ["begin", body, "select 1"]);
+        assert_eq!(crate::parse_script(&script).expect("parses").len(), 3);
     }
 
     #[test]

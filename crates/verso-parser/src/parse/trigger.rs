@@ -225,7 +225,7 @@ fn argument(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {
 fn informix(cursor: &mut Cursor<'_>, name: Name, or_replace: bool) -> Result<Statement, SyntaxError> {
     let at = cursor.here();
     let table = QualifiedName { schema: None, name: name.clone() };
-    let body = FunctionBody { text: String::new(), at, start: None, block: None };
+    let body = FunctionBody { text: String::new(), at, start: None, block: None, standard: false };
     let none = TriggerAction::Statements { old: None, new: None, body: body.clone() };
     let mut trigger =
         CreateTrigger { or_replace, each_row: true, ..empty(name, TriggerTiming::After, table, none) };

@@ -243,8 +243,7 @@ pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxErr
         "oid" => SqlType::Oid,
         "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "xml" | "money"
         | "timetz" | "cidr" | "macaddr" | "bit" | "varbit" | "hstore" | "point" | "line" | "lseg" | "box"
-        | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "record" | "refcursor" | "anyelement"
-        | "trigger" | "jsonpath" => {
+        | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "record" | "trigger" | "jsonpath" => {
             return Err(SyntaxError::unsupported(format!("type {short}")).at(at));
         }
         "int2vector" => SqlType::Array(Box::new(SqlType::System(SystemType::VectorInt2))),

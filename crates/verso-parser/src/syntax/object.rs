@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{Name, PlBlock, QualifiedName, Span};
+use super::{Expr, Name, PlBlock, QualifiedName, Span};
 
 /// CREATE SEQUENCE; what is not given follows from the type and the direction.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +60,61 @@ pub enum ArgMode {
     Out,
     /// INOUT.
     InOut,
+    /// VARIADIC.
+    Variadic,
+}
+
+/// An argument of a function, in its definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionArg {
+    /// Its name, which may be missing.
+    pub name: Option<Name>,
+    /// Which way it goes.
+    pub mode: ArgMode,
+    /// Its type.
+    pub ty: RoutineType,
+    /// DEFAULT, and its text.
+    pub default: Option<(Expr, String)>,
+}
+
+/// The type of an argument or a result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RoutineType {
+    /// A type.
+    Plain(SqlType),
+    /// That of a column: `t.c%TYPE`.
+    Column(Vec<Name>),
+}
+
+/// FUNCTION, PROCEDURE, or ROUTINE, which is either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoutineKind {
+    /// FUNCTION.
+    Function,
+    /// PROCEDURE.
+    Procedure,
+    /// ROUTINE.
+    Routine,
+}
+
+impl RoutineKind {
+    /// The kind of that word.
+    pub fn of(word: &str) -> RoutineKind {
+        match word {
+            "procedure" => RoutineKind::Procedure,
+            "routine" => RoutineKind::Routine,
+            _ => RoutineKind::Function,
+        }
+    }
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            RoutineKind::Function => "function",
+            RoutineKind::Procedure => "procedure",
+            RoutineKind::Routine => "routine",
+        }
+    }
 }
 
 /// CREATE FUNCTION, CREATE PROCEDURE.
@@ -69,10 +124,12 @@ pub struct CreateFunction {
     pub name: QualifiedName,
     /// OR REPLACE.
     pub or_replace: bool,
-    /// The arguments; a name may be missing.
-    pub args: Vec<(Option<Name>, SqlType)>,
-    /// What it returns.
-    pub returns: Returns,
+    /// It is a procedure.
+    pub procedure: bool,
+    /// The arguments.
+    pub args: Vec<FunctionArg>,
+    /// What it returns; none where its arguments say so, and of a procedure.
+    pub returns: Option<Returns>,
     /// Its language.
     pub language: Name,
     /// Its text.
@@ -83,19 +140,19 @@ pub struct CreateFunction {
     pub strict: bool,
     /// SECURITY DEFINER.
     pub security_definer: bool,
+    /// SET: settings and their values, that of the session without one.
+    pub settings: Vec<(Name, Option<String>)>,
 }
 
 /// RETURNS.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Returns {
     /// RETURNS t.
-    Type(SqlType),
+    Type(RoutineType),
     /// RETURNS SETOF t.
-    Set(SqlType),
+    Set(RoutineType),
     /// RETURNS TABLE (…).
-    Table(Vec<(Name, SqlType)>),
-    /// It is a procedure, with the modes of its arguments.
-    Procedure(Vec<ArgMode>),
+    Table(Vec<(Name, RoutineType)>),
     /// RETURNS trigger.
     Trigger,
 }
@@ -122,6 +179,8 @@ pub struct FunctionBody {
     pub start: Option<u32>,
     /// Parsed, where the language is PL/pgSQL.
     pub block: Option<Box<PlBlock>>,
+    /// It is no literal: `RETURN …`, `BEGIN ATOMIC … END`.
+    pub standard: bool,
 }
 
 /// DROP TABLE, DROP SEQUENCE, DROP INDEX.
@@ -155,9 +214,9 @@ pub enum DropKind {
 /// DROP FUNCTION.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropFunction {
-    /// DROP PROCEDURE.
-    pub procedure: bool,
-    /// Which, with argument types where given.
+    /// DROP FUNCTION, PROCEDURE or ROUTINE.
+    pub kind: RoutineKind,
+    /// Which.
     pub functions: Vec<(QualifiedName, Option<Vec<SqlType>>)>,
     /// IF EXISTS.
     pub if_exists: bool,

@@ -145,12 +145,16 @@ pub enum PlStatementKind {
     },
     /// `OPEN cursor [(…)]`.
     Open { cursor: Name, args: Vec<PlCursorArg> },
+    /// `OPEN cursor [[NO] SCROLL] FOR query`.
+    OpenFor { cursor: Name, forward: bool, statement: Box<Statement> },
+    /// `OPEN cursor [[NO] SCROLL] FOR EXECUTE text [USING …]`.
+    OpenExecute { cursor: Name, forward: bool, text: PlDynamic },
     /// `FETCH [direction FROM] cursor INTO a, b`, `MOVE [direction FROM] cursor`.
     Fetch { cursor: Name, direction: Direction, into: Vec<PlTarget> },
     /// `CLOSE cursor`.
     Close(Name),
-    /// `FOREACH a IN ARRAY e LOOP … END LOOP`.
-    Foreach { label: Option<Name>, target: PlTarget, array: Expr, body: Vec<PlStatement> },
+    /// `FOREACH a [SLICE n] IN ARRAY e LOOP … END LOOP`; without SLICE it is 0.
+    Foreach { label: Option<Name>, target: PlTarget, slice: usize, array: Expr, body: Vec<PlStatement> },
     /// `EXIT [label] [WHEN c]`.
     Exit { label: Option<Name>, when: Option<Expr> },
     /// `CONTINUE [label] [WHEN c]`.

@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{DropKind, Expr, Name, QualifiedName, RoleName};
+use super::{DropKind, Expr, Name, QualifiedName, RoleName, RoutineKind};
 
 /// Statements about rights and owners.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,7 +143,7 @@ pub enum Owned {
     /// A table, view, sequence.
     Relation(DropKind, QualifiedName),
     /// A function, with argument types where given.
-    Function(bool, QualifiedName, Option<Vec<SqlType>>),
+    Function(RoutineKind, QualifiedName, Option<Vec<SqlType>>),
     /// A type.
     Type(QualifiedName),
     /// The database, by its name.

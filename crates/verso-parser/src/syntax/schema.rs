@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{DropKind, Name, QualifiedName};
+use super::{DropKind, Name, QualifiedName, RoutineKind, Volatility};
 
 /// CREATE, ALTER and DROP SCHEMA.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,14 +50,34 @@ pub enum SchemaStatement {
         /// IF EXISTS.
         if_exists: bool,
     },
-    /// ALTER FUNCTION … SET SCHEMA.
-    MoveFunction {
+    /// ALTER FUNCTION, PROCEDURE or ROUTINE, but for OWNER TO.
+    AlterFunction {
+        /// What kind.
+        kind: RoutineKind,
         /// Which.
         name: QualifiedName,
         /// Its argument types, where they are given.
         args: Option<Vec<SqlType>>,
-        /// The schema it is in from now on.
-        to: Name,
+        /// What becomes of it.
+        action: AlterFunction,
+    },
+}
+
+/// What ALTER FUNCTION does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterFunction {
+    /// SET SCHEMA: the schema it is in from now on.
+    Move(Name),
+    /// RENAME TO.
+    Rename(Name),
+    /// Properties of its definition.
+    Properties {
+        /// IMMUTABLE, STABLE, VOLATILE.
+        volatility: Option<Volatility>,
+        /// STRICT, RETURNS NULL ON NULL INPUT; CALLED ON NULL INPUT.
+        strict: Option<bool>,
+        /// SECURITY DEFINER; SECURITY INVOKER.
+        security_definer: Option<bool>,
     },
 }
 

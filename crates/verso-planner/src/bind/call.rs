@@ -3,24 +3,23 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_catalog::FunctionDef;
-use verso_exec::functions::{self, ArgType, BuiltinFunction, candidates as functions_named};
+use verso_catalog::{FunctionDef, FunctionReturn};
+use verso_exec::functions::{self, BuiltinFunction, candidates as functions_named};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
-use verso_types::{CastKind, SqlType, SystemType, Value};
+use verso_types::{CastKind, RowType, SqlType, SystemType, Value};
 
 use super::Binder;
 use super::context::{Clause, Context, Inside, SET_BASE};
 use super::json::json_aggregate;
-use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
+use super::resolve::{Declared, Resolution, call_error, function_error, resolve, result_type};
+use super::routine::Fit;
 use super::scope::Scope;
-use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
 
 impl Binder<'_> {
     pub(super) fn call(&self, call: &Call, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let call = &*self.positional(call)?;
-        unbound::call(call)?;
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
         let built_in = call.name.schema_text().is_none_or(|schema| schema == "pg_catalog");
@@ -34,6 +33,9 @@ impl Binder<'_> {
         }
         let aggregates = if built_in { functions::aggregate_candidates(name) } else { &[] };
         let windows = if built_in { functions::window_candidates(name) } else { Vec::new() };
+        if call.variadic && !(aggregates.is_empty() && windows.is_empty()) {
+            return Err(SqlError::unsupported("VARIADIC").at(at));
+        }
         if let Some(over) = &call.over {
             return self.window_call(aggregates, &windows, call, over, cx);
         }
@@ -87,21 +89,23 @@ impl Binder<'_> {
             }
             Found::User(function, args) => {
                 let ty = match &function.returns {
-                    verso_catalog::FunctionReturn::Void | verso_catalog::FunctionReturn::Procedure(_) => {
-                        SqlType::Void
-                    }
-                    verso_catalog::FunctionReturn::Trigger => {
+                    FunctionReturn::Void | FunctionReturn::Procedure => SqlType::Void,
+                    FunctionReturn::Trigger => {
                         let text = "trigger functions can only be called as triggers";
                         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
                     }
-                    verso_catalog::FunctionReturn::Scalar(ty) => ty.clone(),
-                    verso_catalog::FunctionReturn::Set(ty) => {
+                    FunctionReturn::Scalar(ty) => ty.clone(),
+                    FunctionReturn::Set(ty) => {
                         let ty = ty.clone();
                         return set_column(SetCall::User { function, args }, ty, name, at, cx);
                     }
-                    verso_catalog::FunctionReturn::Table(_) => {
-                        let what = "a function of several columns in a select list";
-                        return Err(SqlError::unsupported(what).at(at));
+                    FunctionReturn::Table(columns) => {
+                        // Each row as one value; one column is a value by itself.
+                        let ty = match columns.as_slice() {
+                            [(_, ty)] => ty.clone(),
+                            columns => SqlType::Row(Arc::new(RowType { fields: columns.to_vec() })),
+                        };
+                        return set_column(SetCall::User { function, args }, ty, name, at, cx);
                     }
                 };
                 Ok(TypedExpr::new(K::UserCall { function, args }, ty))
@@ -115,7 +119,6 @@ impl Binder<'_> {
     /// 42883 where there is none, 42809 for a function.
     pub fn procedure(&self, call: &Call) -> Result<(Arc<FunctionDef>, Vec<TypedExpr>), SqlError> {
         let at = call.name.at().start;
-        unbound::call(call)?;
         let scope = Scope::default();
         let mut args = self.located(&call.args, &mut Context::new(&scope, Clause::Procedure))?;
         for (arg, _) in &mut args {
@@ -131,7 +134,7 @@ impl Binder<'_> {
             error
         };
         match self.function_or_procedure(call, args).map_err(as_procedure)? {
-            Found::User(function, args) if function.procedure().is_some() => Ok((function, args)),
+            Found::User(function, args) if function.is_procedure() => Ok((function, args)),
             Found::User(..) | Found::BuiltIn(..) => {
                 let types: Vec<String> = types.iter().map(SqlType::pg_name).collect();
                 let text = format!("{}({}) is not a procedure", call.name, types.join(", "));
@@ -146,7 +149,7 @@ impl Binder<'_> {
     pub(super) fn function(&self, call: &Call, args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
         let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
         match self.function_or_procedure(call, args)? {
-            Found::User(function, _) if function.procedure().is_some() => {
+            Found::User(function, _) if function.is_procedure() => {
                 let types: Vec<String> = types.iter().map(SqlType::pg_name).collect();
                 let text = format!("{}({}) is a procedure", call.name, types.join(", "));
                 Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
@@ -186,13 +189,32 @@ impl Binder<'_> {
             Some("pg_catalog") => Cow::Borrowed([].as_slice()),
             schema => self.catalog.functions(schema, name),
         };
+        let given = self.shown_types(call, &types);
         let expand = |entry: &&'static BuiltinFunction| -> Declared { entry.declared(args.len()) };
+        let plain = call.names.is_empty() && !call.variadic;
+        let entries = if plain { entries } else { &[] };
         let mut declared: Vec<Declared> = entries.iter().map(expand).collect();
-        for function in users.iter() {
-            declared
-                .push(function.args.iter().map(|arg| ArgType::Exact(arg.ty.without_modifiers())).collect());
+        let fits: Vec<(&Arc<FunctionDef>, Fit)> =
+            users.iter().filter_map(|function| Some((function, Fit::of(function, call)?))).collect();
+        declared.extend(fits.iter().map(|(function, fit)| fit.declared(function)));
+        let mut resolution = resolve(&declared, &types, false);
+        if let Resolution::One(index, _) = &mut resolution
+            && let Some(own) = index.checked_sub(entries.len())
+        {
+            // Of those that take the same, one that lists no arguments, and then the only one.
+            let alike = |n: &usize| {
+                declared[entries.len() + n] == declared[*index] && fits[*n].0.schema == fits[own].0.schema
+            };
+            let mut same: Vec<usize> = (0..fits.len()).filter(alike).collect();
+            if same.iter().any(|n| !fits[*n].1.is_list()) {
+                same.retain(|n| !fits[*n].1.is_list());
+            }
+            match same.as_slice() {
+                [only] => *index = entries.len() + only,
+                _ => resolution = Resolution::Ambiguous,
+            }
         }
-        match resolve(&declared, &types, false) {
+        match resolution {
             Resolution::One(index, types) => match entries.get(index) {
                 Some(entry)
                     if self.noted.is_some() && matches!(entry.name, "nextval" | "currval" | "setval") =>
@@ -206,23 +228,34 @@ impl Binder<'_> {
                 }
                 Some(entry) => Ok(Found::BuiltIn(entry, args, types)),
                 None => {
-                    let args = args
-                        .into_iter()
-                        .zip(&types)
-                        .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
-                        .collect::<Result<Vec<_>, _>>()?;
-                    let function = &users[index - entries.len()];
+                    let (function, fit) = &fits[index - entries.len()];
+                    let (fitted, args) = self.fitted(function, fit, args, &types)?;
                     if let Some(noting) = self.noting {
                         noting.function(at, function.oid);
                     }
                     if let (Some(notes), None) = (self.noted, schema) {
                         notes.function(at, function);
                     }
-                    Ok(Found::User(Arc::clone(function), args))
+                    Ok(Found::User(fitted, args))
                 }
             },
-            found => Err(function_error(&call.name.to_string(), &types, &found).at(at)),
+            found => {
+                if call.variadic && !functions_named(name).is_empty() {
+                    return Err(SqlError::unsupported("VARIADIC").at(at));
+                }
+                Err(call_error(&call.name.to_string(), &given, &found).at(at))
+            }
         }
+    }
+
+    /// The types of a call's arguments as errors name them, with the names that are given.
+    fn shown_types(&self, call: &Call, types: &[SqlType]) -> Vec<String> {
+        let plain = types.len().saturating_sub(call.names.len());
+        let shown = |(n, ty): (usize, &SqlType)| match n.checked_sub(plain).and_then(|n| call.names.get(n)) {
+            Some(name) => format!("{} => {}", name.text, super::resolve::shown(ty)),
+            None => super::resolve::shown(ty),
+        };
+        types.iter().enumerate().map(shown).collect()
     }
 
     /// Forms that look like calls but are part of the language.

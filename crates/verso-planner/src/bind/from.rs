@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionReturn, Oid, PolicyFor, Relation, Rights, SystemView, TableDef};
+use verso_catalog::{FunctionDef, FunctionReturn, Oid, PolicyFor, Relation, Rights, SystemView, TableDef};
 use verso_env::recursion;
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
@@ -518,7 +518,6 @@ impl Binder<'_> {
     /// A function in FROM; whether it yields one unnamed column.
     fn function_scan(&self, call: &verso_parser::syntax::Call) -> Result<(Plan, bool), SqlError> {
         let call = &*self.positional(call)?;
-        unbound::call(call)?;
         let at = call.name.at().start;
         let scope = Scope::default();
         let mut cx = Context::new(&scope, Clause::From);
@@ -557,19 +556,7 @@ impl Binder<'_> {
                 Ok((Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns }, single))
             }
             Found::User(function, args) => {
-                let one = |ty: &SqlType| vec![OutputColumn::new(name, ty.clone())];
-                let (columns, single) = match &function.returns {
-                    FunctionReturn::Void | FunctionReturn::Procedure(_) | FunctionReturn::Trigger => {
-                        (one(&SqlType::Void), true)
-                    }
-                    FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => (one(ty), true),
-                    FunctionReturn::Table(columns) => {
-                        let output = |(name, ty): &(Arc<str>, SqlType)| {
-                            OutputColumn::new(Arc::clone(name), ty.clone())
-                        };
-                        (columns.iter().map(output).collect(), false)
-                    }
-                };
+                let (columns, single) = columns_of_routine(&function, name);
                 Ok((Plan::FunctionScan { call: SetCall::User { function, args }, columns }, single))
             }
         }
@@ -585,6 +572,9 @@ impl Binder<'_> {
 
 /// The plan of a function whose columns the query defines: `AS t(a int, b text)`. Their names are its last argument.
 fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan, SqlError> {
+    if let Plan::FunctionScan { call: SetCall::User { function, args }, columns } = plan {
+        return defined_routine(function, args, columns, definitions, at);
+    }
     let Plan::FunctionScan { call: SetCall::Builtin { function, mut args }, columns } = plan else {
         return match definitions.first() {
             Some((name, _)) => Err(SqlError::unsupported("a column definition list").at(name.at.start)),
@@ -616,6 +606,69 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
     let columns =
         definitions.iter().map(|(name, ty)| OutputColumn::new(name.text.as_str(), ty.clone())).collect();
     Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns })
+}
+
+/// The columns of a user's function in FROM; whether it is one that has no name.
+fn columns_of_routine(function: &FunctionDef, name: &str) -> (Vec<OutputColumn>, bool) {
+    let output = |(name, ty): &(Arc<str>, SqlType)| OutputColumn::new(Arc::clone(name), ty.clone());
+    let one = |ty: &SqlType| match function.outputs().next() {
+        // The only argument that comes out names the column.
+        Some(arg) if !arg.name.is_empty() => {
+            (vec![OutputColumn::new(Arc::clone(&arg.name), ty.clone())], false)
+        }
+        _ => (vec![OutputColumn::new(name, ty.clone())], true),
+    };
+    match &function.returns {
+        FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => one(&SqlType::Void),
+        FunctionReturn::Scalar(SqlType::Row(row)) | FunctionReturn::Set(SqlType::Row(row)) => {
+            (row.fields.iter().map(output).collect(), false)
+        }
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => one(ty),
+        FunctionReturn::Table(columns) => (columns.iter().map(output).collect(), false),
+    }
+}
+
+/// The plan of a user's function, whose columns the query defines if the function does not.
+fn defined_routine(
+    function: Arc<FunctionDef>,
+    args: Vec<TypedExpr>,
+    mut columns: Vec<OutputColumn>,
+    definitions: &[(Name, SqlType)],
+    at: u32,
+) -> Result<Plan, SqlError> {
+    let open = matches!(
+        function.returns,
+        FunctionReturn::Scalar(SqlType::Record) | FunctionReturn::Set(SqlType::Record)
+    );
+    match (open, definitions.first()) {
+        (true, None) => {
+            let text = "a column definition list is required for functions returning \"record\"";
+            return Err(SqlError::syntax(text).at(at));
+        }
+        (false, Some((name, _))) => {
+            let text = match &function.returns {
+                FunctionReturn::Table(_) => {
+                    "a column definition list is redundant for a function with OUT parameters"
+                }
+                FunctionReturn::Scalar(SqlType::Row(_)) | FunctionReturn::Set(SqlType::Row(_))
+                    if function.rows_of.is_none() =>
+                {
+                    "a column definition list is redundant for a function with OUT parameters"
+                }
+                FunctionReturn::Scalar(SqlType::Row(_)) | FunctionReturn::Set(SqlType::Row(_)) => {
+                    "a column definition list is redundant for a function returning a named composite type"
+                }
+                _ => "a column definition list is only allowed for functions returning \"record\"",
+            };
+            return Err(SqlError::syntax(text).at(name.at.start));
+        }
+        (false, None) => {}
+        (true, Some(_)) => {
+            let column = |(name, ty): &(Name, SqlType)| OutputColumn::new(name.text.as_str(), ty.clone());
+            columns = definitions.iter().map(column).collect();
+        }
+    }
+    Ok(Plan::FunctionScan { call: SetCall::User { function, args }, columns })
 }
 
 /// `unnest` of several arrays is no function of its own.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use verso_exec::functions::candidates;
 
 use super::Binder;
-use crate::errors::{SqlError, sqlstate};
+use crate::errors::SqlError;
 use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
 
 /// A parameter and the number that it is if it is not given.
@@ -62,7 +62,9 @@ impl Binder<'_> {
             let given = call.args[..call.args.len() - 1].iter().chain(elements).cloned().collect();
             return Ok(Cow::Owned(Call { args: given, variadic: false, ..call.clone() }));
         }
-        let Some(first) = call.names.first() else { return Ok(Cow::Borrowed(call)) };
+        if call.names.is_empty() {
+            return Ok(Cow::Borrowed(call));
+        }
         for (n, name) in call.names.iter().enumerate() {
             if call.names[..n].iter().any(|other| other.text == name.text) {
                 let text = format!("argument name \"{}\" used more than once", name.text);
@@ -75,24 +77,12 @@ impl Binder<'_> {
             .iter()
             .filter(|(name, _)| *name == function && schema.is_none_or(|schema| schema == "pg_catalog"));
         let built_in = built_in.map(|(_, parameters)| parameters.to_vec());
-        let users = match schema {
-            Some("pg_catalog") => Cow::Borrowed(&[][..]),
-            schema => self.catalog.functions(schema, function),
-        };
-        let users = users.iter().map(|user| user.args.iter().map(|arg| (&*arg.name, None)).collect());
-        let mut found =
-            built_in.chain(users).filter_map(|parameters: Vec<Parameter<'_>>| ordered(call, &parameters));
-        match found.next() {
-            Some(args) => Ok(Cow::Owned(Call { args, names: Vec::new(), ..call.clone() })),
-            None => {
-                let text = format!("function {}(… {} => …) does not exist", call.name, first.text);
-                Err(SqlError::new(sqlstate::UNDEFINED_FUNCTION, text)
-                    .with_hint(
-                        "No function matches the given name and argument types. You might need to add explicit type casts.",
-                    )
-                    .at(call.name.at().start))
-            }
-        }
+        let mut found = built_in.filter_map(|parameters: Vec<Parameter<'_>>| ordered(call, &parameters));
+        // Those of users are told apart by their names when the function is looked for.
+        Ok(match found.next() {
+            Some(args) => Cow::Owned(Call { args, names: Vec::new(), ..call.clone() }),
+            None => Cow::Borrowed(call),
+        })
     }
 }
 

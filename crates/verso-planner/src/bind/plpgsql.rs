@@ -33,8 +33,8 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn};
 use verso_exec::plan::{
-    ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlStatement, PlTrigger,
-    PlVariable, TypedExpr,
+    ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlStatement,
+    PlStatementKind, PlTrigger, PlVariable, TypedExpr,
 };
 use verso_types::{CastKind, RowType, SqlType, TimeStyle};
 
@@ -57,28 +57,42 @@ pub fn bind_function(
     catalog: &Arc<CatalogSnapshot>,
     time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
-    let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.clone()).collect();
     if function.returns == FunctionReturn::Trigger {
         let text = "trigger functions can only be called as triggers";
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
     }
+    let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.clone()).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
     for arg in &function.args {
-        body.declare(&arg.name, arg.ty.clone(), false);
-    }
-    body.returns = match &function.returns {
-        FunctionReturn::Void | FunctionReturn::Procedure(_) | FunctionReturn::Trigger => PlReturn::Void,
-        FunctionReturn::Scalar(ty) => PlReturn::Scalar(ty.clone()),
-        FunctionReturn::Set(ty) => PlReturn::Rows(vec![ty.clone()]),
-        FunctionReturn::Table(columns) => {
-            for (name, ty) in columns {
-                let slot = body.declare(name, ty.clone(), false);
-                body.result_slots.push(slot);
-            }
-            PlReturn::Rows(columns.iter().map(|(_, ty)| ty.clone()).collect())
+        let slot = body.declare(&arg.name, arg.ty.clone(), false);
+        if arg.mode.goes_out() && !function.is_procedure() {
+            body.result_slots.push(slot);
         }
-    };
+    }
+    body.returns = returned(function);
+    body.procedure = function.is_procedure();
+    body.returns_rows = matches!(function.returns, FunctionReturn::Set(SqlType::Row(_) | SqlType::Record));
+    if let (FunctionReturn::Table(columns), true) = (&function.returns, body.result_slots.is_empty()) {
+        for (name, ty) in columns {
+            let slot = body.declare(name, ty.clone(), false);
+            body.result_slots.push(slot);
+        }
+    }
     body.finish(function.signature().into(), function.args.len(), block)
+}
+
+/// What a function returns, as its body sees it.
+fn returned(function: &FunctionDef) -> PlReturn {
+    let types = |fields: &[(Arc<str>, SqlType)]| fields.iter().map(|(_, ty)| ty.clone()).collect();
+    match &function.returns {
+        FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => PlReturn::Void,
+        FunctionReturn::Scalar(SqlType::Record) => PlReturn::Record,
+        FunctionReturn::Scalar(ty) => PlReturn::Scalar(ty.clone()),
+        FunctionReturn::Set(SqlType::Record) => PlReturn::Records,
+        FunctionReturn::Set(SqlType::Row(row)) => PlReturn::Rows(types(&row.fields)),
+        FunctionReturn::Set(ty) => PlReturn::Rows(vec![ty.clone()]),
+        FunctionReturn::Table(columns) => PlReturn::Rows(types(columns)),
+    }
 }
 
 /// What is said of a function when it is created.
@@ -90,9 +104,14 @@ pub fn check_function(
     catalog: &Arc<CatalogSnapshot>,
     time_zone: &TimeStyle,
 ) -> Result<(), SqlError> {
+    if super::takes_polymorphic(function) {
+        // Checked as if it were called with integers.
+        let own = super::of_element(function, &SqlType::Int4);
+        return check_function(&own, catalog, time_zone);
+    }
     match (function.language, &function.returns) {
         (FunctionLanguage::Sql, _) => {
-            let statements = verso_parser::parse_script(&function.body)?;
+            let statements = function_statements(function)?;
             bind_sql_function(function, &statements, catalog, time_zone).map(drop)
         }
         // Its statements are bound for each of its triggers.
@@ -102,6 +121,18 @@ pub fn check_function(
             bind_function(function, &block, catalog, time_zone).map(drop)
         }
     }
+}
+
+/// The statements of a function in SQL.
+///
+/// # Errors
+/// Those of the syntax.
+pub fn function_statements(function: &FunctionDef) -> Result<Vec<syntax::Parsed>, SqlError> {
+    let parse = match function.standard_body {
+        true => verso_parser::parse_standard_body,
+        false => verso_parser::parse_script,
+    };
+    Ok(parse(&function.body)?)
 }
 
 /// A RECORD that has no fields yet.
@@ -130,6 +161,10 @@ struct Body<'c> {
     returns: PlReturn,
     /// Slots of the columns of RETURNS TABLE.
     result_slots: Vec<usize>,
+    /// It is a procedure.
+    procedure: bool,
+    /// Each row of the result is one row of several columns (`SETOF t`, `SETOF record`).
+    returns_rows: bool,
     /// What EXIT and CONTINUE may leave: label and whether it is a loop.
     labels: Vec<(Option<String>, bool)>,
     in_handler: bool,
@@ -158,6 +193,8 @@ impl<'c> Body<'c> {
             block: name,
             returns: PlReturn::Void,
             result_slots: Vec::new(),
+            procedure: false,
+            returns_rows: false,
             labels: Vec::new(),
             in_handler: false,
             weak: false,
@@ -178,7 +215,18 @@ impl<'c> Body<'c> {
     ) -> Result<PlFunction, SqlError> {
         let found = self.declare("found", SqlType::Bool, false);
         self.defines = later::defines(block);
-        let body = self.block(block).map_err(|error| {
+        let names_results = !self.result_slots.is_empty();
+        let body = self.block(block).map(|body| match self.outgoing() {
+            // The end of the body returns what the arguments that come out are then.
+            Some(value) if names_results => {
+                let line = block.body.last().map_or(1, |last| last.line);
+                let inner = PlStatement { line, kind: PlStatementKind::Block(body) };
+                let last = PlStatement { line, kind: PlStatementKind::Return { value: Some(value) } };
+                PlBlock { body: vec![inner, last], ..PlBlock::default() }
+            }
+            _ => body,
+        });
+        let body = body.map_err(|error| {
             let name = signature.split('(').next().unwrap_or_default();
             let line = format!("compilation of PL/pgSQL function \"{name}\" near line {}", self.line);
             SqlError { position: None, ..error }.with_context(&line)

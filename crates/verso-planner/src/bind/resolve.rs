@@ -304,6 +304,11 @@ pub fn operator_error(op: &str, types: &[SqlType], found: &Resolution) -> SqlErr
 /// `42883` or `42725` for a function.
 pub fn function_error(name: &str, types: &[SqlType], found: &Resolution) -> SqlError {
     let types: Vec<String> = types.iter().map(shown).collect();
+    call_error(name, &types, found)
+}
+
+/// The same with arguments as they are shown.
+pub fn call_error(name: &str, types: &[String], found: &Resolution) -> SqlError {
     let call = format!("{name}({})", types.join(", "));
     match found {
         Resolution::Ambiguous => {

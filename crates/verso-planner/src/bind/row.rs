@@ -126,6 +126,31 @@ impl Binder<'_> {
         TypedExpr::new(K::Row(values), SqlType::Row(Arc::new(RowType { fields })))
     }
 
+    /// `(row).*`: names and values of the fields.
+    pub(super) fn fields(&self, row: &TypedExpr) -> Result<Vec<(Arc<str>, TypedExpr)>, SqlError> {
+        let SqlType::Row(columns) = &row.ty else {
+            return Err(match &row.ty {
+                SqlType::Record => {
+                    SqlError::unsupported("the fields of a record whose columns are not known")
+                }
+                other => {
+                    let text = format!("type {} is not composite", super::resolve::shown(other));
+                    SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                }
+            });
+        };
+        let field = |((name, ty), n): (&(Arc<str>, SqlType), i32)| match &row.kind {
+            K::Row(parts) if parts.len() == columns.fields.len() => {
+                (Arc::clone(name), parts[n as usize].clone())
+            }
+            _ => {
+                let args = vec![row.clone(), TypedExpr::literal(Value::Int4(n), SqlType::Int4)];
+                (Arc::clone(name), TypedExpr::new(K::Call { function: &FIELD, args }, ty.clone()))
+            }
+        };
+        Ok(columns.fields.iter().zip(0..).map(field).collect())
+    }
+
     /// `(row).field`.
     pub(super) fn field(&self, arg: &Expr, name: &Name, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let bound = self.expr(arg, cx)?;

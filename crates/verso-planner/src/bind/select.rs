@@ -180,8 +180,10 @@ impl Binder<'_> {
                     };
                     all.push(Item { expr: self.expr(expr, cx)?, name: name.into(), at: expr.at.start });
                 }
-                SelectItem::Fields { expr: _, at } => {
-                    return Err(SqlError::unsupported("the fields of a composite value").at(at.start));
+                SelectItem::Fields { expr, at } => {
+                    let row = self.expr(expr, cx)?;
+                    let fields = self.fields(&row).map_err(|error| error.at(at.start))?;
+                    all.extend(fields.into_iter().map(|(name, expr)| Item { expr, name, at: at.start }));
                 }
                 SelectItem::Wildcard { table, at } => {
                     let scope = cx.scope();

@@ -3,7 +3,7 @@
 //! Whoever binds a clause takes its line away here.
 
 use crate::errors::SqlError;
-use verso_parser::syntax::{Call, FromItem};
+use verso_parser::syntax::FromItem;
 
 /// `0A000` for the first clause that is there.
 fn refuse(clauses: &[(Option<u32>, &str)]) -> Result<(), SqlError> {
@@ -11,12 +11,6 @@ fn refuse(clauses: &[(Option<u32>, &str)]) -> Result<(), SqlError> {
         Some((at, what)) => Err(SqlError::unsupported(what).at(at)),
         None => Ok(()),
     }
-}
-
-/// Clauses of a call that no function or aggregate takes yet.
-pub(super) fn call(call: &Call) -> Result<(), SqlError> {
-    let at = call.name.at().start;
-    refuse(&[(call.variadic.then_some(at), "VARIADIC")])
 }
 
 /// Clauses of an item of FROM.

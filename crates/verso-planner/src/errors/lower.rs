@@ -174,7 +174,7 @@ impl From<CatalogError> for SqlError {
                 .with_hint("Use DROP ... CASCADE to drop the dependent objects too."),
             CatalogError::ReturnTypeChanged { function } => {
                 SqlError::new(INVALID_FUNCTION_DEFINITION, message)
-                    .with_hint(format!("Use DROP FUNCTION {function} first."))
+                    .with_hint(format!("Use DROP FUNCTION {} first.", function.replace(", ", ",")))
             }
             CatalogError::SystemObject { name: _ } => SqlError::new(INSUFFICIENT_PRIVILEGE, message),
             CatalogError::InvalidParameter { message: _ } => SqlError::new(INVALID_PARAMETER_VALUE, message),

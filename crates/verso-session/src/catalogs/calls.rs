@@ -81,12 +81,21 @@ impl Call<'_> {
             "pg_get_expr" => self.expression(),
             "pg_get_functiondef" => self.of_function(definitions::function_text)?,
             "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
-                self.signature(definitions::arguments, |row| {
+                let own = match function {
+                    "pg_get_function_arguments" => definitions::arguments,
+                    _ => definitions::identity_arguments,
+                };
+                self.signature(own, |row| {
                     let Value::Array(types) = &row[19] else { return String::new() };
                     let name =
                         |oid: &Value| names::type_name(self.catalog, u32::try_from(oid.as_i64()?).ok()?);
                     types.iter().filter_map(name).collect::<Vec<_>>().join(", ")
                 })
+            }
+            "pg_get_function_result"
+                if definitions::function(catalog, args.oid(0)).is_some_and(|own| own.is_procedure()) =>
+            {
+                Value::Null
             }
             "pg_get_function_result" => self.signature(definitions::result, |row| {
                 let oid = row[18].as_i64().and_then(|oid| u32::try_from(oid).ok()).unwrap_or_default();
@@ -103,9 +112,15 @@ impl Call<'_> {
                     Value::text(&format!(" {};", verso_catalog::view_text(catalog, &view)))
                 })
             }
-            "pg_get_function_arg_default"
-            | "pg_get_function_sqlbody"
-            | "pg_get_ruledef"
+            "pg_get_function_arg_default" => {
+                let own = definitions::function(catalog, args.oid(0));
+                text(own.and_then(|own| definitions::argument_default(catalog, own, args.number(1))))
+            }
+            "pg_get_function_sqlbody" => {
+                let own = definitions::function(catalog, args.oid(0));
+                text(own.filter(|own| own.standard_body).map(|own| own.body.to_string()))
+            }
+            "pg_get_ruledef"
             | "pg_get_statisticsobjdef"
             | "pg_get_statisticsobjdef_columns"
             | "pg_get_partkeydef"
@@ -230,9 +245,12 @@ impl Call<'_> {
         Value::text(pretty.as_deref().unwrap_or_else(|| without_outer(stored)))
     }
 
-    fn of_function(&self, text: fn(&verso_catalog::FunctionDef) -> String) -> Result<Value> {
+    fn of_function(
+        &self,
+        text: fn(&verso_catalog::CatalogSnapshot, &verso_catalog::FunctionDef) -> String,
+    ) -> Result<Value> {
         match definitions::function(self.catalog, self.args.oid(0)) {
-            Some(function) => Ok(Value::text(&text(function))),
+            Some(function) => Ok(Value::text(&text(self.catalog, function))),
             None => Ok(Value::Null),
         }
     }
@@ -240,11 +258,11 @@ impl Call<'_> {
     /// Of a function of users, or of the row of a built-in one.
     fn signature(
         &self,
-        own: fn(&verso_catalog::FunctionDef) -> String,
+        own: fn(&verso_catalog::CatalogSnapshot, &verso_catalog::FunctionDef) -> String,
         built_in: impl Fn(&[Value]) -> String,
     ) -> Value {
         if let Some(function) = definitions::function(self.catalog, self.args.oid(0)) {
-            return Value::text(&own(function));
+            return Value::text(&own(self.catalog, function));
         }
         let wanted = Value::Int8(self.args.oid(0).0.into());
         let rows = fixed::table("pg_proc");

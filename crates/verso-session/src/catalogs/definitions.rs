@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ArgMode, CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, FunctionReturn,
-    IndexDef, Oid, ReferentialAction, Relation, TableDef, ViewDef, Volatility,
+    ArgMode, CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionArg, FunctionDef,
+    FunctionReturn, IndexDef, Oid, ReferentialAction, Relation, TableDef, ViewDef, Volatility,
 };
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::{ExprKind, TypedExpr};
@@ -286,56 +286,93 @@ pub(super) fn function(catalog: &CatalogSnapshot, oid: Oid) -> Option<&Arc<Funct
     catalog.all_functions().find(|function| function.oid == oid)
 }
 
-/// `pg_get_function_arguments`, and the same for telling functions apart.
-pub(super) fn arguments(function: &FunctionDef) -> String {
-    let argument = |arg: &verso_catalog::FunctionArg| match arg.name.is_empty() {
-        true => arg.ty.pg_name(),
-        false => format!("{} {}", quote_ident(&arg.name), arg.ty.pg_name()),
-    };
-    let Some(modes) = function.procedure() else {
-        return function.args.iter().map(argument).collect::<Vec<_>>().join(", ");
-    };
-    let with_mode = |(arg, mode): (&verso_catalog::FunctionArg, &ArgMode)| {
-        let mode = match mode {
-            ArgMode::In => "IN",
-            ArgMode::Out => "OUT",
-            ArgMode::InOut => "INOUT",
+/// `pg_get_function_arguments`.
+pub(super) fn arguments(catalog: &CatalogSnapshot, function: &FunctionDef) -> String {
+    argument_list(catalog, function, true)
+}
+
+/// `pg_get_function_identity_arguments`: what tells functions of a name apart.
+pub(super) fn identity_arguments(catalog: &CatalogSnapshot, function: &FunctionDef) -> String {
+    argument_list(catalog, function, false)
+}
+
+fn argument_list(catalog: &CatalogSnapshot, function: &FunctionDef, defaults: bool) -> String {
+    let argument = |arg: &FunctionArg| {
+        let mode = match arg.mode {
+            ArgMode::In if function.is_procedure() => "IN ",
+            ArgMode::In => "",
+            ArgMode::Out => "OUT ",
+            ArgMode::InOut => "INOUT ",
+            ArgMode::Variadic => "VARIADIC ",
         };
-        format!("{mode} {}", argument(arg))
+        let name = if arg.name.is_empty() { String::new() } else { format!("{} ", quote_ident(&arg.name)) };
+        let default = match &arg.default {
+            Some(default) if defaults => format!(" DEFAULT {}", shown_default(catalog, arg, default)),
+            _ => String::new(),
+        };
+        format!("{mode}{name}{}{default}", type_name(catalog, &arg.ty, arg.rows_of))
     };
-    function.args.iter().zip(modes).map(with_mode).collect::<Vec<_>>().join(", ")
+    function.args.iter().map(argument).collect::<Vec<_>>().join(", ")
+}
+
+/// The default of an argument, as PostgreSQL shows it.
+fn shown_default(catalog: &CatalogSnapshot, arg: &FunctionArg, text: &str) -> String {
+    let column = ColumnDef { default: Some(text.into()), ..ColumnDef::new("", 1, arg.ty.clone()) };
+    let zone = verso_types::TimeStyle::UTC;
+    let catalog = Arc::new(catalog.clone());
+    let binder = Binder::new(&catalog, &zone, &[]);
+    match binder.stored_default(&column) {
+        Ok(bound) => deparse::expression(&bound, &[], false),
+        Err(_) => text.to_string(),
+    }
+}
+
+/// `pg_get_function_arg_default`.
+pub(super) fn argument_default(
+    catalog: &CatalogSnapshot,
+    function: &FunctionDef,
+    number: i64,
+) -> Option<String> {
+    let at = usize::try_from(number).ok()?.checked_sub(1)?;
+    let arg = function.args.get(at)?;
+    Some(shown_default(catalog, arg, arg.default.as_deref()?))
 }
 
 /// `pg_get_function_result`.
-pub(super) fn result(function: &FunctionDef) -> String {
+pub(super) fn result(catalog: &CatalogSnapshot, function: &FunctionDef) -> String {
+    let shown = |ty: &verso_types::SqlType| type_name(catalog, ty, function.rows_of);
     match &function.returns {
-        FunctionReturn::Procedure(_) => String::new(),
+        FunctionReturn::Procedure => String::new(),
         FunctionReturn::Void => "void".to_string(),
         FunctionReturn::Trigger => "trigger".to_string(),
-        FunctionReturn::Scalar(ty) => ty.pg_name(),
-        FunctionReturn::Set(ty) => format!("SETOF {}", ty.pg_name()),
+        FunctionReturn::Scalar(ty) => shown(ty),
+        FunctionReturn::Set(ty) => format!("SETOF {}", shown(ty)),
+        FunctionReturn::Table(_) if function.outputs().next().is_some() => "SETOF record".to_string(),
         FunctionReturn::Table(columns) => {
-            let column = |(name, ty): &(Arc<str>, _)| format!("{} {}", quote_ident(name), type_name(ty));
+            let column = |(name, ty): &(Arc<str>, _)| {
+                format!("{} {}", quote_ident(name), type_name(catalog, ty, None))
+            };
             format!("TABLE({})", columns.iter().map(column).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
-fn type_name(ty: &verso_types::SqlType) -> String {
-    ty.pg_name()
+fn type_name(catalog: &CatalogSnapshot, ty: &verso_types::SqlType, rows_of: Option<Oid>) -> String {
+    let relation = rows_of.and_then(|oid| relation_name(catalog, oid));
+    relation.unwrap_or_else(|| ty.pg_name())
 }
 
 /// `pg_get_functiondef`.
-pub(super) fn function_text(function: &FunctionDef) -> String {
+pub(super) fn function_text(catalog: &CatalogSnapshot, function: &FunctionDef) -> String {
     let mut text = format!(
         "CREATE OR REPLACE {} {}.{}({})\n{} LANGUAGE {}\n",
-        if function.procedure().is_some() { "PROCEDURE" } else { "FUNCTION" },
+        if function.is_procedure() { "PROCEDURE" } else { "FUNCTION" },
         quote_ident(&function.schema),
         quote_ident(&function.name),
-        arguments(function),
-        match function.procedure() {
-            Some(_) => String::new(),
-            None => format!(" RETURNS {}\n", result(function)),
+        arguments(catalog, function),
+        match function.is_procedure() {
+            true => String::new(),
+            false => format!(" RETURNS {}\n", result(catalog, function)),
         },
         function.language.name()
     );
@@ -348,13 +385,24 @@ pub(super) fn function_text(function: &FunctionDef) -> String {
     if function.strict {
         words.push("STRICT");
     }
+    if function.security_definer {
+        words.push("SECURITY DEFINER");
+    }
     if !words.is_empty() {
         text.push_str(&format!(" {}\n", words.join(" ")));
     }
-    let tag = ["$function$", "$function1$", "$function2$"]
-        .into_iter()
-        .find(|tag| !function.body.contains(tag))
-        .unwrap_or("$verso_function$");
+    for (name, value) in &function.settings {
+        text.push_str(&format!(" SET {name} TO {}\n", literal_text(value)));
+    }
+    if function.standard_body {
+        return text + &function.body + "\n";
+    }
+    let word = if function.is_procedure() { "procedure" } else { "function" };
+    let mut tag = format!("${word}");
+    while function.body.contains(&tag) {
+        tag.push('x');
+    }
+    tag.push('$');
     text + &format!("AS {tag}{}{tag}\n", function.body)
 }
 
@@ -369,4 +417,9 @@ pub(super) fn serial_sequence(catalog: &CatalogSnapshot, table: &TableDef, colum
 /// The name of a relation, for messages.
 pub(super) fn shown(catalog: &CatalogSnapshot, oid: Oid) -> String {
     relation_name(catalog, oid).unwrap_or_else(|| oid.to_string())
+}
+
+/// A text as a literal.
+fn literal_text(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }

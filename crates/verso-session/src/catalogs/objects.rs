@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ArgMode, CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Object, Oid, Role, Volatility,
+    ArgMode, CatalogSnapshot, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Object, Oid, Role,
+    Volatility,
 };
-use verso_types::{Interval, SqlType, Value};
+use verso_types::{Interval, SqlType, SystemType, Value};
 
 use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};
 use super::{letter, number, oid, rights, short};
@@ -105,8 +106,7 @@ const TRIGGER: u32 = 2279;
 /// The type of what a function gives.
 pub(super) fn result_type(returns: &FunctionReturn) -> SqlType {
     match returns {
-        FunctionReturn::Procedure(modes) if modes.iter().any(|mode| *mode != ArgMode::In) => SqlType::Record,
-        FunctionReturn::Void | FunctionReturn::Procedure(_) | FunctionReturn::Trigger => SqlType::Void,
+        FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => SqlType::Void,
         FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
         FunctionReturn::Table(columns) => match columns.as_slice() {
             [(_, ty)] => ty.clone(),
@@ -121,21 +121,28 @@ pub(super) fn functions(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
 }
 
 fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value> {
-    let types = || function.args.iter().map(|arg| number(arg.ty.pg_oid()));
+    let type_oid = |arg: &FunctionArg| number(arg.rows_of.map_or(arg.ty.pg_oid(), |oid| oid.0));
     let columns: &[(Arc<str>, SqlType)] = match &function.returns {
-        FunctionReturn::Table(columns) => columns,
+        FunctionReturn::Table(columns) if function.outputs().next().is_none() => columns,
         _ => &[],
     };
     let named = function.args.iter().any(|arg| !arg.name.is_empty()) || !columns.is_empty();
     let names = function.args.iter().map(|arg| &arg.name).chain(columns.iter().map(|(name, _)| name));
-    let all_types = types().chain(columns.iter().map(|(_, ty)| number(ty.pg_oid())));
-    let mode = |n: usize| match function.procedure().and_then(|modes| modes.get(n)) {
-        None | Some(ArgMode::In) => letter('i'),
-        Some(ArgMode::Out) => letter('o'),
-        Some(ArgMode::InOut) => letter('b'),
-    };
-    let modes = (0..function.args.len()).map(mode).chain(columns.iter().map(|_| letter('t')));
-    let goes_out = function.procedure().is_some_and(|modes| modes.iter().any(|mode| *mode != ArgMode::In));
+    let all_types =
+        function.args.iter().map(type_oid).chain(columns.iter().map(|(_, ty)| number(ty.pg_oid())));
+    let modes = function.args.iter().map(|arg| letter(arg.mode.letter()));
+    let modes = modes.chain(columns.iter().map(|_| letter('t')));
+    let all_in = function.args.iter().all(|arg| arg.mode == ArgMode::In) && columns.is_empty();
+    let variadic = function.args.iter().find(|arg| arg.mode == ArgMode::Variadic);
+    let variadic = variadic.map_or(0, |arg| match &arg.ty {
+        SqlType::Array(element) => element.pg_oid(),
+        SqlType::System(SystemType::AnyCompatibleArray) => SystemType::AnyCompatible.pg_oid(),
+        _ => SystemType::AnyElement.pg_oid(),
+    });
+    let defaults: Vec<String> =
+        function.inputs().filter_map(|arg| arg.default.as_ref().map(|text| text.to_string())).collect();
+    let settings =
+        function.settings.iter().map(|(name, value)| Value::text(&format!("{name}={value}"))).collect();
     let some = |wanted: bool, value: Value| if wanted { value } else { Value::Null };
     vec![
         oid(function.oid),
@@ -145,9 +152,9 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         language(function.language),
         Value::Float4(100.0),
         Value::Float4(if function.returns.is_set() { 1000.0 } else { 0.0 }),
+        number(variadic),
         number(0),
-        number(0),
-        letter(if function.procedure().is_some() { 'p' } else { 'f' }),
+        letter(if function.is_procedure() { 'p' } else { 'f' }),
         Value::Bool(function.security_definer),
         Value::Bool(false),
         Value::Bool(function.strict),
@@ -158,22 +165,25 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
             Volatility::Volatile => 'v',
         }),
         letter('u'),
-        short(function.args.len()),
-        Value::Int2(0),
+        short(function.inputs().count()),
+        short(defaults.len()),
         match function.returns {
             FunctionReturn::Trigger => number(TRIGGER),
-            _ => number(result_type(&function.returns).pg_oid()),
+            FunctionReturn::Procedure if function.outputs().next().is_some() => {
+                number(SqlType::Record.pg_oid())
+            }
+            _ => number(function.rows_of.map_or(result_type(&function.returns).pg_oid(), |oid| oid.0)),
         },
-        super::vector(types()),
-        some(goes_out || !columns.is_empty(), Value::Array(all_types.collect())),
-        some(goes_out || !columns.is_empty(), Value::Array(modes.collect())),
+        super::vector(function.inputs().map(type_oid)),
+        some(!all_in, Value::Array(all_types.collect())),
+        some(!all_in, Value::Array(modes.collect())),
         some(named, Value::Array(names.map(|name| Value::Text(Arc::clone(name))).collect())),
+        some(!defaults.is_empty(), Value::text(&defaults.join(", "))),
         Value::Null,
+        if function.standard_body { Value::text("") } else { Value::Text(Arc::clone(&function.body)) },
         Value::Null,
-        Value::Text(Arc::clone(&function.body)),
-        Value::Null,
-        Value::Null,
-        Value::Null,
+        some(function.standard_body, Value::Text(Arc::clone(&function.body))),
+        some(!function.settings.is_empty(), Value::Array(settings)),
         rights::own_acl(catalog, Object::Function(function.oid)),
     ]
 }

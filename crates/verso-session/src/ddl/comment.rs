@@ -59,7 +59,7 @@ impl Schema<'_> {
                 Ok(CommentOn::Type(ty.oid))
             }
             Commented::Function(name, types) => {
-                let function = self.one_function(name, self.data_types(types.as_deref())?.as_deref())?;
+                let function = self.one_function(name, self.argument_types(types.as_deref())?.as_deref())?;
                 self.own(Object::Function(function.oid), "function", &function.name)?;
                 Ok(CommentOn::Function(function.oid))
             }

@@ -1,95 +1,51 @@
 //! CREATE FUNCTION, DROP FUNCTION.
 
-use verso_catalog::{
-    ArgMode, CatalogError, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Object,
-    Oid, Volatility,
-};
+use std::sync::Arc;
+
+use verso_catalog::{FunctionDef, FunctionLanguage, NewFunction, Object, Oid, Volatility};
 use verso_types::SqlType;
 
 use super::Schema;
+use super::routine::check_replaced;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use verso_parser::syntax::{self, CreateFunction, DropFunction, Returns};
+use verso_parser::syntax::{self, CreateFunction, DropFunction, QualifiedName, RoutineKind, RoutineType};
 use verso_planner::bind::check_function;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
     /// CREATE FUNCTION.
     pub(super) fn create_function(&self, create: &CreateFunction) -> Result<CommandTag, Failure> {
-        let CreateFunction { name, or_replace, args, returns, language, body, volatility, strict, .. } =
-            create;
-        let plain = |ty: &SqlType| Ok::<_, SqlError>(self.data_type(ty)?.without_modifiers());
-        let arg = |(name, ty): &(Option<syntax::Name>, SqlType)| {
-            let name = name.as_ref().map_or("", |name| name.text.as_str()).into();
-            Ok::<_, SqlError>(FunctionArg { name, ty: plain(ty)? })
-        };
-        for (n, (name, _)) in args.iter().enumerate() {
-            if let Some(name) = name
-                && args[..n]
-                    .iter()
-                    .any(|(other, _)| other.as_ref().is_some_and(|other| other.text == name.text))
-            {
-                let text = format!("parameter name \"{}\" used more than once", name.text);
-                return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).into());
-            }
+        let CreateFunction { name, or_replace, language, body, volatility, strict, .. } = create;
+        if let Some((setting, _)) = create.settings.first() {
+            return Err(SqlError::unsupported("CREATE FUNCTION … SET").at(setting.at.start).into());
         }
-        let returns = match returns {
-            Returns::Trigger if !args.is_empty() => {
-                let text = "trigger functions cannot have declared arguments";
-                return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text)
-                    .with_hint(
-                        "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.",
-                    )
-                    .into());
-            }
-            Returns::Trigger if create.language.text == "sql" => {
-                let text = "SQL functions cannot return type trigger";
-                return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).into());
-            }
-            Returns::Trigger => FunctionReturn::Trigger,
-            Returns::Type(SqlType::Void) => FunctionReturn::Void,
-            Returns::Type(ty) => FunctionReturn::Scalar(plain(ty)?),
-            Returns::Set(ty) => FunctionReturn::Set(plain(ty)?),
-            Returns::Procedure(modes) => {
-                let mode = |mode: &syntax::ArgMode| match mode {
-                    syntax::ArgMode::In => ArgMode::In,
-                    syntax::ArgMode::Out => ArgMode::Out,
-                    syntax::ArgMode::InOut => ArgMode::InOut,
-                };
-                FunctionReturn::Procedure(modes.iter().map(mode).collect())
-            }
-            Returns::Table(columns) => FunctionReturn::Table(
-                columns
-                    .iter()
-                    .map(|(name, ty)| Ok((name.text.as_str().into(), plain(ty)?)))
-                    .collect::<Result<_, SqlError>>()?,
-            ),
-        };
+        let (args, returns, rows_of) = self.routine_signature(create)?;
         let new = NewFunction {
             schema: Some(self.place(name)?),
             name: name.name.text.as_str().into(),
-            args: args.iter().map(arg).collect::<Result<_, _>>()?,
+            args,
             returns,
             language: match language.text.as_str() {
                 "sql" => FunctionLanguage::Sql,
                 _ => FunctionLanguage::PlPgSql,
             },
             body: body.text.as_str().into(),
-            volatility: match volatility {
-                syntax::Volatility::Immutable => Volatility::Immutable,
-                syntax::Volatility::Stable => Volatility::Stable,
-                syntax::Volatility::Volatile => Volatility::Volatile,
-            },
+            volatility: self::volatility(*volatility),
             strict: *strict,
             security_definer: create.security_definer,
+            rows_of,
+            standard_body: body.standard,
+            settings: Vec::new(),
         };
-        let procedure = matches!(new.returns, FunctionReturn::Procedure(_));
-        let types: Vec<SqlType> = new.args.iter().map(|arg| arg.ty.clone()).collect();
+        let procedure = create.procedure;
+        let inputs = new.args.iter().filter(|arg| arg.mode.goes_in());
+        let types: Vec<SqlType> = inputs.map(|arg| arg.ty.clone()).collect();
         let overloads = self.frame.catalog.functions(new.schema.as_deref(), &new.name);
         if let Some(known) = overloads.iter().find(|known| known.takes(&types))
             && *or_replace
-            && known.procedure().is_some() != procedure
+            && known.is_procedure() != procedure
         {
             let is = if procedure { "function" } else { "procedure" };
             let text = "cannot change routine kind";
@@ -100,6 +56,7 @@ impl Schema<'_> {
         let known = overloads.iter().find(|known| known.takes(&types));
         if let (Some(known), true) = (known, *or_replace) {
             self.own(Object::Function(known.oid), "function", &known.name)?;
+            check_replaced(known, &new.args)?;
         }
         let is_new = known.is_none();
         let services = self.frame.services;
@@ -120,6 +77,10 @@ impl Schema<'_> {
                 volatility: new.volatility,
                 strict: new.strict,
                 security_definer: new.security_definer,
+                rows_of: new.rows_of,
+                standard_body: new.standard_body,
+                settings: new.settings,
+                variant: 0,
             };
             // What the body takes is looked at when it runs.
             let catalog = self.frame.catalog.with_role(None);
@@ -128,47 +89,107 @@ impl Schema<'_> {
         Ok(tag(if procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" }))
     }
 
-    /// DROP FUNCTION.
+    /// DROP FUNCTION, PROCEDURE, ROUTINE.
     pub(super) fn drop_function(&self, drop: &DropFunction) -> Result<CommandTag, Failure> {
         let catalog = &self.frame.services.instance.catalog;
-        let what = if drop.procedure { "procedure" } else { "function" };
+        let what = drop.kind.word();
         for (name, types) in &drop.functions {
-            let types = &self.data_types(types.as_deref())?;
-            let known = self.frame.catalog.functions(name.schema_text(), &name.name.text);
-            let known = known.iter().filter(|known| types.as_deref().is_none_or(|types| known.takes(types)));
-            if let [only] = known.collect::<Vec<_>>().as_slice()
-                && only.procedure().is_some() != drop.procedure
-            {
-                let is = if drop.procedure { "procedure" } else { "function" };
-                let text = format!("{} is not a {is}", only.signature());
-                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
-            }
-            if let Ok(function) = self.one_function(name, types.as_deref()) {
-                self.own_to_drop(Object::Function(function.oid), &function.schema, what, &function.name)?;
-            }
-            let txn = &mut self.frame.txn.borrow_mut();
-            // Where it is not found, the catalog says how.
-            let found = self.one_function(name, types.as_deref());
-            let result = found.and_then(|function| catalog.drop_function(txn, &function, drop.cascade));
-            match result {
-                Err(
-                    error @ (CatalogError::Missing { kind: _, name: _ }
-                    | CatalogError::NoFunctionNamed { name: _ }),
-                ) if drop.if_exists => {
-                    let text = match error {
-                        CatalogError::Missing { kind: _, name } => format!("{what} {name}"),
-                        _ => format!("{what} {name}()"),
+            let types = &self.argument_types(types.as_deref())?;
+            match self.routine(drop.kind, name, types.as_deref()) {
+                Ok(function) => {
+                    let is = if function.is_procedure() { "procedure" } else { "function" };
+                    self.own_to_drop(Object::Function(function.oid), &function.schema, is, &function.name)?;
+                    let txn = &mut self.frame.txn.borrow_mut();
+                    self.tell_along(&catalog.drop_function(txn, &function, drop.cascade)?);
+                }
+                Err(error) if drop.if_exists && error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
+                    let signature = match types {
+                        Some(types) => {
+                            let types: Vec<_> =
+                                types.iter().map(|ty| ty.without_modifiers().pg_name()).collect();
+                            format!("{what} {name}({})", types.join(","))
+                        }
+                        None => format!("{what} {name}()"),
                     };
-                    self.skip(format!("{text} does not exist, skipping"));
+                    self.skip(format!("{signature} does not exist, skipping"));
                 }
-                Err(error) if drop.procedure => {
-                    let mut error = SqlError::from(error);
-                    error.message = error.message.replacen("function", "procedure", 1);
-                    return Err(error.into());
-                }
-                result => self.tell_along(&result?),
+                Err(error) => return Err(error.into()),
             }
         }
-        Ok(tag(if drop.procedure { "DROP PROCEDURE" } else { "DROP FUNCTION" }))
+        Ok(tag(match drop.kind {
+            RoutineKind::Function => "DROP FUNCTION",
+            RoutineKind::Procedure => "DROP PROCEDURE",
+            RoutineKind::Routine => "DROP ROUTINE",
+        }))
+    }
+
+    /// The types of arguments that a statement names; those of rows by the names of their relations.
+    pub(super) fn argument_types(&self, types: Option<&[SqlType]>) -> Result<Option<Vec<SqlType>>, SqlError> {
+        let one = |ty: &SqlType| Ok(self.routine_type(&RoutineType::Plain(ty.clone()))?.0);
+        types.map(|types| types.iter().map(one).collect()).transpose()
+    }
+
+    /// The function or procedure that a statement names.
+    ///
+    /// # Errors
+    /// 42883, 42725 where the name alone does not tell, 42809 for one of another kind.
+    pub(super) fn routine(
+        &self,
+        kind: RoutineKind,
+        name: &QualifiedName,
+        types: Option<&[SqlType]>,
+    ) -> Result<Arc<FunctionDef>, SqlError> {
+        let what = kind.word();
+        let found = self.frame.catalog.functions(name.schema_text(), &name.name.text);
+        let fits = |function: &FunctionDef| match types {
+            Some(types) => function.takes(types) || function.is_procedure() && function.has_arguments(types),
+            None => match kind {
+                RoutineKind::Function => !function.is_procedure(),
+                RoutineKind::Procedure => function.is_procedure(),
+                RoutineKind::Routine => true,
+            },
+        };
+        let fitting: Vec<&Arc<FunctionDef>> = found.iter().filter(|function| fits(function)).collect();
+        let function = match fitting.as_slice() {
+            [only] => Arc::clone(only),
+            [first, ..] if types.is_some() => Arc::clone(first),
+            [] => {
+                let text = match types {
+                    Some(types) => {
+                        let types: Vec<_> = types.iter().map(|ty| ty.without_modifiers().pg_name()).collect();
+                        format!("{what} {name}({}) does not exist", types.join(", "))
+                    }
+                    None => {
+                        let what = if kind == RoutineKind::Procedure { what } else { "function" };
+                        format!("could not find a {what} named \"{name}\"")
+                    }
+                };
+                return Err(SqlError::new(sqlstate::UNDEFINED_FUNCTION, text));
+            }
+            _ => {
+                let text = format!("{what} name \"{name}\" is not unique");
+                return Err(SqlError::new(sqlstate::AMBIGUOUS_FUNCTION, text)
+                    .with_hint(format!("Specify the argument list to select the {what} unambiguously.")));
+            }
+        };
+        let wrong = match kind {
+            RoutineKind::Function => function.is_procedure(),
+            RoutineKind::Procedure => !function.is_procedure(),
+            RoutineKind::Routine => false,
+        };
+        if wrong {
+            let text = format!("{} is not a {what}", function.signature());
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+        }
+        Ok(function)
+    }
+}
+
+/// What the planner may assume, as the catalog has it.
+pub(super) fn volatility(volatility: syntax::Volatility) -> Volatility {
+    match volatility {
+        syntax::Volatility::Immutable => Volatility::Immutable,
+        syntax::Volatility::Stable => Volatility::Stable,
+        syntax::Volatility::Volatile => Volatility::Volatile,
     }
 }

@@ -35,6 +35,7 @@ mod policy;
 mod rewrite;
 mod rights;
 mod role;
+mod routine;
 mod schema;
 mod sequence;
 mod table_as;

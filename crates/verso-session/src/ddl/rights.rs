@@ -9,6 +9,7 @@ use verso_catalog::{
 use super::{Schema, text};
 use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
+use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
     Grant, GrantKind, GrantOn, GrantRole, Name, Owned, QualifiedName, RightsStatement, RoleName,
 };
@@ -380,9 +381,9 @@ impl Schema<'_> {
             }
             GrantOn::Functions(kind, functions) => {
                 for (name, types) in functions {
-                    let types = self.data_types(types.as_deref())?;
+                    let types = self.argument_types(types.as_deref())?;
                     let function = self.one_function(name, types.as_deref())?;
-                    let is_procedure = function.procedure().is_some();
+                    let is_procedure = function.is_procedure();
                     let wrong = match kind {
                         GrantKind::Function => is_procedure,
                         GrantKind::Procedure => !is_procedure,
@@ -431,8 +432,8 @@ impl Schema<'_> {
             GrantKind::Function | GrantKind::Procedure | GrantKind::Routine => {
                 let functions = catalog.all_functions().filter(|function| function.schema == *schema);
                 let wanted = functions.filter(|function| match kind {
-                    GrantKind::Function => function.procedure().is_none(),
-                    GrantKind::Procedure => function.procedure().is_some(),
+                    GrantKind::Function => !function.is_procedure(),
+                    GrantKind::Procedure => function.is_procedure(),
                     _ => true,
                 });
                 wanted.map(|one| (Object::Function(one.oid), "function", one.name.to_string())).collect()
@@ -689,12 +690,16 @@ impl Schema<'_> {
                 self.own_relation(&relation)?;
                 (Object::Relation(relation.oid()), Some(Arc::clone(relation.schema())), "", word)
             }
-            Owned::Function(procedure, name, types) => {
-                let types = self.data_types(types.as_deref())?;
-                let function = self.one_function(name, types.as_deref())?;
-                let word = if *procedure { "procedure" } else { "function" };
+            Owned::Function(kind, name, types) => {
+                let types = self.argument_types(types.as_deref())?;
+                let function = self.routine(*kind, name, types.as_deref())?;
+                let word = if function.is_procedure() { "procedure" } else { "function" };
                 self.own(Object::Function(function.oid), word, &function.name)?;
-                let tag_word = if *procedure { "ALTER PROCEDURE" } else { "ALTER FUNCTION" };
+                let tag_word = match kind {
+                    RoutineKind::Function => "ALTER FUNCTION",
+                    RoutineKind::Procedure => "ALTER PROCEDURE",
+                    RoutineKind::Routine => "ALTER ROUTINE",
+                };
                 (Object::Function(function.oid), Some(Arc::clone(&function.schema)), "", tag_word)
             }
             Owned::Type(name) => {

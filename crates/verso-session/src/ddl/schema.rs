@@ -11,7 +11,7 @@ use super::{Schema, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use verso_parser::syntax::{Name, QualifiedName, SchemaStatement};
+use verso_parser::syntax::{AlterFunction, Name, QualifiedName, RoutineKind, SchemaStatement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// No schema has this name, so nothing is found in it.
@@ -85,12 +85,37 @@ impl Schema<'_> {
                 catalog.set_schema(&mut txn.borrow_mut(), kind, place, target)?;
                 Ok(tag(word))
             }
-            SchemaStatement::MoveFunction { name, args, to } => {
-                let function = self.one_function(name, self.data_types(args.as_deref())?.as_deref())?;
-                self.own(Object::Function(function.oid), "function", &function.name)?;
-                self.may_create_in(&to.text)?;
-                catalog.set_function_schema(&mut txn.borrow_mut(), &function, &to.text)?;
-                Ok(tag("ALTER FUNCTION"))
+            SchemaStatement::AlterFunction { kind, name, args, action } => {
+                let types = self.argument_types(args.as_deref())?;
+                let function = self.routine(*kind, name, types.as_deref())?;
+                let is = if function.is_procedure() { "procedure" } else { "function" };
+                self.own(Object::Function(function.oid), is, &function.name)?;
+                let txn = &mut txn.borrow_mut();
+                match action {
+                    AlterFunction::Move(to) => {
+                        self.may_create_in(&to.text)?;
+                        catalog.set_function_schema(txn, &function, &to.text)?;
+                    }
+                    AlterFunction::Rename(to) => catalog.rename_function(txn, &function, &to.text)?,
+                    AlterFunction::Properties { volatility, strict, security_definer } => {
+                        if function.is_procedure() && (volatility.is_some() || strict.is_some()) {
+                            let text = "invalid attribute in procedure definition";
+                            return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).into());
+                        }
+                        let new = FunctionDef {
+                            volatility: volatility.map_or(function.volatility, super::function::volatility),
+                            strict: strict.unwrap_or(function.strict),
+                            security_definer: security_definer.unwrap_or(function.security_definer),
+                            ..(*function).clone()
+                        };
+                        catalog.set_function_properties(txn, &new)?;
+                    }
+                }
+                Ok(tag(match kind {
+                    RoutineKind::Function => "ALTER FUNCTION",
+                    RoutineKind::Procedure => "ALTER PROCEDURE",
+                    RoutineKind::Routine => "ALTER ROUTINE",
+                }))
             }
         }
     }

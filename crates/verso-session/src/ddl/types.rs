@@ -171,11 +171,6 @@ impl Schema<'_> {
         Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]).data_type(ty)
     }
 
-    /// The same of a list of argument types, where one is given.
-    pub(super) fn data_types(&self, types: Option<&[SqlType]>) -> Result<Option<Vec<SqlType>>, SqlError> {
-        types.map(|types| types.iter().map(|ty| self.data_type(ty)).collect()).transpose()
-    }
-
     /// The user's type of that name.
     pub(super) fn user_type(&self, name: &QualifiedName) -> Result<Arc<TypeDef>, SqlError> {
         let catalog = self.frame.catalog;

@@ -2,6 +2,7 @@
 
 use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
+use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
     DropKind, RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement, ViewStatement,
 };
@@ -29,7 +30,8 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             DropKind::View => "DROP VIEW",
             DropKind::MaterializedView => "DROP MATERIALIZED VIEW",
         },
-        Statement::DropFunction(drop) if drop.procedure => "DROP PROCEDURE",
+        Statement::DropFunction(drop) if drop.kind == RoutineKind::Procedure => "DROP PROCEDURE",
+        Statement::DropFunction(drop) if drop.kind == RoutineKind::Routine => "DROP ROUTINE",
         Statement::DropFunction(_) => "DROP FUNCTION",
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Copy(copy) if copy.from => "COPY FROM",
@@ -62,7 +64,11 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             SchemaStatement::Rename { .. } | SchemaStatement::Owner { .. } => "ALTER SCHEMA",
             SchemaStatement::Drop { .. } => "DROP SCHEMA",
             SchemaStatement::Move { .. } => "ALTER TABLE",
-            SchemaStatement::MoveFunction { .. } => "ALTER FUNCTION",
+            SchemaStatement::AlterFunction { kind, .. } => match kind {
+                RoutineKind::Function => "ALTER FUNCTION",
+                RoutineKind::Procedure => "ALTER PROCEDURE",
+                RoutineKind::Routine => "ALTER ROUTINE",
+            },
         },
         Statement::View(ViewStatement::Create(_)) => "CREATE VIEW",
         Statement::View(ViewStatement::CreateMaterialized(_)) => "CREATE MATERIALIZED VIEW",

@@ -11,7 +11,9 @@ use verso_types::SqlType;
 use super::Services;
 use verso_parser::syntax::Statement;
 use verso_parser::{parse_body, parse_script};
-use verso_planner::bind::{Binder, bind_block, bind_function, bind_sql_function, bind_trigger};
+use verso_planner::bind::{
+    Binder, bind_block, bind_function, bind_sql_function, bind_trigger, function_statements,
+};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Services {
@@ -32,14 +34,19 @@ impl Services {
             let block = parse_body(&function.body)?;
             return bind_block(&block, catalog, &self.settings.time_zone).map(Arc::new);
         }
-        self.instance.function((function.oid.0, catalog.key()), || {
+        let bind = || {
             if function.language == FunctionLanguage::Sql {
-                let statements = parse_script(&function.body)?;
+                let statements = function_statements(function)?;
                 return bind_sql_function(function, &statements, catalog, &self.settings.time_zone);
             }
             let block = parse_body(&function.body)?;
             bind_function(function, &block, catalog, &self.settings.time_zone)
-        })
+        };
+        match function.variant {
+            0 => self.instance.function((function.oid.0, catalog.key()), bind),
+            // Of a polymorphic function each statement keeps its own.
+            _ => bind().map(Arc::new),
+        }
     }
 }
 

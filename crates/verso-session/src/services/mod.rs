@@ -105,6 +105,8 @@ pub(crate) struct Services {
     pub(crate) defining: Cell<bool>,
     /// The catalog behind them.
     pub(crate) redefined: RefCell<Option<Arc<CatalogSnapshot>>>,
+    /// Cursors that functions have opened.
+    pub(crate) portals: verso_exec::Portals,
     /// Where the cursor of WHERE CURRENT OF stands.
     pub(crate) position: RefCell<Option<Position>>,
 }
@@ -145,6 +147,7 @@ impl Services {
             defined: Cell::new(0),
             defining: Cell::new(false),
             redefined: RefCell::default(),
+            portals: verso_exec::Portals::default(),
             position: RefCell::default(),
         }
     }
@@ -169,6 +172,7 @@ impl Services {
             identity: self,
             signals: self,
             cursors: self,
+            portals: &self.portals,
             views: views.rows_of(),
             catalogs: views.functions_of(),
             binding: self,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_exec::plan::Origin;
+use verso_exec::plan::{Movement, Origin};
 use verso_types::Batch;
 
 use super::{Ending, Session};
@@ -34,6 +34,10 @@ impl Session {
             return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
         }
         self.cursors.check_free(name)?;
+        if self.services.portals.has(name) {
+            let text = format!("cursor \"{name}\" already exists");
+            return Err(SqlError::new(sqlstate::DUPLICATE_CURSOR, text));
+        }
         let mut parsed = (*cursor.query).clone();
         if let Statement::Query(query) = &mut parsed.statement {
             query.places = true;
@@ -90,9 +94,25 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<CommandTag, SqlError> {
         let name = &fetch.name.text;
-        let mut cursor = self.cursors.take(name)?;
         let mut silent = Nowhere;
         let sink: &mut dyn StatementSink = if fetch.moves { &mut silent } else { sink };
+        let word = if fetch.moves { "MOVE" } else { "FETCH" };
+        if let Some(columns) = self.columns_of_portal(name) {
+            let movement = match fetch.direction {
+                Direction::Forward(count) => Movement::Forward(count),
+                Direction::Backward(count) => Movement::Backward(count),
+                Direction::Absolute(number) => Movement::Absolute(number),
+                Direction::Relative(count) => Movement::Relative(count),
+            };
+            let rows = self.services.portals.fetch(name, movement)?.unwrap_or_default();
+            let count = rows.rows as u64;
+            sink.begin(&columns)?;
+            if count > 0 {
+                sink.batch(&rows)?;
+            }
+            return Ok(CommandTag { text: format!("{word} {count}"), rows: count });
+        }
+        let mut cursor = self.cursors.take(name)?;
         if cursor.binary {
             sink.binary();
         }
@@ -106,7 +126,6 @@ impl Session {
         };
         self.cursors.keep(name, cursor);
         let count = count?;
-        let word = if fetch.moves { "MOVE" } else { "FETCH" };
         Ok(CommandTag { text: format!("{word} {count}"), rows: count })
     }
 
@@ -151,10 +170,21 @@ impl Session {
     pub(crate) fn close_cursor(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
         let Some(name) = name else {
             self.cursors.clear();
+            self.services.portals.clear();
             return Ok(tag("CLOSE CURSOR ALL"));
         };
-        self.cursors.take(&name.text)?;
+        if !self.services.portals.close(&name.text) {
+            self.cursors.take(&name.text)?;
+        }
         Ok(tag("CLOSE CURSOR"))
+    }
+
+    /// The columns of a cursor that a function has opened.
+    pub(crate) fn columns_of_portal(&self, name: &str) -> Option<Vec<OutputColumn>> {
+        let shape = self.services.portals.columns(name)?;
+        let column =
+            |(name, ty): &(Arc<str>, verso_types::SqlType)| OutputColumn::new(Arc::clone(name), ty.clone());
+        Some(shape.fields.iter().map(column).collect())
     }
 
     /// The places of a cursor about to be opened.

@@ -167,6 +167,7 @@ impl Session {
         }
         self.portals.close();
         self.cursors.end(false);
+        self.services.portals.clear();
         self.services.deferred.take();
         // Another one, which does nothing, stands for it until the client says ROLLBACK.
         let nothing = TxnOptions { read_only: true, ..active.state.modes.options() };
@@ -193,6 +194,7 @@ impl Session {
             self.portals.close();
         }
         self.cursors.end(commit);
+        self.services.portals.clear();
         if let Some(changed) = active.state.settings.take() {
             self.services.settings.end(changed, commit);
             self.settings_changed();

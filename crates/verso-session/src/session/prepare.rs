@@ -90,7 +90,10 @@ impl Session {
                 });
             }
             Statement::Execute { name, .. } => self.statement(&name.text)?.shared_columns(),
-            Statement::Fetch(fetch) if !fetch.moves => self.cursors.columns(&fetch.name.text).map(Into::into),
+            Statement::Fetch(fetch) if !fetch.moves => match self.columns_of_portal(&fetch.name.text) {
+                Some(columns) => Some(columns.into()),
+                None => self.cursors.columns(&fetch.name.text).map(Into::into),
+            },
             Statement::Explain { options, .. } => Some(explain_columns(options.format).into()),
             Statement::Show(name) => Some(text_columns(&[&name.text]).into()),
             Statement::ShowAll => Some(text_columns(&SHOW_ALL_COLUMNS).into()),

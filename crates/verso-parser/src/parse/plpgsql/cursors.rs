@@ -76,12 +76,22 @@ impl Body<'_> {
         Ok((cursor, args))
     }
 
-    /// `OPEN cursor [(…)];`
+    /// `OPEN cursor [(…)];`, `OPEN cursor [[NO] SCROLL] FOR {query | EXECUTE text [USING …]};`
     pub(super) fn open(&mut self) -> Result<PlStatementKind, SyntaxError> {
         self.at += 1;
         let (cursor, args) = self.cursor_and_args()?;
-        if self.is(&["for"]) || self.is(&["scroll"]) || self.is(&["no", "scroll"]) {
-            return Err(self.unsupported("OPEN of a cursor without a query of its own"));
+        let forward = self.accept(&["no", "scroll"]);
+        if forward || self.accept(&["scroll"]) || self.is(&["for"]) {
+            self.expect(&["for"])?;
+            if self.accept(&["execute"]) {
+                let text = self.dynamic(&[])?;
+                self.semicolon()?;
+                return Ok(PlStatementKind::OpenExecute { cursor, forward, text });
+            }
+            let tokens = self.until_semicolon()?;
+            let statement = self.rows(tokens)?;
+            self.semicolon()?;
+            return Ok(PlStatementKind::OpenFor { cursor, forward, statement });
         }
         self.semicolon()?;
         Ok(PlStatementKind::Open { cursor, args })

@@ -112,9 +112,6 @@ impl Body<'_> {
     fn declaration(&mut self) -> Result<PlDeclaration, SyntaxError> {
         let line = self.line();
         let name = self.name()?;
-        if self.is(&["refcursor"]) {
-            return Err(self.unsupported("type refcursor"));
-        }
         if let Some(cursor) = self.cursor_declaration()? {
             return Ok(PlDeclaration {
                 name,

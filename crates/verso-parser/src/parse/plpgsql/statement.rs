@@ -224,12 +224,15 @@ impl<'s> Body<'s> {
         Ok(PlStatementKind::ForInteger { label, variable, reverse, from, to, by, body })
     }
 
-    /// `FOREACH a IN ARRAY e LOOP … END LOOP [label];`
+    /// `FOREACH a [SLICE n] IN ARRAY e LOOP … END LOOP [label];`
     fn foreach_loop(&mut self, label: Option<Name>) -> Result<PlStatementKind, SyntaxError> {
         self.at += 1;
         let target = self.target()?;
-        if self.is(&["slice"]) {
-            return Err(self.unsupported("FOREACH … SLICE"));
+        let mut slice = 0;
+        if self.accept(&["slice"]) {
+            let tokens = self.until_word("in")?;
+            let number = self.parse(tokens, Cursor::integer)?;
+            slice = usize::try_from(number).map_err(|_| self.source.near(tokens[0].at.start))?;
         }
         if matches!(self.peek(), Some(Token::Comma)) {
             return Err(self.unsupported("FOREACH of several variables"));
@@ -238,7 +241,7 @@ impl<'s> Body<'s> {
         let tokens = self.until_word("loop")?;
         let array = self.expr(tokens)?;
         let body = self.loop_body(label.as_ref())?;
-        Ok(PlStatementKind::Foreach { label, target, array, body })
+        Ok(PlStatementKind::Foreach { label, target, slice, array, body })
     }
 
     fn leave(&mut self, word: &str) -> Result<PlStatementKind, SyntaxError> {

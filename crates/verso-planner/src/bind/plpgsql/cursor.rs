@@ -5,12 +5,15 @@ use std::sync::Arc;
 use verso_exec::plan::{
     Movement, PlBlock, PlCursor, PlDeclaration, PlStatement, PlStatementKind, PlTargets, TypedExpr,
 };
-use verso_types::SqlType;
+use verso_types::{SqlType, SystemType};
 
 use super::Body;
 use crate::bind::scope::Variable;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Direction, Name, PlCursorArg, PlTarget};
+
+/// The type of a cursor's variable, whose value is the cursor's name.
+const REFCURSOR: SqlType = SqlType::System(SystemType::Refcursor);
 
 /// A cursor of a body.
 #[derive(Debug)]
@@ -28,7 +31,7 @@ type Opened = (Vec<(usize, TypedExpr)>, Box<verso_exec::plan::Statement>);
 impl Body<'_> {
     /// Declares a cursor; yields its slot.
     pub(super) fn declare_cursor(&mut self, name: &Name, cursor: &syntax::PlCursor) -> usize {
-        let slot = self.declare("", SqlType::Unknown, false);
+        let slot = self.declare(&name.text, REFCURSOR, false);
         self.cursors.push(Arc::new(Declared {
             name: name.text.as_str().into(),
             slot,
@@ -38,18 +41,69 @@ impl Body<'_> {
         slot
     }
 
+    /// The cursor that a variable is, bound to a query or not.
+    fn cursor_variable(&self, name: &Name) -> Result<PlCursor, SqlError> {
+        let slot = self.binder.variables.iter().rev().find(|known| *known.name == *name.text);
+        match slot {
+            Some(known) if known.ty == REFCURSOR => {
+                Ok(PlCursor { slot: known.slot, name: Arc::clone(&known.name) })
+            }
+            _ => Ok(self.declared(name)?.plan()),
+        }
+    }
+
+    /// `OPEN cursor FOR query`.
+    pub(super) fn open_for(
+        &self,
+        cursor: &Name,
+        forward: bool,
+        statement: &syntax::Statement,
+    ) -> Result<PlStatementKind, SqlError> {
+        let cursor = self.unbound_cursor(cursor)?;
+        let query = Box::new(self.binder.statement(statement)?);
+        if query.output().is_empty() {
+            let text = "cannot open a query that returns no rows as a cursor";
+            return Err(SqlError::new("42P11", text));
+        }
+        Ok(PlStatementKind::Open { cursor, args: Vec::new(), query, forward })
+    }
+
+    /// `OPEN cursor FOR EXECUTE text`.
+    pub(super) fn open_execute(
+        &self,
+        cursor: &Name,
+        forward: bool,
+        text: &syntax::PlDynamic,
+    ) -> Result<PlStatementKind, SqlError> {
+        let cursor = self.unbound_cursor(cursor)?;
+        Ok(PlStatementKind::OpenExecute { cursor, text: self.dynamic(text)?, forward })
+    }
+
+    /// A cursor without a query of its own.
+    fn unbound_cursor(&self, name: &Name) -> Result<PlCursor, SqlError> {
+        let cursor = self.cursor_variable(name)?;
+        if self.cursors.iter().any(|known| known.slot == cursor.slot) {
+            return Err(self.refuse(SqlError::syntax("syntax error at or near \"FOR\"").at(name.at.end + 1)));
+        }
+        Ok(cursor)
+    }
+
     fn declared(&self, name: &Name) -> Result<Arc<Declared>, SqlError> {
         let found = self.cursors.iter().rev().find(|known| *known.name == *name.text);
         if let Some(found) = found {
             return Ok(Arc::clone(found));
         }
-        let known = self.binder.variables.iter().any(|known| *known.name == *name.text);
-        Err(self.refuse(match known {
-            true => {
+        let known = self.binder.variables.iter().rev().find(|known| *known.name == *name.text);
+        Err(self.refuse(match known.map(|known| known.ty == REFCURSOR) {
+            Some(true) => {
+                let text = "cursor FOR loop must use a bound cursor variable";
+                SqlError::syntax(text).at(name.at.start)
+            }
+            Some(false) => {
                 let text = format!("variable \"{}\" must be of type cursor or refcursor", name.text);
                 SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(name.at.start)
             }
-            false => SqlError::syntax(format!("\"{}\" is not a known variable", name.text)).at(name.at.start),
+            None => SqlError::syntax(format!("\"{}\" is not a known variable", name.text)).at(name.at.start),
         }))
     }
 
@@ -126,7 +180,7 @@ impl Body<'_> {
         direction: Direction,
         into: &[PlTarget],
     ) -> Result<PlStatementKind, SqlError> {
-        let cursor = self.declared(cursor)?.plan();
+        let cursor = self.cursor_variable(cursor)?;
         let movement = match direction {
             Direction::Forward(count) => Movement::Forward(count),
             Direction::Backward(count) => Movement::Backward(count),
@@ -139,7 +193,7 @@ impl Body<'_> {
 
     /// CLOSE.
     pub(super) fn close_cursor(&self, cursor: &Name) -> Result<PlStatementKind, SqlError> {
-        Ok(PlStatementKind::Close { cursor: self.declared(cursor)?.plan() })
+        Ok(PlStatementKind::Close { cursor: self.cursor_variable(cursor)? })
     }
 
     /// FOR over a cursor: a block with a record of its own, and a loop over the cursor's rows.

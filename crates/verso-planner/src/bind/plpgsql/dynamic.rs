@@ -31,7 +31,7 @@ impl Body<'_> {
 
     /// `RETURN QUERY EXECUTE`.
     pub(super) fn return_execute(&self, text: &syntax::PlDynamic) -> Result<PlStatementKind, SqlError> {
-        let PlReturn::Rows(_) = &self.returns else {
+        let (PlReturn::Rows(_) | PlReturn::Records) = &self.returns else {
             let text = "cannot use RETURN QUERY in a non-SETOF function";
             return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
         };

@@ -14,31 +14,71 @@ impl Body<'_> {
         if self.returns == PlReturn::Trigger {
             return self.return_row(value);
         }
+        if let (Some(value), false) = (value, self.result_slots.is_empty())
+            && !matches!(self.returns, PlReturn::Rows(_))
+        {
+            let text = "RETURN cannot have a parameter in function with OUT parameters";
+            return Err(mismatch(text).at(value.at.start));
+        }
         let value = match (&self.returns, value) {
-            (PlReturn::Void | PlReturn::Rows(_), None) => None,
+            (PlReturn::Void | PlReturn::Rows(_) | PlReturn::Records, None) => None,
+            (PlReturn::Scalar(_), None) if !self.result_slots.is_empty() => self.outgoing(),
+            (PlReturn::Record, Some(value)) => {
+                let (value, shape) = self.row_value(value).map_err(not_composite)?;
+                return Ok(PlStatementKind::ReturnComposite { value, shape, types: None });
+            }
+            (PlReturn::Scalar(SqlType::Row(row)), Some(value)) => {
+                let (value, shape) = self.row_value(value).map_err(not_composite)?;
+                let types = Some(row.fields.iter().map(|(_, ty)| ty.clone()).collect());
+                return Ok(PlStatementKind::ReturnComposite { value, shape, types });
+            }
             (PlReturn::Scalar(ty), Some(value)) => Some(self.value(value, "return value", ty)?),
             (PlReturn::Void | PlReturn::Trigger, Some(value)) => {
-                let text = "RETURN cannot have a parameter in function returning void";
+                let text = match self.procedure {
+                    true => "RETURN cannot have a parameter in a procedure",
+                    false => "RETURN cannot have a parameter in function returning void",
+                };
                 return Err(mismatch(text).at(value.at.start));
             }
-            (PlReturn::Rows(_), Some(value)) => {
+            (PlReturn::Rows(_) | PlReturn::Records, Some(value)) => {
                 return Err(mismatch("RETURN cannot have a parameter in function returning set")
                     .with_hint("Use RETURN NEXT or RETURN QUERY.")
                     .at(value.at.start));
             }
-            (PlReturn::Scalar(_) | PlReturn::Trigger, None) => {
+            (PlReturn::Scalar(_) | PlReturn::Record | PlReturn::Trigger, None) => {
                 return Err(self.refuse(SqlError::syntax("missing expression at or near \";\"")));
             }
         };
         Ok(PlStatementKind::Return { value })
     }
 
+    /// What a function returns whose arguments come out: the only one of them, or a row of them.
+    pub(super) fn outgoing(&self) -> Option<TypedExpr> {
+        let parameter =
+            |slot: &usize| TypedExpr::new(ExprKind::Parameter(*slot), self.variables[*slot].ty.clone());
+        match (&self.returns, self.result_slots.as_slice()) {
+            (PlReturn::Scalar(ty @ SqlType::Row(_)), slots @ [_, _, ..]) => {
+                Some(TypedExpr::new(ExprKind::Row(slots.iter().map(parameter).collect()), ty.clone()))
+            }
+            (PlReturn::Scalar(_), [only]) => Some(parameter(only)),
+            _ => None,
+        }
+    }
+
     pub(super) fn return_next(&self, value: Option<&Expr>) -> Result<PlStatementKind, SqlError> {
-        let PlReturn::Rows(types) = &self.returns else {
-            let text = "cannot use RETURN NEXT in a non-SETOF function";
-            return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
+        let types: &[SqlType] = match &self.returns {
+            PlReturn::Rows(types) => types,
+            PlReturn::Records => &[],
+            _ => {
+                let text = "cannot use RETURN NEXT in a non-SETOF function";
+                return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
+            }
         };
-        let values = match (value, self.result_slots.as_slice(), types.as_slice()) {
+        if let (Some(value), true) = (value, self.result_slots.is_empty() && self.returns_rows) {
+            let (value, shape) = self.row_value(value).map_err(not_composite)?;
+            return Ok(PlStatementKind::ReturnNextComposite { value, shape });
+        }
+        let values = match (value, self.result_slots.as_slice(), types) {
             (None, slots @ [_, ..], types) => {
                 let variable =
                     |(slot, ty): (&usize, &SqlType)| TypedExpr::new(ExprKind::Parameter(*slot), ty.clone());
@@ -55,9 +95,17 @@ impl Body<'_> {
     }
 
     pub(super) fn return_query(&self, statement: &Statement) -> Result<PlStatementKind, SqlError> {
-        let PlReturn::Rows(types) = &self.returns else {
-            let text = "cannot use RETURN QUERY in a non-SETOF function";
-            return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
+        let types: &[SqlType] = match &self.returns {
+            PlReturn::Rows(types) => types,
+            // The caller says which columns it wants.
+            PlReturn::Records => {
+                let query = Box::new(self.binder.statement(statement)?);
+                return Ok(PlStatementKind::ReturnQuery { query });
+            }
+            _ => {
+                let text = "cannot use RETURN QUERY in a non-SETOF function";
+                return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
+            }
         };
         let query = match statement {
             Statement::Query(query) if !query.changes_rows() => {
@@ -74,5 +122,16 @@ impl Body<'_> {
             return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).with_detail(detail));
         }
         Ok(PlStatementKind::ReturnQuery { query })
+    }
+}
+
+/// What is said of a RETURN that is no row where one is wanted.
+fn not_composite(error: SqlError) -> SqlError {
+    match error.sqlstate {
+        sqlstate::DATATYPE_MISMATCH => SqlError::new(
+            sqlstate::DATATYPE_MISMATCH,
+            "cannot return non-composite value from function returning composite type",
+        ),
+        _ => error,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn};
 use verso_exec::plan::{
     ExprKind, PlBlock, PlFunction, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
-    Statement as Bound, TypedExpr,
+    TypedExpr,
 };
 use verso_types::{SqlType, TimeStyle};
 
@@ -25,23 +25,21 @@ pub fn bind_sql_function(
     catalog: &Arc<CatalogSnapshot>,
     time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
-    let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.clone()).collect();
+    let inputs = || function.called_with();
+    let types: Vec<SqlType> = inputs().map(|arg| arg.ty.clone()).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
     body.weak = true;
-    for arg in &function.args {
+    for arg in inputs() {
         body.declare(&arg.name, arg.ty.clone(), false);
     }
-    let returns = match &function.returns {
-        FunctionReturn::Void | FunctionReturn::Procedure(_) | FunctionReturn::Trigger => PlReturn::Void,
-        FunctionReturn::Scalar(ty) => PlReturn::Scalar(ty.clone()),
-        FunctionReturn::Set(ty) => PlReturn::Rows(vec![ty.clone()]),
-        FunctionReturn::Table(columns) => PlReturn::Rows(columns.iter().map(|(_, ty)| ty.clone()).collect()),
-    };
+    let returns = super::returned(function);
+    body.returns_rows = matches!(function.returns, FunctionReturn::Set(SqlType::Row(_) | SqlType::Record));
+    let found = body.declare("", SqlType::Bool, false);
     let mut steps = Vec::new();
     let last = statements.len().saturating_sub(1);
     for (n, parsed) in statements.iter().enumerate() {
         let wanted = if n == last { &returns } else { &PlReturn::Void };
-        body.sql_statement(&parsed.statement, wanted, &mut steps)?;
+        body.sql_statement(&parsed.statement, wanted, found, &mut steps)?;
     }
     if statements.is_empty() && returns != PlReturn::Void {
         let detail = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.";
@@ -51,10 +49,10 @@ pub fn bind_sql_function(
     let block = PlBlock { body: steps.into_iter().map(line).collect(), ..PlBlock::default() };
     Ok(PlFunction {
         signature: function.signature().into(),
-        argument_count: function.args.len(),
+        argument_count: types.len(),
         variables: body.variables.into(),
         returns,
-        found: None,
+        found: Some(found),
         body: block,
         trigger: None,
     })
@@ -65,7 +63,7 @@ fn mismatch(returns: &PlReturn, detail: &str) -> SqlError {
     let declared = match returns {
         PlReturn::Scalar(ty) => ty.pg_name(),
         PlReturn::Rows(types) if types.len() == 1 => types[0].pg_name(),
-        PlReturn::Rows(_) => "record".to_string(),
+        PlReturn::Rows(_) | PlReturn::Record | PlReturn::Records => "record".to_string(),
         PlReturn::Void | PlReturn::Trigger => "void".to_string(),
     };
     let text = format!("return type mismatch in function declared to return {declared}");
@@ -77,10 +75,16 @@ impl Body<'_> {
         &mut self,
         statement: &Statement,
         returns: &PlReturn,
+        found: usize,
         steps: &mut Vec<PlStatementKind>,
     ) -> Result<(), SqlError> {
+        let fields: Vec<SqlType>;
         let types: &[SqlType] = match returns {
-            PlReturn::Void | PlReturn::Trigger => &[],
+            PlReturn::Void | PlReturn::Trigger | PlReturn::Record | PlReturn::Records => &[],
+            PlReturn::Scalar(SqlType::Row(row)) => {
+                fields = row.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                &fields
+            }
             PlReturn::Scalar(ty) => std::slice::from_ref(ty),
             PlReturn::Rows(types) => types,
         };
@@ -104,7 +108,10 @@ impl Body<'_> {
             let detail = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.";
             return Err(mismatch(returns, detail));
         }
-        if given.len() != types.len() {
+        // One column may be the whole row.
+        let whole = given.len() == 1 && given[0].ty.is_row() && (types.len() != 1 || types[0] != given[0].ty);
+        let open = matches!(returns, PlReturn::Record | PlReturn::Records);
+        if given.len() != types.len() && !whole && !open {
             let detail = match types.len() {
                 1 => "Final statement must return exactly one column.",
                 more if more > given.len() => "Final statement returns too few columns.",
@@ -112,7 +119,7 @@ impl Body<'_> {
             };
             return Err(mismatch(returns, detail));
         }
-        for (n, (given, wanted)) in given.iter().zip(types).enumerate() {
+        for (n, (given, wanted)) in given.iter().zip(types).enumerate().filter(|_| !whole) {
             let known = given.ty == SqlType::Unknown || given.ty.same_base(wanted);
             let assignable = verso_types::cast_kind(&given.ty, wanted)
                 .is_some_and(|kind| kind <= verso_types::CastKind::Assignment);
@@ -130,18 +137,36 @@ impl Body<'_> {
             }
         }
         match returns {
-            PlReturn::Scalar(ty) => {
+            PlReturn::Scalar(_) | PlReturn::Record => {
+                let ty = match returns {
+                    PlReturn::Scalar(ty) => ty.clone(),
+                    _ => SqlType::Record,
+                };
                 let slot = self.declare("", ty.clone(), false);
-                let place = PlPlace { slot, field: None, ty: ty.clone() };
-                let into = Some(PlInto { targets: PlTargets::Places(vec![place]), strict: false });
+                let targets = match &ty {
+                    SqlType::Row(_) if !whole => PlTargets::Row { slot, types: types.to_vec() },
+                    SqlType::Record if !whole => PlTargets::Record { slot },
+                    _ => PlTargets::Places(vec![PlPlace { slot, field: None, ty: ty.clone() }]),
+                };
+                let into = Some(PlInto { targets, strict: false });
                 steps.push(PlStatementKind::Sql { statement: bound, into });
-                let value = TypedExpr::new(ExprKind::Parameter(slot), ty.clone());
-                steps.push(PlStatementKind::Return { value: Some(value) });
+                let row = ty.is_row();
+                let value = TypedExpr::new(ExprKind::Parameter(slot), ty);
+                let returned = PlStatementKind::Return { value: Some(value) };
+                if !row {
+                    steps.push(returned);
+                    return Ok(());
+                }
+                // Without a row it is NULL, and no row of NULLs.
+                let line = |kind| PlStatement { line: 1, kind };
+                let condition = TypedExpr::new(ExprKind::Parameter(found), SqlType::Bool);
+                let nothing = TypedExpr::null(SqlType::Record);
+                steps.push(PlStatementKind::If {
+                    branches: vec![(condition, vec![line(returned)])],
+                    otherwise: vec![line(PlStatementKind::Return { value: Some(nothing) })],
+                });
             }
-            _ if matches!(*bound, Bound::Query(_)) => {
-                steps.push(PlStatementKind::ReturnQuery { query: bound })
-            }
-            _ => return Err(SqlError::unsupported("rows of RETURNING as those of a function in SQL")),
+            _ => steps.push(PlStatementKind::ReturnQuery { query: bound }),
         }
         Ok(())
     }

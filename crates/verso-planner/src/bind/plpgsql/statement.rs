@@ -100,9 +100,11 @@ impl Body<'_> {
                 self.cursor_loop(label, variable, (cursor, args), body)?
             }
             Syntax::Open { cursor, args } => self.open_cursor(cursor, args)?,
+            Syntax::OpenFor { cursor, forward, statement } => self.open_for(cursor, *forward, statement)?,
+            Syntax::OpenExecute { cursor, forward, text } => self.open_execute(cursor, *forward, text)?,
             Syntax::Fetch { cursor, direction, into } => self.fetch_cursor(cursor, *direction, into)?,
             Syntax::Close(cursor) => self.close_cursor(cursor)?,
-            Syntax::Foreach { label, target, array, body } => {
+            Syntax::Foreach { label, target, slice, array, body } => {
                 let target = self.place(target)?;
                 let start = array.at.start;
                 let array = self.bind(array)?;
@@ -112,8 +114,17 @@ impl Body<'_> {
                     return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(start));
                 };
                 let element = SqlType::clone(element);
+                let text = match (*slice, matches!(target.ty, SqlType::Array(_))) {
+                    (0, true) => Some("FOREACH loop variable must not be of an array type"),
+                    (1.., false) => Some("FOREACH ... SLICE loop variable must be of an array type"),
+                    _ => None,
+                };
+                if let Some(text) = text {
+                    return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+                }
                 let body = self.loop_body(label, body)?;
-                PlStatementKind::Foreach { label: text_of(label), target, array, element, body }
+                let label = text_of(label);
+                PlStatementKind::Foreach { label, target, slice: *slice, array, element, body }
             }
             Syntax::Exit { label, when } => {
                 self.check_label(label.as_ref(), "EXIT").map_err(|error| self.refuse(error))?;
@@ -184,20 +195,21 @@ impl Body<'_> {
     fn call(&mut self, call: &syntax::Call) -> Result<PlStatementKind, SqlError> {
         let (function, mut args) = self.binder.procedure(call)?;
         let mut out = Vec::new();
-        for (n, mode) in function.procedure().unwrap_or_default().iter().enumerate() {
-            if *mode == ArgMode::In {
-                continue;
-            }
-            let syntax::ExprKind::Column(names) = &call.args[n].kind else {
-                let text = format!(
-                    "procedure parameter \"{}\" is an output parameter but corresponding argument is not writable",
-                    function.args[n].name
-                );
-                return Err(SqlError::syntax(text).at(call.args[n].at.start));
+        for (n, parameter) in function.args.iter().enumerate().filter(|(_, arg)| arg.mode.goes_out()) {
+            let given = given_for(call, n, &parameter.name);
+            let names = match given.map(|given| &given.kind) {
+                Some(syntax::ExprKind::Column(names)) => names,
+                _ => {
+                    let text = format!(
+                        "procedure parameter \"{}\" is an output parameter but corresponding argument is not writable",
+                        parameter.name
+                    );
+                    return Err(SqlError::syntax(text));
+                }
             };
             out.push((n, self.place(names)?));
-            if *mode == ArgMode::Out {
-                args[n] = TypedExpr::literal(Value::Null, function.args[n].ty.clone());
+            if parameter.mode == ArgMode::Out {
+                args[n] = TypedExpr::literal(Value::Null, parameter.ty.clone());
             }
         }
         Ok(PlStatementKind::Call { function, args, out })
@@ -264,6 +276,15 @@ impl Body<'_> {
 
     fn integer(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         self.value(expr, "integer FOR loop", &SqlType::Int4)
+    }
+}
+
+/// The argument of a call that is for this parameter.
+fn given_for<'c>(call: &'c syntax::Call, parameter: usize, name: &str) -> Option<&'c Expr> {
+    let plain = call.args.len() - call.names.len();
+    match call.names.iter().position(|named| named.text == *name) {
+        Some(named) => call.args.get(plain + named),
+        None => call.args[..plain].get(parameter),
     }
 }
 

@@ -46,13 +46,17 @@ fn catalog() -> Arc<CatalogSnapshot> {
         oid: Oid(16_500),
         schema: "public".into(),
         name: "insertrecs".into(),
-        args: vec![FunctionArg { name: "how_many".into(), ty: SqlType::Int4 }],
+        args: vec![FunctionArg::new("how_many", SqlType::Int4)],
         returns: FunctionReturn::Table(vec![("records".into(), SqlType::Int8)]),
         language: FunctionLanguage::PlPgSql,
         body: BODY.into(),
         volatility: Volatility::Volatile,
         strict: false,
         security_definer: false,
+        rows_of: None,
+        standard_body: false,
+        settings: Vec::new(),
+        variant: 0,
     });
     builder.build()
 }

@@ -1,0 +1,296 @@
+//! CREATE FUNCTION and CREATE PROCEDURE, and how statements name functions.
+
+use verso_types::{SqlType, sqlstate};
+
+use super::block::{function_body, sql_body, standard_body};
+use super::cursor::Cursor;
+use super::lexer::Token;
+use super::string_literal;
+use crate::error::SyntaxError;
+use crate::syntax::{
+    ArgMode, CreateFunction, FunctionArg, Name, QualifiedName, Returns, RoutineType, Statement, Volatility,
+};
+
+/// CREATE FUNCTION, CREATE PROCEDURE.
+pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statement, SyntaxError> {
+    let procedure = cursor.is(&["procedure"]);
+    cursor.advance();
+    let name = cursor.qualified()?;
+    cursor.expect_token(&Token::LParen)?;
+    let mut args = Vec::new();
+    if !cursor.accept_token(&Token::RParen) {
+        args = cursor.list(function_argument)?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    let mut returns = None;
+    if !procedure && cursor.accept(&["returns"]) {
+        returns = Some(function_returns(cursor)?);
+    }
+    let (mut language, mut body, mut volatility, mut strict) = (None, None, None, None);
+    let mut definer: Option<bool> = None;
+    let (mut standard, mut settings) = (None, Vec::new());
+    while let Some(word) = cursor.word() {
+        let at = cursor.here().start;
+        let twice = match word.as_str() {
+            "as" => {
+                cursor.advance();
+                let literal = string_literal(cursor)?;
+                if matches!(cursor.peek(), Token::Comma) {
+                    return Err(cursor.unsupported("a function in an object file"));
+                }
+                body.replace(literal).is_some()
+            }
+            "language" => {
+                cursor.advance();
+                let at = cursor.here();
+                let name = match cursor.peek() {
+                    Token::String(_) => Name { text: string_literal(cursor)?.0, at },
+                    _ => cursor.name()?,
+                };
+                language.replace(name).is_some()
+            }
+            "immutable" | "stable" | "volatile" | "strict" | "called" | "returns" | "parallel" | "cost"
+            | "rows"
+                if procedure =>
+            {
+                let text = "invalid attribute in procedure definition";
+                return Err(SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).at(at));
+            }
+            "immutable" | "stable" | "volatile" => {
+                cursor.advance();
+                let level = match word.as_str() {
+                    "immutable" => Volatility::Immutable,
+                    "stable" => Volatility::Stable,
+                    _ => Volatility::Volatile,
+                };
+                volatility.replace(level).is_some()
+            }
+            "strict" => {
+                cursor.advance();
+                strict.replace(true).is_some()
+            }
+            "called" => {
+                cursor.expect(&["called", "on", "null", "input"])?;
+                strict.replace(false).is_some()
+            }
+            "returns" => {
+                cursor.expect(&["returns", "null", "on", "null", "input"])?;
+                strict.replace(true).is_some()
+            }
+            "parallel" => {
+                cursor.advance();
+                let known =
+                    cursor.accept(&["safe"]) || cursor.accept(&["unsafe"]) || cursor.accept(&["restricted"]);
+                if !known {
+                    return Err(cursor.unexpected());
+                }
+                false
+            }
+            "cost" | "rows" => {
+                // Estimates: there is no planner that would use them, and no answer depends on them.
+                cursor.advance();
+                cursor.integer()?;
+                false
+            }
+            "security" | "external" if cursor.is_any(&["security", "external"]) => {
+                cursor.accept(&["external"]);
+                cursor.expect(&["security"])?;
+                let is_definer = cursor.accept(&["definer"]);
+                if !is_definer {
+                    cursor.expect(&["invoker"])?;
+                }
+                definer.replace(is_definer).is_some()
+            }
+            "return" | "begin" => standard.replace(standard_body(cursor)?).is_some(),
+            "set" => {
+                cursor.advance();
+                settings.push(function_setting(cursor)?);
+                false
+            }
+            "window" | "leakproof" | "support" | "transform" | "not" => {
+                return Err(cursor.unsupported(&format!("CREATE FUNCTION … {}", word.to_uppercase())));
+            }
+            _ => return Err(cursor.unexpected()),
+        };
+        if twice {
+            return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
+        }
+    }
+    let invalid = |text: &str| SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text);
+    if let (Some(_), Some((_, at, _))) = (&standard, &body) {
+        return Err(invalid("duplicate function body specified").at(at.start));
+    }
+    let unnamed = || Name { text: "sql".into(), at: Default::default() };
+    let language = match (language, &standard) {
+        (Some(language), _) => language,
+        // A body of SQL's own says it.
+        (None, Some(_)) => unnamed(),
+        (None, None) if body.is_none() => return Err(invalid("no function body specified")),
+        (None, None) => return Err(invalid("no language specified")),
+    };
+    if returns.is_none()
+        && !procedure
+        && !args.iter().any(|arg| matches!(arg.mode, ArgMode::Out | ArgMode::InOut))
+    {
+        return Err(invalid("function result type must be specified"));
+    }
+    let is_sql = language.text == "sql";
+    if language.text != "plpgsql" && !is_sql {
+        return Err(match language.text.as_str() {
+            "c" | "internal" => SyntaxError::unsupported(format!("LANGUAGE {}", language.text)),
+            other => {
+                SyntaxError::new(sqlstate::UNDEFINED_OBJECT, format!("language \"{other}\" does not exist"))
+            }
+        }
+        .at(language.at.start));
+    }
+    let body = match (standard, body) {
+        (Some(_), _) if !is_sql => {
+            return Err(invalid("inline SQL function body only valid for language SQL"));
+        }
+        (Some(standard), _) => standard,
+        (None, Some((text, at, start))) if is_sql => sql_body(text, at, start)?,
+        (None, Some((text, at, start))) => function_body(text, at, start)?,
+        (None, None) => return Err(invalid("no function body specified")),
+    };
+    Ok(Statement::CreateFunction(CreateFunction {
+        name,
+        or_replace,
+        procedure,
+        args,
+        returns,
+        language,
+        body,
+        volatility: volatility.unwrap_or(Volatility::Volatile),
+        strict: strict.unwrap_or(false),
+        security_definer: definer.unwrap_or(false),
+        settings,
+    }))
+}
+
+/// `name {= | TO} value`, `name FROM CURRENT`, behind SET.
+fn function_setting(cursor: &mut Cursor<'_>) -> Result<(Name, Option<String>), SyntaxError> {
+    let start = cursor.mark();
+    let name = cursor.name()?;
+    if cursor.accept(&["from", "current"]) {
+        return Ok((name, None));
+    }
+    cursor.back(start);
+    super::setting::one_setting(cursor)
+}
+
+/// `IN | OUT | INOUT | IN OUT | VARIADIC`, if one stands here.
+fn argument_mode(cursor: &mut Cursor<'_>) -> Option<ArgMode> {
+    let alone = |cursor: &Cursor<'_>| matches!(cursor.peek_at(1), Token::Comma | Token::RParen);
+    if cursor.accept(&["in", "out"]) {
+        return Some(ArgMode::InOut);
+    }
+    let mode = match cursor.word()?.as_str() {
+        "in" => ArgMode::In,
+        "out" if !alone(cursor) => ArgMode::Out,
+        "inout" if !alone(cursor) => ArgMode::InOut,
+        "variadic" => ArgMode::Variadic,
+        _ => return None,
+    };
+    cursor.advance();
+    Some(mode)
+}
+
+/// `[mode] [name] type [DEFAULT e]`; the mode may stand behind the name.
+fn function_argument(cursor: &mut Cursor<'_>) -> Result<FunctionArg, SyntaxError> {
+    let mut mode = argument_mode(cursor);
+    // A name stands before a type, unless the two words are one type.
+    let two_words = cursor.is(&["double", "precision"])
+        || cursor.is(&["character", "varying"])
+        || cursor.is(&["char", "varying"])
+        || cursor.is(&["national", "character"])
+        || cursor.is(&["national", "char"]);
+    let named = matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_))
+        && !two_words
+        && !cursor
+            .word_at(1)
+            .is_some_and(|word| matches!(word.as_str(), "default" | "with" | "without" | "array"));
+    let name = if named { Some(cursor.name()?) } else { None };
+    if mode.is_none() && name.is_some() {
+        mode = argument_mode(cursor);
+    }
+    let ty = routine_type(cursor)?;
+    let default = match cursor.accept(&["default"]) || cursor.accept_token(&Token::Eq) {
+        false => None,
+        true => {
+            let start = cursor.here();
+            let expr = cursor.expr()?;
+            Some((expr, cursor.source().slice(cursor.since(start)).to_string()))
+        }
+    };
+    Ok(FunctionArg { name, mode: mode.unwrap_or(ArgMode::In), ty, default })
+}
+
+fn function_returns(cursor: &mut Cursor<'_>) -> Result<Returns, SyntaxError> {
+    if cursor.accept(&["setof"]) {
+        return Ok(Returns::Set(result_type(cursor)?));
+    }
+    if cursor.accept(&["table"]) {
+        cursor.expect_token(&Token::LParen)?;
+        let columns = cursor.list(|cursor| Ok((cursor.name()?, routine_type(cursor)?)))?;
+        cursor.expect_token(&Token::RParen)?;
+        return Ok(Returns::Table(columns));
+    }
+    if cursor.accept(&["trigger"]) {
+        return Ok(Returns::Trigger);
+    }
+    Ok(Returns::Type(result_type(cursor)?))
+}
+
+fn result_type(cursor: &mut Cursor<'_>) -> Result<RoutineType, SyntaxError> {
+    if cursor.accept(&["void"]) {
+        return Ok(RoutineType::Plain(SqlType::Void));
+    }
+    routine_type(cursor)
+}
+
+/// A type, `record`, or `t.c%TYPE`.
+fn routine_type(cursor: &mut Cursor<'_>) -> Result<RoutineType, SyntaxError> {
+    let start = cursor.mark();
+    if matches!(cursor.peek(), Token::Word(_) | Token::Quoted(_)) && cursor.peek_at(1) == Token::Period {
+        let mut names = vec![cursor.name()?];
+        while cursor.accept_token(&Token::Period) {
+            names.push(cursor.label()?);
+        }
+        if cursor.accept_token(&Token::Mod) {
+            cursor.expect(&["type"])?;
+            return Ok(RoutineType::Column(names));
+        }
+        cursor.back(start);
+    }
+    if cursor.accept(&["record"]) {
+        return Ok(RoutineType::Plain(SqlType::Record));
+    }
+    Ok(RoutineType::Plain(cursor.data_type()?))
+}
+
+/// A function that a statement names, and the types of what goes in, where they are given.
+pub(super) fn function_reference(
+    cursor: &mut Cursor<'_>,
+) -> Result<(QualifiedName, Option<Vec<SqlType>>), SyntaxError> {
+    let name = cursor.qualified()?;
+    if !cursor.accept_token(&Token::LParen) {
+        return Ok((name, None));
+    }
+    if cursor.accept_token(&Token::RParen) {
+        return Ok((name, Some(Vec::new())));
+    }
+    let args = cursor.list(function_argument)?;
+    cursor.expect_token(&Token::RParen)?;
+    let mut types = Vec::new();
+    for arg in args.into_iter().filter(|arg| arg.mode != ArgMode::Out) {
+        match arg.ty {
+            RoutineType::Plain(ty) => types.push(ty),
+            RoutineType::Column(names) => {
+                let at = names.first().map_or(0, |name| name.at.start);
+                return Err(SyntaxError::unsupported("%TYPE in the name of a function").at(at));
+            }
+        }
+    }
+    Ok((name, Some(types)))
+}
