@@ -19,8 +19,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use verso_types::Batch;
 
+use super::ahead::{self, Ahead};
 use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
 use super::image::{self, Image};
+use super::insert::variable;
 use super::layout::{MAX_WRITER, PageLayout};
 use super::link::bytes_of_rows;
 use super::owners::{Link, Owners, rank};
@@ -44,8 +46,8 @@ use crate::txn::{ReadView, TxnState};
 use crate::version::entry::VersionPointer;
 use crate::wal::RecordKind;
 
-/// Most pages of replaced values that go with one change of a page; the room in the log for them is a mini-transaction's
-/// usual one. Values beyond wait for the retirement of an entry.
+/// Most replaced values that go with one change of a page; the room in the log for them is a mini-transaction's usual one.
+/// Values beyond wait for the retirement of an entry.
 const FREED_TOGETHER: usize = 1024;
 
 /// What happens to the records.
@@ -224,7 +226,17 @@ impl Heap {
                 slots.truncate(most);
             }
             let value_bytes = change_all.value_bytes(first..first + slots.len());
-            match (self.change_page(txn, &view, page_index, &slots, change(first), value_bytes), &mut stale) {
+            let mut ahead = match (slots.len(), change(first).update()) {
+                (1, Some((_, values, row))) if value_bytes > ahead::WITH_RECORD => {
+                    Ahead::write(self, txn, variable(values, row))?
+                }
+                _ => Ahead::default(),
+            };
+            let value_bytes = value_bytes - ahead.bytes();
+            let done =
+                self.change_page(txn, &view, page_index, &slots, change(first), value_bytes, &mut ahead);
+            drop(ahead);
+            match (done, &mut stale) {
                 (Ok(done), _) => first += done,
                 (Err(StorageError::Conflict { record, .. }), Some(stale)) => {
                     // Those before it go by themselves; it is left alone.
@@ -244,7 +256,9 @@ impl Heap {
         Ok(())
     }
 
-    /// Changes records of one page; how many of them, as those of which the key changes go by themselves.
+    /// Changes records of one page; how many of them, as those of which the key changes go by themselves. What was written
+    /// ahead are values of the only record.
+    #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
     fn change_page(
         self: &Arc<Self>,
         txn: &mut Txn,
@@ -253,6 +267,7 @@ impl Heap {
         slots: &[u16],
         change: Change<'_>,
         value_bytes: usize,
+        ahead: &mut Ahead,
     ) -> Result<usize, StorageError> {
         let shared = Arc::clone(&txn.shared);
         let page = self.page_at(page_index)?.ok_or(StorageError::NoSuchObject(self.object))?;
@@ -332,6 +347,7 @@ impl Heap {
                         image,
                         change,
                         (purge, changes_key),
+                        ahead,
                     );
                     drop(place);
                     maintain::after_change(&shared, txn, self, keys, done)?;
@@ -493,6 +509,7 @@ impl Heap {
         image: Option<ImageRun>,
         change: Change<'_>,
         (purge, changes_key): (bool, bool),
+        ahead: &mut Ahead,
     ) -> Result<(), StorageError> {
         let id = txn.id;
         let columns: &[u16] = match change {
@@ -544,7 +561,7 @@ impl Heap {
         }
 
         let own_values = self.own_values(mini.page(home), layout, page_index, own, columns, &links);
-        let (mut kept, mut freed, mut pages) = (Vec::new(), Vec::new(), 0);
+        let (mut kept, mut freed) = (Vec::new(), Vec::new());
         for value in own_values {
             let needed = image.as_ref().is_some_and(|image| {
                 let columns = txn.images.columns(image.columns);
@@ -552,28 +569,24 @@ impl Heap {
             });
             // Read now: what is corrupt is to fail before anything is changed.
             let pool = &shared.core().pool;
-            let its = match ValueSlot::decode(value.raw) {
-                _ if needed => usize::MAX,
-                Some(ValueSlot::Overflow { page, incarnation }) => {
-                    overflow::read(pool, self.object, page, incarnation, None)?.len()
+            let goes = freed.len() < FREED_TOGETHER && !needed;
+            match ValueSlot::decode(value.raw) {
+                Some(ValueSlot::Overflow { page, incarnation }) if goes => {
+                    overflow::look(pool, self.object, page, incarnation)?;
+                    freed.push(value.raw);
                 }
-                Some(ValueSlot::Companion { page, item }) => {
-                    companion::read(pool, self.object, page, item, &mut Vec::new()).map(|()| 1)?
+                Some(ValueSlot::Companion { page, item }) if goes => {
+                    companion::read(pool, self.object, page, item, &mut Vec::new())?;
+                    freed.push(value.raw);
                 }
-                _ => usize::MAX,
-            };
-            if pages + its.min(FREED_TOGETHER + 1) > FREED_TOGETHER {
-                kept.push(value);
-            } else {
-                pages += its;
-                freed.push(value.raw);
+                _ => kept.push(value),
             }
         }
 
         // Before the entries: the object's root is latched before the space map, as everywhere.
         let references = match change {
             Change::Update { values, first_row, .. } => {
-                self.make_room(shared, &mut mini, home, layout, slots, columns, values, first_row)?
+                self.make_room(shared, &mut mini, home, layout, slots, columns, values, first_row, ahead)?
             }
             Change::Delete => Vec::new(),
         };
@@ -636,6 +649,7 @@ impl Heap {
             moved::free_or_leave(&mut mini, self, raw)?;
         }
         let lsns = mini.commit()?;
+        ahead.taken_over();
         txn.wrote(lsns);
         // F1: bits and images of the innermost frame.
         let written = match txn.frames.is_empty() || is_delete {

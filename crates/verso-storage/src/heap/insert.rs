@@ -9,6 +9,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use verso_types::Batch;
 
+use super::ahead::{self, Ahead};
 use super::append::InsertTarget;
 use super::apply;
 use super::layout::{PageLayout, SLOT_HIGH};
@@ -49,9 +50,16 @@ impl Heap {
         let shared = Arc::clone(&txn.shared);
         let mut row = 0;
         while row < rows.rows {
+            let portion = portion(rows, row, shared.page_size);
+            let mut ahead = match portion {
+                (1, bytes) if bytes > ahead::WITH_RECORD => Ahead::write(self, txn, variable(rows, row))?,
+                _ => Ahead::default(),
+            };
             let mut mini = Mini::begin(shared.core(), id);
-            let (page_index, slots) = self.insert_some(&shared, txn, &mut mini, rows, row)?;
+            let (page_index, slots) =
+                self.insert_some(&shared, txn, &mut mini, rows, row, portion, &ahead)?;
             let lsns = mini.commit()?;
+            ahead.taken_over();
             shared.core().pool.prepare_ahead();
             txn.wrote(lsns);
             let taken = row..row + slots.len();
@@ -69,7 +77,9 @@ impl Heap {
         Ok(())
     }
 
-    /// Inserts rows from `first` on into one page; its directory index and their slots.
+    /// Inserts rows from `first` on into one page, as many as the portion says at most; its directory index and their
+    /// slots. Values that were written ahead are those of the only row.
+    #[allow(clippy::too_many_arguments, reason = "all of them describe the rows")]
     fn insert_some<'e>(
         self: &'e Arc<Self>,
         shared: &'e Shared,
@@ -77,6 +87,8 @@ impl Heap {
         mini: &mut Mini<'e>,
         rows: &Batch,
         first: usize,
+        (most, value_bytes): (usize, usize),
+        ahead: &Ahead,
     ) -> Result<(u32, Vec<u16>), StorageError> {
         let id = txn.id;
         let page_size = shared.page_size;
@@ -88,9 +100,8 @@ impl Heap {
         };
         // A row whose values together exceed half a page has its values moved out, largest columns first.
         let crowded = |row: usize| inline(row) > page_size / 2;
-        let (most, value_bytes) = portion(rows, first, page_size);
         if value_bytes > 0 {
-            overflow::reserve(mini, value_bytes)?;
+            overflow::reserve(mini, value_bytes - ahead.bytes())?;
         }
         let (page_index, home) =
             self.target(shared, txn, mini, rows, first, inline(first).min(page_size / 2))?;
@@ -128,7 +139,7 @@ impl Heap {
         } else {
             quarter
         };
-        let references = self.move_out(shared, mini, rows, taken.clone(), longest)?;
+        let references = self.move_out(shared, mini, rows, taken.clone(), longest, ahead)?;
         self.note(shared, txn, mini, page_index, &slots)?;
         mini.apply_with(home, RecordKind::DATA_INSERT, |out| {
             out.extend_from_slice(&id.0.to_le_bytes());
@@ -219,6 +230,7 @@ impl Heap {
         rows: &Batch,
         taken: std::ops::Range<usize>,
         longest: usize,
+        ahead: &Ahead,
     ) -> Result<Vec<Vec<u64>>, StorageError> {
         let mut references: Vec<Vec<u64>> = vec![Vec::new(); rows.columns.len()];
         for (index, column) in
@@ -229,7 +241,10 @@ impl Heap {
                 if value.len() > longest {
                     mini.use_reserve();
                     let root = mini.write(self.root)?;
-                    let raw = moved::put(mini, shared, self, root, value)?;
+                    let raw = match ahead.take_over(mini, root, index, value)? {
+                        Some(raw) => raw,
+                        None => moved::put(mini, shared, self, root, value)?,
+                    };
                     if references[index].is_empty() {
                         references[index] = vec![0; rows.rows];
                     }
@@ -277,6 +292,13 @@ impl Heap {
         writer.note = place;
         Ok(())
     }
+}
+
+/// The variable values of a row, each with its column.
+pub(super) fn variable(rows: &Batch, row: usize) -> Vec<(usize, &[u8])> {
+    let columns = rows.columns.iter().enumerate();
+    let variable = columns.filter(|(_, column)| column.data.bytes().is_some() && !column.is_null(row));
+    variable.map(|(index, column)| (index, column.bytes_at(row))).collect()
 }
 
 /// How many rows from `first` on are inserted together at most, and the bytes of their variable values.
