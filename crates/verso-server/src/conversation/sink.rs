@@ -4,7 +4,7 @@ use std::io::Write;
 
 use verso_session::errors::sqlstate;
 use verso_session::{CommandTag, CopyLayout, Notice, OutputColumn, SqlError, StatementSink};
-use verso_types::{Batch, TimeStyle};
+use verso_types::{Batch, Column, TimeStyle};
 
 use super::wire::Wire;
 use crate::protocol::backend::Output;
@@ -76,9 +76,17 @@ impl<'c> WireSink<'c> {
 
     fn rows(&mut self, batch: &Batch) -> Result<(), SqlError> {
         let (formats, time_zone) = (self.formats(), &self.time_zone);
+        let bytes = |column: &Column| column.data.bytes().map_or(0, |bytes| bytes.bytes.len());
+        let is_long = batch.columns.iter().map(bytes).sum::<usize>() > LONG_BYTES;
         for row in 0..batch.rows {
             let Wire { output, types, .. } = &mut *self.wire;
             let count = (types.len() as u16).to_be_bytes();
+            let before = output.len();
+            if is_long {
+                // Before it is put together: no more than what it holds already is needed to say no.
+                let row_bytes = batch.columns.iter().filter(|column| column.data.bytes().is_some());
+                check_row(row_bytes.map(|column| column.bytes_at(row).len()).sum())?;
+            }
             output.message(b'D', |out| {
                 out.extend_from_slice(&count);
                 for (i, (column, ty)) in batch.columns.iter().zip(&*types).enumerate() {
@@ -88,12 +96,34 @@ impl<'c> WireSink<'c> {
                     }
                 }
             });
+            if is_long && let Err(error) = check_row(output.len() - before) {
+                output.truncate(before);
+                return Err(error);
+            }
             if self.wire.output.len() >= SEND_BYTES {
                 self.wire.send()?;
             }
         }
         Ok(())
     }
+}
+
+/// Bytes of a batch beyond which its rows may be too long for messages.
+const LONG_BYTES: usize = 128 << 20;
+
+/// The longest row that is sent.
+const ROW_BYTES_MAX: usize = (1 << 30) - 1;
+
+/// A message of so many bytes can be sent.
+///
+/// # Errors
+/// 54000, as PostgreSQL words it.
+fn check_row(bytes: usize) -> Result<(), SqlError> {
+    if bytes <= ROW_BYTES_MAX {
+        return Ok(());
+    }
+    let text = format!("string buffer exceeds maximum allowed length ({ROW_BYTES_MAX} bytes)");
+    Err(SqlError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text))
 }
 
 impl StatementSink for WireSink<'_> {
@@ -140,6 +170,7 @@ impl StatementSink for WireSink<'_> {
     }
 
     fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
+        check_row(data.len())?;
         self.wire.output.copy_data(data);
         if self.wire.output.len() >= SEND_BYTES { self.wire.send() } else { Ok(()) }
     }

@@ -26,6 +26,7 @@ use super::table::Heap;
 use super::unused::{self, Listed};
 use super::value_slot::ValueSlot;
 use crate::StorageError;
+use crate::buffer::BufferPool;
 use crate::mini::{Mini, PageHandle};
 use crate::page::{PageId, TxnId, header};
 use crate::rules::{Rule, disabled};
@@ -33,9 +34,11 @@ use crate::shared::Shared;
 use crate::txn::transaction::Txn;
 
 /// Bytes of a row's values that go with the record. Debug builds go both ways with little data.
-pub(super) const WITH_RECORD: usize = if cfg!(debug_assertions) { 32 << 10 } else { 4 << 20 };
+pub(super) fn with_record(pool: &BufferPool) -> usize {
+    overflow::together(pool).min(if cfg!(debug_assertions) { 32 << 10 } else { usize::MAX })
+}
 
-/// Pages written in one mini-transaction.
+/// Most pages written in one mini-transaction.
 const TOGETHER: usize = if cfg!(debug_assertions) { 8 } else { 64 };
 
 /// A value whose pages are written, but for the first.
@@ -72,11 +75,11 @@ impl Ahead {
         }
         let mut left: usize = values.iter().map(|(_, value)| value.len()).sum();
         let shared = Arc::clone(&txn.shared);
-        let quarter = shared.page_size / 4;
+        let (with_record, quarter) = (with_record(&shared.core().pool), shared.page_size / 4);
         values.sort_unstable_by_key(|(column, value)| (std::cmp::Reverse(value.len()), *column));
         let mut ahead = Ahead { place: Some((shared, Arc::clone(heap))), chains: SmallVec::new(), bytes: 0 };
         for (column, value) in values {
-            if left <= WITH_RECORD || value.len() <= quarter {
+            if left <= with_record || value.len() <= quarter {
                 break;
             }
             ahead.write_value(txn, column, value)?;
@@ -97,6 +100,7 @@ impl Ahead {
     fn write_value(&mut self, txn: &mut Txn, column: usize, value: &[u8]) -> Result<(), StorageError> {
         let Some((shared, heap)) = self.place.clone() else { return Ok(()) };
         let room = shared.page_size - header::SIZE;
+        let together = TOGETHER.min(shared.core().pool.capacity() / 8).max(1);
         let incarnation = shared.incarnations.next();
         let mut rest = &value[room.min(value.len())..];
         let (mut first, mut last) = (None, None);
@@ -105,10 +109,10 @@ impl Ahead {
                 return Err(StorageError::Cancelled);
             }
             let mut mini = Mini::begin(shared.core(), txn.id);
-            mini.reserve((TOGETHER * shared.page_size) as u64 * 2)?;
+            mini.reserve((together * shared.page_size) as u64 * 2)?;
             let root = mini.write(heap.root)?;
             let end = last.or(first).map(|page| mini.write(page)).transpose()?;
-            let wanted = rest.len().div_ceil(room).min(TOGETHER) + usize::from(end.is_none());
+            let wanted = rest.len().div_ceil(room).min(together) + usize::from(end.is_none());
             let mut pages = allocate(&mut mini, &shared, &heap, root, wanted)?;
             let placeholder = if end.is_none() { Some(pages.remove(0)) } else { None };
             let now = rest.chunks(room).take(pages.len());

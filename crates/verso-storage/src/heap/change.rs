@@ -206,7 +206,8 @@ impl Heap {
             None => rows.records[index],
         };
         let change_all = change(0);
-        let splits = change_all.value_bytes(0..count) > overflow::TOGETHER;
+        let together = overflow::together(&txn.shared.core().pool);
+        let splits = change_all.value_bytes(0..count) > together;
         let mut slots = Vec::new();
         let mut first = 0;
         // A stale row behind others ends their group.
@@ -221,21 +222,11 @@ impl Heap {
                 slots.push(record.slot);
             }
             if splits {
-                let together = |end: &usize| change_all.value_bytes(first..first + end) <= overflow::TOGETHER;
-                let most = (2..=slots.len()).take_while(together).last().unwrap_or(1);
+                let fits = |end: &usize| change_all.value_bytes(first..first + end) <= together;
+                let most = (2..=slots.len()).take_while(fits).last().unwrap_or(1);
                 slots.truncate(most);
             }
-            let value_bytes = change_all.value_bytes(first..first + slots.len());
-            let mut ahead = match (slots.len(), change(first).update()) {
-                (1, Some((_, values, row))) if value_bytes > ahead::WITH_RECORD => {
-                    Ahead::write(self, txn, variable(values, row))?
-                }
-                _ => Ahead::default(),
-            };
-            let value_bytes = value_bytes - ahead.bytes();
-            let done =
-                self.change_page(txn, &view, page_index, &slots, change(first), value_bytes, &mut ahead);
-            drop(ahead);
+            let done = self.change_together(txn, &view, page_index, &slots, change(first));
             match (done, &mut stale) {
                 (Ok(done), _) => first += done,
                 (Err(StorageError::Conflict { record, .. }), Some(stale)) => {
@@ -256,8 +247,56 @@ impl Heap {
         Ok(())
     }
 
+    /// As [`Heap::change_page`]; a single record keeps long values that it has already.
+    fn change_together(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        view: &ReadView,
+        page_index: u32,
+        slots: &[u16],
+        change: Change<'_>,
+    ) -> Result<usize, StorageError> {
+        if let (&[slot], Some((columns, values, row))) = (slots, change.update())
+            && let Some(narrowed) =
+                self.narrowed(&txn.shared.core().pool, page_index, slot, columns, values, row)?
+        {
+            let change =
+                Change::Update { columns: &narrowed.columns, values: &narrowed.values, first_row: 0 };
+            match self.change_ahead(txn, view, page_index, slots, change, &narrowed.kept)? {
+                0 => {}
+                done => return Ok(done),
+            }
+        }
+        self.change_ahead(txn, view, page_index, slots, change, &[])
+    }
+
+    /// As [`Heap::change_page`]; long values of a single record are written ahead.
+    fn change_ahead(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        view: &ReadView,
+        page_index: u32,
+        slots: &[u16],
+        change: Change<'_>,
+        kept: &[(u16, u64)],
+    ) -> Result<usize, StorageError> {
+        let (bytes, mut ahead) = match change.update() {
+            None => (0, Ahead::default()),
+            Some((_, values, row)) => {
+                let bytes = change.value_bytes(row..row + slots.len());
+                let is_long = || bytes > ahead::with_record(&txn.shared.core().pool);
+                match slots.len() == 1 && is_long() {
+                    true => (bytes, Ahead::write(self, txn, variable(values, row))?),
+                    false => (bytes, Ahead::default()),
+                }
+            }
+        };
+        let bytes = bytes - ahead.bytes();
+        self.change_page(txn, view, page_index, slots, change, bytes, &mut ahead, kept)
+    }
+
     /// Changes records of one page; how many of them, as those of which the key changes go by themselves. What was written
-    /// ahead are values of the only record.
+    /// ahead are values of the only record; none is changed if it has other references than those `kept`.
     #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
     fn change_page(
         self: &Arc<Self>,
@@ -268,6 +307,7 @@ impl Heap {
         change: Change<'_>,
         value_bytes: usize,
         ahead: &mut Ahead,
+        kept: &[(u16, u64)],
     ) -> Result<usize, StorageError> {
         let shared = Arc::clone(&txn.shared);
         let page = self.page_at(page_index)?.ok_or(StorageError::NoSuchObject(self.object))?;
@@ -305,6 +345,9 @@ impl Heap {
             match self.obstacle(&shared, txn, view, bytes, layout, page_index, slots, &owners, strength) {
                 None => {
                     let page = mini.page(home);
+                    if !kept.is_empty() && !self.still_has(page, layout, slots[0], kept) {
+                        return Ok(0);
+                    }
                     let (own, fresh) = owners.split(txn.id, slots);
                     let update = change.update();
                     let columns = update.map_or(&[][..], |(columns, ..)| columns);
@@ -569,7 +612,7 @@ impl Heap {
             });
             // Read now: what is corrupt is to fail before anything is changed.
             let pool = &shared.core().pool;
-            let goes = freed.len() < FREED_TOGETHER && !needed;
+            let goes = freed.len() < FREED_TOGETHER.min(pool.capacity() / 8) && !needed;
             match ValueSlot::decode(value.raw) {
                 Some(ValueSlot::Overflow { page, incarnation }) if goes => {
                     overflow::look(pool, self.object, page, incarnation)?;

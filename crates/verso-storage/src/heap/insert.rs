@@ -18,6 +18,7 @@ use super::slots::Slots;
 use super::table::Heap;
 use super::{moved, overflow, room};
 use crate::StorageError;
+use crate::buffer::BufferPool;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
@@ -50,9 +51,11 @@ impl Heap {
         let shared = Arc::clone(&txn.shared);
         let mut row = 0;
         while row < rows.rows {
-            let portion = portion(rows, row, shared.page_size);
+            let portion = portion(rows, row, &shared.core().pool);
             let mut ahead = match portion {
-                (1, bytes) if bytes > ahead::WITH_RECORD => Ahead::write(self, txn, variable(rows, row))?,
+                (1, bytes) if bytes > ahead::with_record(&shared.core().pool) => {
+                    Ahead::write(self, txn, variable(rows, row))?
+                }
                 _ => Ahead::default(),
             };
             let mut mini = Mini::begin(shared.core(), id);
@@ -302,10 +305,12 @@ pub(super) fn variable(rows: &Batch, row: usize) -> Vec<(usize, &[u8])> {
 }
 
 /// How many rows from `first` on are inserted together at most, and the bytes of their variable values.
-fn portion(rows: &Batch, first: usize, page_size: usize) -> (usize, usize) {
+fn portion(rows: &Batch, first: usize, pool: &BufferPool) -> (usize, usize) {
+    let page_size = pool.page_size();
     if rows.columns.iter().all(|column| column.data.bytes().is_none()) {
         return (rows.rows - first, 0);
     }
+    let together = overflow::together(pool);
     let (mut count, mut bytes, mut inline) = (0, 0, 0);
     for row in first..rows.rows {
         let variable =
@@ -314,7 +319,7 @@ fn portion(rows: &Batch, first: usize, page_size: usize) -> (usize, usize) {
             (sums.0 + length, sums.1 + if length <= page_size / 4 { length } else { 0 })
         });
         // Each record takes sixteen bytes and more besides its values.
-        if count > 0 && (bytes + all > overflow::TOGETHER || inline > page_size || count * 16 > page_size) {
+        if count > 0 && (bytes + all > together || inline > page_size || count * 16 > page_size) {
             break;
         }
         (count, bytes, inline) = (count + 1, bytes + all, inline + small);

@@ -27,6 +27,7 @@ mod row;
 pub mod slice;
 pub mod slots;
 pub mod table;
+mod unchanged;
 pub mod undo;
 pub mod unused;
 pub mod value_slot;

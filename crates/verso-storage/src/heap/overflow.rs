@@ -66,8 +66,10 @@ pub(super) const VALUE_MAX: usize = (1 << 30) - 1;
 /// Pages of a chain that are read as others are; those behind them as by a scan.
 const SCANNED: usize = 64;
 
-/// Most bytes of values that are moved out together, unless one row alone has more.
-pub const TOGETHER: usize = 4 << 20;
+/// Most bytes of values that are moved out together: their pages stay latched, so they are a small part of the pool.
+pub fn together(pool: &BufferPool) -> usize {
+    (4 << 20).min(pool.capacity() / 8 * pool.page_size())
+}
 
 /// Makes sure, before anything is changed, that the log takes values of so many bytes together: later the room could
 /// only be missed with pages changed already.
@@ -224,6 +226,32 @@ pub fn read(
         }
     }
     Ok(pages)
+}
+
+/// Whether a chain holds this very value; reads no further than they are alike.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn is(
+    pool: &BufferPool,
+    object: ObjectId,
+    first: PageId,
+    incarnation: u16,
+    value: &[u8],
+) -> Result<bool, StorageError> {
+    let mut walk = Walk { object, incarnation, next: first, expected: Some(value.len()) };
+    let mut rest = value;
+    while !walk.next.is_none() {
+        let page = pool.read_for_scan(walk.next)?;
+        if walk.next == first && u32_at(&page, REMAINING) as usize != value.len() {
+            return Ok(false);
+        }
+        match rest.strip_prefix(walk.step(&page)?) {
+            Some(behind) => rest = behind,
+            None => return Ok(false),
+        }
+    }
+    Ok(rest.is_empty())
 }
 
 /// Makes sure that the first page of a chain is what the slot says.
