@@ -123,7 +123,7 @@ pub(super) fn behind(
 
 /// The page behind one of a chain; `None` when it is none of that chain.
 fn part(page: &[u8], object: ObjectId, incarnation: u16) -> Option<PageId> {
-    let is_part = overflow::is_of_chain(page, object, incarnation);
+    let is_part = incarnation != LISTED && overflow::is_of_chain(page, object, incarnation);
     is_part.then(|| PageId(u32_at(page, NEXT)))
 }
 
