@@ -62,7 +62,7 @@ impl Default for Config {
             worker_threads: 0,
             authentication_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(10),
-            max_message_bytes: 256 << 20,
+            max_message_bytes: (1 << 30) - 1,
             tls: None,
             require_tls: false,
             session_defaults: Vec::new(),

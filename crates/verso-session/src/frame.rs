@@ -54,12 +54,18 @@ impl Frame<'_> {
     ) -> Result<Done, Failure> {
         let (executor, epoch) = (self.services.settings.executor, self.services.settings.epoch());
         let mut statements = self.ready.borrow_mut();
-        if let Some(ready) = statements.find(prepared.number(), self.catalog.key(), executor, epoch) {
-            return self.run(&ready.planned, &mut ready.compiled, job, results);
+        let done = match statements.find(prepared.number(), self.catalog.key(), executor, epoch) {
+            Some(ready) => self.run(&ready.planned, &mut ready.compiled, job, results),
+            None => {
+                let ready = self.compile(prepared)?;
+                let ready = statements.put(prepared.number(), ready);
+                self.run(&ready.planned, &mut ready.compiled, job, results)
+            }
+        };
+        if self.services.memory.held_much() {
+            drop(statements.take(prepared.number()));
         }
-        let ready = self.compile(prepared)?;
-        let ready = statements.put(prepared.number(), ready);
-        self.run(&ready.planned, &mut ready.compiled, job, results)
+        done
     }
 
     /// Runs a statement of the cache from its text: the types of its parameters have changed since it was kept.

@@ -30,6 +30,9 @@ pub(crate) struct SessionMemory {
     work_bytes: u64,
 }
 
+/// What a statement may have held whose operators are kept for its next run.
+const KEPT_BYTES: u64 = 64 << 20;
+
 impl SessionMemory {
     pub(crate) fn new(instance: &Instance, settings: &Settings) -> SessionMemory {
         let session = instance.memory.child(Scope::Session, settings.session_memory_bytes);
@@ -59,6 +62,12 @@ impl SessionMemory {
     #[inline]
     pub(crate) fn lend(&self) -> Memory<'_> {
         Memory { work_bytes: self.work_bytes, account: &self.statement, temporary: Some(&self.temporary) }
+    }
+
+    /// Whether the statement has held so much that its operators are not kept: they would keep the memory of their columns.
+    #[inline]
+    pub(crate) fn held_much(&self) -> bool {
+        self.statement.peak_bytes() > KEPT_BYTES
     }
 
     /// Room for what becomes of a text, before it is parsed; none for short ones.

@@ -88,6 +88,8 @@ rules! {
     L1Lsn "L1-lsn"
     L2 "L2"
     L2Database "L2-database"
+    N1 "N1"
+    N2 "N2"
     LogFirst "log-first"
     DoubleWrite "double-write"
     DoubleWriteOrder "double-write-order"

@@ -127,7 +127,14 @@ impl Shared {
             // It was freed while it was read.
             return Err(StorageError::NoSuchObject(object));
         }
-        Ok(Arc::clone(heaps.entry(object).or_insert(loaded?)))
+        let heap = Arc::clone(heaps.entry(object).or_insert(loaded?));
+        drop(heaps);
+        if heap.has_unfinished
+            && let Err(error) = heap.give_back_unfinished(self)
+        {
+            tracing::warn!(%error, %object, "pages of values that were not stored stay allocated until the next start");
+        }
+        Ok(heap)
     }
 
     /// The table with this number, if it is there: what refers to a table may outlive it.

@@ -80,11 +80,14 @@ impl<'c> WireSink<'c> {
         for row in 0..batch.rows {
             let long = if any_long { batch.variable_bytes_at(row) } else { 0 };
             if long > SEND_BYTES {
+                // Before it is put together: no more than what it holds already is needed to say no.
+                check_row(long)?;
                 // A bytea takes two characters a byte.
                 self.wire.hold(2 * long)?;
             }
             let Wire { output, types, .. } = &mut *self.wire;
             let count = (types.len() as u16).to_be_bytes();
+            let before = output.len();
             output.message(b'D', |out| {
                 out.extend_from_slice(&count);
                 for (i, (column, ty)) in batch.columns.iter().zip(&*types).enumerate() {
@@ -94,6 +97,13 @@ impl<'c> WireSink<'c> {
                     }
                 }
             });
+            if long > SEND_BYTES
+                && let Err(error) = check_row(output.len() - before)
+            {
+                output.truncate(before);
+                self.wire.hold(0)?;
+                return Err(error);
+            }
             if self.wire.output.len() >= SEND_BYTES {
                 self.wire.send()?;
             }
@@ -103,6 +113,21 @@ impl<'c> WireSink<'c> {
         }
         Ok(())
     }
+}
+
+/// The longest row that is sent.
+const ROW_BYTES_MAX: usize = (1 << 30) - 1;
+
+/// A message of so many bytes can be sent.
+///
+/// # Errors
+/// 54000, as PostgreSQL words it.
+fn check_row(bytes: usize) -> Result<(), SqlError> {
+    if bytes <= ROW_BYTES_MAX {
+        return Ok(());
+    }
+    let text = format!("string buffer exceeds maximum allowed length ({ROW_BYTES_MAX} bytes)");
+    Err(SqlError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text))
 }
 
 impl StatementSink for WireSink<'_> {
@@ -149,6 +174,7 @@ impl StatementSink for WireSink<'_> {
     }
 
     fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
+        check_row(data.len())?;
         self.wire.output.copy_data(data);
         if self.wire.output.len() >= SEND_BYTES { self.wire.send() } else { Ok(()) }
     }

@@ -335,6 +335,12 @@ impl BufferPool {
         self.resident_pages() * self.page_size() as u64
     }
 
+    /// Most pages it holds at a time.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.core.frames.capacity()
+    }
+
     /// Bytes per page.
     pub fn page_size(&self) -> usize {
         self.core.memory.page_size()

@@ -1,12 +1,13 @@
 //! What an engine tells of itself: counters, and where pages are.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::Engine;
 use crate::StorageError;
 use crate::buffer::{PoolStats, WriteCount};
 use crate::heap::layout::{FLAG_ALL_VISIBLE, FLAG_SWEPT};
-use crate::heap::root;
+use crate::heap::{root, unused};
 use crate::page::{ObjectId, PageKind, header};
 use crate::space::ExtentKind;
 use crate::wal::WalStats;
@@ -119,15 +120,21 @@ impl Engine {
             space.swept_pages += u64::from(flags & FLAG_SWEPT != 0);
             space.all_visible_pages += u64::from(flags & FLAG_ALL_VISIBLE != 0);
         }
-        let never_used = root::unused(&shared.core().pool.read_for_scan(heap.root)?).0;
+        let pool = &shared.core().pool;
+        let (never_used, given_back) = root::unused(&pool.read_for_scan(heap.root)?);
         space.free_pages = never_used.len() as u64;
-        for id in runs.iter().flat_map(|run| run.page_ids()).filter(|id| !never_used.contains(&id.0)) {
+        // Others may take pages meanwhile; then the list goes astray, and what was counted so far is about right.
+        let mut given = HashSet::new();
+        unused::each_page(pool, object, given_back, |page, _| given.insert(page))?;
+        space.free_pages += given.len() as u64;
+        for id in runs
+            .iter()
+            .flat_map(|run| run.page_ids())
+            .filter(|id| !never_used.contains(&id.0) && !given.contains(id))
+        {
             let page = shared.core().pool.read_for_scan(id)?;
             match header::kind(&page) {
                 Some(PageKind::Companion) => space.companion_pages += 1,
-                Some(PageKind::Overflow) if root::next_unused(&page, object).is_some() => {
-                    space.free_pages += 1
-                }
                 Some(PageKind::Overflow) => space.overflow_pages += 1,
                 _ => {}
             }

@@ -19,8 +19,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use verso_types::Batch;
 
+use super::ahead::{self, Ahead};
 use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
 use super::image::{self, Image};
+use super::insert::variable;
 use super::layout::{MAX_WRITER, PageLayout};
 use super::link::bytes_of_rows;
 use super::owners::{Link, Owners, rank};
@@ -44,8 +46,8 @@ use crate::txn::{ReadView, TxnState};
 use crate::version::entry::VersionPointer;
 use crate::wal::RecordKind;
 
-/// Most pages of replaced values that go with one change of a page; the room in the log for them is a mini-transaction's
-/// usual one. Values beyond wait for the retirement of an entry.
+/// Most replaced values that go with one change of a page; the room in the log for them is a mini-transaction's usual one.
+/// Values beyond wait for the retirement of an entry.
 const FREED_TOGETHER: usize = 1024;
 
 /// What happens to the records.
@@ -204,7 +206,8 @@ impl Heap {
             None => rows.records[index],
         };
         let change_all = change(0);
-        let splits = change_all.value_bytes(0..count) > overflow::TOGETHER;
+        let together = overflow::together(&txn.shared.core().pool);
+        let splits = change_all.value_bytes(0..count) > together;
         let mut slots = Vec::new();
         let mut first = 0;
         // A stale row behind others ends their group.
@@ -219,12 +222,12 @@ impl Heap {
                 slots.push(record.slot);
             }
             if splits {
-                let together = |end: &usize| change_all.value_bytes(first..first + end) <= overflow::TOGETHER;
-                let most = (2..=slots.len()).take_while(together).last().unwrap_or(1);
+                let fits = |end: &usize| change_all.value_bytes(first..first + end) <= together;
+                let most = (2..=slots.len()).take_while(fits).last().unwrap_or(1);
                 slots.truncate(most);
             }
-            let value_bytes = change_all.value_bytes(first..first + slots.len());
-            match (self.change_page(txn, &view, page_index, &slots, change(first), value_bytes), &mut stale) {
+            let done = self.change_together(txn, &view, page_index, &slots, change(first));
+            match (done, &mut stale) {
                 (Ok(done), _) => first += done,
                 (Err(StorageError::Conflict { record, .. }), Some(stale)) => {
                     // Those before it go by themselves; it is left alone.
@@ -244,7 +247,57 @@ impl Heap {
         Ok(())
     }
 
-    /// Changes records of one page; how many of them, as those of which the key changes go by themselves.
+    /// As [`Heap::change_page`]; a single record keeps long values that it has already.
+    fn change_together(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        view: &ReadView,
+        page_index: u32,
+        slots: &[u16],
+        change: Change<'_>,
+    ) -> Result<usize, StorageError> {
+        if let (&[slot], Some((columns, values, row))) = (slots, change.update())
+            && let Some(narrowed) =
+                self.narrowed(&txn.shared.core().pool, page_index, slot, columns, values, row)?
+        {
+            let change =
+                Change::Update { columns: &narrowed.columns, values: &narrowed.values, first_row: 0 };
+            match self.change_ahead(txn, view, page_index, slots, change, &narrowed.kept)? {
+                0 => {}
+                done => return Ok(done),
+            }
+        }
+        self.change_ahead(txn, view, page_index, slots, change, &[])
+    }
+
+    /// As [`Heap::change_page`]; long values of a single record are written ahead.
+    fn change_ahead(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        view: &ReadView,
+        page_index: u32,
+        slots: &[u16],
+        change: Change<'_>,
+        kept: &[(u16, u64)],
+    ) -> Result<usize, StorageError> {
+        let (bytes, mut ahead) = match change.update() {
+            None => (0, Ahead::default()),
+            Some((_, values, row)) => {
+                let bytes = change.value_bytes(row..row + slots.len());
+                let is_long = || bytes > ahead::with_record(&txn.shared.core().pool);
+                match slots.len() == 1 && is_long() {
+                    true => (bytes, Ahead::write(self, txn, variable(values, row))?),
+                    false => (bytes, Ahead::default()),
+                }
+            }
+        };
+        let bytes = bytes - ahead.bytes();
+        self.change_page(txn, view, page_index, slots, change, bytes, &mut ahead, kept)
+    }
+
+    /// Changes records of one page; how many of them, as those of which the key changes go by themselves. What was written
+    /// ahead are values of the only record; none is changed if it has other references than those `kept`.
+    #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
     fn change_page(
         self: &Arc<Self>,
         txn: &mut Txn,
@@ -253,6 +306,8 @@ impl Heap {
         slots: &[u16],
         change: Change<'_>,
         value_bytes: usize,
+        ahead: &mut Ahead,
+        kept: &[(u16, u64)],
     ) -> Result<usize, StorageError> {
         let shared = Arc::clone(&txn.shared);
         let page = self.page_at(page_index)?.ok_or(StorageError::NoSuchObject(self.object))?;
@@ -290,6 +345,9 @@ impl Heap {
             match self.obstacle(&shared, txn, view, bytes, layout, page_index, slots, &owners, strength) {
                 None => {
                     let page = mini.page(home);
+                    if !kept.is_empty() && !self.still_has(page, layout, slots[0], kept) {
+                        return Ok(0);
+                    }
                     let (own, fresh) = owners.split(txn.id, slots);
                     let update = change.update();
                     let columns = update.map_or(&[][..], |(columns, ..)| columns);
@@ -332,6 +390,7 @@ impl Heap {
                         image,
                         change,
                         (purge, changes_key),
+                        ahead,
                     );
                     drop(place);
                     maintain::after_change(&shared, txn, self, keys, done)?;
@@ -493,6 +552,7 @@ impl Heap {
         image: Option<ImageRun>,
         change: Change<'_>,
         (purge, changes_key): (bool, bool),
+        ahead: &mut Ahead,
     ) -> Result<(), StorageError> {
         let id = txn.id;
         let columns: &[u16] = match change {
@@ -544,7 +604,7 @@ impl Heap {
         }
 
         let own_values = self.own_values(mini.page(home), layout, page_index, own, columns, &links);
-        let (mut kept, mut freed, mut pages) = (Vec::new(), Vec::new(), 0);
+        let (mut kept, mut freed) = (Vec::new(), Vec::new());
         for value in own_values {
             let needed = image.as_ref().is_some_and(|image| {
                 let columns = txn.images.columns(image.columns);
@@ -552,28 +612,24 @@ impl Heap {
             });
             // Read now: what is corrupt is to fail before anything is changed.
             let pool = &shared.core().pool;
-            let its = match ValueSlot::decode(value.raw) {
-                _ if needed => usize::MAX,
-                Some(ValueSlot::Overflow { page, incarnation }) => {
-                    overflow::read(pool, self.object, page, incarnation, None)?.len()
+            let goes = freed.len() < FREED_TOGETHER.min(pool.capacity() / 8) && !needed;
+            match ValueSlot::decode(value.raw) {
+                Some(ValueSlot::Overflow { page, incarnation }) if goes => {
+                    overflow::look(pool, self.object, page, incarnation)?;
+                    freed.push(value.raw);
                 }
-                Some(ValueSlot::Companion { page, item }) => {
-                    companion::read(pool, self.object, page, item, &mut Vec::new()).map(|()| 1)?
+                Some(ValueSlot::Companion { page, item }) if goes => {
+                    companion::read(pool, self.object, page, item, &mut Vec::new())?;
+                    freed.push(value.raw);
                 }
-                _ => usize::MAX,
-            };
-            if pages + its.min(FREED_TOGETHER + 1) > FREED_TOGETHER {
-                kept.push(value);
-            } else {
-                pages += its;
-                freed.push(value.raw);
+                _ => kept.push(value),
             }
         }
 
         // Before the entries: the object's root is latched before the space map, as everywhere.
         let references = match change {
             Change::Update { values, first_row, .. } => {
-                self.make_room(shared, &mut mini, home, layout, slots, columns, values, first_row)?
+                self.make_room(shared, &mut mini, home, layout, slots, columns, values, first_row, ahead)?
             }
             Change::Delete => Vec::new(),
         };
@@ -636,6 +692,7 @@ impl Heap {
             moved::free_or_leave(&mut mini, self, raw)?;
         }
         let lsns = mini.commit()?;
+        ahead.taken_over();
         txn.wrote(lsns);
         // F1: bits and images of the innermost frame.
         let written = match txn.frames.is_empty() || is_delete {

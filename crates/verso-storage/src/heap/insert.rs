@@ -9,6 +9,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use verso_types::Batch;
 
+use super::ahead::{self, Ahead};
 use super::append::InsertTarget;
 use super::apply;
 use super::layout::{PageLayout, SLOT_HIGH};
@@ -17,6 +18,7 @@ use super::slots::Slots;
 use super::table::Heap;
 use super::{moved, overflow, room};
 use crate::StorageError;
+use crate::buffer::BufferPool;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
@@ -49,9 +51,18 @@ impl Heap {
         let shared = Arc::clone(&txn.shared);
         let mut row = 0;
         while row < rows.rows {
+            let portion = portion(rows, row, &shared.core().pool);
+            let mut ahead = match portion {
+                (1, bytes) if bytes > ahead::with_record(&shared.core().pool) => {
+                    Ahead::write(self, txn, variable(rows, row))?
+                }
+                _ => Ahead::default(),
+            };
             let mut mini = Mini::begin(shared.core(), id);
-            let (page_index, slots) = self.insert_some(&shared, txn, &mut mini, rows, row)?;
+            let (page_index, slots) =
+                self.insert_some(&shared, txn, &mut mini, rows, row, portion, &ahead)?;
             let lsns = mini.commit()?;
+            ahead.taken_over();
             shared.core().pool.prepare_ahead();
             txn.wrote(lsns);
             let taken = row..row + slots.len();
@@ -69,7 +80,9 @@ impl Heap {
         Ok(())
     }
 
-    /// Inserts rows from `first` on into one page; its directory index and their slots.
+    /// Inserts rows from `first` on into one page, as many as the portion says at most; its directory index and their
+    /// slots. Values that were written ahead are those of the only row.
+    #[allow(clippy::too_many_arguments, reason = "all of them describe the rows")]
     fn insert_some<'e>(
         self: &'e Arc<Self>,
         shared: &'e Shared,
@@ -77,6 +90,8 @@ impl Heap {
         mini: &mut Mini<'e>,
         rows: &Batch,
         first: usize,
+        (most, value_bytes): (usize, usize),
+        ahead: &Ahead,
     ) -> Result<(u32, Vec<u16>), StorageError> {
         let id = txn.id;
         let page_size = shared.page_size;
@@ -88,9 +103,8 @@ impl Heap {
         };
         // A row whose values together exceed half a page has its values moved out, largest columns first.
         let crowded = |row: usize| inline(row) > page_size / 2;
-        let (most, value_bytes) = portion(rows, first, page_size);
         if value_bytes > 0 {
-            overflow::reserve(mini, value_bytes)?;
+            overflow::reserve(mini, value_bytes - ahead.bytes())?;
         }
         let (page_index, home) =
             self.target(shared, txn, mini, rows, first, inline(first).min(page_size / 2))?;
@@ -128,7 +142,7 @@ impl Heap {
         } else {
             quarter
         };
-        let references = self.move_out(shared, mini, rows, taken.clone(), longest)?;
+        let references = self.move_out(shared, mini, rows, taken.clone(), longest, ahead)?;
         self.note(shared, txn, mini, page_index, &slots)?;
         mini.apply_with(home, RecordKind::DATA_INSERT, |out| {
             out.extend_from_slice(&id.0.to_le_bytes());
@@ -219,6 +233,7 @@ impl Heap {
         rows: &Batch,
         taken: std::ops::Range<usize>,
         longest: usize,
+        ahead: &Ahead,
     ) -> Result<Vec<Vec<u64>>, StorageError> {
         let mut references: Vec<Vec<u64>> = vec![Vec::new(); rows.columns.len()];
         for (index, column) in
@@ -229,7 +244,10 @@ impl Heap {
                 if value.len() > longest {
                     mini.use_reserve();
                     let root = mini.write(self.root)?;
-                    let raw = moved::put(mini, shared, self, root, value)?;
+                    let raw = match ahead.take_over(mini, root, index, value)? {
+                        Some(raw) => raw,
+                        None => moved::put(mini, shared, self, root, value)?,
+                    };
                     if references[index].is_empty() {
                         references[index] = vec![0; rows.rows];
                     }
@@ -279,11 +297,20 @@ impl Heap {
     }
 }
 
+/// The variable values of a row, each with its column.
+pub(super) fn variable(rows: &Batch, row: usize) -> Vec<(usize, &[u8])> {
+    let columns = rows.columns.iter().enumerate();
+    let variable = columns.filter(|(_, column)| column.data.bytes().is_some() && !column.is_null(row));
+    variable.map(|(index, column)| (index, column.bytes_at(row))).collect()
+}
+
 /// How many rows from `first` on are inserted together at most, and the bytes of their variable values.
-fn portion(rows: &Batch, first: usize, page_size: usize) -> (usize, usize) {
+fn portion(rows: &Batch, first: usize, pool: &BufferPool) -> (usize, usize) {
+    let page_size = pool.page_size();
     if rows.columns.iter().all(|column| column.data.bytes().is_none()) {
         return (rows.rows - first, 0);
     }
+    let together = overflow::together(pool);
     let (mut count, mut bytes, mut inline) = (0, 0, 0);
     for row in first..rows.rows {
         let variable =
@@ -292,7 +319,7 @@ fn portion(rows: &Batch, first: usize, page_size: usize) -> (usize, usize) {
             (sums.0 + length, sums.1 + if length <= page_size / 4 { length } else { 0 })
         });
         // Each record takes sixteen bytes and more besides its values.
-        if count > 0 && (bytes + all > overflow::TOGETHER || inline > page_size || count * 16 > page_size) {
+        if count > 0 && (bytes + all > together || inline > page_size || count * 16 > page_size) {
             break;
         }
         (count, bytes, inline) = (count + 1, bytes + all, inline + small);

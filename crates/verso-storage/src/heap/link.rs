@@ -5,6 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 use verso_types::{Batch, Column};
 
+use super::ahead::Ahead;
 use super::apply;
 use super::layout::PageLayout;
 use super::moved;
@@ -250,6 +251,7 @@ impl Heap {
         columns: &[u16],
         values: &Batch,
         first_row: usize,
+        ahead: &Ahead,
     ) -> Result<Vec<Vec<u64>>, StorageError> {
         let set = Slots::from_list(slots);
         let rows = first_row..first_row + slots.len();
@@ -285,7 +287,11 @@ impl Heap {
                 break;
             }
             let root = mini.write(self.root)?;
-            let raw = moved::put(mini, shared, self, root, values.columns[index].bytes_at(row))?;
+            let value = values.columns[index].bytes_at(row);
+            let raw = match ahead.take_over(mini, root, index, value)? {
+                Some(raw) => raw,
+                None => moved::put(mini, shared, self, root, value)?,
+            };
             if references[index].is_empty() {
                 references[index] = vec![0u64; values.rows];
             }

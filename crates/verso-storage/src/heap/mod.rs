@@ -5,6 +5,7 @@
 //!                                              └► back pointer ─► version entry (module version)
 //! ```
 
+mod ahead;
 pub(crate) mod append;
 pub mod apply;
 pub mod change;
@@ -26,7 +27,9 @@ mod row;
 pub mod slice;
 pub mod slots;
 pub mod table;
+mod unchanged;
 pub mod undo;
+pub mod unused;
 pub mod value_slot;
 
 pub use layout::ColumnSpec;

@@ -14,13 +14,10 @@ use crate::space::SpaceMap;
 use crate::wal::RecordKind;
 
 use super::root;
+use super::unused::{LISTED, Listed, NEXT};
 use super::value_slot::ValueSlot;
 
-const NEXT: usize = 24;
 const REMAINING: usize = 28;
-
-/// The incarnation of a page that was given back; no chain has it.
-pub const GIVEN_BACK: u16 = u16::MAX;
 
 /// Numbers the chains of an engine, so that a reference to one that was freed does not fit the next on its page.
 #[derive(Debug)]
@@ -36,22 +33,17 @@ impl Incarnations {
     pub fn next(&self) -> u16 {
         loop {
             let incarnation = self.0.fetch_add(1, Ordering::Relaxed);
-            if incarnation != GIVEN_BACK {
+            if incarnation != LISTED {
                 return incarnation;
             }
         }
     }
 }
 
-/// Runs a record of kinds 48 and 49.
-pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
+/// Runs a record of kind 48.
+pub(super) fn redo(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     let (id, owner) = (PageId(checked_u32(payload, 0)?), ObjectId(checked_u32(payload, 4)?));
     let next = checked_u32(payload, 8)?;
-    if kind == RecordKind::PAGE_FREE {
-        header::init(page, id, PageKind::Overflow, owner, GIVEN_BACK);
-        put_u32(page, NEXT, next);
-        return Ok(());
-    }
     let (remaining, incarnation) = (checked_u32(payload, 12)?, checked_u16(payload, 16)?);
     let bytes = &payload[18..];
     if bytes.len() > page.len() - header::SIZE || bytes.len() > remaining as usize {
@@ -64,11 +56,20 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
     Ok(())
 }
 
-/// Most bytes of a row's values: one mini-transaction takes them all.
+/// Most bytes of a row's values that go with its record: one mini-transaction takes them all. Others were written ahead
+/// of it.
 const ROW_BYTES_MAX: usize = 7 << 20;
 
-/// Most bytes of values that are moved out together, unless one row alone has more.
-pub const TOGETHER: usize = 4 << 20;
+/// Most bytes of a value.
+pub(super) const VALUE_MAX: usize = (1 << 30) - 1;
+
+/// Pages of a chain that are read as others are; those behind them as by a scan.
+const SCANNED: usize = 64;
+
+/// Most bytes of values that are moved out together: their pages stay latched, so they are a small part of the pool.
+pub fn together(pool: &BufferPool) -> usize {
+    (4 << 20).min(pool.capacity() / 8 * pool.page_size())
+}
 
 /// Makes sure, before anything is changed, that the log takes values of so many bytes together: later the room could
 /// only be missed with pages changed already.
@@ -107,16 +108,60 @@ pub fn write<'e>(
     {
         let next = pages.get(index + 1).copied().unwrap_or(PageId::NONE);
         let handle = mini.create(pages[index])?;
-        mini.apply_with(handle, RecordKind::OVERFLOW_INIT, |out| {
-            out.extend_from_slice(&pages[index].0.to_le_bytes());
-            out.extend_from_slice(&object.0.to_le_bytes());
-            out.extend_from_slice(&next.0.to_le_bytes());
-            out.extend_from_slice(&((value.len() - index * room) as u32).to_le_bytes());
-            out.extend_from_slice(&incarnation.to_le_bytes());
-            out.extend_from_slice(part);
-        })?;
+        let remaining = value.len() - index * room;
+        put(mini, handle, object, Part { next, remaining, incarnation, bytes: part })?;
     }
     Ok(ValueSlot::Overflow { page: pages[0], incarnation }.encode())
+}
+
+/// What a page of a chain holds.
+pub(super) struct Part<'v> {
+    /// The next page.
+    pub next: PageId,
+    /// Bytes of the value from this page on.
+    pub remaining: usize,
+    /// The chain's.
+    pub incarnation: u16,
+    /// Those of them that stand here.
+    pub bytes: &'v [u8],
+}
+
+/// Makes a page one of a chain.
+///
+/// # Errors
+/// As the mini-transaction.
+pub(super) fn put(
+    mini: &mut Mini<'_>,
+    handle: PageHandle,
+    object: ObjectId,
+    part: Part<'_>,
+) -> Result<(), StorageError> {
+    let page = mini.page_id(handle);
+    mini.apply_with(handle, RecordKind::OVERFLOW_INIT, |out| {
+        out.extend_from_slice(&page.0.to_le_bytes());
+        out.extend_from_slice(&object.0.to_le_bytes());
+        out.extend_from_slice(&part.next.0.to_le_bytes());
+        out.extend_from_slice(&(part.remaining as u32).to_le_bytes());
+        out.extend_from_slice(&part.incarnation.to_le_bytes());
+        out.extend_from_slice(part.bytes);
+    })
+}
+
+/// Makes a page of a chain, or one in a list, lead to another next one.
+///
+/// # Errors
+/// As the mini-transaction.
+pub(super) fn lead_to(mini: &mut Mini<'_>, handle: PageHandle, next: PageId) -> Result<(), StorageError> {
+    let mut change = Vec::new();
+    root::patch(&mut change, NEXT, &next.0.to_le_bytes());
+    mini.apply(handle, RecordKind::PATCH, &change)
+}
+
+/// Whether it is a page of such a chain.
+pub(super) fn is_of_chain(page: &[u8], object: ObjectId, incarnation: u16) -> bool {
+    header::kind(page) == Some(PageKind::Overflow)
+        && header::owner(page) == object
+        && header::incarnation(page) == incarnation
 }
 
 /// A chain that is followed page by page.
@@ -168,21 +213,66 @@ pub fn read(
     let mut walk = Walk { object, incarnation, next: first, expected: None };
     let mut pages = Vec::new();
     while !walk.next.is_none() {
-        let page = pool.read(walk.next)?;
+        // A long value is no reason to forget what others use.
+        let page = if pages.len() < SCANNED { pool.read(walk.next)? } else { pool.read_for_scan(walk.next)? };
         pages.push(walk.next);
         let bytes = walk.step(&page)?;
         if let Some(out) = out.as_deref_mut() {
+            if pages.len() == 1 && page.len() * SCANNED < u32_at(&page, REMAINING) as usize {
+                // As much as it takes: doubling would take twice of that.
+                out.reserve_exact((u32_at(&page, REMAINING) as usize).min(VALUE_MAX));
+            }
             out.extend_from_slice(bytes);
         }
     }
     Ok(pages)
 }
 
-/// Gives the pages of a chain back to the object whose root is latched. The chain may have been written by this very
-/// mini-transaction: undo that moved a value out may find an older one for the same record.
+/// Whether a chain holds this very value; reads no further than they are alike.
 ///
 /// # Errors
-/// As [`read`] and the mini-transaction.
+/// As [`read`].
+pub(super) fn is(
+    pool: &BufferPool,
+    object: ObjectId,
+    first: PageId,
+    incarnation: u16,
+    value: &[u8],
+) -> Result<bool, StorageError> {
+    let mut walk = Walk { object, incarnation, next: first, expected: Some(value.len()) };
+    let mut rest = value;
+    while !walk.next.is_none() {
+        let page = pool.read_for_scan(walk.next)?;
+        if walk.next == first && u32_at(&page, REMAINING) as usize != value.len() {
+            return Ok(false);
+        }
+        match rest.strip_prefix(walk.step(&page)?) {
+            Some(behind) => rest = behind,
+            None => return Ok(false),
+        }
+    }
+    Ok(rest.is_empty())
+}
+
+/// Makes sure that the first page of a chain is what the slot says.
+///
+/// # Errors
+/// `Corrupt` when it is something else.
+pub(super) fn look(
+    pool: &BufferPool,
+    object: ObjectId,
+    first: PageId,
+    incarnation: u16,
+) -> Result<(), StorageError> {
+    Walk { object, incarnation, next: first, expected: None }.step(&pool.read(first)?).map(drop)
+}
+
+/// Gives the pages of a chain back to the object whose root is latched, by its first page: the others are its rest (see
+/// [`super::unused`]). The chain may have been written by this very mini-transaction: undo that moved a value out may find
+/// an older one for the same record.
+///
+/// # Errors
+/// `Corrupt` when the first page is not what the slot says; those of the mini-transaction.
 pub fn free(
     mini: &mut Mini<'_>,
     object: ObjectId,
@@ -190,16 +280,12 @@ pub fn free(
     page: PageId,
     incarnation: u16,
 ) -> Result<(), StorageError> {
+    let handle = mini.write(page)?;
     let mut walk = Walk { object, incarnation, next: page, expected: None };
-    let mut pages = Vec::new();
-    while !walk.next.is_none() {
-        pages.push(walk.next);
-        match mini.find(walk.next) {
-            Some(handle) => walk.step(mini.page(handle))?,
-            None => walk.step(&mini.core().pool.read(walk.next)?).map(|_| &[][..])?,
-        };
-    }
-    pages.into_iter().try_for_each(|page| root::free_page(mini, object, root, page))
+    walk.step(mini.page(handle))?;
+    let next = root::free_head(mini.page(root));
+    Listed { next, rest: walk.next, incarnation }.put(mini, handle, object)?;
+    root::set_free_head(mini, root, page)
 }
 
 #[cfg(test)]
@@ -207,9 +293,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_chain_looks_like_a_page_given_back() {
-        let incarnations = Incarnations::from(GIVEN_BACK - 2);
+    fn no_chain_looks_like_a_page_of_a_list() {
+        let incarnations = Incarnations::from(LISTED - 2);
         let given: Vec<u16> = (0..5).map(|_| incarnations.next()).collect();
-        assert_eq!(given, [GIVEN_BACK - 2, GIVEN_BACK - 1, 0, 1, 2]);
+        assert_eq!(given, [LISTED - 2, LISTED - 1, 0, 1, 2]);
     }
 }

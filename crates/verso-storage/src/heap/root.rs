@@ -4,11 +4,13 @@
 //! |---|---|---|
 //! | 32 | 1 | 1 table, 2 sequence, 3 index |
 //! | 33 | 1 | indexes of the table |
+//! | 34 | 2 | lower half of the first page in the list of values that are being written |
 //! | 36 | 4 | data pages (entries of the directory) |
 //! | 40 | 4 | next unused page of the newest extent |
 //! | 44 | 4 | end of that extent |
-//! | 48 | 4 | first free page (a list through the pages' bytes 24–27) |
+//! | 48 | 4 | first free page (a list, see [`super::unused`]) |
 //! | 52 | 2 | columns |
+//! | 54 | 2 | upper half of what stands at 34 |
 //! | 56 | 4 each | column descriptors as in a data page; a sequence: six i64 |
 //! | 1792 | 4 each | indexes of the table |
 //! | 2048 | 4 each | directory pages; the last is the top of a tree of them |
@@ -19,7 +21,7 @@
 use verso_types::Physical;
 
 use super::layout::{ColumnSpec, physical_code, physical_from_code};
-use super::{directory, overflow};
+use super::{directory, overflow, unused};
 use crate::StorageError;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{checked_u16, checked_u32, put_u16, put_u32, u16_at, u32_at};
@@ -53,7 +55,9 @@ pub const MAX_INDEXES: usize = (DIRECTORY - INDEXES) / 4;
 pub const DIRECTORY: usize = 2048;
 /// Most columns a table can have.
 pub const MAX_COLUMNS: usize = (INDEXES - BODY) / 4;
-const FREE_NEXT: usize = header::KIND_SPECIFIC;
+/// Offsets of the halves of a page number, in places that were reserved.
+const WRITTEN_LOW: usize = 34;
+const WRITTEN_HIGH: usize = 54;
 
 /// Entries of one directory page.
 pub fn directory_capacity(page_size: usize) -> usize {
@@ -130,7 +134,8 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
         RecordKind::COMPANION_INIT | RecordKind::COMPANION_PUT | RecordKind::COMPANION_FREE => {
             super::companion::redo(kind, page, payload)
         }
-        RecordKind::OVERFLOW_INIT | RecordKind::PAGE_FREE => overflow::redo(kind, page, payload),
+        RecordKind::OVERFLOW_INIT => overflow::redo(page, payload),
+        RecordKind::PAGE_FREE => unused::redo(page, payload),
         _ => Err(Flaw::new(format!("log record of unknown kind {}", kind.0))),
     }
 }
@@ -141,12 +146,39 @@ pub fn unused(page: &[u8]) -> (std::ops::Range<u32>, PageId) {
     (u32_at(page, EXTENT_NEXT)..u32_at(page, EXTENT_END), PageId(u32_at(page, FREE_HEAD)))
 }
 
-/// The page behind one in the list of those given back; `None` when this one is not in the list.
-pub fn next_unused(page: &[u8], owner: ObjectId) -> Option<PageId> {
-    let listed = header::kind(page) == Some(PageKind::Overflow)
-        && header::incarnation(page) == overflow::GIVEN_BACK
-        && header::owner(page) == owner;
-    listed.then(|| PageId(u32_at(page, FREE_NEXT)))
+/// The first page in the list of those given back, of the object with this root.
+pub(super) fn free_head(page: &[u8]) -> PageId {
+    PageId(u32_at(page, FREE_HEAD))
+}
+
+/// Makes a page the first in the list of those given back.
+///
+/// # Errors
+/// As the mini-transaction.
+pub(super) fn set_free_head(mini: &mut Mini<'_>, root: PageHandle, page: PageId) -> Result<(), StorageError> {
+    let mut change = Vec::new();
+    patch(&mut change, FREE_HEAD, &page.0.to_le_bytes());
+    mini.apply(root, RecordKind::PATCH, &change)
+}
+
+/// The first page in the list of values that are being written.
+pub fn written_head(page: &[u8]) -> PageId {
+    PageId(u32::from(u16_at(page, WRITTEN_LOW)) | u32::from(u16_at(page, WRITTEN_HIGH)) << 16)
+}
+
+/// Makes a page the first in the list of values that are being written.
+///
+/// # Errors
+/// As the mini-transaction.
+pub(super) fn set_written_head(
+    mini: &mut Mini<'_>,
+    root: PageHandle,
+    page: PageId,
+) -> Result<(), StorageError> {
+    let mut change = Vec::new();
+    patch(&mut change, WRITTEN_LOW, &(page.0 as u16).to_le_bytes());
+    patch(&mut change, WRITTEN_HIGH, &((page.0 >> 16) as u16).to_le_bytes());
+    mini.apply(root, RecordKind::PATCH, &change)
 }
 
 /// One change of a patch.
@@ -210,8 +242,8 @@ pub fn allocate_page<'e>(
         },
     };
     let given = if let Some(handle) = listed {
-        let after = u32_at(mini.page(handle), FREE_NEXT);
-        patch(&mut change, FREE_HEAD, &after.to_le_bytes());
+        let head = unused::behind(mini, object, handle)?;
+        patch(&mut change, FREE_HEAD, &head.0.to_le_bytes());
         PageId(free)
     } else if next < end {
         patch(&mut change, EXTENT_NEXT, &(next + 1).to_le_bytes());
@@ -238,14 +270,8 @@ pub fn free_page(
     root: PageHandle,
     page: PageId,
 ) -> Result<(), StorageError> {
-    let head = u32_at(mini.page(root), FREE_HEAD);
+    let next = free_head(mini.page(root));
     let handle = mini.create(page)?;
-    let mut payload = Vec::new();
-    payload.extend_from_slice(&page.0.to_le_bytes());
-    payload.extend_from_slice(&object.0.to_le_bytes());
-    payload.extend_from_slice(&head.to_le_bytes());
-    mini.apply(handle, RecordKind::PAGE_FREE, &payload)?;
-    let mut change = Vec::new();
-    patch(&mut change, FREE_HEAD, &page.0.to_le_bytes());
-    mini.apply(root, RecordKind::PATCH, &change)
+    unused::Listed { next, rest: PageId::NONE, incarnation: 0 }.put(mini, handle, object)?;
+    set_free_head(mini, root, page)
 }

@@ -41,6 +41,10 @@ pub struct Heap {
     pub(crate) room: FreeRoom,
     /// Companion pages that have room (hints).
     pub(super) companions: Mutex<BTreeSet<PageId>>,
+    /// Values that statements under way have written ahead of their records, by their first page.
+    pub(super) written: Mutex<BTreeSet<PageId>>,
+    /// Whether the list of such values was not empty when the root was read: a crash has left some.
+    pub(crate) has_unfinished: bool,
     /// Its indexes.
     pub indexes: IndexSet,
     /// Running mean of variable bytes per record, times 16.
@@ -76,6 +80,8 @@ impl Heap {
             directory,
             room: FreeRoom::default(),
             companions: Mutex::default(),
+            written: Mutex::default(),
+            has_unfinished: !root::written_head(&page).is_none(),
             indexes: IndexSet::default(),
             mean_variable: AtomicU64::new(0),
             explicit_locks: Arc::default(),

@@ -100,7 +100,7 @@ fn long(range: std::ops::Range<i64>) -> Vec<Row> {
     range.map(|id| (id, Some("long ".repeat(if id % 2 == 0 { 150 } else { 1500 })), 0.0)).collect()
 }
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step {
         savepoints: true,
         commits: true,
@@ -146,6 +146,15 @@ const STEPS: [Step; 7] = [
         commits: true,
         body: |engine, table, txn| try_remove(&engine.heap(table)?, txn, |id| id % 4 == 1),
         model: |known| known.retain(|row| row.0 % 4 != 1),
+    },
+    Step {
+        savepoints: true,
+        commits: true,
+        // Written ahead of its record.
+        body: |engine, table, txn| {
+            insert(engine, table, txn, &[(3001, Some("longest ".repeat(15_000)), 0.0)])
+        },
+        model: |known| known.push((3001, Some("longest ".repeat(15_000)), 0.0)),
     },
     Step {
         savepoints: true,

@@ -12,6 +12,7 @@ mod io_calls;
 mod junk;
 mod locks;
 mod logged;
+mod long_values;
 mod model;
 mod nowait;
 mod rules;

@@ -228,20 +228,20 @@ fn count_pages(
         let Some(page) = heap.page_at(index)? else { break };
         take(page, "a data page", &mut found);
     }
-    let (never_used, mut next) = heap::root::unused(root);
+    let (never_used, given_back) = heap::root::unused(root);
     for page in never_used.map(PageId) {
         take(page, "never used", &mut found);
     }
-    while !next.is_none() {
-        let page = shared.core().pool.read(next)?;
-        let Some(after) = heap::root::next_unused(&page, heap.object) else {
-            found.push(problem(next, "in the list of free pages, but in use".into()));
-            break;
-        };
-        if !take(next, "in the list of free pages", &mut found) {
-            break;
+    let lists = [
+        (given_back, "in the list of free pages"),
+        (heap::root::written_head(root), "of a value that is being written"),
+    ];
+    for (head, what) in lists {
+        let pool = &shared.core().pool;
+        let stray = heap::unused::each_page(pool, heap.object, head, |page, _| take(page, what, &mut found))?;
+        if let Some(page) = stray {
+            found.push(problem(page, format!("{what}, but in use")));
         }
-        next = after;
     }
     let parts = moved.parts();
     for page in &parts {
