@@ -1,5 +1,7 @@
 //! Expressions as closures over one row.
 
+use std::sync::Arc;
+
 use verso_env::stack;
 use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeStyle, Value, cast, cmp_sql, eq_sql};
 
@@ -7,7 +9,7 @@ use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::functions::{Body, BuiltinFunction, TypedFn};
-use crate::plan::{ExprKind, TypedExpr};
+use crate::plan::{DomainRules, ExprKind, TypedExpr};
 
 /// The row that an expression reads.
 #[derive(Clone, Copy)]
@@ -110,7 +112,12 @@ fn compile(expr: &TypedExpr) -> Closure {
         }
         // the one function of types, not of values
         ExprKind::Call { function, args } if function.name == "pg_typeof" => {
-            let oid = Value::Int8(args[0].ty.pg_oid().into());
+            let oid = match &args[0].kind {
+                ExprKind::Domain { rules, .. } if rules.elements => rules.domain.array,
+                ExprKind::Domain { rules, .. } => rules.domain.oid,
+                _ => args[0].ty.pg_oid(),
+            };
+            let oid = Value::Int8(oid.into());
             Box::new(move |_, _| Ok(oid.clone()))
         }
         ExprKind::Call { function, args } => call(function, args),
@@ -119,6 +126,7 @@ fn compile(expr: &TypedExpr) -> Closure {
             Box::new(move |cx, input| cx.runtime.call_function(&function, eval_all(&args, cx, input)?))
         }
         ExprKind::Cast { arg, kind } => cast_to(arg, &expr.ty, *kind),
+        ExprKind::Domain { arg, rules } => of_domain(arg, rules),
         ExprKind::And(args) => connective(args, false),
         ExprKind::Or(args) => connective(args, true),
         ExprKind::Not(arg) => {
@@ -176,6 +184,35 @@ fn compile(expr: &TypedExpr) -> Closure {
             Box::new(move |cx, input| Ok(Value::Record(eval_all(&args, cx, input)?.into())))
         }
     }
+}
+
+/// A value that fulfils what a domain demands.
+fn of_domain(arg: &TypedExpr, rules: &Arc<DomainRules>) -> Closure {
+    let arg = compile(arg);
+    let checks: Vec<(Arc<str>, Closure)> =
+        rules.checks.iter().map(|(name, check)| (Arc::clone(name), compile(check))).collect();
+    let (rules, elements) = (Arc::clone(rules), rules.elements);
+    let check = move |cx: &EvalContext<'_>, input: RowInput<'_>, value: &Value| {
+        if rules.not_null && value.is_null() {
+            return Err(ExecError::from(rules.domain.refuses_null()));
+        }
+        let own = EvalContext { params: std::slice::from_ref(value), ..*cx };
+        for (name, check) in &checks {
+            if check(&own, input)?.as_bool() == Some(false) {
+                return Err(rules.domain.refuses(name).into());
+            }
+        }
+        Ok(())
+    };
+    Box::new(move |cx, input| {
+        let value = arg(cx, input)?;
+        match &value {
+            Value::Array(array) if elements => array.iter().try_for_each(|one| check(cx, input, one))?,
+            Value::Null if elements => {}
+            value => check(cx, input, value)?,
+        }
+        Ok(value)
+    })
 }
 
 fn compile_all(args: &[TypedExpr]) -> Vec<Closure> {

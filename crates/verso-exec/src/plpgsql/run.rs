@@ -16,7 +16,7 @@ use crate::context::TransactionEnds;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, Sink, cast_row};
 use crate::expr::RowExpr;
-use crate::plan::{PlFunction, PlInto, PlPlace, PlTargets, PlVariable};
+use crate::plan::{PlFunction, PlInto, PlPlace, PlReturn, PlTargets, PlVariable};
 use crate::spill::Spool;
 
 /// Times a statement of a block that may commit is tried again on a new snapshot.
@@ -156,13 +156,18 @@ impl Frame {
     }
 
     fn push_batch(&mut self, cx: &ExecContext<'_>, batch: &Batch, types: &[SqlType]) -> Result<()> {
-        if types == self.row_types {
+        let function = Arc::clone(&self.function);
+        let domains = match &function.returns {
+            PlReturn::Rows(declared) if declared.iter().any(SqlType::is_constrained) => Some(declared),
+            _ => None,
+        };
+        if types == self.row_types && domains.is_none() {
             self.flush(cx)?;
             return self.rows.push(cx.services.memory, "the rows of a function", batch.clone());
         }
         for row in 0..batch.rows {
             let mut values = batch.row(row, types);
-            cast_row(cx, &mut values, types, &self.row_types)?;
+            cast_row(cx, &mut values, types, domains.unwrap_or(&self.row_types))?;
             self.push_row(cx, &values)?;
         }
         Ok(())

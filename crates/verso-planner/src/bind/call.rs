@@ -94,9 +94,9 @@ impl Binder<'_> {
                         let text = "trigger functions can only be called as triggers";
                         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
                     }
-                    verso_catalog::FunctionReturn::Scalar(ty) => ty.clone(),
+                    verso_catalog::FunctionReturn::Scalar(ty) => ty.erased(),
                     verso_catalog::FunctionReturn::Set(ty) => {
-                        let ty = ty.clone();
+                        let ty = ty.erased();
                         return set_column(SetCall::User { function, args }, ty, name, at, cx);
                     }
                     verso_catalog::FunctionReturn::Table(_) => {

@@ -481,7 +481,7 @@ impl Binder<'_> {
                 cast.push(bound);
             }
             let elements = cast;
-            return Ok(TypedExpr::new(K::Array(elements), ty.clone()));
+            return Ok(TypedExpr::new(K::Array(elements), ty.erased()));
         }
         let bound = self.expr(arg, cx)?;
         if bound.ty != SqlType::Unknown && cast_kind(&bound.ty, ty).is_none() {

@@ -557,7 +557,7 @@ impl Binder<'_> {
                 Ok((Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns }, single))
             }
             Found::User(function, args) => {
-                let one = |ty: &SqlType| vec![OutputColumn::new(name, ty.clone())];
+                let one = |ty: &SqlType| vec![OutputColumn::new(name, ty.erased())];
                 let (columns, single) = match &function.returns {
                     FunctionReturn::Void | FunctionReturn::Procedure(_) | FunctionReturn::Trigger => {
                         (one(&SqlType::Void), true)
@@ -565,7 +565,7 @@ impl Binder<'_> {
                     FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => (one(ty), true),
                     FunctionReturn::Table(columns) => {
                         let output = |(name, ty): &(Arc<str>, SqlType)| {
-                            OutputColumn::new(Arc::clone(name), ty.clone())
+                            OutputColumn::new(Arc::clone(name), ty.erased())
                         };
                         (columns.iter().map(output).collect(), false)
                     }
@@ -579,7 +579,7 @@ impl Binder<'_> {
 impl Binder<'_> {
     /// The columns that a query defines, with what the names of their types mean.
     fn definitions(&self, definitions: &[(Name, SqlType)]) -> Result<Vec<(Name, SqlType)>, SqlError> {
-        definitions.iter().map(|(name, ty)| Ok((name.clone(), self.data_type(ty)?))).collect()
+        definitions.iter().map(|(name, ty)| Ok((name.clone(), self.data_type(ty)?.erased()))).collect()
     }
 }
 

@@ -48,6 +48,7 @@ mod collate;
 mod context;
 mod copy;
 mod dml;
+mod domain;
 mod expr;
 mod from;
 mod generated;
@@ -114,6 +115,7 @@ pub use plpgsql::bind_function;
 pub use plpgsql::bind_sql_function;
 pub use plpgsql::bind_trigger;
 pub use plpgsql::check_function;
+pub use resolve::category;
 pub(crate) use start::before_changes;
 pub use walk::columns_of;
 pub(crate) use walk::{map_columns, replace_columns, same};
@@ -303,7 +305,10 @@ impl<'c> Binder<'c> {
     pub fn stored_default(&self, column: &ColumnDef) -> Result<TypedExpr, SqlError> {
         let text = match &column.default {
             Some(text) if !column.generated => text,
-            _ => return Ok(TypedExpr::null(column.ty.clone())),
+            _ => {
+                let inherited = if column.generated { None } else { self.domain_default(column)? };
+                return Ok(inherited.unwrap_or_else(|| TypedExpr::null(column.ty.clone())));
+            }
         };
         if let Some(plain) = self.plain_names() {
             return Binder { catalog: &plain, ..self.clone() }.stored_default(column);

@@ -22,7 +22,8 @@ impl Session {
         let parsed = Some((*prepare.statement).clone());
         let types = self.with_catalog(|session, catalog, _| {
             let binder = Binder::new(catalog, &session.services.settings.time_zone, &[]);
-            let one = |ty: &Option<_>| ty.as_ref().map(|ty| binder.data_type(ty)).transpose();
+            let one =
+                |ty: &Option<_>| ty.as_ref().map(|ty| binder.data_type(ty).map(|ty| ty.erased())).transpose();
             prepare.types.iter().map(one).collect::<Result<Vec<_>, SqlError>>()
         })?;
         let prepared = self.prepare_parsed(job.shown().into(), parsed, &types)?;

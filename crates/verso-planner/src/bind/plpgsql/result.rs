@@ -41,7 +41,7 @@ impl Body<'_> {
         let values = match (value, self.result_slots.as_slice(), types.as_slice()) {
             (None, slots @ [_, ..], types) => {
                 let variable =
-                    |(slot, ty): (&usize, &SqlType)| TypedExpr::new(ExprKind::Parameter(*slot), ty.clone());
+                    |(slot, ty): (&usize, &SqlType)| TypedExpr::new(ExprKind::Parameter(*slot), ty.erased());
                 slots.iter().zip(types).map(variable).collect()
             }
             (Some(value), [], [ty]) => vec![self.value(value, "return value", ty)?],

@@ -25,7 +25,7 @@ pub fn bind_sql_function(
     catalog: &Arc<CatalogSnapshot>,
     time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
-    let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.clone()).collect();
+    let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.erased()).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
     body.weak = true;
     for arg in &function.args {
@@ -135,7 +135,7 @@ impl Body<'_> {
                 let place = PlPlace { slot, field: None, ty: ty.clone() };
                 let into = Some(PlInto { targets: PlTargets::Places(vec![place]), strict: false });
                 steps.push(PlStatementKind::Sql { statement: bound, into });
-                let value = TypedExpr::new(ExprKind::Parameter(slot), ty.clone());
+                let value = TypedExpr::new(ExprKind::Parameter(slot), ty.erased());
                 steps.push(PlStatementKind::Return { value: Some(value) });
             }
             _ if matches!(*bound, Bound::Query(_)) => {
