@@ -149,14 +149,11 @@ pub(crate) fn label_row(ty: Oid, label: &EnumLabel) -> EnumRow {
 }
 
 fn domain_of(row: DomainRow, (schema, name): (Arc<str>, Arc<str>), array: Oid, base: SqlType) -> DomainType {
-    let parts = row.conoids.iter().zip(row.connames).zip(row.conbins).zip(row.convalidated);
-    let check = |(((oid, name), expression), validated): (((&Oid, Arc<str>), Arc<str>), i16)| DomainCheck {
-        oid: oid.0,
-        name,
-        expression,
-        validated: validated != 0,
-    };
-    let mut checks: Vec<DomainCheck> = parts.map(check).collect();
+    let texts = row.connames.into_iter().zip(row.conbins);
+    let mut checks: Vec<DomainCheck> = Vec::new();
+    for ((oid, validated), (name, expression)) in row.conoids.iter().zip(row.convalidated).zip(texts) {
+        checks.push(DomainCheck { oid: oid.0, name, expression, validated: validated != 0 });
+    }
     checks.sort_by(|a, b| a.name.cmp(&b.name));
     DomainType {
         oid: row.oid.0,

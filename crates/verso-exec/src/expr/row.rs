@@ -7,7 +7,7 @@ use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeStyle, Value, cas
 
 use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
-use crate::error::{ExecError, Result};
+use crate::error::{DomainViolation, ExecError, Result};
 use crate::functions::{Body, BuiltinFunction, TypedFn};
 use crate::plan::{DomainRules, ExprKind, TypedExpr};
 
@@ -186,6 +186,18 @@ fn compile(expr: &TypedExpr) -> Closure {
     }
 }
 
+/// The error of a value that breaks a condition of a domain, or of a NULL.
+#[cold]
+fn no_value_of(rules: &DomainRules, check: Option<&Arc<str>>) -> ExecError {
+    let domain = &rules.domain;
+    ExecError::Domain(Box::new(DomainViolation {
+        error: check.map_or_else(|| domain.refuses_null(), |check| domain.refuses(check)),
+        schema: Arc::clone(&domain.schema),
+        domain: Arc::clone(&domain.name),
+        constraint: check.cloned(),
+    }))
+}
+
 /// A value that fulfils what a domain demands.
 fn of_domain(arg: &TypedExpr, rules: &Arc<DomainRules>) -> Closure {
     let arg = compile(arg);
@@ -194,12 +206,12 @@ fn of_domain(arg: &TypedExpr, rules: &Arc<DomainRules>) -> Closure {
     let (rules, elements) = (Arc::clone(rules), rules.elements);
     let check = move |cx: &EvalContext<'_>, input: RowInput<'_>, value: &Value| {
         if rules.not_null && value.is_null() {
-            return Err(ExecError::from(rules.domain.refuses_null()));
+            return Err(no_value_of(&rules, None));
         }
         let own = EvalContext { params: std::slice::from_ref(value), ..*cx };
         for (name, check) in &checks {
             if check(&own, input)?.as_bool() == Some(false) {
-                return Err(rules.domain.refuses(name).into());
+                return Err(no_value_of(&rules, Some(name)));
             }
         }
         Ok(())

@@ -48,7 +48,7 @@ impl Binder<'_> {
                     Some(inference) => inference.refer(index),
                     None => self.parameters.get(index).cloned(),
                 };
-                Ok(TypedExpr::new(K::Parameter(index), ty.ok_or_else(error)?))
+                Ok(TypedExpr::new(K::Parameter(index), ty.ok_or_else(error)?.erased()))
             }
             ExprKind::Unary { op, arg } => {
                 let operand = self.expr(arg, cx)?;

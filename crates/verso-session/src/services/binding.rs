@@ -103,7 +103,7 @@ impl Binding for Services {
             context: error.context.map(String::from),
             column: subject.column,
             constraint: subject.constraint,
-            datatype: None,
+            datatype: subject.datatype,
             table: subject.table,
             schema: subject.schema,
         }
