@@ -12,6 +12,7 @@ use verso_env::stack;
 use verso_types::TypeError;
 
 use super::invalid;
+use super::places::Places;
 use super::program::{Budget, Program};
 use super::simulate::{Reached, Subject, Until};
 use super::syntax::{Greed, Node, other_case};
@@ -141,7 +142,7 @@ impl Tree {
             Part::Branches(branches) => {
                 for branch in branches {
                     let reached = subject.run(&branch.program, from, to, Until::Last)?;
-                    if reached.ends.contains(&to) && branch.dissect(subject, from, to, groups)? {
+                    if reached.last == Some(to) && branch.dissect(subject, from, to, groups)? {
                         return Ok(true);
                     }
                 }
@@ -150,13 +151,16 @@ impl Tree {
             Part::Rounds { one, min, .. } if from == to => {
                 // An empty round, if one can be empty; else none at all.
                 let reached = subject.run(&one.program, from, to, Until::First)?;
-                match reached.ends.is_empty() {
+                match reached.first.is_none() {
                     true => Ok(*min == 0),
                     false => Ok(one.dissect(subject, from, to, groups)? || *min == 0),
                 }
             }
             Part::Rounds { one, backward, min: _, max } => {
                 let rest = subject.run(backward, to, from, Until::All)?;
+                if max.is_none() && !one.backs {
+                    return endless(one, &rest, subject, (from, to), groups);
+                }
                 let mut rounds =
                     Rounds { one, rest, to, max: *max, hopeless: HashSet::new(), places: vec![from] };
                 rounds.run(subject, groups)
@@ -164,14 +168,13 @@ impl Tree {
         }
     }
 
-    /// The ends that the tree has from a place, as it prefers them.
-    fn preferred(&self, subject: &Subject<'_>, from: usize, limit: usize) -> Result<Vec<usize>> {
-        let reached = subject.run(&self.program, from, limit, Until::All)?;
-        let mut ends: Vec<usize> = reached.ends.into_iter().collect();
-        if self.greed != Greed::Shortest {
-            ends.reverse();
-        }
-        Ok(ends)
+    /// The ends that the tree has from a place; it prefers the last ones unless it is to be short.
+    fn ends(&self, subject: &Subject<'_>, from: usize, limit: usize) -> Result<Places> {
+        Ok(subject.run(&self.program, from, limit, Until::All)?.ends)
+    }
+
+    fn prefers_long(&self) -> bool {
+        self.greed != Greed::Shortest
     }
 }
 
@@ -179,6 +182,24 @@ fn row(parts: &[Node], fold: bool, budget: &mut Budget) -> Result<Part, TypeErro
     let backward = Program::of_row(parts, true, true, budget)?;
     let parts = parts.iter().map(|part| Tree::of(part, fold, budget)).collect::<Result<_, _>>()?;
     Ok(Part::Row { parts, backward })
+}
+
+/// Rounds without end, each as long as it prefers; the last one is taken apart (D3).
+fn endless(
+    one: &Tree,
+    rest: &Reached,
+    subject: &Subject<'_>,
+    (from, to): (usize, usize),
+    groups: &mut Groups,
+) -> Result<bool> {
+    let (mut start, mut at) = (from, from);
+    while at < to {
+        let ends = one.ends(subject, at, to)?;
+        let mut fit = ends.iter(one.prefers_long()).filter(|end| *end > at && rest.ends.contains(*end));
+        let Some(end) = fit.next() else { return Ok(false) };
+        (start, at) = (at, end);
+    }
+    one.dissect(subject, start, at, groups)
 }
 
 /// The same without groups.
@@ -216,7 +237,7 @@ impl Row<'_> {
     fn may_end(&self, part: usize, at: usize) -> bool {
         match self.rest.marks.get(part + 1) {
             _ if part + 1 == self.parts.len() => at == self.to,
-            Some(begins) => begins.contains(&at),
+            Some(begins) => begins.contains(at),
             None => false,
         }
     }
@@ -224,11 +245,13 @@ impl Row<'_> {
     fn divide(&self, subject: &Subject<'_>, first: usize, from: usize, groups: &mut Groups) -> Result<bool> {
         let mut at = from;
         for (number, part) in self.parts.iter().enumerate().skip(first) {
-            let ends = match number + 1 == self.parts.len() {
-                true => vec![self.to],
-                false => part.preferred(subject, at, self.to)?,
+            let last = number + 1 == self.parts.len();
+            let (found, only) = match last {
+                true => (Places::default(), Some(self.to)),
+                false => (part.ends(subject, at, self.to)?, None),
             };
-            let mut ends = ends.into_iter().filter(|end| self.may_end(number, *end));
+            let ends = only.into_iter().chain(found.iter(part.prefers_long()));
+            let mut ends = ends.filter(|end| self.may_end(number, *end));
             if self.parts[number..].iter().any(Tree::backs) {
                 for end in ends {
                     let before = groups.clone();
@@ -301,10 +324,9 @@ impl Rounds<'_> {
     /// The ends of the next round, the preferred one last.
     fn choices(&self, subject: &Subject<'_>) -> Result<Vec<usize>> {
         let from = self.places[self.places.len() - 1];
-        let mut ends = self.one.preferred(subject, from, self.to)?;
-        ends.retain(|end| *end > from && self.rest.ends.contains(end));
-        ends.reverse();
-        Ok(ends)
+        let ends = self.one.ends(subject, from, self.to)?;
+        let fit = |end: &usize| *end > from && self.rest.ends.contains(*end);
+        Ok(ends.iter(!self.one.prefers_long()).filter(fit).collect())
     }
 
     fn verify(&self, subject: &Subject<'_>, groups: &mut Groups) -> Result<bool> {

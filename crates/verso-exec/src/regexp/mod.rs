@@ -9,7 +9,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`syntax`], [`parse`] | trees, and how texts become them |
-//! | [`program`], [`simulate`] | automata, and running them over a text |
+//! | [`program`], [`simulate`], [`places`] | automata, and running them over a text |
 //! | [`dissect`] | the groups of a match |
 //! | [`fast`] | the same language for the `regex` crate |
 //!
@@ -21,6 +21,7 @@
 mod dissect;
 mod fast;
 mod parse;
+mod places;
 mod program;
 mod simulate;
 mod syntax;
@@ -180,11 +181,9 @@ impl Regexp {
             (false, false) => Until::Last,
         };
         let reached = subject.run(self.tree.program(), from, subject.text.len(), until)?;
-        let mut ends: Vec<usize> = reached.ends.into_iter().collect();
-        if !shortest {
-            ends.reverse();
-        }
-        for to in ends {
+        let one = if shortest { reached.first } else { reached.last };
+        let several = backs.then(|| reached.ends.iter(!shortest)).into_iter().flatten();
+        for to in one.filter(|_| !backs).into_iter().chain(several) {
             let mut groups: Groups = vec![None; self.groups + 1];
             if self.tree.dissect(subject, from, to, &mut groups)? {
                 groups[0] = Some((from, to));

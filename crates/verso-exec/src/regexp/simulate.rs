@@ -1,7 +1,6 @@
 //! Running a program from a place: all its states at once, so that the time grows with text times program and no further.
 
-use std::collections::BTreeSet;
-
+use super::places::Places;
 use super::program::{Program, Step};
 use super::syntax::{Assert, Class};
 use crate::context::EvalContext;
@@ -21,10 +20,17 @@ pub(super) struct Subject<'t> {
 /// What a run has found.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
-    /// Places where the whole program was done.
-    pub ends: BTreeSet<usize>,
+    /// Places where the whole program was done, if all were asked for.
+    pub ends: Places,
+    /// The one that it has met first.
+    pub first: Option<usize>,
+    /// The one that it has met last.
+    pub last: Option<usize>,
     /// By part of a row: places where it was done, and what comes before it in the run.
-    pub marks: Vec<BTreeSet<usize>>,
+    pub marks: Vec<Places>,
+    /// What it runs between.
+    range: (usize, usize),
+    all: bool,
 }
 
 /// When a run may stop.
@@ -34,7 +40,7 @@ pub(super) enum Until {
     All,
     /// At the first end.
     First,
-    /// At the last end that it meets; others are not kept.
+    /// When it has seen all; only the first and the last end are kept.
     Last,
 }
 
@@ -75,17 +81,16 @@ impl Subject<'_> {
 
     /// Runs a program from a place to a limit, which lies behind it, or before it of a program that runs backward.
     pub fn run(&self, program: &Program, from: usize, limit: usize, until: Until) -> Result<Reached> {
-        let mut reached = Reached::default();
+        let all = until == Until::All;
+        let ends = if all { Places::between(from, limit) } else { Places::default() };
+        let mut reached = Reached { ends, all, range: (from, limit), ..Reached::default() };
         let mut states = States::new(program.steps.len());
         let mut following = States::new(program.steps.len());
         states.add(self, program, 0, from, &mut reached)?;
         let mut at = from;
         loop {
-            if until == Until::First && !reached.ends.is_empty() {
+            if until == Until::First && reached.first.is_some() {
                 return Ok(reached);
-            }
-            if until == Until::Last && reached.ends.len() > 1 {
-                reached.ends.pop_first();
             }
             if at == limit || states.taking.is_empty() {
                 return Ok(reached);
@@ -148,19 +153,26 @@ impl States {
                 Step::Assert(_) => {}
                 Step::Look { behind, negated, program } => {
                     let limit = if *behind { 0 } else { subject.text.len() };
-                    let found = !subject.run(program, at, limit, Until::First)?.ends.is_empty();
+                    let found = subject.run(program, at, limit, Until::First)?.first.is_some();
                     if found != *negated {
                         self.open.push(state + 1);
                     }
                 }
                 Step::Mark(part) => {
-                    if reached.marks.len() <= *part {
-                        reached.marks.resize_with(part + 1, BTreeSet::new);
+                    let (from, limit) = reached.range;
+                    while reached.marks.len() <= *part {
+                        reached.marks.push(Places::between(from, limit));
                     }
                     reached.marks[*part].insert(at);
                     self.open.push(state + 1);
                 }
-                Step::Match => drop(reached.ends.insert(at)),
+                Step::Match => {
+                    reached.first.get_or_insert(at);
+                    reached.last = Some(at);
+                    if reached.all {
+                        reached.ends.insert(at);
+                    }
+                }
             }
         }
         Ok(())
