@@ -43,7 +43,7 @@ ask "select case when oid in (select unnest(array[typinput, typoutput, typreceiv
           or oid in (select unnest(array[aggtransfn, aggfinalfn, aggcombinefn]::oid[]) from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid and p.proargtypes::oid[] <@ array(select oid from $known k))
           or oid in (select amhandler from pg_am where amname in ('heap', 'btree'))
           or oid in (select amproc from pg_amproc where amproclefttype in $known)
-          or proname in ('enum_in', 'enum_out', 'enum_recv', 'enum_send') then 1 else 0 end,
+          or proname in ('enum_in', 'enum_out', 'enum_recv', 'enum_send', 'domain_in', 'domain_recv') then 1 else 0 end,
         oid, proname, pronamespace, 10, prolang, procost, prorows, provariadic, prosupport::oid, prokind, prosecdef, proleakproof,
         proisstrict, proretset, provolatile, proparallel, pronargs, pronargdefaults, prorettype, proargtypes, proallargtypes,
         proargmodes, proargnames, null, null, prosrc, null, null, null, null

@@ -434,6 +434,7 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         statistics: store::read(engine, txn)?,
         types: store::read(engine, txn)?,
         labels: store::read(engine, txn)?,
+        domains: store::read(engine, txn)?,
         roles: store::read(engine, txn)?,
         members: store::read(engine, txn)?,
         acls: store::read(engine, txn)?,

@@ -190,8 +190,10 @@ pub struct ColumnDef {
     pub name: Arc<str>,
     /// Its number in storage: from 1, never reused.
     pub id: u16,
-    /// Its type.
+    /// The type of its values.
     pub ty: SqlType,
+    /// The domain, or the array of one, that it was declared as.
+    pub domain: Option<SqlType>,
     /// Declared NOT NULL?
     pub not_null: bool,
     /// DEFAULT, as SQL text.
@@ -219,11 +221,22 @@ impl ColumnDef {
             name: name.into(),
             id,
             ty,
+            domain: None,
             not_null: false,
             default: None,
             identity: None,
             generated: false,
         }
+    }
+
+    /// The type that it was declared as.
+    pub fn declared(&self) -> &SqlType {
+        self.domain.as_ref().unwrap_or(&self.ty)
+    }
+
+    /// The domain that a type to declare a column as is, as [`ColumnDef::domain`] has it.
+    pub fn domain_of(ty: &SqlType) -> Option<SqlType> {
+        ty.is_constrained().then(|| ty.clone())
     }
 }
 

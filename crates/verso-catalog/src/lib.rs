@@ -49,7 +49,7 @@ mod view_text;
 
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
-pub use ddl::{CommentOn, MembershipChange, Rewrite, TypeUses};
+pub use ddl::{CommentOn, DomainChange, MembershipChange, Rewrite, TypeUses};
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
@@ -60,8 +60,8 @@ pub use error::{CatalogError, ObjectKind};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
-    NewColumn, NewConstraint, NewConstraintKind, NewEnum, NewFunction, NewIndex, NewIndexPart, NewSequence,
-    NewTable, NewView, TableChange, TriggersOf,
+    NewColumn, NewConstraint, NewConstraintKind, NewDomain, NewEnum, NewFunction, NewIndex, NewIndexPart,
+    NewSequence, NewTable, NewView, TableChange, TriggersOf,
 };
 pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
 pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};

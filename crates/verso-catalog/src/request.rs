@@ -263,6 +263,23 @@ impl NewColumn {
     }
 }
 
+/// CREATE DOMAIN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewDomain {
+    /// The schema that it is made in.
+    pub schema: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The type beneath it.
+    pub base: SqlType,
+    /// Its default, as SQL text.
+    pub default: Option<Arc<str>>,
+    /// NOT NULL, and its name as a constraint.
+    pub not_null: Option<Option<Arc<str>>>,
+    /// Its conditions: names where they were given, SQL texts.
+    pub checks: Vec<(Option<Arc<str>>, Arc<str>)>,
+}
+
 /// CREATE VIEW.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewView {

@@ -195,6 +195,10 @@ pub trait Binding {
     /// # Errors
     /// Those of binding.
     fn row_rules(&self, table: &Arc<TableDef>) -> Result<RowRules>;
+    /// `Parameter(0)`, of the type beneath, as a value of a domain or of an array of one: fails where it is none.
+    /// # Errors
+    /// Those of binding.
+    fn value_of_domain(&self, domain: &SqlType) -> Result<TypedExpr>;
     /// The default of a column; NULL where it has none.
     /// # Errors
     /// Those of binding.

@@ -22,6 +22,9 @@ pub enum ExecError {
     /// A row that a constraint forbids; carries its SQLSTATE.
     #[error("{}", .0.message)]
     Violation(Box<Violation>),
+    /// A value that is none of a domain (23502, 23514).
+    #[error("{}", .0.error)]
+    Domain(Box<DomainViolation>),
     /// NULL for a column that does not take it (23502).
     #[error("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint")]
     NotNull {
@@ -81,6 +84,19 @@ pub struct Violation {
     pub table: Arc<str>,
     /// The constraint, or the unique index.
     pub constraint: Arc<str>,
+}
+
+/// What a value breaks that was to be one of a domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainViolation {
+    /// The error itself.
+    pub error: TypeError,
+    /// The domain's schema.
+    pub schema: Arc<str>,
+    /// The domain.
+    pub domain: Arc<str>,
+    /// The condition; none of a NULL.
+    pub constraint: Option<Arc<str>>,
 }
 
 /// A raised error or notice.

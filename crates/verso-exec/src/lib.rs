@@ -22,6 +22,7 @@ pub mod functions;
 pub mod memory;
 pub mod plan;
 mod plpgsql;
+mod regexp;
 pub mod spill;
 #[cfg(test)]
 mod testing;

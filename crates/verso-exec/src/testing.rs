@@ -234,6 +234,9 @@ impl Binding for TestSession {
     fn row_rules(&self, _: &Arc<TableDef>) -> Result<RowRules> {
         Ok(RowRules::default())
     }
+    fn value_of_domain(&self, domain: &SqlType) -> Result<TypedExpr> {
+        Ok(TypedExpr::new(ExprKind::Parameter(0), domain.erased()))
+    }
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
         Ok(TypedExpr::null(column.ty.clone()))
     }

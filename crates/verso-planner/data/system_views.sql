@@ -76,26 +76,29 @@ WHERE c.relkind IN ('r', 'v', 'f', 'p')
 SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
        a.attname AS column_name, a.attnum::integer AS ordinal_position,
        CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END AS column_default,
-       CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END AS is_nullable,
-       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY'
-            WHEN t.typnamespace = 11 THEN pg_catalog.format_type(a.atttypid, NULL) ELSE 'USER-DEFINED' END AS data_type,
-       CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod <> -1 THEN a.atttypmod - 4 END AS character_maximum_length,
-       CASE WHEN a.atttypid IN (25, 1042, 1043)
-            THEN CASE WHEN a.atttypmod = -1 THEN 1073741824 ELSE (a.atttypmod - 4) * 4 END END AS character_octet_length,
-       CASE a.atttypid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
-            WHEN 1700 THEN CASE WHEN a.atttypmod = -1 THEN NULL ELSE (a.atttypmod - 4) / 65536 END END AS numeric_precision,
-       CASE WHEN a.atttypid IN (20, 21, 23, 700, 701) THEN 2 WHEN a.atttypid = 1700 THEN 10 END AS numeric_precision_radix,
-       CASE WHEN a.atttypid IN (20, 21, 23) THEN 0
-            WHEN a.atttypid = 1700 AND a.atttypmod <> -1 THEN (a.atttypmod - 4) % 65536 END AS numeric_scale,
-       CASE WHEN a.atttypid = 1082 THEN 0
-            WHEN a.atttypid IN (1083, 1114, 1184, 1266) THEN CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END
-            WHEN a.atttypid = 1186
-            THEN CASE WHEN a.atttypmod < 0 OR a.atttypmod % 65536 = 65535 THEN 6 ELSE a.atttypmod % 65536 END
+       CASE WHEN a.attnotnull OR t.typtype = 'd' AND t.typnotnull THEN 'NO' ELSE 'YES' END AS is_nullable,
+       CASE WHEN bt.typelem <> 0 AND bt.typlen = -1 THEN 'ARRAY'
+            WHEN bt.typnamespace = 11 THEN pg_catalog.format_type(b.id, NULL) ELSE 'USER-DEFINED' END AS data_type,
+       CASE WHEN b.id IN (1042, 1043) AND b.mod <> -1 THEN b.mod - 4 END AS character_maximum_length,
+       CASE WHEN b.id IN (25, 1042, 1043)
+            THEN CASE WHEN b.mod = -1 THEN 1073741824 ELSE (b.mod - 4) * 4 END END AS character_octet_length,
+       CASE b.id WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+            WHEN 1700 THEN CASE WHEN b.mod = -1 THEN NULL ELSE (b.mod - 4) / 65536 END END AS numeric_precision,
+       CASE WHEN b.id IN (20, 21, 23, 700, 701) THEN 2 WHEN b.id = 1700 THEN 10 END AS numeric_precision_radix,
+       CASE WHEN b.id IN (20, 21, 23) THEN 0
+            WHEN b.id = 1700 AND b.mod <> -1 THEN (b.mod - 4) % 65536 END AS numeric_scale,
+       CASE WHEN b.id = 1082 THEN 0
+            WHEN b.id IN (1083, 1114, 1184, 1266) THEN CASE WHEN b.mod < 0 THEN 6 ELSE b.mod END
+            WHEN b.id = 1186
+            THEN CASE WHEN b.mod < 0 OR b.mod % 65536 = 65535 THEN 6 ELSE b.mod % 65536 END
             END AS datetime_precision,
-       CASE WHEN a.atttypid = 1186 AND a.atttypmod >= 0 AND a.atttypmod / 65536 <> 32767
-            THEN pg_catalog.upper(pg_catalog.substr(pg_catalog.format_type(a.atttypid, a.atttypmod), 10))
+       CASE WHEN b.id = 1186 AND b.mod >= 0 AND b.mod / 65536 <> 32767
+            THEN pg_catalog.upper(pg_catalog.substr(pg_catalog.format_type(b.id, b.mod), 10))
             END AS interval_type,
-       pg_catalog.current_database() AS udt_catalog, nt.nspname AS udt_schema, t.typname AS udt_name,
+       pg_catalog.current_database() AS udt_catalog, bn.nspname AS udt_schema, bt.typname AS udt_name,
+       CASE WHEN t.typtype = 'd' THEN pg_catalog.current_database() END AS domain_catalog,
+       CASE WHEN t.typtype = 'd' THEN nt.nspname END AS domain_schema,
+       CASE WHEN t.typtype = 'd' THEN t.typname END AS domain_name,
        a.attnum::text AS dtd_identifier, 'NO' AS is_self_referencing,
        CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END AS is_identity,
        CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END AS identity_generation,
@@ -111,10 +114,62 @@ FROM pg_catalog.pg_attribute a
   JOIN pg_catalog.pg_namespace n ON c.relnamespace = n.oid
   JOIN pg_catalog.pg_type t ON a.atttypid = t.oid
   JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
+  CROSS JOIN LATERAL (SELECT CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE a.atttypid END AS id,
+                             CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END AS mod) b
+  JOIN pg_catalog.pg_type bt ON bt.oid = b.id
+  JOIN pg_catalog.pg_namespace bn ON bn.oid = bt.typnamespace
   LEFT JOIN pg_catalog.pg_depend dep
     ON dep.classid = 1259 AND dep.refclassid = 1259 AND dep.refobjid = c.oid AND dep.refobjsubid = a.attnum AND dep.deptype = 'i'
   LEFT JOIN pg_catalog.pg_sequence s ON s.seqrelid = dep.objid
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+
+-- view information_schema.domains
+SELECT pg_catalog.current_database() AS domain_catalog, n.nspname AS domain_schema, t.typname AS domain_name,
+       CASE WHEN bt.typnamespace = 11 THEN pg_catalog.format_type(b.id, NULL) ELSE 'USER-DEFINED' END AS data_type,
+       CASE WHEN b.id IN (1042, 1043) AND b.mod <> -1 THEN b.mod - 4 END AS character_maximum_length,
+       CASE WHEN b.id IN (25, 1042, 1043)
+            THEN CASE WHEN b.mod = -1 THEN 1073741824 ELSE (b.mod - 4) * 4 END END AS character_octet_length,
+       CASE b.id WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+            WHEN 1700 THEN CASE WHEN b.mod = -1 THEN NULL ELSE (b.mod - 4) / 65536 END END AS numeric_precision,
+       CASE WHEN b.id IN (20, 21, 23, 700, 701) THEN 2 WHEN b.id = 1700 THEN 10 END AS numeric_precision_radix,
+       CASE WHEN b.id IN (20, 21, 23) THEN 0
+            WHEN b.id = 1700 AND b.mod <> -1 THEN (b.mod - 4) % 65536 END AS numeric_scale,
+       CASE WHEN b.id = 1082 THEN 0
+            WHEN b.id IN (1083, 1114, 1184, 1266) THEN CASE WHEN b.mod < 0 THEN 6 ELSE b.mod END
+            WHEN b.id = 1186
+            THEN CASE WHEN b.mod < 0 OR b.mod % 65536 = 65535 THEN 6 ELSE b.mod % 65536 END
+            END AS datetime_precision,
+       CASE WHEN b.id = 1186 AND b.mod >= 0 AND b.mod / 65536 <> 32767
+            THEN pg_catalog.upper(pg_catalog.substr(pg_catalog.format_type(b.id, b.mod), 10))
+            END AS interval_type,
+       t.typdefault AS domain_default, pg_catalog.current_database() AS udt_catalog, bn.nspname AS udt_schema,
+       bt.typname AS udt_name, '1' AS dtd_identifier
+FROM pg_catalog.pg_type t
+  JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+  CROSS JOIN LATERAL (SELECT t.typbasetype AS id, t.typtypmod AS mod) b
+  JOIN pg_catalog.pg_type bt ON bt.oid = b.id
+  JOIN pg_catalog.pg_namespace bn ON bn.oid = bt.typnamespace
+WHERE t.typtype = 'd'
+
+-- view information_schema.domain_constraints
+SELECT pg_catalog.current_database() AS constraint_catalog, n.nspname AS constraint_schema, c.conname AS constraint_name,
+       pg_catalog.current_database() AS domain_catalog, n.nspname AS domain_schema, t.typname AS domain_name,
+       'NO' AS is_deferrable, 'NO' AS initially_deferred
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_type t ON t.oid = c.contypid
+  JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+WHERE t.typtype = 'd'
+
+-- view information_schema.column_domain_usage
+SELECT pg_catalog.current_database() AS domain_catalog, nt.nspname AS domain_schema, t.typname AS domain_name,
+       pg_catalog.current_database() AS table_catalog, nc.nspname AS table_schema, c.relname AS table_name,
+       a.attname AS column_name
+FROM pg_catalog.pg_attribute a
+  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+  JOIN pg_catalog.pg_namespace nt ON nt.oid = t.typnamespace
+  JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+  JOIN pg_catalog.pg_namespace nc ON nc.oid = c.relnamespace
+WHERE t.typtype = 'd' AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
 
 -- view information_schema.table_constraints
 SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name,

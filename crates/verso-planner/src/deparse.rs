@@ -21,7 +21,12 @@ pub fn literal(text: &str) -> String {
 
 /// An expression over columns of these names.
 pub fn expression(expr: &TypedExpr, names: &[&str], pretty: bool) -> String {
-    Deparse { names, pretty }.top(expr)
+    Deparse { names, pretty, value: false }.top(expr)
+}
+
+/// The condition of a domain, whose value is `Parameter(0)`.
+pub fn domain_condition(expr: &TypedExpr, pretty: bool) -> String {
+    Deparse { names: &[], pretty, value: true }.top(expr)
 }
 
 /// Where an expression stands, as far as parentheses depend on it.
@@ -38,6 +43,8 @@ enum Around {
 struct Deparse<'n> {
     names: &'n [&'n str],
     pretty: bool,
+    /// The parameter is the value of a domain.
+    value: bool,
 }
 
 impl Deparse<'_> {
@@ -69,6 +76,7 @@ impl Deparse<'_> {
             ExprKind::Column(index) => {
                 self.names.get(*index).map_or_else(String::new, |name| identifier(name))
             }
+            ExprKind::Parameter(_) if self.value => "VALUE".to_string(),
             ExprKind::Parameter(index) => format!("${}", index + 1),
             ExprKind::Outer(index) => format!("outer.{}", index + 1),
             ExprKind::Subquery { .. } => "(SubPlan)".to_string(),
@@ -90,11 +98,20 @@ impl Deparse<'_> {
             ExprKind::UserCall { function, args } => {
                 format!("{}({})", identifier(&function.name), self.list(args))
             }
+            ExprKind::Domain { arg, rules } => {
+                let array = if rules.elements { "[]" } else { "" };
+                format!("({})::{}{array}", one(arg, Operator), rules.domain.shown())
+            }
             ExprKind::Cast { arg, kind: _ } => {
                 let inner = one(arg, Operator);
                 let inner = match inner.starts_with('(') && matches!(arg.kind, ExprKind::Call { .. }) {
                     true => inner,
-                    false if self.pretty && matches!(arg.kind, ExprKind::Column(_)) => inner,
+                    false
+                        if self.pretty
+                            && matches!(arg.kind, ExprKind::Column(_) | ExprKind::Parameter(_)) =>
+                    {
+                        inner
+                    }
                     false => format!("({inner})"),
                 };
                 format!("{inner}::{}", expr.ty)

@@ -47,6 +47,8 @@ pub struct Subject {
     pub column: Option<String>,
     /// The constraint.
     pub constraint: Option<String>,
+    /// The type.
+    pub datatype: Option<String>,
 }
 
 impl SqlError {

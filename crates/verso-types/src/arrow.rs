@@ -72,6 +72,7 @@ pub fn arrow_type(ty: &SqlType) -> DataType {
         | SqlType::Jsonb
         | SqlType::Enum(_)
         | SqlType::Named(_) => DataType::Utf8,
+        SqlType::Domain(domain) => arrow_type(&domain.base),
     }
 }
 
@@ -163,6 +164,9 @@ impl Column {
     /// 22021 for text that is not UTF-8, 22015 for intervals beyond Arrow's range, 54000 beyond 2 GiB of text.
     pub fn into_arrow(self, ty: &SqlType) -> Result<ArrayRef, TypeError> {
         let rows = self.len();
+        if let SqlType::Domain(domain) = ty {
+            return self.into_arrow(&domain.base);
+        }
         let valid = null_buffer(&self.nulls, rows);
         if matches!(
             ty,

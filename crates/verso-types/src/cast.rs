@@ -32,6 +32,11 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
     if from.same_base(to) {
         return Some(Implicit);
     }
+    match (from, to) {
+        (T::Domain(domain), to) => return cast_kind(&domain.base, to),
+        (from, T::Domain(domain)) => return cast_kind(from, &domain.base),
+        _ => {}
+    }
     let plain = |ty: &SqlType| matches!(ty, T::LongNumeric(_)).then_some(T::Numeric(None));
     let (plain_from, plain_to) = (plain(from), plain(to));
     let (from, to) = (plain_from.as_ref().unwrap_or(from), plain_to.as_ref().unwrap_or(to));
@@ -121,6 +126,9 @@ pub fn cast(
     }
     if cast_kind(from, to).is_none() {
         return Err(no_cast(from, to));
+    }
+    if from.is_constrained() || to.is_constrained() {
+        return cast(value, &from.erased(), &to.erased(), kind, tz);
     }
     let whole = cast_whole(value, from, to, kind, tz)?;
     Ok(match to {

@@ -102,6 +102,7 @@ impl KeyType {
             SqlType::Jsonb => KeyType::Jsonb,
             SqlType::Void | SqlType::Unknown | SqlType::Array(_) | SqlType::Record => return None,
             SqlType::Row(_) | SqlType::Json | SqlType::Named(_) => return None,
+            SqlType::Domain(domain) => return KeyType::of(&domain.base),
             other => match other.physical() {
                 Physical::Bool => KeyType::Bool,
                 Physical::I16 => KeyType::I16,

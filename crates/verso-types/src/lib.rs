@@ -21,6 +21,7 @@
 //! | [`names`] | names of catalog entries, for the types that refer to them |
 //! | [`system_type`] | the types that only the system catalogs use |
 //! | [`enum_type`] | enum types: labels, their order, and places for new ones |
+//! | [`domain_type`] | domains: what they demand of the values of the type beneath |
 //! | [`definition`] | words of definitions: identity, referential actions; what GET DIAGNOSTICS tells |
 //! | [`error`] | the one error type, carrying its SQLSTATE |
 //! | [`sqlstate`] | the codes, named as in PostgreSQL |
@@ -33,6 +34,7 @@ pub mod column;
 pub mod datetime;
 pub mod decimal;
 pub mod definition;
+pub mod domain_type;
 pub mod enum_type;
 pub mod error;
 pub mod json;
@@ -55,6 +57,7 @@ pub use cast::{CastKind, cast, cast_kind};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 pub use decimal::Decimal;
 pub use definition::{Identity, ReferentialAction};
+pub use domain_type::{DomainCheck, DomainType};
 pub use enum_type::{EnumLabel, EnumType, NewPlace};
 pub use error::TypeError;
 pub use jiff::tz::TimeZone;

@@ -16,12 +16,14 @@
 //! | char(n) | `Bytes` | without its trailing blanks; output pads, so equality, order and hash are those of the bytes |
 //! | json | `Bytes` | the text as it was written |
 //! | jsonb | `Bytes` | [`json`](crate::json) |
+//! | domains | as the type beneath | [`domain_type`](crate::domain_type) |
 //! | enums | `I64` | the label's place: [`enum_type`](crate::enum_type) |
 //! | arrays, records | `Bytes` | the codec of [`row`](crate::row) |
 
 use std::fmt;
 use std::sync::Arc;
 
+use crate::domain_type::DomainType;
 use crate::enum_type::EnumType;
 use crate::system_type::SystemType;
 
@@ -236,6 +238,8 @@ pub enum SqlType {
     Jsonb,
     /// An enum type of the catalog.
     Enum(Arc<EnumType>),
+    /// A domain; in declarations only ([`domain_type`](crate::domain_type)).
+    Domain(Arc<DomainType>),
     /// A user's type before the catalog was asked; only in syntax trees.
     Named(Arc<NamedType>),
 }
@@ -305,6 +309,7 @@ impl SqlType {
             SqlType::Numeric(Some(spec)) if spec.is_small() => Physical::I64,
             SqlType::Numeric(Some(_)) | SqlType::Interval(_) | SqlType::Uuid => Physical::I128,
             SqlType::System(system) => system.physical(),
+            SqlType::Domain(domain) => domain.base.physical(),
             SqlType::Numeric(None)
             | SqlType::LongNumeric(_)
             | SqlType::Text
@@ -367,6 +372,7 @@ impl SqlType {
             SqlType::Json => (114, 199),
             SqlType::Jsonb => (3802, 3807),
             SqlType::Enum(ty) => (ty.oid, ty.array),
+            SqlType::Domain(domain) => (domain.oid, domain.array),
             SqlType::Named(_) => (0, 0),
             SqlType::System(system) => (system.pg_oid(), system.array_oid()),
             SqlType::Array(element) => (element.oids().1, 0),
@@ -475,6 +481,7 @@ impl SqlType {
             SqlType::Name => 64,
             SqlType::Unknown => -2,
             SqlType::System(system) => system.typlen(),
+            SqlType::Domain(domain) => domain.base.typlen(),
             _ => -1,
         }
     }
@@ -514,6 +521,7 @@ impl SqlType {
             SqlType::Jsonb => "jsonb",
             // Their own names are known at run time only: see `pg_name`.
             SqlType::Enum(_) => "enum",
+            SqlType::Domain(_) => "domain",
             SqlType::Named(_) => "user-defined type",
             SqlType::System(system) => system.name(),
         }
@@ -539,6 +547,7 @@ impl SqlType {
             }
             SqlType::System(system) => system.internal_name(),
             SqlType::Enum(ty) => return ty.name.to_string(),
+            SqlType::Domain(domain) => return domain.name.to_string(),
             SqlType::Named(named) => return named.name.to_string(),
             other => other.base_name(),
         };
@@ -604,6 +613,10 @@ impl SqlType {
     /// Same type, whatever the modifiers?
     pub fn same_base(&self, other: &SqlType) -> bool {
         match (self, other) {
+            (SqlType::Domain(a), SqlType::Domain(b)) => a.oid == b.oid,
+            (SqlType::Domain(domain), other) | (other, SqlType::Domain(domain)) => {
+                domain.base.same_base(other)
+            }
             (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
             (SqlType::System(a), SqlType::System(b)) => a == b,
             (SqlType::Enum(a), SqlType::Enum(b)) => a.oid == b.oid,
@@ -648,6 +661,7 @@ impl fmt::Display for SqlType {
                 None => write!(f, "{element}[]"),
             },
             SqlType::Enum(ty) => f.write_str(&ty.shown()),
+            SqlType::Domain(domain) => f.write_str(&domain.shown()),
             SqlType::Named(name) => write!(f, "{name}"),
             other => f.write_str(other.base_name()),
         }

@@ -297,6 +297,7 @@ impl<'b> Reader<'b> {
             }
             SqlType::Uuid => Value::Uuid(self.array().map(u128::from_be_bytes)?),
             SqlType::Enum(ty) => ty.parse(utf8(std::mem::take(&mut self.rest))?)?,
+            SqlType::Domain(domain) => return self.value(&domain.base, depth),
             SqlType::Named(name) => return Err(TypeError::unknown_type(name)),
             SqlType::Array(element) => self.elements(element, depth)?,
             SqlType::System(system) => self.system(*system)?,

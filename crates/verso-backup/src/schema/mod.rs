@@ -29,7 +29,7 @@ use versodb::{Connection, Error, params};
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
 use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, table_text};
-use types::type_steps;
+use types::{domain_steps, type_steps};
 pub(crate) use types::{labels_of, type_text};
 
 /// For whom the statements are.
@@ -132,7 +132,7 @@ fn is_user(table: &TableDef) -> bool {
 fn table_of(table: &TableDef) -> TableOf {
     let column = |column: &ColumnDef| ColumnOf {
         name: column.name.to_string(),
-        ty: type_text(&column.ty),
+        ty: type_text(column.declared()),
         layout: column.ty.physical() as u8,
         not_null: column.not_null,
         generated: column.generated,
@@ -179,7 +179,7 @@ impl Maker<'_, '_> {
             other => other.clone(),
         };
         let columns = tables.iter().flat_map(|table| table.shown());
-        let needed: Vec<SqlType> = columns.map(|column| element(&column.ty)).collect();
+        let needed: Vec<SqlType> = columns.map(|column| element(column.declared())).collect();
         self.steps.append(&mut type_steps(&catalog, self.source.selection, self.source.dialect, &needed)?);
         let free: Vec<_> = catalog
             .sequences()
@@ -205,6 +205,8 @@ impl Maker<'_, '_> {
                 self.add(Kind::Function, None, sql.trim_end().to_owned());
             }
         }
+        let mut domains = domain_steps(&catalog, &self.steps);
+        self.steps.append(&mut domains);
         for table in tables {
             let sql = table_text(&catalog, table, self.source.dialect);
             self.add(Kind::Table, Some(table), sql);

@@ -79,7 +79,7 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
 }
 
 fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) -> String {
-    let mut text = format!("{} {}", name(&column.name), type_text(&column.ty));
+    let mut text = format!("{} {}", name(&column.name), type_text(column.declared()));
     if let Some(identity) = column.identity {
         let always = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
         text.push_str(&format!(" GENERATED {always} AS IDENTITY"));

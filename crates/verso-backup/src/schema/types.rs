@@ -1,4 +1,4 @@
-//! Enum types as statements, and how columns name them.
+//! Enum types and domains as statements, and how columns name them.
 //!
 //! T1. Rows hold the *places* of labels, so a type that is made again must give its labels the same ones. It is made empty, and
 //!     its labels are added in the order in which they were added before, each beside the same neighbour; what comes of that is
@@ -6,9 +6,9 @@
 //! T2. A table in the archive says which labels it needs at which places; who puts its rows anywhere compares them.
 
 use verso_catalog::{CatalogSnapshot, TypeDef, is_temporary};
-use verso_types::{EnumLabel, EnumType, NewPlace, SqlType};
+use verso_types::{DomainType, EnumLabel, EnumType, NewPlace, SqlType};
 
-use super::parts::{literal, qualified, step};
+use super::parts::{literal, name, qualified, step};
 use super::{Dialect, Selection};
 use crate::archive::contents::{Kind, LabelOf, Step};
 use crate::error::BackupError;
@@ -17,7 +17,8 @@ use crate::error::BackupError;
 pub(crate) fn type_text(ty: &SqlType) -> String {
     match ty {
         SqlType::Enum(ty) => qualified(&ty.schema, &ty.name),
-        SqlType::Array(element) if matches!(**element, SqlType::Enum(_)) => {
+        SqlType::Domain(domain) => qualified(&domain.schema, &domain.name),
+        SqlType::Array(element) if matches!(**element, SqlType::Enum(_) | SqlType::Domain(_)) => {
             format!("{}[]", type_text(element))
         }
         other => other.to_string(),
@@ -47,7 +48,7 @@ pub(super) fn type_steps(
     dialect: Dialect,
     needed: &[SqlType],
 ) -> Result<Vec<Step>, BackupError> {
-    let is_needed = |ty: &TypeDef| needed.contains(&ty.ty);
+    let is_needed = |ty: &TypeDef| needed.iter().any(|one| uses(one, &ty.ty));
     let mut types: Vec<_> = catalog
         .types()
         .filter(|ty| !is_temporary(&ty.schema) && (selection.is_all() || is_needed(ty)))
@@ -55,6 +56,9 @@ pub(super) fn type_steps(
     types.sort_by_key(|ty| ty.oid);
     let mut steps = Vec::new();
     for ty in types {
+        if let SqlType::Domain(domain) = &ty.ty {
+            steps.push(step(Kind::Type, domain_text(domain)));
+        }
         let SqlType::Enum(known) = &ty.ty else { continue };
         let texts = match dialect {
             Dialect::Verso => grown(known)?,
@@ -70,6 +74,49 @@ pub(super) fn type_steps(
         steps.extend(texts.into_iter().map(|sql| step(Kind::Type, sql)));
     }
     Ok(steps)
+}
+
+/// Is a type the other one, made of it, or over it?
+fn uses(ty: &SqlType, other: &SqlType) -> bool {
+    ty == other
+        || match ty {
+            SqlType::Domain(domain) => uses(&domain.base, other),
+            SqlType::Array(element) => uses(element, other),
+            _ => false,
+        }
+}
+
+/// CREATE DOMAIN without what may call functions, which are made behind the types.
+fn domain_text(domain: &DomainType) -> String {
+    let place = qualified(&domain.schema, &domain.name);
+    let mut text = format!("CREATE DOMAIN {place} AS {}", type_text(&domain.base));
+    if domain.not_null {
+        text.push_str(&format!(" CONSTRAINT {} NOT NULL", name(&domain.not_null_name)));
+    }
+    text
+}
+
+/// The defaults and conditions of the domains that [`type_steps`] makes.
+pub(super) fn domain_steps(catalog: &CatalogSnapshot, made: &[Step]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for ty in catalog.types() {
+        let SqlType::Domain(domain) = &ty.ty else { continue };
+        let own = domain_text(domain);
+        if !made.iter().any(|step| step.sql == own) {
+            continue;
+        }
+        let alter = format!("ALTER DOMAIN {}", qualified(&domain.schema, &domain.name));
+        if let Some(default) = &domain.default {
+            steps.push(step(Kind::Type, format!("{alter} SET DEFAULT {default}")));
+        }
+        for check in &domain.checks {
+            let valid = if check.validated { "" } else { " NOT VALID" };
+            let (named, condition) = (name(&check.name), &check.expression);
+            steps
+                .push(step(Kind::Type, format!("{alter} ADD CONSTRAINT {named} CHECK ({condition}){valid}")));
+        }
+    }
+    steps
 }
 
 /// CREATE TYPE with the labels that it was made with, as far as that can be told, and ADD VALUE for the others (T1).

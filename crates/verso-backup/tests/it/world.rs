@@ -50,6 +50,14 @@ CREATE TABLE feels (id integer PRIMARY KEY, mood shop."Mood" NOT NULL DEFAULT 's
 INSERT INTO feels VALUES (1, 'happy', '{sad,great}'), (2, 'it''s ok', NULL), (3, 'great', '{happy,NULL}'), (4, 'sad', '{}');
 CREATE INDEX ON feels (mood);
 CREATE FUNCTION mood_of(n integer) RETURNS shop."Mood" LANGUAGE sql AS 'SELECT mood FROM feels WHERE id = n';
+CREATE FUNCTION is_even(n integer) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n % 2 = 0';
+CREATE DOMAIN shop."Pos int" AS integer DEFAULT 4 CONSTRAINT "above zero" CHECK (VALUE > 0) CHECK (is_even(VALUE));
+CREATE DOMAIN sure AS shop."Pos int" NOT NULL CHECK (VALUE < 100);
+ALTER DOMAIN sure ADD CONSTRAINT later CHECK (VALUE <> 50) NOT VALID;
+CREATE DOMAIN happy AS shop."Mood" CHECK (VALUE <> 'sad');
+CREATE TABLE of_domains (a shop."Pos int", b sure, c shop."Pos int"[], d happy DEFAULT 'great');
+INSERT INTO of_domains VALUES (2, 4, '{6,8}', 'happy'), (DEFAULT, 6, NULL, DEFAULT);
+CREATE FUNCTION halved(n shop."Pos int") RETURNS sure LANGUAGE sql AS 'SELECT n / 2';
 CREATE TABLE nothing ();
 CREATE TABLE empty (x integer DEFAULT twice(21), y bigint DEFAULT nextval('free'));
 CREATE TABLE gone_column (a integer, b text, c integer);
@@ -106,6 +114,8 @@ CREATE TEMP TABLE temporary (x integer);
 
 /// What says whether two databases are the same.
 const QUESTIONS: &[&str] = &[
+    "SELECT *, halved(8) FROM of_domains ORDER BY a",
+    "SELECT typname, typbasetype::regtype::text, typtypmod, typnotnull, typdefault FROM pg_type WHERE typtype = 'd' ORDER BY 1",
     "SELECT id, mood, moods, mood > 'sad', mood_of(id) FROM feels ORDER BY mood, id",
     "SELECT e.enumlabel FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid ORDER BY t.typname, e.enumsortorder",
     "SELECT n.nspname, c.relname, c.relkind, c.reloptions FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

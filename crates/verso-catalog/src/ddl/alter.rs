@@ -197,7 +197,8 @@ impl Catalog {
                     let at = column_of(&table, column)?;
                     refuse_shown(&snapshot, &table, &table.columns[at])?;
                     refuse_used(&table, &table.columns[at])?;
-                    new.columns[at].ty = ty.clone();
+                    new.columns[at].ty = ty.erased();
+                    new.columns[at].domain = ColumnDef::domain_of(ty);
                     let row = attribute_row(table.oid, &new.columns[at]);
                     let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
                     store::update(&self.engine, txn, is_it, |old| *old = row.clone())?;
@@ -383,7 +384,8 @@ impl Catalog {
         let mut definition = ColumnDef {
             name: Arc::clone(&column.name),
             id: id.unsigned_abs(),
-            ty: column.ty.clone(),
+            ty: column.ty.erased(),
+            domain: ColumnDef::domain_of(&column.ty),
             not_null: column.not_null || column.serial,
             default: column.default.clone(),
             identity: column.identity,

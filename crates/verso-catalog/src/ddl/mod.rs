@@ -16,6 +16,7 @@
 //! | [`function`] | CREATE FUNCTION, DROP FUNCTION |
 //! | [`trigger`] | CREATE TRIGGER, ALTER TRIGGER, DROP TRIGGER |
 //! | [`view`], [`needing`] | CREATE VIEW; what needs something that is to go |
+//! | [`domains`] | CREATE DOMAIN, ALTER DOMAIN |
 //! | [`types`] | CREATE TYPE, ALTER TYPE, DROP TYPE |
 //! | [`comment`] | COMMENT ON |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
@@ -25,6 +26,7 @@ mod alter;
 pub(crate) mod claim;
 mod comment;
 mod constraint;
+mod domains;
 mod function;
 mod index;
 mod names;
@@ -41,6 +43,7 @@ mod view;
 pub use alter::Rewrite;
 pub(crate) use alter::mentions;
 pub use comment::CommentOn;
+pub use domains::DomainChange;
 pub use rights::MembershipChange;
 pub use types::TypeUses;
 

@@ -182,7 +182,8 @@ impl Catalog {
             let mut definition = ColumnDef {
                 name: Arc::clone(&column.name),
                 id,
-                ty: column.ty.clone(),
+                ty: column.ty.erased(),
+                domain: ColumnDef::domain_of(&column.ty),
                 not_null: column.not_null || column.serial || column.identity.is_some(),
                 default: column.default.clone(),
                 identity: column.identity,

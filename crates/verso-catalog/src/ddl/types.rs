@@ -20,7 +20,7 @@ use crate::request::NewEnum;
 use crate::snapshot::CatalogSnapshot;
 use crate::store;
 use crate::system::field::Name;
-use crate::system::row::{DescriptionRow, EnumRow, ProcRow, SystemRow, TypeRow};
+use crate::system::row::{DescriptionRow, DomainRow, EnumRow, ProcRow, SystemRow, TypeRow};
 use crate::system::types::{enum_rows, label_row};
 
 /// Greatest length of a name, in bytes.
@@ -171,7 +171,8 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         for ty in types {
             let uses = TypeUses::of(&snapshot, ty);
-            if !(cascade && uses.columns.is_empty()) {
+            let along = uses.domains.iter().all(|domain| types.iter().any(|ty| ty.oid == *domain));
+            if !(cascade && uses.columns.is_empty() && along) {
                 refuse_if_needed(format!("type {}", shown_type(&snapshot, ty)), uses.lines(&snapshot, ty))?;
             }
             self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
@@ -196,6 +197,7 @@ impl Catalog {
         self.removes(txn, ty.oid)?;
         self.remove_rights(txn, &[crate::rights::Object::Type(ty.oid)])?;
         store::delete(engine, txn, |row: &EnumRow| row.enumtypid == ty.oid)?;
+        store::delete(engine, txn, |row: &DomainRow| row.oid == ty.oid)?;
         store::delete(engine, txn, |row: &DescriptionRow| {
             row.classoid == TypeRow::TABLE.oid && row.objoid == ty.oid
         })?;
@@ -210,7 +212,7 @@ impl Catalog {
     }
 
     /// Takes the name of a type for a new one.
-    fn take_type_name(
+    pub(super) fn take_type_name(
         &self,
         txn: &mut Txn,
         snapshot: &CatalogSnapshot,
@@ -239,6 +241,8 @@ pub struct TypeUses {
     /// Tables and the numbers of their columns.
     pub columns: Vec<(Oid, u16)>,
     functions: Vec<Oid>,
+    /// Domains over it.
+    pub domains: Vec<Oid>,
 }
 
 impl TypeUses {
@@ -247,7 +251,7 @@ impl TypeUses {
         let is_it = |used: &SqlType| uses(used, ty.oid);
         let mut columns = Vec::new();
         for table in snapshot.tables() {
-            let using = table.columns.iter().filter(|column| is_it(&column.ty));
+            let using = table.columns.iter().filter(|column| is_it(column.declared()));
             columns.extend(using.map(|column| (table.oid, column.id)));
         }
         let functions = snapshot.all_functions().filter(|function| {
@@ -258,7 +262,9 @@ impl TypeUses {
             };
             result || function.args.iter().any(|arg| is_it(&arg.ty))
         });
-        TypeUses { columns, functions: functions.map(|function| function.oid).collect() }
+        let over = |one: &&Arc<TypeDef>| matches!(&one.ty, SqlType::Domain(domain) if is_it(&domain.base));
+        let domains = snapshot.types().filter(over).map(|one| one.oid).collect();
+        TypeUses { columns, functions: functions.map(|function| function.oid).collect(), domains }
     }
 
     /// The views that need the type, its columns or its functions.
@@ -280,7 +286,8 @@ impl TypeUses {
         let columns =
             self.columns.iter().map(|(table, column)| named(snapshot, Lost::Column(*table, *column)));
         let functions = self.functions.iter().map(|function| named(snapshot, Lost::Function(*function)));
-        columns.chain(functions).collect()
+        let domains = self.domains.iter().map(|domain| named(snapshot, Lost::Type(*domain)));
+        columns.chain(functions).chain(domains).collect()
     }
 
     /// Who needs what, as DETAIL lines.
@@ -289,7 +296,7 @@ impl TypeUses {
         let is_array = |table: Oid, column: u16| {
             let table = snapshot.table_by_oid(table);
             let at = table.as_ref().and_then(|table| table.column_with_id(column));
-            table.zip(at).is_some_and(|(table, at)| matches!(table.columns[at].ty, SqlType::Array(_)))
+            table.zip(at).is_some_and(|(table, at)| matches!(table.columns[at].declared(), SqlType::Array(_)))
         };
         let arrays = self.columns.iter().map(|(table, column)| is_array(*table, *column));
         let arrays = arrays.chain(std::iter::repeat(false));
@@ -307,12 +314,13 @@ pub(super) fn uses(used: &SqlType, oid: Oid) -> bool {
     match used {
         SqlType::Array(element) => uses(element, oid),
         SqlType::Enum(ty) => ty.oid == oid.0,
+        SqlType::Domain(domain) => domain.oid == oid.0,
         _ => false,
     }
 }
 
 /// The name of a type's array.
-fn array_name(name: &str) -> Arc<str> {
+pub(super) fn array_name(name: &str) -> Arc<str> {
     let end = name.floor_char_boundary(NAME_MAX - 1);
     format!("_{}", &name[..end]).into()
 }

@@ -9,8 +9,8 @@ use verso_types::{RowType, SqlType};
 use super::field::{Bytes, Letter, Name};
 use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultAclRow,
-    DefaultRow, DependRow, DescriptionRow, EnumRow, IndexRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow,
-    SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow, NamespaceRow, PolicyRow, ProcRow,
+    RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::types::UserTypes;
 use super::{
@@ -54,6 +54,7 @@ pub(crate) struct CatalogRows {
     pub statistics: Vec<StatisticRow>,
     pub types: Vec<TypeRow>,
     pub labels: Vec<EnumRow>,
+    pub domains: Vec<DomainRow>,
     pub roles: Vec<AuthIdRow>,
     pub members: Vec<AuthMemberRow>,
     pub acls: Vec<AclRow>,
@@ -89,8 +90,8 @@ impl CatalogRows {
         std::mem::take(&mut self.statistics).into_iter().for_each(|row| builder.add_statistics(row));
         let authority = super::authority::authority(&mut self)?;
         builder.set_authority(authority);
-        let types =
-            UserTypes::of(std::mem::take(&mut self.types), std::mem::take(&mut self.labels), &schema_of)?;
+        let (types, labels) = (std::mem::take(&mut self.types), std::mem::take(&mut self.labels));
+        let types = UserTypes::of(types, labels, std::mem::take(&mut self.domains), &schema_of)?;
         for one in types.definitions() {
             let old = previous.and_then(|snapshot| snapshot.user_type(one.oid)).cloned();
             builder.add_type(shared(old, one.clone()));
@@ -204,8 +205,10 @@ impl CatalogRows {
             }
             let id = u16::try_from(row.attnum)
                 .map_err(|_| corrupt(format!("column \"{}\" has number {}", row.attname.0, row.attnum)))?;
+            let ty = types.of_oid(row.atttypid, row.atttypmod)?;
             let column = ColumnDef {
-                ty: types.of_oid(row.atttypid, row.atttypmod)?,
+                ty: ty.erased(),
+                domain: ColumnDef::domain_of(&ty),
                 default: defaults.remove(&(row.attrelid, row.attnum)),
                 name: row.attname.0,
                 id,
@@ -727,8 +730,8 @@ pub(crate) fn attribute_row(table: Oid, column: &ColumnDef) -> AttributeRow {
     AttributeRow {
         attrelid: table,
         attname: Name(Arc::clone(&column.name)),
-        atttypid: Oid(column.ty.pg_oid()),
-        atttypmod: column.ty.typmod(),
+        atttypid: Oid(column.declared().pg_oid()),
+        atttypmod: column.declared().typmod(),
         attlen: column.ty.typlen(),
         attnum: i16::try_from(column.id).expect("the number of columns was checked"),
         attnotnull: column.not_null,

@@ -9,8 +9,8 @@ use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row
 use super::field::{Letter, Name};
 use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultAclRow,
-    DefaultRow, DependRow, DescriptionRow, EnumRow, IndexRow, LanguageRow, NamespaceRow, PolicyRow, ProcRow,
-    RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow, LanguageRow, NamespaceRow,
+    PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -35,6 +35,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
             name: name.into(),
             id,
             ty,
+            domain: None,
             not_null: !nullable,
             default: None,
             identity: None,
@@ -61,6 +62,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<DescriptionRow>(),
         shape::<StatisticRow>(),
         shape::<EnumRow>(),
+        shape::<DomainRow>(),
         shape::<AuthMemberRow>(),
         shape::<AclRow>(),
         shape::<DefaultAclRow>(),

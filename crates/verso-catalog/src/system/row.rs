@@ -210,6 +210,26 @@ system_row! {
 }
 
 system_row! {
+    /// Domains: what their rows in `pg_type` and `pg_constraint` say.
+    DomainRow, 9003, 71, "verso_domain" {
+        oid: Oid,
+        typbasetype: Oid,
+        typtypmod: i32,
+        typnotnull: bool,
+        /// The number and name of the NOT NULL constraint.
+        notnulloid: Oid,
+        notnullname: Name,
+        /// The default as SQL text.
+        typdefault: Option<Arc<str>>,
+        /// The conditions: numbers, names, SQL texts; 1 where all values are known to fulfil them.
+        conoids: Vec<Oid>,
+        connames: Vec<Arc<str>>,
+        conbins: Vec<Arc<str>>,
+        convalidated: Vec<i16>,
+    }
+}
+
+system_row! {
     /// Functions.
     ProcRow, 1255, 16, "pg_proc" {
         oid: Oid,

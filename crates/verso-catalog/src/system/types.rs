@@ -1,14 +1,14 @@
-//! Users' types: from and to rows of `pg_type` and `pg_enum`.
+//! Users' types: from and to rows of `pg_type`, `pg_enum` and `verso_domain`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use verso_types::{EnumLabel, EnumType, SqlType};
+use verso_types::{DomainCheck, DomainType, EnumLabel, EnumType, SqlType};
 
 use super::assemble::corrupt;
 use super::field::{Letter, Name};
-use super::row::{EnumRow, TypeRow};
-use super::{OWNER_OID, TYPE_ENUM};
+use super::row::{DomainRow, EnumRow, TypeRow};
+use super::{OWNER_OID, TYPE_DOMAIN, TYPE_ENUM};
 use crate::definition::{Oid, TypeDef};
 use crate::error::CatalogError;
 
@@ -25,6 +25,7 @@ impl UserTypes {
     pub(super) fn of(
         rows: Vec<TypeRow>,
         labels: Vec<EnumRow>,
+        domains: Vec<DomainRow>,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
     ) -> Result<UserTypes, CatalogError> {
         let mut types = UserTypes::default();
@@ -33,6 +34,8 @@ impl UserTypes {
             let label = EnumLabel { oid: row.oid.0, place: row.enumsortorder, name: row.enumlabel.0 };
             labels_of.entry(row.enumtypid).or_default().push(label);
         }
+        let (over, rows): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.typtype.0 == TYPE_DOMAIN && !row.oid.is_system());
         for row in rows.into_iter().filter(|row| !row.oid.is_system() && row.typelem == Oid(0)) {
             let schema = schema_of(row.typnamespace)?;
             let name = row.typname.0;
@@ -46,11 +49,51 @@ impl UserTypes {
                 }
                 kind => return Err(corrupt(format!("type \"{name}\" is of unknown kind \"{kind}\""))),
             };
-            types.by_oid.insert(row.typarray, SqlType::Array(Box::new(ty.clone())));
-            types.by_oid.insert(row.oid, ty.clone());
-            types.definitions.push(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
+            types.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
         }
+        let mut domains: HashMap<Oid, DomainRow> = domains.into_iter().map(|row| (row.oid, row)).collect();
+        types.add_domains(over, &mut domains, schema_of)?;
         Ok(types)
+    }
+
+    fn add(&mut self, ty: TypeDef) {
+        self.by_oid.insert(ty.array, SqlType::Array(Box::new(ty.ty.clone())));
+        self.by_oid.insert(ty.oid, ty.ty.clone());
+        self.definitions.push(ty);
+    }
+
+    /// Adds the domains, each behind the type beneath it.
+    fn add_domains(
+        &mut self,
+        mut rows: Vec<TypeRow>,
+        domains: &mut HashMap<Oid, DomainRow>,
+        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+    ) -> Result<(), CatalogError> {
+        while !rows.is_empty() {
+            let before = rows.len();
+            let mut waiting = Vec::new();
+            for row in rows {
+                let base = domains.get(&row.oid).map(|domain| domain.typbasetype);
+                if base.is_some_and(|base| !base.is_system() && !self.by_oid.contains_key(&base)) {
+                    waiting.push(row);
+                    continue;
+                }
+                let name = row.typname.0;
+                let domain = domains
+                    .remove(&row.oid)
+                    .ok_or_else(|| corrupt(format!("domain \"{name}\" has no row in verso_domain")))?;
+                let schema = schema_of(row.typnamespace)?;
+                let base = self.of_oid(domain.typbasetype, domain.typtypmod)?;
+                let ty = domain_of(domain, (Arc::clone(&schema), Arc::clone(&name)), row.typarray, base);
+                let ty = SqlType::Domain(Arc::new(ty));
+                self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
+            }
+            if waiting.len() == before {
+                return Err(corrupt("domains whose base types are not known".to_string()));
+            }
+            rows = waiting;
+        }
+        Ok(())
     }
 
     /// The definitions.
@@ -103,4 +146,70 @@ pub(crate) fn label_row(ty: Oid, label: &EnumLabel) -> EnumRow {
         enumsortorder: label.place,
         enumlabel: Name(Arc::clone(&label.name)),
     }
+}
+
+fn domain_of(row: DomainRow, (schema, name): (Arc<str>, Arc<str>), array: Oid, base: SqlType) -> DomainType {
+    let texts = row.connames.into_iter().zip(row.conbins);
+    let mut checks: Vec<DomainCheck> = Vec::new();
+    for ((oid, validated), (name, expression)) in row.conoids.iter().zip(row.convalidated).zip(texts) {
+        checks.push(DomainCheck { oid: oid.0, name, expression, validated: validated != 0 });
+    }
+    checks.sort_by(|a, b| a.name.cmp(&b.name));
+    DomainType {
+        oid: row.oid.0,
+        array: array.0,
+        schema,
+        name,
+        base,
+        not_null: row.typnotnull,
+        not_null_name: row.notnullname.0,
+        not_null_oid: row.notnulloid.0,
+        default: row.typdefault,
+        checks,
+    }
+}
+
+/// The row that says what a domain demands.
+pub(crate) fn domain_row(domain: &DomainType) -> DomainRow {
+    let checks = || domain.checks.iter();
+    DomainRow {
+        oid: Oid(domain.oid),
+        typbasetype: Oid(domain.base.pg_oid()),
+        typtypmod: domain.base.typmod(),
+        typnotnull: domain.not_null,
+        notnulloid: Oid(domain.not_null_oid),
+        notnullname: Name(Arc::clone(&domain.not_null_name)),
+        typdefault: domain.default.clone(),
+        conoids: checks().map(|check| Oid(check.oid)).collect(),
+        connames: checks().map(|check| Arc::clone(&check.name)).collect(),
+        conbins: checks().map(|check| Arc::clone(&check.expression)).collect(),
+        convalidated: checks().map(|check| check.validated.into()).collect(),
+    }
+}
+
+/// The rows of a domain in `pg_type`: its own, its array's.
+pub(crate) fn domain_types(domain: &DomainType, array_name: &Arc<str>, schema: Oid) -> [TypeRow; 2] {
+    let base = domain.base.erased();
+    let row = TypeRow {
+        oid: Oid(domain.oid),
+        typname: Name(Arc::clone(&domain.name)),
+        typnamespace: schema,
+        typowner: OWNER_OID,
+        typlen: base.typlen(),
+        typtype: Letter(TYPE_DOMAIN),
+        typcategory: Letter('U'),
+        typelem: Oid(0),
+        typarray: Oid(domain.array),
+    };
+    let array = TypeRow {
+        oid: Oid(domain.array),
+        typname: Name(Arc::clone(array_name)),
+        typlen: -1,
+        typtype: Letter('b'),
+        typcategory: Letter('A'),
+        typelem: Oid(domain.oid),
+        typarray: Oid(0),
+        ..row.clone()
+    };
+    [row, array]
 }

@@ -12,7 +12,7 @@ use verso_exec::context::{
     AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Described, Identity, NoticeSink, Random,
     SequenceState, SettingAccess, Signals,
 };
-use verso_exec::plan::{PlFunction, Plan, Statement, SubqueryTest};
+use verso_exec::plan::{ExprKind, PlFunction, Plan, Statement, SubqueryTest};
 use verso_exec::plan::{RowRules, TypedExpr};
 use verso_exec::{EvalContext, ExecError, Notice, Runtime, Services};
 use verso_types::{SqlType, TimeStyle, Value};
@@ -209,6 +209,9 @@ impl Binding for Session {
     }
     fn row_rules(&self, _: &Arc<TableDef>) -> Result<RowRules, ExecError> {
         nothing()
+    }
+    fn value_of_domain(&self, domain: &SqlType) -> Result<TypedExpr> {
+        Ok(TypedExpr::new(ExprKind::Parameter(0), domain.erased()))
     }
     fn column_default(&self, _: &ColumnDef) -> Result<TypedExpr, ExecError> {
         nothing()

@@ -66,7 +66,7 @@ impl RowChecks {
             let arg = Box::new(check.condition.clone());
             let ty = check.condition.ty.clone();
             let of = check.of;
-            let strict = of != CheckOf::Table;
+            let strict = matches!(of, CheckOf::View | CheckOf::Policy);
             let broken = ExprKind::IsBool { arg, value: Some(strict), negated: strict };
             let broken = Predicate::compile(&TypedExpr::new(broken, ty), executor);
             (Broken { name: Arc::clone(&check.name), of }, broken)
@@ -139,13 +139,14 @@ impl RowChecks {
             .iter()
             .filter_map(|(at, target)| Some((values.columns.get(*at)?.nulls.iter().next()?, *target)))
             .min();
-        // Row, and which check of that row; an error of a condition counts as that condition.
-        let mut first: Option<(usize, usize, Result<Broken>)> = None;
-        for (n, (name, predicate)) in broken.iter_mut().enumerate() {
+        // Row, whether it breaks a domain, which comes before NULLs; an error of a condition counts as that condition.
+        let mut first: Option<(usize, bool, Result<Broken>)> = None;
+        for (name, predicate) in broken.iter_mut() {
+            let domain = name.of == CheckOf::Domain;
             let error = predicate.select(&cx.eval(), rows, selection);
             let found = match (selection.first(), error) {
-                (Some(row), _) => (*row as usize, n, Ok(name.clone())),
-                (None, Some(error)) => (failing_row(predicate, cx, rows), n, Err(error)),
+                (Some(row), _) => (*row as usize, domain, Ok(name.clone())),
+                (None, Some(error)) => (failing_row(predicate, cx, rows), domain, Err(error)),
                 (None, None) => continue,
             };
             if first.as_ref().is_none_or(|(row, _, _)| found.0 < *row) {
@@ -153,7 +154,9 @@ impl RowChecks {
             }
         }
         match (null, first) {
-            (Some((row, target)), first) if first.as_ref().is_none_or(|(other, _, _)| row <= *other) => {
+            (Some((row, target)), first)
+                if first.as_ref().is_none_or(|(other, domain, _)| (row, *domain) <= (*other, false)) =>
+            {
                 Err(ExecError::NotNull {
                     schema: Arc::clone(&table.schema),
                     table: Arc::clone(&table.name),

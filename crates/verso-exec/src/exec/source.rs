@@ -12,6 +12,7 @@ use super::lock::record_number;
 use super::operator::{Bounded, Operator};
 use super::values::ListedRows;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, TableCursor};
+use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate, RowExpr};
 use crate::functions::Body;
@@ -420,6 +421,11 @@ pub(crate) fn cast_row(
     for ((value, from), to) in values.iter_mut().zip(from).zip(to) {
         if from != to && !value.is_null() {
             *value = cast(value, from, to, CastKind::Assignment, cx.services.time_zone)?;
+        }
+        if to.is_constrained() {
+            let own = cx.services.binding.value_of_domain(to)?;
+            let eval = EvalContext { params: std::slice::from_ref(value), ..cx.eval() };
+            RowExpr::compile(&own).eval_constant(&eval)?;
         }
     }
     Ok(())

@@ -1,14 +1,16 @@
 //! Expressions as closures over one row.
 
+use std::sync::Arc;
+
 use verso_env::stack;
 use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeStyle, Value, cast, cmp_sql, eq_sql};
 
 use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
-use crate::error::{ExecError, Result};
+use crate::error::{DomainViolation, ExecError, Result};
 use crate::functions::{Body, BuiltinFunction, TypedFn};
 use crate::memory::room_to_read;
-use crate::plan::{ExprKind, TypedExpr};
+use crate::plan::{DomainRules, ExprKind, TypedExpr};
 
 /// The row that an expression reads.
 #[derive(Clone, Copy)]
@@ -111,7 +113,12 @@ fn compile(expr: &TypedExpr) -> Closure {
         }
         // the one function of types, not of values
         ExprKind::Call { function, args } if function.name == "pg_typeof" => {
-            let oid = Value::Int8(args[0].ty.pg_oid().into());
+            let oid = match &args[0].kind {
+                ExprKind::Domain { rules, .. } if rules.elements => rules.domain.array,
+                ExprKind::Domain { rules, .. } => rules.domain.oid,
+                _ => args[0].ty.pg_oid(),
+            };
+            let oid = Value::Int8(oid.into());
             Box::new(move |_, _| Ok(oid.clone()))
         }
         ExprKind::Call { function, args } => call(function, args),
@@ -120,6 +127,7 @@ fn compile(expr: &TypedExpr) -> Closure {
             Box::new(move |cx, input| cx.runtime.call_function(&function, eval_all(&args, cx, input)?))
         }
         ExprKind::Cast { arg, kind } => cast_to(arg, &expr.ty, *kind),
+        ExprKind::Domain { arg, rules } => of_domain(arg, rules),
         ExprKind::And(args) => connective(args, false),
         ExprKind::Or(args) => connective(args, true),
         ExprKind::Not(arg) => {
@@ -177,6 +185,47 @@ fn compile(expr: &TypedExpr) -> Closure {
             Box::new(move |cx, input| Ok(Value::Record(eval_all(&args, cx, input)?.into())))
         }
     }
+}
+
+/// The error of a value that breaks a condition of a domain, or of a NULL.
+#[cold]
+fn no_value_of(rules: &DomainRules, check: Option<&Arc<str>>) -> ExecError {
+    let domain = &rules.domain;
+    ExecError::Domain(Box::new(DomainViolation {
+        error: check.map_or_else(|| domain.refuses_null(), |check| domain.refuses(check)),
+        schema: Arc::clone(&domain.schema),
+        domain: Arc::clone(&domain.name),
+        constraint: check.cloned(),
+    }))
+}
+
+/// A value that fulfils what a domain demands.
+fn of_domain(arg: &TypedExpr, rules: &Arc<DomainRules>) -> Closure {
+    let arg = compile(arg);
+    let checks: Vec<(Arc<str>, Closure)> =
+        rules.checks.iter().map(|(name, check)| (Arc::clone(name), compile(check))).collect();
+    let (rules, elements) = (Arc::clone(rules), rules.elements);
+    let check = move |cx: &EvalContext<'_>, input: RowInput<'_>, value: &Value| {
+        if rules.not_null && value.is_null() {
+            return Err(no_value_of(&rules, None));
+        }
+        let own = EvalContext { params: std::slice::from_ref(value), ..*cx };
+        for (name, check) in &checks {
+            if check(&own, input)?.as_bool() == Some(false) {
+                return Err(no_value_of(&rules, Some(name)));
+            }
+        }
+        Ok(())
+    };
+    Box::new(move |cx, input| {
+        let value = arg(cx, input)?;
+        match &value {
+            Value::Array(array) if elements => array.iter().try_for_each(|one| check(cx, input, one))?,
+            Value::Null if elements => {}
+            value => check(cx, input, value)?,
+        }
+        Ok(value)
+    })
 }
 
 fn compile_all(args: &[TypedExpr]) -> Vec<Closure> {

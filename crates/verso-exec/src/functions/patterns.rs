@@ -1,11 +1,8 @@
-//! Regular expressions: `~`, `~*`, `!~`, `!~*`, the functions `regexp_…`, `substring(text from pattern)`. The `regex`
-//! crate's language, which lacks back references and look-around (an error names them).
+//! Regular expressions: `~`, `~*`, `!~`, `!~*`, the functions `regexp_…`, `substring(text from pattern)`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use regex::{Captures, Regex, RegexBuilder};
-use verso_types::error::sqlstate;
 use verso_types::{SqlType, TypeError, Value};
 
 use super::define::{entry, unexpected};
@@ -13,6 +10,7 @@ use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
 use crate::memory::Bytes;
+use crate::regexp::{Match, Options, Regexp};
 
 /// Compiled patterns kept per thread; a statement rarely has more than one.
 const CACHED: usize = 8;
@@ -23,36 +21,18 @@ const TICK_MATCHES: usize = 4096;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Flags {
     global: bool,
-    fold: bool,
-    literal: bool,
-    /// `.` stops at the end of a line.
-    dot_in_line: bool,
-    /// `^` and `$` match at every line.
-    lines: bool,
+    options: Options,
 }
 
 impl Flags {
     fn parse(flags: &str) -> Result<Flags> {
         let mut parsed = Flags::default();
         for flag in flags.chars() {
-            match flag {
-                'g' => parsed.global = true,
-                'i' => parsed.fold = true,
-                'c' => parsed.fold = false,
-                'q' => parsed.literal = true,
-                'n' | 'm' => (parsed.dot_in_line, parsed.lines) = (true, true),
-                'p' => (parsed.dot_in_line, parsed.lines) = (true, false),
-                'w' => (parsed.dot_in_line, parsed.lines) = (false, true),
-                's' => (parsed.dot_in_line, parsed.lines) = (false, false),
-                't' => {}
-                'x' | 'b' | 'e' => {
-                    let message = format!("regular expression option \"{flag}\" is not supported");
-                    return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message).into());
-                }
-                _ => {
-                    let message = format!("invalid regular expression option: \"{flag}\"");
-                    return Err(TypeError::new("22023", message).into());
-                }
+            if flag == 'g' {
+                parsed.global = true;
+            } else if !parsed.options.set(flag)? {
+                let message = format!("invalid regular expression option: \"{flag}\"");
+                return Err(TypeError::new("22023", message).into());
             }
         }
         Ok(parsed)
@@ -70,73 +50,71 @@ impl Flags {
 }
 
 thread_local! {
-    static CACHE: RefCell<Vec<(String, Flags, Rc<Regex>)>> = const { RefCell::new(Vec::new()) };
+    static CACHE: RefCell<Vec<(String, Options, Rc<Regexp>)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn compiled(pattern: &str, flags: Flags) -> Result<Rc<Regex>> {
-    let flags = Flags { global: false, ..flags };
+fn compiled(pattern: &str, flags: Flags) -> Result<Rc<Regexp>> {
     CACHE.with_borrow_mut(|cache| {
-        if let Some(at) = cache.iter().position(|(text, kept, _)| *kept == flags && text == pattern) {
+        let is_it = |(text, options, _): &(String, Options, _)| *options == flags.options && text == pattern;
+        if let Some(at) = cache.iter().position(is_it) {
             return Ok(Rc::clone(&cache[at].2));
         }
-        if flags.dot_in_line && pattern.contains("[^") {
-            let message = "[^…] beside a regular expression option for single lines is not supported";
-            return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message).into());
-        }
-        let literal = if flags.literal { regex::escape(pattern) } else { String::new() };
-        let regex = RegexBuilder::new(if flags.literal { &literal } else { pattern })
-            .case_insensitive(flags.fold)
-            .dot_matches_new_line(!flags.dot_in_line)
-            .multi_line(flags.lines)
-            .build()
-            .map_err(|error| TypeError::new("2201B", format!("invalid regular expression: {error}")))?;
+        let regexp = Rc::new(Regexp::new(pattern, flags.options)?);
         if cache.len() == CACHED {
             cache.remove(0);
         }
-        let regex = Rc::new(regex);
-        cache.push((pattern.to_owned(), flags, Rc::clone(&regex)));
-        Ok(regex)
+        cache.push((pattern.to_owned(), flags.options, Rc::clone(&regexp)));
+        Ok(regexp)
     })
 }
 
-fn is_match(text: &str, pattern: &str, fold: bool, negated: bool) -> Result<Value> {
-    let flags = Flags { fold, ..Flags::default() };
-    Ok(Value::Bool(compiled(pattern, flags)?.is_match(text) != negated))
+fn is_match(cx: &EvalContext<'_>, text: &str, pattern: &str, fold: bool, negated: bool) -> Result<Value> {
+    let flags = Flags { global: false, options: Options { fold, ..Options::default() } };
+    Ok(Value::Bool(compiled(pattern, flags)?.is_match(cx, text)? != negated))
 }
 
 /// The matches from a place on. Behind an empty one the search goes on a character further, so that one that is empty
-/// may follow one that is not (the `regex` crate's own iterator leaves that out).
-fn matches<'r, 't>(
-    regex: &'r Regex,
+/// may follow one that is not.
+fn matches<'m, 't: 'm>(
+    cx: &'m EvalContext<'_>,
+    regexp: &'m Regexp,
     text: &'t str,
     start: usize,
-) -> impl Iterator<Item = Captures<'t>> + use<'r, 't> {
+) -> impl Iterator<Item = Result<Match<'t>>> + 'm {
     let mut next = Some(start);
+    let mut found_so_far = 0usize;
     std::iter::from_fn(move || {
-        let captures = regex.captures_at(text, next?)?;
-        let found = captures.get_match();
-        next = if found.is_empty() {
-            text[found.end()..].chars().next().map(|c| found.end() + c.len_utf8())
-        } else {
-            Some(found.end())
+        let from = next.take()?;
+        found_so_far += 1;
+        let found = match found_so_far % TICK_MATCHES {
+            0 => cx.runtime.check_cancelled().and_then(|()| regexp.find(cx, text, from)),
+            _ => regexp.find(cx, text, from),
         };
-        Some(captures)
+        let found = match found {
+            Ok(found) => found?,
+            Err(error) => return Some(Err(error)),
+        };
+        next = match found.end() == found.start() {
+            true => text[found.end()..].chars().next().map(|c| found.end() + c.len_utf8()),
+            false => Some(found.end()),
+        };
+        Some(Ok(found))
     })
 }
 
 /// Appends the replacement with its groups filled in.
-fn expand(replacement: &str, captures: &regex::Captures<'_>, out: &mut Bytes<'_>) -> Result<()> {
+fn expand(replacement: &str, captures: &Match<'_>, out: &mut Bytes<'_>) -> Result<()> {
     let mut parts = replacement.split('\\');
     out.push(parts.next().unwrap_or_default().as_bytes())?;
     while let Some(part) = parts.next() {
         match part.as_bytes().first() {
             Some(b'&') => {
-                out.push(captures[0].as_bytes())?;
+                out.push(captures.get(0).unwrap_or("").as_bytes())?;
                 out.push(&part.as_bytes()[1..])?;
             }
             Some(digit) if digit.is_ascii_digit() => {
                 let group = captures.get(usize::from(digit - b'0'));
-                out.push(group.map_or("", |found| found.as_str()).as_bytes())?;
+                out.push(group.unwrap_or("").as_bytes())?;
                 out.push(&part.as_bytes()[1..])?;
             }
             Some(_) => {
@@ -157,21 +135,18 @@ fn expand(replacement: &str, captures: &regex::Captures<'_>, out: &mut Bytes<'_>
 fn replace(
     cx: &EvalContext<'_>,
     text: &str,
-    regex: &Regex,
+    regex: &Regexp,
     new: &str,
     start: usize,
     nth: usize,
 ) -> Result<Value> {
     let (mut out, mut copied) = (Bytes::new(cx), 0);
-    for (i, captures) in matches(regex, text, start).enumerate() {
-        if i % TICK_MATCHES == TICK_MATCHES - 1 {
-            cx.runtime.check_cancelled()?;
-        }
+    for (i, captures) in matches(cx, regex, text, start).enumerate() {
+        let captures = captures?;
         if nth == 0 || i + 1 == nth {
-            let found = captures.get_match();
-            out.push(&text.as_bytes()[copied..found.start()])?;
+            out.push(&text.as_bytes()[copied..captures.start()])?;
             expand(new, &captures, &mut out)?;
-            copied = found.end();
+            copied = captures.end();
         }
         if i + 1 == nth {
             break;
@@ -198,7 +173,7 @@ fn regexp_replace(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
             replace(cx, text, &*compiled(pattern, flags)?, new, 0, usize::from(!flags.global))
         }
         _ => {
-            let options = Options::read(rest, &["start", "n"])?;
+            let options = Given::read(rest, &["start", "n"])?;
             let flags = Flags::parse(options.flags)?;
             let nth = if options.numbers.len() < 2 && flags.global { 0 } else { options.number(1, 1) };
             let Some(start) = offset(text, options.number(0, 1)) else { return Ok(args[0].clone()) };
@@ -214,14 +189,14 @@ fn offset(text: &str, character: usize) -> Option<usize> {
 }
 
 /// The numbers behind text and pattern, and the flags wherever they stand among them.
-struct Options<'a> {
+struct Given<'a> {
     numbers: Vec<usize>,
     flags: &'a str,
 }
 
-impl Options<'_> {
-    fn read<'a>(args: &'a [Value], names: &[&str]) -> Result<Options<'a>> {
-        let mut options = Options { numbers: Vec::new(), flags: "" };
+impl Given<'_> {
+    fn read<'a>(args: &'a [Value], names: &[&str]) -> Result<Given<'a>> {
+        let mut options = Given { numbers: Vec::new(), flags: "" };
         for arg in args {
             match arg {
                 Value::Int4(number) => {
@@ -262,14 +237,13 @@ fn flags_of(rest: &[Value]) -> &str {
 }
 
 /// The groups of a match, or all of it where there are none.
-fn groups(captures: &Captures<'_>) -> Value {
-    let value =
-        |found: Option<regex::Match<'_>>| found.map_or(Value::Null, |found| Value::text(found.as_str()));
+fn groups(captures: &Match<'_>) -> Value {
     let first = usize::from(captures.len() > 1);
-    Value::Array((first..captures.len()).map(|i| value(captures.get(i))).collect())
+    let group = |n| captures.get(n).map_or(Value::Null, Value::text);
+    Value::Array((first..captures.len()).map(group).collect())
 }
 
-fn regexp_match(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn regexp_match(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_match")?;
     let flags = Flags::parse(flags_of(rest))?;
     if flags.global {
@@ -278,82 +252,94 @@ fn regexp_match(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
             .with_hint("Use the regexp_matches function instead.")
             .into());
     }
-    let regex = compiled(pattern, flags)?;
-    Ok(regex.captures(text).map_or(Value::Null, |captures| groups(&captures)))
+    let found = compiled(pattern, flags)?.find(cx, text, 0)?;
+    Ok(found.map_or(Value::Null, |captures| groups(&captures)))
 }
 
-fn regexp_matches(_: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
+fn regexp_matches(cx: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
     let (text, pattern, rest) = split_args(args, "regexp_matches")?;
     let flags = Flags::parse(flags_of(rest))?;
-    let regex = compiled(pattern, flags)?;
+    let regexp = compiled(pattern, flags)?;
     let count = if flags.global { usize::MAX } else { 1 };
-    let rows: Vec<Value> = matches(&regex, text, 0).take(count).map(|captures| groups(&captures)).collect();
+    let all = matches(cx, &regexp, text, 0).take(count);
+    let rows = all.map(|found| Ok(groups(&found?))).collect::<Result<Vec<Value>>>()?;
     Ok(Box::new(rows.into_iter()))
 }
 
-fn regexp_like(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn regexp_like(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_like")?;
     let flags = Flags::parse_once(flags_of(rest), "regexp_like")?;
-    Ok(Value::Bool(compiled(pattern, flags)?.is_match(text)))
+    Ok(Value::Bool(compiled(pattern, flags)?.is_match(cx, text)?))
 }
 
-fn regexp_count(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn regexp_count(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_count")?;
-    let options = Options::read(rest, &["start"])?;
-    let regex = compiled(pattern, Flags::parse_once(options.flags, "regexp_count")?)?;
-    let found = offset(text, options.number(0, 1)).map_or(0, |start| matches(&regex, text, start).count());
-    Ok(Value::Int4(found as i32))
+    let options = Given::read(rest, &["start"])?;
+    let regexp = compiled(pattern, Flags::parse_once(options.flags, "regexp_count")?)?;
+    let Some(start) = offset(text, options.number(0, 1)) else { return Ok(Value::Int4(0)) };
+    let mut count = 0;
+    for found in matches(cx, &regexp, text, start) {
+        found?;
+        count += 1;
+    }
+    Ok(Value::Int4(count))
 }
 
 /// The match with this number from a place on.
-fn nth<'t>(regex: &Regex, text: &'t str, start: usize, n: usize) -> Option<Captures<'t>> {
-    matches(regex, text, offset(text, start)?).nth(n - 1)
+fn nth<'t>(
+    cx: &EvalContext<'_>,
+    regexp: &Regexp,
+    text: &'t str,
+    start: usize,
+    n: usize,
+) -> Result<Option<Match<'t>>> {
+    let Some(start) = offset(text, start) else { return Ok(None) };
+    matches(cx, regexp, text, start).nth(n - 1).transpose()
 }
 
 /// `regexp_instr(text, pattern [, start [, n [, endoption [, flags [, subexpr]]]]])`
-fn regexp_instr(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn regexp_instr(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_instr")?;
-    let options = Options::read(rest, &["start", "n", "endoption", "subexpr"])?;
-    let regex = compiled(pattern, Flags::parse_once(options.flags, "regexp_instr")?)?;
-    let captures = nth(&regex, text, options.number(0, 1), options.number(1, 1));
-    let found = captures.as_ref().and_then(|captures| captures.get(options.number(3, 0)));
-    Ok(Value::Int4(found.map_or(0, |found| {
-        let at = if options.number(2, 0) == 1 { found.end() } else { found.start() };
+    let options = Given::read(rest, &["start", "n", "endoption", "subexpr"])?;
+    let regexp = compiled(pattern, Flags::parse_once(options.flags, "regexp_instr")?)?;
+    let found = nth(cx, &regexp, text, options.number(0, 1), options.number(1, 1))?;
+    let found = found.as_ref().and_then(|found| found.place(options.number(3, 0)));
+    Ok(Value::Int4(found.map_or(0, |(start, end)| {
+        let at = if options.number(2, 0) == 1 { end } else { start };
         text[..at].chars().count() as i32 + 1
     })))
 }
 
 /// `regexp_substr(text, pattern [, start [, n [, flags [, subexpr]]]])`
-fn regexp_substr(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn regexp_substr(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_substr")?;
-    let options = Options::read(rest, &["start", "n", "subexpr"])?;
-    let regex = compiled(pattern, Flags::parse_once(options.flags, "regexp_substr")?)?;
-    let captures = nth(&regex, text, options.number(0, 1), options.number(1, 1));
-    let found = captures.as_ref().and_then(|captures| captures.get(options.number(2, 0)));
-    Ok(found.map_or(Value::Null, |found| Value::text(found.as_str())))
+    let options = Given::read(rest, &["start", "n", "subexpr"])?;
+    let regexp = compiled(pattern, Flags::parse_once(options.flags, "regexp_substr")?)?;
+    let found = nth(cx, &regexp, text, options.number(0, 1), options.number(1, 1))?;
+    let found = found.as_ref().and_then(|found| found.get(options.number(2, 0)));
+    Ok(found.map_or(Value::Null, Value::text))
 }
 
 /// `substring(text from pattern)`: the first group of the first match, or all of it.
-fn substring(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn substring(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, _) = split_args(args, "substring")?;
-    substring_of(text, pattern)
+    substring_of(cx, text, pattern)
 }
 
 /// What the first parenthesis matches, or all of the pattern where it has none.
-pub(super) fn substring_of(text: &str, pattern: &str) -> Result<Value> {
-    let regex = compiled(pattern, Flags::default())?;
-    let captures = regex.captures(text);
-    let found = captures.as_ref().and_then(|captures| captures.get(usize::from(captures.len() > 1)));
-    Ok(found.map_or(Value::Null, |found| Value::text(found.as_str())))
+pub(super) fn substring_of(cx: &EvalContext<'_>, text: &str, pattern: &str) -> Result<Value> {
+    let found = compiled(pattern, Flags::default())?.find(cx, text, 0)?;
+    let part = found.as_ref().and_then(|found| found.get(usize::from(found.len() > 1)));
+    Ok(part.map_or(Value::Null, Value::text))
 }
 
 /// What lies between the matches. One that is empty divides only within the text, and not where one has just ended.
-fn split(args: &[Value], function: &str) -> Result<Vec<Value>> {
+fn split(cx: &EvalContext<'_>, args: &[Value], function: &str) -> Result<Vec<Value>> {
     let (text, pattern, rest) = split_args(args, function)?;
-    let regex = compiled(pattern, Flags::parse_once(flags_of(rest), function)?)?;
+    let regexp = compiled(pattern, Flags::parse_once(flags_of(rest), function)?)?;
     let (mut parts, mut part_start, mut last_end) = (Vec::new(), 0, 0);
-    for captures in matches(&regex, text, 0) {
-        let found = captures.get_match();
+    for found in matches(cx, &regexp, text, 0) {
+        let found = found?;
         if found.start() < text.len() && found.end() > last_end {
             parts.push(Value::text(&text[part_start..found.start()]));
             part_start = found.end();
@@ -364,18 +350,18 @@ fn split(args: &[Value], function: &str) -> Result<Vec<Value>> {
     Ok(parts)
 }
 
-fn split_to_array(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    Ok(Value::Array(split(args, "regexp_split_to_array")?.into()))
+fn split_to_array(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    Ok(Value::Array(split(cx, args, "regexp_split_to_array")?.into()))
 }
 
-fn split_to_table(_: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
-    Ok(Box::new(split(args, "regexp_split_to_table")?.into_iter()))
+fn split_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
+    Ok(Box::new(split(cx, args, "regexp_split_to_table")?.into_iter()))
 }
 
 macro_rules! matching {
     ($name:literal ($($op:literal)?) fold $fold:literal negated $negated:literal) => {
-        entry!($name ($($op)?) [Text, Text] => Bool, |_, args| match args {
-            [Value::Text(a), Value::Text(b)] => is_match(a, b, $fold, $negated),
+        entry!($name ($($op)?) [Text, Text] => Bool, |cx, args| match args {
+            [Value::Text(a), Value::Text(b)] => is_match(cx, a, b, $fold, $negated),
             _ => Err(unexpected($name, args)),
         }, None)
     };

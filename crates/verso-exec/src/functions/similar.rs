@@ -22,15 +22,14 @@ fn translated(pattern: &str, escape: &str) -> Result<String> {
         }
     };
     // The part before the first separator matches as little as it can.
-    let separated = escape.is_some_and(|escape| pattern.contains(&format!("{escape}\"")));
-    let mut out = String::from(if separated { "^(?U:" } else { "^(?:" });
+    let mut out = String::from("^(?:");
     let (mut escaped, mut class, mut class_start, mut separators) = (false, false, false, 0);
     for c in pattern.chars() {
         if escaped {
             escaped = false;
             if c == '"' && !class {
                 out.push_str(match separators {
-                    0 => "){1,1}(",
+                    0 => "){1,1}?(",
                     1 => "){1,1}(?:",
                     _ => {
                         let text =
@@ -79,11 +78,11 @@ fn similar_to_escape(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 }
 
 /// `substring(text, pattern, escape)`
-fn substring(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn substring(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Text(pattern), Value::Text(escape)] = args else {
         return Err(unexpected("substring", args));
     };
-    substring_of(text, &translated(pattern, escape)?)
+    substring_of(cx, text, &translated(pattern, escape)?)
 }
 
 static SIMILAR: &[BuiltinFunction] = &[

@@ -203,11 +203,7 @@ fn patterns_follow_postgresql() {
         ("~", &["thomas::text", "t.*ma::text"], "t"),
         ("~*", &["thomas::text", "T.*ma::text"], "t"),
         ("!~", &["thomas::text", "t.*max::text"], "t"),
-        (
-            "~",
-            &["thomas::text", "(::text"],
-            "2201B invalid regular expression: regex parse error:\n    (\n    ^\nerror: unclosed group",
-        ),
+        ("~", &["thomas::text", "(::text"], "2201B invalid regular expression: parentheses () not balanced"),
         ("regexp_replace", &["foobarbaz::text", "b..::text", "X::text"], "fooXbaz"),
         ("regexp_replace", &["foobarbaz::text", "b..::text", "X::text", "g::text"], "fooXX"),
         ("regexp_replace", &["foobarbaz::text", "b(..)::text", "X\\1Y::text", "g::text"], "fooXarYXazY"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::FunctionDef;
-use verso_types::{SqlType, Value};
+use verso_types::{DomainType, SqlType, Value};
 
 use super::Plan;
 use crate::functions::{BuiltinFunction, Volatility};
@@ -60,6 +60,13 @@ pub enum ExprKind {
         arg: Box<TypedExpr>,
         /// Decides on truncation and errors.
         kind: CastKind,
+    },
+    /// The value itself, if it is one of a domain.
+    Domain {
+        /// The value, of the type beneath the domain.
+        arg: Box<TypedExpr>,
+        /// What the domain demands.
+        rules: Arc<DomainRules>,
     },
     /// Three-valued AND; stops at the first false.
     And(Vec<TypedExpr>),
@@ -136,6 +143,19 @@ pub enum ExprKind {
     Row(Vec<TypedExpr>),
 }
 
+/// What a domain demands of a value.
+#[derive(Clone, Debug)]
+pub struct DomainRules {
+    /// The domain.
+    pub domain: Arc<DomainType>,
+    /// Does it, or one beneath it, demand a value?
+    pub not_null: bool,
+    /// Is it asked of the elements of an array?
+    pub elements: bool,
+    /// The conditions in their order: names, and expressions in which `Parameter(0)` is the value.
+    pub checks: Vec<(Arc<str>, TypedExpr)>,
+}
+
 /// What an expression asks of the rows of its subquery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubqueryTest {
@@ -189,7 +209,7 @@ impl TypedExpr {
             | ExprKind::Coalesce(args)
             | ExprKind::Array(args)
             | ExprKind::Row(args) => args.iter().for_each(visit),
-            ExprKind::Cast { arg, .. } | ExprKind::Not(arg) => visit(arg),
+            ExprKind::Cast { arg, .. } | ExprKind::Domain { arg, .. } | ExprKind::Not(arg) => visit(arg),
             ExprKind::IsNull { arg, .. } | ExprKind::IsBool { arg, .. } => visit(arg),
             ExprKind::IsDistinct { left, right, .. } | ExprKind::NullIf { left, right } => {
                 visit(left);
@@ -232,7 +252,7 @@ impl TypedExpr {
             | ExprKind::Coalesce(args)
             | ExprKind::Array(args)
             | ExprKind::Row(args) => args.iter_mut().for_each(visit),
-            ExprKind::Cast { arg, .. } | ExprKind::Not(arg) => visit(arg),
+            ExprKind::Cast { arg, .. } | ExprKind::Domain { arg, .. } | ExprKind::Not(arg) => visit(arg),
             ExprKind::IsNull { arg, .. } | ExprKind::IsBool { arg, .. } => visit(arg),
             ExprKind::IsDistinct { left, right, .. } | ExprKind::NullIf { left, right } => {
                 visit(left);
@@ -267,6 +287,7 @@ impl TypedExpr {
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |part| match &part.kind {
             ExprKind::Subquery { plan, .. } => plan.is_volatile(),
+            ExprKind::Domain { rules, .. } => rules.checks.iter().any(|(_, check)| check.is_volatile()),
             _ => part.is_volatile_call(),
         })
     }

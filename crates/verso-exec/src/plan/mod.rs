@@ -24,7 +24,7 @@ mod window;
 mod with;
 
 pub use access::{IndexAccess, KeyMatch};
-pub use expr::{ExprKind, SubqueryTest, TypedExpr};
+pub use expr::{DomainRules, ExprKind, SubqueryTest, TypedExpr};
 pub use output::{Origin, OutputColumn, RECORD_COLUMN};
 pub use query::{
     AggregateCall, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation, SortKey,

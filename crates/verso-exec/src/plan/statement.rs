@@ -78,6 +78,8 @@ pub struct Check {
 pub enum CheckOf {
     /// A constraint's.
     Table,
+    /// That of the domain of a column; it reports itself.
+    Domain,
     /// The CHECK OPTION of a view.
     View,
     /// That of the policies of a table.

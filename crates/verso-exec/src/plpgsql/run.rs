@@ -173,7 +173,12 @@ impl Frame {
     }
 
     fn push_batch(&mut self, cx: &ExecContext<'_>, batch: &Batch, types: &[SqlType]) -> Result<()> {
-        if types == self.row_types {
+        let function = Arc::clone(&self.function);
+        let domains = match &function.returns {
+            PlReturn::Rows(declared) if declared.iter().any(SqlType::is_constrained) => Some(declared),
+            _ => None,
+        };
+        if types == self.row_types && domains.is_none() {
             self.flush(cx)?;
             return self.rows.push(cx.services.memory, "the rows of a function", batch.clone());
         }
@@ -192,7 +197,7 @@ impl Frame {
         }
         for row in 0..batch.rows {
             let mut values = batch.row(row, types);
-            cast_row(cx, &mut values, types, &self.row_types)?;
+            cast_row(cx, &mut values, types, domains.unwrap_or(&self.row_types))?;
             self.push_row(cx, &values)?;
         }
         Ok(())

@@ -48,7 +48,8 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "schema" => super::schema::create_schema(cursor),
         "policy" => super::rights::policy(cursor, false),
         "type" => super::user_type::create_type(cursor),
-        "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
+        "domain" => super::domain::create_domain(cursor),
+        "aggregate" | "cast" | "collation" | "conversion" | "database" | "event" | "extension"
         | "foreign" | "global" | "group" | "language" | "local" | "operator" | "publication"
         | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace" | "temp"
         | "temporary" | "text" | "unique" | "unlogged" | "user" | "view" | "constraint" | "access"
@@ -255,11 +256,11 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             return super::trigger::drop_trigger(cursor, if_exists);
         }
         "schema" => return super::schema::drop_schema(cursor),
-        "type" => return super::user_type::drop_type(cursor),
+        "type" | "domain" => return super::user_type::drop_type(cursor, word == "domain"),
         "policy" => return super::rights::drop_policy(cursor),
         "owned" => return super::rights::drop_owned(cursor),
-        "database" | "role" | "user" | "domain" | "extension" | "aggregate" | "materialized" | "rule"
-        | "operator" | "cast" | "collation" | "tablespace" | "publication" | "subscription" => {
+        "database" | "role" | "user" | "extension" | "aggregate" | "materialized" | "rule" | "operator"
+        | "cast" | "collation" | "tablespace" | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),

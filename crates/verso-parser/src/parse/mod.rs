@@ -20,6 +20,7 @@ mod copy;
 mod cursor;
 mod ddl;
 mod dml;
+mod domain;
 mod explain;
 mod expr;
 mod function;

@@ -131,7 +131,7 @@ fn objects(cursor: &mut Cursor<'_>) -> Result<GrantOn, SyntaxError> {
         cursor.expect(&["in", "schema"])?;
         return Ok(GrantOn::All(kind, cursor.list(Cursor::name)?));
     }
-    for what in ["domain", "foreign", "large", "parameter", "tablespace"] {
+    for what in ["foreign", "large", "parameter", "tablespace"] {
         if cursor.is(&[what])
             && !matches!(cursor.peek_at(1), Token::Period | Token::Comma)
             && cursor.word_at(1).as_deref() != Some("to")
@@ -142,6 +142,7 @@ fn objects(cursor: &mut Cursor<'_>) -> Result<GrantOn, SyntaxError> {
     let kinds = [
         ("sequence", GrantKind::Sequence),
         ("type", GrantKind::Type),
+        ("domain", GrantKind::Type),
         ("function", GrantKind::Function),
         ("procedure", GrantKind::Procedure),
         ("routine", GrantKind::Routine),

@@ -53,10 +53,10 @@ pub(super) fn alter_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
         return Ok(Statement::Type(TypeStatement::RenameValue { name, from, to }));
     }
     if cursor.accept(&["rename", "to"]) {
-        return Ok(Statement::Type(TypeStatement::Rename { name, to: cursor.name()? }));
+        return Ok(Statement::Type(TypeStatement::Rename { name, domain: false, to: cursor.name()? }));
     }
     if cursor.accept(&["set", "schema"]) {
-        return Ok(Statement::Type(TypeStatement::Move { name, to: cursor.name()? }));
+        return Ok(Statement::Type(TypeStatement::Move { name, domain: false, to: cursor.name()? }));
     }
     if let Some(statement) = super::rights::owner(cursor, || Owned::Type(name.clone()), false)? {
         return Ok(statement);
@@ -69,11 +69,11 @@ pub(super) fn alter_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
 }
 
 /// Behind DROP.
-pub(super) fn drop_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+pub(super) fn drop_type(cursor: &mut Cursor<'_>, domain: bool) -> Result<Statement, SyntaxError> {
     cursor.advance();
     let if_exists = cursor.accept(&["if", "exists"]);
     let names = cursor.list(Cursor::qualified)?;
-    Ok(Statement::Type(TypeStatement::Drop { names, if_exists, cascade: cascade(cursor) }))
+    Ok(Statement::Type(TypeStatement::Drop { names, domain, if_exists, cascade: cascade(cursor) }))
 }
 
 fn label(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {

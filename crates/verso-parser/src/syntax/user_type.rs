@@ -1,6 +1,8 @@
-//! CREATE TYPE, ALTER TYPE, DROP TYPE.
+//! CREATE TYPE, ALTER TYPE, DROP TYPE; the same of domains.
 
-use super::{Name, QualifiedName};
+use verso_types::SqlType;
+
+use super::{Expr, Name, QualifiedName};
 
 /// A statement about users' types.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,10 +34,21 @@ pub enum TypeStatement {
         /// Its new name.
         to: String,
     },
+    /// CREATE DOMAIN.
+    CreateDomain(Box<CreateDomain>),
+    /// ALTER DOMAIN.
+    AlterDomain {
+        /// The domain.
+        name: QualifiedName,
+        /// What changes.
+        action: DomainAction,
+    },
     /// ALTER TYPE … RENAME TO.
     Rename {
         /// The type.
         name: QualifiedName,
+        /// ALTER DOMAIN?
+        domain: bool,
         /// Its new name.
         to: Name,
     },
@@ -43,6 +56,8 @@ pub enum TypeStatement {
     Move {
         /// The type.
         name: QualifiedName,
+        /// ALTER DOMAIN?
+        domain: bool,
         /// Its new schema.
         to: Name,
     },
@@ -50,6 +65,8 @@ pub enum TypeStatement {
     Drop {
         /// The types.
         names: Vec<QualifiedName>,
+        /// DROP DOMAIN?
+        domain: bool,
         /// IF EXISTS?
         if_exists: bool,
         /// CASCADE?
@@ -66,4 +83,59 @@ pub enum LabelPlace {
     Before(String),
     /// Behind this one.
     After(String),
+}
+
+/// CREATE DOMAIN.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateDomain {
+    /// The domain.
+    pub name: QualifiedName,
+    /// The type beneath it.
+    pub base: SqlType,
+    /// DEFAULT and its text.
+    pub default: Option<(Expr, String)>,
+    /// NOT NULL, and the name that it was given.
+    pub not_null: Option<Option<Name>>,
+    /// The conditions.
+    pub checks: Vec<DomainCondition>,
+}
+
+/// CHECK of a domain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainCondition {
+    /// Its name, where it was given one.
+    pub name: Option<Name>,
+    /// The condition over VALUE.
+    pub expr: Expr,
+    /// Its text.
+    pub text: String,
+    /// NOT VALID?
+    pub not_valid: bool,
+}
+
+/// What ALTER DOMAIN changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DomainAction {
+    /// SET DEFAULT, DROP DEFAULT.
+    Default(Option<(Expr, String)>),
+    /// SET NOT NULL, ADD … NOT NULL, perhaps with a name; DROP NOT NULL.
+    NotNull(bool, Option<Name>),
+    /// ADD … CHECK.
+    AddCheck(DomainCondition),
+    /// DROP CONSTRAINT.
+    DropConstraint {
+        /// The constraint.
+        name: Name,
+        /// IF EXISTS?
+        if_exists: bool,
+    },
+    /// RENAME CONSTRAINT.
+    RenameConstraint {
+        /// The constraint.
+        name: Name,
+        /// Its new name.
+        to: Name,
+    },
+    /// VALIDATE CONSTRAINT.
+    Validate(Name),
 }

@@ -94,16 +94,22 @@ impl Binder<'_> {
                         let text = "trigger functions can only be called as triggers";
                         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
                     }
-                    FunctionReturn::Scalar(ty) => ty.clone(),
+                    FunctionReturn::Scalar(ty) => ty.erased(),
                     FunctionReturn::Set(ty) => {
-                        let ty = ty.clone();
+                        let ty = ty.erased();
                         return set_column(SetCall::User { function, args }, ty, name, at, cx);
                     }
                     FunctionReturn::Table(columns) => {
                         // Each row as one value; one column is a value by itself.
                         let ty = match columns.as_slice() {
-                            [(_, ty)] => ty.clone(),
-                            columns => SqlType::Row(Arc::new(RowType { fields: columns.to_vec() })),
+                            [(_, ty)] => ty.erased(),
+                            columns => {
+                                let field =
+                                    |(name, ty): &(Arc<str>, SqlType)| (Arc::clone(name), ty.erased());
+                                SqlType::Row(Arc::new(RowType {
+                                    fields: columns.iter().map(field).collect(),
+                                }))
+                            }
                         };
                         return set_column(SetCall::User { function, args }, ty, name, at, cx);
                     }

@@ -25,6 +25,9 @@ impl Binder<'_> {
         to: &SqlType,
         kind: CastKind,
     ) -> Result<TypedExpr, SqlError> {
+        if to.is_constrained() {
+            return self.coerce_to_domain(expr, at, to, kind);
+        }
         if expr.ty == *to || (*to == SqlType::Record && expr.ty.is_row()) {
             return Ok(expr);
         }

@@ -95,9 +95,11 @@ impl Binder<'_> {
         Ok(insert)
     }
 
-    /// The CHECK constraints and the generated columns of a table, over full rows.
+    /// The CHECK constraints, the domains and the generated columns of a table, over full rows.
     pub fn row_rules(&self, table: &TableDef) -> Result<RowRules, SqlError> {
-        Ok(RowRules { checks: self.checks(table)?, generated: self.generated(table)? })
+        let mut checks = self.domain_checks(table)?;
+        checks.extend(self.checks(table)?);
+        Ok(RowRules { checks, generated: self.generated(table)? })
     }
 
     /// The CHECK constraints of a table, by name, over full rows.

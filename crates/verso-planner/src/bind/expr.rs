@@ -48,7 +48,7 @@ impl Binder<'_> {
                     Some(inference) => inference.refer(index),
                     None => self.parameters.get(index).cloned(),
                 };
-                Ok(TypedExpr::new(K::Parameter(index), ty.ok_or_else(error)?))
+                Ok(TypedExpr::new(K::Parameter(index), ty.ok_or_else(error)?.erased()))
             }
             ExprKind::Unary { op, arg } => {
                 let operand = self.expr(arg, cx)?;
@@ -481,7 +481,7 @@ impl Binder<'_> {
                 cast.push(bound);
             }
             let elements = cast;
-            return Ok(TypedExpr::new(K::Array(elements), ty.clone()));
+            return Ok(TypedExpr::new(K::Array(elements), ty.erased()));
         }
         let bound = self.expr(arg, cx)?;
         if bound.ty != SqlType::Unknown && cast_kind(&bound.ty, ty).is_none() {

@@ -566,7 +566,7 @@ impl Binder<'_> {
 impl Binder<'_> {
     /// The columns that a query defines, with what the names of their types mean.
     fn definitions(&self, definitions: &[(Name, SqlType)]) -> Result<Vec<(Name, SqlType)>, SqlError> {
-        definitions.iter().map(|(name, ty)| Ok((name.clone(), self.data_type(ty)?))).collect()
+        definitions.iter().map(|(name, ty)| Ok((name.clone(), self.data_type(ty)?.erased()))).collect()
     }
 }
 
@@ -610,13 +610,13 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
 
 /// The columns of a user's function in FROM; whether it is one that has no name.
 fn columns_of_routine(function: &FunctionDef, name: &str) -> (Vec<OutputColumn>, bool) {
-    let output = |(name, ty): &(Arc<str>, SqlType)| OutputColumn::new(Arc::clone(name), ty.clone());
+    let output = |(name, ty): &(Arc<str>, SqlType)| OutputColumn::new(Arc::clone(name), ty.erased());
     let one = |ty: &SqlType| match function.outputs().next() {
         // The only argument that comes out names the column.
         Some(arg) if !arg.name.is_empty() => {
-            (vec![OutputColumn::new(Arc::clone(&arg.name), ty.clone())], false)
+            (vec![OutputColumn::new(Arc::clone(&arg.name), ty.erased())], false)
         }
-        _ => (vec![OutputColumn::new(name, ty.clone())], true),
+        _ => (vec![OutputColumn::new(name, ty.erased())], true),
     };
     match &function.returns {
         FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => one(&SqlType::Void),

@@ -48,6 +48,7 @@ mod collate;
 mod context;
 mod copy;
 mod dml;
+mod domain;
 mod expr;
 mod from;
 mod generated;
@@ -115,6 +116,7 @@ pub use plpgsql::bind_sql_function;
 pub use plpgsql::bind_trigger;
 pub use plpgsql::check_function;
 pub use plpgsql::{bind_function, function_statements};
+pub use resolve::category;
 pub use routine::{is_polymorphic, of_element, takes_polymorphic};
 pub(crate) use start::before_changes;
 pub use walk::columns_of;
@@ -305,7 +307,10 @@ impl<'c> Binder<'c> {
     pub fn stored_default(&self, column: &ColumnDef) -> Result<TypedExpr, SqlError> {
         let text = match &column.default {
             Some(text) if !column.generated => text,
-            _ => return Ok(TypedExpr::null(column.ty.clone())),
+            _ => {
+                let inherited = if column.generated { None } else { self.domain_default(column)? };
+                return Ok(inherited.unwrap_or_else(|| TypedExpr::null(column.ty.clone())));
+            }
         };
         if let Some(plain) = self.plain_names() {
             return Binder { catalog: &plain, ..self.clone() }.stored_default(column);

@@ -61,7 +61,7 @@ pub fn bind_function(
         let text = "trigger functions can only be called as triggers";
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
     }
-    let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.clone()).collect();
+    let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.erased()).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
     for arg in &function.args {
         let slot = body.declare(&arg.name, arg.ty.clone(), false);
@@ -286,6 +286,9 @@ impl<'c> Body<'c> {
                     None
                 }
                 Some(default) => Some(self.value(default, &declaration.name.text, &ty)?),
+                None if ty.is_constrained() => {
+                    Some(self.binder.of_domain(TypedExpr::null(ty.erased()), &ty)?)
+                }
                 None => None,
             };
             let is_record = ty == SqlType::Record;
@@ -344,7 +347,7 @@ impl<'c> Body<'c> {
         };
         let table = self.binder.table(&syntax::QualifiedName { schema, name: table.clone() })?;
         let found = table.columns.iter().find(|known| *known.name == *column.text);
-        found.map(|column| column.ty.clone()).ok_or_else(|| {
+        found.map(|column| column.declared().clone()).ok_or_else(|| {
             let text = format!("column \"{}\" of relation \"{}\" does not exist", column.text, table.name);
             SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(column.at.start)
         })
@@ -459,7 +462,7 @@ impl<'c> Body<'c> {
         path: &[syntax::Step],
         value: &Expr,
     ) -> Result<TypedExpr, SqlError> {
-        let old = TypedExpr::new(ExprKind::Parameter(slot), ty.clone());
+        let old = TypedExpr::new(ExprKind::Parameter(slot), ty.erased());
         self.changed_within(old, target, path, value)
     }
 

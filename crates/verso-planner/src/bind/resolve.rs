@@ -42,6 +42,7 @@ pub fn category(ty: &SqlType) -> char {
         SqlType::Void | SqlType::Record | SqlType::Row(_) => 'P',
         SqlType::Enum(_) => 'E',
         SqlType::Named(_) => 'X',
+        SqlType::Domain(domain) => category(&domain.base),
         SqlType::System(system) => system.category(),
     }
 }

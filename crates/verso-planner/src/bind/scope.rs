@@ -299,7 +299,7 @@ impl Scope {
         };
         match (columns.next(), columns.next(), variable) {
             (Some((_, expr)), None, None) => Ok(Meaning::Column(expr.clone())),
-            (None, _, Some(variable)) => Ok(Meaning::Variable(variable.slot, variable.ty.clone())),
+            (None, _, Some(variable)) => Ok(Meaning::Variable(variable.slot, variable.ty.erased())),
             (Some((_, expr)), None, Some(variable)) if variable.weak => Ok(Meaning::Column(expr.clone())),
             (Some(_), None, Some(_)) => {
                 Err(ambiguous()
@@ -358,7 +358,7 @@ impl Scope {
         }
         let variable = |variable: &&Variable| *variable.block == *table.text && *variable.name == *name.text;
         if let Some(variable) = variables.iter().rev().find(variable) {
-            return Ok(Meaning::Variable(variable.slot, variable.ty.clone()));
+            return Ok(Meaning::Variable(variable.slot, variable.ty.erased()));
         }
         Err(self.missing_table(table))
     }

@@ -56,6 +56,9 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
         | (ExprKind::Coalesce(a), ExprKind::Coalesce(b))
         | (ExprKind::Array(a), ExprKind::Array(b))
         | (ExprKind::Row(a), ExprKind::Row(b)) => all(a, b),
+        (ExprKind::Domain { arg: a, rules: r }, ExprKind::Domain { arg: b, rules: s }) => {
+            (&r.domain, r.elements) == (&s.domain, s.elements) && same(a, b)
+        }
         (ExprKind::Not(a), ExprKind::Not(b)) => same(a, b),
         (ExprKind::IsNull { arg: a, negated: m }, ExprKind::IsNull { arg: b, negated: n }) => {
             m == n && same(a, b)

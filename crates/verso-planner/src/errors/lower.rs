@@ -3,7 +3,7 @@
 use verso_catalog::{CatalogError, ObjectKind};
 use verso_env::recursion::Refused;
 use verso_env::stack::StackExhausted;
-use verso_exec::error::{ExecError, Raised, Violation};
+use verso_exec::error::{DomainViolation, ExecError, Raised, Violation};
 use verso_parser::SyntaxError;
 use verso_storage::{StorageError, TxnId};
 use verso_types::TypeError;
@@ -226,6 +226,14 @@ impl From<ExecError> for SqlError {
                     Some(detail) => error.with_detail(detail),
                     None => error,
                 }
+            }
+            ExecError::Domain(violation) => {
+                let DomainViolation { error, schema, domain, constraint } = *violation;
+                let mut error = SqlError::from(error).with_schema(&*schema);
+                let subject = error.subject.get_or_insert_default();
+                subject.datatype = Some(domain.to_string());
+                subject.constraint = constraint.map(|name| name.to_string());
+                error
             }
             ExecError::NotNull { schema, table, column, row } => SqlError::new("23502", message)
                 .with_detail(format!("Failing row contains ({row})."))

@@ -238,11 +238,12 @@ impl Output {
             put_field(b'P', error.position.map(|position| position.to_string()).as_deref(), out);
             put_field(b'W', error.context.as_deref(), out);
             if let Some(subject) = &error.subject {
-                if subject.table.is_some() {
+                if subject.table.is_some() || subject.datatype.is_some() {
                     put_field(b's', Some(subject.schema.as_deref().unwrap_or("public")), out);
                 }
                 put_field(b't', subject.table.as_deref(), out);
                 put_field(b'c', subject.column.as_deref(), out);
+                put_field(b'd', subject.datatype.as_deref(), out);
                 put_field(b'n', subject.constraint.as_deref(), out);
             }
             out.push(0);

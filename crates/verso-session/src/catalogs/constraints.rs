@@ -47,6 +47,7 @@ pub(super) fn constraints(
             table.constraints.iter().filter(fits).map(|constraint| row(views, catalog, &table, constraint)),
         );
     }
+    rows.extend(super::domains::constraints(views, catalog, keys));
     rows
 }
 

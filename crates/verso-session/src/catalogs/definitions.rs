@@ -25,7 +25,7 @@ pub(super) fn constraint(
     })
 }
 
-fn binder<'b>(views: &'b Views<'_>, catalog: &'b Arc<CatalogSnapshot>) -> Binder<'b> {
+pub(super) fn binder<'b>(views: &'b Views<'_>, catalog: &'b Arc<CatalogSnapshot>) -> Binder<'b> {
     Binder::new(catalog, &views.services.settings.time_zone, &[])
 }
 
@@ -126,7 +126,9 @@ pub(super) fn constraint_text(
     oid: Oid,
     pretty: bool,
 ) -> Option<String> {
-    let (table, constraint) = constraint(catalog, oid)?;
+    let Some((table, constraint)) = constraint(catalog, oid) else {
+        return super::domains::constraint_text(views, catalog, oid, pretty);
+    };
     let mut text = match &constraint.kind {
         ConstraintKind::Check { expression } => {
             let condition = check_text(views, table, &constraint.name, pretty);

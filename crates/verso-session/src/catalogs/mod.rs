@@ -16,6 +16,7 @@
 //! | [`activity`] | sessions, locks, cursors, statistics |
 //! | [`progress`] | jobs of maintenance under way |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
+//! | [`domains`] | constraints of domains in `pg_constraint` |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
 //! | [`calls`] | the functions over the catalogs, by name |
 //!
@@ -26,6 +27,7 @@ mod activity;
 mod calls;
 mod constraints;
 mod definitions;
+mod domains;
 mod fixed;
 mod keys;
 mod names;

@@ -284,7 +284,7 @@ impl Attribute<'_> {
         Attribute {
             relation,
             name: &column.name,
-            ty: &column.ty,
+            ty: column.declared(),
             number: attnum(column.id),
             not_null: column.not_null,
             // The default of an identity column is its sequence, which PostgreSQL does not keep as one.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, TypeDef};
-use verso_types::{SqlType, Value};
+use verso_types::{DomainType, SqlType, Value};
 
+use super::fixed::type_facts;
 use super::keys::Keys;
 use super::relations::{OWNER, namespace};
 use super::{letter, number};
@@ -20,6 +21,7 @@ struct Io {
 }
 
 const ENUM: Io = Io { input: 3506, output: 3507, receive: 3532, send: 3533, analyze: 0, subscript: 0 };
+const DOMAIN: Io = Io { input: 2597, output: 0, receive: 2598, send: 0, analyze: 0, subscript: 0 };
 const ARRAY: Io = Io { input: 750, output: 751, receive: 2400, send: 2401, analyze: 3816, subscript: 6179 };
 
 /// What rows of `pg_type` differ in.
@@ -34,6 +36,7 @@ struct Row<'a> {
     array: u32,
     io: &'a Io,
     storage: char,
+    domain: Option<&'a DomainType>,
 }
 
 impl Row<'_> {
@@ -64,13 +67,15 @@ impl Row<'_> {
             number(self.io.analyze),
             letter('i'),
             letter(self.storage),
-            no(),
-            number(0),
-            Value::Int4(-1),
-            Value::Int4(0),
+            Value::Bool(self.domain.is_some_and(|domain| domain.not_null)),
+            number(self.domain.map_or(0, |domain| domain.base.pg_oid())),
+            Value::Int4(self.domain.map_or(-1, |domain| domain.base.typmod())),
+            Value::Int4(i32::from(
+                self.domain.is_some_and(|domain| matches!(domain.base, SqlType::Array(_))),
+            )),
             number(0),
             Value::Null,
-            Value::Null,
+            self.domain.and_then(|domain| domain.default.clone()).map_or(Value::Null, Value::Text),
             Value::Null,
         ]
     }
@@ -85,7 +90,23 @@ pub(super) fn types(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<
     rows.filter(|row| keys.fit(row)).collect()
 }
 
-fn own_row(ty: &TypeDef) -> Row<'static> {
+fn own_row(ty: &TypeDef) -> Row<'_> {
+    if let SqlType::Domain(domain) = &ty.ty {
+        let facts = type_facts().get(&i64::from(domain.base.erased().pg_oid()));
+        return Row {
+            oid: ty.oid.0,
+            name: ty.name.to_string(),
+            length: ty.ty.typlen(),
+            by_value: facts.is_some_and(|facts| facts.by_value == Value::Bool(true)),
+            kind: 'd',
+            category: verso_planner::bind::category(&ty.ty),
+            element: 0,
+            array: ty.array.0,
+            io: &DOMAIN,
+            storage: if ty.ty.typlen() < 0 { 'x' } else { 'p' },
+            domain: Some(domain),
+        };
+    }
     Row {
         oid: ty.oid.0,
         name: ty.name.to_string(),
@@ -97,6 +118,7 @@ fn own_row(ty: &TypeDef) -> Row<'static> {
         array: ty.array.0,
         io: &ENUM,
         storage: 'p',
+        domain: None,
     }
 }
 
@@ -112,6 +134,7 @@ fn array_row(ty: &TypeDef) -> Row<'static> {
         array: 0,
         io: &ARRAY,
         storage: 'x',
+        domain: None,
     }
 }
 

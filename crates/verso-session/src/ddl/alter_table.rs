@@ -169,15 +169,17 @@ impl Schema<'_> {
         let mut value = None;
         if let Some((expr, text)) = &column.generated {
             let scope = columns_in_scope(table);
-            let of = (&*column.name.text, &new.ty);
+            let ty = new.ty.erased();
+            let of = (&*column.name.text, &ty);
             let bind = |binder: &Binder<'_>| binder.generation(expr, &table.name, &scope, of);
             let (text, bound) = binder.kept_text(expr, text, bind)?;
             new.default = Some(text.into());
             value = Some(bound);
         }
         let default = column.default.as_ref();
-        let default =
-            default.map(|(expr, _)| binder.default_value(expr, &column.name.text, &new.ty)).transpose()?;
+        let default = default
+            .map(|(expr, _)| binder.default_value(expr, &column.name.text, &new.ty.erased()))
+            .transpose()?;
         self.rewrite(name, &TableChange::AddColumn(new), |_| Ok(value.or(default)))?;
         for constraint in &column.constraints {
             let action = AlterAction::AddConstraint(constraint.clone());
@@ -228,7 +230,7 @@ impl Schema<'_> {
                 let code = "42611";
                 return Err(SqlError::new(code, text).with_detail(detail).at(using.at.start).into());
             }
-            let other = ColumnDef { ty: ty.clone(), ..generated.clone() };
+            let other = ColumnDef { ty: ty.erased(), ..generated.clone() };
             let value = binder.stored_generation(&other, table)?;
             return self.rewrite(name, &change, |_| Ok(Some(value))).map(drop);
         }
@@ -313,7 +315,7 @@ fn converted(value: TypedExpr, column: &Name, ty: &SqlType, using: bool) -> Resu
     let fits = verso_types::cast_kind(&value.ty, ty).is_some_and(|weakest| weakest <= kind);
     if fits || value.ty == *ty {
         let cast = ExprKind::Cast { arg: Box::new(value), kind };
-        return Ok(TypedExpr::new(cast, ty.clone()));
+        return Ok(TypedExpr::new(cast, ty.erased()));
     }
     let (column, shown) = (&column.text, ty.without_modifiers().pg_name());
     let (text, hint) = if using {

@@ -57,7 +57,7 @@ impl Schema<'_> {
             }
         }
         let columns: Vec<(Arc<str>, SqlType)> =
-            new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+            new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.erased())).collect();
         self.bind_generated(binder, create, &mut new)?;
         for constraint in constraints {
             let made = self.new_constraint(binder, (&place, &new.name), &columns, constraint)?;
@@ -94,7 +94,7 @@ impl Schema<'_> {
         let scope: Vec<_> = new
             .columns
             .iter()
-            .map(|column| (Arc::clone(&column.name), column.ty.clone(), column.generated))
+            .map(|column| (Arc::clone(&column.name), column.ty.erased(), column.generated))
             .collect();
         for element in &create.elements {
             let TableElement::Column(ColumnDefinition { name, generated: Some((expr, text)), .. }) = element
@@ -104,7 +104,7 @@ impl Schema<'_> {
             let Some(column) = new.columns.iter_mut().find(|column| *column.name == *name.text) else {
                 continue;
             };
-            let ty = column.ty.clone();
+            let ty = column.ty.erased();
             let bind = |binder: &Binder<'_>| binder.generation(expr, &new.name, &scope, (&name.text, &ty));
             column.default = Some(binder.kept_text(expr, text, bind)?.0.into());
         }
@@ -143,7 +143,7 @@ impl Schema<'_> {
                 let text = format!("multiple {both} specified for column \"{}\"", column.name.text);
                 return Err(SqlError::syntax(text).at(expr.at.start).into());
             }
-            let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.name.text, &ty);
+            let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.name.text, &ty.erased());
             let (text, _) = binder.kept_text(expr, text, bind)?;
             new.default = Some(text.into());
         }

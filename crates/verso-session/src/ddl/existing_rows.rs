@@ -76,7 +76,7 @@ impl Schema<'_> {
     }
 
     /// Whether a query yields a row.
-    fn any_row(&self, plan: Plan) -> Result<bool, Failure> {
+    pub(super) fn any_row(&self, plan: Plan) -> Result<bool, Failure> {
         let one = TypedExpr::literal(Value::Int8(1), SqlType::Int8);
         let limited = Plan::Limit { input: Box::new(plan), limit: Some(one), offset: None, ties: Vec::new() };
         Ok(self.frame.count(&Bound::Query(limited), &[])? > 0)

@@ -17,7 +17,7 @@ pub(super) fn copy_columns(
     generated: bool,
 ) {
     for column in table.shown() {
-        let mut copy = NewColumn::new(Arc::clone(&column.name), column.ty.clone());
+        let mut copy = NewColumn::new(Arc::clone(&column.name), column.declared().clone());
         copy.not_null = column.not_null;
         if let Some(kind) = column.identity {
             copy.identity = identity.then_some(kind);

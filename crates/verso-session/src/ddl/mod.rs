@@ -24,6 +24,7 @@ mod alter_table;
 mod analyze;
 mod comment;
 mod create_table;
+mod domains;
 mod drop;
 mod existing_rows;
 mod function;

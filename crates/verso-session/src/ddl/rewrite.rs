@@ -59,11 +59,14 @@ impl Schema<'_> {
             });
             values.push(match (changed, before) {
                 (false, Some(before)) => TypedExpr::column(before, column.ty.clone()),
-                _ => match value.take() {
-                    Some(value) => value,
-                    None if column.is_hidden() => self.hidden_value(column, old)?,
-                    None => self.new_value(column)?,
-                },
+                _ => {
+                    let value = match value.take() {
+                        Some(value) => value,
+                        None if column.is_hidden() => self.hidden_value(column, old)?,
+                        None => self.new_value(column)?,
+                    };
+                    self.of_column(column, value)?
+                }
             });
         }
         let all: Vec<usize> = (0..old.columns.len()).collect();
@@ -96,6 +99,13 @@ impl Schema<'_> {
         checks.try_for_each(|constraint| self.check_rows(&binder, copy, constraint))
     }
 
+    /// The value of a column, checked where it is of a domain.
+    fn of_column(&self, column: &ColumnDef, value: TypedExpr) -> Result<TypedExpr, Failure> {
+        let Some(domain) = &column.domain else { return Ok(value) };
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        Ok(binder.of_domain(value, domain)?)
+    }
+
     /// The value of a new hidden column.
     fn hidden_value(&self, column: &ColumnDef, old: &TableDef) -> Result<TypedExpr, Failure> {
         self.frame.inside(|frame| {
@@ -107,8 +117,8 @@ impl Schema<'_> {
     /// The value that a new column has in rows that are there: of a sequence the next one, else NULL.
     fn new_value(&self, column: &ColumnDef) -> Result<TypedExpr, Failure> {
         match &column.default {
-            None => Ok(TypedExpr::null(column.ty.clone())),
-            Some(_) => self.frame.inside(|frame| {
+            None if column.domain.is_none() => Ok(TypedExpr::null(column.ty.clone())),
+            _ => self.frame.inside(|frame| {
                 let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
                 Ok(binder.stored_default(column)?)
             }),

@@ -9,9 +9,11 @@ use verso_catalog::{
 use verso_types::enum_type::{EnumType, NewPlace};
 use verso_types::{SqlType, TypeError};
 
+use super::domains::not_a_domain;
 use super::{Schema, text};
 use crate::client::{CommandTag, tag};
 use crate::failure::Failure;
+use crate::frame::Frame;
 use verso_parser::syntax::{AlterAction, AlterTable, LabelPlace, Name, QualifiedName, Span, TypeStatement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -54,23 +56,35 @@ impl Schema<'_> {
                     catalog.alter_table(txn, Some(&table.schema), &table.name, &change)?;
                 }
             }
-            TypeStatement::Rename { name, to } => {
-                let ty = self.own_type(name)?;
+            TypeStatement::CreateDomain(create) => {
+                self.create_domain(create)?;
+                return Ok(tag("CREATE DOMAIN"));
+            }
+            TypeStatement::AlterDomain { name, action } => {
+                self.alter_domain(name, action)?;
+                return Ok(tag("ALTER DOMAIN"));
+            }
+            TypeStatement::Rename { name, domain, to } => {
+                let ty = self.own_type_of(name, *domain)?;
                 catalog.move_type(&mut txn.borrow_mut(), &ty, None, &text(to))?;
             }
-            TypeStatement::Move { name, to } => {
-                let ty = self.own_type(name)?;
+            TypeStatement::Move { name, domain, to } => {
+                let ty = self.own_type_of(name, *domain)?;
                 self.may_create_in(&to.text)?;
                 if *ty.schema != *to.text {
                     catalog.move_type(&mut txn.borrow_mut(), &ty, Some(&to.text), &ty.name)?;
                 }
             }
-            TypeStatement::Drop { names, if_exists, cascade } => {
-                self.drop_types(names, *if_exists, *cascade)?;
-                return Ok(tag("DROP TYPE"));
+            TypeStatement::Drop { names, domain, if_exists, cascade } => {
+                self.drop_types(names, *domain, *if_exists, *cascade)?;
+                return Ok(tag(if *domain { "DROP DOMAIN" } else { "DROP TYPE" }));
             }
         }
-        Ok(tag("ALTER TYPE"))
+        let of_domain = matches!(
+            statement,
+            TypeStatement::Rename { domain: true, .. } | TypeStatement::Move { domain: true, .. }
+        );
+        Ok(tag(if of_domain { "ALTER DOMAIN" } else { "ALTER TYPE" }))
     }
 
     /// The defaults of columns of an enum type that are a label which gets another name, with that name: the catalog keeps
@@ -124,11 +138,20 @@ impl Schema<'_> {
         Ok(changes)
     }
 
-    fn drop_types(&self, names: &[QualifiedName], if_exists: bool, cascade: bool) -> Result<(), Failure> {
+    fn drop_types(
+        &self,
+        names: &[QualifiedName],
+        domain: bool,
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<(), Failure> {
         let mut types: Vec<Arc<TypeDef>> = Vec::new();
         for name in names {
             match self.user_type(name) {
                 Ok(found) if types.iter().any(|known| known.oid == found.oid) => {}
+                Ok(found) if domain && !matches!(found.ty, SqlType::Domain(_)) => {
+                    return Err(not_a_domain(&found.name).into());
+                }
                 Ok(found) => {
                     self.own_to_drop(Object::Type(found.oid), &found.schema, "type", &found.name)?;
                     types.push(found);
@@ -141,16 +164,37 @@ impl Schema<'_> {
         }
         if cascade {
             let catalog = self.frame.catalog;
+            let named = types.len();
+            let mut next = 0;
+            while let Some(ty) = types.get(next).cloned() {
+                next += 1;
+                for domain in TypeUses::of(catalog, &ty).domains {
+                    if let Some(domain) = catalog.user_type(domain)
+                        && types.iter().all(|known| known.oid != domain.oid)
+                    {
+                        types.push(Arc::clone(domain));
+                    }
+                }
+            }
             let uses: Vec<TypeUses> = types.iter().map(|ty| TypeUses::of(catalog, ty)).collect();
-            let along = types.iter().zip(&uses).flat_map(|(ty, uses)| uses.names(catalog, ty));
-            self.tell_along(&along.collect::<Vec<_>>());
+            let mut along: Vec<String> = Vec::new();
+            for name in types.iter().zip(&uses).flat_map(|(ty, uses)| uses.names(catalog, ty)) {
+                let own = types[..named].iter().any(|ty| name == format!("type {}", ty.name));
+                if !own && !along.contains(&name) {
+                    along.push(name);
+                }
+            }
+            self.tell_along(&along);
             for (table, column) in uses.iter().flat_map(|uses| &uses.columns) {
                 let Some(table) = catalog.table_by_oid(*table) else { continue };
                 let Some(column) = table.column_with_id(*column) else { continue };
                 self.drop_column(&table.schema, &table.name, &table.columns[column].name)?;
             }
         }
-        // The columns are gone by now: what is left is seen anew.
+        // Domains before the types beneath them. The columns are gone by now: what is left is seen anew.
+        if cascade {
+            types.reverse();
+        }
         self.frame.inside(|frame| {
             let catalog = &frame.services.instance.catalog;
             Ok(catalog.drop_types(&mut frame.txn.borrow_mut(), &types, cascade)?)
@@ -160,6 +204,14 @@ impl Schema<'_> {
     fn drop_column(&self, schema: &str, table: &str, column: &str) -> Result<(), Failure> {
         let name = |text: &str| Name { text: text.to_string(), at: Span::default() };
         let name_of_table = QualifiedName { schema: Some(name(schema)), name: name(table) };
+        // It may have gone along with another one.
+        let gone = |frame: &Frame<'_>| {
+            let table = frame.catalog.table(Some(schema), table);
+            Ok(table.is_none_or(|table| table.column(column).is_none()))
+        };
+        if self.frame.inside(gone)? {
+            return Ok(());
+        }
         let action = AlterAction::DropColumn { column: name(column), if_exists: false, cascade: true };
         let alter =
             AlterTable { name: name_of_table, if_exists: false, actions: vec![action], materialized: false };
@@ -195,7 +247,15 @@ impl Schema<'_> {
         }
     }
 
-    fn own_type(&self, name: &QualifiedName) -> Result<Arc<TypeDef>, SqlError> {
+    fn own_type_of(&self, name: &QualifiedName, domain: bool) -> Result<Arc<TypeDef>, SqlError> {
+        let ty = self.own_type(name)?;
+        match (domain, &ty.ty) {
+            (false, _) | (_, SqlType::Domain(_)) => Ok(ty),
+            _ => Err(not_a_domain(&ty.name)),
+        }
+    }
+
+    pub(super) fn own_type(&self, name: &QualifiedName) -> Result<Arc<TypeDef>, SqlError> {
         let ty = self.user_type(name)?;
         self.own(Object::Type(ty.oid), "type", &ty.name)?;
         Ok(ty)

@@ -56,6 +56,11 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Notify(..) => "NOTIFY",
         Statement::Type(statement) => match statement {
             TypeStatement::CreateEnum { .. } => "CREATE TYPE",
+            TypeStatement::CreateDomain(_) => "CREATE DOMAIN",
+            TypeStatement::AlterDomain { .. }
+            | TypeStatement::Rename { domain: true, .. }
+            | TypeStatement::Move { domain: true, .. } => "ALTER DOMAIN",
+            TypeStatement::Drop { domain: true, .. } => "DROP DOMAIN",
             TypeStatement::Drop { .. } => "DROP TYPE",
             _ => "ALTER TYPE",
         },

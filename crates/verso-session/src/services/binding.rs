@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef};
 use verso_exec::context::{Binding, Described};
 use verso_exec::error::{ExecError, Raised};
-use verso_exec::plan::{PlFunction, RowRules, Statement as Bound, TypedExpr};
+use verso_exec::plan::{ExprKind, PlFunction, RowRules, Statement as Bound, TypedExpr};
 use verso_types::SqlType;
 
 use super::Services;
@@ -88,6 +88,13 @@ impl Binding for Services {
         self.bound(|binder| binder.row_rules(table))
     }
 
+    fn value_of_domain(&self, domain: &SqlType) -> Result<TypedExpr, ExecError> {
+        self.bound(|binder| {
+            let value = TypedExpr::new(ExprKind::Parameter(0), domain.erased());
+            binder.of_domain(value, domain)
+        })
+    }
+
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr, ExecError> {
         self.bound(|binder| binder.stored_default(column))
     }
@@ -103,7 +110,7 @@ impl Binding for Services {
             context: error.context.map(String::from),
             column: subject.column,
             constraint: subject.constraint,
-            datatype: None,
+            datatype: subject.datatype,
             table: subject.table,
             schema: subject.schema,
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_exec::plan::{Plan, Statement as Bound};
-use verso_types::Value;
+use verso_types::{SqlType, Value};
 
 use super::Session;
 use crate::client::{Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
@@ -53,6 +53,7 @@ impl Session {
     /// The values of EXECUTE's arguments, in the parameters' types. Opens the transaction that the statement runs in.
     fn values_of(&mut self, args: &[Expr], prepared: &Prepared) -> Result<Vec<Value>, SqlError> {
         self.ensure_active_for(false)?;
+        let types: Vec<SqlType> = prepared.params().iter().map(SqlType::erased).collect();
         let mut nowhere = Nowhere;
         let mut results = Results::new(&mut nowhere, self.services.memory.lend());
         let batch = self.framed(false, &mut results, |frame, _| {
@@ -63,7 +64,7 @@ impl Session {
                 .enumerate()
                 .map(|(index, (arg, ty))| binder.argument(arg, index, ty))
                 .collect::<Result<Vec<_>, SqlError>>()?;
-            let columns = prepared.params().iter().map(|ty| OutputColumn::new("", ty.clone())).collect();
+            let columns = types.iter().map(|ty| OutputColumn::new("", ty.clone())).collect();
             let bound = Bound::Query(Plan::Values { rows: vec![row], columns });
             let mut rows = Vec::new();
             let memory = frame.services.memory.lend();
@@ -75,7 +76,7 @@ impl Session {
             Ok(rows.pop())
         })?;
         let batch = batch.ok_or_else(|| SqlError::internal("no row of arguments"))?;
-        Ok(batch.row(0, prepared.params()))
+        Ok(batch.row(0, &types))
     }
 
     /// The prepared statement of that name, of PREPARE or of the protocol's Parse.

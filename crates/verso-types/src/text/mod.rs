@@ -68,6 +68,7 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, Typ
         }
         SqlType::Jsonb => Value::Jsonb(Jsonb::parse(text)?),
         SqlType::Enum(ty) => ty.parse(text)?,
+        SqlType::Domain(domain) => return parse_text(&domain.base, text, tz),
         SqlType::Named(name) => return Err(TypeError::unknown_type(name)),
         SqlType::Record | SqlType::Row(_) => {
             let message = "input of anonymous composite types is not implemented";

@@ -30,6 +30,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             Some(DropKind::MaterializedView)
         }
         "type" => return super::super::user_type::alter_type(cursor),
+        "domain" => return super::super::domain::alter_domain(cursor),
         "function" | "procedure" | "routine" => return super::super::schema::alter_function(cursor),
         _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
     };

@@ -130,7 +130,7 @@ pub(in crate::parse) fn expression(cursor: &mut Cursor<'_>) -> Result<(Expr, Str
 }
 
 /// `COLLATE "C"`: the only collation there is.
-pub(super) fn collate(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
+pub(in crate::parse) fn collate(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
     let at = cursor.here().start;
     cursor.expect(&["collate"])?;
     let name = cursor.qualified()?;

@@ -39,7 +39,7 @@ pub(super) fn constraint(name: Option<Name>, clause: ConstraintClause, at: u32) 
     ConstraintDefinition { name, clause, deferrable: false, initially_deferred: false, at }
 }
 
-pub(super) fn check(cursor: &mut Cursor<'_>) -> Result<ConstraintClause, SyntaxError> {
+pub(in crate::parse) fn check(cursor: &mut Cursor<'_>) -> Result<ConstraintClause, SyntaxError> {
     cursor.expect(&["check"])?;
     cursor.expect_token(&Token::LParen)?;
     let start = cursor.here().start;

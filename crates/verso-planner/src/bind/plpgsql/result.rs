@@ -55,7 +55,7 @@ impl Body<'_> {
     /// What a function returns whose arguments come out: the only one of them, or a row of them.
     pub(super) fn outgoing(&self) -> Option<TypedExpr> {
         let parameter =
-            |slot: &usize| TypedExpr::new(ExprKind::Parameter(*slot), self.variables[*slot].ty.clone());
+            |slot: &usize| TypedExpr::new(ExprKind::Parameter(*slot), self.variables[*slot].ty.erased());
         match (&self.returns, self.result_slots.as_slice()) {
             (PlReturn::Scalar(ty @ SqlType::Row(_)), slots @ [_, _, ..]) => {
                 Some(TypedExpr::new(ExprKind::Row(slots.iter().map(parameter).collect()), ty.clone()))
@@ -81,7 +81,7 @@ impl Body<'_> {
         let values = match (value, self.result_slots.as_slice(), types) {
             (None, slots @ [_, ..], types) => {
                 let variable =
-                    |(slot, ty): (&usize, &SqlType)| TypedExpr::new(ExprKind::Parameter(*slot), ty.clone());
+                    |(slot, ty): (&usize, &SqlType)| TypedExpr::new(ExprKind::Parameter(*slot), ty.erased());
                 slots.iter().zip(types).map(variable).collect()
             }
             (Some(value), [], [ty]) => vec![self.value(value, "return value", ty)?],

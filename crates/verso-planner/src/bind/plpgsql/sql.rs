@@ -26,7 +26,7 @@ pub fn bind_sql_function(
     time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
     let inputs = || function.called_with();
-    let types: Vec<SqlType> = inputs().map(|arg| arg.ty.clone()).collect();
+    let types: Vec<SqlType> = inputs().map(|arg| arg.ty.erased()).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
     body.weak = true;
     for arg in inputs() {
@@ -151,7 +151,7 @@ impl Body<'_> {
                 let into = Some(PlInto { targets, strict: false });
                 steps.push(PlStatementKind::Sql { statement: bound, into });
                 let row = ty.is_row();
-                let value = TypedExpr::new(ExprKind::Parameter(slot), ty);
+                let value = TypedExpr::new(ExprKind::Parameter(slot), ty.erased());
                 let returned = PlStatementKind::Return { value: Some(value) };
                 if !row {
                     steps.push(returned);

@@ -1,0 +1,452 @@
+//! From text to tree: PostgreSQL's advanced regular expressions (manual, 9.7.3).
+
+use verso_env::stack;
+use verso_types::TypeError;
+
+use super::syntax::{Assert, Class, Greed, Node, Set};
+use super::{Options, invalid};
+
+/// The most that a quantifier counts.
+const COUNT_MAX: u32 = 255;
+
+/// The tree of a pattern, and how many groups it has.
+pub(super) fn parse(pattern: &str, options: Options) -> Result<(Node, usize, Options), TypeError> {
+    let (mut options, mut rest) = (options, pattern);
+    if let Some(behind) = rest.strip_prefix("***") {
+        if let Some(literal) = behind.strip_prefix('=') {
+            (options.literal, rest) = (true, literal);
+        } else {
+            let Some(behind) = behind.strip_prefix(':') else { return Err(invalid(OPERAND)) };
+            (options.literal, rest) = (false, behind);
+        }
+    }
+    if options.literal {
+        let one = |c| Node::Set(Set::one(c, options.fold));
+        return Ok((Node::Concat(rest.chars().map(one).collect()), 0, options));
+    }
+    if let Some(embedded) = rest.strip_prefix("(?")
+        && embedded.starts_with(|c: char| c.is_alphabetic())
+    {
+        let (letters, behind) = embedded.split_once(')').ok_or_else(|| invalid("invalid embedded option"))?;
+        for letter in letters.chars() {
+            if !options.set(letter).map_err(|error| match error.sqlstate {
+                "22023" => invalid("invalid embedded option"),
+                _ => error,
+            })? {
+                return Err(invalid("invalid embedded option"));
+            }
+        }
+        rest = behind;
+        if options.literal {
+            let one = |c| Node::Set(Set::one(c, options.fold));
+            return Ok((Node::Concat(rest.chars().map(one).collect()), 0, options));
+        }
+    }
+    let chars: Vec<char> = rest.chars().collect();
+    let mut parser = Parser { chars: &chars, at: 0, options, groups: 0, closed: Vec::new(), looking: false };
+    let node = parser.alternatives(0)?;
+    if parser.at < chars.len() {
+        return Err(invalid(PARENTHESES));
+    }
+    Ok((node, parser.groups, options))
+}
+
+const OPERAND: &str = "quantifier operand invalid";
+const PARENTHESES: &str = "parentheses () not balanced";
+const BRACKETS: &str = "brackets [] not balanced";
+const ESCAPE: &str = "invalid escape \\ sequence";
+const RANGE: &str = "invalid character range";
+
+/// What an escape means.
+enum Escape {
+    Char(char),
+    Class(Class, bool),
+    Assert(Assert),
+    Back(usize),
+}
+
+struct Parser<'c> {
+    chars: &'c [char],
+    at: usize,
+    options: Options,
+    groups: usize,
+    /// The groups that are closed by now.
+    closed: Vec<usize>,
+    /// Within what looks ahead or behind, where nothing is captured.
+    looking: bool,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn accept(&mut self, text: &str) -> bool {
+        let found = text.chars().enumerate().all(|(n, c)| self.chars.get(self.at + n) == Some(&c));
+        if found {
+            self.at += text.chars().count();
+        }
+        found
+    }
+
+    /// Passes over comments, and over white space where that means nothing.
+    fn skip(&mut self) -> Result<(), TypeError> {
+        loop {
+            if self.options.expanded {
+                match self.peek() {
+                    Some(c) if c.is_whitespace() => {
+                        self.at += 1;
+                        continue;
+                    }
+                    Some('#') => {
+                        while self.peek().is_some_and(|c| c != '\n') {
+                            self.at += 1;
+                        }
+                        continue;
+                    }
+                    _ => {}
+                }
+            }
+            if !self.accept("(?#") {
+                return Ok(());
+            }
+            while self.peek().is_some_and(|c| c != ')') {
+                self.at += 1;
+            }
+            if !self.accept(")") {
+                return Err(invalid(PARENTHESES));
+            }
+        }
+    }
+
+    fn alternatives(&mut self, depth: usize) -> Result<Node, TypeError> {
+        if stack::check().is_err() {
+            return Err(invalid("regular expression is too complex"));
+        }
+        let mut branches = vec![self.branch(depth)?];
+        while self.accept("|") {
+            branches.push(self.branch(depth)?);
+        }
+        Ok(if branches.len() == 1 { branches.remove(0) } else { Node::Alternate(branches) })
+    }
+
+    fn branch(&mut self, depth: usize) -> Result<Node, TypeError> {
+        let mut parts = Vec::new();
+        loop {
+            self.skip()?;
+            match self.peek() {
+                None | Some('|') => break,
+                Some(')') if depth > 0 => break,
+                _ => {}
+            }
+            let atom = self.atom(depth)?;
+            self.skip()?;
+            let part = self.quantified(atom)?;
+            parts.push(part);
+        }
+        Ok(match parts.len() {
+            0 => Node::Empty,
+            1 => parts.remove(0),
+            _ => Node::Concat(parts),
+        })
+    }
+
+    fn quantified(&mut self, atom: Node) -> Result<Node, TypeError> {
+        let Some((min, max, fixed)) = self.quantifier()? else { return Ok(atom) };
+        if matches!(atom, Node::Assert(_) | Node::Look { .. }) {
+            return Err(invalid(OPERAND));
+        }
+        let greed = match (self.accept("?"), fixed) {
+            (_, true) => Greed::None,
+            (true, false) => Greed::Shortest,
+            (false, false) => Greed::Longest,
+        };
+        self.skip()?;
+        if self.quantifier_follows() {
+            return Err(invalid(OPERAND));
+        }
+        if (min, max, greed) == (1, Some(1), Greed::None) {
+            return Ok(atom);
+        }
+        Ok(Node::Repeat { node: Box::new(atom), min, max, greed })
+    }
+
+    fn quantifier_follows(&self) -> bool {
+        match self.peek() {
+            Some('*' | '+' | '?') => true,
+            Some('{') => self.chars.get(self.at + 1).is_some_and(char::is_ascii_digit),
+            _ => false,
+        }
+    }
+
+    /// How often, and whether that is one number.
+    fn quantifier(&mut self) -> Result<Option<(u32, Option<u32>, bool)>, TypeError> {
+        if !self.quantifier_follows() {
+            return Ok(None);
+        }
+        let sign = self.peek();
+        self.at += 1;
+        Ok(Some(match sign {
+            Some('*') => (0, None, false),
+            Some('+') => (1, None, false),
+            Some('?') => (0, Some(1), false),
+            _ => {
+                let min = self.count()?;
+                let (max, fixed) = match self.accept(",") {
+                    false => (Some(min), true),
+                    true if self.peek() == Some('}') => (None, false),
+                    true => (Some(self.count()?), false),
+                };
+                if max.is_some_and(|max| max < min) {
+                    return Err(invalid("invalid repetition count(s)"));
+                }
+                if !self.accept("}") {
+                    let closed = self.chars[self.at..].contains(&'}');
+                    let flaw = if closed { "invalid repetition count(s)" } else { "braces {} not balanced" };
+                    return Err(invalid(flaw));
+                }
+                (min, max, fixed)
+            }
+        }))
+    }
+
+    fn count(&mut self) -> Result<u32, TypeError> {
+        let (mut count, start) = (0u32, self.at);
+        while let Some(digit) = self.peek().and_then(|c| c.to_digit(10)) {
+            count = (count * 10 + digit).min(COUNT_MAX + 1);
+            self.at += 1;
+        }
+        match self.at > start && count <= COUNT_MAX {
+            true => Ok(count),
+            false => Err(invalid("invalid repetition count(s)")),
+        }
+    }
+
+    fn atom(&mut self, depth: usize) -> Result<Node, TypeError> {
+        if self.quantifier_follows() {
+            return Err(invalid(OPERAND));
+        }
+        let Some(c) = self.peek() else { return Ok(Node::Empty) };
+        self.at += 1;
+        let lines = self.options.lines;
+        Ok(match c {
+            '(' => return self.group(depth),
+            ')' => return Err(invalid(PARENTHESES)),
+            '^' => Node::Assert(if lines { Assert::LineStart } else { Assert::Start }),
+            '$' => Node::Assert(if lines { Assert::LineEnd } else { Assert::End }),
+            '.' => Node::Set(Set::any(self.options.dot_in_line)),
+            '[' if self.accept("[:<:]]") => Node::Assert(Assert::WordStart),
+            '[' if self.accept("[:>:]]") => Node::Assert(Assert::WordEnd),
+            '[' => Node::Set(self.bracket()?),
+            '\\' => match self.escape(false)? {
+                Escape::Char(c) => Node::Set(Set::one(c, self.options.fold)),
+                Escape::Class(class, negated) => {
+                    Node::Set(Set { classes: vec![(class, negated)], ..Set::default() })
+                }
+                Escape::Assert(assert) => Node::Assert(assert),
+                Escape::Back(group) => Node::Back(group),
+            },
+            c => Node::Set(Set::one(c, self.options.fold)),
+        })
+    }
+
+    /// Behind a parenthesis.
+    fn group(&mut self, depth: usize) -> Result<Node, TypeError> {
+        let kinds = [("?:", None), ("?=", Some((false, false))), ("?!", Some((false, true)))];
+        let behind = [("?<=", Some((true, false))), ("?<!", Some((true, true)))];
+        let kind = kinds.into_iter().chain(behind).find(|(text, _)| self.accept(text));
+        let node = match kind {
+            None if self.peek() == Some('?') => return Err(invalid(OPERAND)),
+            None if self.looking => self.alternatives(depth + 1)?,
+            None => {
+                self.groups += 1;
+                let number = self.groups;
+                let node = self.alternatives(depth + 1)?;
+                self.closed.push(number);
+                Node::Group(number, Box::new(node))
+            }
+            Some((_, None)) => self.alternatives(depth + 1)?,
+            Some((_, Some((behind, negated)))) => {
+                let outer = std::mem::replace(&mut self.looking, true);
+                let node = Box::new(self.alternatives(depth + 1)?);
+                self.looking = outer;
+                Node::Look { behind, negated, node }
+            }
+        };
+        if !self.accept(")") {
+            return Err(invalid(PARENTHESES));
+        }
+        Ok(node)
+    }
+
+    /// Behind a backslash.
+    fn escape(&mut self, bracket: bool) -> Result<Escape, TypeError> {
+        let Some(c) = self.peek() else { return Err(invalid(ESCAPE)) };
+        self.at += 1;
+        let class = |class, negated| Ok(Escape::Class(class, negated));
+        match c {
+            'd' => return class(Class::Digit, false),
+            's' => return class(Class::Space, false),
+            'w' => return class(Class::Word, false),
+            'D' => return class(Class::Digit, true),
+            'S' => return class(Class::Space, true),
+            'W' => return class(Class::Word, true),
+            _ => {}
+        }
+        let assert = match c {
+            'A' => Some(Assert::Start),
+            'Z' => Some(Assert::End),
+            'm' => Some(Assert::WordStart),
+            'M' => Some(Assert::WordEnd),
+            'y' => Some(Assert::WordEdge),
+            'Y' => Some(Assert::NoWordEdge),
+            _ => None,
+        };
+        if let Some(assert) = assert {
+            return if bracket { Err(invalid(ESCAPE)) } else { Ok(Escape::Assert(assert)) };
+        }
+        let c = match c {
+            'a' => '\u{7}',
+            'b' => '\u{8}',
+            'B' => '\\',
+            'c' => {
+                let Some(next) = self.peek() else { return Err(invalid(ESCAPE)) };
+                self.at += 1;
+                char::from((next as u32 & 0x1f) as u8)
+            }
+            'e' => '\u{1b}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'v' => '\u{b}',
+            'u' => self.number(16, 4, 4)?,
+            'U' => self.number(16, 8, 8)?,
+            'x' => self.number(16, 1, 255)?,
+            '0' => {
+                self.at -= 1;
+                self.number(8, 1, 3)?
+            }
+            '1'..='9' => return self.back_or_octal(bracket),
+            c if c.is_alphanumeric() => return Err(invalid(ESCAPE)),
+            c => c,
+        };
+        Ok(Escape::Char(c))
+    }
+
+    fn number(&mut self, radix: u32, least: usize, most: usize) -> Result<char, TypeError> {
+        let (mut number, start) = (0u32, self.at);
+        while self.at - start < most
+            && let Some(digit) = self.peek().and_then(|c| c.to_digit(radix))
+        {
+            number = number.saturating_mul(radix).saturating_add(digit);
+            self.at += 1;
+        }
+        match (self.at - start >= least).then(|| char::from_u32(number)).flatten() {
+            Some(c) => Ok(c),
+            None => Err(invalid(ESCAPE)),
+        }
+    }
+
+    /// Behind the backslash and the first digit, which is no zero.
+    fn back_or_octal(&mut self, bracket: bool) -> Result<Escape, TypeError> {
+        self.at -= 1;
+        let start = self.at;
+        let mut number = 0usize;
+        while let Some(digit) = self.peek().and_then(|c| c.to_digit(10)) {
+            number = number.saturating_mul(10).saturating_add(digit as usize);
+            self.at += 1;
+        }
+        let digits = self.at - start;
+        if !bracket && (digits == 1 || number <= self.groups) {
+            if self.looking || !self.closed.contains(&number) {
+                return Err(invalid("invalid backreference number"));
+            }
+            return Ok(Escape::Back(number));
+        }
+        self.at = start;
+        self.number(8, 1, 3).map(Escape::Char)
+    }
+
+    /// Behind a bracket.
+    fn bracket(&mut self) -> Result<Set, TypeError> {
+        let negated = self.accept("^");
+        let in_line = negated && self.options.dot_in_line;
+        let mut set = Set { negated, in_line, fold: self.options.fold, ..Set::default() };
+        let mut first = true;
+        loop {
+            let Some(c) = self.peek() else { return Err(invalid(BRACKETS)) };
+            if c == ']' && !first {
+                self.at += 1;
+                return Ok(set);
+            }
+            first = false;
+            let low = self.item(&mut set)?;
+            let low = match (low, self.range_follows()) {
+                (None, true) => return Err(invalid(RANGE)),
+                (None, false) => continue,
+                (Some(low), false) => {
+                    set.ranges.push((low, low));
+                    continue;
+                }
+                (Some(low), true) => low,
+            };
+            self.at += 1;
+            let Some(high) = self.item(&mut set)? else { return Err(invalid(RANGE)) };
+            if high < low || self.range_follows() {
+                return Err(invalid(RANGE));
+            }
+            set.ranges.push((low, high));
+        }
+    }
+
+    /// Is the next a hyphen that is not the last of its bracket?
+    fn range_follows(&self) -> bool {
+        self.peek() == Some('-') && self.chars.get(self.at + 1).is_some_and(|c| *c != ']')
+    }
+
+    /// A character of a bracket; none where it was a class, which the set has now.
+    fn item(&mut self, set: &mut Set) -> Result<Option<char>, TypeError> {
+        let Some(c) = self.peek() else { return Err(invalid(BRACKETS)) };
+        self.at += 1;
+        if c == '\\' {
+            return match self.escape(true)? {
+                Escape::Char(c) => Ok(Some(c)),
+                Escape::Class(class, negated) => {
+                    set.classes.push((class, negated));
+                    Ok(None)
+                }
+                Escape::Assert(_) | Escape::Back(_) => Err(invalid(ESCAPE)),
+            };
+        }
+        let kind = match (c, self.peek()) {
+            ('[', Some(kind @ (':' | '.' | '='))) => kind,
+            _ => return Ok(Some(c)),
+        };
+        self.at += 1;
+        let ends = |at: usize| self.chars.get(at) == Some(&kind) && self.chars.get(at + 1) == Some(&']');
+        let Some(end) = (self.at..self.chars.len()).find(|at| ends(*at)) else {
+            return Err(invalid(BRACKETS));
+        };
+        let name: String = self.chars[self.at..end].iter().collect();
+        self.at = end + 2;
+        if kind == ':' {
+            let class = Class::named(&name).ok_or_else(|| invalid("invalid character class"))?;
+            let class = match class {
+                Class::Lower | Class::Upper if self.options.fold => Class::Alpha,
+                class => class,
+            };
+            set.classes.push((class, false));
+            return Ok(None);
+        }
+        let mut chars = name.chars();
+        match (chars.next(), chars.next()) {
+            (Some(c), None) if kind == '=' => {
+                set.ranges.push((c, c));
+                Ok(None)
+            }
+            (Some(c), None) => Ok(Some(c)),
+            _ => Err(invalid("invalid collating element")),
+        }
+    }
+}

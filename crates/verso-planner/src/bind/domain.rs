@@ -1,0 +1,137 @@
+//! Domains: casts to them, and what the rows of a table owe to those of its columns.
+//!
+//! Expressions have the type beneath a domain; that a value is one of the domain is a step of its own
+//! ([`ExprKind::Domain`](K::Domain)).
+
+use std::sync::Arc;
+
+use verso_catalog::{ColumnDef, TableDef};
+use verso_exec::plan::{Check, CheckOf, DomainRules, ExprKind as K, TypedExpr};
+use verso_types::{CastKind, DomainType, SqlType};
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::scope::Scope;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::Expr;
+
+/// What a condition calls the value.
+const VALUE: &str = "value";
+
+impl Binder<'_> {
+    /// Casts to a domain or to an array of one, as [`Binder::coerce`] does to other types.
+    pub(super) fn coerce_to_domain(
+        &self,
+        expr: TypedExpr,
+        at: u32,
+        to: &SqlType,
+        kind: CastKind,
+    ) -> Result<TypedExpr, SqlError> {
+        let value = self.coerce(expr, at, &to.erased(), kind)?;
+        self.of_domain(value, to)
+    }
+
+    /// A value that already has the type beneath, checked.
+    pub fn of_domain(&self, value: TypedExpr, to: &SqlType) -> Result<TypedExpr, SqlError> {
+        let (element, elements) = match to {
+            SqlType::Array(element) => (&**element, true),
+            own => (own, false),
+        };
+        let SqlType::Domain(domain) = element else { return Ok(value) };
+        let mut value = value;
+        let mut rules =
+            DomainRules { domain: Arc::clone(domain), not_null: false, elements, checks: Vec::new() };
+        for domain in beneath_first(domain) {
+            if let (false, SqlType::Array(_)) = (elements, &domain.base) {
+                value = self.of_domain(value, &domain.base)?; // over an array, perhaps of another domain
+            }
+            rules.not_null |= domain.not_null;
+            for check in &domain.checks {
+                let bound = self.stored_domain_condition(&check.expression, &domain.base)?;
+                rules.checks.push((Arc::clone(&check.name), bound));
+            }
+        }
+        if !rules.not_null && rules.checks.is_empty() {
+            return Ok(value);
+        }
+        let ty = value.ty.clone();
+        Ok(TypedExpr::new(K::Domain { arg: Box::new(value), rules: Arc::new(rules) }, ty))
+    }
+
+    /// Binds the condition that a domain has in the catalog.
+    pub fn stored_domain_condition(&self, text: &str, base: &SqlType) -> Result<TypedExpr, SqlError> {
+        let plain = self.plain_names();
+        let catalog = plain.as_ref().unwrap_or(self.catalog);
+        let binder =
+            Binder { rules: self.rules, acting: self.acting, ..Binder::new(catalog, self.time_zone, &[]) };
+        // The text was checked when the condition was made; positions in it mean nothing to the statement.
+        let bound = verso_parser::parse_expression(text)
+            .map_err(SqlError::from)
+            .and_then(|expr| binder.domain_condition(&expr, base));
+        let mut bound = bound.map_err(|error| SqlError { position: None, ..error })?;
+        replace_value(&mut bound);
+        Ok(bound)
+    }
+
+    /// Binds a condition over VALUE, which is column 0.
+    pub fn domain_condition(&self, expr: &Expr, base: &SqlType) -> Result<TypedExpr, SqlError> {
+        let scope = Scope::of(None, None, vec![(Arc::from(VALUE), base.erased())]);
+        let bound = self.expr(expr, &mut Context::new(&scope, Clause::Check))?;
+        if bound.any(&mut |part| matches!(part.kind, K::Subquery { .. })) {
+            let text = "cannot use subquery in check constraint";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        self.boolean(bound, expr.at.start, "CHECK")
+    }
+
+    /// What rows of a table owe to the domains of its columns.
+    pub(super) fn domain_checks(&self, table: &TableDef) -> Result<Vec<Check>, SqlError> {
+        let mut checks = Vec::new();
+        for (at, column) in table.columns.iter().enumerate() {
+            let Some(declared) = &column.domain else { continue };
+            let value = self.of_domain(TypedExpr::column(at, column.ty.clone()), declared)?;
+            if !matches!(value.kind, K::Domain { .. }) {
+                continue;
+            }
+            // It is computed, which is all that matters: the value reports what it breaks.
+            let computed = K::IsNull { arg: Box::new(value), negated: false };
+            let arg = Box::new(TypedExpr::new(computed, SqlType::Bool));
+            let condition = TypedExpr::new(K::IsBool { arg, value: None, negated: true }, SqlType::Bool);
+            checks.push(Check { name: Arc::clone(&column.name), condition, of: CheckOf::Domain });
+        }
+        Ok(checks)
+    }
+
+    /// The default of the domain of a column that has none of its own.
+    pub(super) fn domain_default(&self, column: &ColumnDef) -> Result<Option<TypedExpr>, SqlError> {
+        let Some(SqlType::Domain(domain)) = &column.domain else { return Ok(None) };
+        let Some(text) = domain.inherited_default() else { return Ok(None) };
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.domain_default(column);
+        }
+        let bound = verso_parser::parse_expression(text)
+            .map_err(SqlError::from)
+            .and_then(|expr| self.default_value(&expr, &column.name, &column.ty));
+        bound.map(Some).map_err(|error| SqlError { position: None, ..error })
+    }
+}
+
+/// A domain and those beneath it, the lowest first.
+fn beneath_first(domain: &Arc<DomainType>) -> Vec<&Arc<DomainType>> {
+    let mut all = vec![domain];
+    let mut top = domain;
+    while let SqlType::Domain(beneath) = &top.base {
+        all.push(beneath);
+        top = beneath;
+    }
+    all.reverse();
+    all
+}
+
+/// Makes the one column the one parameter.
+fn replace_value(expr: &mut TypedExpr) {
+    if let K::Column(_) = expr.kind {
+        expr.kind = K::Parameter(0);
+    }
+    expr.for_each_child_mut(&mut replace_value);
+}
