@@ -264,6 +264,12 @@ impl Instance {
         }
     }
 
+    /// What statements, sessions and connections hold of the memory: all but the catalog.
+    pub fn held_bytes(&self) -> u64 {
+        let catalog = self.catalog_memory.lock();
+        self.memory.used_bytes().saturating_sub(catalog.bytes())
+    }
+
     /// Counts what the catalog takes now. It is there whatever the limit: statements have what is left.
     pub(crate) fn count_catalog(&self) {
         self.catalog_memory.lock().hold(self.catalog.heap_bytes());

@@ -284,7 +284,7 @@ impl Reservation {
         } else {
             self.account.shrink(self.granted - wanted);
         }
-        (self.bytes, self.granted) = (bytes, wanted);
+        (self.bytes, self.granted) = (wanted, wanted);
     }
 
     /// So much more is held.

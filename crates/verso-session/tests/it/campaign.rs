@@ -328,7 +328,7 @@ fn generated_statements_from_eight_sessions_end_and_harm_nothing() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n\n"));
     assert_eq!(client.value("SELECT sum(amount) FROM accounts"), "2000");
     drop(client);
-    assert_eq!(world.instance.memory().used_bytes(), 0, "memory is left");
+    assert_eq!(world.instance.held_bytes(), 0, "memory is left");
     let report = world.instance.engine.check(&mut |_| {}).expect("a check");
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
@@ -371,7 +371,7 @@ fn memory_refused_at_each_request_of_generated_statements_ends_only_them() {
     eprintln!("{refused} refusals");
     assert!(refused > 0, "no request was refused");
     drop(client);
-    assert_eq!(memory.used_bytes(), 0, "memory is left");
+    assert_eq!(world.instance.held_bytes(), 0, "memory is left");
     let report = world.instance.engine.check(&mut |_| {}).expect("a check");
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }

@@ -119,7 +119,7 @@ fn an_index_that_is_built_is_counted() {
     }
     client.run("RESET temp_file_limit; CREATE INDEX i ON t (name)");
     assert_eq!(client.value("SELECT id FROM t WHERE name = 'name 777'"), "777");
-    assert_eq!(world.instance.memory().used_bytes(), 0);
+    assert_eq!(world.instance.held_bytes(), 0);
 }
 
 /// What one statement made gigabytes of.
@@ -178,11 +178,11 @@ fn long_texts_are_counted() {
     assert_eq!((error.sqlstate, error.hint.as_deref()), ("53200", Some("Raise session_memory_limit.")));
     client.run("SET session_memory_limit = 0");
     assert_eq!(client.run(&long).len(), 100_002);
-    assert_eq!(world.instance.memory().used_bytes(), 0);
+    assert_eq!(world.instance.held_bytes(), 0);
     let prepared = client.session.prepare(&long, &[]).expect("a statement");
-    assert!(world.instance.memory().used_bytes() > 16 << 20);
+    assert!(world.instance.held_bytes() > 16 << 20);
     drop(prepared);
-    assert_eq!(world.instance.memory().used_bytes(), 0);
+    assert_eq!(world.instance.held_bytes(), 0);
 }
 
 /// A client in whose sink the server has a bug.
@@ -285,7 +285,7 @@ fn memory_that_is_refused_anywhere_ends_the_statement_only() {
         client.run(sql);
     }
     drop(client);
-    assert_eq!(memory.used_bytes(), 0);
+    assert_eq!(world.instance.held_bytes(), 0);
 }
 
 #[test]

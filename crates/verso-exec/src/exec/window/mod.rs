@@ -26,7 +26,7 @@ use self::partition::{Layout, Partition};
 use self::results::Results;
 use self::value::ValueWindow;
 use super::operator::Operator;
-use super::{BATCH_ROWS, ExecContext, key};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, key};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList};
 use crate::plan::{SortKey, TypedExpr, WindowCall, WindowFunction};
@@ -265,14 +265,14 @@ impl Operator for WindowOperator {
                 }
                 self.long = None;
             }
-            while !self.done && self.ready.rows < BATCH_ROWS {
+            while !self.done && self.ready.rows < BATCH_ROWS && self.ready.variable_bytes() < BATCH_BYTES {
                 cx.check_cancelled()?;
                 match self.partition(cx)? {
-                    Some(partition) if partition.len() > BATCH_ROWS || partition.in_memory().is_none() => {
+                    Some(partition) if partition.is_short() => self.finish(cx, &partition)?,
+                    Some(partition) => {
                         self.finish_long(cx, partition)?;
                         break;
                     }
-                    Some(partition) => self.finish(cx, &partition)?,
                     None => self.done = true,
                 }
             }

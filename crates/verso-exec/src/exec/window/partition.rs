@@ -16,7 +16,7 @@ use std::sync::Arc;
 use verso_types::{Batch, Column, SqlType, Value};
 
 use super::super::order::compare;
-use super::super::{BATCH_ROWS, ExecContext};
+use super::super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::error::{ExecError, Result};
 use crate::memory::Reservation;
 use crate::spill::{Run, SpillFile};
@@ -184,6 +184,16 @@ impl Partition {
         }
     }
 
+    /// Whether its values are too long for one batch.
+    fn is_wide(&self) -> bool {
+        matches!(&self.store, Store::Memory(held) if held.batch.variable_bytes() > BATCH_BYTES)
+    }
+
+    /// Whether its rows fit one batch.
+    pub fn is_short(&self) -> bool {
+        self.rows <= BATCH_ROWS && self.in_memory().is_some() && !self.is_wide()
+    }
+
     /// Appends the first columns of the rows from `start` on, as many as `out` has; up to a batch of them. The caller counts
     /// them in `out`.
     pub fn copy(&self, start: usize, out: &mut [Column]) -> Result<usize> {
@@ -195,7 +205,16 @@ impl Partition {
         };
         match &self.store {
             Store::Memory(held) => {
-                Ok(copy(&held.batch.columns, start..self.rows.min(start + BATCH_ROWS), out))
+                let mut end = self.rows.min(start + BATCH_ROWS);
+                if self.is_wide() {
+                    let mut bytes = 0;
+                    let fits = |row: &usize| {
+                        bytes += held.batch.variable_bytes_at(*row);
+                        bytes <= BATCH_BYTES
+                    };
+                    end = end.min((start + 1).max(start + (start..end).take_while(fits).count()));
+                }
+                Ok(copy(&held.batch.columns, start..end, out))
             }
             Store::File(_) if start >= self.rows => Ok(0),
             Store::File(filed) => {
