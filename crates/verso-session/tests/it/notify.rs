@@ -48,7 +48,8 @@ fn messages_come_at_commit_in_their_order_and_once() {
 fn a_listener_hears_outside_of_its_transactions_and_of_itself() {
     let world = World::new();
     let (mut listener, mut sender) = (world.connect(), world.connect());
-    listener.run("LISTEN a; BEGIN; SELECT 1");
+    listener.run("LISTEN a");
+    listener.run("BEGIN; SELECT 1");
     sender.run("NOTIFY a, 'during'");
     listener.run("NOTIFY a, 'own'");
     assert_eq!(listener.heard(), [""; 0]);
@@ -130,7 +131,7 @@ fn functions_send_messages_too() {
     client.run("CREATE CONSTRAINT TRIGGER told AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION told()");
     client.run("INSERT INTO t VALUES (7), (8), (7)");
     assert_eq!(client.heard(), ["a:7", "a:8"]);
-    client.run("CREATE FUNCTION says() RETURNS void LANGUAGE sql AS 'NOTIFY a, ''sql'''");
+    client.run("CREATE FUNCTION says() RETURNS void LANGUAGE sql AS $$SELECT pg_notify('a', 'sql')$$");
     client.run("SELECT says()");
     assert_eq!(client.heard(), ["a:sql"]);
 }
