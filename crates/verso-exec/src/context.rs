@@ -33,6 +33,8 @@ pub struct Services<'a> {
     pub identity: &'a dyn Identity,
     /// This session's and others' statements: waiting, cancelling.
     pub signals: &'a dyn Signals,
+    /// Messages for sessions that listen.
+    pub notifications: &'a dyn Notifications,
     /// Where cursors stand.
     pub cursors: &'a dyn CursorPlaces,
     /// Cursors that functions have opened.
@@ -123,6 +125,18 @@ pub trait Signals {
     /// # Errors
     /// 58030 if the log cannot be written.
     fn wait_durable(&self) -> Result<u64>;
+}
+
+/// NOTIFY, and what is listened to.
+pub trait Notifications {
+    /// Sends a message to a channel once the transaction has committed.
+    /// # Errors
+    /// 22023 for a channel or a payload that cannot be.
+    fn notify(&self, channel: &str, payload: &str) -> Result<()>;
+    /// The channels that the session listens to, in the order in which it began to.
+    fn listening(&self) -> Vec<Arc<str>>;
+    /// How much of the room for messages on their way is taken, from 0 to 1.
+    fn queue_usage(&self) -> f64;
 }
 
 /// Where cursors stand.

@@ -16,8 +16,8 @@ use verso_types::{Batch, SqlType, TimeStyle, Value};
 
 use crate::context::CatalogFunctions;
 use crate::context::{
-    AdvisoryCall, Binding, Clock, CursorPlaces, Described, EvalContext, Identity, Notice, NoticeSink, Random,
-    Runtime, SequenceState, Services, SettingAccess, Signals,
+    AdvisoryCall, Binding, Clock, CursorPlaces, Described, EvalContext, Identity, Notice, NoticeSink,
+    Notifications, Random, Runtime, SequenceState, Services, SettingAccess, Signals,
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
@@ -87,6 +87,7 @@ impl TestSession {
             notices: self,
             identity: self,
             signals: self,
+            notifications: self,
             cursors: self,
             portals: &self.portals,
             views: self,
@@ -198,6 +199,18 @@ impl Signals for TestSession {
     }
     fn wait_durable(&self) -> Result<u64> {
         Ok(0)
+    }
+}
+
+impl Notifications for TestSession {
+    fn notify(&self, _: &str, _: &str) -> Result<()> {
+        Ok(())
+    }
+    fn listening(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+    fn queue_usage(&self) -> f64 {
+        0.0
     }
 }
 

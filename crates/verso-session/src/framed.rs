@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, Volatility};
-use verso_exec::context::TransactionEnds;
+use verso_exec::context::{Notifications, TransactionEnds};
 use verso_exec::plan::TypedExpr;
 use verso_exec::{ExecContext, ExecError, evaluate, run_procedure};
 use verso_types::{Batch, SqlType, Value};
@@ -63,6 +63,18 @@ pub(crate) fn statement(
             let planning = frame.services.clocks.nanos().saturating_sub(start);
             frame.tell(&binder.told());
             explain(frame, &bound, *options, planning, job.params, results)?
+        }
+        Statement::Listen(channel) => {
+            frame.services.listen(&channel.text)?;
+            tag("LISTEN")
+        }
+        Statement::Notify(channel, payload) => {
+            frame.services.notify(&channel.text, payload)?;
+            tag("NOTIFY")
+        }
+        Statement::Unlisten(channel) => {
+            frame.services.unlisten(channel.as_ref().map(|channel| &*channel.text))?;
+            tag("UNLISTEN")
         }
         other => ddl::define(frame, &binder, other)?,
     };

@@ -49,6 +49,7 @@ impl<'f> Inside<'f> {
             ended = ended.and(txn.rollback_here());
         }
         services.deferred.take();
+        services.notify.forget();
         if !chain {
             self.modes.set(Modes::usual(&services.settings));
         }
@@ -81,6 +82,7 @@ impl TransactionEnds for Inside<'_> {
     fn commit(&self, write: CommitWrite, chain: bool) -> Result<()> {
         self.check_deferred().map_err(|Failure { error, .. }| raised(error))?;
         let services = self.frame.services;
+        let leaving = services.leave().map_err(raised)?;
         let written = services.written(write, true);
         self.end(chain, |txn| {
             txn.end_statement()?;
@@ -90,7 +92,11 @@ impl TransactionEnds for Inside<'_> {
                 services.owed.owe(services.instance.engine.logged());
             }
             txn.finish_commit()
-        })
+        })?;
+        if let Some(leaving) = leaving {
+            services.left(*leaving);
+        }
+        Ok(())
     }
 
     fn rollback(&self, chain: bool) -> Result<()> {

@@ -12,6 +12,7 @@ use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
 use verso_storage::{Engine, EngineOptions, Lsn, Markers, SweepReport};
 
+use crate::notify::Channels;
 use crate::plans::StatementCache;
 use crate::registry::{Reason, Registry};
 use crate::services::EPOCH_MICROS;
@@ -31,6 +32,8 @@ pub struct Instance {
     pub catalog: Catalog,
     /// Who is connected.
     pub(crate) sessions: Arc<Registry>,
+    /// Who listens to what, and messages on their way.
+    pub(crate) channels: Arc<Channels>,
     /// Texts executed before.
     pub(crate) statements: StatementCache,
     /// Functions bound, by oid and catalog version.
@@ -242,6 +245,7 @@ impl Instance {
         let memory = Account::new(Scope::Instance, default_memory_bytes());
         Instance {
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),
+            channels: Arc::new(Channels::new(&memory)),
             memory,
             temporary,
             engine,

@@ -23,6 +23,7 @@
 //! | [`memory`] | what a session's statements and portals may hold |
 //! | [`plans`] | statements made ready, and kept |
 //! | [`tables`] | the executors' tables, over storage |
+//! | [`notify`] | LISTEN, NOTIFY: messages between sessions |
 //! | [`registry`] | who is connected; cancel, terminate, timeouts |
 //! | [`settings`] | the settings and their values |
 //! | [`client`] | the way to the client: sinks, tags, notices, rows |
@@ -45,6 +46,7 @@ mod framed;
 mod inside;
 mod instance;
 mod memory;
+mod notify;
 mod plans;
 mod portal;
 mod registry;
@@ -59,6 +61,7 @@ mod wal_views;
 
 pub use client::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
 pub use instance::Instance;
+pub use notify::{Notification, Wake};
 pub use plans::Prepared;
 pub use portal::{Portal, PortalEnd};
 pub use registry::{CancelHandle, Identity, Terminate};

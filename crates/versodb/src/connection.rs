@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 use arrow_array::RecordBatch;
 use parking_lot::{Mutex, MutexGuard};
 use verso_session::{
-    CancelHandle, CommandTag, Notice, OutputColumn, Session, StatementSink, StatementStatistics,
-    TransactionStatus,
+    CancelHandle, CommandTag, Notice, Notification, OutputColumn, Session, StatementSink,
+    StatementStatistics, TransactionStatus,
 };
 use verso_types::{Batch, SqlType, TimeStyle, Value, arrow_schema};
 
@@ -131,6 +131,12 @@ impl Connection {
     /// The first statement's that fails; those after it are not run.
     pub fn execute(&mut self, sql: &str) -> Result<u64, Error> {
         self.execute_with(sql, &[])
+    }
+
+    /// The messages of NOTIFY that have come to the channels of the connection's LISTEN since it was asked last, in their order; none
+    /// while a transaction is open.
+    pub fn notifications(&mut self) -> Vec<Notification> {
+        self.session().take_notifications(usize::MAX)
     }
 
     /// The time zone of the session.

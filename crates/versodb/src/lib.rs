@@ -98,8 +98,8 @@ pub use statement::{RowRef, Statement};
 pub use transaction::Transaction;
 
 pub use verso_session::{
-    CancelHandle, CommandTag, CopyLayout, Notice, OutputColumn, SqlError as Error, StatementSink,
-    StatementStatistics, split_statements,
+    CancelHandle, CommandTag, CopyLayout, Notice, Notification, OutputColumn, SqlError as Error,
+    StatementSink, StatementStatistics, split_statements,
 };
 pub use verso_storage::{
     CheckReport, EngineStatistics, Isolation, Markers, SpaceReport, SweepOptions, SweepReport,

@@ -9,8 +9,8 @@ use verso_catalog::{
     CatalogSnapshot, ColumnDef, FunctionDef, SystemRowIter, SystemRows, SystemView, TableDef, TriggerDef,
 };
 use verso_exec::context::{
-    AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Described, Identity, NoticeSink, Random,
-    SequenceState, SettingAccess, Signals,
+    AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Described, Identity, NoticeSink,
+    Notifications, Random, SequenceState, SettingAccess, Signals,
 };
 use verso_exec::plan::{ExprKind, PlFunction, Plan, Statement, SubqueryTest};
 use verso_exec::plan::{RowRules, TypedExpr};
@@ -38,6 +38,7 @@ impl Session {
             notices: self,
             identity: self,
             signals: self,
+            notifications: self,
             cursors: self,
             portals: &self.portals,
             views: self,
@@ -178,6 +179,18 @@ impl Signals for Session {
     }
     fn wait_durable(&self) -> Result<u64, ExecError> {
         nothing()
+    }
+}
+
+impl Notifications for Session {
+    fn notify(&self, _: &str, _: &str) -> Result<(), ExecError> {
+        nothing()
+    }
+    fn listening(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+    fn queue_usage(&self) -> f64 {
+        0.0
     }
 }
 

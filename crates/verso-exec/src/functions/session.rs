@@ -6,7 +6,8 @@ use std::time::Duration;
 use verso_types::{SqlType, SystemType, TypeError, Value, datetime};
 
 use super::define::{optional, sql_type, unexpected};
-use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use super::sets::set_function;
+use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 
@@ -218,6 +219,18 @@ pub(crate) fn void() -> Value {
     Value::text("")
 }
 
+/// `pg_notify(channel, payload)`: NULL is nothing.
+fn notify(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [channel, payload] = args else { return Err(unexpected("pg_notify", args)) };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    cx.services.notifications.notify(&text(channel), &text(payload))?;
+    Ok(void())
+}
+
+fn listening(cx: &EvalContext<'_>, _: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
+    Ok(Box::new(cx.services.notifications.listening().into_iter().map(Value::Text)))
+}
+
 /// Known when the statement is compiled; this is for calls that are not.
 fn type_name(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Int8(verso_types::text::type_of(&args[0]).pg_oid().into()))
@@ -248,6 +261,16 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("pg_sleep" Volatile [Float8] => Void = sleep),
     session_function!("pg_sleep_for" Volatile [Interval] => Void = sleep),
     session_function!("pg_sleep_until" Volatile [Timestamptz] => Void = sleep),
+    BuiltinFunction {
+        strict: false,
+        ..session_function!("pg_notify" Volatile [Text, Text] => Void = notify)
+    },
+    BuiltinFunction {
+        volatility: Volatility::Stable,
+        ..set_function!("pg_listening_channels" [] => ResultType::Fixed(SqlType::Text), listening)
+    },
+    session_function!("pg_notification_queue_usage" Volatile [] => Float8 =
+        |cx, _| Ok(Value::Float8(cx.services.notifications.queue_usage()))),
     session_function!("txid_current" Stable [] => Int8 = |cx, _| transaction_id(cx, true)),
     session_function!("txid_current_if_assigned" Stable [] => Int8 = |cx, _| transaction_id(cx, false)),
     session_function!("pg_current_xact_id" Stable [] => Int8 = |cx, _| transaction_id(cx, true)),

@@ -168,6 +168,8 @@ macro_rules! set_function {
     };
 }
 
+pub(super) use set_function;
+
 macro_rules! series {
     ($ty:expr, $f:expr; $($arg:expr),*) => {
         set_function!("generate_series" [$(ArgType::Exact($arg)),*] => ResultType::Fixed($ty), $f)

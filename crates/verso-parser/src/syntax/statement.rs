@@ -238,6 +238,9 @@ impl Statement {
                 | Statement::Reindex { .. }
                 | Statement::LockTable(_)
                 | Statement::SetConstraints(_)
+                | Statement::Listen(_)
+                | Statement::Notify(..)
+                | Statement::Unlisten(_)
                 | Statement::Analyze(_)
                 | Statement::Drop(_)
                 | Statement::DropFunction(_)

@@ -9,7 +9,9 @@
 //!     so a pipeline of many is answered by few writes.
 //! M2. After an error in the extended protocol everything up to Sync is skipped.
 //! M3. A portal lives until its transaction ends, the unnamed ones until they are made again or a Query comes.
-//! M4. A panic in a statement is an error of that statement (`Session::contained`); one outside of any ends the session,
+//! M4. Messages of NOTIFY are told outside of transactions: before ReadyForQuery, and when the client is waited for. They wake
+//!     a session that waits (K7 of [`workers`](crate::workers)).
+//! M5. A panic in a statement is an error of that statement (`Session::contained`); one outside of any ends the session,
 //!     not the server.
 //!
 //! | module | what it is |
@@ -77,7 +79,9 @@ pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, 
         body: Vec::new(),
         _connected: connected,
     };
-    conversation.ready();
+    if conversation.ready().is_err() {
+        return;
+    }
     let running = conversation.session.cancel_handle();
     let gone = Box::new(move || running.cancel());
     if let Err(error) = pool.adopt(&socket, Box::new(conversation), gone) {
@@ -130,7 +134,7 @@ fn broken() -> SqlError {
 impl Client for Conversation {
     fn turn(&mut self) -> Turn {
         self.wire.heard();
-        // What a panic leaves behind is dropped with the session, whose transaction is rolled back (M4).
+        // What a panic leaves behind is dropped with the session, whose transaction is rolled back (M5).
         let result = catch_unwind(AssertUnwindSafe(|| self.answer_all()));
         let reason = match result {
             Ok(Ok(Next::Wait | Next::Message)) => return Turn::Waits,
@@ -140,6 +144,14 @@ impl Client for Conversation {
             Err(_) => Some(broken()),
         };
         self.leave(reason)
+    }
+
+    fn seated(&mut self, call: Arc<dyn Fn() + Send + Sync>) {
+        self.session.on_notification(call);
+    }
+
+    fn is_called(&self) -> bool {
+        self.session.listens()
     }
 
     fn committed(&mut self) {
@@ -225,6 +237,7 @@ impl Conversation {
             Some(upto) if waits == Waits::No => return Ok(Next::Commit(upto)),
             _ => self.settle()?,
         }
+        self.deliver()?;
         self.send_answers()?;
         match self.wire.read(waits) {
             _ if self.wire.is_ending() => Err(self.ended()),
@@ -241,6 +254,24 @@ impl Conversation {
                 Ok(Next::Wait)
             }
         }
+    }
+
+    /// Tells the client of messages that have come for it (M4).
+    fn deliver(&mut self) -> Result<(), SqlError> {
+        // Behind an error the client is in the middle of a series.
+        while !self.skips {
+            let come = self.session.take_notifications(SEND_BYTES);
+            if come.is_empty() {
+                break;
+            }
+            self.answers = true;
+            come.iter().for_each(|notification| self.wire.output.notification(notification));
+            if self.wire.output.len() >= SEND_BYTES {
+                self.settle()?;
+                self.wire.send()?;
+            }
+        }
+        Ok(())
     }
 
     /// Sends what the client waits for (M1).
@@ -279,7 +310,7 @@ impl Conversation {
             Message::Describe(target, name) => self.describe(target, name)?,
             Message::Execute { portal, rows_max } => self.execute(portal, rows_max)?,
             Message::Close(target, name) => self.close(target, name),
-            Message::Sync => self.sync(),
+            Message::Sync => self.sync()?,
             Message::Flush => self.answers = true,
             Message::Terminate => return Ok(Next::End),
             // A client may still send what belongs to a COPY that failed.
@@ -288,7 +319,7 @@ impl Conversation {
                 self.answers = true;
                 let error = SqlError::unsupported("the function call message");
                 self.wire.output.error(Severity::Error, &error);
-                self.ready();
+                self.ready()?;
             }
             Message::Password(_) => {
                 let text = "invalid frontend message type 112";
@@ -320,7 +351,7 @@ impl Conversation {
         self.answers = true;
         match kind {
             b'P' | b'B' | b'D' | b'C' | b'E' | b'H' => self.skips = true,
-            _ => self.ready(),
+            _ => self.ready()?,
         }
         Ok(())
     }
@@ -336,11 +367,10 @@ impl Conversation {
         if completed == 0 {
             self.wire.output.empty_query();
         }
-        self.ready();
-        Ok(())
+        self.ready()
     }
 
-    fn sync(&mut self) {
+    fn sync(&mut self) -> Result<(), SqlError> {
         self.answers = true;
         let skipped = std::mem::replace(&mut self.skips, false);
         if let Err(error) = self.session.sync()
@@ -348,11 +378,11 @@ impl Conversation {
         {
             self.wire.output.error(Severity::Error, &error);
         }
-        self.ready();
+        self.ready()
     }
 
-    /// ReadyForQuery, and before it the settings that have changed.
-    fn ready(&mut self) {
+    /// ReadyForQuery, and before it the settings that have changed and the messages that have come.
+    fn ready(&mut self) -> Result<(), SqlError> {
         let status = self.session.status();
         let epoch = self.session.settings_epoch();
         if self.told_epoch != epoch {
@@ -365,6 +395,7 @@ impl Conversation {
                 }
             }
         }
+        self.deliver()?;
         self.wire.output.ready(match status {
             TransactionStatus::Idle => {
                 self.prepared.forget_portals();
@@ -373,6 +404,7 @@ impl Conversation {
             TransactionStatus::InTransaction => Ready::Transaction,
             TransactionStatus::Failed => Ready::Failed,
         });
+        Ok(())
     }
 
     /// What a client hears whose session was told to end.

@@ -1,6 +1,6 @@
 //! What the server sends: messages appended to a buffer that one write takes away.
 
-use verso_session::{Notice, OutputColumn, SqlError};
+use verso_session::{Notice, Notification, OutputColumn, SqlError};
 
 use super::frontend::Format;
 
@@ -259,6 +259,15 @@ impl Output {
             out.push(0);
         });
     }
+
+    /// A: what another session has said by NOTIFY, or this one.
+    pub fn notification(&mut self, notification: &Notification) {
+        self.message(b'A', |out| {
+            out.extend_from_slice(&notification.backend.to_be_bytes());
+            put_text(&notification.channel, out);
+            put_text(&notification.payload, out);
+        });
+    }
 }
 
 fn put_severity(severity: &str, sqlstate: &str, message: &str, out: &mut Vec<u8>) {
@@ -295,6 +304,13 @@ mod tests {
         let mut output = Output::default();
         output.command_complete("SELECT 1");
         assert_eq!(output.bytes(), b"C\0\0\0\x0dSELECT 1\0");
+    }
+
+    #[test]
+    fn a_notification_names_its_sender_and_its_channel() {
+        let mut output = Output::default();
+        output.notification(&Notification { backend: 7, channel: "c".into(), payload: "".into() });
+        assert_eq!(output.bytes(), b"A\0\0\0\x0b\0\0\0\x07c\0\0");
     }
 
     #[test]

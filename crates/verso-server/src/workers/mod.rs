@@ -20,6 +20,8 @@
 //!     statements leave room for short ones, and beyond that number statements wait in the order in which they came.
 //! K6. A session that is in the same turn at two looks, a quarter of a second apart, has its socket looked at: where the
 //!     client is gone, what runs for it is cancelled.
+//! K7. A session can be called, from any thread: it gets a turn though its client says nothing. One that is in a turn gets
+//!     another when that ends, so no call is lost, and K1 holds.
 
 mod commits;
 mod crew;
@@ -43,7 +45,7 @@ use crate::network::stream::Socket;
 use commits::Commits;
 pub use commits::Log;
 use crew::{Crew, Member, Seen};
-use seat::Seat;
+use seat::{Seat, Standing};
 
 /// How often somebody looks whether a worker is in a long turn (K5).
 const TICK: Duration = Duration::from_millis(2);
@@ -58,6 +60,12 @@ const END: u64 = u64::MAX;
 pub trait Client: Send {
     /// Answers what has come, and returns when nothing is left.
     fn turn(&mut self) -> Turn;
+
+    /// By this the session is called from outside (K7).
+    fn seated(&mut self, call: Arc<dyn Fn() + Send + Sync>);
+
+    /// Whether it may be called; once it may, it always may.
+    fn is_called(&self) -> bool;
 
     /// The log is on disk as far as the last turn wanted: others may know now. Neither waits nor says anything; that is the
     /// next turn's.
@@ -144,8 +152,18 @@ impl Pool {
             client: Mutex::new(Some(client)),
             turns: AtomicU64::new(0),
             seen: AtomicU64::new(0),
+            is_called: AtomicBool::new(false),
+            standing: Mutex::default(),
             gone,
         });
+        let called = (Arc::downgrade(self), Arc::downgrade(&seat));
+        if let Some(client) = &mut *seat.client.lock() {
+            client.seated(Arc::new(move || {
+                if let (Some(pool), Some(seat)) = (called.0.upgrade(), called.1.upgrade()) {
+                    pool.call(&seat);
+                }
+            }));
+        }
         self.seats.write().insert(number, Arc::clone(&seat));
         let nothing = EventFlags::ONESHOT;
         if let Err(error) = epoll::add(&self.epoll, &**socket, EventData::new_u64(number), nothing) {
@@ -238,26 +256,73 @@ impl Pool {
 
     /// Gives a session its turn; it ends with the wait for its client, or for the log: then how far that has to be written.
     fn turn(&self, seat: &Seat) -> Option<u64> {
-        let mut client = seat.client.lock();
+        let mut client = if seat.is_called.load(Ordering::Acquire) {
+            let Some(client) = seat.client.try_lock() else {
+                // It was called and heard of its client at once: who has its turn gives it another.
+                seat.standing.lock().called = true;
+                return None;
+            };
+            *seat.standing.lock() = Standing::default();
+            client
+        } else {
+            seat.client.lock()
+        };
         seat.turns.fetch_add(1, Ordering::Relaxed);
         let turn = client.as_mut().map_or(Turn::Ends, |client| client.turn());
+        if client.as_ref().is_some_and(|client| client.is_called()) {
+            seat.is_called.store(true, Ordering::Release);
+        }
         seat.turns.fetch_add(1, Ordering::Relaxed);
         match turn {
             Turn::Commits(upto) => return Some(upto),
             Turn::Ends => self.remove(seat, client),
             Turn::Waits => {
                 drop(client);
-                self.listen_to(seat, EventFlags::empty());
+                self.wait_for(seat);
             }
         }
         None
     }
 
+    /// The session's next turn comes when its client says something, or when it is called.
+    fn wait_for(&self, seat: &Seat) {
+        if !seat.is_called.load(Ordering::Relaxed) {
+            return self.listen_to(seat, EventFlags::empty());
+        }
+        let mut standing = seat.standing.lock();
+        let called = std::mem::take(&mut standing.called);
+        standing.waits = !called;
+        // The turn that this may begin waits until the session's standing is known.
+        let listened = self.watch_socket(seat, if called { EventFlags::OUT } else { EventFlags::empty() });
+        drop(standing);
+        self.check_listened(seat, listened);
+    }
+
+    /// Gives a session a turn (K7).
+    fn call(&self, seat: &Seat) {
+        let mut standing = seat.standing.lock();
+        if !standing.waits {
+            standing.called = true;
+            return;
+        }
+        standing.waits = false;
+        // One that has ended meanwhile is not called any more.
+        let _ = self.watch_socket(seat, EventFlags::OUT);
+    }
+
     /// The session's next turn comes when its client says something, or `besides`; on any thread.
     fn listen_to(&self, seat: &Seat, besides: EventFlags) {
+        let listened = self.watch_socket(seat, besides);
+        self.check_listened(seat, listened);
+    }
+
+    fn watch_socket(&self, seat: &Seat, besides: EventFlags) -> rustix::io::Result<()> {
         let events = EventFlags::IN | EventFlags::RDHUP | EventFlags::ONESHOT | besides;
-        let data = EventData::new_u64(seat.number);
-        if let Err(error) = epoll::modify(&self.epoll, &*seat.socket, data, events) {
+        epoll::modify(&self.epoll, &*seat.socket, EventData::new_u64(seat.number), events)
+    }
+
+    fn check_listened(&self, seat: &Seat, listened: rustix::io::Result<()>) {
+        if let Err(error) = listened {
             tracing::error!(%error, "cannot listen to a client any more");
             self.remove(seat, seat.client.lock());
         }

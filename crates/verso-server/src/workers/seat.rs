@@ -1,7 +1,7 @@
 //! One session of the pool.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use verso_env::sync::Mutex;
 
@@ -19,8 +19,21 @@ pub(super) struct Seat {
     pub turns: AtomicU64,
     /// What it was at the last look (K6).
     pub seen: AtomicU64,
+    /// The session may be called (K7): how it stands is then kept in [`Seat::standing`].
+    pub is_called: AtomicBool,
+    /// Locked while the socket is listened to and while a turn begins, so that no call gets in between.
+    pub standing: Mutex<Standing>,
     /// Ends what runs for a client that is gone.
     pub gone: Box<dyn Fn() + Send + Sync>,
+}
+
+/// How a session stands that may be called.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    /// Its client is waited for: its socket is listened to, and it is in no turn.
+    pub waits: bool,
+    /// It was called since its turn began.
+    pub called: bool,
 }
 
 impl Seat {

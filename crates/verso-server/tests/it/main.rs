@@ -10,6 +10,7 @@ mod junk;
 #[path = "../../../versodb/tests/it/lists.rs"]
 mod lists;
 mod login;
+mod notify;
 mod raw;
 mod sessions;
 mod simple;

@@ -53,7 +53,6 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             RightsStatement::AlterPolicy(_) | RightsStatement::RenamePolicy { .. } => "ALTER POLICY",
             RightsStatement::DropPolicy { .. } => "DROP POLICY",
         },
-        Statement::Notify(..) => "NOTIFY",
         Statement::Type(statement) => match statement {
             TypeStatement::CreateEnum { .. } => "CREATE TYPE",
             TypeStatement::CreateDomain(_) => "CREATE DOMAIN",
@@ -117,6 +116,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::Deallocate(_)
         | Statement::DiscardAll
         | Statement::Unlisten(_)
+        | Statement::Notify(..)
         | Statement::Listen(_)
         | Statement::ActAs { .. }
         | Statement::Declare(_)
@@ -161,6 +161,9 @@ pub(crate) fn changes_schema(statement: &Statement) -> bool {
             | Statement::Do(_)
             | Statement::Call(_)
             | Statement::LockTable(_)
+            | Statement::Listen(_)
+            | Statement::Notify(..)
+            | Statement::Unlisten(_)
             | Statement::SetConstraints(_)
     )
 }

@@ -52,6 +52,7 @@ use temporary::Temporary;
 use crate::catalogs::SessionNames;
 use crate::instance::Instance;
 use crate::memory::SessionMemory;
+use crate::notify::Notify;
 use crate::registry::{Identity, SessionInfo, backend_id};
 use crate::settings::{OwedWait, SessionSettings, Written, written};
 use crate::tables::{Deferred, EngineTables, OpenTables};
@@ -90,6 +91,8 @@ pub(crate) struct Services {
     opened: OpenTables,
     /// What the running transaction checks at commit.
     pub(crate) deferred: RefCell<Deferred>,
+    /// What it says to sessions that listen, and what they say to this one.
+    pub(crate) notify: Notify,
     /// Tables over which the running statement has had conflicts.
     pub(crate) contended: RefCell<Vec<ObjectId>>,
     /// The running statement may end its transaction: it is a procedure's call or a block, and no part of one.
@@ -139,6 +142,7 @@ impl Services {
             temporary: Temporary::default(),
             opened: OpenTables::default(),
             deferred: RefCell::default(),
+            notify: Notify::default(),
             contended: RefCell::default(),
             may_end: Cell::new(false),
             has_ended: Cell::new(false),
@@ -171,6 +175,7 @@ impl Services {
             notices: &self.notices,
             identity: self,
             signals: self,
+            notifications: self,
             cursors: self,
             portals: &self.portals,
             views: views.rows_of(),

@@ -72,8 +72,6 @@ impl Session {
             Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),
             Statement::DiscardAll => self.discard_all(),
-            Statement::Listen(_) | Statement::Notify(..) => Err(SqlError::unsupported("LISTEN and NOTIFY")),
-            Statement::Unlisten(_) => Ok(tag("UNLISTEN")),
             Statement::ActAs { who, local, reset } => self.act_as(who, *local, *reset),
             Statement::Declare(cursor) => self.declare(job, cursor, sink),
             Statement::Fetch(fetch) => self.fetch(fetch, sink),
@@ -111,6 +109,9 @@ impl Session {
             | Statement::Rename { .. }
             | Statement::Reindex { .. }
             | Statement::LockTable(_)
+            | Statement::Listen(_)
+            | Statement::Notify(..)
+            | Statement::Unlisten(_)
             | Statement::SetConstraints(_)
             | Statement::Analyze(_)
             | Statement::Truncate(_) => return self.transactional(job, sink),

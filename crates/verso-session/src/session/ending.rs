@@ -133,6 +133,11 @@ impl Session {
             let text = "cannot PREPARE a transaction that has operated on temporary objects";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
+        if !self.services.notify.is_idle() {
+            self.end(active, Ending::Rollback)?;
+            let text = "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
         let user = Arc::clone(&self.services.identity.user);
         self.end(active, Ending::Prepare { gid, by: &user })?;
         Ok(tag("PREPARE TRANSACTION"))
@@ -169,6 +174,7 @@ impl Session {
         self.cursors.end(false);
         self.services.portals.clear();
         self.services.deferred.take();
+        self.services.notify.forget();
         // Another one, which does nothing, stands for it until the client says ROLLBACK.
         let nothing = TxnOptions { read_only: true, ..active.state.modes.options() };
         let failed = active.txn.replace(self.services.instance.engine.begin(nothing));
@@ -183,12 +189,9 @@ impl Session {
         if self.is_timed {
             self.services.info.set_transaction_deadline(None);
         }
-        let result = if commit {
-            self.check_deferred(&active).and_then(|()| self.keep_portals(&active))
-        } else {
-            Ok(())
-        };
+        let result = if commit { self.prepare_end(&mut active) } else { Ok(()) };
         self.services.deferred.take();
+        self.services.notify.forget();
         let commit = commit && result.is_ok();
         if !commit {
             self.portals.close();
@@ -205,6 +208,14 @@ impl Session {
             _ => active.txn.into_inner().rollback()?,
         }
         result
+    }
+
+    /// What a transaction does before it commits, and may fail to.
+    fn prepare_end(&mut self, active: &mut Active) -> Result<(), SqlError> {
+        self.check_deferred(active)?;
+        self.keep_portals(active)?;
+        active.state.leaving = self.services.leave()?;
+        Ok(())
     }
 
     /// The same for COMMIT and ROLLBACK: AND CHAIN begins another transaction with the modes of this one.

@@ -50,6 +50,7 @@ use verso_types::{TimeStyle, Value};
 use crate::client::{StatementSink, StatementStatistics};
 use crate::cursors::Cursors;
 use crate::instance::Instance;
+use crate::notify::{Notification, Wake};
 use crate::plans::{Job, Places, Plans, Prepared, ends_transaction};
 use crate::portal::Portals;
 use crate::registry::{CancelHandle, Identity, Reason, Terminate};
@@ -90,6 +91,7 @@ impl Drop for Session {
             let _ = self.drop_temporary();
         }
         let services = &self.services;
+        services.unlisten_all();
         services.instance.sessions.remove(services.info.number);
         // Who is told of its end often knows the session in turn: neither would ever go.
         services.info.set_hook(None);
@@ -290,6 +292,25 @@ impl Session {
     /// It is called from other threads, and from the session's own within a call of it.
     pub fn on_terminate(&mut self, terminate: Terminate) {
         self.services.info.set_hook(Some(terminate));
+    }
+
+    /// Whom to tell when messages of NOTIFY have come for the session, none having been there before. It is called from other
+    /// threads. LISTEN remembers it: it has to be said before.
+    pub fn on_notification(&mut self, wake: Wake) {
+        self.services.notify.set_wake(wake);
+    }
+
+    /// Whether the session may get messages of NOTIFY.
+    pub fn listens(&self) -> bool {
+        self.services.notify.listens()
+    }
+
+    /// Takes messages of NOTIFY that have come, in their order, up to so many bytes of them; none while a transaction is open.
+    pub fn take_notifications(&mut self, bytes_max: usize) -> Vec<Notification> {
+        match self.transaction.is_open() {
+            true => Vec::new(),
+            false => self.services.take_notifications(bytes_max),
+        }
     }
 
     /// An error that happened outside of statements fails the transaction, as one of a statement does.

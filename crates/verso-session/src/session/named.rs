@@ -124,6 +124,7 @@ impl Session {
             let text = "DISCARD ALL cannot run inside a transaction block";
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
+        self.services.unlisten_all();
         self.cursors.clear();
         self.plans.named.clear();
         self.services.sequences.forget();

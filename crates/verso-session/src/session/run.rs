@@ -101,6 +101,7 @@ impl Session {
         let active = self.transaction.get()?;
         let notices = self.services.notices.count();
         let waiting = self.services.deferred.borrow().events.len();
+        let said = self.services.notify.mark();
         let mut tries = 0;
         self.services.contended.borrow_mut().clear();
         loop {
@@ -127,6 +128,7 @@ impl Session {
             };
             active.txn.borrow_mut().abort_statement()?;
             self.services.deferred.borrow_mut().events.truncate(waiting);
+            self.services.notify.return_to(said);
             let last = results.sent || self.services.has_ended.get();
             if !conflict || !active.state.restarts() || last || tries > RESTARTS_MAX {
                 return Err(error);

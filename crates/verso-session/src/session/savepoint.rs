@@ -17,6 +17,7 @@ impl Session {
         let settings = self.services.settings.shared();
         let constraints = self.services.deferred.borrow().modes.clone();
         let events = self.services.deferred.borrow().events.len();
+        let said = self.services.notify.mark();
         let active = self.block_with_savepoints("SAVEPOINT")?;
         if active.state.condition != Condition::Good {
             return Err(in_failed_transaction());
@@ -30,6 +31,7 @@ impl Session {
             read_only: active.state.modes.read_only,
             constraints,
             events,
+            said,
         });
         Ok(tag("SAVEPOINT"))
     }
@@ -42,12 +44,13 @@ impl Session {
         active.state.return_to(found);
         let savepoint = &active.state.savepoints[found];
         let settings = Arc::clone(&savepoint.settings);
-        let (constraints, events) = (savepoint.constraints.clone(), savepoint.events);
+        let (constraints, events, said) = (savepoint.constraints.clone(), savepoint.events, savepoint.said);
         active.set_read_only(savepoint.read_only);
         let shown = active.state.modes.shown();
         self.services.transaction.set(Some(shown));
         self.services.deferred.borrow_mut().modes = constraints;
         self.services.deferred.borrow_mut().events.truncate(events);
+        self.services.notify.return_to(said);
         if self.services.settings.restore(settings) {
             self.settings_changed();
         }

@@ -48,6 +48,9 @@ impl Session {
 
     fn finish_commit(&mut self, mut logged: Box<Active>) -> Result<(), SqlError> {
         logged.txn.get_mut().finish_commit()?;
+        if let Some(leaving) = logged.state.leaving.take() {
+            self.services.left(*leaving);
+        }
         self.transaction.keep_spare(logged);
         Ok(())
     }
@@ -57,7 +60,14 @@ impl Session {
     pub(crate) fn commit_txn(&mut self, mut active: Box<Active>, write: CommitWrite) -> Result<(), SqlError> {
         let txn = active.txn.get_mut();
         txn.commit_logged(self.services.written(write, false).mode)?;
-        if (self.transaction.defers || txn.answers_at_once()) && self.ahead(txn).is_some() {
+        // Who has messages of its own to hear of hears of them with the commit; and where nobody settles soon, others do.
+        let leaves = active.state.leaving.as_ref();
+        let at_once =
+            leaves.is_some_and(|leaving| !self.transaction.defers || self.services.hears_of(leaving));
+        if !at_once
+            && (self.transaction.defers || txn.answers_at_once())
+            && self.ahead(active.txn.get_mut()).is_some()
+        {
             self.transaction.keep_logged(active);
             return Ok(());
         }

@@ -475,18 +475,21 @@ impl TransactionControl for EngineTables<'_> {
     fn savepoint(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().savepoint(name)?;
         self.deferred.borrow_mut().events.mark(name);
+        self.services.notify.handlers().mark_named(name);
         Ok(())
     }
 
     fn rollback_to(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().rollback_to(name)?;
         self.deferred.borrow_mut().events.return_to(name);
+        self.services.notify.handlers().return_to_named(name);
         Ok(())
     }
 
     fn release(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().release(name)?;
         self.deferred.borrow_mut().events.release(name);
+        self.services.notify.handlers().release_named(name);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::notify::Mark;
 use crate::settings::{ChangedSettings, Settings};
 use crate::tables::ConstraintModes;
 
@@ -17,4 +18,6 @@ pub(crate) struct Savepoint {
     pub(crate) constraints: ConstraintModes,
     /// How many triggers waited for the commit.
     pub(crate) events: usize,
+    /// What had been said to sessions that listen.
+    pub(crate) said: Mark,
 }

@@ -2,6 +2,7 @@
 
 use super::modes::Modes;
 use super::savepoint::Savepoint;
+use crate::notify::Leaving;
 use crate::settings::ChangedSettings;
 use verso_parser::syntax::{IsolationLevel, Name};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -50,6 +51,8 @@ pub(crate) struct State {
     pub(crate) savepoints: Vec<Savepoint>,
     /// Settings changed in it: those to go back to when it is rolled back, and those that a commit leaves.
     pub(crate) settings: Option<ChangedSettings>,
+    /// What it says to sessions that listen, once its commit is in the log.
+    pub(crate) leaving: Option<Box<Leaving>>,
     /// The schema was changed in it, so what it sees of the catalog is its own.
     pub(crate) changed_schema: bool,
     /// Unlike that of any other transaction of the session.
@@ -66,6 +69,7 @@ impl State {
             condition: Condition::Good,
             savepoints: Vec::new(),
             settings: None,
+            leaving: None,
             changed_schema: false,
             serial,
             modes,
@@ -136,6 +140,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::notify::Mark;
     use crate::settings::Settings;
     use crate::tables::ConstraintModes;
     use verso_parser::syntax::Span;
@@ -153,6 +158,7 @@ mod tests {
             read_only: false,
             constraints: ConstraintModes::default(),
             events: 0,
+            said: Mark::default(),
         });
     }
 

@@ -8,6 +8,7 @@ mod experiment;
 mod hints;
 mod maintenance;
 mod memory;
+mod notify;
 mod paths;
 mod plans;
 mod prepared;

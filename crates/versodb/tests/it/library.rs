@@ -262,3 +262,19 @@ fn settings_of_the_database_outlive_it() {
     assert_eq!(shown(&mut client, "sweep_interval"), default);
     assert_eq!(shown(&mut client, "auto_backout"), "off");
 }
+
+#[test]
+fn a_connection_hears_of_what_others_say() {
+    let (_directory, database) = new_database();
+    let (mut listener, mut sender) = (database.connect().unwrap(), database.connect().unwrap());
+    listener.execute("LISTEN orders").unwrap();
+    sender.execute("NOTIFY orders, 'paid'").unwrap();
+    // A commit that waits for nothing is told of, too.
+    sender.execute("CREATE TABLE t (a int)").unwrap();
+    sender.execute("SET synchronous_commit = off").unwrap();
+    sender.execute("BEGIN; INSERT INTO t VALUES (1); NOTIFY orders; COMMIT").unwrap();
+    let come = listener.notifications();
+    let payloads: Vec<&str> = come.iter().map(|message| &*message.payload).collect();
+    assert_eq!((&*come[0].channel, &payloads[..]), ("orders", &["paid", ""][..]));
+    assert_eq!(listener.notifications(), []);
+}
