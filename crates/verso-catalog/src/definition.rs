@@ -53,6 +53,9 @@ impl SchemaDef {
     }
 }
 
+/// Where the records of a view would be.
+const NO_HEAP: ObjectId = ObjectId(0);
+
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDef {
@@ -122,7 +125,13 @@ impl TableDef {
             columns: self.shown().to_vec(),
             query: self.materialized.as_ref()?.query.clone(),
             options: self.options.clone(),
+            triggers: Vec::new(),
         })
+    }
+
+    /// Whether it stands for a view ([`ViewDef::as_table`]): it has no records.
+    pub fn is_view(&self) -> bool {
+        self.heap == NO_HEAP
     }
 
     /// Position of the column with that number in storage.
@@ -443,6 +452,28 @@ pub struct ViewDef {
     pub query: StoredQuery,
     /// WITH (…).
     pub options: TableOptions,
+    /// Its triggers, by name, as they fire.
+    pub triggers: Vec<Arc<TriggerDef>>,
+}
+
+impl ViewDef {
+    /// Its trigger of that name.
+    pub fn trigger(&self, name: &str) -> Option<&Arc<TriggerDef>> {
+        self.triggers.iter().find(|trigger| &*trigger.name == name)
+    }
+
+    /// Whether a trigger does what an event would do to its rows; `event` is a mark of [`crate::TriggerKind`].
+    pub fn is_replaced(&self, event: i16) -> bool {
+        self.triggers.iter().any(|trigger| trigger.kind.has(crate::TriggerKind::INSTEAD | event))
+    }
+
+    /// A table without records, with its columns and triggers: what its triggers see.
+    pub fn as_table(&self) -> TableDef {
+        let columns = self.columns.clone();
+        let (schema, name) = (Arc::clone(&self.schema), Arc::clone(&self.name));
+        let table = TableDef::new(self.oid, schema, name, NO_HEAP, columns);
+        TableDef { triggers: self.triggers.clone(), ..table }
+    }
 }
 
 /// A type that a user has made.

@@ -26,6 +26,7 @@ use crate::rights::{Object, Rights};
 use crate::size::Sizes;
 use crate::statistics::{Kept, TableStatistics};
 use crate::system::row::StatisticRow;
+use crate::trigger::TriggerDef;
 use crate::view::SystemView;
 
 /// The schema of the system's own tables and views.
@@ -82,6 +83,24 @@ impl Relation {
     /// The view that it is.
     pub fn as_view(&self) -> Option<&Arc<ViewDef>> {
         if let Relation::View(view) = self { Some(view) } else { None }
+    }
+
+    /// Its triggers, by name.
+    pub fn triggers(&self) -> &[Arc<TriggerDef>] {
+        match self {
+            Relation::Table(table) => &table.triggers,
+            Relation::View(view) => &view.triggers,
+            Relation::Sequence(_) | Relation::Index(_) => &[],
+        }
+    }
+
+    /// What its triggers see of it: the table, or the view as one.
+    pub fn of_triggers(&self) -> Option<Arc<TableDef>> {
+        match self {
+            Relation::Table(table) => Some(Arc::clone(table)),
+            Relation::View(view) => Some(Arc::new(view.as_table())),
+            Relation::Sequence(_) | Relation::Index(_) => None,
+        }
     }
 
     /// The schema that it is in.
@@ -227,7 +246,9 @@ impl CatalogSnapshot {
                 let parts = table.indexes.len() + table.constraints.len() + table.triggers.len();
                 (table.columns.len() + parts) * PART_BYTES
             }
-            Relation::View(view) => view.columns.len() * PART_BYTES + view.query.text.len(),
+            Relation::View(view) => {
+                (view.columns.len() + view.triggers.len()) * PART_BYTES + view.query.text.len()
+            }
             Relation::Sequence(_) | Relation::Index(_) => PART_BYTES,
         };
         let functions = contents.schemas.values().flat_map(|schema| schema.functions.values().flatten());

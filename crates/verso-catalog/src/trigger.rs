@@ -1,6 +1,6 @@
 //! Triggers: what the catalog knows of them.
 //!
-//! T1. A table's triggers are kept by name, which is the order in which they fire.
+//! T1. A table's triggers are kept by name, which is the order in which they fire; so are a view's.
 //! T2. One that keeps a constraint may be put off to the commit; its own number stands for the constraint's.
 
 use std::sync::Arc;

@@ -87,6 +87,22 @@ pub trait SettingAccess {
     /// # Errors
     /// Those of SET.
     fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String>;
+    /// Puts settings in force that a function has, until [`SettingAccess::release`]; `catalog` is what its caller sees.
+    /// # Errors
+    /// Those of SET.
+    fn hold(&self, settings: &[(Arc<str>, Arc<str>)], catalog: &Arc<CatalogSnapshot>)
+    -> Result<HeldSettings>;
+    /// Brings back those that were in force before the last [`SettingAccess::hold`]; `catalog` is what its caller sees.
+    fn release(&self, catalog: &Arc<CatalogSnapshot>);
+}
+
+/// What follows from settings that a function has.
+#[derive(Debug)]
+pub struct HeldSettings {
+    /// The catalog along their search path.
+    pub catalog: Arc<CatalogSnapshot>,
+    /// Their conventions for dates and times.
+    pub time_zone: TimeStyle,
 }
 
 /// Takes messages for the client.

@@ -16,8 +16,8 @@ use verso_types::{Batch, SqlType, TimeStyle, Value};
 
 use crate::context::CatalogFunctions;
 use crate::context::{
-    AdvisoryCall, Binding, Clock, CursorPlaces, Described, EvalContext, Identity, Notice, NoticeSink,
-    Notifications, Random, Runtime, SequenceState, Services, SettingAccess, Signals,
+    AdvisoryCall, Binding, Clock, CursorPlaces, Described, EvalContext, HeldSettings, Identity, Notice,
+    NoticeSink, Notifications, Random, Runtime, SequenceState, Services, SettingAccess, Signals,
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
@@ -161,6 +161,10 @@ impl SettingAccess for TestSession {
     fn set_setting(&self, name: &str, _: Option<&str>, _: bool) -> Result<String> {
         Err(ExecError::raised("42704", format!("unrecognized configuration parameter \"{name}\"")))
     }
+    fn hold(&self, _: &[(Arc<str>, Arc<str>)], catalog: &Arc<CatalogSnapshot>) -> Result<HeldSettings> {
+        Ok(HeldSettings { catalog: Arc::clone(catalog), time_zone: TimeStyle::UTC })
+    }
+    fn release(&self, _: &Arc<CatalogSnapshot>) {}
 }
 
 impl NoticeSink for TestSession {

@@ -313,6 +313,11 @@ SELECT pg_catalog.current_database() AS table_catalog, nc.nspname AS table_schem
          AS is_updatable,
        CASE WHEN pg_catalog.pg_relation_is_updatable(c.oid::pg_catalog.regclass, false) & 8 = 8 THEN 'YES' ELSE 'NO' END
          AS is_insertable_into,
-       'NO' AS is_trigger_updatable, 'NO' AS is_trigger_deletable, 'NO' AS is_trigger_insertable_into
+       CASE WHEN EXISTS (SELECT 1 FROM pg_catalog.pg_trigger tr WHERE tr.tgrelid = c.oid AND tr.tgtype & 81 = 81) THEN 'YES' ELSE 'NO' END
+         AS is_trigger_updatable,
+       CASE WHEN EXISTS (SELECT 1 FROM pg_catalog.pg_trigger tr WHERE tr.tgrelid = c.oid AND tr.tgtype & 73 = 73) THEN 'YES' ELSE 'NO' END
+         AS is_trigger_deletable,
+       CASE WHEN EXISTS (SELECT 1 FROM pg_catalog.pg_trigger tr WHERE tr.tgrelid = c.oid AND tr.tgtype & 69 = 69) THEN 'YES' ELSE 'NO' END
+         AS is_trigger_insertable_into
 FROM pg_catalog.pg_namespace nc JOIN pg_catalog.pg_class c ON c.relnamespace = nc.oid
 WHERE c.relkind = 'v' AND nc.nspname NOT IN ('pg_catalog', 'information_schema')

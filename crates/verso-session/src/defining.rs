@@ -55,6 +55,11 @@ impl Definitions for Frame<'_> {
             self.inside(|frame| framed::statement(frame, &job, &[], &mut results))?;
             Ok(())
         };
+        // What the body goes on with would be seen along the path of the session.
+        if self.services.settings.holds("search_path") {
+            let error = SqlError::unsupported("a statement of the schema in a function with SET search_path");
+            return Err(raised(error));
+        }
         let outer = self.services.defining.replace(true);
         let result = run();
         self.services.defining.set(outer);

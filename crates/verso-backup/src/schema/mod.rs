@@ -321,6 +321,9 @@ impl Maker<'_, '_> {
             for table in tables {
                 self.triggers(table)?;
             }
+            for view in order::views(&catalog) {
+                self.triggers(&view.as_table())?;
+            }
         }
         let selected = (!all).then_some(&restored);
         self.steps.append(&mut comments(&catalog, selected, self.source.dialect));
@@ -370,6 +373,7 @@ impl Maker<'_, '_> {
     }
 
     fn triggers(&mut self, table: &TableDef) -> Result<(), BackupError> {
+        let of = (!table.is_view()).then_some(table);
         for trigger in &table.triggers {
             if trigger.action.is_some() && self.source.dialect == Dialect::Postgres {
                 let what = format!("trigger {} of table {}", trigger.name, table.name);
@@ -378,7 +382,7 @@ impl Maker<'_, '_> {
                 )));
             }
             let sql = self.ask("pg_get_triggerdef", trigger.oid)?;
-            self.add(Kind::Trigger, Some(table), sql);
+            self.add(Kind::Trigger, of, sql);
             let word = match trigger.enabled {
                 TriggerEnabled::Origin => continue,
                 TriggerEnabled::Disabled => "DISABLE",
@@ -387,7 +391,7 @@ impl Maker<'_, '_> {
             };
             let place = qualified(&table.schema, &table.name);
             let sql = format!("ALTER TABLE {place} {word} TRIGGER {}", name(&trigger.name));
-            self.add(Kind::Trigger, Some(table), sql);
+            self.add(Kind::Trigger, of, sql);
         }
         Ok(())
     }

@@ -99,6 +99,7 @@ ALTER TABLE shop.log ADD CONSTRAINT log_item FOREIGN KEY (item) REFERENCES shop.
 CREATE TRIGGER note AFTER INSERT OR UPDATE OF price ON shop.item FOR EACH ROW WHEN (NEW.price > 5) EXECUTE FUNCTION shop.note('a''b');
 CREATE TRIGGER off BEFORE DELETE ON shop.item FOR EACH STATEMENT EXECUTE FUNCTION shop.note('off');
 ALTER TABLE shop.item DISABLE TRIGGER off;
+CREATE TRIGGER instead INSTEAD OF INSERT OR DELETE ON z_first FOR EACH ROW EXECUTE FUNCTION shop.note('view');
 INSERT INTO shop.item (name, price) VALUES ('dear', 100);
 COMMENT ON TABLE shop.item IS 'what there''s';
 COMMENT ON COLUMN shop.item.price IS 'in euro';

@@ -10,7 +10,7 @@ use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, FunctionDef, Oid, TableDef};
 use crate::error::CatalogError;
 use crate::request::TriggersOf;
-use crate::snapshot::CatalogSnapshot;
+use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store;
 use crate::system::assemble::trigger_row;
 use crate::system::field::{Letter, Name};
@@ -32,7 +32,7 @@ impl Catalog {
         replace: bool,
     ) -> Result<Oid, CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        let table = find_table(&snapshot, schema, table)?;
+        let table = find_triggered(&snapshot, schema, table)?;
         let known = table.trigger(&new.name);
         if let Some(known) = known {
             let text = format!("trigger \"{}\" for relation \"{}\"", new.name, table.name);
@@ -48,7 +48,7 @@ impl Catalog {
             None => self.new_oid()?,
         };
         let definition = TriggerDef { oid, table: table.oid, ..new };
-        self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
+        self.lock_triggers(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
         self.change(txn, |txn| {
             store::delete(&self.engine, txn, |row: &TriggerRow| row.oid == oid)?;
             store::insert(&self.engine, txn, &[trigger_row(&definition)])
@@ -68,9 +68,9 @@ impl Catalog {
         name: &str,
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        let table = find_table(&snapshot, schema, table)?;
+        let table = find_triggered(&snapshot, schema, table)?;
         let oid = trigger_of(&table, name)?.oid;
-        self.lock_out(txn, &table, &snapshot)?;
+        self.lock_triggers(txn, &table, &snapshot, TableLockMode::AccessExclusive)?;
         self.change(txn, |txn| store::delete(&self.engine, txn, |row: &TriggerRow| row.oid == oid)).map(drop)
     }
 
@@ -87,18 +87,33 @@ impl Catalog {
         to: &Arc<str>,
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        let table = find_table(&snapshot, schema, table)?;
+        let table = find_triggered(&snapshot, schema, table)?;
         let oid = trigger_of(&table, name)?.oid;
         if table.trigger(to).is_some() {
             let text = format!("trigger \"{to}\" for relation \"{}\" already exists", table.name);
             return Err(CatalogError::invalid("42710", text));
         }
-        self.lock_out(txn, &table, &snapshot)?;
+        self.lock_triggers(txn, &table, &snapshot, TableLockMode::AccessExclusive)?;
         self.change(txn, |txn| {
             let is_it = |row: &TriggerRow| row.oid == oid;
             store::update(&self.engine, txn, is_it, |row| row.tgname = Name(Arc::clone(to)))
         })?;
         Ok(())
+    }
+
+    /// Holds the table, or the view, whose triggers are to change.
+    fn lock_triggers(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        snapshot: &CatalogSnapshot,
+        mode: TableLockMode,
+    ) -> Result<(), CatalogError> {
+        if table.is_view() {
+            self.check_newest(txn, snapshot)
+        } else {
+            self.lock_definition(txn, table, snapshot, mode)
+        }
     }
 
     /// Says which triggers of a table fire.
@@ -127,9 +142,12 @@ impl Catalog {
         cascade: bool,
     ) -> Result<Vec<String>, CatalogError> {
         let mut named = Vec::new();
-        for table in snapshot.tables() {
-            for trigger in table.triggers.iter().filter(|trigger| trigger.function == function.oid) {
-                named.push((table, format!("trigger {} on table {}", trigger.name, table.name)));
+        for relation in snapshot.relations() {
+            let calls = |trigger: &&Arc<TriggerDef>| trigger.function == function.oid;
+            for trigger in relation.triggers().iter().filter(calls) {
+                let word = if relation.as_view().is_some() { "view" } else { "table" };
+                let text = format!("trigger {} on {word} {}", trigger.name, relation.name());
+                named.push((relation, text));
             }
         }
         if !cascade {
@@ -138,8 +156,8 @@ impl Catalog {
             super::refuse_if_needed(what, lines)?;
             return Ok(Vec::new());
         }
-        for (table, _) in &named {
-            self.lock_out(txn, table, snapshot)?;
+        for table in named.iter().filter_map(|(relation, _)| relation.of_triggers()) {
+            self.lock_triggers(txn, &table, snapshot, TableLockMode::AccessExclusive)?;
         }
         if !named.is_empty() {
             self.change(txn, |txn| {
@@ -176,9 +194,21 @@ impl Catalog {
         Ok(())
     }
 
-    /// Drops the triggers of a table that goes.
+    /// Drops the triggers of a table or view that goes.
     pub(super) fn remove_triggers(&self, txn: &mut Txn, table: Oid) -> Result<(), CatalogError> {
         store::delete(&self.engine, txn, |row: &TriggerRow| row.tgrelid == table).map(drop)
+    }
+}
+
+/// The table that is named, or the view as one.
+fn find_triggered(
+    snapshot: &CatalogSnapshot,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<Arc<TableDef>, CatalogError> {
+    match snapshot.relation(schema, name) {
+        Some(Relation::View(view)) => Ok(Arc::new(view.as_table())),
+        _ => find_table(snapshot, schema, name),
     }
 }
 

@@ -162,6 +162,7 @@ impl Catalog {
         self.removes(txn, view.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == view.oid)?;
         self.remove_comments(txn, view.oid)?;
+        self.remove_triggers(txn, view.oid)?;
         self.remove_rule(txn, view.oid)
     }
 

@@ -163,6 +163,7 @@ impl CatalogRows {
                         columns: columns.remove(&class.oid).unwrap_or_default(),
                         query: StoredQuery::read(rule.ev_action, &rule.ev_names)?,
                         options: options_of(class.reloptions.as_deref()),
+                        triggers: triggers.remove(&class.oid).unwrap_or_default(),
                     };
                     let old = previous.and_then(|snapshot| snapshot.view_by_oid(class.oid));
                     builder.add_view(shared(old, view));

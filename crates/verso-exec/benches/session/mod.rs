@@ -9,8 +9,8 @@ use verso_catalog::{
     CatalogSnapshot, ColumnDef, FunctionDef, SystemRowIter, SystemRows, SystemView, TableDef, TriggerDef,
 };
 use verso_exec::context::{
-    AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Described, Identity, NoticeSink,
-    Notifications, Random, SequenceState, SettingAccess, Signals,
+    AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Described, HeldSettings, Identity,
+    NoticeSink, Notifications, Random, SequenceState, SettingAccess, Signals,
 };
 use verso_exec::plan::{ExprKind, PlFunction, Plan, Statement, SubqueryTest};
 use verso_exec::plan::{RowRules, TypedExpr};
@@ -143,6 +143,10 @@ impl SettingAccess for Session {
     fn set_setting(&self, _: &str, _: Option<&str>, _: bool) -> Result<String, ExecError> {
         nothing()
     }
+    fn hold(&self, _: &[(Arc<str>, Arc<str>)], _: &Arc<CatalogSnapshot>) -> Result<HeldSettings, ExecError> {
+        nothing()
+    }
+    fn release(&self, _: &Arc<CatalogSnapshot>) {}
 }
 
 impl NoticeSink for Session {

@@ -1,6 +1,8 @@
-//! UPDATE and DELETE: batch by batch over the table; row by row where triggers have a say in it ([`by_row`]).
+//! UPDATE and DELETE: batch by batch over the table; row by row where triggers have a say in it ([`by_row`]), or do
+//! it themselves ([`instead`]).
 
 mod by_row;
+mod instead;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -294,6 +296,9 @@ impl UpdateStatement {
 
     /// Changes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        if self.triggers.as_ref().is_some_and(|triggers| triggers.replaces(TriggerEvent::Update)) {
+            return self.run_instead(cx, sink);
+        }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Update)) {
             return self.run_by_row(cx, sink);
         }
@@ -462,6 +467,9 @@ impl DeleteStatement {
 
     /// Removes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        if self.triggers.as_ref().is_some_and(|triggers| triggers.replaces(TriggerEvent::Delete)) {
+            return self.run_instead(cx, sink);
+        }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Delete)) {
             return self.run_by_row(cx, sink);
         }

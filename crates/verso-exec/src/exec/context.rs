@@ -220,6 +220,15 @@ impl<'a> ExecContext<'a> {
         ExecContext { catalog, programs, state, ends, ..self.with_params(self.params) }
     }
 
+    /// The same with the settings of a function, which may not end the transaction: `catalog` is what it sees.
+    pub(crate) fn with_held<'b>(
+        &'b self,
+        catalog: &'b Arc<CatalogSnapshot>,
+        services: &'b Services<'b>,
+    ) -> ExecContext<'b> {
+        ExecContext { services, ends: None, ..self.of_role(catalog) }
+    }
+
     /// Refuses a sequence of which the role may do none of this.
     fn check_sequence(&self, sequence: &SequenceDef, any_of: Rights) -> Result<()> {
         let Some(role) = self.catalog.acting_role() else { return Ok(()) };

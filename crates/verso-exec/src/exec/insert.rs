@@ -313,6 +313,12 @@ impl Target<'_> {
             let Some(new) = triggers.before_row(cx, TriggerEvent::Insert, None, new)? else { continue };
             let mut one = Batch::of_types(types);
             one.push_row(&new, types)?;
+            if triggers.replaces(TriggerEvent::Insert) {
+                self.checks.check(cx, &one, &one, |row| one.row(row, types))?;
+                let beside = beside.map(|beside| beside.gather(&[row as u32]));
+                self.changed(cx, &one, beside.as_ref(), sink)?;
+                continue;
+            }
             if self.conflict.is_some() {
                 self.insert_unless_there(cx, &mut one, sink)?;
                 continue;

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use verso_catalog::{FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Object, Rights};
 use verso_types::{Batch, RowType, SqlType, Value};
 
+use crate::context::Services;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{ExecContext, denied};
 use crate::expr::RowExpr;
@@ -216,22 +217,39 @@ fn check_right(cx: &ExecContext<'_>, function: &FunctionDef) -> Result<()> {
     Err(denied(kind, &function.name))
 }
 
-/// Calls a function with the rights of its owner where it says so (SECURITY DEFINER).
+/// Calls a function with the rights of its owner where it says so (SECURITY DEFINER), and with its settings.
 pub(crate) fn as_definer<T>(
     cx: &ExecContext<'_>,
     function: &FunctionDef,
     call: impl FnOnce(&ExecContext<'_>) -> Result<T>,
 ) -> Result<T> {
     if !function.security_definer {
-        return call(cx);
+        return with_settings(cx, function, call);
     }
     let owner = cx.catalog.owner_of(Object::Function(function.oid));
     let limited = Some(owner).filter(|owner| !cx.catalog.is_superuser(*owner));
     let catalog = cx.catalog.with_role(limited);
     let identity = cx.services.identity;
     let before = identity.act_as(Some(owner));
-    let result = call(&cx.of_role(&catalog));
+    let result = with_settings(&cx.of_role(&catalog), function, call);
     identity.act_as(before);
+    result
+}
+
+/// Calls a function with the settings of its definition in force, which are what they were when it has ended.
+fn with_settings<T>(
+    cx: &ExecContext<'_>,
+    function: &FunctionDef,
+    call: impl FnOnce(&ExecContext<'_>) -> Result<T>,
+) -> Result<T> {
+    if function.settings.is_empty() {
+        return call(cx);
+    }
+    let settings = cx.services.settings;
+    let held = settings.hold(&function.settings, cx.catalog)?;
+    let services = Services { time_zone: &held.time_zone, ..*cx.services };
+    let result = call(&cx.with_held(&held.catalog, &services));
+    settings.release(cx.catalog);
     result
 }
 

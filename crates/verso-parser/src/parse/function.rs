@@ -104,7 +104,7 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
             "return" | "begin" => standard.replace(standard_body(cursor)?).is_some(),
             "set" => {
                 cursor.advance();
-                settings.push(function_setting(cursor)?);
+                settings.extend(function_setting(cursor)?);
                 false
             }
             "window" | "leakproof" | "support" | "transform" | "not" => {
@@ -168,15 +168,16 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
     }))
 }
 
-/// `name {= | TO} value`, `name FROM CURRENT`, behind SET.
-fn function_setting(cursor: &mut Cursor<'_>) -> Result<(Name, Option<String>), SyntaxError> {
+/// `name {= | TO} value`, `name FROM CURRENT`, behind SET; none where the value is DEFAULT.
+fn function_setting(cursor: &mut Cursor<'_>) -> Result<Option<(Name, Option<String>)>, SyntaxError> {
     let start = cursor.mark();
-    let name = cursor.name()?;
+    let name = super::setting::setting_name(cursor)?;
     if cursor.accept(&["from", "current"]) {
-        return Ok((name, None));
+        return Ok(Some((name, None)));
     }
     cursor.back(start);
-    super::setting::one_setting(cursor)
+    let (name, value) = super::setting::one_setting(cursor)?;
+    Ok(value.map(|value| (name, Some(value))))
 }
 
 /// `IN | OUT | INOUT | IN OUT | VARIADIC`, if one stands here.

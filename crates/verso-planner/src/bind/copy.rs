@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, PolicyFor, Rights, TableDef};
+use verso_catalog::{ColumnDef, PolicyFor, Relation, Rights, TableDef, TriggerKind};
 use verso_exec::plan::{Insert, OutputColumn, Plan, TypedExpr};
 use verso_types::SqlType;
 
@@ -24,7 +24,15 @@ impl Binder<'_> {
         columns: &[&str],
         filter: Option<&Expr>,
     ) -> Result<(Insert, Vec<NamedType>), SqlError> {
-        let table = self.target(name)?;
+        let table = match self.relation_named(name) {
+            Some(Relation::View(view)) if view.is_replaced(TriggerKind::INSERT) => Arc::new(view.as_table()),
+            Some(Relation::View(view)) => {
+                let text = format!("cannot copy to view \"{}\"", view.name);
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                    .with_hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger."));
+            }
+            _ => self.target(name)?,
+        };
         let chosen = choose(&table, columns)?;
         self.require(&table, Rights::INSERT, &chosen)?;
         let types: Vec<NamedType> = chosen

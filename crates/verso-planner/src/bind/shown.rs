@@ -6,13 +6,15 @@
 //!     be read, not set.
 //! U3. Rows that the view does not show are not changed. Under WITH CHECK OPTION none is made (44000): CASCADED holds for the
 //!     views below, too.
+//! U4. INSTEAD OF triggers do what would be done to the rows of their view: it stands in place of the table then, whatever its
+//!     query is, and the statements for views over it end there.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{PolicyFor, Relation, Rights, TableDef, ViewDef};
+use verso_catalog::{PolicyFor, Relation, Rights, TableDef, TriggerKind, ViewDef};
 use verso_env::recursion;
-use verso_exec::plan::{Check, CheckOf, ExprKind as K, RowRules, TypedExpr};
+use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, RowRules, TypedExpr};
 use verso_types::SqlType;
 
 use super::Binder;
@@ -33,6 +35,17 @@ pub(super) enum Change {
     Delete,
 }
 
+impl Change {
+    /// As a trigger is for it.
+    fn mark(self) -> i16 {
+        match self {
+            Change::Insert => TriggerKind::INSERT,
+            Change::Update => TriggerKind::UPDATE,
+            Change::Delete => TriggerKind::DELETE,
+        }
+    }
+}
+
 /// The table whose rows a statement changes.
 pub(super) struct Changed {
     /// The table.
@@ -40,6 +53,8 @@ pub(super) struct Changed {
     /// The same by the names that the statement knows: the view's, where it names a view.
     pub seen: Arc<TableDef>,
     view: Option<Shown>,
+    /// The rows of a view that stands in place of the table: triggers do what would be done to them.
+    rows: Option<Plan>,
     /// What the role needs for it: of the view and those below it, of the table.
     needs: Vec<Rc<Need>>,
     /// Which rows policies show.
@@ -60,7 +75,7 @@ struct Shown {
 impl Changed {
     fn of(table: Arc<TableDef>) -> Changed {
         let seen = Arc::clone(&table);
-        Changed { seen, table, view: None, needs: Vec::new(), shown: None, demanded: Vec::new() }
+        Changed { seen, table, view: None, rows: None, needs: Vec::new(), shown: None, demanded: Vec::new() }
     }
 
     /// Notes that it takes a right on these columns.
@@ -91,7 +106,13 @@ impl Changed {
 
     /// The view that the statement names.
     pub fn view(&self) -> Option<&Arc<str>> {
-        self.view.as_ref().map(|view| &view.name)
+        let instead = self.table.is_view().then_some(&self.table.name);
+        self.view.as_ref().map(|view| &view.name).or(instead)
+    }
+
+    /// The rows of a view whose triggers do what would be done to them.
+    pub fn rows(&self) -> Option<&Plan> {
+        self.rows.as_ref()
     }
 
     /// The columns that the statement may use.
@@ -167,7 +188,7 @@ impl Binder<'_> {
     /// The table whose rows a statement changes by this name.
     pub(super) fn changed(&self, name: &QualifiedName, change: Change) -> Result<Changed, SqlError> {
         match self.relation_named(name) {
-            Some(Relation::View(view)) => self.view_changed(&view, change),
+            Some(Relation::View(view)) => self.view_changed(&view, change, true),
             _ => {
                 let table = self.target(name)?;
                 self.table_changed(table, change)
@@ -212,23 +233,38 @@ impl Binder<'_> {
     /// # Errors
     /// 55000 says why not.
     pub fn updatable(&self, view: &Arc<ViewDef>) -> Result<(), SqlError> {
-        self.view_changed(view, Change::Update).map(drop)
+        self.view_changed(view, Change::Update, false).map(drop)
     }
 
     /// Whether the column of that name can be set through a view.
     #[must_use]
     pub fn is_column_updatable(&self, view: &Arc<ViewDef>, column: &str) -> bool {
-        let changed = self.view_changed(view, Change::Update);
+        let changed = self.view_changed(view, Change::Update, false);
         changed.is_ok_and(|changed| changed.seen.column(column).is_some())
     }
 
-    fn view_changed(&self, view: &Arc<ViewDef>, change: Change) -> Result<Changed, SqlError> {
+    /// A view whose INSTEAD OF triggers do the change, as a table.
+    fn view_replaced(&self, view: &Arc<ViewDef>, change: Change) -> Result<Changed, SqlError> {
+        let mut changed = Changed::of(Arc::new(view.as_table()));
+        let numbers = view.columns.iter().map(|column| vec![column.id]).collect();
+        changed.needs.extend(self.need_view(view, numbers, false));
+        if change != Change::Insert {
+            changed.rows = Some(self.view_locked(view, None, view.columns.len())?.0);
+        }
+        Ok(changed)
+    }
+
+    /// The table of a view's rows, or the first view on the way to it with triggers that do the change, if these are asked.
+    fn view_changed(&self, view: &Arc<ViewDef>, change: Change, triggers: bool) -> Result<Changed, SqlError> {
         recursion::check()?;
+        if triggers && view.is_replaced(change.mark()) {
+            return self.view_replaced(view, change);
+        }
         let inside = self.within(view)?;
         let query = parsed(&view.query.text)?;
         let (select, item, name) = simple(&query).map_err(|why| refused(view, change, why))?;
         let source = match inside.relation_named(name) {
-            Some(Relation::View(other)) => inside.view_changed(&other, change)?,
+            Some(Relation::View(other)) => inside.view_changed(&other, change, triggers)?,
             Some(Relation::Table(table)) if !table.is_system() => inside.table_changed(table, change)?,
             _ => return Err(refused(view, change, NOT_ONE_TABLE)),
         };
@@ -281,8 +317,8 @@ impl Binder<'_> {
         needs.extend(self.need_view(view, numbers.collect(), false));
         let shown = Shown { name: Arc::clone(&view.name), columns, filters, checks };
         let (policy, demanded) = (source.shown, source.demanded);
-        let (table, seen) = (source.table, Arc::new(seen));
-        Ok(Changed { table, seen, view: Some(shown), needs, shown: policy, demanded })
+        let (table, seen, rows) = (source.table, Arc::new(seen), source.rows);
+        Ok(Changed { table, seen, view: Some(shown), rows, needs, shown: policy, demanded })
     }
 
     /// The columns that a view's query sees, over those of the table.

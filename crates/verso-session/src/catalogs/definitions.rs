@@ -394,7 +394,11 @@ pub(super) fn function_text(catalog: &CatalogSnapshot, function: &FunctionDef) -
         text.push_str(&format!(" {}\n", words.join(" ")));
     }
     for (name, value) in &function.settings {
-        text.push_str(&format!(" SET {name} TO {}\n", literal_text(value)));
+        let values: Vec<String> = match (&**name, crate::settings::names(value)) {
+            ("search_path", Some(names)) => names.iter().map(|name| literal_text(name)).collect(),
+            _ => vec![literal_text(value)],
+        };
+        text.push_str(&format!(" SET {} TO {}\n", quote_ident(setting_name(name)), values.join(", ")));
     }
     if function.standard_body {
         return text + &function.body + "\n";
@@ -406,6 +410,16 @@ pub(super) fn function_text(catalog: &CatalogSnapshot, function: &FunctionDef) -
     }
     tag.push('$');
     text + &format!("AS {tag}{}{tag}\n", function.body)
+}
+
+/// The name of a setting in PostgreSQL's letters.
+pub(super) fn setting_name(name: &str) -> &str {
+    match name {
+        "timezone" => "TimeZone",
+        "datestyle" => "DateStyle",
+        "intervalstyle" => "IntervalStyle",
+        name => name,
+    }
 }
 
 /// `pg_get_serial_sequence`.

@@ -141,8 +141,10 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
     });
     let defaults: Vec<String> =
         function.inputs().filter_map(|arg| arg.default.as_ref().map(|text| text.to_string())).collect();
-    let settings =
-        function.settings.iter().map(|(name, value)| Value::text(&format!("{name}={value}"))).collect();
+    let setting = |(name, value): &(Arc<str>, Arc<str>)| {
+        Value::text(&format!("{}={value}", super::definitions::setting_name(name)))
+    };
+    let settings = function.settings.iter().map(setting).collect();
     let some = |wanted: bool, value: Value| if wanted { value } else { Value::Null };
     vec![
         oid(function.oid),

@@ -213,6 +213,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                     rows: -1.0,
                     kind: 'v',
                     columns: view.columns.len(),
+                    has_triggers: !view.triggers.is_empty(),
                     options,
                     ..base
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, Oid, Relation, TableDef, TriggerDef};
+use verso_catalog::{CatalogSnapshot, Oid, Relation, TriggerDef};
 use verso_types::Value;
 
 use super::keys::Keys;
@@ -13,9 +13,8 @@ use super::{attnum, letter, number, oid, vector};
 pub(super) fn triggers(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for relation in of_users(catalog, keys, "tgrelid", None) {
-        let Relation::Table(table) = relation else { continue };
         let fits = |trigger: &&Arc<TriggerDef>| keys.takes("oid", trigger.oid);
-        rows.extend(table.triggers.iter().filter(fits).map(|trigger| row(trigger)));
+        rows.extend(relation.triggers().iter().filter(fits).map(|trigger| row(trigger)));
     }
     rows
 }
@@ -52,11 +51,11 @@ fn row(trigger: &TriggerDef) -> Vec<Value> {
 
 /// `pg_get_triggerdef`.
 pub(super) fn trigger_text(catalog: &Arc<CatalogSnapshot>, wanted: Oid, pretty: bool) -> Option<String> {
-    let of_table = |table: &Arc<TableDef>| {
-        let found = table.triggers.iter().find(|trigger| trigger.oid == wanted)?;
-        Some((Arc::clone(table), Arc::clone(found)))
+    let of_relation = |relation: &Relation| {
+        let found = relation.triggers().iter().find(|trigger| trigger.oid == wanted)?;
+        Some((relation.of_triggers()?, Arc::clone(found)))
     };
-    let (table, trigger) = catalog.tables().find_map(of_table)?;
+    let (table, trigger) = catalog.relations().find_map(of_relation)?;
     let function = catalog.all_functions().find(|function| function.oid == trigger.function);
     Some(trigger.sql(&table, function.map(|function| &**function), pretty))
 }

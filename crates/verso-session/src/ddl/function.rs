@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, FunctionLanguage, NewFunction, Object, Oid, Volatility};
+use verso_exec::context::SettingAccess;
 use verso_types::SqlType;
 
 use super::Schema;
@@ -10,6 +11,7 @@ use super::routine::check_replaced;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
+use crate::settings::{Settings, unknown};
 use verso_parser::syntax::{self, CreateFunction, DropFunction, QualifiedName, RoutineKind, RoutineType};
 use verso_planner::bind::check_function;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -18,9 +20,7 @@ impl Schema<'_> {
     /// CREATE FUNCTION.
     pub(super) fn create_function(&self, create: &CreateFunction) -> Result<CommandTag, Failure> {
         let CreateFunction { name, or_replace, language, body, volatility, strict, .. } = create;
-        if let Some((setting, _)) = create.settings.first() {
-            return Err(SqlError::unsupported("CREATE FUNCTION … SET").at(setting.at.start).into());
-        }
+        let settings = self.routine_settings(&create.settings)?;
         let (args, returns, rows_of) = self.routine_signature(create)?;
         let new = NewFunction {
             schema: Some(self.place(name)?),
@@ -37,7 +37,7 @@ impl Schema<'_> {
             security_definer: create.security_definer,
             rows_of,
             standard_body: body.standard,
-            settings: Vec::new(),
+            settings,
         };
         let procedure = create.procedure;
         let inputs = new.args.iter().filter(|arg| arg.mode.goes_in());
@@ -84,9 +84,41 @@ impl Schema<'_> {
             };
             // What the body takes is looked at when it runs.
             let catalog = self.frame.catalog.with_role(None);
-            check_function(&checked, &catalog, &services.settings.time_zone)?;
+            match checked.settings.is_empty() {
+                true => check_function(&checked, &catalog, &services.settings.time_zone)?,
+                false => {
+                    let held = services.hold(&checked.settings, &catalog)?;
+                    let result = check_function(&checked, &held.catalog, &held.time_zone);
+                    services.release(self.frame.catalog);
+                    result?;
+                }
+            }
         }
         Ok(tag(if procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" }))
+    }
+
+    /// SET of a definition: settings and their values.
+    pub(super) fn routine_settings(
+        &self,
+        given: &[(syntax::Name, Option<String>)],
+    ) -> Result<Vec<(Arc<str>, Arc<str>)>, SqlError> {
+        let mut settings: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+        let services = self.frame.services;
+        for (name, value) in given {
+            let name = name.text.to_ascii_lowercase();
+            let value = match value {
+                Some(value) => value.clone(),
+                // FROM CURRENT
+                None => services.show(&name).ok_or_else(|| unknown(&name))?,
+            };
+            Settings::clone(&services.settings).set(&name, Some(&value))?;
+            if !may_hold(&name) {
+                return Err(SqlError::unsupported(format!("SET {name} in a function's definition")));
+            }
+            settings.retain(|(known, _)| **known != *name);
+            settings.push((name.into(), value.into()));
+        }
+        Ok(settings)
     }
 
     /// DROP FUNCTION, PROCEDURE, ROUTINE.
@@ -192,4 +224,12 @@ pub(super) fn volatility(volatility: syntax::Volatility) -> Volatility {
         syntax::Volatility::Stable => Volatility::Stable,
         syntax::Volatility::Volatile => Volatility::Volatile,
     }
+}
+
+/// Whether a setting can be in force for a function only: others are looked at when a statement begins.
+fn may_hold(name: &str) -> bool {
+    // What a statement may take is settled when it begins, as in PostgreSQL.
+    let known =
+        ["search_path", "timezone", "datestyle", "intervalstyle", "row_security", "statement_timeout"];
+    name.contains('.') || known.contains(&name)
 }

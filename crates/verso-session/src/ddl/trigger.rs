@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    FunctionReturn, Object, Oid, Rights, TableDef, TriggerDef, TriggerEnabled, TriggerKind,
+    FunctionReturn, Object, Oid, Relation, Rights, TableDef, TriggerDef, TriggerEnabled, TriggerKind,
     TriggerStatements, TriggersOf,
 };
 
@@ -35,12 +35,14 @@ impl Schema<'_> {
         binder: &Binder<'_>,
         create: &CreateTrigger,
     ) -> Result<CommandTag, Failure> {
-        let table = binder.target(&create.table)?;
-        self.needs(Object::Relation(table.oid), Rights::TRIGGER, "table", &table.name)?;
+        let table = self.triggered(binder, &create.table)?;
         let kind = kind_of(create);
         check_kind(create, &table)?;
+        check_instead(create)?;
+        check_transitions(create, &table)?;
+        let word = if table.is_view() { "view" } else { "table" };
+        self.needs(Object::Relation(table.oid), Rights::TRIGGER, word, &table.name)?;
         let columns = columns_of(create, &table)?;
-        check_transitions(create)?;
         let other_table = match &create.from {
             Some(name) => binder.table(name)?.oid,
             None => Oid(0),
@@ -91,6 +93,20 @@ impl Schema<'_> {
         Ok(tag("CREATE TRIGGER"))
     }
 
+    /// The table, or the view as one, that a trigger is to be of.
+    fn triggered(&self, binder: &Binder<'_>, name: &QualifiedName) -> Result<Arc<TableDef>, SqlError> {
+        let what = match self.frame.catalog.relation(name.schema_text(), &name.name.text) {
+            Some(Relation::View(view)) => return Ok(Arc::new(view.as_table())),
+            Some(Relation::Table(table)) if table.materialized.is_some() => "materialized views",
+            Some(Relation::Sequence(_)) => "sequences",
+            Some(Relation::Index(_)) => "indexes",
+            _ => return binder.target(name),
+        };
+        let text = format!("relation \"{}\" cannot have triggers", name.name.text);
+        let detail = format!("This operation is not supported for {what}.");
+        Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).with_detail(detail))
+    }
+
     /// The function that a trigger is to call.
     fn trigger_function(&self, name: &QualifiedName) -> Result<Oid, SqlError> {
         let functions = self.frame.catalog.functions(name.schema_text(), &name.name.text);
@@ -120,7 +136,7 @@ impl Schema<'_> {
                     self.skip(format!("relation \"{table}\" does not exist, skipping"));
                     return Ok(tag("DROP TRIGGER"));
                 }
-                binder.target(table)?
+                self.triggered(binder, table)?
             }
             None => match self.only_table_with(name)? {
                 Some(table) => table,
@@ -148,9 +164,10 @@ impl Schema<'_> {
 
     /// The table of a trigger that is named without it.
     fn only_table_with(&self, trigger: &str) -> Result<Option<Arc<TableDef>>, SqlError> {
-        let mut tables = self.frame.catalog.tables().filter(|table| table.trigger(trigger).is_some());
-        let first = tables.next().cloned();
-        if tables.next().is_some() {
+        let has = |relation: &&Relation| relation.triggers().iter().any(|known| *known.name == *trigger);
+        let mut relations = self.frame.catalog.relations().filter(has);
+        let first = relations.next().and_then(Relation::of_triggers);
+        if relations.next().is_some() {
             let text = format!("trigger name \"{trigger}\" is not unique");
             return Err(SqlError::new("42725", text).with_hint("Say the table with ON."));
         }
@@ -163,8 +180,9 @@ impl Schema<'_> {
         binder: &Binder<'_>,
         rename: &RenameTrigger,
     ) -> Result<CommandTag, Failure> {
-        let table = binder.target(&rename.table)?;
-        self.own(Object::Relation(table.oid), "table", &table.name)?;
+        let table = self.triggered(binder, &rename.table)?;
+        let word = if table.is_view() { "view" } else { "table" };
+        self.own(Object::Relation(table.oid), word, &table.name)?;
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         let (schema, to) = (Some(&*table.schema), text(&rename.to));
@@ -203,13 +221,43 @@ fn kind_of(create: &CreateTrigger) -> TriggerKind {
 }
 
 fn check_kind(create: &CreateTrigger, table: &TableDef) -> Result<(), SqlError> {
-    if create.timing == TriggerTiming::InsteadOf {
+    if table.is_view() {
+        if create.each_row && create.timing != TriggerTiming::InsteadOf {
+            return Err(of_view(table, "Views cannot have row-level BEFORE or AFTER triggers."));
+        }
+        if create.on_truncate {
+            return Err(of_view(table, "Views cannot have TRUNCATE triggers."));
+        }
+    } else if create.timing == TriggerTiming::InsteadOf {
         let text = format!("\"{}\" is a table", table.name);
         return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
             .with_detail("Tables cannot have INSTEAD OF triggers."));
     }
     if create.on_truncate && create.each_row {
         return Err(unsupported("TRUNCATE FOR EACH ROW triggers are not supported"));
+    }
+    Ok(())
+}
+
+/// What a trigger of a view cannot be.
+fn of_view(view: &TableDef, detail: &str) -> SqlError {
+    let text = format!("\"{}\" is a view", view.name);
+    SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).with_detail(detail)
+}
+
+/// What a trigger in place of a change cannot have.
+fn check_instead(create: &CreateTrigger) -> Result<(), SqlError> {
+    if create.timing != TriggerTiming::InsteadOf {
+        return Ok(());
+    }
+    if !create.each_row {
+        return Err(unsupported("INSTEAD OF triggers must be FOR EACH ROW"));
+    }
+    if create.when.is_some() {
+        return Err(unsupported("INSTEAD OF triggers cannot have WHEN conditions"));
+    }
+    if !create.columns.is_empty() {
+        return Err(unsupported("INSTEAD OF triggers cannot have column lists"));
     }
     Ok(())
 }
@@ -232,10 +280,13 @@ fn columns_of(create: &CreateTrigger, table: &TableDef) -> Result<Vec<u16>, SqlE
     Ok(columns)
 }
 
-fn check_transitions(create: &CreateTrigger) -> Result<(), SqlError> {
+fn check_transitions(create: &CreateTrigger, table: &TableDef) -> Result<(), SqlError> {
     let (old, new) = (create.old_table.as_ref(), create.new_table.as_ref());
     if old.is_none() && new.is_none() {
         return Ok(());
+    }
+    if table.is_view() {
+        return Err(of_view(table, "Triggers on views cannot have transition tables."));
     }
     if create.timing != TriggerTiming::After {
         return Err(invalid("transition table name can only be specified for an AFTER trigger"));

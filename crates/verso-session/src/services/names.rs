@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, CatalogSnapshot, WantedPath};
+use verso_catalog::{CatalogError, CatalogSnapshot, Oid, WantedPath};
 use verso_storage::Txn;
 
 use super::Services;
+use crate::settings::Settings;
 
 /// The search path of a session, made from its settings.
 #[derive(Debug, Default)]
@@ -36,17 +37,21 @@ impl Services {
         if let Some(known) = known.as_ref().filter(|known| known.epoch == epoch) {
             return Arc::clone(&known.path);
         }
-        let user = self.current_name();
-        let of_user = |name: &Arc<str>| if **name == *"$user" { Arc::clone(&user) } else { Arc::clone(name) };
-        let schemas = self.settings.search_path.iter().map(of_user).collect();
         let role = Some(self.current_role()).filter(|role| *role != verso_catalog::OWNER_ROLE);
-        let row_security = self.settings.row_security;
-        let path =
-            Arc::new(WantedPath { schemas, temporary: Some(self.temporary_schema()), role, row_security });
+        let path = Arc::new(self.path_of(&self.settings, role));
         *known = Some(Known { epoch, path: Arc::clone(&path) });
         // What was seen along another path is seen anew.
         self.catalog.take();
         path
+    }
+
+    /// The search path that some settings ask for.
+    pub(super) fn path_of(&self, settings: &Settings, role: Option<Oid>) -> WantedPath {
+        let user = self.current_name();
+        let of_user = |name: &Arc<str>| if **name == *"$user" { Arc::clone(&user) } else { Arc::clone(name) };
+        let schemas = settings.search_path.iter().map(of_user).collect();
+        let row_security = settings.row_security;
+        WantedPath { schemas, temporary: Some(self.temporary_schema()), role, row_security }
     }
 
     /// The number of the search path, as the last statement saw it; none if the settings have changed since.

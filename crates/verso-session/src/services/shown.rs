@@ -1,9 +1,11 @@
 //! Settings as SHOW and `current_setting` give them: those of the session, the transaction and the database.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use verso_catalog::CatalogSnapshot;
 use verso_exec::ExecError;
-use verso_exec::context::SettingAccess;
+use verso_exec::context::{HeldSettings, SettingAccess};
 
 use super::Services;
 use crate::settings;
@@ -58,6 +60,23 @@ impl SettingAccess for Services {
     fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, ExecError> {
         let asked = self.settings.ask(name, value, local);
         asked.map_err(|error| ExecError::raised(error.sqlstate, error.message))
+    }
+
+    fn hold(
+        &self,
+        settings: &[(Arc<str>, Arc<str>)],
+        catalog: &Arc<CatalogSnapshot>,
+    ) -> Result<HeldSettings, ExecError> {
+        let held = self.settings.hold(settings);
+        let held = held.map_err(|error| ExecError::raised(error.sqlstate, error.message))?;
+        let catalog = catalog.with_path(&self.path_of(&held, catalog.key().role));
+        self.lend_names(&catalog);
+        Ok(HeldSettings { catalog, time_zone: held.time_zone })
+    }
+
+    fn release(&self, catalog: &Arc<CatalogSnapshot>) {
+        self.settings.release();
+        self.lend_names(catalog);
     }
 }
 

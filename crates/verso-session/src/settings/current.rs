@@ -3,6 +3,8 @@
 //! 1. A setting that a transaction has changed is what it was when that is rolled back, be it to a savepoint.
 //! 2. What SET LOCAL has changed is what it was when the transaction ends, however it does.
 //! 3. What `set_config` asks for holds for the session once its statement is done.
+//! 4. What a function's definition sets is asked for while the function runs, and then as it was before. What the function
+//!     itself asks for stays, but for what it says is local of those.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -20,11 +22,21 @@ pub(crate) struct SessionSettings {
     defaults: Arc<Settings>,
     /// What `set_config` asks for in the running statement.
     asked: RefCell<Option<Asked>>,
+    /// The settings of functions that run, the innermost last.
+    held: RefCell<Vec<Held>>,
     /// Grows with every change.
     epoch: u64,
 }
 
+/// What a function's definition has set.
+struct Held {
+    /// What was asked for before.
+    before: Option<Asked>,
+    names: Vec<Arc<str>>,
+}
+
 /// Changes of settings by `set_config`.
+#[derive(Clone)]
 pub(crate) struct Asked {
     /// Name, value, and whether only for the transaction.
     pub(crate) changes: Vec<(String, Option<String>, bool)>,
@@ -153,6 +165,40 @@ impl SessionSettings {
         }
         asked.changes.push((name.to_string(), value.map(str::to_string), local));
         Ok(asked.settings.show(name).unwrap_or_default())
+    }
+
+    /// Puts the settings of a function in force until [`SessionSettings::release`]. What all are then.
+    pub(crate) fn hold(&self, given: &[(Arc<str>, Arc<str>)]) -> Result<Settings, SqlError> {
+        let before = self.asked.borrow().clone();
+        let none = || Asked { changes: Vec::new(), settings: Settings::clone(&self.now) };
+        let mut asked = before.clone().unwrap_or_else(none);
+        given.iter().try_for_each(|(name, value)| asked.settings.set(name, Some(value)))?;
+        let settings = asked.settings.clone();
+        self.asked.replace(Some(asked));
+        let names = given.iter().map(|(name, _)| Arc::clone(name)).collect();
+        self.held.borrow_mut().push(Held { before, names });
+        Ok(settings)
+    }
+
+    /// Whether a function that runs has a setting of that name.
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        self.held.borrow().iter().any(|held| held.names.iter().any(|known| **known == *name))
+    }
+
+    /// Brings back what was asked for before the last [`SessionSettings::hold`].
+    pub(crate) fn release(&self) {
+        let Some(Held { before, names }) = self.held.borrow_mut().pop() else { return };
+        let known = before.as_ref().map_or(0, |before| before.changes.len());
+        let after = self.asked.replace(before);
+        for (name, value, local) in after.into_iter().flat_map(|after| after.changes.into_iter().skip(known))
+        {
+            let held = names.iter().any(|known| **known == *name);
+            if !(local && held) {
+                // It could be asked for before, so it can be now.
+                let asked = self.ask(&name, value.as_deref(), local);
+                debug_assert!(asked.is_ok(), "a setting that was accepted: {name}");
+            }
+        }
     }
 
     /// What was asked for, once.

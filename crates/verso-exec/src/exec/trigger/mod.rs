@@ -14,6 +14,8 @@
 //! G4. Before a row that BEFORE ROW triggers have seen is changed, it is still as they saw it: a trigger that changes it
 //!     itself is an error (27000).
 //! G5. A trigger that is put off to the commit takes its rows along ([`DeferredEvent`]).
+//! G6. INSTEAD OF triggers fire for rows of a view, of which nothing is stored: what they return is counted, and seen by
+//!     RETURNING. Where `session_replication_role` keeps them from firing, nothing is done.
 
 mod call;
 mod condition;
@@ -102,7 +104,8 @@ pub fn triggers_change_rows(table: &TableDef, event: TriggerEvent) -> bool {
     !table.triggers.is_empty()
         && table.triggers.iter().any(|trigger| {
             trigger.enabled != TriggerEnabled::Disabled
-                && trigger.kind.has(event.mark() | TriggerKind::ROW | TriggerKind::BEFORE)
+                && trigger.kind.has(event.mark() | TriggerKind::ROW)
+                && !trigger.kind.is_after()
         })
 }
 
@@ -120,7 +123,10 @@ pub(crate) struct Triggers {
 pub(super) struct EventTriggers {
     event: TriggerEvent,
     all: Vec<Arc<TriggerDef>>,
+    /// INSTEAD OF triggers do the change.
+    replaced: bool,
     before_statement: Vec<Bound>,
+    /// BEFORE ROW and INSTEAD OF, of which a table has the ones and a view the others.
     before_row: Vec<Bound>,
     after_row: Vec<Bound>,
     after_statement: Vec<Bound>,
@@ -136,6 +142,7 @@ impl Triggers {
             let all: Vec<Arc<TriggerDef>> = fired(table, *event, assigned).cloned().collect();
             (!all.is_empty()).then(|| EventTriggers {
                 event: *event,
+                replaced: all.iter().any(|trigger| trigger.kind.is_instead()),
                 all,
                 before_statement: Vec::new(),
                 before_row: Vec::new(),
@@ -181,8 +188,7 @@ impl Triggers {
             lists.into_iter().for_each(Vec::clear);
             for trigger in set.all.iter().filter(|trigger| trigger.enabled.fires(replica)) {
                 let kind = trigger.kind;
-                let list = match (kind.is_before(), kind.is_row()) {
-                    _ if kind.is_instead() => continue,
+                let list = match (!kind.is_after(), kind.is_row()) {
                     (true, true) => &mut set.before_row,
                     (true, false) => &mut set.before_statement,
                     (false, true) => &mut set.after_row,
@@ -202,10 +208,15 @@ impl Triggers {
 
     /// Whether triggers may replace or skip rows.
     pub fn changes_rows(&self, event: TriggerEvent) -> bool {
-        self.sets.iter().any(|set| set.event == event && !set.before_row.is_empty())
+        self.sets.iter().any(|set| set.event == event && (!set.before_row.is_empty() || set.replaced))
     }
 
-    /// BEFORE ROW triggers fire. Yields the row as it is to be stored, or for a DELETE the old one; none if it is skipped.
+    /// Whether triggers do the change (G6).
+    pub fn replaces(&self, event: TriggerEvent) -> bool {
+        self.sets.iter().any(|set| set.event == event && set.replaced)
+    }
+
+    /// BEFORE ROW or INSTEAD OF triggers fire. Yields the row as it is to be stored, or for a DELETE the old one; none if it is skipped.
     pub fn before_row(
         &mut self,
         cx: &ExecContext<'_>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_exec::plan::{JoinKind, Plan, RECORD_COLUMN, TypedExpr};
+use verso_exec::plan::{JoinKind, OutputColumn, Plan, RECORD_COLUMN, TypedExpr};
 use verso_types::SqlType;
 
 use super::assignments::RowSource;
@@ -93,6 +93,7 @@ impl Binder<'_> {
         let own = table.columns.len();
         let columns = (0..own).chain([RECORD_COLUMN]).collect();
         let plan = match current {
+            _ if let Some(rows) = changed.rows() => without_places(rows.clone()),
             Some(cursor) => Plan::CurrentRow { table, columns, cursor: cursor.text.as_str().into() },
             None => Plan::TableScan { table, columns, filter: None },
         };
@@ -118,4 +119,15 @@ impl Binder<'_> {
         }
         Ok(found)
     }
+}
+
+/// Rows of a view with a column where the places of records are otherwise.
+fn without_places(rows: Plan) -> Plan {
+    let output = rows.output();
+    let mut names: Vec<Arc<str>> = output.iter().map(|column| Arc::clone(&column.name)).collect();
+    let column = |(at, column): (usize, &OutputColumn)| TypedExpr::column(at, column.ty.clone());
+    let mut exprs: Vec<TypedExpr> = output.iter().enumerate().map(column).collect();
+    exprs.push(TypedExpr::null(SqlType::Int8));
+    names.push("record".into());
+    Plan::Project { input: Box::new(rows), exprs, names }
 }

@@ -1,0 +1,99 @@
+//! UPDATE and DELETE of a view whose INSTEAD OF triggers do the change: nothing is stored here.
+//!
+//! The rows are all found before the first trigger fires, so that nothing a trigger does brings further ones. A row that is
+//! joined with several is changed once for each of them, as there is no record that tells them apart.
+
+use verso_types::{Batch, Value};
+
+use super::{DeleteStatement, Scan, Sink, TriggerEvent, UpdateStatement};
+use crate::error::{ExecError, Result};
+use crate::exec::ExecContext;
+use crate::exec::statement::column_types;
+use crate::spill::Spool;
+
+/// What a request for memory is called.
+const WHAT: &str = "rows for INSTEAD OF triggers";
+
+impl Scan {
+    /// All rows of the query that finds them.
+    fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Spool> {
+        let Some((operator, types)) = &mut self.joined else {
+            return Err(ExecError::raised("XX000", "rows of a view without a query"));
+        };
+        let mut rows = Spool::default();
+        operator.open(cx)?;
+        let mut batch = Batch::of_types(types);
+        while operator.next(cx, &mut batch)? {
+            cx.check_cancelled()?;
+            let full = std::mem::replace(&mut batch, Batch::of_types(types));
+            rows.push(cx.services.memory, WHAT, full)?;
+        }
+        operator.close();
+        Ok(rows)
+    }
+}
+
+impl UpdateStatement {
+    pub(super) fn run_instead(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let mut found = self.scan.collect(cx)?;
+        let Self { scan, targets, values, checks, triggers, batch, returning, .. } = self;
+        let Some(triggers) = triggers else { return Ok(0) };
+        let types = column_types(&scan.table);
+        let value_types = values.types().to_vec();
+        let mut count = 0;
+        let mut batch_found = Batch::default();
+        while found.next(&mut batch_found)? {
+            let mut rows = std::mem::take(&mut batch_found);
+            rows.columns.pop(); // where places of records would be
+            values.eval(&cx.eval(), &rows, batch)?;
+            for row in 0..rows.rows {
+                cx.check_cancelled()?;
+                let old = rows.row(row, &types);
+                let mut new = old.clone();
+                for (target, value) in targets.iter().zip(batch.row(row, &value_types)) {
+                    new[*target] = value;
+                }
+                let new = triggers.before_row(cx, TriggerEvent::Update, Some(&old), Some(new))?;
+                let Some(new) = new else { continue };
+                let set: Vec<Value> = targets.iter().map(|target| new[*target].clone()).collect();
+                let mut one = Batch::of_types(&value_types);
+                one.push_row(&set, &value_types)?;
+                let mut both = rows.gather(&[row as u32]);
+                both.columns.extend(one.columns.iter().cloned());
+                checks.check(cx, &one, &both, |_| new.clone())?;
+                count += 1;
+                if let Some(returning) = returning {
+                    returning.send(cx, &both, sink)?;
+                }
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl DeleteStatement {
+    pub(super) fn run_instead(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let mut found = self.scan.collect(cx)?;
+        let Self { scan, triggers, returning, .. } = self;
+        let Some(triggers) = triggers else { return Ok(0) };
+        let types = column_types(&scan.table);
+        let mut count = 0;
+        let mut batch_found = Batch::default();
+        while found.next(&mut batch_found)? {
+            let mut rows = std::mem::take(&mut batch_found);
+            rows.columns.pop(); // where places of records would be
+            for row in 0..rows.rows {
+                cx.check_cancelled()?;
+                let old = rows.row(row, &types);
+                if triggers.before_row(cx, TriggerEvent::Delete, Some(&old), None)?.is_none() {
+                    continue;
+                }
+                count += 1;
+                if let Some(returning) = returning {
+                    returning.send(cx, &rows.gather(&[row as u32]), sink)?;
+                }
+            }
+        }
+        Ok(count)
+    }
+}
