@@ -55,7 +55,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         },
         Statement::Notify(..) => "NOTIFY",
         Statement::Type(statement) => match statement {
-            TypeStatement::CreateEnum { .. } => "CREATE TYPE",
+            TypeStatement::CreateEnum { .. } | TypeStatement::CreateComposite { .. } => "CREATE TYPE",
             TypeStatement::CreateDomain(_) => "CREATE DOMAIN",
             TypeStatement::AlterDomain { .. }
             | TypeStatement::Rename { domain: true, .. }
