@@ -306,6 +306,17 @@ pub struct NewEnum {
     pub labels: Vec<Arc<str>>,
 }
 
+/// CREATE TYPE … AS (…).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewComposite {
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The type's name.
+    pub name: Arc<str>,
+    /// Names and types of its fields in their order.
+    pub fields: Vec<(Arc<str>, SqlType)>,
+}
+
 /// CREATE SEQUENCE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSequence {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::TimeStyle;
 
+use crate::composite::cast_fields;
 use crate::datetime;
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
@@ -70,9 +71,13 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => Assignment,
         (T::Jsonb, T::Bool | T::Numeric(_) | T::Float4 | T::Float8) => Explicit,
         (T::Jsonb, to) if to.is_integer() => Explicit,
+        // rows as those of a composite type, field by field; and the other way
+        (T::Record, T::Row(_)) | (T::Row(_), T::Record) => Implicit,
+        (T::Row(from), T::Row(to)) if from.of.is_none() || to.of.is_none() => Implicit,
         // through text: every type becomes text by assignment, text becomes every type when asked
         (_, to) if to.is_text() => Assignment,
-        (_, T::Record | T::Row(_)) => return None,
+        (_, T::Record) => return None,
+        (_, T::Row(row)) if row.of.is_none() => return None,
         (from, _) if from.is_text() => Explicit,
         _ => return None,
     })
@@ -188,6 +193,10 @@ fn cast_whole(
             let cast_one = |value: &Value| cast(value, source, target, kind, tz);
             Ok(Value::Array(values.with_values(values.iter().map(cast_one).collect::<Result<_, _>>()?)))
         }
+        (Value::Record(values), SqlType::Row(row)) if row.of.is_some() => {
+            cast_fields(values, from, to, kind, tz)
+        }
+        (Value::Record(_), SqlType::Record | SqlType::Row(_)) => Ok(value.clone()),
         _ if from.same_base(to) => Ok(value.clone()),
         _ => cast_time(value, to, tz).unwrap_or_else(|| Err(no_cast(from, to))),
     }

@@ -18,11 +18,12 @@
 //! | jsonb | `Bytes` | [`json`](crate::json) |
 //! | domains | as the type beneath | [`domain_type`](crate::domain_type) |
 //! | enums | `I64` | the label's place: [`enum_type`](crate::enum_type) |
-//! | arrays, records | `Bytes` | the codec of [`row`](crate::row) |
+//! | arrays, records, composite types | `Bytes` | the codec of [`row`](crate::row) |
 
 use std::fmt;
 use std::sync::Arc;
 
+use crate::composite::CompositeName;
 use crate::domain_type::DomainType;
 use crate::enum_type::EnumType;
 use crate::system_type::SystemType;
@@ -138,6 +139,8 @@ impl IntervalSpec {
 /// The columns of a row.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct RowType {
+    /// The composite type that it is; none for rows of relations and of expressions.
+    pub of: Option<CompositeName>,
     /// Names and types, in order.
     pub fields: Vec<(Arc<str>, SqlType)>,
 }
@@ -368,6 +371,7 @@ impl SqlType {
             SqlType::Name => (19, 1003),
             SqlType::Void => (2278, 0),
             SqlType::Unknown => (705, 0),
+            SqlType::Row(row) if let Some(of) = &row.of => (of.oid, of.array),
             SqlType::Record | SqlType::Row(_) => (2249, 2287),
             SqlType::Json => (114, 199),
             SqlType::Jsonb => (3802, 3807),
@@ -548,6 +552,7 @@ impl SqlType {
             SqlType::System(system) => system.internal_name(),
             SqlType::Enum(ty) => return ty.name.to_string(),
             SqlType::Domain(domain) => return domain.name.to_string(),
+            SqlType::Row(row) if let Some(of) = &row.of => return of.name.to_string(),
             SqlType::Named(named) => return named.name.to_string(),
             other => other.base_name(),
         };
@@ -580,6 +585,7 @@ impl SqlType {
         match self {
             SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => true,
             SqlType::Array(element) => element.has_times(),
+            SqlType::Row(row) => row.fields.iter().any(|(_, ty)| ty.has_times()),
             _ => false,
         }
     }
@@ -623,7 +629,10 @@ impl SqlType {
             (SqlType::Named(a), SqlType::Named(b)) => a == b,
             (SqlType::Numeric(_), SqlType::LongNumeric(_))
             | (SqlType::LongNumeric(_), SqlType::Numeric(_)) => true,
-            (SqlType::Row(_), SqlType::Record) | (SqlType::Record, SqlType::Row(_)) => true,
+            (SqlType::Row(a), SqlType::Row(b)) => {
+                a.of.as_ref().map(|of| of.oid) == b.of.as_ref().map(|of| of.oid)
+            }
+            (SqlType::Row(row), SqlType::Record) | (SqlType::Record, SqlType::Row(row)) => row.of.is_none(),
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
@@ -662,6 +671,7 @@ impl fmt::Display for SqlType {
             },
             SqlType::Enum(ty) => f.write_str(&ty.shown()),
             SqlType::Domain(domain) => f.write_str(&domain.shown()),
+            SqlType::Row(row) if let Some(of) = &row.of => f.write_str(&of.shown()),
             SqlType::Named(name) => write!(f, "{name}"),
             other => f.write_str(other.base_name()),
         }

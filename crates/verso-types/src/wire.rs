@@ -9,9 +9,12 @@
 //!
 //! Source: the `*send` and `*recv` functions of PostgreSQL.
 
+use std::sync::Arc;
+
 use crate::TimeStyle;
 
 use crate::array::{Array, Dimension, element_count};
+use crate::cast::{CastKind, cast};
 use crate::column::{Column, ColumnData};
 use crate::datetime::{is_date, is_timestamp};
 use crate::decimal::Decimal;
@@ -301,6 +304,7 @@ impl<'b> Reader<'b> {
             SqlType::Named(name) => return Err(TypeError::unknown_type(name)),
             SqlType::Array(element) => self.elements(element, depth)?,
             SqlType::System(system) => self.system(*system)?,
+            SqlType::Row(row) if row.of.is_some() => self.composite(&row.fields, depth)?,
             SqlType::Record | SqlType::Row(_) => self.record(depth)?,
             SqlType::Json => {
                 let text = utf8(std::mem::take(&mut self.rest))?;
@@ -411,6 +415,35 @@ impl<'b> Reader<'b> {
             let oid = self.i32()?.cast_unsigned();
             let ty = SqlType::from_pg_oid(oid, -1).ok_or_else(|| malformed("unknown type of a column"))?;
             values.push(self.item(&ty, depth)?);
+        }
+        Ok(Value::Record(values.into()))
+    }
+
+    /// A row of a composite type: the columns of the type, each with the number of its own.
+    fn composite(&mut self, fields: &[(Arc<str>, SqlType)], depth: u32) -> Result<Value, TypeError> {
+        if depth > DEPTH_MAX {
+            return Err(malformed("records are nested too deeply"));
+        }
+        let count = self.i32()?;
+        if usize::try_from(count) != Ok(fields.len()) {
+            let text = format!("wrong number of columns: {count}, expected {}", fields.len());
+            return Err(TypeError::new("42804", text));
+        }
+        let mut values = Vec::with_capacity(fields.len());
+        for (n, (_, ty)) in fields.iter().enumerate() {
+            let oid = self.i32()?.cast_unsigned();
+            if oid != ty.pg_oid() {
+                let name = |ty: &SqlType| format!("{} ({})", ty.pg_oid(), ty.pg_name());
+                let found = SqlType::from_pg_oid(oid, -1).map_or_else(|| oid.to_string(), |ty| name(&ty));
+                let text = format!(
+                    "binary data has type {found} instead of expected {} in record column {}",
+                    name(&ty.without_modifiers()),
+                    n + 1
+                );
+                return Err(TypeError::new("42804", text));
+            }
+            let value = self.item(ty, depth)?;
+            values.push(cast(&value, &ty.without_modifiers(), ty, CastKind::Assignment, &TimeStyle::UTC)?);
         }
         Ok(Value::Record(values.into()))
     }

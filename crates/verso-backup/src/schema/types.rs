@@ -1,9 +1,11 @@
-//! Enum types and domains as statements, and how columns name them.
+//! Enum types, domains and composite types as statements, and how columns name them.
 //!
 //! T1. Rows hold the *places* of labels, so a type that is made again must give its labels the same ones. It is made empty, and
 //!     its labels are added in the order in which they were added before, each beside the same neighbour; what comes of that is
 //!     worked out when the archive is written, and a type for which it differs is refused.
 //! T2. A table in the archive says which labels it needs at which places; who puts its rows anywhere compares them.
+
+use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, TypeDef, is_temporary};
 use verso_types::{DomainType, EnumLabel, EnumType, NewPlace, SqlType};
@@ -18,14 +20,16 @@ pub(crate) fn type_text(ty: &SqlType) -> String {
     match ty {
         SqlType::Enum(ty) => qualified(&ty.schema, &ty.name),
         SqlType::Domain(domain) => qualified(&domain.schema, &domain.name),
-        SqlType::Array(element) if matches!(**element, SqlType::Enum(_) | SqlType::Domain(_)) => {
-            format!("{}[]", type_text(element))
-        }
+        SqlType::Row(row) if let Some(of) = &row.of => qualified(&of.schema, &of.name),
+        SqlType::Array(element) => match **element {
+            SqlType::Enum(_) | SqlType::Domain(_) | SqlType::Row(_) => format!("{}[]", type_text(element)),
+            _ => ty.to_string(),
+        },
         other => other.to_string(),
     }
 }
 
-/// The labels of a column's type and their places; none for a type without.
+/// The labels of a column's type and their places, of a composite type those of its fields; none for a type without.
 pub(crate) fn labels_of(ty: &SqlType) -> Vec<LabelOf> {
     match ty {
         SqlType::Enum(ty) => ty
@@ -34,6 +38,7 @@ pub(crate) fn labels_of(ty: &SqlType) -> Vec<LabelOf> {
             .map(|label| LabelOf { name: label.name.to_string(), place: label.place })
             .collect(),
         SqlType::Array(element) => labels_of(element),
+        SqlType::Row(row) => row.fields.iter().flat_map(|(_, ty)| labels_of(ty)).collect(),
         _ => Vec::new(),
     }
 }
@@ -55,7 +60,13 @@ pub(super) fn type_steps(
         .collect();
     types.sort_by_key(|ty| ty.oid);
     let mut steps = Vec::new();
-    for ty in types {
+    for ty in behind_their_fields(types) {
+        if let SqlType::Row(row) = &ty.ty {
+            let fields: Vec<String> =
+                row.fields.iter().map(|(field, ty)| format!("{} {}", name(field), type_text(ty))).collect();
+            let place = qualified(&ty.schema, &ty.name);
+            steps.push(step(Kind::Type, format!("CREATE TYPE {place} AS ({})", fields.join(", "))));
+        }
         if let SqlType::Domain(domain) = &ty.ty {
             steps.push(step(Kind::Type, domain_text(domain)));
         }
@@ -76,12 +87,34 @@ pub(super) fn type_steps(
     Ok(steps)
 }
 
+/// The types, composite ones behind those of their fields: ALTER TYPE may have given them fields of younger ones.
+fn behind_their_fields(types: Vec<&Arc<TypeDef>>) -> Vec<&Arc<TypeDef>> {
+    let mut waiting = types;
+    let mut ordered = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let needs_waiting = |ty: &TypeDef| {
+            let SqlType::Row(row) = &ty.ty else { return false };
+            let is_in = |other: &&Arc<TypeDef>| row.fields.iter().any(|(_, field)| uses(field, &other.ty));
+            waiting.iter().any(is_in)
+        };
+        let (later, now): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(|ty| needs_waiting(ty));
+        if now.is_empty() {
+            ordered.extend(later);
+            break;
+        }
+        ordered.extend(now);
+        waiting = later;
+    }
+    ordered
+}
+
 /// Is a type the other one, made of it, or over it?
 fn uses(ty: &SqlType, other: &SqlType) -> bool {
     ty == other
         || match ty {
             SqlType::Domain(domain) => uses(&domain.base, other),
             SqlType::Array(element) => uses(element, other),
+            SqlType::Row(row) => row.fields.iter().any(|(_, ty)| uses(ty, other)),
             _ => false,
         }
 }

@@ -61,8 +61,10 @@ impl Catalog {
     pub(super) fn take_name(&self, txn: &mut Txn, schema: &str, name: &str) -> Result<bool, CatalogError> {
         self.lock_name(txn, NameOf::Relation, [schema, name])?;
         let newest = self.committed()?;
-        let taken = newest.relation(Some(schema), name).map(Relation::oid);
-        Ok(taken.is_none_or(|oid| self.is_removed(txn, oid)))
+        let is_free = |oid: Option<Oid>| oid.is_none_or(|oid| self.is_removed(txn, oid));
+        // A composite type is a relation by its name.
+        let ty = newest.type_named(Some(schema), name).filter(|ty| ty.ty.is_row()).map(|ty| ty.oid);
+        Ok(is_free(newest.relation(Some(schema), name).map(Relation::oid)) && is_free(ty))
     }
 
     /// Locks a table whose definition is about to change, or is relied upon (L3).

@@ -25,6 +25,7 @@
 mod alter;
 pub(crate) mod claim;
 mod comment;
+mod composite;
 mod constraint;
 mod domains;
 mod function;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use verso_storage::Txn;
 use verso_types::enum_type::NewPlace;
+use verso_types::keyword::quoted;
 use verso_types::{EnumLabel, EnumType, SqlType};
 
 use super::claim::NameOf;
@@ -20,7 +21,7 @@ use crate::request::NewEnum;
 use crate::snapshot::CatalogSnapshot;
 use crate::store;
 use crate::system::field::Name;
-use crate::system::row::{DescriptionRow, DomainRow, EnumRow, ProcRow, SystemRow, TypeRow};
+use crate::system::row::{AttributeRow, DescriptionRow, DomainRow, EnumRow, ProcRow, SystemRow, TypeRow};
 use crate::system::types::{enum_rows, label_row};
 
 /// Greatest length of a name, in bytes.
@@ -171,7 +172,8 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         for ty in types {
             let uses = TypeUses::of(&snapshot, ty);
-            let along = uses.domains.iter().all(|domain| types.iter().any(|ty| ty.oid == *domain));
+            let goes = |oid: &Oid| types.iter().any(|ty| ty.oid == *oid);
+            let along = uses.domains.iter().all(goes) && uses.fields.iter().all(|(ty, _)| goes(ty));
             if !(cascade && uses.columns.is_empty() && along) {
                 refuse_if_needed(format!("type {}", shown_type(&snapshot, ty)), uses.lines(&snapshot, ty))?;
             }
@@ -198,6 +200,9 @@ impl Catalog {
         self.remove_rights(txn, &[crate::rights::Object::Type(ty.oid)])?;
         store::delete(engine, txn, |row: &EnumRow| row.enumtypid == ty.oid)?;
         store::delete(engine, txn, |row: &DomainRow| row.oid == ty.oid)?;
+        if ty.ty.is_row() {
+            store::delete(engine, txn, |row: &AttributeRow| row.attrelid == ty.oid)?;
+        }
         store::delete(engine, txn, |row: &DescriptionRow| {
             row.classoid == TypeRow::TABLE.oid && row.objoid == ty.oid
         })?;
@@ -243,6 +248,8 @@ pub struct TypeUses {
     functions: Vec<Oid>,
     /// Domains over it.
     pub domains: Vec<Oid>,
+    /// Composite types that have fields of it, and the names of these.
+    pub fields: Vec<(Oid, Arc<str>)>,
 }
 
 impl TypeUses {
@@ -264,7 +271,14 @@ impl TypeUses {
         });
         let over = |one: &&Arc<TypeDef>| matches!(&one.ty, SqlType::Domain(domain) if is_it(&domain.base));
         let domains = snapshot.types().filter(over).map(|one| one.oid).collect();
-        TypeUses { columns, functions: functions.map(|function| function.oid).collect(), domains }
+        let mut fields = Vec::new();
+        for one in snapshot.types() {
+            let SqlType::Row(row) = &one.ty else { continue };
+            let its = row.fields.iter().filter(|(_, ty)| is_it(ty));
+            fields.extend(its.map(|(name, _)| (one.oid, Arc::clone(name))));
+        }
+        let functions = functions.map(|function| function.oid).collect();
+        TypeUses { columns, functions, domains, fields }
     }
 
     /// The views that need the type, its columns or its functions.
@@ -287,7 +301,21 @@ impl TypeUses {
             self.columns.iter().map(|(table, column)| named(snapshot, Lost::Column(*table, *column)));
         let functions = self.functions.iter().map(|function| named(snapshot, Lost::Function(*function)));
         let domains = self.domains.iter().map(|domain| named(snapshot, Lost::Type(*domain)));
-        columns.chain(functions).chain(domains).collect()
+        let field = |(ty, name): &(Oid, Arc<str>)| {
+            let ty = snapshot.user_type(*ty).map(|ty| shown_type(snapshot, ty)).unwrap_or_default();
+            format!("column {} of composite type {ty}", quoted(name))
+        };
+        columns.chain(functions).chain(domains).chain(self.fields.iter().map(field)).collect()
+    }
+
+    /// The first that holds the type, as errors of ALTER TYPE name it.
+    pub(super) fn holder(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Option<String> {
+        if let Some((table, column)) = self.columns.first() {
+            let table = snapshot.table_by_oid(*table)?;
+            let column = &table.columns[table.column_with_id(*column)?];
+            return Some(format!("column \"{}.{}\"", table.name, column.name));
+        }
+        self.names(snapshot, ty).into_iter().next()
     }
 
     /// Who needs what, as DETAIL lines.
@@ -315,6 +343,7 @@ pub(super) fn uses(used: &SqlType, oid: Oid) -> bool {
         SqlType::Array(element) => uses(element, oid),
         SqlType::Enum(ty) => ty.oid == oid.0,
         SqlType::Domain(domain) => domain.oid == oid.0,
+        SqlType::Row(row) => row.of.as_ref().is_some_and(|of| of.oid == oid.0),
         _ => false,
     }
 }

@@ -91,7 +91,8 @@ impl CatalogRows {
         let authority = super::authority::authority(&mut self)?;
         builder.set_authority(authority);
         let (types, labels) = (std::mem::take(&mut self.types), std::mem::take(&mut self.labels));
-        let types = UserTypes::of(types, labels, std::mem::take(&mut self.domains), &schema_of)?;
+        let domains = std::mem::take(&mut self.domains);
+        let types = UserTypes::of(types, labels, domains, &mut self.attributes, &schema_of)?;
         for one in types.definitions() {
             let old = previous.and_then(|snapshot| snapshot.user_type(one.oid)).cloned();
             builder.add_type(shared(old, one.clone()));
@@ -186,7 +187,7 @@ impl CatalogRows {
         let row_of = |oid: &Oid| {
             let shown = columns.get(oid)?.iter().filter(|column| !column.is_hidden());
             let fields = shown.map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
-            Some((*oid, SqlType::Row(Arc::new(RowType { fields }))))
+            Some((*oid, SqlType::Row(Arc::new(RowType { of: None, fields }))))
         };
         mentioned.filter(|oid| !oid.is_system()).filter_map(row_of).collect()
     }
@@ -640,7 +641,7 @@ fn function_of(
         (true, result) => FunctionReturn::Set(result),
         (false, SqlType::Void) => FunctionReturn::Void,
         (false, SqlType::Record) if args.iter().any(|arg| arg.mode.goes_out()) => {
-            FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { fields: named_fields(out()) })))
+            FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { of: None, fields: named_fields(out()) })))
         }
         (false, result) => FunctionReturn::Scalar(result),
     };

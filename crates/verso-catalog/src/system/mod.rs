@@ -60,6 +60,8 @@ pub(crate) const OID_SEQUENCE_OID: Oid = Oid(9001);
 pub(crate) const TYPE_ENUM: char = 'e';
 /// The same of a domain.
 pub(crate) const TYPE_DOMAIN: char = 'd';
+/// `pg_type.typtype` of a composite type.
+pub(crate) const TYPE_COMPOSITE: char = 'c';
 /// `pg_class.relkind` of a table.
 pub(crate) const KIND_TABLE: char = 'r';
 /// `pg_class.relkind` of a view.

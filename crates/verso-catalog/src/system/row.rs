@@ -154,6 +154,7 @@ system_row! {
 system_row! {
     /// Columns.
     AttributeRow, 1249, 13, "pg_attribute" {
+        /// The relation, or the composite type.
         attrelid: Oid,
         attname: Name,
         atttypid: Oid,
@@ -190,7 +191,7 @@ system_row! {
         typnamespace: Oid,
         typowner: Oid,
         typlen: i16,
-        /// `b` base type, `e` enum, `p` pseudo-type.
+        /// `b` base type, `c` composite, `d` domain, `e` enum, `p` pseudo-type.
         typtype: Letter,
         typcategory: Letter,
         typelem: Oid,

@@ -1,14 +1,15 @@
-//! Users' types: from and to rows of `pg_type`, `pg_enum` and `verso_domain`.
+//! Users' types: from and to rows of `pg_type`, `pg_enum`, `verso_domain` and, the fields of composite types,
+//! `pg_attribute`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use verso_types::{DomainCheck, DomainType, EnumLabel, EnumType, SqlType};
+use verso_types::{CompositeName, DomainCheck, DomainType, EnumLabel, EnumType, RowType, SqlType};
 
 use super::assemble::corrupt;
 use super::field::{Letter, Name};
-use super::row::{DomainRow, EnumRow, TypeRow};
-use super::{OWNER_OID, TYPE_DOMAIN, TYPE_ENUM};
+use super::row::{AttributeRow, DomainRow, EnumRow, TypeRow};
+use super::{OWNER_OID, TYPE_COMPOSITE, TYPE_DOMAIN, TYPE_ENUM};
 use crate::definition::{Oid, TypeDef};
 use crate::error::CatalogError;
 
@@ -26,6 +27,7 @@ impl UserTypes {
         rows: Vec<TypeRow>,
         labels: Vec<EnumRow>,
         domains: Vec<DomainRow>,
+        attributes: &mut Vec<AttributeRow>,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
     ) -> Result<UserTypes, CatalogError> {
         let mut types = UserTypes::default();
@@ -34,8 +36,9 @@ impl UserTypes {
             let label = EnumLabel { oid: row.oid.0, place: row.enumsortorder, name: row.enumlabel.0 };
             labels_of.entry(row.enumtypid).or_default().push(label);
         }
-        let (over, rows): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| row.typtype.0 == TYPE_DOMAIN && !row.oid.is_system());
+        let (over, rows): (Vec<_>, Vec<_>) = rows
+            .into_iter()
+            .partition(|row| matches!(row.typtype.0, TYPE_DOMAIN | TYPE_COMPOSITE) && !row.oid.is_system());
         for row in rows.into_iter().filter(|row| !row.oid.is_system() && row.typelem == Oid(0)) {
             let schema = schema_of(row.typnamespace)?;
             let name = row.typname.0;
@@ -52,7 +55,20 @@ impl UserTypes {
             types.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
         }
         let mut domains: HashMap<Oid, DomainRow> = domains.into_iter().map(|row| (row.oid, row)).collect();
-        types.add_domains(over, &mut domains, schema_of)?;
+        let mut fields: HashMap<Oid, Vec<AttributeRow>> = over
+            .iter()
+            .filter(|row| row.typtype.0 == TYPE_COMPOSITE)
+            .map(|row| (row.oid, Vec::new()))
+            .collect();
+        if !fields.is_empty() {
+            for row in std::mem::take(attributes) {
+                match fields.get_mut(&row.attrelid) {
+                    Some(fields) => fields.push(row),
+                    None => attributes.push(row),
+                }
+            }
+        }
+        types.add_made_of(over, &mut domains, &mut fields, schema_of)?;
         Ok(types)
     }
 
@@ -62,11 +78,12 @@ impl UserTypes {
         self.definitions.push(ty);
     }
 
-    /// Adds the domains, each behind the type beneath it.
-    fn add_domains(
+    /// Adds the domains and composite types, each behind the types that it is made of.
+    fn add_made_of(
         &mut self,
         mut rows: Vec<TypeRow>,
         domains: &mut HashMap<Oid, DomainRow>,
+        fields: &mut HashMap<Oid, Vec<AttributeRow>>,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
     ) -> Result<(), CatalogError> {
         while !rows.is_empty() {
@@ -74,11 +91,25 @@ impl UserTypes {
             let mut waiting = Vec::new();
             for row in rows {
                 let base = domains.get(&row.oid).map(|domain| domain.typbasetype);
-                if base.is_some_and(|base| !base.is_system() && !self.by_oid.contains_key(&base)) {
+                let its = fields.get(&row.oid).into_iter().flatten();
+                let mut beneath = base.into_iter().chain(its.map(|field| field.atttypid));
+                if beneath.any(|base| !base.is_system() && !self.by_oid.contains_key(&base)) {
                     waiting.push(row);
                     continue;
                 }
                 let name = row.typname.0;
+                if let Some(fields) = fields.remove(&row.oid) {
+                    let schema = schema_of(row.typnamespace)?;
+                    let of = CompositeName {
+                        oid: row.oid.0,
+                        array: row.typarray.0,
+                        schema: Arc::clone(&schema),
+                        name: Arc::clone(&name),
+                    };
+                    let ty = SqlType::Row(Arc::new(self.row_type(of, fields)?));
+                    self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
+                    continue;
+                }
                 let domain = domains
                     .remove(&row.oid)
                     .ok_or_else(|| corrupt(format!("domain \"{name}\" has no row in verso_domain")))?;
@@ -89,11 +120,22 @@ impl UserTypes {
                 self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
             }
             if waiting.len() == before {
-                return Err(corrupt("domains whose base types are not known".to_string()));
+                return Err(corrupt("types made of types that are not known".to_string()));
             }
             rows = waiting;
         }
         Ok(())
+    }
+
+    /// A composite type of the rows of its fields.
+    fn row_type(&self, of: CompositeName, mut rows: Vec<AttributeRow>) -> Result<RowType, CatalogError> {
+        rows.sort_by_key(|row| row.attnum);
+        let field = |row: AttributeRow| {
+            let ty = self.of_oid(row.atttypid, row.atttypmod)?;
+            Ok((row.attname.0, ty))
+        };
+        let fields = rows.into_iter().filter(|row| !row.attisdropped).map(field);
+        Ok(RowType { of: Some(of), fields: fields.collect::<Result<_, CatalogError>>()? })
     }
 
     /// The definitions.
@@ -136,6 +178,49 @@ pub(crate) fn enum_rows(ty: &EnumType, array_name: &Arc<str>, schema: Oid) -> ([
     };
     let labels = ty.labels.iter().map(|label| label_row(Oid(ty.oid), label)).collect();
     ([row, array], labels)
+}
+
+/// The rows of a composite type: its own, its array's, and its fields'.
+pub(crate) fn composite_rows(
+    of: &CompositeName,
+    fields: &[(Arc<str>, SqlType)],
+    array_name: &Arc<str>,
+    schema: Oid,
+) -> ([TypeRow; 2], Vec<AttributeRow>) {
+    let row = TypeRow {
+        oid: Oid(of.oid),
+        typname: Name(Arc::clone(&of.name)),
+        typnamespace: schema,
+        typowner: OWNER_OID,
+        typlen: -1,
+        typtype: Letter(TYPE_COMPOSITE),
+        typcategory: Letter('C'),
+        typelem: Oid(0),
+        typarray: Oid(of.array),
+    };
+    let array = TypeRow {
+        oid: Oid(of.array),
+        typname: Name(Arc::clone(array_name)),
+        typtype: Letter('b'),
+        typcategory: Letter('A'),
+        typelem: Oid(of.oid),
+        typarray: Oid(0),
+        ..row.clone()
+    };
+    let field = |((name, ty), number): (&(Arc<str>, SqlType), i16)| AttributeRow {
+        attrelid: Oid(of.oid),
+        attname: Name(Arc::clone(name)),
+        atttypid: Oid(ty.pg_oid()),
+        atttypmod: ty.typmod(),
+        attlen: ty.typlen(),
+        attnum: number,
+        attnotnull: false,
+        atthasdef: false,
+        attisdropped: false,
+        attidentity: Letter(' '),
+        attgenerated: Letter(' '),
+    };
+    ([row, array], fields.iter().zip(1..).map(field).collect())
 }
 
 /// The row of a label.

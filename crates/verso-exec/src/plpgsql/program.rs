@@ -260,7 +260,7 @@ impl Embedded {
         Embedded {
             compiled: Compiled::new(statement, executor),
             types: fields.iter().map(|(_, ty)| ty.clone()).collect(),
-            shape: Arc::new(RowType { fields }),
+            shape: Arc::new(RowType { of: None, fields }),
             is_query: statement.is_query(),
         }
     }

@@ -182,14 +182,9 @@ impl Cursor<'_> {
 
     fn assignment(&mut self, all: &mut Vec<Assignment>) -> Result<(), SyntaxError> {
         if self.peek() != Token::LParen {
-            if self.is_column_name(0) && self.peek_at(1) == Token::LBracket {
+            if self.is_column_name(0) && matches!(self.peek_at(1), Token::LBracket | Token::Period) {
                 let column = self.name()?;
                 let steps = self.steps()?;
-                if self.peek() == Token::Period {
-                    return Err(
-                        SyntaxError::unsupported("a field of an element as a target").at(column.at.start)
-                    );
-                }
                 self.expect_token(&Token::Eq)?;
                 all.push(Assignment::Part(column, steps, self.expr()?));
                 return Ok(());

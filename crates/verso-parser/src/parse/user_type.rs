@@ -4,18 +4,29 @@ use super::cursor::Cursor;
 use super::ddl::{cascade, if_not_exists};
 use super::lexer::Token;
 use super::string_literal;
+use verso_types::SqlType;
+
 use crate::error::SyntaxError;
-use crate::syntax::{LabelPlace, Owned, Statement, TypeStatement};
+use crate::syntax::{FieldChange, LabelPlace, Owned, Statement, TypeStatement};
 
 /// Behind CREATE.
 pub(super) fn create_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
     let name = cursor.qualified()?;
+    if cursor.is(&["as"]) && cursor.peek_at(1) == Token::LParen {
+        cursor.advance();
+        cursor.advance();
+        let fields = match cursor.peek() {
+            Token::RParen => Vec::new(),
+            _ => cursor.list(|cursor| Ok((cursor.name()?, field_type(cursor)?)))?,
+        };
+        cursor.expect_token(&Token::RParen)?;
+        return Ok(Statement::Type(TypeStatement::CreateComposite { name, fields }));
+    }
     if !cursor.accept(&["as", "enum"]) {
         let what = match cursor.peek() {
             Token::LParen => "CREATE TYPE of a base type",
             _ if cursor.is(&["as", "range"]) => "CREATE TYPE AS RANGE",
-            _ if cursor.is(&["as"]) => "CREATE TYPE of a composite type",
             _ if cursor.word().is_none() => "CREATE TYPE without a definition",
             _ => return Err(cursor.unexpected()),
         };
@@ -52,6 +63,17 @@ pub(super) fn alter_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
         let to = label(cursor)?;
         return Ok(Statement::Type(TypeStatement::RenameValue { name, from, to }));
     }
+    if cursor.accept(&["rename", "attribute"]) {
+        let from = cursor.name()?;
+        cursor.expect(&["to"])?;
+        let changes = vec![FieldChange::Rename(from, cursor.name()?)];
+        behavior(cursor);
+        return Ok(Statement::Type(TypeStatement::AlterFields { name, changes }));
+    }
+    if ["add", "drop", "alter"].iter().any(|word| cursor.is(&[word, "attribute"])) {
+        let changes = cursor.list(field_change)?;
+        return Ok(Statement::Type(TypeStatement::AlterFields { name, changes }));
+    }
     if cursor.accept(&["rename", "to"]) {
         return Ok(Statement::Type(TypeStatement::Rename { name, domain: false, to: cursor.name()? }));
     }
@@ -74,6 +96,40 @@ pub(super) fn drop_type(cursor: &mut Cursor<'_>, domain: bool) -> Result<Stateme
     let if_exists = cursor.accept(&["if", "exists"]);
     let names = cursor.list(Cursor::qualified)?;
     Ok(Statement::Type(TypeStatement::Drop { names, domain, if_exists, cascade: cascade(cursor) }))
+}
+
+/// The type of a field.
+fn field_type(cursor: &mut Cursor<'_>) -> Result<SqlType, SyntaxError> {
+    let ty = cursor.data_type()?;
+    match cursor.is(&["collate"]) {
+        true => Err(cursor.unsupported("COLLATE of a field of a composite type")),
+        false => Ok(ty),
+    }
+}
+
+fn field_change(cursor: &mut Cursor<'_>) -> Result<FieldChange, SyntaxError> {
+    let change = if cursor.accept(&["add", "attribute"]) {
+        FieldChange::Add(cursor.name()?, field_type(cursor)?)
+    } else if cursor.accept(&["drop", "attribute"]) {
+        let if_exists = cursor.accept(&["if", "exists"]);
+        FieldChange::Drop { name: cursor.name()?, if_exists }
+    } else if cursor.accept(&["alter", "attribute"]) {
+        let name = cursor.name()?;
+        cursor.accept(&["set", "data"]);
+        cursor.expect(&["type"])?;
+        FieldChange::Retype(name, field_type(cursor)?)
+    } else {
+        return Err(cursor.unexpected());
+    };
+    behavior(cursor);
+    Ok(change)
+}
+
+/// CASCADE or RESTRICT, which mean the same here: a type that something holds is not changed.
+fn behavior(cursor: &mut Cursor<'_>) {
+    if !cursor.accept(&["cascade"]) {
+        cursor.accept(&["restrict"]);
+    }
 }
 
 fn label(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {

@@ -96,6 +96,8 @@ pub enum Step {
     Index(Expr),
     /// `[lower:upper]`.
     Slice(Option<Expr>, Option<Expr>),
+    /// `.field`.
+    Field(Name),
 }
 
 /// What IS JSON asks for.

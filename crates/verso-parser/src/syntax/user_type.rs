@@ -14,6 +14,20 @@ pub enum TypeStatement {
         /// Its labels in order.
         labels: Vec<String>,
     },
+    /// CREATE TYPE … AS (…).
+    CreateComposite {
+        /// The type.
+        name: QualifiedName,
+        /// Names and types of its fields in order.
+        fields: Vec<(Name, SqlType)>,
+    },
+    /// ALTER TYPE … ADD ATTRIBUTE and the like.
+    AlterFields {
+        /// The type.
+        name: QualifiedName,
+        /// What changes, in order.
+        changes: Vec<FieldChange>,
+    },
     /// ALTER TYPE … ADD VALUE.
     AddValue {
         /// The type.
@@ -72,6 +86,24 @@ pub enum TypeStatement {
         /// CASCADE?
         cascade: bool,
     },
+}
+
+/// What ALTER TYPE changes of the fields of a composite type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FieldChange {
+    /// ADD ATTRIBUTE.
+    Add(Name, SqlType),
+    /// DROP ATTRIBUTE.
+    Drop {
+        /// The field.
+        name: Name,
+        /// IF EXISTS?
+        if_exists: bool,
+    },
+    /// ALTER ATTRIBUTE … TYPE.
+    Retype(Name, SqlType),
+    /// RENAME ATTRIBUTE: its old name, its new one.
+    Rename(Name, Name),
 }
 
 /// Where a new label goes.

@@ -107,6 +107,7 @@ impl Binder<'_> {
                                 let field =
                                     |(name, ty): &(Arc<str>, SqlType)| (Arc::clone(name), ty.erased());
                                 SqlType::Row(Arc::new(RowType {
+                                    of: None,
                                     fields: columns.iter().map(field).collect(),
                                 }))
                             }

@@ -1,6 +1,7 @@
 //! Casts, constants and common types.
 
 use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_types::composite::unequal;
 use verso_types::datetime::heeds_clock;
 use verso_types::{CastKind, SqlType, Value, cast, cast_kind, parse_text};
 
@@ -66,6 +67,9 @@ impl Binder<'_> {
             // A parameter without a type: only NULL has none.
             return Ok(TypedExpr::new(expr.kind, to.clone()));
         }
+        if to.composite().is_some() && expr.ty != *to && matches!(expr.kind, ExprKind::Row(_)) {
+            return self.row_as(expr, at, to, kind);
+        }
         if *to == expr.ty.without_modifiers() {
             return Ok(expr); // one representation: nothing changes (P3)
         }
@@ -88,6 +92,29 @@ impl Binder<'_> {
         let plain = to.without_modifiers();
         let value = parse_text(&plain, text, self.time_zone)?;
         if plain == *to { Ok(value) } else { cast(&value, &plain, to, kind, self.time_zone) }
+    }
+
+    /// A row that is written as such, as one of a composite type: part by part.
+    fn row_as(&self, row: TypedExpr, at: u32, to: &SqlType, kind: CastKind) -> Result<TypedExpr, SqlError> {
+        let (ExprKind::Row(parts), SqlType::Row(wanted)) = (row.kind, to) else {
+            return Err(SqlError::internal("a row that is none"));
+        };
+        if parts.len() != wanted.fields.len() {
+            let few = parts.len() < wanted.fields.len();
+            return Err(SqlError::from(unequal(&SqlType::Record, to, few)).at(at));
+        }
+        let mut values = Vec::with_capacity(parts.len());
+        for (n, (part, (_, ty))) in parts.into_iter().zip(&wanted.fields).enumerate() {
+            let from = part.ty.clone();
+            if part.ty != SqlType::Unknown && !cast_kind(&from, ty).is_some_and(|weakest| weakest <= kind) {
+                let text = format!("cannot cast type record to {}", shown(to));
+                let detail =
+                    format!("Cannot cast type {} to {} in column {}.", shown(&from), shown(ty), n + 1);
+                return Err(SqlError::new(sqlstate::CANNOT_COERCE, text).with_detail(detail).at(at));
+            }
+            values.push(exactly(self.coerce(part, at, ty, kind)?, ty));
+        }
+        Ok(TypedExpr::new(ExprKind::Row(values), to.clone()))
     }
 
     /// Casts to the type of a column or variable, as an assignment does.

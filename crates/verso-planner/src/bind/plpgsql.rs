@@ -376,7 +376,7 @@ impl<'c> Body<'c> {
         })?;
         let fields =
             table.shown().iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
-        Ok(SqlType::Row(Arc::new(RowType { fields })))
+        Ok(SqlType::Row(Arc::new(RowType { of: None, fields })))
     }
 
     /// `a ALIAS FOR b`.

@@ -458,6 +458,7 @@ impl<'v, 'q> Walk<'v, 'q> {
                     match step {
                         Step::Index(index) => self.expr(index)?,
                         Step::Slice(lower, upper) => self.exprs(lower.iter().chain(upper))?,
+                        Step::Field(_) => {}
                     }
                 }
                 self.expr(expr)

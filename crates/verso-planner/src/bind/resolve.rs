@@ -39,6 +39,7 @@ pub fn category(ty: &SqlType) -> char {
         SqlType::Bytea | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => 'U',
         SqlType::Array(_) => 'A',
         SqlType::Unknown => 'X',
+        SqlType::Row(row) if row.of.is_some() => 'C',
         SqlType::Void | SqlType::Record | SqlType::Row(_) => 'P',
         SqlType::Enum(_) => 'E',
         SqlType::Named(_) => 'X',
@@ -256,6 +257,7 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
         ResultType::Fixed(ty) => ty.clone(),
         ResultType::FixedArray(element) => SqlType::Array(Box::new(element.clone())),
         ResultType::Columns(columns) => SqlType::Row(Arc::new(RowType {
+            of: None,
             fields: columns.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect(),
         })),
         ResultType::SameAs(n) => arg(n).without_modifiers(),

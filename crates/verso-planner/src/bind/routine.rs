@@ -216,7 +216,7 @@ pub fn of_element(function: &FunctionDef, element: &SqlType) -> FunctionDef {
     own.returns = match &function.returns {
         FunctionReturn::Scalar(SqlType::Row(row)) => {
             let fields = row.fields.iter().map(|(name, ty)| (Arc::clone(name), concrete(ty))).collect();
-            FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { fields })))
+            FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { of: None, fields })))
         }
         FunctionReturn::Scalar(ty) => FunctionReturn::Scalar(concrete(ty)),
         FunctionReturn::Set(ty) => FunctionReturn::Set(concrete(ty)),

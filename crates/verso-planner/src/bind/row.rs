@@ -88,13 +88,20 @@ impl Binder<'_> {
     /// `ROW(a, b)` as a value.
     pub(super) fn row(&self, parts: &[Expr], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let parts = &self.spread_all(parts, cx.scope);
-        let parts = self.located(parts, cx)?.into_iter().map(|(part, at)| self.settle(part, at));
-        let parts: Vec<TypedExpr> = parts.collect::<Result<_, _>>()?;
+        // What has no type yet gets that of a field where the row becomes one of a composite type.
+        let parts: Vec<TypedExpr> = self.located(parts, cx)?.into_iter().map(|(part, _)| part).collect();
         // Only its type says what the labels of an enum are.
         let ty = match parts.iter().any(|part| of_enum(&part.ty)) {
             true => {
-                let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), part.ty.clone());
-                SqlType::Row(Arc::new(RowType { fields: parts.iter().zip(1u32..).map(field).collect() }))
+                let known = |ty: &SqlType| match ty {
+                    SqlType::Unknown => SqlType::Text,
+                    known => known.clone(),
+                };
+                let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), known(&part.ty));
+                SqlType::Row(Arc::new(RowType {
+                    of: None,
+                    fields: parts.iter().zip(1u32..).map(field).collect(),
+                }))
             }
             false => SqlType::Record,
         };
@@ -123,7 +130,7 @@ impl Binder<'_> {
             values.push(column);
             fields.push((name, ty));
         }
-        TypedExpr::new(K::Row(values), SqlType::Row(Arc::new(RowType { fields })))
+        TypedExpr::new(K::Row(values), SqlType::Row(Arc::new(RowType { of: None, fields })))
     }
 
     /// `(row).*`: names and values of the fields.
@@ -154,8 +161,12 @@ impl Binder<'_> {
     /// `(row).field`.
     pub(super) fn field(&self, arg: &Expr, name: &Name, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let bound = self.expr(arg, cx)?;
+        let of = bound.ty.composite().map(|of| of.shown());
         let missing = || {
-            let text = format!("could not identify column \"{}\" in record data type", name.text);
+            let text = match &of {
+                Some(of) => format!("column \"{}\" not found in data type {of}", name.text),
+                None => format!("could not identify column \"{}\" in record data type", name.text),
+            };
             SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start)
         };
         let place = match (&bound.ty, &bound.kind) {
@@ -173,7 +184,9 @@ impl Binder<'_> {
         };
         let place = place.ok_or_else(missing)?;
         let (ty, row) = match (bound.ty.clone(), bound.kind) {
-            (_, K::Row(mut parts)) if place < parts.len() => return Ok(parts.swap_remove(place)),
+            (_, K::Row(mut parts)) if place < parts.len() => {
+                return self.settle(parts.swap_remove(place), name.at.start);
+            }
             (SqlType::Row(row), kind) => (row.fields[place].1.clone(), TypedExpr::new(kind, bound.ty)),
             _ => return Err(missing()),
         };

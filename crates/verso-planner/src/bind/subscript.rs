@@ -4,15 +4,17 @@
 //! `[1:3]`. Parentheses end an access.
 
 use verso_exec::functions::json::{SET_SUBSCRIPT as JSON_SET_SUBSCRIPT, SUBSCRIPT as JSON_SUBSCRIPT};
+use verso_exec::functions::records::{FIELD, SET_FIELD};
 use verso_exec::functions::subscripts::{ELEMENT, SET_ELEMENT, SET_SLICE, SLICE};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, Value, cast_kind};
 
 use super::Binder;
+use super::coerce::exactly;
 use super::context::Context;
 use super::resolve::shown;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, ExprKind, Step};
+use verso_parser::syntax::{Expr, ExprKind, Name, Step};
 
 /// The most subscripts of one access.
 const SUBSCRIPTS_MAX: usize = verso_types::array::DIMENSIONS_MAX;
@@ -213,13 +215,21 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         let (name, at) = column;
         let ty = target.ty.clone();
-        let steps: Vec<Subscript<'_>> = steps
-            .iter()
-            .map(|step| match step {
+        if let [Step::Field(field), within @ ..] = steps {
+            return self.assigned_field(target, column, field, within, value, cx);
+        }
+        let mut brackets: Vec<Subscript<'_>> = Vec::with_capacity(steps.len());
+        for step in steps {
+            brackets.push(match step {
                 Step::Index(index) => Subscript::Index(index),
                 Step::Slice(lower, upper) => Subscript::Slice(lower.as_ref(), upper.as_ref()),
-            })
-            .collect();
+                Step::Field(field) => {
+                    let text = "assignment to a field of an element of an array";
+                    return Err(SqlError::unsupported(text).at(field.at.start));
+                }
+            });
+        }
+        let steps = brackets;
         if ty == SqlType::Jsonb {
             return self.json_assigned(target, name, &steps, value, cx);
         }
@@ -254,6 +264,58 @@ impl Binder<'_> {
         };
         let args = [target, value].into_iter().chain(rest).collect();
         Ok(TypedExpr::new(K::Call { function, args }, ty))
+    }
+}
+
+impl Binder<'_> {
+    /// The new value of a row where a field, or what `within` names in it, gets a value.
+    fn assigned_field(
+        &self,
+        target: TypedExpr,
+        (column, at): (&str, u32),
+        field: &Name,
+        within: &[Step],
+        value: (TypedExpr, u32),
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let ty = target.ty.clone();
+        let refuse = |sqlstate: &'static str, why: String| {
+            let text =
+                format!("cannot assign to field \"{}\" of column \"{column}\" because {why}", field.text);
+            Err(SqlError::new(sqlstate, text).at(at))
+        };
+        let SqlType::Row(row) = &ty else {
+            let why = format!("its type {} is not a composite type", shown(&ty));
+            return refuse(sqlstate::DATATYPE_MISMATCH, why);
+        };
+        let Some(place) = row.fields.iter().position(|(name, _)| **name == *field.text) else {
+            let why = format!("there is no such column in data type {}", shown(&ty));
+            return refuse(sqlstate::UNDEFINED_COLUMN, why);
+        };
+        let number = |n: usize| TypedExpr::literal(Value::Int4(n as i32), SqlType::Int4);
+        let wanted = &row.fields[place].1;
+        let value = if within.is_empty() {
+            let (value, at) = value;
+            let fits = cast_kind(&value.ty, wanted).is_some_and(|kind| kind <= CastKind::Assignment);
+            if !fits && value.ty != SqlType::Unknown {
+                let text = format!(
+                    "subfield \"{}\" is of type {} but expression is of type {}",
+                    field.text,
+                    shown(wanted),
+                    shown(&value.ty)
+                );
+                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+                    .with_hint("You will need to rewrite or cast the expression.")
+                    .at(at));
+            }
+            exactly(self.coerce(value, at, wanted, CastKind::Assignment)?, wanted)
+        } else {
+            let args = vec![target.clone(), number(place)];
+            let inner = TypedExpr::new(K::Call { function: &FIELD, args }, wanted.clone());
+            self.assigned_within(inner, (&field.text, field.at.start), within, value, cx)?
+        };
+        let args = vec![target, value, number(place), number(row.fields.len())];
+        Ok(TypedExpr::new(K::Call { function: &SET_FIELD, args }, ty))
     }
 }
 

@@ -402,7 +402,10 @@ impl Call<'_> {
                         None => in_path(schema),
                     }
                 }
-                (None, None) => Value::Null,
+                (None, None) => match self.catalog.user_type(oid).filter(|ty| ty.ty.is_row()) {
+                    Some(ty) => Value::Bool(self.catalog.is_visible_type(ty)),
+                    None => Value::Null,
+                },
             },
             "pg_function_is_visible" => match definitions::function(self.catalog, oid) {
                 Some(function) => in_path(&function.schema),

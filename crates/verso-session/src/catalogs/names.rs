@@ -235,7 +235,11 @@ impl ObjectNames for SessionNames {
         match ty {
             SystemType::Regclass => {
                 let (schema, name) = path(text)?;
-                Ok(relation(&self.catalog, schema.as_deref(), &name))
+                let composite = || {
+                    let ty = self.catalog.type_named(schema.as_deref(), &name);
+                    ty.filter(|ty| ty.ty.is_row()).map(|ty| ty.oid.0)
+                };
+                Ok(relation(&self.catalog, schema.as_deref(), &name).or_else(composite))
             }
             SystemType::Regtype => Ok(type_named(&self.catalog, text).map(|ty| ty.pg_oid())),
             SystemType::Regnamespace => {
@@ -291,7 +295,10 @@ impl ObjectNames for SessionNames {
 
     fn name(&self, ty: SystemType, oid: u32) -> Option<String> {
         match ty {
-            SystemType::Regclass => relation_name(&self.catalog, Oid(oid)),
+            SystemType::Regclass => relation_name(&self.catalog, Oid(oid)).or_else(|| {
+                let ty = self.catalog.user_type(Oid(oid)).filter(|ty| ty.ty.is_row() && ty.oid.0 == oid)?;
+                type_name(&self.catalog, ty.oid.0)
+            }),
             SystemType::Regtype => type_name(&self.catalog, oid),
             SystemType::Regnamespace => match oid {
                 INFORMATION_SCHEMA_OID => Some(INFORMATION_SCHEMA.to_string()),

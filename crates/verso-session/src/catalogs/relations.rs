@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
     CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Object, Oid, Relation, SequenceDef,
-    SystemRelation, SystemRowIter, TableOptions,
+    SystemRelation, SystemRowIter, TableOptions, TypeDef,
 };
 use verso_types::{SqlType, Value};
 
@@ -151,6 +151,32 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
         };
         class.row()
     });
+    let known = Arc::clone(catalog);
+    let composites = composite_types(catalog, keys, "oid", Some("relname")).into_iter().map(move |ty| {
+        let SqlType::Row(row) = &ty.ty else { return Vec::new() };
+        let class = Class {
+            oid: oid(ty.oid),
+            name: Value::text(&ty.name),
+            namespace: namespace(&known, &ty.schema),
+            row_type: ty.oid.0,
+            method: 0,
+            file: 0,
+            pages: 0,
+            rows: 0.0,
+            kind: 'c',
+            persistence: if verso_catalog::is_temporary(&ty.schema) { 't' } else { 'p' },
+            populated: true,
+            columns: row.fields.len(),
+            checks: 0,
+            has_index: false,
+            has_triggers: false,
+            options: Value::Null,
+            owner: rights::owner(&known, Object::Type(ty.oid)),
+            acl: Value::Null,
+            secured: (false, false),
+        };
+        class.row()
+    });
     let users = of_users(catalog, keys, "oid", Some("relname"));
     let (catalog, engine) = (Arc::clone(catalog), views.services.instance.engine.clone());
     let users = users.into_iter().map(move |relation| {
@@ -221,7 +247,21 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
         };
         class.row()
     });
-    Box::new(system.chain(users))
+    Box::new(system.chain(users).chain(composites))
+}
+
+/// The composite types, as far as the oid and name in these columns fit: they are relations, too, with their types' numbers.
+fn composite_types(
+    catalog: &Arc<CatalogSnapshot>,
+    keys: &Keys<'_>,
+    oid_column: &str,
+    name_column: Option<&str>,
+) -> Vec<Arc<TypeDef>> {
+    let (wanted, name) = (keys.oid(oid_column), name_column.and_then(|column| keys.text(column)));
+    let fits = |ty: &&Arc<TypeDef>| {
+        ty.ty.is_row() && wanted.is_none_or(|oid| ty.oid == oid) && name.is_none_or(|name| *ty.name == *name)
+    };
+    catalog.types().filter(fits).cloned().collect()
 }
 
 /// `reloptions`.
@@ -320,6 +360,24 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
         };
         relation.columns.iter().enumerate().map(attribute).collect::<Vec<_>>()
     });
+    let composites = composite_types(catalog, keys, "attrelid", None).into_iter().flat_map(|ty| {
+        let SqlType::Row(row) = &ty.ty else { return Vec::new() };
+        let attribute = |((name, field), number): (&(Arc<str>, SqlType), i16)| {
+            let attribute = Attribute {
+                relation: ty.oid,
+                name,
+                ty: field,
+                number,
+                not_null: false,
+                has_default: false,
+                identity: "",
+                generated: "",
+                acl: Value::Null,
+            };
+            attribute.row()
+        };
+        row.fields.iter().zip(1..).map(attribute).collect()
+    });
     let users = of_users(catalog, keys, "attrelid", None);
     let catalog = Arc::clone(catalog);
     let users = users.into_iter().flat_map(move |relation| match &relation {
@@ -334,7 +392,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
             view.columns.iter().map(attribute).collect()
         }
     });
-    Box::new(system.chain(users))
+    Box::new(system.chain(users).chain(composites))
 }
 
 /// The columns of an index: those of its key.

@@ -22,6 +22,7 @@ struct Io {
 
 const ENUM: Io = Io { input: 3506, output: 3507, receive: 3532, send: 3533, analyze: 0, subscript: 0 };
 const DOMAIN: Io = Io { input: 2597, output: 0, receive: 2598, send: 0, analyze: 0, subscript: 0 };
+const RECORD: Io = Io { input: 2290, output: 2291, receive: 2402, send: 2403, analyze: 0, subscript: 0 };
 const ARRAY: Io = Io { input: 750, output: 751, receive: 2400, send: 2401, analyze: 3816, subscript: 6179 };
 
 /// What rows of `pg_type` differ in.
@@ -54,7 +55,7 @@ impl Row<'_> {
             no(),
             Value::Bool(true),
             letter(','),
-            number(0),
+            number(if self.kind == 'c' { self.oid } else { 0 }),
             number(self.io.subscript),
             number(self.element),
             number(self.array),
@@ -65,7 +66,7 @@ impl Row<'_> {
             number(0),
             number(0),
             number(self.io.analyze),
-            letter('i'),
+            letter(if self.kind == 'c' { 'd' } else { 'i' }),
             letter(self.storage),
             Value::Bool(self.domain.is_some_and(|domain| domain.not_null)),
             number(self.domain.map_or(0, |domain| domain.base.pg_oid())),
@@ -105,6 +106,21 @@ fn own_row(ty: &TypeDef) -> Row<'_> {
             io: &DOMAIN,
             storage: if ty.ty.typlen() < 0 { 'x' } else { 'p' },
             domain: Some(domain),
+        };
+    }
+    if ty.ty.is_row() {
+        return Row {
+            oid: ty.oid.0,
+            name: ty.name.to_string(),
+            length: -1,
+            by_value: false,
+            kind: 'c',
+            category: 'C',
+            element: 0,
+            array: ty.array.0,
+            io: &RECORD,
+            storage: 'x',
+            domain: None,
         };
     }
     Row {

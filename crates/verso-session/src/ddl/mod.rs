@@ -23,6 +23,7 @@
 mod alter_table;
 mod analyze;
 mod comment;
+mod composite;
 mod create_table;
 mod domains;
 mod drop;

@@ -100,7 +100,10 @@ impl Schema<'_> {
         Ok(match &create.returns {
             None => match out.as_slice() {
                 [only] => (FunctionReturn::Scalar(only.ty.clone()), only.rows_of),
-                _ => (FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { fields: fields() }))), None),
+                _ => (
+                    FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { of: None, fields: fields() }))),
+                    None,
+                ),
             },
             Some(Returns::Trigger) => {
                 if !args.is_empty() {
@@ -119,7 +122,7 @@ impl Schema<'_> {
                 match ty {
                     SqlType::Void => (FunctionReturn::Void, None),
                     SqlType::Record if !out.is_empty() => {
-                        let row = SqlType::Row(Arc::new(RowType { fields: fields() }));
+                        let row = SqlType::Row(Arc::new(RowType { of: None, fields: fields() }));
                         (FunctionReturn::Scalar(row), None)
                     }
                     ty => (FunctionReturn::Scalar(ty), rows_of),
@@ -293,5 +296,5 @@ fn columns_of(relation: &Relation) -> Vec<(Arc<str>, SqlType)> {
 }
 
 fn row_of(relation: &Relation) -> SqlType {
-    SqlType::Row(Arc::new(RowType { fields: columns_of(relation) }))
+    SqlType::Row(Arc::new(RowType { of: None, fields: columns_of(relation) }))
 }

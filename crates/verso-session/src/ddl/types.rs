@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ConstraintKind, NewEnum, Object, ObjectKind, TableChange, TableDef, TypeDef, TypeUses,
-    ViewDef,
+    CatalogError, CatalogSnapshot, ConstraintKind, NewEnum, Object, ObjectKind, TableChange, TableDef,
+    TypeDef, TypeUses, ViewDef,
 };
 use verso_types::enum_type::{EnumType, NewPlace};
 use verso_types::{SqlType, TypeError};
@@ -17,6 +17,9 @@ use crate::frame::Frame;
 use verso_parser::syntax::{AlterAction, AlterTable, LabelPlace, Name, QualifiedName, Span, TypeStatement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
+
+/// The name and type of a field.
+type Field = (Arc<str>, SqlType);
 
 impl Schema<'_> {
     /// Runs a statement about types.
@@ -34,6 +37,11 @@ impl Schema<'_> {
                 self.made(Object::Type(oid), Some(&new.schema))?;
                 return Ok(tag("CREATE TYPE"));
             }
+            TypeStatement::CreateComposite { name, fields } => {
+                self.create_composite(name, fields)?;
+                return Ok(tag("CREATE TYPE"));
+            }
+            TypeStatement::AlterFields { name, changes } => self.alter_fields(name, changes)?,
             TypeStatement::AddValue { name, label, if_not_exists, place } => {
                 let ty = self.enum_type(name)?;
                 let place = match place {
@@ -190,6 +198,12 @@ impl Schema<'_> {
                 let Some(column) = table.column_with_id(*column) else { continue };
                 self.drop_column(&table.schema, &table.name, &table.columns[column].name)?;
             }
+            for (holder, fields) in fields_left(catalog, &types) {
+                self.frame.inside(|frame| {
+                    let catalog = &frame.services.instance.catalog;
+                    Ok(catalog.alter_composite(&mut frame.txn.borrow_mut(), &holder, &fields)?)
+                })?;
+            }
         }
         // Domains before the types beneath them. The columns are gone by now: what is left is seen anew.
         if cascade {
@@ -275,4 +289,24 @@ impl Schema<'_> {
 /// Is it `::` and the name of a type?
 fn is_cast(text: &str) -> bool {
     text.strip_prefix("::").is_some_and(|name| verso_parser::parse_type(name).is_ok())
+}
+
+/// The composite types that have fields of types that are to go, and the fields that they keep.
+fn fields_left(catalog: &CatalogSnapshot, going: &[Arc<TypeDef>]) -> Vec<(Arc<TypeDef>, Vec<Field>)> {
+    let mut left: Vec<(Arc<TypeDef>, Vec<Field>)> = Vec::new();
+    for (holder, field) in going.iter().flat_map(|ty| TypeUses::of(catalog, ty).fields) {
+        if going.iter().any(|ty| ty.oid == holder) {
+            continue;
+        }
+        let at = left.iter().position(|(known, _)| known.oid == holder).or_else(|| {
+            let holder = catalog.user_type(holder)?;
+            let SqlType::Row(row) = &holder.ty else { return None };
+            left.push((Arc::clone(holder), row.fields.clone()));
+            Some(left.len() - 1)
+        });
+        if let Some(at) = at {
+            left[at].1.retain(|(name, _)| *name != field);
+        }
+    }
+    left
 }

@@ -79,6 +79,10 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
         (Value::Int8(place), SqlType::Enum(ty)) => ty.at(*place).is_some(),
         // What an array without values is made of cannot be seen.
         (Value::Array(values), SqlType::Array(element)) => values.iter().all(|value| fits(value, element)),
+        (Value::Record(values), SqlType::Row(row)) if row.of.is_some() => {
+            let pairs = || values.iter().zip(&row.fields);
+            values.len() == row.fields.len() && pairs().all(|(value, (_, ty))| fits(value, ty))
+        }
         _ => type_of(value) == *ty,
     }
 }

@@ -140,7 +140,9 @@ impl OwnStatements {
             Some(normal)
                 if same_columns(&given, &normal)
                     && normal.params().len() == types.len()
-                    && !normal.is_by_literals() =>
+                    && !normal.is_by_literals()
+                    // What such literals are read as changes with the type.
+                    && normal.params().iter().all(|ty| ty.composite_depth() == 0) =>
             {
                 Kept::Statement(Arc::new(normal.of_normal(types)))
             }

@@ -54,7 +54,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             RightsStatement::DropPolicy { .. } => "DROP POLICY",
         },
         Statement::Type(statement) => match statement {
-            TypeStatement::CreateEnum { .. } => "CREATE TYPE",
+            TypeStatement::CreateEnum { .. } | TypeStatement::CreateComposite { .. } => "CREATE TYPE",
             TypeStatement::CreateDomain(_) => "CREATE DOMAIN",
             TypeStatement::AlterDomain { .. }
             | TypeStatement::Rename { domain: true, .. }

@@ -19,6 +19,7 @@ pub(crate) use number::spelled_out;
 pub use number::{format_i64, parse_bool, parse_integer};
 
 use crate::cast::{constrain_long, limit_text, limit_time};
+use crate::composite;
 use crate::datetime;
 use crate::error::{TypeError, sqlstate};
 use crate::json::{self, Jsonb};
@@ -70,6 +71,7 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, Typ
         SqlType::Enum(ty) => ty.parse(text)?,
         SqlType::Domain(domain) => return parse_text(&domain.base, text, tz),
         SqlType::Named(name) => return Err(TypeError::unknown_type(name)),
+        SqlType::Row(row) if row.of.is_some() => composite::parse_record(text, row, tz)?,
         SqlType::Record | SqlType::Row(_) => {
             let message = "input of anonymous composite types is not implemented";
             return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));

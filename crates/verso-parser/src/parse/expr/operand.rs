@@ -56,10 +56,18 @@ impl Cursor<'_> {
         }
     }
 
-    /// `[i]`, `[a:b]` behind the target of an assignment.
+    /// `[i]`, `[a:b]`, `.field` behind the target of an assignment.
     pub(in crate::parse) fn steps(&mut self) -> Result<Vec<Step>, SyntaxError> {
         let mut steps = Vec::new();
-        while self.accept_token(&Token::LBracket) {
+        loop {
+            if self.peek() == Token::Period {
+                self.advance();
+                steps.push(Step::Field(self.label()?));
+                continue;
+            }
+            if !self.accept_token(&Token::LBracket) {
+                break;
+            }
             let bound = |cursor: &mut Self| match cursor.peek() {
                 Token::Colon | Token::RBracket => Ok(None),
                 _ => cursor.expr().map(Some),

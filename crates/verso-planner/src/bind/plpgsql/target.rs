@@ -145,9 +145,11 @@ impl Body<'_> {
             (SqlType::Row(row), _) => Arc::clone(row),
             (SqlType::Record, ExprKind::Row(parts)) => {
                 let fields = parts.iter().enumerate().map(|(n, part)| named(n, &part.ty)).collect();
-                Arc::new(RowType { fields })
+                Arc::new(RowType { of: None, fields })
             }
-            (SqlType::Unknown, ExprKind::Literal(Value::Null)) => Arc::new(RowType { fields: Vec::new() }),
+            (SqlType::Unknown, ExprKind::Literal(Value::Null)) => {
+                Arc::new(RowType { of: None, fields: Vec::new() })
+            }
             (SqlType::Record, _) => {
                 return Err(SqlError::unsupported("a record whose fields are not known").at(value.at.start));
             }

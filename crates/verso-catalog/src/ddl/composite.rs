@@ -1,0 +1,104 @@
+//! CREATE TYPE … AS (…) and ALTER TYPE of what it makes. A composite type goes as other types do (`types.rs`).
+//!
+//! Its fields are rows of `pg_attribute` that have the type's number where columns have their table's: a composite type has no
+//! row in `pg_class`.
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+use verso_types::SqlType;
+use verso_types::composite::{CompositeName, DEPTH_MAX};
+
+use super::claim::NameOf;
+use super::needing::shown_type;
+use super::target_schema;
+use super::types::{TypeUses, array_name};
+use crate::catalog::Catalog;
+use crate::definition::{Oid, TypeDef};
+use crate::error::{CatalogError, ObjectKind};
+use crate::request::NewComposite;
+use crate::store;
+use crate::system::row::AttributeRow;
+use crate::system::types::composite_rows;
+
+/// As many fields as PostgreSQL's composite types have.
+const FIELDS_MAX: usize = 1600;
+
+impl Catalog {
+    /// Makes a composite type.
+    ///
+    /// # Errors
+    /// `Exists`, `Missing` (the schema), `SystemObject`, `InvalidDefinition` (42701: a field that comes twice, 54011: too many
+    /// fields, 54001: types too deep in each other); storage's.
+    pub fn create_composite(&self, txn: &mut Txn, new: &NewComposite) -> Result<Oid, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(&new.schema))?;
+        check_fields(&new.fields)?;
+        self.hold_schema(txn, &schema)?;
+        self.take_type_name(txn, &snapshot, &schema, &new.name)?;
+        if !self.take_name(txn, &schema.name, &new.name)? {
+            return Err(CatalogError::exists(ObjectKind::Table, &*new.name));
+        }
+        // As in PostgreSQL the array has the smaller number.
+        let (array, oid) = (self.new_oid()?, self.new_oid()?);
+        let of = CompositeName {
+            oid: oid.0,
+            array: array.0,
+            schema: Arc::clone(&schema.name),
+            name: Arc::clone(&new.name),
+        };
+        let (types, fields) = composite_rows(&of, &new.fields, &array_name(&new.name), schema.oid);
+        self.hold(txn, oid)?;
+        self.change(txn, |txn| {
+            store::insert(&self.engine, txn, &types)?;
+            store::insert(&self.engine, txn, &fields)
+        })?;
+        Ok(oid)
+    }
+
+    /// Gives a composite type that nothing holds other fields.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (42701: a field that comes twice, 0A000: something holds the type); storage's.
+    pub fn alter_composite(
+        &self,
+        txn: &mut Txn,
+        ty: &TypeDef,
+        fields: &[(Arc<str>, SqlType)],
+    ) -> Result<(), CatalogError> {
+        let SqlType::Row(old) = &ty.ty else { return Ok(()) };
+        let Some(of) = &old.of else { return Ok(()) };
+        let snapshot = self.snapshot(txn)?;
+        check_fields(fields)?;
+        if let Some(holder) = TypeUses::of(&snapshot, ty).holder(&snapshot, ty) {
+            let name = shown_type(&snapshot, ty);
+            let text = format!("cannot alter type \"{name}\" because {holder} uses it");
+            return Err(CatalogError::invalid("0A000", text));
+        }
+        self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
+        self.check_newest(txn, &snapshot)?;
+        let (_, rows) = composite_rows(of, fields, &array_name(&ty.name), Oid(0));
+        self.change(txn, |txn| {
+            store::delete(&self.engine, txn, |row: &AttributeRow| row.attrelid == ty.oid)?;
+            store::insert(&self.engine, txn, &rows)
+        })
+    }
+}
+
+fn check_fields(fields: &[(Arc<str>, SqlType)]) -> Result<(), CatalogError> {
+    if fields.len() > FIELDS_MAX {
+        return Err(CatalogError::invalid("54011", format!("tables can have at most {FIELDS_MAX} columns")));
+    }
+    for (n, (name, ty)) in fields.iter().enumerate() {
+        if fields[..n].iter().any(|(known, _)| known == name) {
+            return Err(CatalogError::invalid(
+                "42701",
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        if ty.composite_depth() >= DEPTH_MAX {
+            return Err(CatalogError::invalid("54001", "composite types are too deep in each other"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! CREATE TYPE … AS (…), and ALTER TYPE of the fields of what it makes.
+
+use std::sync::Arc;
+
+use verso_catalog::{NewComposite, Object};
+use verso_types::SqlType;
+
+use super::{Schema, text};
+use crate::failure::Failure;
+use verso_parser::syntax::{FieldChange, Name, QualifiedName};
+use verso_planner::bind::is_polymorphic;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Schema<'_> {
+    pub(super) fn create_composite(
+        &self,
+        name: &QualifiedName,
+        fields: &[(Name, SqlType)],
+    ) -> Result<(), Failure> {
+        let field = |(name, ty): &(Name, SqlType)| Ok((text(name), self.field_type(name, ty)?));
+        let new = NewComposite {
+            schema: self.place(name)?,
+            name: text(&name.name),
+            fields: fields.iter().map(field).collect::<Result<_, SqlError>>()?,
+        };
+        let catalog = &self.frame.services.instance.catalog;
+        let oid = catalog.create_composite(&mut self.frame.txn.borrow_mut(), &new)?;
+        self.made(Object::Type(oid), Some(&new.schema))
+    }
+
+    pub(super) fn alter_fields(&self, name: &QualifiedName, changes: &[FieldChange]) -> Result<(), Failure> {
+        let ty = self.own_type(name)?;
+        let SqlType::Row(row) = &ty.ty else {
+            let text = format!("\"{}\" is not a composite type", name.name.text);
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+        };
+        let mut fields = row.fields.clone();
+        for change in changes {
+            self.change_field(&ty.name, &mut fields, change)?;
+        }
+        if fields == row.fields {
+            return Ok(());
+        }
+        let catalog = &self.frame.services.instance.catalog;
+        Ok(catalog.alter_composite(&mut self.frame.txn.borrow_mut(), &ty, &fields)?)
+    }
+
+    fn change_field(
+        &self,
+        of: &str,
+        fields: &mut Vec<(Arc<str>, SqlType)>,
+        change: &FieldChange,
+    ) -> Result<(), SqlError> {
+        let place = |fields: &[(Arc<str>, SqlType)], name: &Name| {
+            fields.iter().position(|(field, _)| **field == *name.text)
+        };
+        let missing = |name: &Name| {
+            let text = format!("column \"{}\" of relation \"{of}\" does not exist", name.text);
+            SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
+        };
+        let taken = |name: &Name| {
+            let text = format!("column \"{}\" of relation \"{of}\" already exists", name.text);
+            SqlError::new(sqlstate::DUPLICATE_COLUMN, text)
+        };
+        match change {
+            FieldChange::Add(name, _) if place(fields, name).is_some() => return Err(taken(name)),
+            FieldChange::Add(name, ty) => fields.push((text(name), self.field_type(name, ty)?)),
+            FieldChange::Drop { name, if_exists } => match place(fields, name) {
+                Some(at) => drop(fields.remove(at)),
+                None if *if_exists => {
+                    let text =
+                        format!("column \"{}\" of relation \"{of}\" does not exist, skipping", name.text);
+                    self.skip(text);
+                }
+                None => return Err(missing(name)),
+            },
+            FieldChange::Retype(name, ty) => {
+                let at = place(fields, name).ok_or_else(|| missing(name))?;
+                fields[at].1 = self.field_type(name, ty)?;
+            }
+            FieldChange::Rename(from, to) => {
+                let at = place(fields, from).ok_or_else(|| missing(from))?;
+                if place(fields, to).is_some() {
+                    return Err(taken(to));
+                }
+                fields[at].0 = text(to);
+            }
+        }
+        Ok(())
+    }
+
+    /// The type of a field, if there are columns of it.
+    fn field_type(&self, name: &Name, ty: &SqlType) -> Result<SqlType, SqlError> {
+        let ty = self.data_type(ty)?;
+        if ty.is_constrained() {
+            return Err(
+                SqlError::unsupported("fields of composite types that are of a domain").at(name.at.start)
+            );
+        }
+        let pseudo = matches!(ty, SqlType::Void | SqlType::Record | SqlType::Unknown) || is_polymorphic(&ty);
+        match pseudo {
+            true => {
+                let text = format!("column \"{}\" has pseudo-type {}", name.text, ty.pg_name());
+                Err(SqlError::new("42P16", text))
+            }
+            false => Ok(ty),
+        }
+    }
+}
