@@ -16,6 +16,9 @@ use verso_parser::syntax::{self, CreateFunction, DropFunction, QualifiedName, Ro
 use verso_planner::bind::check_function;
 use verso_planner::errors::{SqlError, sqlstate};
 
+/// A setting and its value.
+type Setting = (Arc<str>, Arc<str>);
+
 impl Schema<'_> {
     /// CREATE FUNCTION.
     pub(super) fn create_function(&self, create: &CreateFunction) -> Result<CommandTag, Failure> {
@@ -101,8 +104,8 @@ impl Schema<'_> {
     pub(super) fn routine_settings(
         &self,
         given: &[(syntax::Name, Option<String>)],
-    ) -> Result<Vec<(Arc<str>, Arc<str>)>, SqlError> {
-        let mut settings: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+    ) -> Result<Vec<Setting>, SqlError> {
+        let mut settings: Vec<Setting> = Vec::new();
         let services = self.frame.services;
         for (name, value) in given {
             let name = name.text.to_ascii_lowercase();

@@ -4,7 +4,7 @@
 //! 2. What SET LOCAL has changed is what it was when the transaction ends, however it does.
 //! 3. What `set_config` asks for holds for the session once its statement is done.
 //! 4. What a function's definition sets is asked for while the function runs, and then as it was before. What the function
-//!     itself asks for stays, but for what it says is local of those.
+//!    itself asks for stays, but for what it says is local of those.
 
 use std::cell::RefCell;
 use std::ops::Deref;
