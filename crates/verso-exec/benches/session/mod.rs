@@ -227,7 +227,7 @@ impl Binding for Session {
     fn row_rules(&self, _: &Arc<TableDef>) -> Result<RowRules, ExecError> {
         nothing()
     }
-    fn value_of_domain(&self, domain: &SqlType) -> Result<TypedExpr> {
+    fn value_of_domain(&self, domain: &SqlType) -> Result<TypedExpr, ExecError> {
         Ok(TypedExpr::new(ExprKind::Parameter(0), domain.erased()))
     }
     fn column_default(&self, _: &ColumnDef) -> Result<TypedExpr, ExecError> {

@@ -106,7 +106,7 @@ impl Binder<'_> {
         let mut values = Vec::with_capacity(parts.len());
         for (n, (part, (_, ty))) in parts.into_iter().zip(&wanted.fields).enumerate() {
             let from = part.ty.clone();
-            if part.ty != SqlType::Unknown && !cast_kind(&from, ty).is_some_and(|weakest| weakest <= kind) {
+            if part.ty != SqlType::Unknown && cast_kind(&from, ty).is_none_or(|weakest| weakest > kind) {
                 let text = format!("cannot cast type record to {}", shown(to));
                 let detail =
                     format!("Cannot cast type {} to {} in column {}.", shown(&from), shown(ty), n + 1);
