@@ -235,11 +235,13 @@ impl Session {
         let Some(mut open) = open else { return Err(SqlError::internal("not open")) };
         if more {
             open.view = Some(active.txn.borrow_mut().end_statement_holding()?);
+            self.note_definitions();
             *state.lock() = State::Open(open);
             self.portals.note(state);
             return Ok(PortalEnd::Suspended);
         }
         active.txn.borrow_mut().end_statement()?;
+        self.note_definitions();
         open.ready.compiled.close();
         self.plans.ready.borrow_mut().put(prepared.number(), open.ready);
         *state.lock() = State::Done;

@@ -59,8 +59,6 @@ impl Session {
             self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
         }
         state.changed_schema |= changes_schema(job.statement);
-        self.services.defined.set(0);
-        self.services.redefined.take();
         self.set_aside_for(job)?;
         self.note_position(job.statement);
         let types: Vec<SqlType> = match job.prepared {
@@ -82,7 +80,7 @@ impl Session {
     }
 
     /// Functions of a statement may have defined something.
-    fn note_definitions(&mut self) {
+    pub(crate) fn note_definitions(&mut self) {
         if self.services.defined.get() > 0
             && let Some(active) = self.transaction.active_mut()
         {
@@ -180,6 +178,9 @@ impl Session {
         body: &mut impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let txn = &active.txn;
+        // A frame takes the catalog anew: what functions of an earlier one defined is in it.
+        self.services.defined.set(0);
+        self.services.redefined.take();
         self.services.refresh_catalog(&txn.borrow())?;
         let known = self.services.catalog.borrow();
         let Some(catalog) = &*known else { return Err(SqlError::internal("no catalog").into()) };

@@ -174,3 +174,21 @@ fn parameters_are_checked_when_they_are_bound() {
     );
     assert_eq!(client.value("SELECT a FROM t"), "7");
 }
+
+#[test]
+fn a_portal_in_portions_sees_the_catalog_of_now_behind_a_function_that_defined_something() {
+    let world = World::new();
+    let (mut client, mut other) = (world.connect(), world.connect());
+    client.run(
+        "CREATE FUNCTION make() RETURNS void LANGUAGE plpgsql AS $$ BEGIN CREATE TABLE own (a int); END $$",
+    );
+    client.run("SELECT make()");
+    other.run("CREATE TABLE later (a int)");
+    let sql = "SELECT relname FROM pg_class WHERE relname IN ('own', 'later') ORDER BY relname";
+    let prepared = client.session.prepare(sql, &[]).expect("prepares");
+    let mut portal = client.session.bind(&prepared, Vec::new()).expect("binds");
+    let mut sink = Lines::default();
+    client.session.run_portal(&mut portal, 5, false, &mut sink).expect("runs");
+    assert_eq!(sink.lines, ["later", "own"]);
+    client.session.sync().expect("commits");
+}
