@@ -235,14 +235,16 @@ pub trait Binding {
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr>;
     /// An error as the client would see it: for exception handlers.
     fn describe_error(&self, error: &ExecError) -> Described;
-    /// Whether a text is that of a statement which [`Definitions`] run.
-    fn defines(&self, _text: &str) -> bool {
-        false
-    }
-    /// Parses and binds a query or change that is known as text only, with parameters of these types.
+    /// Parses and binds a query or change that is known as text only, with parameters of these types; none for a statement
+    /// that [`Definitions`] run.
     /// # Errors
     /// Those of parsing and binding; 0A000 for any other statement.
-    fn bind_text(&self, text: &str, types: &[SqlType], catalog: &Arc<CatalogSnapshot>) -> Result<Statement>;
+    fn bind_text(
+        &self,
+        text: &str,
+        types: &[SqlType],
+        catalog: &Arc<CatalogSnapshot>,
+    ) -> Result<Option<Statement>>;
 }
 
 /// A message that is no error.

@@ -257,7 +257,7 @@ impl Binding for TestSession {
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
         Ok(TypedExpr::null(column.ty.clone()))
     }
-    fn bind_text(&self, _: &str, _: &[SqlType], _: &Arc<CatalogSnapshot>) -> Result<Statement> {
+    fn bind_text(&self, _: &str, _: &[SqlType], _: &Arc<CatalogSnapshot>) -> Result<Option<Statement>> {
         Err(ExecError::raised("0A000", "there is no parser here"))
     }
 

@@ -233,7 +233,12 @@ impl Binding for Session {
     fn column_default(&self, _: &ColumnDef) -> Result<TypedExpr, ExecError> {
         nothing()
     }
-    fn bind_text(&self, _: &str, _: &[SqlType], _: &Arc<CatalogSnapshot>) -> Result<Statement, ExecError> {
+    fn bind_text(
+        &self,
+        _: &str,
+        _: &[SqlType],
+        _: &Arc<CatalogSnapshot>,
+    ) -> Result<Option<Statement>, ExecError> {
         nothing()
     }
 

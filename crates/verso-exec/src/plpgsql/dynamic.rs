@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_types::{SqlType, Value};
 
 use super::program::Embedded;
-use super::run::{Frame, Taken, check_strict, define, run_embedded};
+use super::run::{Frame, Taken, check_strict, define, in_statement, run_embedded};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;
@@ -35,16 +35,28 @@ impl Dynamic {
         }
     }
 
-    /// The statement of now, and its parameters.
+    /// The statement of now, which is a query or a change, and its parameters.
     pub fn bind(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
-        self.bound(&self.text(cx, frame)?, cx, frame)
+        let text = self.text(cx, frame)?;
+        self.bound(&text, cx, frame)?.ok_or_else(|| {
+            let error = "EXECUTE of what is no query or change of rows is not supported";
+            in_statement(ExecError::raised("0A000", error), &text)
+        })
     }
 
-    fn bound(&self, text: &str, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
+    /// A text as a statement, and its parameters; none where it defines something.
+    fn bound(
+        &self,
+        text: &str,
+        cx: &ExecContext<'_>,
+        frame: &Frame,
+    ) -> Result<Option<(Embedded, Vec<Value>)>> {
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
         let statement = cx.services.binding.bind_text(text, &self.using_types, cx.catalog)?;
-        let is_query = matches!(statement, Statement::Query(_));
-        Ok((Embedded { is_query, ..Embedded::new(&statement, cx.executor) }, params))
+        Ok(statement.map(|statement| {
+            let is_query = matches!(statement, Statement::Query(_));
+            (Embedded { is_query, ..Embedded::new(&statement, cx.executor) }, params)
+        }))
     }
 }
 
@@ -56,14 +68,13 @@ pub(super) fn execute(
     frame: &mut Frame,
 ) -> Result<()> {
     let words = text.text(cx, frame)?;
-    if cx.services.binding.defines(&words) {
+    let Some((mut statement, params)) = text.bound(&words, cx, frame)? else {
         if into.is_some() {
             return Err(ExecError::raised("42601", "INTO used with a command that cannot return data"));
         }
         frame.row_count = 0;
         return define(cx, &words);
-    }
-    let (mut statement, params) = text.bound(&words, cx, frame)?;
+    };
     let Some(into) = into else {
         let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::Nothing)?;
         frame.row_count = i64::try_from(rows).unwrap_or(i64::MAX);

@@ -28,7 +28,7 @@ use verso_catalog::{FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, 
 use verso_types::{Batch, RowType, SqlType, Value};
 
 use crate::context::Services;
-use crate::error::{ExecError, Raised, Result};
+use crate::error::{ExecError, Result};
 use crate::exec::{ExecContext, denied};
 use crate::expr::RowExpr;
 use crate::functions::void;
@@ -36,7 +36,7 @@ use crate::plan::{PlReturn, TypedExpr};
 use crate::spill::Spool;
 pub use cursor::Portals;
 pub(crate) use program::ProgramPool;
-use run::Frame;
+use run::{Frame, check_types};
 pub(crate) use trigger::call_trigger;
 
 /// Calls a function for its one value.
@@ -92,30 +92,7 @@ fn as_values(cx: &ExecContext<'_>, mut rows: Spool, fields: &[SqlType], types: &
 fn check_record(shape: Option<&RowType>, types: &[SqlType]) -> Result<()> {
     let Some(shape) = shape else { return Ok(()) };
     let text = "returned record type does not match expected record type";
-    let mismatch = |detail: String| {
-        Err(ExecError::Raised(Box::new(Raised {
-            sqlstate: "42804".into(),
-            message: text.into(),
-            detail: Some(detail),
-            hint: None,
-        })))
-    };
-    let (given, wanted) = (shape.fields.len(), types.len());
-    if given != wanted {
-        return mismatch(format!(
-            "Number of returned columns ({given}) does not match expected column count ({wanted})."
-        ));
-    }
-    for (n, ((_, given), wanted)) in shape.fields.iter().zip(types).enumerate() {
-        if *given != SqlType::Unknown && !given.same_base(wanted) {
-            let (given, wanted) = (given.pg_name(), wanted.pg_name());
-            return mismatch(format!(
-                "Returned type {given} does not match expected type {wanted} in column {}.",
-                n + 1
-            ));
-        }
-    }
-    Ok(())
+    check_types(text, shape.fields.iter().map(|(_, ty)| ty), types)
 }
 
 /// The values of a call in the slots of a body: PL/pgSQL has one also for what only comes out.

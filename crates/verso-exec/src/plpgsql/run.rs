@@ -336,21 +336,30 @@ fn check_columns(frame: &Frame, types: &[SqlType]) -> Result<()> {
     if frame.function.returns != PlReturn::Records {
         return Ok(());
     }
+    check_types("structure of query does not match function result type", types.iter(), &frame.row_types)
+}
+
+/// Whether a row's columns have the types that are wanted of them; `text` says of what the error is (42804).
+pub(super) fn check_types<'t>(
+    text: &str,
+    given: impl ExactSizeIterator<Item = &'t SqlType>,
+    wanted: &[SqlType],
+) -> Result<()> {
     let mismatch = |detail: String| {
         Err(ExecError::Raised(Box::new(Raised {
             sqlstate: "42804".into(),
-            message: "structure of query does not match function result type".into(),
+            message: text.into(),
             detail: Some(detail),
             hint: None,
         })))
     };
-    let (given, wanted) = (types.len(), frame.row_types.len());
-    if given != wanted {
+    if given.len() != wanted.len() {
+        let (given, wanted) = (given.len(), wanted.len());
         return mismatch(format!(
             "Number of returned columns ({given}) does not match expected column count ({wanted})."
         ));
     }
-    for (n, (given, wanted)) in types.iter().zip(&frame.row_types).enumerate() {
+    for (n, (given, wanted)) in given.zip(wanted).enumerate() {
         if *given != SqlType::Unknown && !given.same_base(wanted) {
             let (given, wanted) = (given.pg_name(), wanted.pg_name());
             return mismatch(format!(
@@ -412,10 +421,12 @@ fn in_context(error: ExecError, frame: &Frame, step: &Step) -> ExecError {
 
 /// Runs a statement that defines something. What the body does behind it is bound to what the catalog is then.
 pub(super) fn define(cx: &ExecContext<'_>, text: &str) -> Result<()> {
-    cx.define(text).map_err(|error| {
-        let context = format!("SQL statement \"{text}\"");
-        ExecError::InFunction { error: Box::new(error), context }
-    })
+    cx.define(text).map_err(|error| in_statement(error, text))
+}
+
+/// An error of a statement that is known as text.
+pub(super) fn in_statement(error: ExecError, text: &str) -> ExecError {
+    ExecError::InFunction { error: Box::new(error), context: format!("SQL statement \"{text}\"") }
 }
 
 pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {

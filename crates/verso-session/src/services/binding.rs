@@ -116,16 +116,12 @@ impl Binding for Services {
         }
     }
 
-    fn defines(&self, text: &str) -> bool {
-        matches!(parse_script(text).as_deref(), Ok([parsed]) if parsed.statement.defines())
-    }
-
     fn bind_text(
         &self,
         text: &str,
         types: &[SqlType],
         catalog: &Arc<CatalogSnapshot>,
-    ) -> Result<Bound, ExecError> {
+    ) -> Result<Option<Bound>, ExecError> {
         let bind = || {
             let mut statements = parse_script(text)?;
             let parsed = match (statements.pop(), statements.is_empty()) {
@@ -145,8 +141,9 @@ impl Binding for Services {
                 | Statement::Merge(_) => {
                     let settings = &self.settings;
                     let binder = Binder::new(catalog, &settings.time_zone, types).with_rules(settings.rules);
-                    binder.statement(&parsed)
+                    binder.statement(&parsed).map(Some)
                 }
+                parsed if parsed.defines() => Ok(None),
                 _ => Err(SqlError::unsupported("EXECUTE of what is no query or change of rows")),
             }
         };
