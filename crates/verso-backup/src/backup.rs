@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use verso_catalog::packs::Wanted;
 use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_env::sync::Mutex;
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
@@ -190,16 +191,13 @@ fn import(engine: &Engine, name: &str) -> Result<Txn, BackupError> {
 }
 
 /// Ids of the columns of a table, in their order.
-fn column_ids(table: &TableDef) -> Vec<u16> {
-    table.shown().iter().map(|column| column.id).collect()
-}
 
 /// A table whose pages are handed out.
 struct PagesOf {
     number: u32,
     name: String,
     heap: Arc<Heap>,
-    columns: Vec<u16>,
+    wanted: Wanted,
     pages: u32,
 }
 
@@ -246,7 +244,7 @@ fn write_archive(
             sources.push(Arc::new(PagesOf {
                 number,
                 name: format!("{}.{}", table.schema, table.name),
-                columns: column_ids(table),
+                wanted: Wanted::of(&heap, table.shown().iter()),
                 pages: heap.page_count(),
                 heap,
             }));
@@ -301,10 +299,11 @@ fn read_range(
     team: &Team,
     each: &mut dyn FnMut(&Batch) -> Result<(), BackupError>,
 ) -> Result<(), BackupError> {
-    let mut scan = table.heap.scan(txn, ScanSpec { columns: &table.columns, pages });
+    let mut scan = table.heap.scan(txn, ScanSpec { columns: table.wanted.ids(), pages });
     let mut rows = ScanBatch::default();
     let mut chunk: Option<Batch> = None;
     while scan.next(&mut rows)? {
+        table.wanted.finish(&mut rows.batch)?;
         team.check()?;
         let so_far = match &mut chunk {
             Some(chunk) => {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_catalog::packs::Wanted;
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::CopyOptions;
 use verso_session::copy::layout::Layout;
@@ -122,8 +123,8 @@ impl<W: Write> Script<W> {
         let mut writer = Writer::new(&layout, &types, &time_zone);
         let mut txn = snapshot.txn()?;
         let heap = snapshot.heap(table)?;
-        let columns: Vec<u16> = own().map(|column| column.id).collect();
-        let mut scan = heap.scan(&txn, ScanSpec { columns: &columns, pages: 0..u32::MAX });
+        let wanted = Wanted::of(&heap, table.shown().iter().filter(|column| !column.generated));
+        let mut scan = heap.scan(&txn, ScanSpec { columns: wanted.ids(), pages: 0..u32::MAX });
         let mut rows = ScanBatch::default();
         let mut text = Vec::new();
         let place = format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name));
@@ -132,6 +133,7 @@ impl<W: Write> Script<W> {
         let list = if list.is_empty() { String::new() } else { format!(" ({})", list.join(", ")) };
         self.put(format!("\nCOPY {place}{list} FROM stdin;\n").as_bytes()).map_err(writing())?;
         while scan.next(&mut rows)? {
+            wanted.finish(&mut rows.batch)?;
             job.check()?;
             for row in 0..rows.batch.rows {
                 writer.row(&rows.batch, row, &mut text);

@@ -85,7 +85,7 @@ impl Catalog {
         let mut txn = engine.begin(internal(false));
         txn.begin_statement()?;
         for shape in tables {
-            let columns = crate::ddl::column_specs(&shape.columns);
+            let columns = crate::packs::stored_columns(&shape.columns, &[], engine.page_size());
             engine.create_heap_with_id(&mut txn, shape.table.heap, &columns)?;
         }
         let oids = engine.create_sequence(&mut txn, crate::ddl::sequence_spec(&initial::oid_bounds()))?;
@@ -128,7 +128,7 @@ impl Catalog {
         let mut txn = engine.begin(internal(false));
         txn.begin_statement()?;
         for shape in &missing {
-            let columns = crate::ddl::column_specs(&shape.columns);
+            let columns = crate::packs::stored_columns(&shape.columns, &[], engine.page_size());
             engine.create_heap_with_id(&mut txn, shape.table.heap, &columns)?;
             let (class, attributes) = initial::rows_of(shape);
             store::insert(engine, &mut txn, &[class])?;

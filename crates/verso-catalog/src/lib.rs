@@ -13,6 +13,7 @@
 //! | [`definition`] | what is known of a table, sequence or function |
 //! | [`trigger`] | what is known of a trigger |
 //! | [`sequence`] | the bounds of a sequence, with PostgreSQL's defaults and checks |
+//! | [`packs`] | tables of more columns than a page describes |
 //! | [`request`] | what a `CREATE` asks for |
 //! | `stored` | the query of a view, as the catalog keeps it |
 //! | `store` | rows of system tables, read and written through the heap |
@@ -29,6 +30,7 @@ mod catalog;
 mod ddl;
 pub mod definition;
 pub mod error;
+pub mod packs;
 pub mod path;
 pub mod relations;
 pub mod request;

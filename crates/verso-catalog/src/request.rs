@@ -137,8 +137,13 @@ pub struct NewIndexPart {
 pub enum TableChange {
     /// ADD COLUMN; `values` of existing rows are the rewriter's business.
     AddColumn(NewColumn),
-    /// Hidden columns of these types and expressions, for an index.
-    AddHidden(Vec<(SqlType, Arc<str>)>),
+    /// What an index to be made needs.
+    ForIndex {
+        /// Hidden columns of these types and expressions.
+        hidden: Vec<(SqlType, Arc<str>)>,
+        /// Numbers of columns that leave their packs (see [`crate::packs`]).
+        apart: Vec<u16>,
+    },
     /// REFRESH MATERIALIZED VIEW: new rows, perhaps none, which then cannot be read.
     Refresh {
         /// WITH DATA?

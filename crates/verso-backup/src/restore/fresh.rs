@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_catalog::packs::Pack;
 use verso_env::Env;
 use verso_env::sync::Mutex;
 use verso_storage::heap::Heap;
 use verso_storage::recovery::{temporary_dir, wal_dir};
 use verso_storage::{CommitMode, Engine, Isolation, TableLockMode, TxnOptions, WaitPolicy};
-use verso_types::{Batch, Column, SqlType};
+use verso_types::{Column, SqlType};
 use versodb::{Connection, Database};
 
 use super::{Input, Plan, RestoreOptions, RestoreReport, check_texts, chunks, run};
@@ -164,8 +165,8 @@ fn build(
 struct Target {
     heap: Arc<Heap>,
     types: Vec<SqlType>,
-    /// For each column of the heap, which one of the archive it is.
-    order: Vec<usize>,
+    /// How the columns of the archive, which are those of the table, go into the heap's, unless they are the same.
+    pack: Option<Pack>,
 }
 
 /// The tables of the archive as they are in the database; none for those that are not wanted.
@@ -205,23 +206,27 @@ impl Target {
                     && found.ty.physical() as u8 == column.layout
                     && labels_of(&found.ty) == column.labels
             });
-        if !same || heap.columns().len() != found.columns.len() {
+        if !same {
             return Err(mismatch(table, "has other columns than its rows"));
         }
-        let order =
-            heap.columns().iter().map(|spec| found.column_with_id(spec.id)).collect::<Option<Vec<_>>>();
-        let order = order.ok_or_else(|| mismatch(table, "has other columns than its rows"))?;
+        let numbers = found.columns.iter().map(|column| column.id);
+        let pack = Pack::of(&heap, numbers.clone());
+        let stored = pack.as_ref().map_or_else(|| numbers.collect(), Pack::stored);
+        if !heap.columns().iter().map(|spec| spec.id).eq(stored) {
+            return Err(mismatch(table, "has other columns than its rows"));
+        }
         let types = found.columns.iter().map(|column| column.ty.clone()).collect();
-        Ok(Target { heap, types, order })
+        Ok(Target { heap, types, pack })
     }
 
     /// Inserts rows in a transaction of their own.
     fn insert(&self, engine: &Engine, rows: Rows, part: Part) -> Result<(), BackupError> {
         check_texts(&rows, &self.types, part)?;
         let count = rows.batch.rows;
-        let mut columns: Vec<Option<Column>> = rows.batch.columns.into_iter().map(Some).collect();
-        let ordered = self.order.iter().map(|at| columns[*at].take().expect("each column has one place"));
-        let batch = Batch { rows: count, columns: ordered.collect() };
+        let batch = match &self.pack {
+            Some(pack) => pack.pack(&rows.batch, None)?,
+            None => rows.batch,
+        };
         let mut txn = engine.begin(options(false));
         txn.begin_statement()?;
         engine.lock_table(&mut txn, self.heap.object, TableLockMode::RowExclusive, WaitPolicy::Block)?;

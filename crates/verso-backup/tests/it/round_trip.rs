@@ -67,3 +67,23 @@ fn workers_share_the_pages_of_one_large_table() {
         assert!(copy.engine().check(&mut |_| {}).unwrap().problems.is_empty());
     }
 }
+
+#[test]
+fn a_table_with_packs_of_columns_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let script_of_it = "DO $$ BEGIN
+        EXECUTE 'CREATE TABLE w (id int PRIMARY KEY, ' || (SELECT string_agg(format('c%s %s', n, (ARRAY['int', 'text', 'numeric'])[1 + n % 3]), ', ' ORDER BY n) FROM generate_series(1, 1000) n) || ')';
+        INSERT INTO w (id, c1, c2, c998, c999, c1000) SELECT n, 'a' || n, n / 8.0, n * 0.5, CASE WHEN n % 2 = 0 THEN n END, 'z' FROM generate_series(1, 500) AS s(n);
+        CREATE INDEX ON w (c999);
+      END $$";
+    let original = database(&folder.path().join("a.verso"), script_of_it);
+    let question =
+        "SELECT count(*), sum(id), max(c1), sum(c2), sum(c998), sum(c999), count(c997), min(c1000) FROM w";
+    let expected = crate::world::answer(&mut original.connect().unwrap(), question);
+    let path = folder.path().join("b.verso");
+    restore(&archive(&original, &BackupOptions::default()), &path, &RestoreOptions::default()).unwrap();
+    let copy = open(&path);
+    assert_eq!(crate::world::answer(&mut copy.connect().unwrap(), question), expected);
+    assert!(copy.engine().check(&mut |_| {}).unwrap().problems.is_empty());
+    assert_eq!(script(&original), script(&copy));
+}

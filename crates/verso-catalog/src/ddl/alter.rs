@@ -13,7 +13,7 @@ use super::constraint::{Target, relying_on};
 use super::names::Names;
 use super::needing::{Lost, Needing};
 use super::table::{find_table, relation_kind};
-use super::{column_specs, quoted, refuse_if_needed};
+use super::{quoted, refuse_if_needed};
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
@@ -115,7 +115,7 @@ impl Catalog {
                 Ok(())
             }
             TableChange::AddColumn(_)
-            | TableChange::AddHidden(_)
+            | TableChange::ForIndex { .. }
             | TableChange::Refresh { .. }
             | TableChange::DropColumn { .. }
             | TableChange::ColumnType { .. }
@@ -185,7 +185,7 @@ impl Catalog {
                 TableChange::AddColumn(column) => {
                     self.add_column(txn, &snapshot, &schema, &mut new, column)?;
                 }
-                TableChange::AddHidden(columns) => self.add_hidden(txn, &mut new, columns)?,
+                TableChange::ForIndex { hidden, .. } => self.add_hidden(txn, &mut new, hidden)?,
                 TableChange::Refresh { populated, .. } => {
                     let is_it = |row: &ClassRow| row.oid == table.oid;
                     store::update(&self.engine, txn, is_it, |row| row.relispopulated = *populated)?;
@@ -218,7 +218,11 @@ impl Catalog {
             }
             new.columns.retain(|column| !column.is_hidden() || column.generated);
             new.columns.sort_by_key(|column| column.id);
-            new.heap = self.engine.create_heap(txn, &column_specs(&new.columns))?;
+            let apart = match change {
+                TableChange::ForIndex { apart, .. } => apart.clone(),
+                _ => Vec::new(),
+            };
+            new.heap = self.create_heap(txn, &new.columns, &table.indexes, apart)?;
             let is_it = |row: &ClassRow| row.oid == table.oid;
             store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(new.heap.0))?;
             new.indexes.clear();

@@ -50,11 +50,12 @@ pub use types::TypeUses;
 
 use std::sync::Arc;
 
-use verso_storage::{ColumnSpec, SequenceSpec, Txn};
+use verso_storage::{ObjectId, SequenceSpec, Txn};
 
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, SchemaDef, SequenceDef, TableDef};
+use crate::definition::{ColumnDef, IndexDef, SchemaDef, SequenceDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::packs::stored_columns;
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, PUBLIC};
 use crate::store;
@@ -63,11 +64,6 @@ use crate::system::field::Letter;
 use crate::system::row::{
     AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, SequenceRow, SystemRow,
 };
-
-/// The columns as storage knows them.
-pub(crate) fn column_specs(columns: &[ColumnDef]) -> Vec<ColumnSpec> {
-    columns.iter().map(|column| ColumnSpec { id: column.id, physical: column.ty.physical() }).collect()
-}
 
 /// The bounds as storage knows them.
 pub(crate) fn sequence_spec(bounds: &SequenceBounds) -> SequenceSpec {
@@ -107,6 +103,19 @@ fn refuse_if_needed(what: String, mut dependents: Vec<String>) -> Result<(), Cat
 }
 
 impl Catalog {
+    /// Makes the heap of a table of these columns; those with the numbers `apart`, and those of its indexes, stand by themselves.
+    fn create_heap(
+        &self,
+        txn: &mut Txn,
+        columns: &[ColumnDef],
+        indexes: &[Arc<IndexDef>],
+        mut apart: Vec<u16>,
+    ) -> Result<ObjectId, CatalogError> {
+        apart.extend(indexes.iter().flat_map(|index| index.columns()));
+        let stored = stored_columns(columns, &apart, self.engine.page_size());
+        Ok(self.engine.create_heap(txn, &stored)?)
+    }
+
     /// Removes a table with its columns, defaults and the sequences its columns own.
     pub(super) fn remove_table(
         &self,

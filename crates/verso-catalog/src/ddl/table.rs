@@ -8,13 +8,11 @@ use verso_storage::Txn;
 use super::constraint::Target;
 use super::names::Names;
 use super::needing::{Lost, Needing};
-use super::{
-    column_specs, next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema,
-};
+use super::{next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
-use crate::request::{NewColumn, NewTable};
+use crate::request::{NewColumn, NewConstraint, NewConstraintKind, NewTable};
 use crate::sequence::SequenceRequest;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store;
@@ -146,7 +144,7 @@ impl Catalog {
         self.change(txn, |txn| {
             let distinct: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
             for table in distinct.into_iter().filter_map(|oid| snapshot.table_by_oid(oid)) {
-                let heap = self.engine.create_heap(txn, &column_specs(&table.columns))?;
+                let heap = self.create_heap(txn, &table.columns, &table.indexes, Vec::new())?;
                 let is_it = |row: &ClassRow| row.oid == table.oid;
                 store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
                 for index in &table.indexes {
@@ -197,7 +195,7 @@ impl Catalog {
             }
             columns.push(definition);
         }
-        let heap = self.engine.create_heap(txn, &column_specs(&columns))?;
+        let heap = self.create_heap(txn, &columns, &[], key_columns(&columns, &new.constraints))?;
         let kind = if new.materialized.is_some() { KIND_MATERIALIZED } else { KIND_TABLE };
         let class = class_row(oid, &new.name, schema.oid, heap, kind, columns.len());
         let class =
@@ -314,6 +312,16 @@ impl Catalog {
         store::insert(&self.engine, txn, &defaults)?;
         store::insert(&self.engine, txn, &links)
     }
+}
+
+/// Numbers of the columns that constraints make keys of.
+fn key_columns(columns: &[ColumnDef], constraints: &[NewConstraint]) -> Vec<u16> {
+    let names = constraints.iter().filter_map(|constraint| match &constraint.kind {
+        NewConstraintKind::Unique { columns, .. } => Some(columns),
+        _ => None,
+    });
+    let number = |name: &Arc<str>| columns.iter().find(|column| column.name == *name).map(|column| column.id);
+    names.flatten().filter_map(number).collect()
 }
 
 /// A foreign key of a table that stays.

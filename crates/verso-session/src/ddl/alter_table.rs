@@ -201,7 +201,13 @@ impl Schema<'_> {
         if let NewConstraintKind::Unique { columns, primary: true, .. } = &new.kind {
             self.refuse_nulls_there(table, columns)?;
         }
-        self.alter(name, &TableChange::AddConstraint(new))?;
+        if let NewConstraintKind::Unique { columns, .. } = &new.kind {
+            let apart = self.packed(table, &columns.iter().map(|name| &**name).collect::<Vec<_>>())?;
+            if !apart.is_empty() {
+                self.rewrite(name, &TableChange::ForIndex { hidden: Vec::new(), apart }, |_| Ok(None))?;
+            }
+        }
+        self.frame.inside_now(|frame| Schema { frame }.alter(name, &TableChange::AddConstraint(new)))?;
         let known: HashSet<_> = table.constraints.iter().map(|known| known.oid).collect();
         self.frame.inside_now(|frame| {
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);

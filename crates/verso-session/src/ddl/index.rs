@@ -112,9 +112,10 @@ impl Schema<'_> {
             wanted.push((SqlType::Bool, guard_text(&kept).into()));
             guard = Some(wanted.len() - 1);
         }
-        if wanted.is_empty() {
-            return Ok(());
-        }
+        let keys =
+            new.parts.iter().zip(&places).filter(|(_, place)| place.is_none()).map(|(part, _)| &part.name);
+        let names: Vec<&str> = keys.chain(&new.include).map(|name| &**name).collect();
+        let apart = self.packed(table, &names)?;
         let number = |table: &TableDef, (ty, text): &(SqlType, Arc<str>)| {
             let is_it = |column: &&ColumnDef| {
                 column.is_hidden() && column.default.as_ref() == Some(text) && column.ty == *ty
@@ -128,10 +129,11 @@ impl Schema<'_> {
             }
         }
         let mut table = Arc::clone(table);
-        if !missing.is_empty() {
+        if !missing.is_empty() || !apart.is_empty() {
             let mut name = create.table.clone();
             name.schema = Some(Name { text: home.to_string(), at: name.at() });
-            table = self.rewrite(&name, &TableChange::AddHidden(missing), |_| Ok(None))?;
+            let change = TableChange::ForIndex { hidden: missing, apart };
+            table = self.rewrite(&name, &change, |_| Ok(None))?;
         }
         let of = |place: usize| number(&table, &wanted[place]);
         for (part, place) in new.parts.iter_mut().zip(places) {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, ConstraintKind, Rewrite, TableChange, TableDef};
+use verso_catalog::{ColumnDef, ConstraintKind, Rewrite, TableChange, TableDef, packs};
 use verso_exec::plan::{Insert, Plan, Statement as Bound, TypedExpr};
 
 use super::Schema;
@@ -37,6 +37,15 @@ impl Schema<'_> {
         self.frame.inside_now(|frame| Schema { frame }.check_copy(old, &copy, new, change))?;
         catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?;
         Ok(rewrite.new)
+    }
+
+    /// Numbers of a table's columns of these names if some of them do not stand by themselves, as the columns of an index
+    /// do: its rows are to be copied first.
+    pub(super) fn packed(&self, table: &TableDef, names: &[&str]) -> Result<Vec<u16>, Failure> {
+        let named = table.shown().iter().filter(|column| names.contains(&&*column.name));
+        let named: Vec<u16> = named.map(|column| column.id).collect();
+        let heap = self.frame.services.instance.engine.heap(table.heap)?;
+        Ok(if packs::are_stored(&heap, named.iter().copied()) { Vec::new() } else { named })
     }
 
     /// Copies the rows; yields the table that they are in now, as it takes them: with NULLs wherever they are.

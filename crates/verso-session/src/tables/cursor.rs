@@ -2,21 +2,31 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{IndexDef, TableDef};
+use verso_catalog::packs::{Pack, Unpack, Wanted, stored_ids};
+use verso_catalog::{ColumnDef, IndexDef, TableDef};
 use verso_exec::error::Result;
 use verso_exec::exec::{ChangeCursor, TableCursor};
-use verso_storage::heap::{Heap, HeapScan, ScanBatch};
-use verso_storage::index::{IndexScan, IndexScanSpec, KeyRange};
+use verso_storage::heap::{Heap, HeapScan, ScanBatch, ScanSpec};
+use verso_storage::index::{Index, IndexScan, IndexScanSpec, KeyRange};
 use verso_storage::{RecordId, StorageError, Txn};
-use verso_types::{Batch, SqlType, Value};
+use verso_types::{Batch, Physical, SqlType, Value};
 
 use super::EngineTables;
-use super::opened::LentRow;
+use super::opened::{LentRow, RowBatch};
+
+/// Columns of a table that are given by their places.
+pub(super) fn columns_at<'t>(
+    table: &'t TableDef,
+    places: &'t [usize],
+) -> impl Iterator<Item = &'t ColumnDef> + Clone {
+    places.iter().map(|at| &table.columns[*at])
+}
 
 /// A scan of several ranges of an index, one behind the other.
 pub(super) struct Ranges {
     scans: std::vec::IntoIter<IndexScan>,
     current: Option<IndexScan>,
+    wanted: Wanted,
 }
 
 impl Ranges {
@@ -27,22 +37,25 @@ impl Ranges {
         index: &IndexDef,
         mut ranges: Vec<KeyRange>,
         descending: bool,
-        columns: &[u16],
+        columns: &[usize],
     ) -> Result<Ranges> {
         let heap = tables.heap(table)?;
+        let wanted = Wanted::of(&heap, columns_at(table, columns));
         let index = tables.index(&heap, index)?;
         if descending {
             ranges.reverse();
         }
+        let columns = wanted.ids();
         let scan = |range| heap.index_scan(txn, &index, IndexScanSpec { columns, range, descending });
         let mut scans = ranges.into_iter().map(scan).collect::<Vec<_>>().into_iter();
         let current = scans.next();
-        Ok(Ranges { scans, current })
+        Ok(Ranges { scans, current, wanted })
     }
 
     fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {
         while let Some(scan) = &mut self.current {
             if scan.next(out)? {
+                self.wanted.finish(&mut out.batch)?;
                 return Ok(true);
             }
             self.current = self.scans.next();
@@ -51,10 +64,32 @@ impl Ranges {
     }
 }
 
+/// A scan of a table.
+pub(super) struct Pages {
+    scan: HeapScan,
+    wanted: Wanted,
+}
+
+impl Pages {
+    pub(super) fn open(txn: &Txn, heap: &Arc<Heap>, table: &TableDef, columns: &[usize]) -> Pages {
+        let wanted = Wanted::of(heap, columns_at(table, columns));
+        let scan = heap.scan(txn, ScanSpec { columns: wanted.ids(), pages: 0..u32::MAX });
+        Pages { scan, wanted }
+    }
+
+    fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {
+        let more = self.scan.next(out)?;
+        if more {
+            self.wanted.finish(&mut out.batch)?;
+        }
+        Ok(more)
+    }
+}
+
 /// Where the rows come from.
 #[expect(clippy::large_enum_variant, reason = "one a statement, in a box")]
 pub(super) enum Rows {
-    Heap(HeapScan),
+    Heap(Pages),
     Index(Ranges),
     /// One row, which stands in the batch already; whether it is still to come.
     Found(bool),
@@ -75,7 +110,7 @@ impl Rows {
 
     pub(super) fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {
         match self {
-            Rows::Heap(scan) => Ok(scan.next(out)?),
+            Rows::Heap(scan) => scan.next(out),
             Rows::Index(scan) => scan.next(out),
             Rows::Found(found) => Ok(std::mem::take(found)),
             Rows::Collected(batches) => match batches.next() {
@@ -119,21 +154,62 @@ pub(super) struct Changer<'t> {
     tables: &'t EngineTables<'t>,
     pub(super) heap: Arc<Heap>,
     pub(super) scan: Rows,
-    /// The columns read, and the rows.
+    /// The stored columns read, and the rows.
     pub(super) row: LentRow<'t>,
+    /// How those wanted come out of the columns read.
+    unpack: Option<Unpack>,
 }
 
 impl<'t> Changer<'t> {
     pub(super) fn new(
         tables: &'t EngineTables<'t>,
+        table: &TableDef,
         heap: Arc<Heap>,
         scan: Rows,
-        columns: impl IntoIterator<Item = u16>,
+        columns: &[usize],
     ) -> Changer<'t> {
         let mut row = tables.opened.row();
-        row.columns.clear();
-        row.columns.extend(columns);
-        Changer { tables, heap, scan, row }
+        let unpack = stored_ids(&heap, columns_at(table, columns), &mut row.columns);
+        Changer { tables, heap, scan, row, unpack }
+    }
+
+    /// Finds the row that has a key.
+    pub(super) fn find(&mut self, index: &Index, key: &[u8]) -> Result<()> {
+        let RowBatch { columns, rows } = &mut *self.row;
+        let found = self.heap.get(&self.tables.txn.borrow(), index, key, columns, rows)?;
+        self.scan = Rows::Found(found);
+        self.unpack()
+    }
+
+    fn unpack(&mut self) -> Result<()> {
+        Ok(self.unpack.as_ref().map_or(Ok(()), |unpack| unpack.unpack(&mut self.row.rows.batch))?)
+    }
+
+    /// The packs of the selected rows as they are, in the rows' order. A row that others have deleted since has none: it is not
+    /// changed either.
+    fn packs(&self, pack: &Pack, selection: Option<&[u32]>) -> Result<Batch> {
+        let all = &self.row.rows.records;
+        let records: Vec<RecordId> = match selection {
+            Some(rows) => rows.iter().map(|row| all[*row as usize]).collect(),
+            None => all.clone(),
+        };
+        let mut found = ScanBatch::default();
+        self.heap.fetch_newest(&self.tables.txn.borrow(), &records, &pack.packs(), &mut found)?;
+        if found.records == records {
+            return Ok(found.batch);
+        }
+        let mut packs = Batch::new(&vec![Physical::Bytes; found.batch.columns.len()]);
+        for record in &records {
+            let at = found.records.iter().position(|other| other == record);
+            for (out, column) in packs.columns.iter_mut().zip(&found.batch.columns) {
+                match at {
+                    Some(at) => out.append_range(column, at..at + 1),
+                    None => out.push_null(),
+                }
+            }
+        }
+        packs.rows = records.len();
+        Ok(packs)
     }
 
     /// Remembers the table of a conflict.
@@ -152,10 +228,11 @@ impl ChangeCursor for Changer<'_> {
 
     fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
         let record = *self.row.rows.records.get(row as usize)?;
-        let (ids, types): (Vec<u16>, Vec<SqlType>) =
-            table.columns.iter().map(|column| (column.id, column.ty.clone())).unzip();
+        let types: Vec<SqlType> = table.columns.iter().map(|column| column.ty.clone()).collect();
+        let wanted = Wanted::of(&self.heap, table.columns.iter());
         let mut rows = ScanBatch::default();
-        let found = self.heap.fetch(&self.tables.txn.borrow(), record, &ids, &mut rows).ok()?;
+        let found = self.heap.fetch(&self.tables.txn.borrow(), record, wanted.ids(), &mut rows).ok()?;
+        wanted.finish(&mut rows.batch).ok()?;
         found.then(|| rows.batch.row(0, &types))
     }
 
@@ -170,6 +247,12 @@ impl ChangeCursor for Changer<'_> {
         values: &Batch,
         stale: Option<&mut Vec<u32>>,
     ) -> Result<()> {
+        let pack = Pack::of(&self.heap, columns.iter().copied());
+        let packed = match &pack {
+            Some(pack) => Some((pack.stored(), pack.pack(values, Some(&self.packs(pack, selection)?))?)),
+            None => None,
+        };
+        let (columns, values) = packed.as_ref().map_or((columns, values), |(ids, values)| (ids, values));
         let txn = &mut self.tables.txn.borrow_mut();
         self.done(match stale.filter(|_| txn.isolation().by_statement()) {
             Some(stale) => {
@@ -190,6 +273,7 @@ impl ChangeCursor for Changer<'_> {
     fn reread(&mut self, rows: &[u32]) -> Result<()> {
         let records: Vec<_> = rows.iter().map(|row| self.row.rows.records[*row as usize]).collect();
         let row = &mut *self.row;
-        Ok(self.heap.fetch_newest(&self.tables.txn.borrow(), &records, &row.columns, &mut row.rows)?)
+        self.heap.fetch_newest(&self.tables.txn.borrow(), &records, &row.columns, &mut row.rows)?;
+        self.unpack()
     }
 }

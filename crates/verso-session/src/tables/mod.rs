@@ -22,6 +22,7 @@ mod reference;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use verso_catalog::packs::{Pack, Wanted, stored_ids};
 use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_exec::context::AdvisoryCall;
 use verso_exec::error::{ExecError, Result};
@@ -30,7 +31,7 @@ use verso_exec::exec::{
     TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
-use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::{Index, KeyRange};
 use verso_storage::{
     Engine, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn, TxnId,
@@ -40,7 +41,7 @@ use verso_types::{Batch, TimeStyle, Value};
 
 use crate::services::Services;
 
-use cursor::{Changer, Ranges, Reader, Rows};
+use cursor::{Changer, Pages, Ranges, Reader, Rows, columns_at};
 pub(crate) use deferred::{ConstraintModes, Deferred};
 pub(crate) use duplicate::explain_unique;
 pub(crate) use opened::OpenTables;
@@ -170,18 +171,11 @@ impl EngineTables<'_> {
     }
 }
 
-/// The ids of columns that are given by their places.
-fn column_ids(table: &TableDef, columns: &[usize]) -> Vec<u16> {
-    columns.iter().map(|at| table.columns[*at].id).collect()
-}
-
 impl Scan for EngineTables<'_> {
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
-        let columns = column_ids(table, columns);
-        let scan =
-            self.heap(table)?.scan(&self.txn.borrow(), ScanSpec { columns: &columns, pages: 0..u32::MAX });
-        Ok(Box::new(Reader::new(Rows::Heap(scan))))
+        let pages = Pages::open(&self.txn.borrow(), &self.heap(table)?, table, columns);
+        Ok(Box::new(Reader::new(Rows::Heap(pages))))
     }
 
     fn get(
@@ -197,19 +191,23 @@ impl Scan for EngineTables<'_> {
         let index = self.index(&heap, index)?;
         let mut row = self.opened.row();
         let RowBatch { columns: ids, rows } = &mut *row;
-        ids.clear();
-        ids.extend(columns.iter().map(|at| table.columns[*at].id));
+        let unpack = stored_ids(&heap, columns_at(table, columns), ids);
         std::mem::swap(out, &mut rows.batch);
         let found = heap.get(&self.txn.borrow(), &index, key, ids, rows);
         std::mem::swap(out, &mut rows.batch);
+        if let Some(unpack) = &unpack {
+            unpack.unpack(out)?;
+        }
         Ok(found?)
     }
 
     fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool> {
         self.lock(table, TableLockMode::AccessShare)?;
-        let ids = column_ids(table, columns);
+        let heap = self.heap(table)?;
+        let wanted = Wanted::of(&heap, columns_at(table, columns));
         let mut rows = ScanBatch::default();
-        let found = self.heap(table)?.fetch(&self.txn.borrow(), record, &ids, &mut rows)?;
+        let found = heap.fetch(&self.txn.borrow(), record, wanted.ids(), &mut rows)?;
+        wanted.finish(&mut rows.batch)?;
         *out = rows.batch;
         Ok(found)
     }
@@ -234,8 +232,7 @@ impl Scan for EngineTables<'_> {
         columns: &[usize],
     ) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
-        let ids = column_ids(table, columns);
-        let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
+        let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, descending, columns)?;
         Ok(Box::new(Reader::new(Rows::Index(scan))))
     }
 }
@@ -246,7 +243,11 @@ impl Change for EngineTables<'_> {
         self.defer_unique(table);
         let insert = |heap: &Arc<Heap>| {
             heap.set_colocation(self.colocates(table));
-            heap.insert(&mut self.txn.borrow_mut(), rows, None)
+            let packed = match Pack::of(heap, table.columns.iter().map(|column| column.id)) {
+                Some(pack) => Some(pack.pack(rows, None)?),
+                None => None,
+            };
+            heap.insert(&mut self.txn.borrow_mut(), packed.as_ref().unwrap_or(rows), None)
         };
         let inserted = self.opened.with_heap(self.engine, table.heap, insert);
         inserted.map_err(|error: StorageError| self.explain_duplicate(table, error, rows))
@@ -258,9 +259,8 @@ impl Change for EngineTables<'_> {
         columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         let heap = self.heap_for_change(table)?;
-        let columns = column_ids(table, columns);
-        let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &columns, pages: 0..u32::MAX });
-        Ok(Box::new(Changer::new(self, heap, Rows::Heap(scan), columns)))
+        let pages = Pages::open(&self.txn.borrow(), &heap, table, columns);
+        Ok(Box::new(Changer::new(self, table, heap, Rows::Heap(pages), columns)))
     }
 
     fn index_scan_for_change<'t>(
@@ -272,10 +272,9 @@ impl Change for EngineTables<'_> {
         collect: bool,
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         let heap = self.heap_for_change(table)?;
-        let columns = column_ids(table, columns);
-        let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, &columns)?;
+        let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, columns)?;
         let scan = if collect { Rows::collect(scan)? } else { Rows::Index(scan) };
-        Ok(Box::new(Changer::new(self, heap, scan, columns)))
+        Ok(Box::new(Changer::new(self, table, heap, scan, columns)))
     }
 
     fn get_for_change<'t>(
@@ -287,11 +286,8 @@ impl Change for EngineTables<'_> {
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         let heap = self.heap_for_change(table)?;
         let index = self.index(&heap, index)?;
-        let ids = columns.iter().map(|at| table.columns[*at].id);
-        let mut changer = Box::new(Changer::new(self, heap, Rows::Found(false), ids));
-        let RowBatch { columns, rows } = &mut *changer.row;
-        let found = changer.heap.get(&self.txn.borrow(), &index, key, columns, rows)?;
-        changer.scan = Rows::Found(found);
+        let mut changer = Box::new(Changer::new(self, table, heap, Rows::Found(false), columns));
+        changer.find(&index, key)?;
         Ok(changer)
     }
 
@@ -302,14 +298,13 @@ impl Change for EngineTables<'_> {
         found: Vec<(Vec<RecordId>, Batch)>,
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         let heap = self.heap_for_change(table)?;
-        let columns = column_ids(table, columns);
         let rows = |(records, batch)| {
             let mut rows = ScanBatch::default();
             (rows.records, rows.batch) = (records, batch);
             rows
         };
         let scan = Rows::Collected(found.into_iter().map(rows).collect::<Vec<_>>().into_iter());
-        Ok(Box::new(Changer::new(self, heap, scan, columns)))
+        Ok(Box::new(Changer::new(self, table, heap, scan, columns)))
     }
 }
 

@@ -1,14 +1,15 @@
 //! What foreign keys ask for: they hold against what is committed by now, whatever the statement's snapshot sees.
 
+use verso_catalog::packs::Wanted;
 use verso_catalog::{IndexDef, TableDef};
 use verso_exec::error::Result;
-use verso_storage::heap::{ScanBatch, ScanSpec};
+use verso_storage::heap::ScanBatch;
 use verso_storage::index::{KeyRange, key};
 use verso_storage::{CommitMode, Isolation, RecordId, RecordLockMode, TableLockMode, TxnOptions, WaitPolicy};
 use verso_types::Batch;
 
-use super::cursor::{Ranges, Rows};
-use super::{EngineTables, column_ids};
+use super::EngineTables;
+use super::cursor::{Pages, Ranges, Rows, columns_at};
 
 impl EngineTables<'_> {
     /// Locks the record that has a key, in its newest version, so that the key stays; whether there is one.
@@ -53,17 +54,17 @@ impl EngineTables<'_> {
         if self.txn.borrow().isolation().by_statement() {
             return Ok(false);
         }
-        let ids = column_ids(table, columns);
         let heap = self.heap(table)?;
+        let wanted = Wanted::of(&heap, columns_at(table, columns));
         // Another transaction sees what was committed since; what this one made of it is looked at row by row.
         let options = TxnOptions { isolation: Isolation::ReadCommitted, savepoints: false, read_only: true };
         let mut newest = self.engine.begin(options);
         newest.begin_statement()?;
         let mut scan = match access {
             Some((index, ranges)) => {
-                Rows::Index(Ranges::open(self, &newest, table, index, ranges, false, &ids)?)
+                Rows::Index(Ranges::open(self, &newest, table, index, ranges, false, columns)?)
             }
-            None => Rows::Heap(heap.scan(&newest, ScanSpec { columns: &ids, pages: 0..u32::MAX })),
+            None => Rows::Heap(Pages::open(&newest, &heap, table, columns)),
         };
         let mut rows = ScanBatch::default();
         let mut row = ScanBatch::default();
@@ -71,7 +72,8 @@ impl EngineTables<'_> {
         while !found && scan.next(&mut rows)? {
             for position in matches(&rows.batch)? {
                 let record = rows.records[position as usize];
-                heap.fetch_newest(&self.txn.borrow(), &[record], &ids, &mut row)?;
+                heap.fetch_newest(&self.txn.borrow(), &[record], wanted.ids(), &mut row)?;
+                wanted.finish(&mut row.batch)?;
                 found |= row.batch.rows > 0 && !matches(&row.batch)?.is_empty();
             }
         }

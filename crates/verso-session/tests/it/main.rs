@@ -20,6 +20,7 @@ mod timeouts;
 mod tpch;
 mod transactions;
 mod triggers;
+mod wide;
 
 use std::sync::Arc;
 

@@ -55,6 +55,11 @@ impl Engine {
         self.create_object(txn, object, root::TABLE, columns, None)
     }
 
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        self.shared().page_size
+    }
+
     /// Creates a sequence.
     ///
     /// # Errors

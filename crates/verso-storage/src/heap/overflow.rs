@@ -61,7 +61,7 @@ pub(super) fn redo(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
 const ROW_BYTES_MAX: usize = 7 << 20;
 
 /// Most bytes of a value.
-pub(super) const VALUE_MAX: usize = (1 << 30) - 1;
+pub const VALUE_MAX: usize = (1 << 30) - 1;
 
 /// Pages of a chain that are read as others are; those behind them as by a scan.
 const SCANNED: usize = 64;

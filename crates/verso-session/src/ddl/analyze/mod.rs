@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use verso_catalog::packs::Wanted;
 use verso_catalog::{Object, Relation, Rights, TableDef, TableStatistics};
 use verso_exec::ExecError;
 use verso_exec::memory::Reservation;
@@ -137,7 +138,7 @@ impl Schema<'_> {
     fn sample(&self, table: &TableDef, columns: &[usize]) -> Result<Sample, Failure> {
         let services = self.frame.services;
         let heap = services.instance.engine.heap(table.heap)?;
-        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let wanted = Wanted::of(&heap, columns.iter().map(|at| &table.columns[*at]));
         let types: Vec<_> = columns.iter().map(|at| table.columns[*at].ty.clone()).collect();
         let pages = heap.page_count();
         let wanted_pages = pages.min(PAGES_MAX);
@@ -162,9 +163,10 @@ impl Schema<'_> {
             if self.frame.cancel.load(Ordering::Relaxed) {
                 return Err(SqlError::from(ExecError::Cancelled).into());
             }
-            let spec = ScanSpec { columns: &ids, pages: page..page + 1 };
+            let spec = ScanSpec { columns: wanted.ids(), pages: page..page + 1 };
             let mut scan = heap.scan(&self.frame.txn.borrow(), spec);
             while scan.next(&mut batch)? {
+                wanted.finish(&mut batch.batch)?;
                 let rows = batch.batch.rows;
                 sample.rows_seen += rows as u64;
                 let mut missing = wanted_rows.min(rows);
