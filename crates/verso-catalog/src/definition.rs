@@ -393,6 +393,8 @@ pub struct ConstraintDef {
     pub deferrable: bool,
     /// Is it, unless SET CONSTRAINTS says otherwise?
     pub initially_deferred: bool,
+    /// Does it hold for all rows? One that was added NOT VALID is checked for new rows only, until it is validated.
+    pub validated: bool,
 }
 
 /// What a constraint demands.

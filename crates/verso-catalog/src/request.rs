@@ -54,6 +54,8 @@ pub struct NewConstraint {
     pub deferrable: bool,
     /// INITIALLY DEFERRED?
     pub initially_deferred: bool,
+    /// Not NOT VALID?
+    pub validated: bool,
 }
 
 /// What a new constraint demands; columns by name.
@@ -195,6 +197,8 @@ pub enum TableChange {
         /// CASCADE?
         cascade: bool,
     },
+    /// VALIDATE CONSTRAINT: its rows were found to fulfil it.
+    Validated(Arc<str>),
     /// RENAME TO.
     Rename(Arc<str>),
     /// RENAME COLUMN.

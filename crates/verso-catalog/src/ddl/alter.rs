@@ -64,6 +64,12 @@ impl Catalog {
                 let mut target = Target::of(&table, Arc::clone(&schema));
                 self.add_constraints(txn, &snapshot, &mut names, &mut target, std::slice::from_ref(new))
             }
+            TableChange::Validated(name) => {
+                let constraint = constraint_of(&table, name)?;
+                let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
+                store::update(&self.engine, txn, is_it, |row| row.convalidated = true)?;
+                Ok(())
+            }
             TableChange::DropConstraint { name, cascade } => {
                 let constraint = constraint_of(&table, name)?;
                 if let ConstraintKind::Unique { index, .. } = constraint.kind {

@@ -150,6 +150,7 @@ impl Catalog {
             kind,
             deferrable: new.deferrable,
             initially_deferred: new.initially_deferred,
+            validated: new.validated,
         };
         store::insert(&self.engine, txn, &[constraint_row(&constraint, target.schema.oid)])?;
         target.constraints.push(Arc::new(constraint));

@@ -399,6 +399,7 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
         kind,
         deferrable: row.condeferrable,
         initially_deferred: row.condeferred,
+        validated: row.convalidated,
     })
 }
 
@@ -523,7 +524,7 @@ pub(crate) fn constraint_row(constraint: &ConstraintDef, schema: Oid) -> Constra
         contype: blank,
         condeferrable: constraint.deferrable,
         condeferred: constraint.initially_deferred,
-        convalidated: true,
+        convalidated: constraint.validated,
         conrelid: constraint.table,
         conindid: Oid(0),
         confrelid: Oid(0),

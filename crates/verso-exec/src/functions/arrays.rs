@@ -363,18 +363,25 @@ fn string_to_array(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let parts = match separator {
         _ if text.is_empty() => Vec::new(),
         Value::Text(separator) if separator.is_empty() => vec![value(text)],
-        Value::Text(separator) => elements(cx, text.split(&**separator).map(value))?,
-        _ => elements(cx, text.chars().map(|c| value(c.encode_utf8(&mut [0; 4]))))?,
+        Value::Text(separator) => elements(cx, text.split(&**separator).map(|part| Ok(value(part))))?,
+        _ => elements(cx, text.chars().map(|c| Ok(value(c.encode_utf8(&mut [0; 4])))))?,
     };
     Ok(Value::Array(parts.into()))
 }
 
 /// A list of elements that is charged as it grows, ends where an array does, and stops for a cancel.
-fn elements(cx: &EvalContext<'_>, values: impl Iterator<Item = Value>) -> Result<Vec<Value>> {
+pub(super) fn elements(
+    cx: &EvalContext<'_>,
+    values: impl Iterator<Item = Result<Value>>,
+) -> Result<Vec<Value>> {
     const STEP: usize = 1 << 15;
     const COUNT_MAX: usize = VALUE_BYTES_MAX / size_of::<Value>();
-    let (mut list, mut held) = (Vec::new(), None);
+    // What a text of its own takes beside its bytes: two counts, and the allocator's share.
+    const TEXT_BYTES: usize = 32;
+    let (mut list, mut held, mut texts) = (Vec::new(), None, 0);
     for value in values {
+        let value = value?;
+        texts += value.as_str().map_or(0, |text| text.len() + TEXT_BYTES);
         if !list.is_empty() && list.len().is_multiple_of(STEP) {
             cx.runtime.check_cancelled()?;
             if list.len() + STEP > COUNT_MAX {
@@ -382,7 +389,7 @@ fn elements(cx: &EvalContext<'_>, values: impl Iterator<Item = Value>) -> Result
                 return Err(TypeError::new("54000", text).into());
             }
             // The array itself is a copy of the list.
-            let bytes = 2 * list.capacity().max(list.len() + STEP) * size_of::<Value>();
+            let bytes = 2 * list.capacity().max(list.len() + STEP) * size_of::<Value>() + texts;
             held.get_or_insert_with(|| cx.services.memory.account.reserve("an array", u64::MAX))
                 .resize(bytes as u64)?;
         }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use verso_types::{SqlType, TypeError, Value};
 
+use super::arrays::elements;
 use super::define::{entry, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
 use crate::context::EvalContext;
@@ -337,15 +338,21 @@ pub(super) fn substring_of(cx: &EvalContext<'_>, text: &str, pattern: &str) -> R
 fn split(cx: &EvalContext<'_>, args: &[Value], function: &str) -> Result<Vec<Value>> {
     let (text, pattern, rest) = split_args(args, function)?;
     let regexp = compiled(pattern, Flags::parse_once(flags_of(rest), function)?)?;
-    let (mut parts, mut part_start, mut last_end) = (Vec::new(), 0, 0);
-    for found in matches(cx, &regexp, text, 0) {
-        let found = found?;
-        if found.start() < text.len() && found.end() > last_end {
-            parts.push(Value::text(&text[part_start..found.start()]));
-            part_start = found.end();
-        }
+    let (mut part_start, mut last_end) = (0, 0);
+    let between = matches(cx, &regexp, text, 0).filter_map(|found| {
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return Some(Err(error)),
+        };
+        let divides = found.start() < text.len() && found.end() > last_end;
         last_end = found.end();
-    }
+        divides.then(|| {
+            let part = &text[part_start..found.start()];
+            part_start = found.end();
+            Ok(Value::text(part))
+        })
+    });
+    let mut parts = elements(cx, between)?;
     parts.push(Value::text(&text[part_start..]));
     Ok(parts)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
 
-use super::{IndexAccess, OutputColumn, Plan, TypedExpr, With};
+use super::{ExprKind, IndexAccess, OutputColumn, Plan, TypedExpr, With};
 
 /// A bound statement.
 #[derive(Clone, Debug)]
@@ -73,11 +73,27 @@ pub struct Check {
     pub of: CheckOf,
 }
 
+impl Check {
+    /// Whether an UPDATE that assigns these columns may break it. A constraint holds as long as its columns stay; not so one that was
+    /// never validated, and what is demanded of new rows alone.
+    pub fn concerns(&self, assigned: &[usize]) -> bool {
+        match self.of {
+            CheckOf::Table { validated: true } | CheckOf::Domain => self
+                .condition
+                .any(&mut |part| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column))),
+            CheckOf::Table { validated: false } | CheckOf::View | CheckOf::Policy => true,
+        }
+    }
+}
+
 /// Whose condition a check is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckOf {
     /// A constraint's.
-    Table,
+    Table {
+        /// Do all rows fulfil it?
+        validated: bool,
+    },
     /// That of the domain of a column; it reports itself.
     Domain,
     /// The CHECK OPTION of a view.

@@ -107,6 +107,8 @@ pub struct ConstraintDefinition {
     pub deferrable: bool,
     /// INITIALLY DEFERRED.
     pub initially_deferred: bool,
+    /// NOT VALID: the rows that are there are not checked.
+    pub not_valid: bool,
     /// Where it starts.
     pub at: u32,
 }
@@ -181,6 +183,8 @@ pub enum AlterAction {
     AddConstraint(ConstraintDefinition),
     /// `DROP CONSTRAINT [IF EXISTS] name [CASCADE]`.
     DropConstraint { name: Name, if_exists: bool, cascade: bool },
+    /// `VALIDATE CONSTRAINT name`.
+    ValidateConstraint(Name),
     /// `RENAME TO name`.
     Rename(Name),
     /// `RENAME COLUMN column TO to`.

@@ -91,11 +91,8 @@ impl Binder<'_> {
             }
         }
         let mut needed = key_columns_read(&table, Some(&assigned));
-        for check in &rules.checks {
-            let used = columns_of(&check.condition);
-            if used.iter().any(|column| assigned.contains(column)) {
-                needed.extend(used.into_iter().filter(|column| !assigned.contains(column)));
-            }
+        for check in rules.checks.iter().filter(|check| check.concerns(&assigned)) {
+            needed.extend(columns_of(&check.condition).into_iter().filter(|one| !assigned.contains(one)));
         }
         for generated in rules.generated.iter().filter(|generated| assigned.contains(&generated.column)) {
             needed.extend(columns_of(&generated.value).into_iter().filter(|one| !assigned.contains(one)));

@@ -110,7 +110,7 @@ impl Binder<'_> {
                 Some(condition.map(|condition| Check {
                     name: Arc::clone(&constraint.name),
                     condition,
-                    of: CheckOf::Table,
+                    of: CheckOf::Table { validated: constraint.validated },
                 }))
             }
             ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,

@@ -98,7 +98,7 @@ fn row(
         Value::Bool(constraint.deferrable),
         Value::Bool(constraint.initially_deferred),
         Value::Bool(true),
-        Value::Bool(true),
+        Value::Bool(constraint.validated),
         oid(table.oid),
         number(0),
         index,

@@ -172,6 +172,9 @@ pub(super) fn constraint_text(
     if constraint.initially_deferred {
         text.push_str(" INITIALLY DEFERRED");
     }
+    if !constraint.validated {
+        text.push_str(" NOT VALID");
+    }
     Some(text)
 }
 

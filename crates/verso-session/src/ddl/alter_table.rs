@@ -117,6 +117,9 @@ impl Schema<'_> {
             AlterAction::AddConstraint(constraint) => {
                 return self.add_constraint(&binder, name, &table, constraint);
             }
+            AlterAction::ValidateConstraint(constraint) => {
+                return self.validate_constraint(&binder, name, &table, constraint);
+            }
             AlterAction::DropConstraint { name: constraint, if_exists, cascade } => {
                 if *if_exists && table.constraint(&constraint.text).is_none() {
                     self.skip_missing("constraint", constraint, &table);
@@ -188,6 +191,27 @@ impl Schema<'_> {
         Ok(())
     }
 
+    /// VALIDATE CONSTRAINT: checks the rows that are there.
+    fn validate_constraint(
+        &self,
+        binder: &Binder<'_>,
+        name: &QualifiedName,
+        table: &Arc<TableDef>,
+        constraint: &Name,
+    ) -> Result<(), Failure> {
+        let known = table.constraint(&constraint.text);
+        if let Some(known) = known.filter(|known| !known.validated) {
+            self.check_rows(binder, table, known)?;
+        }
+        if let Some(known) = known.filter(|known| matches!(known.kind, ConstraintKind::Unique { .. })) {
+            let text =
+                format!("cannot validate constraint \"{}\" of relation \"{}\"", known.name, table.name);
+            let detail = "This operation is not supported for this type of constraint.";
+            return Err(SqlError::new("42809", text).with_detail(detail).into());
+        }
+        self.alter(name, &TableChange::Validated(text(constraint)))
+    }
+
     /// Adds a constraint, then checks the rows that are there.
     fn add_constraint(
         &self,
@@ -207,7 +231,11 @@ impl Schema<'_> {
                 self.rewrite(name, &TableChange::ForIndex { hidden: Vec::new(), apart }, |_| Ok(None))?;
             }
         }
+        let checked = new.validated;
         self.frame.inside_now(|frame| Schema { frame }.alter(name, &TableChange::AddConstraint(new)))?;
+        if !checked {
+            return Ok(());
+        }
         let known: HashSet<_> = table.constraints.iter().map(|known| known.oid).collect();
         self.frame.inside_now(|frame| {
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);

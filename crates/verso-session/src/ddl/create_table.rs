@@ -61,7 +61,8 @@ impl Schema<'_> {
         self.bind_generated(binder, create, &mut new)?;
         for constraint in constraints {
             let made = self.new_constraint(binder, (&place, &new.name), &columns, constraint)?;
-            new.constraints.push(made);
+            // A new table has no rows that could break it.
+            new.constraints.push(NewConstraint { validated: true, ..made });
         }
         let catalog = &self.frame.services.instance.catalog;
         let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, create.if_not_exists)?;
@@ -219,6 +220,7 @@ impl Schema<'_> {
             kind,
             deferrable: constraint.deferrable,
             initially_deferred: constraint.initially_deferred,
+            validated: !constraint.not_valid,
         })
     }
 }

@@ -56,6 +56,8 @@ pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: boo
             kind,
             deferrable: constraint.deferrable,
             initially_deferred: constraint.initially_deferred,
+            // A new table has no rows that could break it.
+            validated: true,
         });
     }
 }

@@ -101,10 +101,9 @@ impl Schema<'_> {
             return Ok(());
         }
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
-        let mut checks = old
-            .constraints
-            .iter()
-            .filter(|constraint| matches!(constraint.kind, ConstraintKind::Check { .. }));
+        let mut checks = old.constraints.iter().filter(|constraint| {
+            matches!(constraint.kind, ConstraintKind::Check { .. }) && constraint.validated
+        });
         checks.try_for_each(|constraint| self.check_rows(&binder, copy, constraint))
     }
 

@@ -12,6 +12,8 @@ use verso_storage::{Engine, ObjectId, StorageError};
 
 /// Rows for which memory is kept.
 const ROWS_KEPT: usize = 16;
+/// Bytes of their texts for which memory is kept.
+const BYTES_KEPT: usize = 64 << 10;
 /// Tables remembered.
 const TABLES_MAX: usize = 32;
 
@@ -32,6 +34,13 @@ pub(crate) struct RowBatch {
     pub columns: Vec<u16>,
     /// The row.
     pub rows: ScanBatch,
+}
+
+impl RowBatch {
+    /// Whether its memory may be kept.
+    fn is_small(&self) -> bool {
+        self.rows.records.capacity() <= ROWS_KEPT && self.rows.batch.heap_bytes() <= BYTES_KEPT
+    }
 }
 
 /// A batch that goes back when it is dropped, for the next one, unless it has become large.
@@ -57,7 +66,7 @@ impl DerefMut for LentRow<'_> {
 impl Drop for LentRow<'_> {
     fn drop(&mut self) {
         let row = self.row.take();
-        self.from.row.set(row.filter(|row| row.rows.records.capacity() <= ROWS_KEPT));
+        self.from.row.set(row.filter(|row| row.is_small()));
     }
 }
 

@@ -239,12 +239,7 @@ pub fn rules_over(rules: RowRules, read: &[usize], assigned: &[usize]) -> RowRul
 }
 
 fn checks_over(checks: Vec<Check>, read: &[usize], assigned: &[usize]) -> Vec<Check> {
-    let touched = |check: &Check| {
-        check
-            .condition
-            .any(&mut |part| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column)))
-    };
-    let mut kept: Vec<Check> = checks.into_iter().filter(touched).collect();
+    let mut kept: Vec<Check> = checks.into_iter().filter(|check| check.concerns(assigned)).collect();
     for check in &mut kept {
         renumber(&mut check.condition, &mut |column| match assigned.iter().position(|one| *one == column) {
             Some(n) => read.len() + n,

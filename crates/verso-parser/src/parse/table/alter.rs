@@ -150,6 +150,10 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             cursor.expect(&["force", "row", "level", "security"])?;
             Ok(AlterAction::RowSecurity { enabled: None, forced: Some(forced) })
         }
+        "validate" => {
+            cursor.expect(&["validate", "constraint"])?;
+            Ok(AlterAction::ValidateConstraint(cursor.name()?))
+        }
         "alter" => {
             cursor.advance();
             if cursor.is(&["constraint"]) {

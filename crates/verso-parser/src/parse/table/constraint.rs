@@ -31,12 +31,23 @@ pub(super) fn table_constraint(cursor: &mut Cursor<'_>) -> Result<Option<Constra
         _ => unique(cursor, None)?,
     };
     let mut definition = constraint(name, clause, at);
-    while deferral(cursor, &mut definition)? {}
-    Ok(Some(definition))
+    loop {
+        let at = cursor.here().start;
+        if cursor.accept(&["not", "valid"]) {
+            if let ConstraintClause::Unique { primary, .. } = definition.clause {
+                let what = if primary { "PRIMARY KEY" } else { "UNIQUE" };
+                let text = format!("{what} constraints cannot be marked NOT VALID");
+                return Err(SyntaxError::new("0A000", text).at(at));
+            }
+            definition.not_valid = true;
+        } else if !deferral(cursor, &mut definition)? {
+            return Ok(Some(definition));
+        }
+    }
 }
 
 pub(super) fn constraint(name: Option<Name>, clause: ConstraintClause, at: u32) -> ConstraintDefinition {
-    ConstraintDefinition { name, clause, deferrable: false, initially_deferred: false, at }
+    ConstraintDefinition { name, clause, deferrable: false, initially_deferred: false, not_valid: false, at }
 }
 
 pub(in crate::parse) fn check(cursor: &mut Cursor<'_>) -> Result<ConstraintClause, SyntaxError> {
@@ -152,9 +163,6 @@ pub(super) fn deferral(
     constraint: &mut ConstraintDefinition,
 ) -> Result<bool, SyntaxError> {
     let at = cursor.here().start;
-    if cursor.is(&["not", "valid"]) {
-        return Err(cursor.unsupported("NOT VALID"));
-    }
     let initially = cursor.is(&["initially"]);
     let known = if cursor.accept(&["not", "deferrable"]) {
         constraint.deferrable = false;
