@@ -58,6 +58,8 @@ pub(crate) enum Kind {
     Trigger,
     Comment,
     Setting,
+    /// Memberships, owners, rights, policies, settings of roles.
+    Rights,
 }
 
 /// A table whose rows are in the archive.

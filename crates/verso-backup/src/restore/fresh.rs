@@ -106,6 +106,7 @@ fn fill(
     phase(&mut connection, &plan, &of(&[Kind::Value, Kind::View]), "views", job)?;
     phase(&mut connection, &plan, &of(&[Kind::ForeignKey]), "foreign keys", job)?;
     phase(&mut connection, &plan, &of(&[Kind::Trigger, Kind::Comment, Kind::Setting]), "triggers", job)?;
+    phase(&mut connection, &plan, &of(&[Kind::Rights]), "rights", job)?;
     drop(connection);
     job.check()?;
     database.wait_durable()?;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! before the rows:  roles, schemas, types, sequences, functions, tables, sequences of columns, defaults
-//! after the rows:   numbers of sequences, keys, indexes, views, foreign keys, triggers, comments, settings
+//! after the rows:   numbers of sequences, keys, indexes, views, foreign keys, triggers, comments, settings,
+//!                   owners, rights, policies
 //! ```
 //!
 //! S1. Everything is read through the catalog of one snapshot: the one whose rows are in the archive.
@@ -12,6 +13,7 @@
 
 mod order;
 mod parts;
+mod rights;
 mod types;
 mod view_text;
 
@@ -282,7 +284,9 @@ impl Maker<'_, '_> {
         }
         for table in tables {
             for constraint in &table.constraints {
-                if let ConstraintKind::Unique { .. } = constraint.kind {
+                // A CHECK that some rows may break comes behind them.
+                let late = matches!(constraint.kind, ConstraintKind::Check { .. }) && !constraint.validated;
+                if late || matches!(constraint.kind, ConstraintKind::Unique { .. }) {
                     self.constraint(Kind::Key, table, constraint)?;
                 }
             }
@@ -329,6 +333,7 @@ impl Maker<'_, '_> {
         self.steps.append(&mut comments(&catalog, selected, self.source.dialect));
         if all && self.source.dialect == Dialect::Verso {
             self.steps.append(&mut setting_steps(&self.source.settings));
+            self.steps.append(&mut rights::rights_steps(&catalog));
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
     let mut parts: Vec<String> =
         table.shown().iter().map(|column| column_text(catalog, table, column)).collect();
     for constraint in &table.constraints {
-        if let ConstraintKind::Check { expression } = &constraint.kind {
+        if let (ConstraintKind::Check { expression }, true) = (&constraint.kind, constraint.validated) {
             parts.push(format!("CONSTRAINT {} CHECK ({expression})", name(&constraint.name)));
         }
     }
@@ -114,6 +114,13 @@ pub(super) fn role_steps(roles: &[Role]) -> Vec<Step> {
             word(role.create_role, "CREATEROLE"),
             word(role.login, "LOGIN")
         );
+        text.push_str(if role.create_db { " CREATEDB" } else { "" });
+        text.push_str(if role.inherit { "" } else { " NOINHERIT" });
+        text.push_str(if role.replication { " REPLICATION" } else { "" });
+        text.push_str(if role.bypass_rls { " BYPASSRLS" } else { "" });
+        if role.connection_limit >= 0 {
+            text.push_str(&format!(" CONNECTION LIMIT {}", role.connection_limit));
+        }
         if let Some(password) = &role.password {
             text.push_str(&format!(" PASSWORD {}", literal(password)));
         }
@@ -124,15 +131,25 @@ pub(super) fn role_steps(roles: &[Role]) -> Vec<Step> {
         }
         text
     };
-    let plain = |role: &&Role| &*role.name != OWNER || role.password.is_some() || role.valid_until.is_some();
+    // Those of the system are in every database.
+    let made = |role: &&Role| !role.oid.is_system() || &*role.name == OWNER;
+    let plain = |role: &&Role| {
+        made(role) && (&*role.name != OWNER || role.password.is_some() || role.valid_until.is_some())
+    };
     roles.iter().filter(plain).map(|role| step(Kind::Role, text(role))).collect()
+}
+
+/// The value of a setting as SET takes it: a list of names is one already.
+pub(super) fn setting_value(setting: &str, value: &str) -> String {
+    if setting == "search_path" && !value.is_empty() { value.to_owned() } else { literal(value) }
 }
 
 /// Settings of the database.
 pub(super) fn setting_steps(settings: &[(String, String)]) -> Vec<Step> {
     let own = |(setting, _): &&(String, String)| !setting.starts_with("verso.");
-    let text =
-        |(setting, value): &(String, String)| format!("ALTER DATABASE SET {setting} = {}", literal(value));
+    let text = |(setting, value): &(String, String)| {
+        format!("ALTER DATABASE SET {setting} = {}", setting_value(setting, value))
+    };
     settings.iter().filter(own).map(|setting| step(Kind::Setting, text(setting))).collect()
 }
 

@@ -111,6 +111,35 @@ COMMENT ON FUNCTION twice(integer) IS 'doubles';
 COMMENT ON CONSTRAINT "name and code" ON shop.item IS 'both';
 ALTER DATABASE SET sweep_interval = '12345';
 CREATE TEMP TABLE temporary (x integer);
+CREATE ROLE team NOINHERIT BYPASSRLS CONNECTION LIMIT 7;
+CREATE ROLE "Odd role" CREATEDB;
+GRANT team TO clerk WITH ADMIN TRUE, SET FALSE;
+GRANT team TO "Odd role" WITH INHERIT FALSE;
+ALTER TABLE shop.item OWNER TO clerk;
+ALTER VIEW z_first OWNER TO team;
+ALTER FUNCTION shop.later() OWNER TO clerk;
+ALTER TYPE shop."Mood" OWNER TO "Odd role";
+GRANT SELECT, INSERT ON shop.item TO team WITH GRANT OPTION;
+GRANT DELETE ON shop.item TO PUBLIC;
+GRANT UPDATE (name, price), SELECT (id) ON shop.item TO "Odd role";
+REVOKE TRUNCATE ON shop.item FROM clerk;
+GRANT ALL ON z_first, made TO clerk;
+REVOKE EXECUTE ON FUNCTION twice(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION twice(integer) TO team;
+REVOKE ALL ON PROCEDURE shop.fill(integer, integer) FROM PUBLIC;
+GRANT USAGE ON SCHEMA shop TO PUBLIC;
+GRANT USAGE, UPDATE ON SEQUENCE free TO team;
+REVOKE USAGE ON TYPE shop."Mood" FROM PUBLIC;
+REVOKE CONNECT ON DATABASE verso FROM PUBLIC;
+GRANT CONNECT, TEMPORARY ON DATABASE verso TO clerk;
+ALTER DEFAULT PRIVILEGES FOR ROLE clerk IN SCHEMA shop GRANT SELECT ON TABLES TO team;
+ALTER DEFAULT PRIVILEGES FOR ROLE clerk REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+ALTER ROLE clerk SET search_path = shop, public;
+CREATE POLICY "own rows" ON shop.item USING (code <> 'c1') WITH CHECK (price < 1000);
+CREATE POLICY few ON shop.item AS RESTRICTIVE FOR SELECT TO team, "Odd role" USING (id > 0);
+ALTER TABLE shop.item ENABLE ROW LEVEL SECURITY;
+ALTER TABLE made ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE made ADD CONSTRAINT small CHECK (a < 2) NOT VALID;
 "#;
 
 /// What says whether two databases are the same.
@@ -128,7 +157,18 @@ const QUESTIONS: &[&str] = &[
     "SELECT pg_get_indexdef(indexrelid), indisunique, indisprimary FROM pg_index WHERE indexrelid >= 16384 ORDER BY 1",
     "SELECT proname, prokind, pg_get_functiondef(oid) FROM pg_proc WHERE oid >= 16384 ORDER BY 1",
     "SELECT tgname, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger ORDER BY 1",
-    "SELECT rolname, rolsuper, rolcreaterole, rolcanlogin, rolpassword, rolvaliduntil FROM pg_authid ORDER BY 1",
+    "SELECT rolname, rolsuper, rolcreaterole, rolcanlogin, rolcreatedb, rolinherit, rolbypassrls, rolconnlimit, rolpassword, rolvaliduntil FROM pg_authid ORDER BY 1",
+    "SELECT r.rolname, m.rolname, a.admin_option, a.inherit_option, a.set_option FROM pg_auth_members a
+       JOIN pg_roles r ON r.oid = a.roleid JOIN pg_roles m ON m.oid = a.member ORDER BY 1, 2",
+    "SELECT relname, pg_get_userbyid(relowner), relrowsecurity, relforcerowsecurity, relacl::text FROM pg_class WHERE oid >= 16384 AND relname <> 'temporary' ORDER BY 1, 2",
+    "SELECT attrelid::regclass::text, attname, attacl::text FROM pg_attribute WHERE attacl IS NOT NULL ORDER BY 1, 2",
+    "SELECT proname, pg_get_userbyid(proowner), proacl::text FROM pg_proc WHERE oid >= 16384 ORDER BY 1",
+    "SELECT typname, pg_get_userbyid(typowner), typacl::text FROM pg_type WHERE oid >= 16384 AND typtype IN ('e', 'd') ORDER BY 1",
+    "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname NOT LIKE 'pg_%' ORDER BY 1",
+    "SELECT datacl::text FROM pg_database",
+    "SELECT pg_get_userbyid(defaclrole), defaclnamespace::regnamespace::text, defaclobjtype, defaclacl::text FROM pg_default_acl ORDER BY 1, 2, 3",
+    "SELECT * FROM pg_policies ORDER BY tablename, policyname",
+    "SELECT setrole::regrole::text, setconfig::text FROM pg_db_role_setting ORDER BY 1",
     "SELECT nspname, pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname NOT LIKE 'pg_%' ORDER BY 1",
     "SELECT c.relname, s.seqstart, s.seqincrement, s.seqmin, s.seqmax, s.seqcycle, format_type(s.seqtypid, NULL), pg_sequence_last_value(c.oid)
        FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid WHERE c.oid >= 16384 ORDER BY 1",

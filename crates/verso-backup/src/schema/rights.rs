@@ -1,0 +1,273 @@
+//! Memberships, owners, rights, policies and the settings of roles, as statements.
+//!
+//! Rights are granted anew by the one who restores: what a role had handed on is there, but as if the owner had granted it.
+
+use verso_catalog::{
+    Acl, CatalogSnapshot, ColumnDef, Object, Oid, PolicyDef, PolicyFor, Relation, Rights, RightsOf,
+    is_temporary,
+};
+use verso_types::SqlType;
+
+use super::parts::{name, qualified, setting_value, step};
+use crate::archive::contents::{Kind, Step};
+
+/// Everybody, in a list of rights and among the roles of a policy.
+const PUBLIC: Oid = Oid(0);
+
+/// Everything that is said of roles and rights, once all objects are there.
+pub(super) fn rights_steps(catalog: &CatalogSnapshot) -> Vec<Step> {
+    let maker = Maker { catalog };
+    let mut texts = maker.memberships();
+    texts.extend(maker.owners());
+    texts.extend(maker.policies());
+    texts.extend(maker.rights());
+    texts.extend(maker.default_rights());
+    texts.extend(maker.settings());
+    texts.into_iter().map(|text| step(Kind::Rights, text)).collect()
+}
+
+struct Maker<'c> {
+    catalog: &'c CatalogSnapshot,
+}
+
+impl Maker<'_> {
+    fn role(&self, oid: Oid) -> Option<String> {
+        match oid {
+            PUBLIC => Some("PUBLIC".to_owned()),
+            _ => self.catalog.role_by_oid(oid).map(|role| name(&role.name)),
+        }
+    }
+
+    fn memberships(&self) -> Vec<String> {
+        // Those of the system have no row.
+        let own = self.catalog.memberships().iter().filter(|one| one.oid != Oid(0));
+        let text = |one: &verso_catalog::Membership| {
+            Some(format!(
+                "GRANT {} TO {} WITH ADMIN {}, INHERIT {}, SET {}",
+                self.role(one.role)?,
+                self.role(one.member)?,
+                one.admin,
+                one.inherit,
+                one.set
+            ))
+        };
+        own.filter_map(text).collect()
+    }
+
+    /// What an object is called behind ALTER and ON; none for what is not restored.
+    fn object(&self, object: Object) -> Option<(&'static str, String)> {
+        let catalog = self.catalog;
+        Some(match object {
+            Object::Relation(oid) | Object::Column(oid, _) => {
+                let relation = catalog.relation_by_oid(oid)?;
+                if is_temporary(relation.schema()) {
+                    return None;
+                }
+                let word = match relation {
+                    Relation::Table(table) if table.materialized.is_some() => "MATERIALIZED VIEW",
+                    Relation::Table(_) => "TABLE",
+                    Relation::View(_) => "VIEW",
+                    Relation::Sequence(sequence) if sequence.owned_by.is_some() => "OWNED SEQUENCE",
+                    Relation::Sequence(_) => "SEQUENCE",
+                    Relation::Index(_) => return None,
+                };
+                (word, qualified(relation.schema(), relation.name()))
+            }
+            Object::Schema(oid) => {
+                let schema = catalog.schemas().find(|schema| schema.oid == oid)?;
+                if is_temporary(&schema.name) {
+                    return None;
+                }
+                ("SCHEMA", name(&schema.name))
+            }
+            Object::Function(oid) => {
+                let function = catalog.function_by_oid(oid)?;
+                let word = if function.is_procedure() { "PROCEDURE" } else { "FUNCTION" };
+                let types: Vec<String> =
+                    function.inputs().map(|arg| arg.ty.without_modifiers().to_string()).collect();
+                (word, format!("{}({})", qualified(&function.schema, &function.name), types.join(", ")))
+            }
+            Object::Type(oid) => {
+                let known = catalog.user_type(oid)?;
+                let word = if matches!(known.ty, SqlType::Domain(_)) { "DOMAIN" } else { "TYPE" };
+                (word, qualified(&known.schema, &known.name))
+            }
+            Object::Language(Oid(14)) => ("LANGUAGE", "sql".to_owned()),
+            Object::Language(Oid(13_627)) => ("LANGUAGE", "plpgsql".to_owned()),
+            Object::Language(_) => return None,
+            Object::Database => ("DATABASE", name("verso")),
+        })
+    }
+
+    fn owners(&self) -> Vec<String> {
+        let mut owned: Vec<(Object, Oid)> = self.catalog.owned().collect();
+        owned.sort_unstable();
+        let text = |(object, owner): (Object, Oid)| {
+            let (word, place) = self.object(object)?;
+            // A schema is made with its owner; a sequence of a column goes with its table.
+            if matches!(word, "SCHEMA" | "OWNED SEQUENCE") {
+                return None;
+            }
+            Some(format!("ALTER {word} {place} OWNER TO {}", self.role(owner)?))
+        };
+        owned.into_iter().filter_map(text).collect()
+    }
+
+    fn policies(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        let mut policies: Vec<_> = self.catalog.all_policies().collect();
+        policies.sort_by_key(|policy| (policy.table, policy.name.clone()));
+        texts.extend(policies.into_iter().filter_map(|policy| self.policy(policy)));
+        let mut tables: Vec<_> = self.catalog.tables().filter(|table| !table.is_system()).collect();
+        tables.sort_by_key(|table| table.oid);
+        for table in tables {
+            let Some((_, place)) = self.object(Object::Relation(table.oid)) else { continue };
+            let (enabled, forced) = self.catalog.row_security(table.oid);
+            if enabled {
+                texts.push(format!("ALTER TABLE {place} ENABLE ROW LEVEL SECURITY"));
+            }
+            if forced {
+                texts.push(format!("ALTER TABLE {place} FORCE ROW LEVEL SECURITY"));
+            }
+        }
+        texts
+    }
+
+    fn policy(&self, policy: &PolicyDef) -> Option<String> {
+        let (_, place) = self.object(Object::Relation(policy.table))?;
+        let roles: Option<Vec<String>> = policy.roles.iter().map(|role| self.role(*role)).collect();
+        let command = match policy.command {
+            PolicyFor::All => "ALL",
+            PolicyFor::Select => "SELECT",
+            PolicyFor::Insert => "INSERT",
+            PolicyFor::Update => "UPDATE",
+            PolicyFor::Delete => "DELETE",
+        };
+        let kind = if policy.permissive { "PERMISSIVE" } else { "RESTRICTIVE" };
+        let mut text = format!(
+            "CREATE POLICY {} ON {place} AS {kind} FOR {command} TO {}",
+            name(&policy.name),
+            roles?.join(", ")
+        );
+        for (word, condition) in [("USING", &policy.using), ("WITH CHECK", &policy.check)] {
+            if let Some(condition) = condition {
+                text.push_str(&format!(" {word} ({condition})"));
+            }
+        }
+        Some(text)
+    }
+
+    /// The lists of objects that have one of their own.
+    fn rights(&self) -> Vec<String> {
+        let mut lists: Vec<_> = self.catalog.acls().collect();
+        lists.sort_by_key(|(object, _)| *object);
+        lists.into_iter().flat_map(|(object, acl)| self.rights_of(object, acl)).collect()
+    }
+
+    fn rights_of(&self, object: Object, acl: &Acl) -> Vec<String> {
+        let Some((word, place)) = self.object(object) else { return Vec::new() };
+        let word = match word {
+            "VIEW" | "MATERIALIZED VIEW" => "TABLE",
+            "OWNED SEQUENCE" => "SEQUENCE",
+            "DOMAIN" => "TYPE",
+            word => word,
+        };
+        let column = match object {
+            Object::Column(oid, id) => {
+                let columns: &[ColumnDef] = match self.catalog.relation_by_oid(oid) {
+                    Some(Relation::Table(table)) => table.shown(),
+                    Some(Relation::View(view)) => &view.columns,
+                    _ => return Vec::new(),
+                };
+                let Some(column) = columns.iter().find(|column| column.id == id) else { return Vec::new() };
+                Some(name(&column.name))
+            }
+            _ => None,
+        };
+        let (kind, owner) = (self.catalog.rights_kind(object), self.catalog.owner_of(object));
+        let mut texts = Vec::new();
+        if column.is_none() {
+            let default = Acl::default_of(kind, owner);
+            for item in &default.0 {
+                texts.extend(
+                    self.role(item.grantee).map(|role| format!("REVOKE ALL ON {word} {place} FROM {role}")),
+                );
+            }
+        }
+        texts.extend(self.grants(acl, kind, column.as_deref(), &format!("{word} {place}")));
+        texts
+    }
+
+    /// What a list says, as GRANT of the kind's rights on something.
+    fn grants(&self, acl: &Acl, kind: RightsOf, column: Option<&str>, place: &str) -> Vec<String> {
+        let mut texts = Vec::new();
+        for item in &acl.0 {
+            let Some(role) = self.role(item.grantee) else { continue };
+            for (rights, option) in
+                [(item.rights.without(item.grantable), ""), (item.grantable, " WITH GRANT OPTION")]
+            {
+                let text = rights_text(rights, kind, column);
+                if !text.is_empty() {
+                    texts.push(format!("GRANT {text} ON {place} TO {role}{option}"));
+                }
+            }
+        }
+        texts
+    }
+
+    /// ALTER DEFAULT PRIVILEGES.
+    fn default_rights(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        for default in self.catalog.default_acls() {
+            let Some(role) = self.role(default.role) else { continue };
+            let schema = self.catalog.schemas().find(|schema| schema.oid == default.schema);
+            let within =
+                schema.map_or_else(String::new, |schema| format!(" IN SCHEMA {}", name(&schema.name)));
+            let what = match default.kind {
+                RightsOf::Table => "TABLES",
+                RightsOf::Sequence => "SEQUENCES",
+                RightsOf::Function => "FUNCTIONS",
+                RightsOf::Type => "TYPES",
+                RightsOf::Schema => "SCHEMAS",
+                RightsOf::Column | RightsOf::Language | RightsOf::Database => continue,
+            };
+            let head = format!("ALTER DEFAULT PRIVILEGES FOR ROLE {role}{within}");
+            if schema.is_none() {
+                for item in Acl::default_of(default.kind, default.role).0 {
+                    let Some(role) = self.role(item.grantee) else { continue };
+                    texts.push(format!("{head} REVOKE ALL ON {what} FROM {role}"));
+                }
+            }
+            let grants = self.grants(&default.acl, default.kind, None, what);
+            texts.extend(grants.into_iter().map(|grant| format!("{head} {grant}")));
+        }
+        texts
+    }
+
+    /// ALTER ROLE … SET.
+    fn settings(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        for (database, role, settings) in self.catalog.kept_settings() {
+            let Some(role) = self.catalog.role_by_oid(*role) else { continue };
+            let within = if *database == Oid(0) { "" } else { " IN DATABASE verso" };
+            for (setting, value) in settings.iter().filter_map(|setting| setting.split_once('=')) {
+                let role = name(&role.name);
+                let value = setting_value(setting, value);
+                texts.push(format!("ALTER ROLE {role}{within} SET {setting} = {value}"));
+            }
+        }
+        texts
+    }
+}
+
+/// Rights by their names; of a column with its name behind each.
+fn rights_text(rights: Rights, kind: RightsOf, column: Option<&str>) -> String {
+    if column.is_none() && rights == kind.all() {
+        return "ALL".to_owned();
+    }
+    let text = |(_, _, right): (Rights, char, &str)| match column {
+        Some(column) => format!("{right} ({column})"),
+        None => right.to_owned(),
+    };
+    rights.each().map(text).collect::<Vec<_>>().join(", ")
+}
