@@ -111,7 +111,7 @@ pub fn format_reference(ty: SystemType, oid: i64, out: &mut String) {
         return out.push(if operator { '0' } else { '-' });
     }
     let name = |oid: u32| match (ty, SqlType::from_pg_oid(oid, -1)) {
-        (SystemType::Regtype, Some(known)) => Some(known.pg_name()),
+        (SystemType::Regtype, Some(known)) => Some(known.regtype_name()),
         _ => current()?.name(ty, oid),
     };
     let name = u32::try_from(oid).ok().and_then(name);

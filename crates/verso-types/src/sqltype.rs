@@ -495,6 +495,15 @@ impl SqlType {
         self.to_string()
     }
 
+    /// The name where a type is meant whatever its modifiers, as `regtype` spells it: `char(n)` is `character` then, not `bpchar`.
+    pub fn regtype_name(&self) -> String {
+        match self {
+            SqlType::Char(None) => self.base_name().to_string(),
+            SqlType::Array(element) if **element == SqlType::Char(None) => element.regtype_name() + "[]",
+            other => other.pg_name(),
+        }
+    }
+
     /// The name without modifiers, as error messages spell it: `numeric`, `timestamp without time zone`.
     pub fn base_name(&self) -> &'static str {
         match self {

@@ -310,8 +310,12 @@ pub(crate) fn denied(kind: &str, name: &str) -> ExecError {
 fn split_name(name: &str) -> (Option<String>, String) {
     let mut parts = vec![String::new()];
     let mut quoted = false;
-    for c in name.trim().chars() {
+    let mut chars = name.trim().chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                parts.last_mut().expect("starts with one part").extend(chars.next())
+            }
             '"' => quoted = !quoted,
             '.' if !quoted => parts.push(String::new()),
             c => {

@@ -246,6 +246,9 @@ impl Predicate {
             }
         }
         for row in 0..batch.rows {
+            if let Err(error) = cx.runtime.check_cancelled() {
+                return Some(error);
+            }
             match self.row.eval(cx, RowInput { batch, row }) {
                 Ok(Value::Bool(true)) => selection.push(row as u32),
                 Ok(_) => {}

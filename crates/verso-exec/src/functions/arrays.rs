@@ -6,13 +6,14 @@ use std::sync::Arc;
 use verso_types::array::{DIMENSIONS_MAX, element_count};
 use verso_types::{Array, Dimension, SqlType, TypeError, Value, cmp_sql};
 
+use super::collected::{Rows, elements, rows};
 use super::define::unexpected;
 use super::subscripts::{slice_of, with_element};
 use super::texts::{output, shown};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
-use crate::memory::{Bytes, Reservation, VALUE_BYTES_MAX};
+use crate::memory::{Bytes, Reservation};
 
 /// The array; one without elements for NULL.
 fn array_of(value: &Value) -> Array {
@@ -349,9 +350,9 @@ fn array_to_string(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> R
 }
 
 /// The parts of a text: without a separator its characters. A part like the third argument is NULL.
-fn string_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
+fn string_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     match string_to_array(cx, args)? {
-        Value::Array(parts) => Ok(Box::new(parts.iter().cloned().collect::<Vec<_>>().into_iter())),
+        Value::Array(parts) => rows(cx, parts.iter().cloned().map(Ok)),
         _ => Ok(Box::new(std::iter::empty())),
     }
 }
@@ -367,35 +368,6 @@ fn string_to_array(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         _ => elements(cx, text.chars().map(|c| Ok(value(c.encode_utf8(&mut [0; 4])))))?,
     };
     Ok(Value::Array(parts.into()))
-}
-
-/// A list of elements that is charged as it grows, ends where an array does, and stops for a cancel.
-pub(super) fn elements(
-    cx: &EvalContext<'_>,
-    values: impl Iterator<Item = Result<Value>>,
-) -> Result<Vec<Value>> {
-    const STEP: usize = 1 << 15;
-    const COUNT_MAX: usize = VALUE_BYTES_MAX / size_of::<Value>();
-    // What a text of its own takes beside its bytes: two counts, and the allocator's share.
-    const TEXT_BYTES: usize = 32;
-    let (mut list, mut held, mut texts) = (Vec::new(), None, 0);
-    for value in values {
-        let value = value?;
-        texts += value.as_str().map_or(0, |text| text.len() + TEXT_BYTES);
-        if !list.is_empty() && list.len().is_multiple_of(STEP) {
-            cx.runtime.check_cancelled()?;
-            if list.len() + STEP > COUNT_MAX {
-                let text = format!("array size exceeds the maximum allowed ({VALUE_BYTES_MAX})");
-                return Err(TypeError::new("54000", text).into());
-            }
-            // The array itself is a copy of the list.
-            let bytes = 2 * list.capacity().max(list.len() + STEP) * size_of::<Value>() + texts;
-            held.get_or_insert_with(|| cx.services.memory.account.reserve("an array", u64::MAX))
-                .resize(bytes as u64)?;
-        }
-        list.push(value);
-    }
-    Ok(list)
 }
 
 /// An immutable function of arrays.

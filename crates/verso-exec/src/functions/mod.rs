@@ -11,6 +11,7 @@ mod arrays;
 mod bytes;
 mod calendar;
 mod catalogs;
+mod collected;
 mod comparison;
 mod date_templates;
 mod datetimes;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use verso_types::{SqlType, TypeError, Value};
 
-use super::arrays::elements;
+use super::collected::{Rows, elements, rows};
 use super::define::{entry, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
 use crate::context::EvalContext;
@@ -257,14 +257,13 @@ fn regexp_match(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(found.map_or(Value::Null, |captures| groups(&captures)))
 }
 
-fn regexp_matches(cx: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
+fn regexp_matches(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     let (text, pattern, rest) = split_args(args, "regexp_matches")?;
     let flags = Flags::parse(flags_of(rest))?;
     let regexp = compiled(pattern, flags)?;
     let count = if flags.global { usize::MAX } else { 1 };
     let all = matches(cx, &regexp, text, 0).take(count);
-    let rows = all.map(|found| Ok(groups(&found?))).collect::<Result<Vec<Value>>>()?;
-    Ok(Box::new(rows.into_iter()))
+    rows(cx, all.map(|found| Ok(groups(&found?))))
 }
 
 fn regexp_like(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
@@ -361,8 +360,8 @@ fn split_to_array(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Array(split(cx, args, "regexp_split_to_array")?.into()))
 }
 
-fn split_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
-    Ok(Box::new(split(cx, args, "regexp_split_to_table")?.into_iter()))
+fn split_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    rows(cx, split(cx, args, "regexp_split_to_table")?.into_iter().map(Ok))
 }
 
 macro_rules! matching {

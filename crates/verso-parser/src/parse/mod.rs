@@ -32,6 +32,7 @@ mod query;
 mod rights;
 mod role;
 mod schema;
+mod script;
 mod session;
 mod setting;
 mod source;
@@ -44,7 +45,10 @@ mod user_type;
 mod view;
 
 pub use plpgsql::{condition_code, parse_body};
+pub use script::Script;
 pub use split::{Open, Piece, split_statements};
+
+use std::ops::Range;
 
 use verso_types::SqlType;
 
@@ -57,24 +61,31 @@ use source::Source;
 /// Parses a script; nothing of it is executed if any of it is wrong.
 pub fn parse_script(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
     let source = Source::new(text)?;
-    let mut statements = Vec::new();
-    for tokens in statements_of(&source) {
-        if let (Some(first), Some(last)) = (tokens.first(), tokens.last()) {
-            let at = first.at.to(last.at);
-            statements.push(Parsed { statement: parse_tokens(&source, tokens)?, at });
-        }
-    }
-    Ok(statements)
+    statements_of(&source).iter().map(|tokens| parsed(&source, tokens)).collect()
 }
 
-/// The tokens of each statement. `BEGIN ATOMIC … END` has semicolons of its own.
-fn statements_of<'s>(source: &'s Source<'s>) -> Vec<&'s [Lexeme]> {
+/// Parses the statement of these tokens.
+fn parsed(source: &Source<'_>, tokens: &Range<usize>) -> Result<Parsed, SyntaxError> {
+    let tokens = &source.tokens()[tokens.clone()];
+    let at = tokens[0].at.to(tokens[tokens.len() - 1].at);
+    Ok(Parsed { statement: parse_tokens(source, tokens)?, at })
+}
+
+/// The tokens of each statement, which has some. `BEGIN ATOMIC … END` has semicolons of its own.
+fn statements_of(source: &Source<'_>) -> Vec<Range<usize>> {
     let mut bodies = split::AtomicBodies::default();
-    let ends = |token: &Lexeme| {
+    let (mut statements, mut start) = (Vec::new(), 0);
+    let tokens = source.tokens();
+    for (at, token) in tokens.iter().enumerate() {
         bodies.pass(source.written(token));
-        matches!(token.token, Token::SemiColon) && !bodies.is_open()
-    };
-    source.tokens().split(ends).collect()
+        if matches!(token.token, Token::SemiColon) && !bodies.is_open() {
+            statements.push(start..at);
+            start = at + 1;
+        }
+    }
+    statements.push(start..tokens.len());
+    statements.retain(|tokens| !tokens.is_empty());
+    statements
 }
 
 /// Parses one expression, such as the text of a column's default.

@@ -90,7 +90,9 @@ impl Cursor<'_> {
         while self.accept_token(&Token::Period) {
             parts.push(self.label()?.text);
         }
-        if self.peek() == Token::Mod {
+        // Else it is the operator, behind a cast.
+        let copies = self.is_at(1, "type") || self.is_at(1, "rowtype");
+        if self.peek() == Token::Mod && copies {
             return Err(SyntaxError::unsupported("%TYPE and %ROWTYPE").at(self.here().start));
         }
         if self.peek() == Token::LParen {

@@ -283,20 +283,16 @@ impl Binder<'_> {
                 TypedExpr::new(K::Coalesce(args), ty)
             }
             "nullif" if plain && call.args.len() == 2 => {
-                let (left, right) = (&call.args[0], &call.args[1]);
-                let own = self.expr(left, cx)?;
-                let (left, right) = self.comparable(left, right, expr.at.start, cx)?;
-                let ty = if own.ty == SqlType::Unknown { SqlType::Text } else { left.ty.clone() };
-                let compared = ty.clone();
+                let sides = self.located(&call.args, cx)?;
+                let own = (sides[0].0.ty.clone(), sides[1].0.ty.clone());
+                let (left, right) = self.comparable(sides, expr.at.start)?;
+                let ty = left.ty.clone();
                 let result = TypedExpr::new(K::NullIf { left: Box::new(left), right: Box::new(right) }, ty);
-                // It is of the left side's own type, whatever type both are compared in.
-                match own.ty {
-                    SqlType::Unknown => result,
-                    own if own.same_base(&compared) => result,
-                    own => {
-                        let kind = CastKind::Explicit;
-                        TypedExpr::new(K::Cast { arg: Box::new(result), kind }, own.without_modifiers())
-                    }
+                let ty = nullif_type(own, &result.ty);
+                if result.ty == ty {
+                    result
+                } else {
+                    TypedExpr::new(K::Cast { arg: Box::new(result), kind: CastKind::Explicit }, ty)
                 }
             }
             "greatest" | "least" if plain && !call.args.is_empty() => {
@@ -398,4 +394,26 @@ pub(super) enum Found {
     BuiltIn(&'static BuiltinFunction, Vec<(TypedExpr, u32)>, Vec<SqlType>),
     /// Arguments cast.
     User(std::sync::Arc<verso_catalog::FunctionDef>, Vec<TypedExpr>),
+}
+
+/// The type of NULLIF: that of the left side of the operator `=` for both, given their own types and the one in which they are
+/// compared. Some operators have sides of different types.
+fn nullif_type((left, right): (SqlType, SqlType), compared: &SqlType) -> SqlType {
+    use SqlType::{
+        Date, Float4, Float8, Int2, Int4, Int8, Name, Text, Timestamp, Timestamptz, Unknown, Varchar,
+    };
+    let family = |ty: &SqlType| match ty {
+        Int2 | Int4 | Int8 => Some(0),
+        Float4 | Float8 => Some(1),
+        Date | Timestamp(_) | Timestamptz(_) => Some(2),
+        _ => None,
+    };
+    let of_one_family = family(&left).is_some() && family(&left) == family(&right);
+    let of_name = left == Name && matches!(right, Name | Text | Varchar(_));
+    match (&left, &right, compared) {
+        (Unknown, Unknown, _) => Text,
+        _ if of_one_family || of_name => left.without_modifiers(),
+        (_, _, Varchar(_)) => Text,
+        (_, _, compared) => compared.without_modifiers(),
+    }
 }

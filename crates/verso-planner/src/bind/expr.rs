@@ -94,7 +94,9 @@ impl Binder<'_> {
                 if let (Some(left), Some(right)) = spread {
                     return self.distinct_rows(&left, &right, *negated, expr.point, cx);
                 }
-                let (left, right) = self.comparable(left, right, expr.point, cx)?;
+                let sides =
+                    vec![(self.expr(left, cx)?, left.at.start), (self.expr(right, cx)?, right.at.start)];
+                let (left, right) = self.comparable(sides, expr.point)?;
                 let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated: *negated };
                 Ok(TypedExpr::new(kind, SqlType::Bool))
             }
@@ -366,12 +368,9 @@ impl Binder<'_> {
     /// Both sides of a comparison in one type.
     pub(super) fn comparable(
         &self,
-        left: &Expr,
-        right: &Expr,
+        operands: Vec<(TypedExpr, u32)>,
         point: u32,
-        cx: &mut Context<'_>,
     ) -> Result<(TypedExpr, TypedExpr), SqlError> {
-        let operands = vec![(self.expr(left, cx)?, left.at.start), (self.expr(right, cx)?, right.at.start)];
         let TypedExpr { kind: K::Call { function: _, args }, ty: _ } = self.operator("=", operands, point)?
         else {
             return Err(SqlError::internal("an operator that is no call"));

@@ -301,7 +301,8 @@ impl Binder<'_> {
         }
         let mut tests = Vec::new();
         for (left, right) in left.iter().zip(right) {
-            let (left, right) = self.comparable(left, right, point, cx)?;
+            let sides = vec![(self.expr(left, cx)?, left.at.start), (self.expr(right, cx)?, right.at.start)];
+            let (left, right) = self.comparable(sides, point)?;
             let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated };
             tests.push(TypedExpr::new(kind, SqlType::Bool));
         }

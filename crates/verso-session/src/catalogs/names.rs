@@ -128,7 +128,7 @@ fn fixed_row(relation: &str, oid: u32) -> Option<Vec<Value>> {
 /// The name of a type by its number; that of what Verso does not know from its row.
 pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
     if let Some(ty) = SqlType::from_pg_oid(oid, -1) {
-        return Some(ty.pg_name());
+        return Some(ty.regtype_name());
     }
     if let Some(ty) = catalog.user_type(Oid(oid)) {
         let name = match catalog.is_visible_type(ty) {

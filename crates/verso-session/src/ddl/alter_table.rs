@@ -29,8 +29,10 @@ impl Schema<'_> {
         let mut name = alter.name.clone();
         // Found once: what its actions make does not hide it from the next.
         let home = self.home(&name);
-        name.schema = Some(Name { text: home.to_string(), at: name.at() });
         let relation = self.frame.catalog.relation(Some(&home), &name.name.text);
+        if relation.is_some() {
+            name.schema = Some(Name { text: home.to_string(), at: name.at() });
+        }
         let done = tag(if alter.materialized { "ALTER MATERIALIZED VIEW" } else { "ALTER TABLE" });
         if relation.is_none() && alter.if_exists {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));

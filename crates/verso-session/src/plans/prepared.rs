@@ -290,14 +290,16 @@ impl Prepared {
     }
 }
 
-/// Whether literals decide which indexes a statement may use: those of expressions, where a literal may stand in one, and
-/// those with conditions, which follow from some literals only.
+/// Whether literals decide what a statement does. They decide which indexes it may use: those of expressions, where a literal may
+/// stand in one, and those with conditions, which follow from some literals only; and with grouping sets, which expressions above
+/// them are keys.
 fn depends_on_literals(bound: &Bound) -> bool {
     let hides = |table: &TableDef| table.columns.last().is_some_and(ColumnDef::is_hidden);
     let look = |plan: &Plan| {
         plan.any(&mut |part| match part {
             Plan::TableScan { table, filter, .. } => filter.is_some() && hides(table),
             Plan::IndexScan { table, access, .. } => hides(table) && !access.is_point(),
+            Plan::Aggregate { sets, .. } => sets.is_some(),
             _ => false,
         })
     };

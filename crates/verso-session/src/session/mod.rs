@@ -58,8 +58,8 @@ use crate::services::Services;
 use crate::transaction::{Condition, Transaction, TransactionStatus};
 use ending::Ending;
 use measure::Measures;
-use verso_parser::parse_script;
-use verso_parser::syntax::{Parsed, Statement};
+use verso_parser::Script;
+use verso_parser::syntax::Statement;
 use verso_planner::errors::SqlError;
 
 /// One client's conversation with the database. Statements run one after the other.
@@ -131,28 +131,27 @@ impl Session {
         }
         let held = self.services.memory.for_text(&self.services.settings, sql);
         let _held = held.inspect_err(|_| self.fail_transaction())?;
-        let statements = parse_script(sql).inspect_err(|_| self.fail_transaction())?;
-        let Some((last, before)) = statements.split_last() else { return Ok(()) };
-        let transaction = &mut self.transaction;
-        let series = !before.is_empty() || transaction.series;
-        transaction.series = series && transaction.autocommit;
-        transaction.several = !before.is_empty();
         // Without a transaction that knows of them, settings are taken back here when a later statement fails.
-        let within = |parsed: &Parsed| {
-            matches!(parsed.statement, Statement::Begin(_)) || ends_transaction(&parsed.statement)
+        let mut has_own = false;
+        let mut visit = |statement: &Statement| {
+            has_own |= matches!(statement, Statement::Begin(_)) || ends_transaction(statement);
         };
-        let takes_back = transaction.series && !transaction.is_open() && !statements.iter().any(within);
+        let mut script = Script::read(sql, &mut visit).inspect_err(|_| self.fail_transaction())?;
+        let Some(last) = script.len().checked_sub(1) else { return Ok(()) };
+        let transaction = &mut self.transaction;
+        let series = last > 0 || transaction.series;
+        transaction.series = series && transaction.autocommit;
+        transaction.several = last > 0;
+        let takes_back = transaction.series && !transaction.is_open() && !has_own;
         let settings = takes_back.then(|| self.services.settings.shared());
         let mut places = Places::of(sql);
-        let mut job = |parsed| {
-            let job = Job::of(parsed, sql, params);
-            Job { byte: Some(places.byte_of(job.at.start as usize)), ..job }
-        };
-        let mut result = before.iter().try_for_each(|parsed| self.one(&job(parsed), sink));
-        if result.is_ok() {
+        let result = (0..=last).try_for_each(|number| {
+            let parsed = script.take(number)?;
+            let job = Job::of(&parsed, sql, params);
+            let byte = Some(places.byte_of(job.at.start as usize));
             // The last statement ends the block before the client hears that it is done.
-            result = self.one(&Job { ends: series, ..job(last) }, sink);
-        }
+            self.one(&Job { byte, ends: series && number == last, ..job }, sink)
+        });
         self.transaction.series = false;
         self.transaction.several = false;
         if let (Err(_), Some(settings)) = (&result, settings)

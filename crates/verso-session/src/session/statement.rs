@@ -58,7 +58,11 @@ impl Session {
             measure.finish(&mut self.measures, &self.services, rows);
         }
         self.end_work();
-        self.services.notices.send(sink)?;
+        let notices = self.services.notices.send(sink);
+        if self.services.memory.held_much() {
+            verso_env::memory::give_back(self.services.clocks.nanos());
+        }
+        notices?;
         result
     }
 

@@ -9,6 +9,7 @@
 
 mod arithmetic;
 mod functions;
+mod radix;
 mod text;
 
 use std::cmp::Ordering;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use num_bigint::{BigInt, Sign};
 
+use super::radix::{of_digits, to_digits};
 use super::{Number, SCALE_MAX, WHOLE_DIGITS_MAX, ten_to};
 use crate::decimal::Decimal;
 use crate::error::TypeError;
@@ -168,9 +169,7 @@ fn scan(text: &str) -> Option<Option<Number>> {
     if !significant.is_empty() && front > WHOLE_DIGITS_MAX as i64 {
         return Some(None);
     }
-    let Ok(unscaled) = (if significant.is_empty() { "0" } else { significant }).parse::<BigInt>() else {
-        return None;
-    };
+    let unscaled = BigInt::from(of_digits(if significant.is_empty() { "0" } else { significant })?);
     let unscaled = if negative { -unscaled } else { unscaled };
     let scale = fraction.len() as i64 - exponent;
     Some(Some(match usize::try_from(scale) {
@@ -189,7 +188,7 @@ impl fmt::Display for Number {
             Number::NaN => return f.write_str("NaN"),
             Number::Finite { unscaled, scale } => (unscaled, usize::from(*scale)),
         };
-        let text = unscaled.magnitude().to_str_radix(10);
+        let text = to_digits(unscaled.magnitude());
         let padded = format!("{text:0>width$}", width = scale + 1);
         let (whole, fraction) = padded.split_at(padded.len() - scale);
         if unscaled.sign() == Sign::Minus {

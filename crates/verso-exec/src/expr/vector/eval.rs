@@ -102,8 +102,9 @@ impl Node {
                 for row in 0..rows {
                     let value = expr.eval(over.cx, RowInput { batch: over.batch, row }).map_err(|_| Trap)?;
                     out.push_value(&value, ty).map_err(|_| Trap)?;
+                    // One row may take long.
+                    over.cx.runtime.check_cancelled().map_err(|_| Trap)?;
                     if row % 64 == 63 || matches!(value, Value::Text(_) | Value::Bytes(_) | Value::Array(_)) {
-                        over.cx.runtime.check_cancelled().map_err(|_| Trap)?;
                         if out.data.bytes().is_some_and(|out| out.bytes.len() > VECTOR_BYTES) {
                             return Err(Trap);
                         }

@@ -7,21 +7,17 @@ use super::types::{JSON, JSONB};
 use super::{as_text, invalid, json_function, jsonb, text_of};
 use crate::context::EvalContext;
 use crate::error::Result;
+use crate::functions::collected::{Rows, rows};
 use crate::functions::define::unexpected;
 use crate::functions::{Body, BuiltinFunction, ResultType};
-
-type Rows = Box<dyn Iterator<Item = Value> + Send>;
-
-fn rows(values: Vec<Value>) -> Result<Rows> {
-    Ok(Box::new(values.into_iter()))
-}
+use crate::memory::room_to_read;
 
 fn pair(key: &str, value: Value) -> Value {
     Value::Record([Value::text(key), value].into())
 }
 
 /// `jsonb_each`, or `jsonb_each_text`
-fn each_of(args: &[Value], text: bool) -> Result<Rows> {
+fn each_of(cx: &EvalContext<'_>, args: &[Value], text: bool) -> Result<Rows> {
     let name = if text { "_text" } else { "" };
     match args {
         [Value::Jsonb(value)] => {
@@ -29,69 +25,71 @@ fn each_of(args: &[Value], text: bool) -> Result<Rows> {
                 return Err(invalid(format!("cannot call jsonb_each{name} on a non-object")));
             };
             let value = |raw| if text { as_text(raw) } else { jsonb(raw) };
-            rows(object.iter_raw().map(|(key, raw)| pair(key, value(raw))).collect())
+            rows(cx, object.iter_raw().map(|(key, raw)| Ok(pair(key, value(raw)))))
         }
         [Value::Text(source)] => {
+            let _room = room_to_read(cx.services.memory.account, source, &SqlType::Jsonb)?;
             let Some(fields) = json::fields(source)? else {
                 let what = if json::elements(source)?.is_some() { "an array" } else { "a scalar" };
                 return Err(invalid(format!("cannot deconstruct {what} as an object")));
             };
             let value = |raw: &str| if text { text_of(raw) } else { Ok(Value::text(raw)) };
-            rows(fields.into_iter().map(|(key, raw)| Ok(pair(&key, value(raw)?))).collect::<Result<_>>()?)
+            rows(cx, fields.into_iter().map(|(key, raw)| Ok(pair(&key, value(raw)?))))
         }
         _ => Err(unexpected("json_each", args)),
     }
 }
 
-fn each(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
-    each_of(args, false)
+fn each(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    each_of(cx, args, false)
 }
 
-fn each_text(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
-    each_of(args, true)
+fn each_text(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    each_of(cx, args, true)
 }
 
 /// `json_array_elements`, or `json_array_elements_text`
-fn elements_of(args: &[Value], text: bool) -> Result<Rows> {
+fn elements_of(cx: &EvalContext<'_>, args: &[Value], text: bool) -> Result<Rows> {
     match args {
         [Value::Jsonb(value)] => match value.root() {
             JsonRef::Array(array) => {
                 let value = |raw| if text { as_text(raw) } else { jsonb(raw) };
-                rows(array.iter_raw().map(value).collect())
+                rows(cx, array.iter_raw().map(value).map(Ok))
             }
             JsonRef::Object(_) => Err(invalid("cannot extract elements from an object")),
             _ => Err(invalid("cannot extract elements from a scalar")),
         },
         [Value::Text(source)] => {
+            let _room = room_to_read(cx.services.memory.account, source, &SqlType::Jsonb)?;
             let Some(elements) = json::elements(source)? else {
                 let name = if text { "_text" } else { "" };
                 let what = if json::fields(source)?.is_some() { "a non-array" } else { "a scalar" };
                 return Err(invalid(format!("cannot call json_array_elements{name} on {what}")));
             };
             let value = |raw: &str| if text { text_of(raw) } else { Ok(Value::text(raw)) };
-            rows(elements.into_iter().map(value).collect::<Result<_>>()?)
+            rows(cx, elements.into_iter().map(value))
         }
         _ => Err(unexpected("json_array_elements", args)),
     }
 }
 
-fn elements(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
-    elements_of(args, false)
+fn elements(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    elements_of(cx, args, false)
 }
 
-fn elements_text(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
-    elements_of(args, true)
+fn elements_text(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    elements_of(cx, args, true)
 }
 
-fn object_keys(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+fn object_keys(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     match args {
         [Value::Jsonb(value)] => match value.root() {
-            JsonRef::Object(object) => rows(object.iter_raw().map(|(key, _)| Value::text(key)).collect()),
+            JsonRef::Object(object) => rows(cx, object.iter_raw().map(|(key, _)| Ok(Value::text(key)))),
             JsonRef::Array(_) => Err(invalid("cannot call jsonb_object_keys on an array")),
             _ => Err(invalid("cannot call jsonb_object_keys on a scalar")),
         },
         [Value::Text(source)] => match json::fields(source)? {
-            Some(fields) => rows(fields.into_iter().map(|(key, _)| Value::text(&key)).collect()),
+            Some(fields) => rows(cx, fields.into_iter().map(|(key, _)| Ok(Value::text(&key)))),
             None if json::elements(source)?.is_some() => {
                 Err(invalid("cannot call json_object_keys on an array"))
             }
@@ -168,7 +166,7 @@ fn text_form(value: &Value) -> std::borrow::Cow<'_, str> {
 fn to_record(cx: &EvalContext<'_>, args: &[Value], _: &[SqlType], types: &[SqlType]) -> Result<Rows> {
     let [from, Value::Array(names)] = args else { return Err(unexpected("json_to_record", args)) };
     let record = record_of(&text_form(from), names, types, cx.services.time_zone)?;
-    rows(vec![in_columns(record, types)])
+    rows(cx, std::iter::once(Ok(in_columns(record, types))))
 }
 
 fn to_recordset(cx: &EvalContext<'_>, args: &[Value], _: &[SqlType], types: &[SqlType]) -> Result<Rows> {
@@ -186,7 +184,7 @@ fn to_recordset(cx: &EvalContext<'_>, args: &[Value], _: &[SqlType], types: &[Sq
         let record = record_of(element, names, types, cx.services.time_zone)?;
         records.push(in_columns(record, types));
     }
-    rows(records)
+    rows(cx, records.into_iter().map(Ok))
 }
 
 static KEY_JSON: [(&str, SqlType); 2] = [("key", SqlType::Text), ("value", SqlType::Json)];
