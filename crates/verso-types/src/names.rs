@@ -111,6 +111,8 @@ pub fn format_reference(ty: SystemType, oid: i64, out: &mut String) {
         return out.push(if operator { '0' } else { '-' });
     }
     let name = |oid: u32| match (ty, SqlType::from_pg_oid(oid, -1)) {
+        // without a modifier at all it is the type's own name
+        (SystemType::Regtype, Some(bit @ SqlType::Bit(None))) => Some(bit.base_name().into()),
         (SystemType::Regtype, Some(known)) => Some(known.pg_name()),
         _ => current()?.name(ty, oid),
     };

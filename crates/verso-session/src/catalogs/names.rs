@@ -127,8 +127,11 @@ fn fixed_row(relation: &str, oid: u32) -> Option<Vec<Value>> {
 
 /// The name of a type by its number; that of what Verso does not know from its row.
 pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
-    if let Some(ty) = SqlType::from_pg_oid(oid, -1) {
-        return Some(ty.pg_name());
+    match SqlType::from_pg_oid(oid, -1) {
+        // without a modifier at all it is the type's own name
+        Some(SqlType::Bit(None)) => return Some("bit".into()),
+        Some(ty) => return Some(ty.pg_name()),
+        None => {}
     }
     if let Some(ty) = catalog.user_type(Oid(oid)) {
         let name = match catalog.is_visible_type(ty) {
