@@ -151,7 +151,9 @@ impl Snapshot {
         let (definitions, tables) = definitions(&mut source, options.schema, options.data)?;
         for table in tables.iter().filter(|_| options.data) {
             for column in table.shown() {
-                if let SqlType::System(ty) = &column.ty {
+                if let SqlType::System(ty) = &column.ty
+                    && ty.opaque().is_none()
+                {
                     let (table, column, ty) = (&table.name, &column.name, ty.name());
                     let text =
                         format!("column {column} of table {table}: values of type {ty} cannot be saved");

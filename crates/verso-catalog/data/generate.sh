@@ -16,7 +16,9 @@ types="'bool','bytea','char','name','int8','int2','int4','regproc','text','oid',
  'refcursor','regprocedure','regoper','regoperator','regclass','regtype','regrole','regnamespace','regcollation',
  'int2vector','oidvector','pg_node_tree','aclitem','pg_lsn','xid8','inet','record','cstring','any','anyarray','void',
  'trigger','event_trigger','internal','anyelement','anynonarray','anyenum','anycompatible','anycompatiblearray',
- 'anycompatiblenonarray','language_handler','index_am_handler','table_am_handler','bit','varbit'"
+ 'anycompatiblenonarray','language_handler','index_am_handler','table_am_handler','bit','varbit','cidr','macaddr','macaddr8','money',
+ 'int4range','int8range','numrange','tsrange','tstzrange','daterange','int4multirange','int8multirange','nummultirange',
+ 'tsmultirange','tstzmultirange','datemultirange','anyrange','anymultirange','anycompatiblerange','anycompatiblemultirange'"
 known="(select oid from pg_type where typname in ($types) union select typarray from pg_type where typname in ($types) and typarray <> 0)"
 
 ask "select n.nspname, c.relname, c.oid, c.relkind, c.reltype,
@@ -68,6 +70,7 @@ ask "select aggfnoid::oid, aggkind, aggnumdirectargs, aggtransfn::oid, aggfinalf
      from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid where p.proargtypes::oid[] <@ array(select oid from $known k) order by 1" > $rows/pg_aggregate.tsv
 ask "select oid, collname, collnamespace, 10, collprovider, collisdeterministic, collencoding, collcollate, collctype, colllocale, collicurules, collversion
      from pg_collation where collname in ('default', 'C', 'POSIX', 'ucs_basic') order by oid" > $rows/pg_collation.tsv
+ask "select rngtypid, rngsubtype, rngmultitypid, rngcollation, rngsubopc, rngcanonical::oid, rngsubdiff::oid from pg_range where rngtypid in $known order by 1" > $rows/pg_range.tsv
 ask "select oid, lanname, 10, lanispl, lanpltrusted, lanplcallfoid, laninline, lanvalidator, null from pg_language order by oid" > $rows/pg_language.tsv
 ask "select d.objoid, d.classoid, d.objsubid, d.description from pg_description d
      where d.classoid = 'pg_type'::regclass and d.objoid in $known

@@ -335,6 +335,12 @@ pub(crate) fn call(name: &str, args: Vec<TypedExpr>) -> TypedExpr {
         ResultType::ArrayOf(i) => SqlType::Array(Box::new(args[*i].ty.clone())),
         ResultType::ElementOf(i) => match &args[*i].ty {
             SqlType::Array(element) => (**element).clone(),
+            SqlType::Range(kind) | SqlType::Multirange(kind) => kind.subtype(),
+            other => other.clone(),
+        },
+        ResultType::RangeOf(i) | ResultType::MultirangeOf(i) => match &args[*i].ty {
+            SqlType::Range(kind) => SqlType::Multirange(*kind),
+            SqlType::Multirange(kind) => SqlType::Range(*kind),
             other => other.clone(),
         },
     };
@@ -351,6 +357,8 @@ fn takes(function: &BuiltinFunction, args: &[TypedExpr]) -> bool {
             ArgType::Exact(ty) => ty.same_base(&arg.ty),
             ArgType::AnyEnum => matches!(arg.ty, SqlType::Enum(_)),
             ArgType::AnyArray => matches!(arg.ty, SqlType::Array(_)),
+            ArgType::AnyRange => matches!(arg.ty, SqlType::Range(_)),
+            ArgType::AnyMultirange => matches!(arg.ty, SqlType::Multirange(_)),
             ArgType::AnyNonArray => !matches!(arg.ty, SqlType::Array(_)),
             ArgType::Any | ArgType::AnyElement => true,
             ArgType::ArrayOf(element) => matches!(&arg.ty, SqlType::Array(ty) if ty.same_base(element)),

@@ -79,7 +79,7 @@ SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema
        CASE WHEN a.attnotnull OR t.typtype = 'd' AND t.typnotnull THEN 'NO' ELSE 'YES' END AS is_nullable,
        CASE WHEN bt.typelem <> 0 AND bt.typlen = -1 THEN 'ARRAY'
             WHEN bt.typnamespace = 11 THEN pg_catalog.format_type(b.id, NULL) ELSE 'USER-DEFINED' END AS data_type,
-       CASE WHEN b.id IN (1042, 1043) AND b.mod <> -1 THEN b.mod - 4 END AS character_maximum_length,
+       CASE WHEN b.mod = -1 THEN NULL WHEN b.id IN (1042, 1043) THEN b.mod - 4 WHEN b.id IN (1560, 1562) THEN b.mod END AS character_maximum_length,
        CASE WHEN b.id IN (25, 1042, 1043)
             THEN CASE WHEN b.mod = -1 THEN 1073741824 ELSE (b.mod - 4) * 4 END END AS character_octet_length,
        CASE b.id WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
@@ -126,7 +126,7 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
 -- view information_schema.domains
 SELECT pg_catalog.current_database() AS domain_catalog, n.nspname AS domain_schema, t.typname AS domain_name,
        CASE WHEN bt.typnamespace = 11 THEN pg_catalog.format_type(b.id, NULL) ELSE 'USER-DEFINED' END AS data_type,
-       CASE WHEN b.id IN (1042, 1043) AND b.mod <> -1 THEN b.mod - 4 END AS character_maximum_length,
+       CASE WHEN b.mod = -1 THEN NULL WHEN b.id IN (1042, 1043) THEN b.mod - 4 WHEN b.id IN (1560, 1562) THEN b.mod END AS character_maximum_length,
        CASE WHEN b.id IN (25, 1042, 1043)
             THEN CASE WHEN b.mod = -1 THEN 1073741824 ELSE (b.mod - 4) * 4 END END AS character_octet_length,
        CASE b.id WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53

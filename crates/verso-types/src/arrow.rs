@@ -29,6 +29,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use crate::column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 use crate::datetime::{UNIX_EPOCH_DAYS, UNIX_EPOCH_MICROS};
 use crate::error::{TypeError, sqlstate};
+use crate::opaque::OpaqueKind;
 use crate::sqltype::{NumericSpec, Physical, SqlType};
 use crate::text::format_text;
 use crate::value::{Interval, Value};
@@ -70,6 +71,11 @@ pub fn arrow_type(ty: &SqlType) -> DataType {
         | SqlType::Row(_)
         | SqlType::Json
         | SqlType::Jsonb
+        | SqlType::Timetz(_)
+        | SqlType::Bit(_)
+        | SqlType::Varbit(_)
+        | SqlType::Range(_)
+        | SqlType::Multirange(_)
         | SqlType::Enum(_)
         | SqlType::Named(_) => DataType::Utf8,
         SqlType::Domain(domain) => arrow_type(&domain.base),
@@ -175,8 +181,11 @@ impl Column {
                 | SqlType::Record
                 | SqlType::Row(_)
                 | SqlType::Jsonb
+                | SqlType::Range(_)
+                | SqlType::Multirange(_)
                 | SqlType::Enum(_)
-        ) {
+        ) || OpaqueKind::of(ty).is_some()
+        {
             return self.into_strings(ty, valid);
         }
         if let SqlType::Array(element) = ty {

@@ -10,6 +10,13 @@ use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
 use crate::json::{self, JsonRef, Jsonb};
 use crate::number::Number;
+use crate::opaque::bits::Bits;
+use crate::opaque::hardware::Hardware;
+use crate::opaque::money::Money;
+use crate::opaque::network::Network;
+use crate::opaque::timetz::TimeTz;
+use crate::opaque::{Opaque, OpaqueKind};
+use crate::range::{Multirange, Range};
 use crate::sqltype::{LongSpec, SqlType};
 use crate::system_type::SystemType;
 use crate::text::{format_text, parse_text};
@@ -55,6 +62,11 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::Float4 | T::Float8, to) if to.is_number() => Assignment,
         (T::Oid, T::Int4 | T::Int8) => Assignment,
         (T::Bool, T::Int4) | (T::Int4, T::Bool) => Explicit,
+        (T::Range(from), T::Multirange(to)) if from == to => Explicit,
+        (T::Bit(_), T::Varbit(_)) | (T::Varbit(_), T::Bit(_)) => Implicit,
+        (T::Bit(_), T::Int4 | T::Int8) | (T::Int4 | T::Int8, T::Bit(_)) => Explicit,
+        (T::Time(_), T::Timetz(_)) => Implicit,
+        (T::Timetz(_), T::Time(_)) | (T::Timestamptz(_), T::Timetz(_)) => Assignment,
         (T::System(_), _) | (_, T::System(_)) => return system_cast_kind(from, to),
         // dates and times
         (T::Date, T::Timestamp(_) | T::Timestamptz(_)) | (T::Timestamp(_), T::Timestamptz(_)) => Implicit,
@@ -108,7 +120,13 @@ fn system_cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::System(S::Char), T::Int4) | (T::Int4, T::System(S::Char)) => Explicit,
         (T::System(S::Xid8), T::System(S::Xid)) => Explicit,
         (T::System(S::Char), T::Text) | (T::System(S::NodeTree), T::Text) => Implicit,
-        (T::System(S::Inet), T::Text) => Assignment,
+        (T::System(S::Cidr), T::System(S::Inet)) => Implicit,
+        (T::System(S::Inet), T::System(S::Cidr)) => Assignment,
+        (T::System(S::Macaddr), T::System(S::Macaddr8)) | (T::System(S::Macaddr8), T::System(S::Macaddr)) => {
+            Implicit
+        }
+        (T::System(S::Money), T::Numeric(_)) => Assignment,
+        (T::Int4 | T::Int8 | T::Numeric(_), T::System(S::Money)) => Assignment,
         (_, to) if to.is_text() => Assignment,
         (from, T::System(_)) if from.is_text() => Explicit,
         (T::System(from), _) if from.is_text() => Explicit,
@@ -168,7 +186,10 @@ fn cast_whole(
         (Value::Text(text), _) if from.is_text() => parse_text(to, text, tz),
         (_, to) if to.is_text() => {
             let mut text = String::new();
-            format_text(value, from, tz, &mut text);
+            match value {
+                Value::Opaque(v) if v.kind() == OpaqueKind::Inet => text = Network::of(v).shown(),
+                _ => format_text(value, from, tz, &mut text),
+            }
             Ok(Value::text(limit_text(&text, to, kind == CastKind::Explicit)?))
         }
         (Value::Text(text), SqlType::Jsonb) => Ok(Value::Jsonb(Jsonb::parse(text)?)),
@@ -178,6 +199,24 @@ fn cast_whole(
             Ok(Value::Text(text.into()))
         }
         (Value::Jsonb(v), to) if *to != SqlType::Jsonb => cast_jsonb(v, to),
+        (Value::Range(v), SqlType::Multirange(kind)) => {
+            Ok(Multirange::of(*kind, vec![Range::clone(v)]).into_value())
+        }
+        (Value::Opaque(v), _) => cast_opaque(v, to, kind).unwrap_or_else(|| Err(no_cast(from, to))),
+        (Value::Int4(_) | Value::Int8(_), SqlType::Bit(length)) => {
+            let number = value.as_i64().expect("an integer");
+            Ok(Bits::of_integer(number, length.unwrap_or(1) as usize).into_value())
+        }
+        (Value::Int4(_) | Value::Int8(_), SqlType::System(SystemType::Money)) => {
+            Money::of_integer(value.as_i64().expect("an integer")).map(Money::into_value)
+        }
+        (Value::Numeric(_) | Value::Big(_), SqlType::System(SystemType::Money)) => {
+            let number = Number::of(value).ok_or_else(|| no_cast(from, to))?;
+            Money::of_number(&number).map(Money::into_value)
+        }
+        (Value::Time(v), SqlType::Timetz(_)) => Ok(TimeTz::of_time(*v, tz).limit(to).into_value()),
+        (Value::Timestamptz(i64::MIN | i64::MAX), SqlType::Timetz(_)) => Ok(Value::Null),
+        (Value::Timestamptz(v), SqlType::Timetz(_)) => Ok(TimeTz::of_moment(*v, tz).limit(to).into_value()),
         (Value::Int2(_) | Value::Int4(_) | Value::Int8(_), _) => {
             cast_integer(value.as_i64().expect("an integer"), to).unwrap_or_else(|| Err(no_cast(from, to)))
         }
@@ -200,6 +239,46 @@ fn cast_whole(
         _ if from.same_base(to) => Ok(value.clone()),
         _ => cast_time(value, to, tz).unwrap_or_else(|| Err(no_cast(from, to))),
     }
+}
+
+/// Values with a form of their own.
+fn cast_opaque(value: &Opaque, to: &SqlType, kind: CastKind) -> Option<Result<Value, TypeError>> {
+    let same = || Ok(Value::Opaque(value.clone()));
+    Some(match (value.kind(), to) {
+        (OpaqueKind::Bits, SqlType::Bit(Some(_)) | SqlType::Varbit(Some(_))) => {
+            Bits::of(value).fit(to, kind == CastKind::Explicit).map(Bits::into_value)
+        }
+        (OpaqueKind::Bits, SqlType::Int4) => match Bits::of(value).to_integer(32) {
+            Some(bits) => Ok(Value::Int4((bits as u32).cast_signed())),
+            None => Err(TypeError::out_of_range("integer")),
+        },
+        (OpaqueKind::Bits, SqlType::Int8) => match Bits::of(value).to_integer(64) {
+            Some(bits) => Ok(Value::Int8(bits.cast_signed())),
+            None => Err(TypeError::out_of_range("bigint")),
+        },
+        (OpaqueKind::TimeTz, SqlType::Timetz(Some(_))) => Ok(TimeTz::of(value).limit(to).into_value()),
+        (OpaqueKind::TimeTz, SqlType::Time(_)) => Ok(limit_time(Value::Time(TimeTz::of(value).micros), to)),
+        (OpaqueKind::Inet, SqlType::System(SystemType::Cidr)) => {
+            Ok(Network::of(value).network().into_value())
+        }
+        (OpaqueKind::Cidr, SqlType::System(SystemType::Inet)) => {
+            Ok(Network { cidr: false, ..Network::of(value) }.into_value())
+        }
+        (OpaqueKind::Mac, SqlType::System(SystemType::Macaddr8)) => {
+            Ok(Hardware::of(value).widen().into_value())
+        }
+        (OpaqueKind::Mac8, SqlType::System(SystemType::Macaddr)) => {
+            Hardware::of(value).narrow().map(Hardware::into_value)
+        }
+        (OpaqueKind::Money, SqlType::Numeric(_) | SqlType::LongNumeric(_)) => {
+            match Money::of(value).to_numeric() {
+                Value::Numeric(number) => cast_numeric(number, to)?,
+                other => Ok(other),
+            }
+        }
+        (own, _) if OpaqueKind::of(to) == Some(own) => same(),
+        _ => return None,
+    })
 }
 
 /// The `"char"` of a number.

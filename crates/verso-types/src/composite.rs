@@ -111,7 +111,8 @@ pub(crate) fn parse_record(text: &str, row: &RowType, tz: &TimeStyle) -> Result<
             values.push(Value::Null);
             continue;
         }
-        rest = field(rest, &mut item).ok_or_else(|| malformed("Unexpected end of input."))?;
+        rest =
+            field_until(rest, &[',', ')'], &mut item).ok_or_else(|| malformed("Unexpected end of input."))?;
         values.push(parse_text(ty, &item, tz)?);
     }
     let rest = rest.strip_prefix(')').ok_or_else(|| malformed("Too many columns."))?;
@@ -121,15 +122,16 @@ pub(crate) fn parse_record(text: &str, row: &RowType, tz: &TimeStyle) -> Result<
     }
 }
 
-/// The text of a field into `item`, and what stands behind it; none where the text ends within.
-fn field<'t>(text: &'t str, item: &mut String) -> Option<&'t str> {
+/// The text of a field or bound into `item`, up to one of the characters that end it, and what begins there; none where the
+/// text ends within.
+pub(crate) fn field_until<'t>(text: &'t str, ends: &[char], item: &mut String) -> Option<&'t str> {
     item.clear();
     let mut quoted = false;
     let mut chars = text.chars();
     loop {
         let rest = chars.as_str();
         match chars.next()? {
-            ',' | ')' if !quoted => return Some(rest),
+            c if !quoted && ends.contains(&c) => return Some(rest),
             '\\' => item.push(chars.next()?),
             '"' if !quoted => quoted = true,
             '"' if chars.as_str().starts_with('"') => item.extend(chars.next()),

@@ -19,6 +19,7 @@
 //! | interval | its span as an integer of 128 bits |
 //! | numeric | sign 1, 2 (zero), 3; decimal exponent u16; two digits a byte, plus 1; 0. All but the sign inverted if negative |
 //! | jsonb | kind, count, and the parts so, as [`json::encode_key`] |
+//! | ranges, multiranges | as [`range::encode_key`] |
 //! | text, bytea | 0 as 0 255; ends with 0 0 |
 
 use crate::column::Column;
@@ -26,7 +27,10 @@ use crate::decimal::Decimal;
 use crate::error::TypeError;
 use crate::json;
 use crate::number::Number;
+use crate::range;
+use crate::row;
 use crate::sqltype::{Physical, SqlType};
+use crate::system_type::SystemType;
 use crate::value::{Interval, Value};
 
 const NULL_FIRST: u8 = 0;
@@ -63,10 +67,12 @@ pub enum KeyType {
     Uuid = 12,
     /// Jsonb.
     Jsonb = 13,
+    /// Ranges and multiranges.
+    Range = 14,
 }
 
 impl KeyType {
-    const ALL: [KeyType; 13] = [
+    const ALL: [KeyType; 14] = [
         KeyType::Bool,
         KeyType::I16,
         KeyType::I32,
@@ -80,6 +86,7 @@ impl KeyType {
         KeyType::Interval,
         KeyType::Uuid,
         KeyType::Jsonb,
+        KeyType::Range,
     ];
 
     /// The type's number on disk.
@@ -100,8 +107,10 @@ impl KeyType {
             SqlType::Numeric(None) | SqlType::LongNumeric(_) => KeyType::Decimal,
             SqlType::Char(_) => KeyType::PaddedBytes,
             SqlType::Jsonb => KeyType::Jsonb,
+            SqlType::Range(_) | SqlType::Multirange(_) => KeyType::Range,
             SqlType::Void | SqlType::Unknown | SqlType::Array(_) | SqlType::Record => return None,
             SqlType::Row(_) | SqlType::Json | SqlType::Named(_) => return None,
+            SqlType::System(SystemType::JsonPath) => return None,
             SqlType::Domain(domain) => return KeyType::of(&domain.base),
             other => match other.physical() {
                 Physical::Bool => KeyType::Bool,
@@ -126,7 +135,9 @@ impl KeyType {
             KeyType::I128 | KeyType::Interval | KeyType::Uuid => Physical::I128,
             KeyType::F32 => Physical::F32,
             KeyType::F64 => Physical::F64,
-            KeyType::Bytes | KeyType::PaddedBytes | KeyType::Decimal | KeyType::Jsonb => Physical::Bytes,
+            KeyType::Bytes | KeyType::PaddedBytes | KeyType::Decimal | KeyType::Jsonb | KeyType::Range => {
+                Physical::Bytes
+            }
         }
     }
 
@@ -140,6 +151,7 @@ impl KeyType {
                 | KeyType::Decimal
                 | KeyType::Interval
                 | KeyType::Jsonb
+                | KeyType::Range
         )
     }
 }
@@ -223,6 +235,11 @@ impl KeyOrder {
                 other => encode_big(&Number::of(&other).ok_or_else(corrupt)?, out),
             },
             KeyType::Jsonb => json::encode_key(json::JsonRef::read(raw), out),
+            KeyType::Range => match row::decode_value(raw)? {
+                Value::Range(v) => range::encode_key(&v, out)?,
+                Value::Multirange(v) => range::encode_multirange_key(&v, out)?,
+                _ => return Err(corrupt()),
+            },
         }
         if self.descending {
             out[start..].iter_mut().for_each(|byte| *byte = !*byte);

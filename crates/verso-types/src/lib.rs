@@ -15,9 +15,11 @@
 //! | [`json`] | JSON text, the binary form of jsonb, its order and containment |
 //! | [`key`] | index keys: bytes in the order of the values |
 //! | [`keyword`] | the language's key words, and which names need quotes |
+//! | [`range`] | ranges and multiranges: their forms, their algebra |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
 //! | [`arrow`] | columns and batches as Arrow arrays |
 //! | [`wire`] | values in the PostgreSQL protocol's formats |
+//! | [`opaque`] | values that are bytes in a form of their own: bit strings, addresses, money, `timetz` |
 //! | [`names`] | names of catalog entries, for the types that refer to them |
 //! | [`system_type`] | the types that only the system catalogs use |
 //! | [`enum_type`] | enum types: labels, their order, and places for new ones |
@@ -43,6 +45,8 @@ pub mod key;
 pub mod keyword;
 pub mod names;
 pub mod number;
+pub mod opaque;
+pub mod range;
 pub mod row;
 pub mod sqlstate;
 pub mod sqltype;
@@ -66,6 +70,8 @@ pub use jiff::tz::TimeZone;
 pub use json::Jsonb;
 pub use key::{KeyOrder, KeyType};
 pub use number::Number;
+pub use opaque::{Opaque, OpaqueKind};
+pub use range::{Multirange, Range, RangeKind};
 pub use row::{decode_row, encode_row};
 pub use sqltype::{IntervalSpec, LongSpec, NamedType, NumericSpec, Physical, RowType, SqlType};
 pub use system_type::SystemType;

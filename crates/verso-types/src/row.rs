@@ -12,7 +12,10 @@
 //! | 16 interval, 17 uuid | 16 bytes little-endian |
 //! | 18 array of one dimension from 1, 19 record | count varint, values |
 //! | 20 array | count of dimensions; of each its length and lower bound (zigzag varint); as 18 |
-//! | 21 jsonb | length varint, its binary form |
+//! | 21 jsonb, 22 numeric of many digits | length varint, its binary form |
+//! | 24 range | kind byte, flags byte ([`range`](crate::range)), the values of the bounds that there are |
+//! | 25 multirange | kind byte, count varint, of each range its flags and values |
+//! | 23 opaque | kind byte, length varint, bytes ([`opaque`](crate::opaque)) |
 //!
 //! Decoding trusts nothing: broken bytes are XX001, nesting stops at 64 levels, no allocation exceeds what the bytes hold.
 
@@ -23,6 +26,8 @@ use crate::decimal::Decimal;
 use crate::error::TypeError;
 use crate::json::Jsonb;
 use crate::number::Number;
+use crate::opaque::{Opaque, OpaqueKind};
+use crate::range::{Multirange, Range, RangeKind, bound};
 use crate::value::{Interval, Value};
 
 const MAX_DEPTH: u32 = 64;
@@ -74,6 +79,20 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
             v.to_bytes(&mut bytes);
             put_bytes(22, &bytes, out);
         }
+        Value::Opaque(v) => {
+            out.extend([23, v.kind() as u8]);
+            put_varint(v.bytes().len() as u64, out);
+            out.extend_from_slice(v.bytes());
+        }
+        Value::Range(v) => {
+            out.extend([24, v.kind as u8]);
+            put_range(v, out);
+        }
+        Value::Multirange(v) => {
+            out.extend([25, v.kind as u8]);
+            put_varint(v.ranges.len() as u64, out);
+            v.ranges.iter().for_each(|range| put_range(range, out));
+        }
         Value::Interval(v) => put_tagged(16, &v.pack().to_le_bytes(), out),
         Value::Uuid(v) => put_tagged(17, &v.to_le_bytes(), out),
         Value::Array(v) => {
@@ -103,6 +122,12 @@ pub fn decode_value(bytes: &[u8]) -> Result<Value, TypeError> {
     let mut reader = Reader { rest: bytes };
     let value = reader.value(0)?;
     if reader.rest.is_empty() { Ok(value) } else { Err(TypeError::corrupt("bytes behind a value")) }
+}
+
+fn put_range(range: &Range, out: &mut Vec<u8>) {
+    out.push(range.flags());
+    let values = range.bounds.iter().flat_map(|(lower, upper)| [&lower.value, &upper.value]);
+    values.flatten().for_each(|value| encode_value(value, out));
 }
 
 fn put_tagged(tag: u8, payload: &[u8], out: &mut Vec<u8>) {
@@ -180,6 +205,22 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| self.value(depth)).collect()
     }
 
+    fn range_kind(&mut self) -> Result<RangeKind, TypeError> {
+        let [code] = self.array()?;
+        RangeKind::from_code(code).ok_or_else(|| TypeError::corrupt("kind in a row"))
+    }
+
+    fn range(&mut self, kind: RangeKind, depth: u32) -> Result<Range, TypeError> {
+        let [flags] = self.array()?;
+        let mut bound = |infinite: u8| match flags & (bound::EMPTY | infinite) {
+            0 if depth <= MAX_DEPTH => self.value(depth + 1).map(Some),
+            0 => Err(TypeError::corrupt("depth of a row")),
+            _ => Ok(None),
+        };
+        let (lower, upper) = (bound(bound::LOWER_INFINITE)?, bound(bound::UPPER_INFINITE)?);
+        Range::stored(kind, flags, lower, upper)
+    }
+
     fn value(&mut self, depth: u32) -> Result<Value, TypeError> {
         let [tag] = self.array()?;
         Ok(match tag {
@@ -224,6 +265,24 @@ impl<'a> Reader<'a> {
                 Value::Array(Array::shaped(values.into(), &dimensions).map_err(corrupt)?)
             }
             21 => Value::Jsonb(Jsonb::from_bytes(self.bytes()?)),
+            23 => {
+                let [code] = self.array()?;
+                let kind = OpaqueKind::from_code(code).ok_or_else(|| TypeError::corrupt("kind in a row"))?;
+                Value::Opaque(Opaque::new(kind, self.bytes()?))
+            }
+            24 => {
+                let kind = self.range_kind()?;
+                Value::Range(self.range(kind, depth)?.into())
+            }
+            25 => {
+                let kind = self.range_kind()?;
+                let count = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
+                if count > self.rest.len() {
+                    return Err(TypeError::corrupt("count in a row"));
+                }
+                let ranges = (0..count).map(|_| self.range(kind, depth)).collect::<Result<Vec<_>, _>>()?;
+                Multirange::of(kind, ranges).into_value()
+            }
             _ => return Err(TypeError::corrupt("tag in a row")),
         })
     }

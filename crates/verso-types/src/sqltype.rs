@@ -18,7 +18,8 @@
 //! | jsonb | `Bytes` | [`json`](crate::json) |
 //! | domains | as the type beneath | [`domain_type`](crate::domain_type) |
 //! | enums | `I64` | the label's place: [`enum_type`](crate::enum_type) |
-//! | arrays, records, composite types | `Bytes` | the codec of [`row`](crate::row) |
+//! | bit strings, `timetz`, addresses, `money` | `Bytes` | [`opaque`](crate::opaque) |
+//! | ranges, multiranges, arrays, records, composite types | `Bytes` | the codec of [`row`](crate::row) |
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use crate::composite::CompositeName;
 use crate::domain_type::DomainType;
 use crate::enum_type::EnumType;
+use crate::range::RangeKind;
 use crate::system_type::SystemType;
 
 /// Precision and scale of a constrained numeric.
@@ -217,6 +219,16 @@ pub enum SqlType {
     Timestamptz(Option<u8>),
     /// `interval`, `interval day to second(3)`
     Interval(Option<IntervalSpec>),
+    /// `time with time zone`
+    Timetz(Option<u8>),
+    /// `bit(n)`; without a length that of the value
+    Bit(Option<u32>),
+    /// `bit varying`, `bit varying(n)`
+    Varbit(Option<u32>),
+    /// A range of the kind's values
+    Range(RangeKind),
+    /// A multirange of the kind's values
+    Multirange(RangeKind),
     /// `uuid`
     Uuid,
     /// `oid`
@@ -327,6 +339,11 @@ impl SqlType {
             | SqlType::Row(_)
             | SqlType::Json
             | SqlType::Jsonb
+            | SqlType::Timetz(_)
+            | SqlType::Bit(_)
+            | SqlType::Varbit(_)
+            | SqlType::Range(_)
+            | SqlType::Multirange(_)
             | SqlType::Named(_) => Physical::Bytes,
         }
     }
@@ -366,6 +383,11 @@ impl SqlType {
             SqlType::Timestamp(_) => (1114, 1115),
             SqlType::Timestamptz(_) => (1184, 1185),
             SqlType::Interval(_) => (1186, 1187),
+            SqlType::Timetz(_) => (1266, 1270),
+            SqlType::Bit(_) => (1560, 1561),
+            SqlType::Varbit(_) => (1562, 1563),
+            SqlType::Range(kind) => kind.oids(false),
+            SqlType::Multirange(kind) => kind.oids(true),
             SqlType::Uuid => (2950, 2951),
             SqlType::Oid => (26, 1028),
             SqlType::Name => (19, 1003),
@@ -385,7 +407,7 @@ impl SqlType {
 
     /// The type of a PostgreSQL oid and type modifier (-1 for none).
     pub fn from_pg_oid(oid: u32, typmod: i32) -> Option<SqlType> {
-        const PLAIN: [SqlType; 24] = [
+        const PLAIN: [SqlType; 27] = [
             SqlType::Bool,
             SqlType::Int2,
             SqlType::Int4,
@@ -410,16 +432,25 @@ impl SqlType {
             SqlType::Record,
             SqlType::Json,
             SqlType::Jsonb,
+            SqlType::Timetz(None),
+            SqlType::Bit(None),
+            SqlType::Varbit(None),
         ];
         let plain = PLAIN.iter().find(|t| oid != 0 && (t.oids().0 == oid || t.oids().1 == oid));
-        let Some(found) = plain else { return SqlType::system_from_oid(oid) };
+        let Some(found) = plain else {
+            return SqlType::system_from_oid(oid).or_else(|| SqlType::range_from_oid(oid));
+        };
         let digits = u8::try_from(typmod).ok();
+        let bits = u32::try_from(typmod).ok();
         let length = typmod.checked_sub(4).and_then(|n| u32::try_from(n).ok());
         let element = match found {
             SqlType::Numeric(_) => length.map_or(SqlType::Numeric(None), numeric_of),
             SqlType::Varchar(_) => SqlType::Varchar(length),
             SqlType::Char(_) => SqlType::Char(length),
             SqlType::Time(_) => SqlType::Time(digits),
+            SqlType::Timetz(_) => SqlType::Timetz(digits),
+            SqlType::Bit(_) => SqlType::Bit(bits),
+            SqlType::Varbit(_) => SqlType::Varbit(bits),
             SqlType::Timestamp(_) => SqlType::Timestamp(digits),
             SqlType::Timestamptz(_) => SqlType::Timestamptz(digits),
             SqlType::Interval(_) => SqlType::Interval(IntervalSpec::of_typmod(typmod)),
@@ -442,6 +473,16 @@ impl SqlType {
         })
     }
 
+    /// The range, the multirange or the array of one that has this oid.
+    fn range_from_oid(oid: u32) -> Option<SqlType> {
+        let types = RangeKind::ALL.into_iter().flat_map(|kind| [kind.ty(false), kind.ty(true)]);
+        types.into_iter().find_map(|ty| match ty.oids() {
+            (own, _) if own == oid => Some(ty),
+            (_, array) if array == oid => Some(SqlType::Array(Box::new(ty))),
+            _ => None,
+        })
+    }
+
     /// The name of the vector that it is, and of no array: `int2vector`, `oidvector`.
     pub fn vector_name(&self) -> Option<&'static str> {
         match self {
@@ -458,8 +499,10 @@ impl SqlType {
         match self {
             SqlType::Numeric(Some(spec)) => (i32::from(spec.precision) << 16 | i32::from(spec.scale)) + 4,
             SqlType::Time(Some(digits))
+            | SqlType::Timetz(Some(digits))
             | SqlType::Timestamp(Some(digits))
             | SqlType::Timestamptz(Some(digits)) => i32::from(*digits),
+            SqlType::Bit(Some(n)) | SqlType::Varbit(Some(n)) => i32::try_from(*n).unwrap_or(-1),
             SqlType::Interval(Some(spec)) => spec.typmod(),
             SqlType::LongNumeric(spec) => {
                 (i32::from(spec.precision) << 16 | i32::from(spec.scale) & 0x7ff) + 4
@@ -481,6 +524,7 @@ impl SqlType {
             SqlType::Enum(_) => 4,
             SqlType::Int8 | SqlType::Float8 => 8,
             SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => 8,
+            SqlType::Timetz(_) => 12,
             SqlType::Interval(_) | SqlType::Uuid => 16,
             SqlType::Name => 64,
             SqlType::Unknown => -2,
@@ -498,8 +542,8 @@ impl SqlType {
     /// The name where a type is meant whatever its modifiers, as `regtype` spells it: `char(n)` is `character` then, not `bpchar`.
     pub fn regtype_name(&self) -> String {
         match self {
-            SqlType::Char(None) => self.base_name().to_string(),
-            SqlType::Array(element) if **element == SqlType::Char(None) => element.regtype_name() + "[]",
+            SqlType::Char(None) | SqlType::Bit(None) => self.base_name().to_string(),
+            SqlType::Array(element) if matches!(**element, SqlType::Char(None) | SqlType::Bit(None)) => element.regtype_name() + "[]",
             other => other.pg_name(),
         }
     }
@@ -523,6 +567,11 @@ impl SqlType {
             SqlType::Timestamp(_) => "timestamp without time zone",
             SqlType::Timestamptz(_) => "timestamp with time zone",
             SqlType::Interval(_) => "interval",
+            SqlType::Timetz(_) => "time with time zone",
+            SqlType::Bit(_) => "bit",
+            SqlType::Varbit(_) => "bit varying",
+            SqlType::Range(kind) => kind.name(false),
+            SqlType::Multirange(kind) => kind.name(true),
             SqlType::Uuid => "uuid",
             SqlType::Oid => "oid",
             SqlType::Name => "name",
@@ -554,6 +603,8 @@ impl SqlType {
             SqlType::Time(_) => "time",
             SqlType::Timestamp(_) => "timestamp",
             SqlType::Timestamptz(_) => "timestamptz",
+            SqlType::Timetz(_) => "timetz",
+            SqlType::Varbit(_) => "varbit",
             SqlType::Array(element) => {
                 let vector = self.vector_name().map(str::to_string);
                 return vector.unwrap_or_else(|| format!("_{}", element.internal_name()));
@@ -593,6 +644,8 @@ impl SqlType {
     pub fn has_times(&self) -> bool {
         match self {
             SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => true,
+            SqlType::Timetz(_) => true,
+            SqlType::Range(kind) | SqlType::Multirange(kind) => kind.subtype().has_times(),
             SqlType::Array(element) => element.has_times(),
             SqlType::Row(row) => row.fields.iter().any(|(_, ty)| ty.has_times()),
             _ => false,
@@ -617,6 +670,9 @@ impl SqlType {
             SqlType::Varchar(_) => SqlType::Varchar(None),
             SqlType::Char(_) => SqlType::Char(None),
             SqlType::Time(_) => SqlType::Time(None),
+            SqlType::Timetz(_) => SqlType::Timetz(None),
+            SqlType::Bit(_) => SqlType::Bit(None),
+            SqlType::Varbit(_) => SqlType::Varbit(None),
             SqlType::Timestamp(_) => SqlType::Timestamp(None),
             SqlType::Timestamptz(_) => SqlType::Timestamptz(None),
             SqlType::Interval(_) => SqlType::Interval(None),
@@ -634,6 +690,9 @@ impl SqlType {
             }
             (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
             (SqlType::System(a), SqlType::System(b)) => a == b,
+            (SqlType::Range(a), SqlType::Range(b)) | (SqlType::Multirange(a), SqlType::Multirange(b)) => {
+                a == b
+            }
             (SqlType::Enum(a), SqlType::Enum(b)) => a.oid == b.oid,
             (SqlType::Named(a), SqlType::Named(b)) => a == b,
             (SqlType::Numeric(_), SqlType::LongNumeric(_))
@@ -664,6 +723,11 @@ impl fmt::Display for SqlType {
         match self {
             SqlType::Numeric(Some(spec)) => write!(f, "numeric({},{})", spec.precision, spec.scale),
             SqlType::Time(Some(digits)) => write!(f, "time({digits}) without time zone"),
+            SqlType::Timetz(Some(digits)) => write!(f, "time({digits}) with time zone"),
+            SqlType::Bit(Some(n)) => write!(f, "bit({n})"),
+            // `bit` is `bit(1)`
+            SqlType::Bit(None) => f.write_str("\"bit\""),
+            SqlType::Varbit(Some(n)) => write!(f, "bit varying({n})"),
             SqlType::Timestamp(Some(digits)) => write!(f, "timestamp({digits}) without time zone"),
             SqlType::Timestamptz(Some(digits)) => write!(f, "timestamp({digits}) with time zone"),
             SqlType::Interval(Some(spec)) => match spec.fields() {

@@ -1,16 +1,19 @@
-//! The types that only the system catalogs use: references to objects by number (`regclass` and its relatives),
-//! `"char"`, and the few others whose values are shown as text.
+//! The types without modifiers that a table of facts describes: references to objects by number (`regclass` and its
+//! relatives), `"char"`, the few others of the system catalogs whose values are shown as text; addresses, `money`
+//! and paths into JSON.
 //!
 //! | kind | values | text |
 //! |---|---|---|
 //! | references | the object's oid | the object's name, as the session would write it ([`names`](crate::names)) |
 //! | `xid`, `xid8` | the number | the number |
 //! | texts | the text | the text |
+//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath` | [`opaque`](crate::opaque) | their own |
 //! | elements of `int2vector`, `oidvector` | smallint, oid | the number; the vector itself has blanks between them |
 //!
 //! A vector is an array whose element type is one of the two element types here, so that whatever takes arrays takes
 //! vectors; it differs in its object id, its text, and its lower bound 0.
 
+use crate::opaque::OpaqueKind;
 use crate::sqltype::Physical;
 
 /// A type of the system catalogs.
@@ -46,7 +49,7 @@ pub enum SystemType {
     AclItem,
     /// `anyarray`, as a column of a catalog.
     AnyArray,
-    /// `inet`: an address of a client.
+    /// `inet`.
     Inet,
     /// `pg_lsn`: a place in the log.
     Lsn,
@@ -68,6 +71,16 @@ pub enum SystemType {
     AnyCompatibleArray,
     /// `anycompatiblenonarray`.
     AnyCompatibleNonArray,
+    /// `cidr`.
+    Cidr,
+    /// `macaddr`.
+    Macaddr,
+    /// `macaddr8`.
+    Macaddr8,
+    /// `money`.
+    Money,
+    /// `jsonpath`: a path into JSON.
+    JsonPath,
 }
 
 /// What a [`SystemType`] is to PostgreSQL.
@@ -92,7 +105,7 @@ const fn facts(
     Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
 }
 
-static FACTS: [Facts; 26] = [
+static FACTS: [Facts; 31] = [
     facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
     facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
     facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
@@ -119,6 +132,11 @@ static FACTS: [Facts; 26] = [
     facts(SystemType::AnyCompatible, "anycompatible", (5077, 0), 4, 'P', Physical::Bytes),
     facts(SystemType::AnyCompatibleArray, "anycompatiblearray", (5078, 0), -1, 'P', Physical::Bytes),
     facts(SystemType::AnyCompatibleNonArray, "anycompatiblenonarray", (5079, 0), 4, 'P', Physical::Bytes),
+    facts(SystemType::Cidr, "cidr", (650, 651), -1, 'I', Physical::Bytes),
+    facts(SystemType::Macaddr, "macaddr", (829, 1040), 6, 'U', Physical::Bytes),
+    facts(SystemType::Macaddr8, "macaddr8", (774, 775), 8, 'U', Physical::Bytes),
+    facts(SystemType::Money, "money", (790, 791), 8, 'N', Physical::Bytes),
+    facts(SystemType::JsonPath, "jsonpath", (4072, 4073), -1, 'U', Physical::Bytes),
 ];
 
 impl SystemType {
@@ -177,7 +195,20 @@ impl SystemType {
 
     /// Are its values texts?
     pub fn is_text(self) -> bool {
-        self.physical() == Physical::Bytes
+        self.physical() == Physical::Bytes && self.opaque().is_none()
+    }
+
+    /// The kind of its values, where they have a form of their own.
+    pub fn opaque(self) -> Option<OpaqueKind> {
+        Some(match self {
+            SystemType::Inet => OpaqueKind::Inet,
+            SystemType::Cidr => OpaqueKind::Cidr,
+            SystemType::Macaddr => OpaqueKind::Mac,
+            SystemType::Macaddr8 => OpaqueKind::Mac8,
+            SystemType::Money => OpaqueKind::Money,
+            SystemType::JsonPath => OpaqueKind::JsonPath,
+            _ => return None,
+        })
     }
 
     /// Does it name an object by its oid?

@@ -15,6 +15,8 @@ use crate::array::Array;
 use crate::decimal::Decimal;
 use crate::json::{self, Jsonb};
 use crate::number::Number;
+use crate::opaque::Opaque;
+use crate::range::{Multirange, Range};
 
 /// A PostgreSQL interval: the three parts are kept apart, as months and days differ in length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -94,6 +96,12 @@ pub enum Value {
     Jsonb(Jsonb),
     /// `numeric` that no [`Decimal`] holds
     Big(Arc<Number>),
+    /// Bit strings, `timetz`, addresses, `money`
+    Opaque(Opaque),
+    /// A range
+    Range(Arc<Range>),
+    /// A multirange
+    Multirange(Arc<Multirange>),
 }
 
 impl Value {
@@ -174,7 +182,10 @@ impl Value {
             Value::Array(_) => 11,
             Value::Record(_) => 12,
             Value::Jsonb(_) => 13,
-            Value::Null => 14,
+            Value::Opaque(_) => 14,
+            Value::Range(_) => 15,
+            Value::Multirange(_) => 16,
+            Value::Null => 17,
         }
     }
 }
@@ -217,6 +228,9 @@ pub fn cmp_sql(a: &Value, b: &Value) -> Ordering {
         (Value::Array(a), Value::Array(b)) => a.compare(b),
         (Value::Record(a), Value::Record(b)) => cmp_lists(a, b),
         (Value::Jsonb(a), Value::Jsonb(b)) => json::compare(a.root(), b.root()),
+        (Value::Opaque(a), Value::Opaque(b)) => a.cmp(b),
+        (Value::Range(a), Value::Range(b)) => a.compare(b),
+        (Value::Multirange(a), Value::Multirange(b)) => a.compare(b),
         (Value::Big(_), _) | (_, Value::Big(_)) => cmp_big(a, b),
         _ => cmp_mixed(a, b),
     }
@@ -272,6 +286,9 @@ pub fn hash_sql<H: Hasher>(value: &Value, state: &mut H) {
         Value::Array(v) => hash_list(v, state),
         Value::Record(v) => hash_list(v, state),
         Value::Jsonb(v) => json::hash(v.root(), state),
+        Value::Opaque(v) => v.hash(state),
+        Value::Range(v) => v.hash(state),
+        Value::Multirange(v) => v.hash(state),
     }
 }
 

@@ -21,6 +21,8 @@ use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
 use crate::json::{self, Jsonb};
 use crate::number::Number;
+use crate::opaque::{self, OpaqueKind};
+use crate::range;
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
 use crate::text::{format_text, type_of};
@@ -60,6 +62,9 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
             pad(v, ty, out);
         }
         Value::Bytes(v) => out.extend_from_slice(v),
+        Value::Opaque(v) => opaque::send(v, out),
+        Value::Range(v) => range::send(v, out),
+        Value::Multirange(v) => range::send_multirange(v, out),
         // Its version, then text, as in PostgreSQL.
         Value::Jsonb(v) => {
             let mut text = String::new();
@@ -203,13 +208,13 @@ pub fn parse_binary(ty: &SqlType, bytes: &[u8]) -> Result<Value, TypeError> {
 }
 
 #[cold]
-fn malformed(what: &str) -> TypeError {
+pub(crate) fn malformed(what: &str) -> TypeError {
     TypeError::new(sqlstate::INVALID_BINARY_REPRESENTATION, what)
 }
 
 /// PostgreSQL takes a value that ends too early for a flaw of the message.
 #[cold]
-fn insufficient() -> TypeError {
+pub(crate) fn insufficient() -> TypeError {
     TypeError::new(sqlstate::PROTOCOL_VIOLATION, "insufficient data left in message")
 }
 
@@ -299,6 +304,14 @@ impl<'b> Reader<'b> {
                 Value::Interval(Interval { months, days, micros })
             }
             SqlType::Uuid => Value::Uuid(self.array().map(u128::from_be_bytes)?),
+            ty if let Some(kind) = OpaqueKind::of(ty) => {
+                Value::Opaque(opaque::receive(ty, kind, std::mem::take(&mut self.rest))?)
+            }
+            SqlType::Timetz(_) | SqlType::Bit(_) | SqlType::Varbit(_) => self.text()?,
+            SqlType::Range(kind) => range::receive(*kind, std::mem::take(&mut self.rest))?.into_value(),
+            SqlType::Multirange(kind) => {
+                range::receive_multirange(*kind, std::mem::take(&mut self.rest))?.into_value()
+            }
             SqlType::Enum(ty) => ty.parse(utf8(std::mem::take(&mut self.rest))?)?,
             SqlType::Domain(domain) => return self.value(&domain.base, depth),
             SqlType::Named(name) => return Err(TypeError::unknown_type(name)),

@@ -670,6 +670,9 @@ pub(crate) fn payload(value: &Value) -> usize {
         Value::Text(text) => text.len() + 16,
         Value::Bytes(bytes) => bytes.len() + 16,
         Value::Jsonb(value) => value.bytes().len() + 16,
+        Value::Opaque(value) => value.bytes().len() + 16,
+        Value::Range(value) => value.heap_bytes(),
+        Value::Multirange(value) => value.heap_bytes(),
         Value::Big(value) => value.heap_bytes(),
         Value::Array(values) => payload_of_all(values),
         Value::Record(values) => payload_of_all(values),
@@ -727,6 +730,8 @@ fn extreme_row(
             | SqlType::Record
             | SqlType::Row(_)
             | SqlType::Jsonb
+            | SqlType::Range(_)
+            | SqlType::Multirange(_)
             | SqlType::Numeric(None)
             | SqlType::LongNumeric(_)
     ) {

@@ -2,7 +2,9 @@
 
 use verso_types::json::{self, JsonRef};
 use verso_types::value::hash_bits_f64;
-use verso_types::{Batch, Column, ColumnData, Decimal, Interval, SqlType, Value, encode_row};
+use verso_types::{
+    Batch, Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, encode_row, range,
+};
 
 /// Appends the key of one row.
 pub(crate) fn encode(batch: &Batch, types: &[SqlType], row: usize, out: &mut Vec<u8>) {
@@ -50,6 +52,8 @@ fn encode_value(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
             | SqlType::LongNumeric(_)
             | SqlType::Array(_)
             | SqlType::Record
+            | SqlType::Range(_)
+            | SqlType::Multirange(_)
             | SqlType::Row(_) => {
                 let start = reserve_length(out);
                 encode_row(&[normal(column.value(row, ty))], out);
@@ -81,7 +85,18 @@ fn normal(value: Value) -> Value {
             json::encode_key(value.root(), &mut key);
             Value::Bytes(key.into())
         }
+        Value::Range(ref range) => key_of(&value, |key| range::encode_key(range, key)),
+        Value::Multirange(ref ranges) => key_of(&value, |key| range::encode_multirange_key(ranges, key)),
         other => other,
+    }
+}
+
+/// The bytes of an index key, which are the same for equal values; the value itself where it has none.
+fn key_of(value: &Value, encode: impl FnOnce(&mut Vec<u8>) -> Result<(), TypeError>) -> Value {
+    let mut key = Vec::new();
+    match encode(&mut key) {
+        Ok(()) => Value::Bytes(key.into()),
+        Err(_) => value.clone(),
     }
 }
 

@@ -8,9 +8,10 @@
 
 use std::cmp::Ordering;
 
+use verso_types::range;
 use verso_types::value::{cmp_f32, cmp_f64};
 use verso_types::{
-    Batch, Column, ColumnData, Decimal, KeyOrder, KeyType, SqlType, TypeError, Value, cmp_sql,
+    Batch, Column, ColumnData, Decimal, KeyOrder, KeyType, OpaqueKind, SqlType, TypeError, Value, cmp_sql,
 };
 
 use crate::error::Result;
@@ -89,6 +90,15 @@ fn encode_value(value: &Value, out: &mut Vec<u8>) -> Result<(), TypeError> {
         Value::Interval(v) => plain(10, KeyType::Interval, &v.pack().to_le_bytes(), out),
         Value::Uuid(v) => plain(11, KeyType::Uuid, &v.to_le_bytes(), out),
         Value::Jsonb(v) => plain(13, KeyType::Jsonb, v.bytes(), out),
+        Value::Opaque(v) => plain(14, KeyType::Bytes, v.bytes(), out),
+        Value::Range(v) => {
+            out.push(15);
+            range::encode_key(v, out)
+        }
+        Value::Multirange(v) => {
+            out.push(16);
+            range::encode_multirange_key(v, out)
+        }
         Value::Array(array) => {
             encode_list(array, out)?;
             // Of equal elements the dimensions decide; without elements there are none.
@@ -143,7 +153,11 @@ fn compare_values(column: &Column, ty: &SqlType, a: usize, b: usize) -> Ordering
         (ColumnData::I128(v), SqlType::Numeric(_)) => v[a].cmp(&v[b]),
         (ColumnData::F32(v), _) => cmp_f32(v[a], v[b]),
         (ColumnData::F64(v), _) => cmp_f64(v[a], v[b]),
-        (ColumnData::Bytes(v), ty) if ty.is_text() || *ty == SqlType::Bytea => v.get(a).cmp(v.get(b)),
+        (ColumnData::Bytes(v), ty)
+            if ty.is_text() || *ty == SqlType::Bytea || OpaqueKind::of(ty).is_some() =>
+        {
+            v.get(a).cmp(v.get(b))
+        }
         _ => cmp_sql(&column.value(a, ty), &column.value(b, ty)),
     }
 }

@@ -19,7 +19,7 @@ fn interval_overflow() -> TypeError {
 }
 
 /// The zone that AT TIME ZONE names: an abbreviation first; a mere offset is POSIX's, positive to the west.
-fn zone(name: &str) -> Result<TimeZone> {
+pub(super) fn zone(name: &str) -> Result<TimeZone> {
     let offset = |seconds: i32| jiff::tz::Offset::from_seconds(seconds).map(TimeZone::fixed);
     if let Some(Ok(zone)) = datetime::abbreviation_offset(name.trim()).map(offset) {
         return Ok(zone);
@@ -33,7 +33,7 @@ fn zone(name: &str) -> Result<TimeZone> {
 }
 
 /// A zone by its distance from UTC, positive to the east.
-fn zone_at(distance: Interval) -> Result<TimeZone> {
+pub(super) fn zone_at(distance: Interval) -> Result<TimeZone> {
     if distance.months != 0 || distance.days != 0 {
         let mut text = String::new();
         datetime::format_interval(distance, &mut text);

@@ -1,6 +1,6 @@
 //! `=`, `<>`, `<`, `<=`, `>`, `>=` of every type with an order; `greatest` and `least`.
 
-use verso_types::{SqlType, Value, cmp_sql};
+use verso_types::{SqlType, SystemType, Value, cmp_sql};
 
 use super::kernel::{CompareOp, Kernel};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -65,6 +65,15 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::Record),
     ArgType::Exact(SqlType::Jsonb),
     ArgType::AnyEnum,
+    ArgType::AnyRange,
+    ArgType::AnyMultirange,
+    ArgType::Exact(SqlType::Timetz(None)),
+    ArgType::Exact(SqlType::Bit(None)),
+    ArgType::Exact(SqlType::Varbit(None)),
+    ArgType::Exact(SqlType::System(SystemType::Inet)),
+    ArgType::Exact(SqlType::System(SystemType::Macaddr)),
+    ArgType::Exact(SqlType::System(SystemType::Macaddr8)),
+    ArgType::Exact(SqlType::System(SystemType::Money)),
 ];
 
 /// `real` beside `double precision`, compared as double precision.

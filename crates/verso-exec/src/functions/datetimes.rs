@@ -2,6 +2,7 @@
 
 use verso_types::datetime::{self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use verso_types::error::sqlstate;
+use verso_types::opaque::timetz::TimeTz;
 use verso_types::{Decimal, Interval, Number, SqlType, TypeError, Value};
 
 use super::define::{entry, optional, pattern, sql_type, unexpected};
@@ -448,6 +449,18 @@ fn finite_field(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>>
                 known => time_field(known, *a).map_or_else(|| Err(unsupported(unit, ty)), Ok),
             }
         }
+        [Value::Text(unit), Value::Opaque(a)] => {
+            let ty = "time with time zone";
+            let time = TimeTz::of(a);
+            let seconds = i128::from(time.offset);
+            match unit_of(unit, ty)? {
+                Unit::Zone => field(seconds, 0),
+                Unit::ZoneHour => field(seconds / 3600, 0),
+                Unit::ZoneMinute => field(seconds / 60 % 60, 0),
+                Unit::Epoch => field(i128::from(time.micros) - seconds * i128::from(MICROS_PER_SECOND), 6),
+                known => time_field(known, time.micros).map_or_else(|| Err(unsupported(unit, ty)), Ok),
+            }
+        }
         [Value::Text(unit), Value::Interval(a)] => interval_field(unit, *a),
         _ => Err(unexpected("extract", args)),
     }
@@ -499,8 +512,7 @@ macro_rules! fields {
     };
 }
 
-static FIELDS: &[BuiltinFunction] =
-    fields![Immutable Timestamp, Stable Timestamptz, Immutable Date, Immutable Time, Immutable Interval];
+static FIELDS: &[BuiltinFunction] = fields![Immutable Timestamp, Stable Timestamptz, Immutable Date, Immutable Time, Immutable Interval, Immutable Timetz];
 
 /// The tables of this module.
 pub(super) static TABLES: [&[BuiltinFunction]; 3] = [ARITHMETIC, CLOCK, FIELDS];

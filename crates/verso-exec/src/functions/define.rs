@@ -85,6 +85,30 @@ macro_rules! sql_type {
     (Interval) => {
         SqlType::Interval(None)
     };
+    (Timetz) => {
+        SqlType::Timetz(None)
+    };
+    (Bit) => {
+        SqlType::Bit(None)
+    };
+    (Varbit) => {
+        SqlType::Varbit(None)
+    };
+    (Inet) => {
+        SqlType::System(verso_types::SystemType::Inet)
+    };
+    (Cidr) => {
+        SqlType::System(verso_types::SystemType::Cidr)
+    };
+    (Macaddr) => {
+        SqlType::System(verso_types::SystemType::Macaddr)
+    };
+    (Macaddr8) => {
+        SqlType::System(verso_types::SystemType::Macaddr8)
+    };
+    (Money) => {
+        SqlType::System(verso_types::SystemType::Money)
+    };
     ($name:ident) => {
         SqlType::$name
     };
@@ -95,12 +119,46 @@ macro_rules! pattern {
     (Bytea, $v:ident) => {
         Value::Bytes($v)
     };
+    (Timetz, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (Bit, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (Varbit, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (Inet, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (Cidr, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (Macaddr, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (Macaddr8, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (Money, $v:ident) => {
+        Value::Opaque($v)
+    };
     ($ty:ident, $v:ident) => {
         Value::$ty($v)
     };
 }
 
-pub(crate) use {elementwise, entry, optional, pattern, sql_type};
+/// A strict, immutable function whose body yields a result: `valued!("bit_or" ("|"): a Bit, b Bit => Bit = or(a, b))`.
+macro_rules! valued {
+    ($name:literal ($($op:literal)?): $($v:ident $ty:ident),* => $res:ident = $body:expr) => {
+        $crate::functions::define::entry!($name ($($op)?) [$($ty),*] => $res, |_, args| match args {
+            [$($crate::functions::define::pattern!($ty, $v)),*] => $body,
+            _ => Err($crate::functions::define::unexpected($name, args)),
+        }, None)
+    };
+}
+
+pub(crate) use {elementwise, entry, optional, pattern, sql_type, valued};
 
 use verso_types::error::sqlstate;
 use verso_types::{TypeError, Value};

@@ -8,6 +8,7 @@
 
 mod aggregates;
 mod arrays;
+mod bits;
 mod bytes;
 mod calendar;
 mod catalogs;
@@ -22,11 +23,14 @@ mod integers;
 pub mod json;
 pub mod kernel;
 mod locks;
+mod money;
+mod networks;
 mod number_templates;
 mod numerics;
 mod patterns;
 mod periods;
 mod quoting;
+mod ranges;
 pub mod records;
 mod registry;
 mod samples;
@@ -39,6 +43,7 @@ mod templates;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texts;
+mod timetz;
 mod uuids;
 mod windows;
 
@@ -61,6 +66,10 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &texts::TABLES,
     &quoting::TABLES,
     &bytes::TABLES,
+    &bits::TABLES,
+    &networks::TABLES,
+    &money::TABLES,
+    &timetz::TABLES,
     &arrays::TABLES,
     &json::TABLES,
     &calendar::TABLES,
@@ -78,4 +87,5 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &samples::TABLES,
     &sets::TABLES,
     &sizes::TABLES,
+    &ranges::TABLES,
 ];

@@ -5,6 +5,7 @@
 //! Source: PostgreSQL 18, `overlaps_timestamp` of `timestamp.c`.
 
 use verso_types::datetime;
+use verso_types::opaque::timetz::TimeTz;
 use verso_types::{Interval, SqlType, Value};
 
 use super::define::{sql_type, unexpected};
@@ -36,6 +37,10 @@ fn overlap(a: (i64, Option<i64>), b: (i64, Option<i64>)) -> Option<bool> {
 fn bounds(args: &[Value], add: impl Fn(i64, Interval) -> Result<i64>) -> Result<Option<(i64, Option<i64>)>> {
     let place = |value: &Value| match value {
         Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => Some(*v),
+        Value::Opaque(v) => {
+            let time = TimeTz::of(v);
+            Some(time.micros - i64::from(time.offset) * datetime::MICROS_PER_SECOND)
+        }
         _ => None,
     };
     Ok(match args {
@@ -96,6 +101,7 @@ static OVERLAPS: &[BuiltinFunction] = overlaps! {
     Immutable of_times: Time Time Time Interval;
     Immutable of_times: Time Interval Time Time;
     Immutable of_times: Time Interval Time Interval;
+    Immutable of_times: Timetz Timetz Timetz Timetz;
     Immutable of_timestamps: Timestamp Timestamp Timestamp Timestamp;
     Immutable of_timestamps: Timestamp Timestamp Timestamp Interval;
     Immutable of_timestamps: Timestamp Interval Timestamp Timestamp;

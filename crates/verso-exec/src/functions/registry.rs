@@ -41,6 +41,10 @@ pub enum ArgType {
     AnyArray,
     /// One enum type for all arguments of this kind.
     AnyEnum,
+    /// A range (of the `AnyElement` type).
+    AnyRange,
+    /// A multirange (of the `AnyElement` type).
+    AnyMultirange,
 }
 
 /// What a function returns.
@@ -52,10 +56,14 @@ pub enum ResultType {
     FixedArray(SqlType),
     /// The type of argument `i`, without its modifier.
     SameAs(usize),
-    /// The element type of the array at argument `i`.
+    /// The type of the elements of the array, of the bounds of the range or multirange at argument `i`.
     ElementOf(usize),
     /// An array of the type of argument `i`.
     ArrayOf(usize),
+    /// The range of the values of the range or multirange at argument `i`.
+    RangeOf(usize),
+    /// The multirange of the values of the range or multirange at argument `i`.
+    MultirangeOf(usize),
     /// Columns of these names and types; a row of them as one value.
     Columns(&'static [(&'static str, SqlType)]),
 }

@@ -1,5 +1,8 @@
 //! `pg_column_size`: how many bytes PostgreSQL would hold a value in, not compressed.
 
+use verso_types::OpaqueKind;
+use verso_types::opaque::bits::Bits;
+use verso_types::opaque::network::Network;
 use verso_types::{Array, Decimal, SqlType, Value};
 
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -72,6 +75,19 @@ fn size_of_value(value: &Value, ty: &SqlType) -> usize {
             bytes.len() - 8 + HEADER + if long { 4 } else { 2 }
         }
         Value::Jsonb(value) => value.bytes().len() + HEADER,
+        Value::Opaque(value) => match value.kind() {
+            OpaqueKind::Bits => HEADER + 4 + Bits::len_of(value).div_ceil(8),
+            OpaqueKind::Inet | OpaqueKind::Cidr => HEADER + 2 + Network::of(value).size(),
+            OpaqueKind::JsonPath => HEADER + value.bytes().len(),
+            OpaqueKind::TimeTz | OpaqueKind::Mac | OpaqueKind::Mac8 | OpaqueKind::Money => {
+                value.bytes().len()
+            }
+        },
+        Value::Range(_) | Value::Multirange(_) => {
+            let mut bytes = Vec::new();
+            verso_types::format_binary(value, ty, &mut bytes);
+            HEADER + bytes.len()
+        }
         Value::Array(values) => array(values, ty),
         Value::Record(values) => {
             let header = 24 + if values.iter().any(Value::is_null) { values.len().div_ceil(8) } else { 0 };

@@ -210,7 +210,6 @@ fn options_of_explain_are_checked_as_postgresql_does() {
 #[test]
 fn what_verso_lacks_is_refused_by_name_and_place() {
     for (text, what, position) in [
-        ("SELECT B'101'", "a bit string", 8),
         ("SELECT xmlparse(document '<a/>')", "XMLPARSE", 8),
         ("SELECT * FROM json_table('[]', '$')", "JSON_TABLE", 15),
         ("SELECT 1 OPERATOR(s.+) 2", "an operator in schema \"s\"", 19),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use verso_types::{IntervalSpec, LongSpec, NamedType, NumericSpec, SqlType, SystemType, sqlstate};
+use verso_types::{IntervalSpec, LongSpec, NamedType, NumericSpec, RangeKind, SqlType, SystemType, sqlstate};
 
 use super::cursor::Cursor;
 use super::lexer::{Class, Token};
@@ -67,11 +67,14 @@ impl Cursor<'_> {
             "varchar" | "character" | "char" | "nchar" | "national" => self.character(at),
             "bit" => {
                 self.advance();
-                self.accept(&["varying"]);
-                self.modifiers()?;
-                Err(self.type_unsupported(start))
+                let varying = self.accept(&["varying"]);
+                self.bits(varying, at)
             }
-            "time" | "timestamp" | "timetz" | "timestamptz" => self.time(start, &word),
+            "varbit" => {
+                self.advance();
+                self.bits(true, at)
+            }
+            "time" | "timestamp" | "timetz" | "timestamptz" => self.time(&word),
             "interval" => {
                 self.advance();
                 if self.peek() == Token::LParen {
@@ -111,12 +114,6 @@ impl Cursor<'_> {
     /// `(1, 2)`: whole numbers.
     fn modifiers(&mut self) -> Result<Vec<i64>, SyntaxError> {
         if self.peek() == Token::LParen { self.listed(Cursor::integer) } else { Ok(Vec::new()) }
-    }
-
-    /// `0A000` for the type that was read since `start`.
-    fn type_unsupported(&self, start: Span) -> SyntaxError {
-        let written = self.source().slice(self.since(start)).to_lowercase();
-        SyntaxError::unsupported(format!("type {written}")).at(start.start)
     }
 
     fn float(&mut self, at: u32) -> Result<SqlType, SyntaxError> {
@@ -180,7 +177,7 @@ impl Cursor<'_> {
     }
 
     /// `time`, `timestamp`, with a precision and a time zone.
-    fn time(&mut self, start: Span, word: &str) -> Result<SqlType, SyntaxError> {
+    fn time(&mut self, word: &str) -> Result<SqlType, SyntaxError> {
         self.advance();
         let mut precision = None;
         if self.peek() == Token::LParen {
@@ -196,7 +193,25 @@ impl Cursor<'_> {
         if word.starts_with("timestamp") {
             return Ok(if zone { SqlType::Timestamptz(precision) } else { SqlType::Timestamp(precision) });
         }
-        if zone { Err(self.type_unsupported(start)) } else { Ok(SqlType::Time(precision)) }
+        Ok(if zone { SqlType::Timetz(precision) } else { SqlType::Time(precision) })
+    }
+
+    /// The length of `bit`, which is one bit without, and of `bit varying`.
+    fn bits(&mut self, varying: bool, at: u32) -> Result<SqlType, SyntaxError> {
+        let name = if varying { "varbit" } else { "bit" };
+        let length = match self.modifiers()?[..] {
+            [] if varying => None,
+            [] => Some(1),
+            [length] if length < 1 => {
+                return Err(invalid(format!("length for type {name} must be at least 1"), at));
+            }
+            [length] => match u32::try_from(length) {
+                Ok(length @ ..=83_886_080) => Some(length),
+                _ => return Err(invalid(format!("length for type {name} cannot exceed 83886080"), at)),
+            },
+            _ => return Err(invalid("invalid type modifier".into(), at)),
+        };
+        Ok(if varying { SqlType::Varbit(length) } else { SqlType::Bit(length) })
     }
 }
 
@@ -238,14 +253,17 @@ pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxErr
         "time" => SqlType::Time(None),
         "timestamp" => SqlType::Timestamp(None),
         "timestamptz" => SqlType::Timestamptz(None),
+        "timetz" => SqlType::Timetz(None),
+        "bit" => SqlType::Bit(None),
+        "varbit" => SqlType::Varbit(None),
         "interval" => SqlType::Interval(None),
         "uuid" => SqlType::Uuid,
         "json" => SqlType::Json,
         "jsonb" => SqlType::Jsonb,
         "oid" => SqlType::Oid,
-        "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "xml" | "money"
-        | "timetz" | "cidr" | "macaddr" | "bit" | "varbit" | "hstore" | "point" | "line" | "lseg" | "box"
-        | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "record" | "trigger" | "jsonpath" => {
+        "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "xml" | "hstore"
+        | "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle" | "tsvector" | "tsquery"
+        | "record" | "trigger" => {
             return Err(SyntaxError::unsupported(format!("type {short}")).at(at));
         }
         "int2vector" => SqlType::Array(Box::new(SqlType::System(SystemType::VectorInt2))),
@@ -253,6 +271,7 @@ pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxErr
         // `char` with its quotes is a type of its own; without them it never comes here.
         "char" => SqlType::System(SystemType::Char),
         _ if let Some(system) = SystemType::from_name(short) => SqlType::System(system),
+        _ if let Some(range) = RangeKind::type_named(short) => range,
         _ => return users(),
     })
 }

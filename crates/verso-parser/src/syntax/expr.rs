@@ -170,6 +170,8 @@ pub enum Literal {
     Number(String),
     /// A quoted string, unescaped.
     String(String),
+    /// A bit string: `b` or `x`, and the digits.
+    Bits(String),
 }
 
 /// One SELECT or VALUES with what stands around it.

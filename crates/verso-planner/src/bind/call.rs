@@ -318,6 +318,7 @@ impl Binder<'_> {
                         let ty = match moment.ty {
                             SqlType::Timestamptz(_) => SqlType::Timestamptz(digits),
                             SqlType::Timestamp(_) => SqlType::Timestamp(digits),
+                            SqlType::Timetz(_) => SqlType::Timetz(digits),
                             _ => SqlType::Time(digits),
                         };
                         self.coerce(moment, expr.at.start, &ty, CastKind::Explicit)?
@@ -349,7 +350,7 @@ impl Binder<'_> {
             "current_date" => SqlType::Date,
             "localtimestamp" => SqlType::Timestamp(None),
             "localtime" => SqlType::Time(None),
-            "current_time" => return Err(SqlError::unsupported("CURRENT_TIME (type timetz)").at(at)),
+            "current_time" => SqlType::Timetz(None),
             _ => return Ok(now),
         };
         self.coerce(now, at, &ty, CastKind::Explicit)

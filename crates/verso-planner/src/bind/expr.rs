@@ -270,6 +270,11 @@ impl Binder<'_> {
             Literal::Null => TypedExpr::null(SqlType::Unknown),
             Literal::Bool(value) => TypedExpr::literal(Value::Bool(*value), SqlType::Bool),
             Literal::String(text) => TypedExpr::literal(Value::text(text), SqlType::Unknown),
+            Literal::Bits(digits) => {
+                let ty = SqlType::Bit(None);
+                let value = verso_types::parse_text(&ty, digits, self.time_zone);
+                TypedExpr::literal(value.map_err(|error| SqlError::from(error).at(at))?, ty)
+            }
             Literal::Number(digits) => {
                 if let Ok(value) = digits.parse() {
                     TypedExpr::literal(Value::Int4(value), SqlType::Int4)

@@ -1,9 +1,10 @@
-//! What is written about JSON and means something else: aggregates, IS JSON.
+//! What is written about JSON and means something else: aggregates, IS JSON. The aggregates of ranges are made the same way.
 //!
 //! ```text
 //! json_agg(x ORDER BY y)          json_agg_end(array_agg(json_agg_item(x) ORDER BY y))
 //! json_agg(DISTINCT x)            json_agg_of(array_agg(DISTINCT x))
 //! jsonb_object_agg(k, v)          jsonb_object_agg_end(array_agg(ROW(jsonb_agg_key(k), to_jsonb(v))))
+//! range_agg(x)                    range_agg_end(array_agg(x))
 //! json_agg_strict(x)              … FILTER (WHERE x IS NOT NULL)
 //! ```
 
@@ -37,6 +38,8 @@ pub(super) fn json_aggregate(call: &Call, expr: &Expr) -> Option<Expr> {
     let (prefix, convert) =
         if plain.starts_with("jsonb_") { ("jsonb", "to_jsonb") } else { ("json", "to_json") };
     let (item, end, tested) = match (plain, call.args.as_slice()) {
+        ("range_agg", [value]) => (value.clone(), "range_agg_end", value),
+        ("range_intersect_agg", [value]) => (value.clone(), "range_intersect_agg_end", value),
         // distinct are the values, not what they look like
         ("json_agg", [value]) if call.distinct => (value.clone(), "json_agg_of", value),
         ("jsonb_agg", [value]) if call.distinct => (value.clone(), "jsonb_agg_of", value),

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use verso_exec::functions::{ArgType, ResultType};
-use verso_types::{CastKind, RowType, SqlType, cast_kind};
+use verso_types::{CastKind, RangeKind, RowType, SqlType, SystemType, cast_kind};
 
 use crate::errors::{SqlError, sqlstate};
 
@@ -34,7 +34,13 @@ pub fn category(ty: &SqlType) -> char {
             'N'
         }
         SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => 'S',
-        SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => 'D',
+        SqlType::Bit(_) | SqlType::Varbit(_) => 'V',
+        SqlType::Range(_) | SqlType::Multirange(_) => 'R',
+        SqlType::Date
+        | SqlType::Time(_)
+        | SqlType::Timetz(_)
+        | SqlType::Timestamp(_)
+        | SqlType::Timestamptz(_) => 'D',
         SqlType::Interval(_) => 'T',
         SqlType::Bytea | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => 'U',
         SqlType::Array(_) => 'A',
@@ -58,6 +64,8 @@ fn preferred(ty: &SqlType) -> bool {
             | SqlType::Text
             | SqlType::Timestamptz(_)
             | SqlType::Interval(_)
+            | SqlType::Varbit(_)
+            | SqlType::System(SystemType::Inet)
     )
 }
 
@@ -75,6 +83,8 @@ fn exact(arg: &ArgType) -> Option<&SqlType> {
         | ArgType::AnyElement
         | ArgType::AnyNonArray
         | ArgType::AnyEnum
+        | ArgType::AnyRange
+        | ArgType::AnyMultirange
         | ArgType::AnyArray => None,
     }
 }
@@ -82,6 +92,7 @@ fn exact(arg: &ArgType) -> Option<&SqlType> {
 /// The types a candidate's arguments are cast to, if it can take the actual ones at all.
 fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
     let mut elements = Vec::new();
+    let mut range: Option<RangeKind> = None;
     for (arg, ty) in declared.iter().zip(actual) {
         match (arg, ty) {
             (_, SqlType::Unknown) => {}
@@ -92,6 +103,15 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
             }
             (ArgType::AnyArray, SqlType::Array(element)) => elements.push(element.without_modifiers()),
             (ArgType::AnyArray, _) => return None,
+            (ArgType::AnyRange, SqlType::Range(kind))
+            | (ArgType::AnyMultirange, SqlType::Multirange(kind)) => {
+                if range.is_some_and(|other| other != *kind) {
+                    return None;
+                }
+                range = Some(*kind);
+                elements.push(kind.subtype());
+            }
+            (ArgType::AnyRange | ArgType::AnyMultirange, _) => return None,
             (ArgType::Exact(_) | ArgType::ArrayOf(_) | ArgType::Any, _) => {}
         }
     }
@@ -106,6 +126,12 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
             return None;
         }
     }
+    // The bounds of ranges are of their own type, and nothing is cast to it.
+    if let Some(kind) = range
+        && !elements.iter().all(|ty| ty.same_base(&kind.subtype()))
+    {
+        return None;
+    }
     let element = common_type(elements.iter()).ok()?;
     declared
         .iter()
@@ -118,6 +144,8 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
             ArgType::Any => Some(ty.clone()),
             ArgType::AnyElement | ArgType::AnyNonArray | ArgType::AnyEnum => Some(element.clone()),
             ArgType::AnyArray => Some(SqlType::Array(Box::new(element.clone()))),
+            ArgType::AnyRange => range.map(SqlType::Range),
+            ArgType::AnyMultirange => range.map(SqlType::Multirange),
         })
         .collect()
 }
@@ -263,15 +291,29 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
         ResultType::SameAs(n) => arg(n).without_modifiers(),
         ResultType::ElementOf(n) => match arg(n) {
             SqlType::Array(element) => *element,
+            SqlType::Range(kind) | SqlType::Multirange(kind) => kind.subtype(),
             other => other,
         },
         ResultType::ArrayOf(n) => SqlType::Array(Box::new(arg(n).without_modifiers())),
+        ResultType::RangeOf(n) => match arg(n) {
+            SqlType::Multirange(kind) => SqlType::Range(kind),
+            other => other,
+        },
+        ResultType::MultirangeOf(n) => match arg(n) {
+            SqlType::Range(kind) => SqlType::Multirange(kind),
+            // what an aggregate has gathered
+            SqlType::Array(element) => result_type(&ResultType::MultirangeOf(0), &[*element]),
+            other => other,
+        },
     }
 }
 
 /// A type as errors name it: without its modifier.
 pub fn shown(ty: &SqlType) -> String {
-    ty.without_modifiers().pg_name()
+    match ty {
+        SqlType::Bit(_) => ty.base_name().into(),
+        _ => ty.without_modifiers().pg_name(),
+    }
 }
 
 /// `42883` or `42725` for an operator.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_storage::{AdvisoryKey, LockInfo, LockTarget, TxnId};
 use verso_types::Value;
+use verso_types::opaque::network::Network;
 
 use super::objects::DATABASE_OID;
 use super::{number, oid};
@@ -20,6 +21,11 @@ fn xid(txn: TxnId) -> Value {
 
 fn count(value: u64) -> Value {
     Value::Int8(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// The address of a client.
+pub(super) fn inet(address: std::net::SocketAddr) -> Value {
+    Network::parse(&address.ip().to_string(), false).map_or(Value::Null, Network::into_value)
 }
 
 /// The rows of `pg_stat_activity`.
@@ -48,7 +54,7 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
             oid(identity.role),
             Value::Text(identity.user),
             Value::Text(Arc::clone(&info.application.lock())),
-            address.map_or(Value::Null, |address| Value::text(&address.ip().to_string())),
+            address.map_or(Value::Null, inet),
             Value::Null,
             Value::Int4(address.map_or(-1, |address| address.port().into())),
             Value::Timestamptz(info.connected),

@@ -228,6 +228,7 @@ impl Call<'_> {
         let name = match ty {
             // With a modifier that says nothing, `character` is the type without one.
             Some(SqlType::Char(None)) if modifier.is_none() => "character".to_string(),
+            Some(SqlType::Bit(None)) if modifier.is_none() => "bit".to_string(),
             Some(ty) => ty.pg_name(),
             None => names::type_name(self.catalog, oid)
                 .unwrap_or_else(|| if oid == 0 { "-" } else { "???" }.to_string()),
@@ -360,7 +361,7 @@ impl Call<'_> {
         let address: Option<std::net::SocketAddr> = identity.client.and_then(|client| client.parse().ok());
         match (function, address) {
             (_, None) => Value::Null,
-            ("inet_client_addr", Some(address)) => Value::text(&address.ip().to_string()),
+            ("inet_client_addr", Some(address)) => super::activity::inet(address),
             (_, Some(address)) => Value::Int4(address.port().into()),
         }
     }

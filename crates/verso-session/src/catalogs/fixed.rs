@@ -15,6 +15,11 @@ use super::keys::Keys;
 
 type Rows = Arc<[Vec<Value>]>;
 
+/// `anyarray`, `anyrange`, `anymultirange`.
+const ANY_ARRAY: i64 = 2277;
+const ANY_RANGE: i64 = 3831;
+const ANY_MULTIRANGE: i64 = 4537;
+
 /// The files, by relation.
 const FILES: &[(&str, &str)] = &[
     ("pg_type", include_str!("../../data/pg_type.tsv")),
@@ -28,6 +33,7 @@ const FILES: &[(&str, &str)] = &[
     ("pg_amproc", include_str!("../../data/pg_amproc.tsv")),
     ("pg_aggregate", include_str!("../../data/pg_aggregate.tsv")),
     ("pg_collation", include_str!("../../data/pg_collation.tsv")),
+    ("pg_range", include_str!("../../data/pg_range.tsv")),
     ("pg_language", include_str!("../../data/pg_language.tsv")),
     ("pg_description", include_str!("../../data/pg_description.tsv")),
 ];
@@ -85,10 +91,11 @@ pub(super) fn default_class(ty: &SqlType) -> i64 {
         table("pg_opclass").iter().flat_map(|rows| rows.iter()).filter_map(usual).collect()
     });
     let oid = |ty: &SqlType| classes.get(&i64::from(ty.pg_oid())).copied();
-    const ANY_ARRAY: i64 = 2277;
     let wider = match ty {
         SqlType::Varchar(_) => oid(&SqlType::Text),
         SqlType::Array(_) => classes.get(&ANY_ARRAY).copied(),
+        SqlType::Range(_) => classes.get(&ANY_RANGE).copied(),
+        SqlType::Multirange(_) => classes.get(&ANY_MULTIRANGE).copied(),
         _ => None,
     };
     oid(ty).or(wider).unwrap_or(0)
@@ -151,7 +158,10 @@ fn wanted(relation: &str) -> Wanted {
         "pg_proc" => Box::new(has_function),
         "pg_operator" => Box::new(has_operator),
         "pg_cast" => Box::new(|row| knows(&row[1]) && knows(&row[2])),
-        "pg_opclass" => Box::new(|row| knows(&row[6]) || row[6] == Value::Int8(2277)),
+        "pg_opclass" => Box::new(|row| {
+            knows(&row[6])
+                || row[6].as_i64().is_some_and(|ty| matches!(ty, ANY_ARRAY | ANY_RANGE | ANY_MULTIRANGE))
+        }),
         "pg_amop" => among("pg_operator", 0, 6),
         "pg_amproc" | "pg_aggregate" => among("pg_proc", 0, if relation == "pg_amproc" { 5 } else { 0 }),
         "pg_description" => {
@@ -201,7 +211,9 @@ fn has_function(row: &[Value]) -> bool {
 fn has_operator(row: &[Value]) -> bool {
     let Some(symbol) = row[1].as_str() else { return false };
     let prefix = row[7] == Value::Int8(0);
-    let known = |value: &Value| knows(value) || matches!(value.as_i64(), Some(2277 | 2283));
+    let known = |value: &Value| {
+        knows(value) || matches!(value.as_i64(), Some(ANY_ARRAY | ANY_RANGE | ANY_MULTIRANGE | 2283))
+    };
     let operands = if prefix { 1 } else { 2 };
     (prefix || known(&row[7]))
         && known(&row[8])

@@ -2,7 +2,7 @@
 
 use verso_exec::memory::{Account, room_to_read};
 use verso_types::text::type_of;
-use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_text};
+use verso_types::{CastKind, OpaqueKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_text};
 
 use crate::plans::Prepared;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -75,6 +75,7 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
         | (Value::Interval(_), SqlType::Interval(None))
         | (Value::Jsonb(_), SqlType::Jsonb)
         | (Value::Uuid(_), SqlType::Uuid) => true,
+        (Value::Opaque(value), ty) if ty.typmod() < 0 => OpaqueKind::of(ty) == Some(value.kind()),
         // Only places of labels are values of the type.
         (Value::Int8(place), SqlType::Enum(ty)) => ty.at(*place).is_some(),
         // What an array without values is made of cannot be seen.

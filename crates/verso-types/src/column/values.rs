@@ -5,6 +5,7 @@ use crate::decimal::{Decimal, DecimalError, POW10};
 use crate::error::{TypeError, sqlstate};
 use crate::json::Jsonb;
 use crate::number::Number;
+use crate::opaque::{Opaque, OpaqueKind};
 use crate::row;
 use crate::sqltype::{NumericSpec, SqlType};
 use crate::value::{Interval, Value};
@@ -34,8 +35,12 @@ impl Column {
             (ColumnData::Bytes(data), Value::Text(v)) => push_bytes(data, v.as_bytes())?,
             (ColumnData::Bytes(data), Value::Bytes(v)) => push_bytes(data, v)?,
             (ColumnData::Bytes(data), Value::Jsonb(v)) => push_bytes(data, v.bytes())?,
+            (ColumnData::Bytes(data), Value::Opaque(v)) => push_bytes(data, v.bytes())?,
             (ColumnData::Bytes(data), Value::Numeric(v)) => data.push_with(|out| v.to_bytes(out)),
-            (ColumnData::Bytes(data), Value::Array(_) | Value::Record(_)) => {
+            (
+                ColumnData::Bytes(data),
+                Value::Array(_) | Value::Record(_) | Value::Range(_) | Value::Multirange(_),
+            ) => {
                 let length = data.bytes.len();
                 row::encode_value(value, &mut data.bytes);
                 if data.bytes.len() - length > VALUE_BYTES_MAX || u32::try_from(data.bytes.len()).is_err() {
@@ -166,9 +171,14 @@ fn value_of_bytes(bytes: &[u8], ty: &SqlType) -> Value {
             Number::value_from_bytes(bytes).unwrap_or(Value::Null)
         }
         SqlType::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
-        SqlType::Array(_) | SqlType::Record | SqlType::Row(_) => {
-            row::decode_value(bytes).unwrap_or(Value::Null)
-        }
-        _ => Value::Text(String::from_utf8_lossy(bytes).into()),
+        SqlType::Array(_)
+        | SqlType::Record
+        | SqlType::Row(_)
+        | SqlType::Range(_)
+        | SqlType::Multirange(_) => row::decode_value(bytes).unwrap_or(Value::Null),
+        ty => match OpaqueKind::of(ty) {
+            Some(kind) => Value::Opaque(Opaque::new(kind, bytes)),
+            None => Value::Text(String::from_utf8_lossy(bytes).into()),
+        },
     }
 }

@@ -110,7 +110,7 @@ pub fn format_timestamptz(micros: i64, tz: &TimeZone, out: &mut String) {
 }
 
 /// Appends the seconds by which a zone is ahead of UTC: `+01`, `-03:30`.
-pub(super) fn put_offset(offset: i32, out: &mut String) {
+pub(crate) fn put_offset(offset: i32, out: &mut String) {
     out.push(if offset < 0 { '-' } else { '+' });
     let (size, parts) = (u64::from(offset.unsigned_abs()), [3600, 60, 1]);
     for (i, unit) in parts.into_iter().enumerate() {

@@ -134,6 +134,31 @@ pub fn parse_time(text: &str, style: &TimeStyle) -> Result<i64, TypeError> {
     time.map_err(|flaw| flaw.error("time", text))
 }
 
+/// Reads a time of day with the seconds by which its zone is ahead of UTC; none where the text names no zone. A zone whose
+/// clocks change needs a date.
+/// # Errors
+/// 22007, 22008, 22009.
+pub fn parse_timetz(text: &str, style: &TimeStyle) -> Result<(i64, Option<i32>), TypeError> {
+    let read = Fields::scan(text, true, style).and_then(|fields| {
+        if fields.time.is_none() {
+            return Err(Flaw::Syntax);
+        }
+        let time = fields.time_of_day()?;
+        let local = fields.date().map(|days| days.saturating_mul(MICROS_PER_DAY).saturating_add(time));
+        let offset = match &fields.zone {
+            Some(Zone::Offset(seconds)) => Some(*seconds),
+            Some(Zone::Named(zone)) => match (zone.to_fixed_offset(), local) {
+                (Ok(offset), _) => Some(offset.seconds()),
+                (Err(_), Ok(local)) => Some(offset_at_local(local, zone)),
+                (Err(_), Err(_)) => return Err(Flaw::Syntax),
+            },
+            None => local.ok().map(|local| offset_at_local(local, style)),
+        };
+        Ok((time, offset))
+    });
+    read.map_err(|flaw| flaw.error("time with time zone", text))
+}
+
 /// Reads a timestamp without time zone; a zone in the text is read and dropped, as in PostgreSQL.
 /// # Errors
 /// 22007, 22008.

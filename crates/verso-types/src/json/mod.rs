@@ -16,6 +16,7 @@
 mod compare;
 mod format;
 mod node;
+pub mod path;
 mod scan;
 mod view;
 

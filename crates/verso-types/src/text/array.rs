@@ -35,6 +35,9 @@ pub fn type_of(value: &Value) -> SqlType {
         }
         Value::Record(_) => SqlType::Record,
         Value::Jsonb(_) => SqlType::Jsonb,
+        Value::Opaque(v) => v.kind().plain_type(),
+        Value::Range(v) => SqlType::Range(v.kind),
+        Value::Multirange(v) => SqlType::Multirange(v.kind),
     }
 }
 
@@ -141,7 +144,7 @@ pub(super) fn format_record(values: &[Value], ty: &SqlType, tz: &TimeStyle, out:
 }
 
 /// In double quotes; a quote is escaped by `escape`, a backslash by a backslash.
-fn put_quoted(item: &str, escape: &str, out: &mut String) {
+pub(crate) fn put_quoted(item: &str, escape: &str, out: &mut String) {
     out.push('"');
     for c in item.chars() {
         match c {

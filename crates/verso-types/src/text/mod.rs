@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 
 use crate::TimeStyle;
 
+pub(crate) use array::put_quoted;
 pub use array::type_of;
 pub use binary::{format_bytea, format_uuid, parse_bytea, parse_uuid};
 pub use float::{format_f32, format_f64, parse_f32, parse_f64};
@@ -25,6 +26,8 @@ use crate::error::{TypeError, sqlstate};
 use crate::json::{self, Jsonb};
 use crate::names;
 use crate::number::Number;
+use crate::opaque::{self, OpaqueKind};
+use crate::range;
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
 use crate::value::Value;
@@ -59,6 +62,10 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, Typ
             limit_time(Value::Interval(datetime::parse_interval_as(text, tz, spec.as_ref())?), ty)
         }
         SqlType::Uuid => Value::Uuid(parse_uuid(text)?),
+        ty if let Some(kind) = OpaqueKind::of(ty) => Value::Opaque(opaque::parse(ty, kind, text, tz)?),
+        SqlType::Timetz(_) | SqlType::Bit(_) | SqlType::Varbit(_) => Value::text(text),
+        SqlType::Range(kind) => range::parse(*kind, text, tz)?.into_value(),
+        SqlType::Multirange(kind) => range::parse_multirange(*kind, text, tz)?.into_value(),
         SqlType::Array(element) if ty.vector_name().is_some() => array::parse_vector(text, element, tz)?,
         SqlType::Array(element) => array::parse_array(text, element, tz)?,
         SqlType::System(system) => parse_system(*system, text)?,
@@ -130,6 +137,9 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeStyle, out: &mut String
         Value::Array(v) => array::format_array(v, ty, tz, out),
         Value::Record(v) => array::format_record(v, ty, tz, out),
         Value::Jsonb(v) => json::format_into(v.root(), out),
+        Value::Opaque(v) => opaque::format(v, out),
+        Value::Range(v) => range::format(v, tz, out),
+        Value::Multirange(v) => range::format_multirange(v, tz, out),
     }
 }
 

@@ -41,7 +41,7 @@ fn native(ty: &SqlType) -> Option<Order> {
         (SqlType::Numeric(_) | SqlType::LongNumeric(_) | SqlType::Array(_) | SqlType::Record, _) => {
             return None;
         }
-        (SqlType::Row(_) | SqlType::Jsonb, _) => return None,
+        (SqlType::Row(_) | SqlType::Jsonb | SqlType::Range(_) | SqlType::Multirange(_), _) => return None,
         (SqlType::Interval(_), _) => Order::Interval,
         (SqlType::Uuid, _) => Order::Unsigned128,
         (_, Physical::Bool) => Order::Bool,

@@ -25,18 +25,19 @@ struct Encoder<'a> {
 }
 
 /// A date or time as ISO 8601 has it: `T` between date and time, a zone with minutes.
-fn iso_text(value: &Value, ty: &SqlType, tz: &TimeStyle) -> String {
+pub(super) fn iso_text(value: &Value, ty: &SqlType, tz: &TimeStyle) -> String {
     let mut text = String::new();
     let iso = tz.iso();
     let style = if matches!(value, Value::Interval(_)) { tz } else { &iso };
     format_text(value, ty, style, &mut text);
-    if !matches!(value, Value::Timestamp(_) | Value::Timestamptz(_)) || text.ends_with("infinity") {
+    let zoned = matches!(value, Value::Timestamptz(_)) || matches!(ty, SqlType::Timetz(_));
+    if !matches!(value, Value::Timestamp(_)) && !zoned || text.ends_with("infinity") {
         return text;
     }
-    if let Some(blank) = text.find(' ') {
+    if let Some(blank) = text.find(' ').filter(|_| !matches!(ty, SqlType::Timetz(_))) {
         text.replace_range(blank..=blank, "T");
     }
-    if let Value::Timestamptz(_) = value {
+    if zoned {
         // `+00` becomes `+00:00`.
         let end = text.strip_suffix(" BC").map_or(text.len(), str::len);
         let sign = text[..end].rfind(['+', '-']).unwrap_or(end);

@@ -6,6 +6,7 @@
 //! | [`access`] | `->`, `#>`, subscripts, lengths, types, `@>`, `?` |
 //! | [`change`] | `||`, `-`, `#-`, `jsonb_set` and its relatives |
 //! | [`expand`] | functions that yield rows |
+//! | [`path`], [`path_eval`], [`path_methods`] | the path language |
 //!
 //! A `json` is its text, read again by each function, as in PostgreSQL; a `jsonb` is looked into in its binary form.
 
@@ -13,6 +14,9 @@ mod access;
 mod change;
 mod encode;
 mod expand;
+mod path;
+mod path_eval;
+mod path_methods;
 
 pub use access::{IS_JSON, SUBSCRIPT};
 pub use change::SET_SUBSCRIPT;
@@ -110,5 +114,11 @@ fn invalid(text: impl Into<String>) -> ExecError {
 }
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 4] =
-    [encode::FUNCTIONS, access::FUNCTIONS, change::FUNCTIONS, expand::FUNCTIONS];
+pub(super) static TABLES: [&[BuiltinFunction]; 6] = [
+    encode::FUNCTIONS,
+    access::FUNCTIONS,
+    change::FUNCTIONS,
+    expand::FUNCTIONS,
+    path::FUNCTIONS,
+    path::OPERATORS,
+];

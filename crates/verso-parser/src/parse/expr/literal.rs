@@ -37,7 +37,10 @@ impl Cursor<'_> {
             return Ok(None);
         }
         let (start, mark) = (self.here(), self.mark());
+        let measured = self.peek_at(1) == Token::LParen;
         let ty = match self.data_type() {
+            // a constant of no length has its own
+            Ok(SqlType::Bit(Some(1))) if !measured => SqlType::Bit(None),
             Ok(ty) => ty,
             Err(error) if !long => return Err(error),
             Err(_) => {

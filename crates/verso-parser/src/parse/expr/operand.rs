@@ -25,7 +25,11 @@ impl Cursor<'_> {
                 self.advance();
                 (node(ExprKind::Parameter(number), start, start.start), true)
             }
-            Token::Bits => return Err(self.unsupported("a bit string")),
+            Token::Bits(text) => {
+                let text = self.source().meaning(text).to_string();
+                self.advance();
+                (node(ExprKind::Literal(Literal::Bits(text)), start, start.start), false)
+            }
             Token::LParen => (self.parenthesis()?, true),
             Token::Quoted(_) => (self.column_or_call()?, false),
             Token::Word(class) => (self.word_operand(class)?, false),

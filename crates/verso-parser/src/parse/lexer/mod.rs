@@ -33,7 +33,7 @@ pub(super) enum Token {
     /// A text literal of any form.
     String(Text),
     /// `B'…'`, `X'…'`.
-    Bits,
+    Bits(Text),
     /// `$1`.
     Parameter(u32),
     LParen,

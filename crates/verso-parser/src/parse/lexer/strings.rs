@@ -77,13 +77,15 @@ impl Lexer<'_> {
             Text::Slice(from, to) => self.text[from as usize..to as usize].to_string(),
             Text::Read(index) => self.out.read[index as usize].clone(),
         };
+        let binary = digits.len() == 2;
         if let Some(wrong) = inner.chars().find(|c| !c.is_ascii() || !digits.contains(&(*c as u8))) {
-            let kind = if digits.len() == 2 { "binary" } else { "hexadecimal" };
+            let kind = if binary { "binary" } else { "hexadecimal" };
             let at = self.character(start);
             let text = format!("\"{wrong}\" is not a valid {kind} digit");
             return Err(SyntaxError::new("22P02", text).at(at));
         }
-        self.push(Token::Bits, start, end);
+        let text = self.read(format!("{}{inner}", if binary { 'b' } else { 'x' }));
+        self.push(Token::Bits(text), start, end);
         Ok(())
     }
 

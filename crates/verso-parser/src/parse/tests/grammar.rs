@@ -16,6 +16,7 @@ fn shown(expr: &Expr) -> String {
         ExprKind::Literal(Literal::Bool(value)) => value.to_string(),
         ExprKind::Literal(Literal::Number(digits)) => digits.clone(),
         ExprKind::Literal(Literal::String(text)) => format!("'{text}'"),
+        ExprKind::Literal(Literal::Bits(digits)) => format!("'{digits}'"),
         ExprKind::Parameter(number) => format!("${number}"),
         ExprKind::Unary { op, arg } => format!("({op} {})", shown(arg)),
         ExprKind::Binary { op, left, right } => format!("({} {op} {})", shown(left), shown(right)),

@@ -35,6 +35,7 @@ impl Sampled {
             }
             Value::Text(text) => Some(text.len()),
             Value::Bytes(bytes) => Some(bytes.len()),
+            Value::Opaque(value) => Some(value.bytes().len()),
             Value::Array(_) | Value::Record(_) | Value::Jsonb(_) => {
                 // Neither ordered cheaply nor short: only counted.
                 self.wide += 1;

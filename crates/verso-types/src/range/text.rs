@@ -1,0 +1,281 @@
+//! Ranges from and to text and the protocol's binary form; their index keys.
+
+use super::bound::{Bound, EMPTY, LOWER_INCLUSIVE, LOWER_INFINITE, UPPER_INCLUSIVE, UPPER_INFINITE};
+use super::{Multirange, Range, RangeKind};
+use crate::TimeStyle;
+use crate::composite::field_until;
+use crate::error::{TypeError, sqlstate};
+use crate::key::{KeyOrder, KeyType};
+use crate::text::{format_text, parse_text, put_quoted};
+use crate::value::Value;
+use crate::wire::{format_binary, insufficient, malformed, parse_binary};
+
+fn is_blank(c: char) -> bool {
+    c.is_ascii_whitespace() || c == '\x0b'
+}
+
+/// Reads `[1,5)`, `(,3]`, `empty`.
+/// # Errors
+/// 22P02; those of the bounds.
+pub fn parse(kind: RangeKind, text: &str, tz: &TimeStyle) -> Result<Range, TypeError> {
+    let wrong = |detail: &str| {
+        let message = format!("malformed range literal: \"{text}\"");
+        TypeError::new(sqlstate::INVALID_TEXT_REPRESENTATION, message).with_detail(detail)
+    };
+    let rest = text.trim_start_matches(is_blank);
+    if rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("empty")) {
+        return match rest[5..].trim_start_matches(is_blank).is_empty() {
+            true => Ok(Range::empty(kind)),
+            false => Err(wrong("Junk after \"empty\" key word.")),
+        };
+    }
+    let lower_inclusive = rest.starts_with('[');
+    let rest = rest.strip_prefix(['[', '(']).ok_or_else(|| wrong("Missing left parenthesis or bracket."))?;
+    let mut item = String::new();
+    let mut bound = |rest: &mut &str| -> Result<Option<Value>, TypeError> {
+        if rest.starts_with([',', ')', ']']) {
+            return Ok(None);
+        }
+        *rest = field_until(rest, &[',', ')', ']'], &mut item)
+            .ok_or_else(|| wrong("Unexpected end of input."))?;
+        parse_text(&kind.subtype(), &item, tz).map(Some)
+    };
+    // the texts of both bounds are looked at before their values, as in PostgreSQL
+    let mut rest = rest;
+    let lower = bound(&mut rest);
+    let lower = match lower {
+        Err(error) if error.message.starts_with("malformed range") => return Err(error),
+        other => other,
+    };
+    rest = rest.strip_prefix(',').ok_or_else(|| wrong("Missing comma after lower bound."))?;
+    let upper = bound(&mut rest);
+    if let Err(error) = &upper
+        && error.message.starts_with("malformed range")
+    {
+        return Err(error.clone());
+    }
+    let upper_inclusive = rest.starts_with(']');
+    let rest = rest.strip_prefix([']', ')']).ok_or_else(|| wrong("Too many commas."))?;
+    if !rest.trim_start_matches(is_blank).is_empty() {
+        return Err(wrong("Junk after right parenthesis or bracket."));
+    }
+    let lower = Bound { value: lower?, inclusive: lower_inclusive };
+    Range::new(kind, lower, Bound { value: upper?, inclusive: upper_inclusive })
+}
+
+/// Appends `[1,5)`.
+pub fn format(range: &Range, tz: &TimeStyle, out: &mut String) {
+    let Some((lower, upper)) = &range.bounds else { return out.push_str("empty") };
+    let subtype = range.kind.subtype();
+    let mut item = String::new();
+    let mut put = |bound: &Bound, out: &mut String| {
+        let Some(value) = &bound.value else { return };
+        item.clear();
+        format_text(value, &subtype, tz, &mut item);
+        let special = |c: char| matches!(c, '"' | '\\' | '(' | ')' | '[' | ']' | ',') || is_blank(c);
+        if item.is_empty() || item.contains(special) {
+            put_quoted(&item, "\"", out);
+        } else {
+            out.push_str(&item);
+        }
+    };
+    out.push(if lower.inclusive { '[' } else { '(' });
+    put(lower, out);
+    out.push(',');
+    put(upper, out);
+    out.push(if upper.inclusive { ']' } else { ')' });
+}
+
+/// Reads `{[1,5),[7,9)}`.
+/// # Errors
+/// 22P02; those of the bounds.
+pub fn parse_multirange(kind: RangeKind, text: &str, tz: &TimeStyle) -> Result<Multirange, TypeError> {
+    let wrong = |detail: &str| {
+        let message = format!("malformed multirange literal: \"{text}\"");
+        TypeError::new(sqlstate::INVALID_TEXT_REPRESENTATION, message).with_detail(detail)
+    };
+    let rest = text.trim_start_matches(is_blank);
+    let mut rest = rest.strip_prefix('{').ok_or_else(|| wrong("Missing left brace."))?;
+    let mut ranges = Vec::new();
+    rest = rest.trim_start_matches(is_blank);
+    if let Some(behind) = rest.strip_prefix('}') {
+        rest = behind;
+    } else {
+        loop {
+            rest = rest.trim_start_matches(is_blank);
+            let end = match rest.chars().next() {
+                None => return Err(wrong("Unexpected end of input.")),
+                Some('[' | '(') => end_of_range(rest).ok_or_else(|| wrong("Unexpected end of input."))?,
+                Some(_) if rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("empty")) => 5,
+                Some(_) => return Err(wrong("Expected range start.")),
+            };
+            let (range, behind) = rest.split_at(end);
+            ranges.push(parse(kind, range, tz)?);
+            rest = behind.trim_start_matches(is_blank);
+            match rest.chars().next() {
+                None => return Err(wrong("Unexpected end of input.")),
+                Some(',') => rest = &rest[1..],
+                Some('}') => {
+                    rest = &rest[1..];
+                    break;
+                }
+                Some(_) => return Err(wrong("Expected comma or end of multirange.")),
+            }
+        }
+    }
+    if !rest.trim_start_matches(is_blank).is_empty() {
+        return Err(wrong("Junk after closing right brace."));
+    }
+    Ok(Multirange::of(kind, ranges))
+}
+
+/// Where the range ends that the text begins with.
+fn end_of_range(text: &str) -> Option<usize> {
+    let mut quoted = false;
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => {
+                chars.next()?;
+            }
+            '"' => quoted = !quoted,
+            ')' | ']' if !quoted => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Appends `{[1,5),[7,9)}`.
+pub fn format_multirange(multirange: &Multirange, tz: &TimeStyle, out: &mut String) {
+    out.push('{');
+    for (n, range) in multirange.ranges.iter().enumerate() {
+        if n > 0 {
+            out.push(',');
+        }
+        format(range, tz, out);
+    }
+    out.push('}');
+}
+
+fn put_length(out: &mut [u8], start: usize) {
+    let length = i32::try_from(out.len() - start - 4).unwrap_or(i32::MAX);
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Appends the binary form: flags, then each bound that there is with its length.
+pub fn send(range: &Range, out: &mut Vec<u8>) {
+    out.push(range.flags());
+    let Some((lower, upper)) = &range.bounds else { return };
+    for value in [&lower.value, &upper.value].into_iter().flatten() {
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        format_binary(value, &range.kind.subtype(), out);
+        put_length(out, start);
+    }
+}
+
+/// Appends the binary form: how many ranges, then each with its length.
+pub fn send_multirange(multirange: &Multirange, out: &mut Vec<u8>) {
+    out.extend_from_slice(&i32::try_from(multirange.ranges.len()).unwrap_or(i32::MAX).to_be_bytes());
+    for range in &multirange.ranges {
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        send(range, out);
+        put_length(out, start);
+    }
+}
+
+/// A value with its length, from the front.
+fn item<'b>(bytes: &mut &'b [u8]) -> Result<&'b [u8], TypeError> {
+    let (head, rest) = bytes.split_first_chunk().ok_or_else(insufficient)?;
+    let length =
+        usize::try_from(i32::from_be_bytes(*head)).map_err(|_| malformed("invalid length of a value"))?;
+    let (item, rest) = rest.split_at_checked(length).ok_or_else(insufficient)?;
+    *bytes = rest;
+    Ok(item)
+}
+
+/// Reads the binary form, all of the bytes.
+/// # Errors
+/// 08P01, 22P03; those of the bounds.
+pub fn receive(kind: RangeKind, bytes: &[u8]) -> Result<Range, TypeError> {
+    let (flags, mut rest) = bytes.split_first().ok_or_else(insufficient)?;
+    let mut bound = |infinite: u8| match flags & (EMPTY | infinite) {
+        0 => parse_binary(&kind.subtype(), item(&mut rest)?).map(Some),
+        _ => Ok(None),
+    };
+    let (lower, upper) = (bound(LOWER_INFINITE)?, bound(UPPER_INFINITE)?);
+    if !rest.is_empty() {
+        return Err(malformed(crate::wire::SURPLUS));
+    }
+    if flags & EMPTY != 0 {
+        return Ok(Range::empty(kind));
+    }
+    Range::new(
+        kind,
+        Bound { value: lower, inclusive: flags & LOWER_INCLUSIVE != 0 },
+        Bound { value: upper, inclusive: flags & UPPER_INCLUSIVE != 0 },
+    )
+}
+
+/// Reads the binary form, all of the bytes.
+/// # Errors
+/// As [`receive`].
+pub fn receive_multirange(kind: RangeKind, bytes: &[u8]) -> Result<Multirange, TypeError> {
+    let (head, mut rest) = bytes.split_first_chunk().ok_or_else(insufficient)?;
+    let count =
+        usize::try_from(i32::from_be_bytes(*head)).map_err(|_| malformed("invalid number of ranges"))?;
+    if count > rest.len() / 4 {
+        return Err(insufficient());
+    }
+    let mut ranges = Vec::with_capacity(count);
+    for _ in 0..count {
+        ranges.push(receive(kind, item(&mut rest)?)?);
+    }
+    if !rest.is_empty() {
+        return Err(malformed(crate::wire::SURPLUS));
+    }
+    Ok(Multirange::of(kind, ranges))
+}
+
+/// Appends bytes in the order of ranges.
+///
+/// ```text
+/// range = 0 empty │ 1 lower upper       lower = 0 infinite │ 1 value, 1 if exclusive       upper = 1 value, 1 if inclusive │ 2 infinite
+/// ```
+/// # Errors
+/// XX000 for a bound of another type.
+pub fn encode_key(range: &Range, out: &mut Vec<u8>) -> Result<(), TypeError> {
+    let Some((lower, upper)) = &range.bounds else {
+        out.push(0);
+        return Ok(());
+    };
+    out.push(1);
+    let subtype = range.kind.subtype();
+    let order = KeyOrder::ascending(KeyType::of(&subtype).unwrap_or(KeyType::Bytes));
+    let mut put = |bound: &Bound, infinite: u8, behind: bool| match &bound.value {
+        None => {
+            out.push(infinite);
+            Ok(())
+        }
+        Some(value) => {
+            order.encode_value(value, &subtype, out)?;
+            out.push(u8::from(behind));
+            Ok(())
+        }
+    };
+    put(lower, 0, !lower.inclusive)?;
+    put(upper, 2, upper.inclusive)
+}
+
+/// Appends bytes in the order of multiranges: each range, then 0.
+/// # Errors
+/// XX000 for a bound of another type.
+pub fn encode_multirange_key(multirange: &Multirange, out: &mut Vec<u8>) -> Result<(), TypeError> {
+    for range in &multirange.ranges {
+        encode_key(range, out)?;
+    }
+    out.push(0);
+    Ok(())
+}
