@@ -69,8 +69,10 @@ pub struct TableDef {
     pub heap: ObjectId,
     /// The columns in their order.
     pub columns: Vec<ColumnDef>,
-    /// Its indexes, by number.
+    /// Its indexes, by number: those that are used.
     pub indexes: Vec<Arc<IndexDef>>,
+    /// Indexes that are not used until they are built anew ([`IndexDef::valid`]).
+    pub idle_indexes: Vec<Arc<IndexDef>>,
     /// Its constraints, by name, as they are checked.
     pub constraints: Vec<Arc<ConstraintDef>>,
     /// Foreign keys of other tables, or its own, that reference it.
@@ -108,6 +110,7 @@ impl TableDef {
             heap,
             columns,
             indexes: Vec::new(),
+            idle_indexes: Vec::new(),
             constraints: Vec::new(),
             referenced_by: Vec::new(),
             triggers: Vec::new(),
@@ -144,9 +147,14 @@ impl TableDef {
         &self.columns[..self.columns.partition_point(|column| !column.is_hidden())]
     }
 
+    /// Its indexes, those also that are not used.
+    pub fn all_indexes(&self) -> impl Iterator<Item = &Arc<IndexDef>> {
+        self.indexes.iter().chain(&self.idle_indexes)
+    }
+
     /// Its index with that row in `pg_class`.
     pub fn index(&self, oid: Oid) -> Option<&Arc<IndexDef>> {
-        self.indexes.iter().find(|index| index.oid == oid)
+        self.all_indexes().find(|index| index.oid == oid)
     }
 
     /// Its primary key.
@@ -221,7 +229,12 @@ impl ColumnDef {
     /// Is it a column that indexes need and nobody sees: the values of an expression, or which rows an index has? It is
     /// computed like a generated column; one that no index needs any more is NULL until the rows are copied.
     pub fn is_hidden(&self) -> bool {
-        self.id >= ColumnDef::FIRST_HIDDEN
+        ColumnDef::is_hidden_id(self.id)
+    }
+
+    /// Is it the number of a hidden column?
+    pub fn is_hidden_id(id: u16) -> bool {
+        id >= ColumnDef::FIRST_HIDDEN
     }
 
     /// A column that takes NULL and has no default.
@@ -274,8 +287,10 @@ pub struct IndexDef {
     pub name: Arc<str>,
     /// Its table.
     pub table: Oid,
-    /// Where its entries are.
+    /// Where its entries are; 0 for one that is not valid.
     pub object: ObjectId,
+    /// Is it used, and kept in step? Otherwise it is a name and a definition, until it is built anew.
+    pub valid: bool,
     /// The columns of its key, most significant first. An expression is a hidden column ([`ColumnDef::is_hidden`]).
     pub parts: Vec<IndexPart>,
     /// INCLUDE: columns that its rows have beside the key.

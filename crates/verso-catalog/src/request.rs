@@ -117,6 +117,8 @@ pub struct NewIndex {
     pub unique: bool,
     /// Not NULLS NOT DISTINCT?
     pub nulls_distinct: bool,
+    /// CONCURRENTLY: writers go on.
+    pub concurrently: bool,
 }
 
 /// A part of a new index's key.

@@ -243,7 +243,7 @@ impl CatalogSnapshot {
         let contents = &*self.contents;
         let relation = |relation: &Relation| match relation {
             Relation::Table(table) => {
-                let parts = table.indexes.len() + table.constraints.len() + table.triggers.len();
+                let parts = table.all_indexes().count() + table.constraints.len() + table.triggers.len();
                 (table.columns.len() + parts) * PART_BYTES
             }
             Relation::View(view) => {
@@ -536,7 +536,7 @@ impl SnapshotBuilder {
     /// If the schema was not added before.
     pub fn add_table(&mut self, table: impl Into<Arc<TableDef>>) -> &mut Self {
         let table = table.into();
-        for index in &table.indexes {
+        for index in table.all_indexes() {
             self.add_relation(Relation::Index(Arc::clone(index)));
         }
         self.add_relation(Relation::Table(table))

@@ -37,6 +37,10 @@ impl Definitions for Frame<'_> {
             if !parsed.statement.defines() {
                 return Err(SqlError::unsupported("this statement in a function").into());
             }
+            if let Some(word) = parsed.statement.stands_alone() {
+                let text = format!("{word} cannot be executed from a function");
+                return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text).into());
+            }
             if let Some(word) = changes(&parsed.statement)
                 && self.txn.borrow().is_read_only()
             {

@@ -74,6 +74,8 @@ rules! {
     F5 "F5"
     F5Sweep "F5-sweep"
     F6 "F6"
+    B3 "B3"
+    B4 "B4"
     I1 "I1"
     I1Clean "I1-clean"
     I2 "I2"

@@ -21,8 +21,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, Oid, Role, SequenceDef, TableDef,
-    TriggerEnabled, is_temporary,
+    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, IndexDef, Oid, Role, SequenceDef,
+    TableDef, TriggerEnabled, is_temporary,
 };
 use verso_storage::Engine;
 use verso_types::SqlType;
@@ -292,7 +292,10 @@ impl Maker<'_, '_> {
             }
         }
         for table in tables {
-            for index in table.indexes.iter().filter(|index| index.constraint.is_none()) {
+            // One that is not in use may have a key twice: then the restore would not come through.
+            let can_be_built = |index: &&Arc<IndexDef>| index.valid || !index.unique;
+            let plain = table.all_indexes().filter(|index| index.constraint.is_none());
+            for index in plain.filter(can_be_built) {
                 let sql = self.ask("pg_get_indexdef", index.oid)?;
                 self.add(Kind::Index, Some(table), sql);
             }

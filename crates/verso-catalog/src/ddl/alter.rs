@@ -232,6 +232,7 @@ impl Catalog {
             let is_it = |row: &ClassRow| row.oid == table.oid;
             store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(new.heap.0))?;
             new.indexes.clear();
+            new.idle_indexes.clear();
             new.constraints.clear();
             new.referenced_by.clear();
             new.triggers.clear();
@@ -483,13 +484,14 @@ impl Catalog {
         }
         self.remove_needing(txn, &needing)?;
         let lost: Vec<Arc<IndexDef>> =
-            table.indexes.iter().filter(|index| has_column(index, column.id)).cloned().collect();
+            table.all_indexes().filter(|index| has_column(index, column.id)).cloned().collect();
         for index in &lost {
             self.release_references(txn, snapshot, what.clone(), &relying_on(table, index.oid), cascade)?;
             if index.constraint.is_none() {
                 self.remove_index(txn, index)?;
                 self.forget_hidden(txn, table, index)?;
                 table.indexes.retain(|other| other.oid != index.oid);
+                table.idle_indexes.retain(|other| other.oid != index.oid);
             }
         }
         let mentions = |constraint: &&Arc<ConstraintDef>| match &constraint.kind {
@@ -533,8 +535,7 @@ fn refuse_used(table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError>
             message: "cannot alter type of a column used by an expression or condition of an index"
                 .to_string(),
             detail: table
-                .indexes
-                .iter()
+                .all_indexes()
                 .find(|index| has_column(index, other.id))
                 .map(|index| format!("Column \"{}\" is used by index \"{}\".", column.name, index.name)),
         }),

@@ -222,6 +222,7 @@ impl Catalog {
             name: Arc::clone(&name),
             table: target.oid,
             object: ObjectId(0),
+            valid: true,
             parts: ids.iter().map(key).collect(),
             include: Vec::new(),
             guard: None,
@@ -237,14 +238,16 @@ impl Catalog {
         self.insert_constraint(txn, target, new, constraint, name, kind)
     }
 
-    /// Builds an index and writes its rows.
+    /// Writes the rows of an index, which is built unless it has an object.
     pub(super) fn insert_index(
         &self,
         txn: &mut Txn,
         target: &mut Target,
         mut definition: IndexDef,
     ) -> Result<Oid, CatalogError> {
-        definition.object = self.build_index(txn, target.heap, &target.columns, &definition)?;
+        if definition.object == ObjectId(0) {
+            definition.object = self.build_index(txn, target.heap, &target.columns, &definition)?;
+        }
         let class = class_row(
             definition.oid,
             &definition.name,
@@ -265,7 +268,9 @@ impl Catalog {
         store::delete(&self.engine, txn, |row: &ClassRow| row.oid == index.oid)?;
         self.removes(txn, index.oid)?;
         store::delete(&self.engine, txn, |row: &IndexRow| row.indexrelid == index.oid)?;
-        self.engine.drop_object(txn, index.object)?;
+        if index.valid {
+            self.engine.drop_object(txn, index.object)?;
+        }
         Ok(())
     }
 

@@ -1,4 +1,9 @@
-//! CREATE INDEX, DROP INDEX, REINDEX.
+//! CREATE INDEX, DROP INDEX, REINDEX, ALTER INDEX … INACTIVE.
+//!
+//! N1. CONCURRENTLY takes the lock that only other changes of the definition exclude, and nobody is waited for: whoever sees
+//!     an older version of the catalog has a snapshot from before, for which the old index stays and is kept in step. What is
+//!     built so is built before the change is announced, so that others find the catalog settled meanwhile.
+//! N2. An index that is not valid has no object: it enforces nothing and costs nothing until it is built anew.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,10 +20,10 @@ use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, IndexDef, IndexPart, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewIndex, NewIndexPart};
-use crate::snapshot::Relation;
+use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store;
 use crate::system::assemble::attribute_row;
-use crate::system::row::{AttributeRow, ClassRow};
+use crate::system::row::{AttributeRow, ClassRow, IndexRow};
 
 /// Greatest number of columns in a key, as in PostgreSQL.
 const MAX_KEY_COLUMNS: usize = 32;
@@ -77,7 +82,11 @@ impl Catalog {
         }
         let include = new.include.iter().map(number).collect::<Result<Vec<u16>, CatalogError>>()?;
         // Readers go on. Two builds of one table would wait for each other at the gate of its indexes anyhow.
-        self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
+        let mode = match new.concurrently {
+            true => TableLockMode::ShareUpdateExclusive,
+            false => TableLockMode::ShareRowExclusive,
+        };
+        self.lock_definition(txn, &table, &snapshot, mode)?;
         if let Some(name) = &new.name
             && !self.take_name(txn, &schema.name, name)?
         {
@@ -87,35 +96,37 @@ impl Catalog {
                 Err(CatalogError::exists(ObjectKind::Index, &**name))
             };
         }
-        self.change(txn, |txn| {
-            let mut columns: Vec<&str> = new.parts.iter().map(|part| &*part.name).collect();
-            columns.extend(new.include.iter().map(|name| &**name));
-            let name = match &new.name {
-                Some(name) => Arc::clone(name),
-                None => self.index_name(txn, &mut names, &schema, &table.name, (&columns, "idx", false))?,
-            };
-            let definition = IndexDef {
-                oid: self.new_oid()?,
-                schema: Arc::clone(&schema.name),
-                name,
-                table: table.oid,
-                object: ObjectId(0),
-                parts,
-                include,
-                guard: new.guard,
-                unique: new.unique,
-                primary: false,
-                nulls_distinct: new.nulls_distinct,
-                constraint: None,
-                deferrable: false,
-                initially_deferred: false,
-            };
-            self.insert_index(txn, &mut Target::of(&table, schema), definition)
-        })
-        .map(Some)
+        let mut columns: Vec<&str> = new.parts.iter().map(|part| &*part.name).collect();
+        columns.extend(new.include.iter().map(|name| &**name));
+        let name = match &new.name {
+            Some(name) => Arc::clone(name),
+            None => self.index_name(txn, &mut names, &schema, &table.name, (&columns, "idx", false))?,
+        };
+        let mut definition = IndexDef {
+            oid: self.new_oid()?,
+            schema: Arc::clone(&schema.name),
+            name,
+            table: table.oid,
+            object: ObjectId(0),
+            valid: true,
+            parts,
+            include,
+            guard: new.guard,
+            unique: new.unique,
+            primary: false,
+            nulls_distinct: new.nulls_distinct,
+            constraint: None,
+            deferrable: false,
+            initially_deferred: false,
+        };
+        if new.concurrently {
+            definition.object = self.build_concurrently(txn, &table, &definition)?;
+        }
+        self.change(txn, |txn| self.insert_index(txn, &mut Target::of(&table, schema), definition)).map(Some)
     }
 
-    /// Drops an index that no constraint needs; with `cascade` also the foreign keys that rely on it.
+    /// Drops an index that no constraint needs; with `cascade` also the foreign keys that rely on it; `concurrently` while
+    /// others go on with its table (N1).
     ///
     /// # Errors
     /// `Missing`, `WrongKind`, `Needed`, `SystemObject`; storage's.
@@ -125,18 +136,10 @@ impl Catalog {
         schema: Option<&str>,
         name: &str,
         cascade: bool,
+        concurrently: bool,
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        let index = match snapshot.relation(schema, name) {
-            None => return Err(CatalogError::missing(ObjectKind::Index, name)),
-            Some(Relation::Index(index)) => Arc::clone(index),
-            Some(_) => {
-                return Err(CatalogError::WrongKind { kind: ObjectKind::Index, name: name.to_string() });
-            }
-        };
-        let table = snapshot.table_by_oid(index.table);
-        let table =
-            table.ok_or_else(|| CatalogError::Corrupt { what: format!("index {name} has no table") })?;
+        let (index, table) = find_index(&snapshot, schema, name)?;
         let owner = table.constraints.iter().find(|constraint| Some(constraint.oid) == index.constraint);
         if let Some(owner) = owner {
             return Err(CatalogError::RequiredBy {
@@ -144,12 +147,52 @@ impl Catalog {
                 constraint: format!("constraint {} on table {}", owner.name, table.name),
             });
         }
-        self.lock_out(txn, &table, &snapshot)?;
+        // Hidden columns that go are a change of the rows that others write.
+        let goes_alone = index.columns().all(|column| !ColumnDef::is_hidden_id(column));
+        let mode = match concurrently && goes_alone {
+            true => TableLockMode::ShareUpdateExclusive,
+            false => TableLockMode::AccessExclusive,
+        };
+        self.lock_definition(txn, &table, &snapshot, mode)?;
         let references = relying_on(&table, index.oid);
         self.change(txn, |txn| {
             self.release_references(txn, &snapshot, format!("index {name}"), &references, cascade)?;
             self.remove_index(txn, &index)?;
             self.forget_hidden(txn, &table, &index)
+        })
+    }
+
+    /// Takes an index out of use: its entries go, its definition stays (N2).
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`, `InvalidDefinition` for one that a constraint relies on; storage's.
+    pub fn deactivate_index(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        name: &str,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let (index, table) = find_index(&snapshot, schema, name)?;
+        let owner = table.constraints.iter().find(|constraint| Some(constraint.oid) == index.constraint);
+        let relying = relying_on(&table, index.oid);
+        if let Some(constraint) = owner.or(relying.first()) {
+            let of = snapshot.table_by_oid(constraint.table);
+            let of = of.map_or_else(String::new, |table| format!(" on table {}", table.name));
+            let text = format!(
+                "cannot deactivate index {name} because constraint {}{of} requires it",
+                constraint.name
+            );
+            return Err(CatalogError::invalid("2BP01", text));
+        }
+        self.lock_out(txn, &table, &snapshot)?;
+        if !index.valid {
+            return Ok(());
+        }
+        self.change(txn, |txn| {
+            self.set_index_object(txn, &index, None)?;
+            self.engine.drop_object(txn, index.object)?;
+            Ok(())
         })
     }
 
@@ -162,7 +205,7 @@ impl Catalog {
         index: &IndexDef,
     ) -> Result<(), CatalogError> {
         let needed = |id: u16| {
-            let others = table.indexes.iter().filter(|other| other.oid != index.oid);
+            let others = table.all_indexes().filter(|other| other.oid != index.oid);
             others.flat_map(|other| other.columns()).any(|other| other == id)
         };
         let hidden = table.columns.iter().filter(|column| column.is_hidden());
@@ -194,7 +237,8 @@ impl Catalog {
         }
     }
 
-    /// Builds indexes of a table anew.
+    /// Builds indexes of a table anew: those in use, or the one that is named, which is in use from then on. `concurrently`
+    /// while writers go on (N1).
     ///
     /// # Errors
     /// `Missing`, `SystemObject`; storage's, of which `Unique` says that two rows have the same key.
@@ -204,13 +248,26 @@ impl Catalog {
         schema: Option<&str>,
         table: &str,
         only: Option<Oid>,
+        concurrently: bool,
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, table)?;
+        let is_wanted = |index: &&Arc<IndexDef>| only.map_or(index.valid, |only| index.oid == only);
+        let wanted: Vec<&Arc<IndexDef>> = table.all_indexes().filter(is_wanted).collect();
+        if concurrently {
+            self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;
+            return wanted.into_iter().try_for_each(|index| {
+                if index.deferrable {
+                    // A statement that puts off the check of the old one would not put off that of the new one.
+                    let text = "REINDEX CONCURRENTLY of the index of a deferrable constraint";
+                    return Err(CatalogError::invalid("0A000", format!("{text} is not supported")));
+                }
+                let object = self.build_concurrently(txn, &table, index)?;
+                self.change(txn, |txn| self.replace_index(txn, index, object))
+            });
+        }
         self.lock_out(txn, &table, &snapshot)?;
         self.change(txn, |txn| {
-            let is_wanted = |index: &&Arc<IndexDef>| only.is_none_or(|only| index.oid == only);
-            let wanted: Vec<&Arc<IndexDef>> = table.indexes.iter().filter(is_wanted).collect();
             let specs = wanted.iter().map(|index| index_spec(table.heap, &table.columns, index));
             let specs = specs.collect::<Result<Vec<_>, CatalogError>>()?;
             // Other objects, so that one half made when the power goes is freed whole, like any that is not committed.
@@ -236,15 +293,37 @@ impl Catalog {
         heap: ObjectId,
         index: &IndexDef,
     ) -> Result<(), CatalogError> {
+        if !index.valid {
+            return Ok(());
+        }
         let object = self.build_index(txn, heap, &table.columns, index)?;
         self.replace_index(txn, index, object)
     }
 
     /// Puts a new object into the place of an index's old one, which goes.
     fn replace_index(&self, txn: &mut Txn, index: &IndexDef, object: ObjectId) -> Result<(), CatalogError> {
+        self.set_index_object(txn, index, Some(object))?;
+        if index.valid {
+            self.engine.drop_object(txn, index.object)?;
+        }
+        Ok(())
+    }
+
+    /// Notes where an index's entries are from now on, or that it has none.
+    fn set_index_object(
+        &self,
+        txn: &mut Txn,
+        index: &IndexDef,
+        object: Option<ObjectId>,
+    ) -> Result<(), CatalogError> {
         let is_it = |row: &ClassRow| row.oid == index.oid;
-        store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
-        self.engine.drop_object(txn, index.object)?;
+        store::update(&self.engine, txn, is_it, |row| {
+            row.relfilenode = Oid(object.map_or(0, |object| object.0))
+        })?;
+        if object.is_some() != index.valid {
+            let is_it = |row: &IndexRow| row.indexrelid == index.oid;
+            store::update(&self.engine, txn, is_it, |row| row.indisvalid = object.is_some())?;
+        }
         Ok(())
     }
 }
@@ -261,6 +340,19 @@ impl Catalog {
         let spec = index_spec(heap, columns, index)?;
         let built = self.engine.create_index(txn, spec, &mut |_| ControlFlow::Continue(()));
         built.map_err(|error| self.duplicates(txn, heap, columns, index, error))
+    }
+
+    /// Builds the entries of an index while writers go on.
+    fn build_concurrently(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        index: &IndexDef,
+    ) -> Result<ObjectId, CatalogError> {
+        let spec = index_spec(table.heap, &table.columns, index)?;
+        let go_on = &mut |_| ControlFlow::Continue(());
+        let built = self.engine.create_index_concurrently(txn, spec, &index.name, go_on);
+        built.map_err(|error| self.duplicates(txn, table.heap, &table.columns, index, error))
     }
 
     /// Names the key of two rows where that is what went wrong.
@@ -299,6 +391,24 @@ impl Catalog {
         });
         CatalogError::Duplicates { index: index.name.to_string(), detail }
     }
+}
+
+/// An index, with its table.
+fn find_index(
+    snapshot: &CatalogSnapshot,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<(Arc<IndexDef>, Arc<TableDef>), CatalogError> {
+    let index = match snapshot.relation(schema, name) {
+        None => return Err(CatalogError::missing(ObjectKind::Index, name)),
+        Some(Relation::Index(index)) => Arc::clone(index),
+        Some(_) => {
+            return Err(CatalogError::WrongKind { kind: ObjectKind::Index, name: name.to_string() });
+        }
+    };
+    let table = snapshot.table_by_oid(index.table);
+    let table = table.ok_or_else(|| CatalogError::Corrupt { what: format!("index {name} has no table") })?;
+    Ok((index, table))
 }
 
 /// An index over a heap as storage knows it.

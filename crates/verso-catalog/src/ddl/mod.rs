@@ -132,7 +132,7 @@ impl Catalog {
         for sequence in snapshot.iter().flat_map(|snapshot| owned_sequences(snapshot, table)) {
             self.remove_sequence(txn, &sequence)?;
         }
-        for index in &table.indexes {
+        for index in table.all_indexes() {
             self.remove_index(txn, index)?;
         }
         self.remove_comments(txn, table.oid)?;

@@ -112,7 +112,7 @@ impl Catalog {
                     .filter(|sequence| sequence.owned_by.is_some_and(|owner| owner.table == *table));
                 all.extend(own.map(|sequence| Object::Relation(sequence.oid)));
                 if let Some(Relation::Table(table)) = snapshot.relation_by_oid(*table) {
-                    all.extend(table.indexes.iter().map(|index| Object::Relation(index.oid)));
+                    all.extend(table.all_indexes().map(|index| Object::Relation(index.oid)));
                 }
             }
         }

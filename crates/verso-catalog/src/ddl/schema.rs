@@ -183,7 +183,7 @@ impl Catalog {
             Relation::Table(table) => {
                 let table = find_table(&snapshot, schema, &table.name)?;
                 self.lock_out(txn, &table, &snapshot)?;
-                moved.extend(table.indexes.iter().map(|index| (index.oid, Arc::clone(&index.name))));
+                moved.extend(table.all_indexes().map(|index| (index.oid, Arc::clone(&index.name))));
                 for sequence in owned_sequences(&snapshot, &table) {
                     moved.push((sequence.oid, Arc::clone(&sequence.name)));
                 }

@@ -122,13 +122,16 @@ impl CatalogRows {
                         }
                     };
                     let columns = columns.remove(&class.oid).unwrap_or_default();
+                    let all = indexes.remove(&class.oid).unwrap_or_default();
+                    let (valid, idle) = all.into_iter().partition(|index| index.valid);
                     let table = TableDef {
                         oid: class.oid,
                         schema,
                         name,
                         heap: object,
                         columns,
-                        indexes: indexes.remove(&class.oid).unwrap_or_default(),
+                        indexes: valid,
+                        idle_indexes: idle,
                         constraints: constraints.remove(&class.oid).unwrap_or_default(),
                         referenced_by: references.remove(&class.oid).unwrap_or_default(),
                         triggers: triggers.remove(&class.oid).unwrap_or_default(),
@@ -309,6 +312,7 @@ impl CatalogRows {
                 name: Arc::clone(&class.relname.0),
                 table: row.indrelid,
                 object: ObjectId(class.relfilenode.0),
+                valid: row.indisvalid,
                 parts: parts.collect::<Result<_, CatalogError>>()?,
                 include: column_ids(row.indkey.get(row.indoption.len()..))?,
                 guard: (row.indguard != 0).then(|| column_id(row.indguard)).transpose()?,
@@ -507,7 +511,7 @@ pub(crate) fn index_row(index: &IndexDef) -> IndexRow {
         indnullsnotdistinct: !index.nulls_distinct,
         indisprimary: index.primary,
         indimmediate: !index.deferrable,
-        indisvalid: true,
+        indisvalid: index.valid,
         indkey: numbers(&columns),
         indoption: index.parts.iter().map(option).collect(),
         indguard: index.guard.map_or(0, |guard| numbers(&[guard])[0]),

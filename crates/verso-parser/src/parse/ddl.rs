@@ -267,14 +267,22 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     };
     let routine = RoutineKind::of(&word);
     cursor.advance();
-    if kind == Some(DropKind::Index) && cursor.is(&["concurrently"]) {
-        return Err(cursor.unsupported("DROP INDEX CONCURRENTLY"));
-    }
+    let concurrently = kind == Some(DropKind::Index) && cursor.accept(&["concurrently"]);
     let if_exists = cursor.accept(&["if", "exists"]);
     match kind {
         Some(kind) => {
             let names = cursor.list(Cursor::qualified)?;
-            Ok(Statement::Drop(Drop { kind, names, if_exists, cascade: cascade(cursor) }))
+            let cascade = cascade(cursor);
+            let refused = match concurrently {
+                true if names.len() > 1 => Some("dropping multiple objects"),
+                true if cascade => Some("CASCADE"),
+                _ => None,
+            };
+            if let Some(what) = refused {
+                let text = format!("DROP INDEX CONCURRENTLY does not support {what}");
+                return Err(SyntaxError::new("0A000", text).at(start));
+            }
+            Ok(Statement::Drop(Drop { kind, names, if_exists, cascade, concurrently }))
         }
         None => {
             let functions = cursor.list(function_reference)?;

@@ -194,6 +194,8 @@ pub struct Drop {
     pub if_exists: bool,
     /// CASCADE.
     pub cascade: bool,
+    /// CONCURRENTLY, of indexes: others go on with the table.
+    pub concurrently: bool,
 }
 
 /// What DROP removes.

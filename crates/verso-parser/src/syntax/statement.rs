@@ -1,11 +1,11 @@
 //! Statements: one variant each; what has more than a few parts is a struct of a module beside this one.
 
 use super::{
-    ActAs, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction, CreateIndex,
-    CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor, Delete, Drop, DropFunction, DropKind,
-    DropTrigger, Expr, Fetch, FunctionBody, Insert, LockTable, Merge, Name, Prepare, QualifiedName, Query,
-    RenameTrigger, RightsStatement, RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes,
-    Truncate, TypeStatement, Update, ViewStatement,
+    ActAs, AlterIndex, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction,
+    CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor, Delete, Drop,
+    DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert, LockTable, Merge, Name, Prepare,
+    QualifiedName, Query, Reindex, ReindexTarget, RenameTrigger, RightsStatement, RoleStatement,
+    SchemaStatement, SetConstraints, Span, TransactionModes, Truncate, TypeStatement, Update, ViewStatement,
 };
 
 /// A statement and its place in the script.
@@ -56,15 +56,10 @@ pub enum Statement {
         /// IF EXISTS.
         if_exists: bool,
     },
-    /// REINDEX INDEX, REINDEX TABLE.
-    Reindex {
-        /// An index, else a table.
-        index: bool,
-        /// Which.
-        name: QualifiedName,
-        /// (PARALLEL …).
-        parallel: Option<u32>,
-    },
+    /// REINDEX.
+    Reindex(Reindex),
+    /// ALTER INDEX … ACTIVE, INACTIVE.
+    AlterIndex(AlterIndex),
     /// LOCK TABLE.
     LockTable(LockTable),
     /// SET CONSTRAINTS.
@@ -221,6 +216,22 @@ pub enum Statement {
 }
 
 impl Statement {
+    /// What a statement is called that cannot run within a transaction block: it takes long and lets others go on, or has
+    /// transactions of its own.
+    #[must_use]
+    pub fn stands_alone(&self) -> Option<&'static str> {
+        match self {
+            Statement::CreateIndex(create) if create.concurrently => Some("CREATE INDEX CONCURRENTLY"),
+            Statement::Drop(drop) if drop.concurrently => Some("DROP INDEX CONCURRENTLY"),
+            Statement::Reindex(reindex) => match reindex.target {
+                ReindexTarget::Schema(_) => Some("REINDEX SCHEMA"),
+                ReindexTarget::Database(_) => Some("REINDEX DATABASE"),
+                _ => reindex.concurrently.then_some("REINDEX CONCURRENTLY"),
+            },
+            _ => None,
+        }
+    }
+
     /// Whether it defines something, or does what else the schema's statements do: it may stand in a function, and yields
     /// nothing.
     #[must_use]
@@ -235,7 +246,8 @@ impl Statement {
                 | Statement::CreateIndex(_)
                 | Statement::AlterTable(_)
                 | Statement::Rename { .. }
-                | Statement::Reindex { .. }
+                | Statement::Reindex(_)
+                | Statement::AlterIndex(_)
                 | Statement::LockTable(_)
                 | Statement::SetConstraints(_)
                 | Statement::Listen(_)

@@ -220,6 +220,53 @@ pub struct CreateIndex {
     pub predicate: Option<(Expr, String)>,
     /// WITH (parallel_workers = …).
     pub parallel: Option<u32>,
+    /// CONCURRENTLY: writers go on.
+    pub concurrently: bool,
+}
+
+/// REINDEX.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reindex {
+    /// Which indexes.
+    pub target: ReindexTarget,
+    /// (PARALLEL …).
+    pub parallel: Option<u32>,
+    /// CONCURRENTLY: writers go on.
+    pub concurrently: bool,
+    /// (VERBOSE).
+    pub verbose: bool,
+}
+
+impl Reindex {
+    /// Are they the indexes of several tables, each of which is a transaction of its own?
+    #[must_use]
+    pub fn names_many(&self) -> bool {
+        matches!(self.target, ReindexTarget::Schema(_) | ReindexTarget::Database(_))
+    }
+}
+
+/// The indexes that REINDEX builds anew.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReindexTarget {
+    /// One.
+    Index(QualifiedName),
+    /// Those of a table.
+    Table(QualifiedName),
+    /// Those of a schema's tables.
+    Schema(Name),
+    /// All; with the database's name or without.
+    Database(Option<Name>),
+}
+
+/// `ALTER INDEX name ACTIVE | INACTIVE`, as Firebird has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterIndex {
+    /// Which.
+    pub name: QualifiedName,
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// Is it to be used, and built anew for that?
+    pub active: bool,
 }
 
 /// A part of an index's key.

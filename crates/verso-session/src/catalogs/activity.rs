@@ -179,7 +179,7 @@ pub(super) fn tables(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
 pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in tables_of_users(catalog) {
-        for index in &table.indexes {
+        for index in table.all_indexes() {
             let mut row = vec![Value::Null; 9];
             row[0] = oid(table.oid);
             row[1] = oid(index.oid);

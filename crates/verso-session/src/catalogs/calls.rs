@@ -337,7 +337,7 @@ impl Call<'_> {
         let heap = |table: &TableDef| engine.heap(table.heap).map_or(0, |heap| u64::from(heap.page_count()));
         let pages = match self.catalog.relation_by_oid(self.args.oid(0)) {
             Some(Relation::Table(table)) => {
-                let indexes: u64 = table.indexes.iter().map(|index| engine.pages_of(index.object)).sum();
+                let indexes: u64 = table.all_indexes().map(|index| engine.pages_of(index.object)).sum();
                 match function {
                     "pg_relation_size" => heap(table),
                     "pg_table_size" => engine.pages_of(table.heap),

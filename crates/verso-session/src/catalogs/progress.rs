@@ -25,7 +25,7 @@ fn head(views: &Views<'_>, job: &JobInfo) -> Vec<Value> {
 }
 
 fn jobs<'v>(views: &'v Views<'_>, what: &'static str) -> impl Iterator<Item = JobInfo> + use<'v> {
-    views.services.instance.engine.jobs().into_iter().filter(move |job| job.what == what)
+    views.services.instance.engine.jobs().into_iter().filter(move |job| job.what.starts_with(what))
 }
 
 /// The rows of `pg_stat_progress_create_index`.

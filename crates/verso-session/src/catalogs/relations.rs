@@ -216,7 +216,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                     rows: catalog.rows(table).map_or(-1.0, |rows| rows as f32),
                     columns: table.shown().iter().map(|column| usize::from(column.id)).max().unwrap_or(0),
                     checks: table.constraints.iter().filter(|constraint| is_check(&constraint.kind)).count(),
-                    has_index: !table.indexes.is_empty(),
+                    has_index: table.all_indexes().next().is_some(),
                     has_triggers: !table.triggers.is_empty()
                         || !table.referenced_by.is_empty()
                         || table.constraints.iter().any(|constraint| is_foreign(&constraint.kind)),
@@ -485,7 +485,7 @@ fn indexes_of_users(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Arc<
     if let Some(table) = keys.oid("indrelid") {
         return catalog.table_by_oid(table).map_or_else(Vec::new, |table| match table.oid.is_system() {
             true => Vec::new(),
-            false => table.indexes.clone(),
+            false => table.all_indexes().cloned().collect(),
         });
     }
     let relations = of_users(catalog, keys, "indexrelid", None);
@@ -526,9 +526,9 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             yes(false),
             yes(!index.deferrable),
             yes(false),
-            yes(true),
+            yes(index.valid),
             yes(false),
-            yes(true),
+            yes(index.valid),
             yes(true),
             yes(false),
             vector(columns.map(|column| match index.expression(&table, column) {

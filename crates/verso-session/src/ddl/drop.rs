@@ -52,7 +52,13 @@ impl Schema<'_> {
             }
             DropKind::Index => {
                 for one in &found {
-                    catalog.drop_index(txn, Some(one.schema()), one.name(), drop.cascade)?;
+                    catalog.drop_index(
+                        txn,
+                        Some(one.schema()),
+                        one.name(),
+                        drop.cascade,
+                        drop.concurrently,
+                    )?;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! CREATE INDEX, REINDEX.
+//! CREATE INDEX, REINDEX, ALTER INDEX.
 
 use std::sync::Arc;
 
@@ -10,10 +10,9 @@ use verso_exec::plan::ExprKind;
 use verso_types::{KeyType, SqlType};
 
 use super::{Schema, text};
-use crate::client::CommandTag;
-use crate::client::tag;
+use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
-use verso_parser::syntax::{CreateIndex, IndexKey, Name, QualifiedName};
+use verso_parser::syntax::{AlterIndex, CreateIndex, IndexKey, Name, QualifiedName, Reindex, ReindexTarget};
 use verso_planner::bind::{Binder, index_name};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -30,6 +29,7 @@ impl Schema<'_> {
             guard: None,
             unique: create.unique,
             nulls_distinct: create.nulls_distinct,
+            concurrently: create.concurrently,
         };
         self.own_named(&create.table)?;
         if let Some(method) = &create.method {
@@ -130,6 +130,11 @@ impl Schema<'_> {
         }
         let mut table = Arc::clone(table);
         if !missing.is_empty() || !apart.is_empty() {
+        if !missing.is_empty() {
+            if create.concurrently {
+                let text = "CREATE INDEX CONCURRENTLY on an expression or with a condition that no index of the table has";
+                return Err(SqlError::unsupported(text).into());
+            }
             let mut name = create.table.clone();
             name.schema = Some(Name { text: home.to_string(), at: name.at() });
             let change = TableChange::ForIndex { hidden: missing, apart };
@@ -143,8 +148,50 @@ impl Schema<'_> {
         Ok(())
     }
 
+    /// ALTER INDEX … ACTIVE, INACTIVE.
+    pub(super) fn alter_index(&self, alter: &AlterIndex) -> Result<CommandTag, Failure> {
+        let name = &alter.name;
+        self.own_named(name)?;
+        if self.frame.catalog.relation(name.schema_text(), &name.name.text).is_none() && alter.if_exists {
+            self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
+            return Ok(tag("ALTER INDEX"));
+        }
+        if alter.active {
+            self.build_anew(true, name, false)?;
+        } else {
+            let catalog = &self.frame.services.instance.catalog;
+            let home = self.home(name);
+            catalog.deactivate_index(&mut self.frame.txn.borrow_mut(), Some(&home), &name.name.text)?;
+        }
+        Ok(tag("ALTER INDEX"))
+    }
+
     /// REINDEX, of one index or of all of a table.
-    pub(super) fn reindex(&self, index: bool, name: &QualifiedName) -> Result<CommandTag, Failure> {
+    pub(super) fn reindex(&self, reindex: &Reindex) -> Result<CommandTag, Failure> {
+        let (index, name) = match &reindex.target {
+            ReindexTarget::Index(name) => (true, name),
+            ReindexTarget::Table(name) => (false, name),
+            ReindexTarget::Schema(_) | ReindexTarget::Database(_) => {
+                return Err(SqlError::internal("REINDEX of several tables at a time").into());
+            }
+        };
+        let built = self.build_anew(index, name, reindex.concurrently)?;
+        if reindex.verbose {
+            for name in built {
+                let message = format!("index \"{name}\" was reindexed");
+                self.frame.services.notices.tell(Notice { severity: "INFO", ..Notice::message(message) });
+            }
+        }
+        Ok(tag("REINDEX"))
+    }
+
+    /// Builds one index, or those of a table, anew; their names.
+    fn build_anew(
+        &self,
+        index: bool,
+        name: &QualifiedName,
+        concurrently: bool,
+    ) -> Result<Vec<Arc<str>>, Failure> {
         if let Some(relation) = self.frame.catalog.relation(name.schema_text(), &name.name.text) {
             self.may_maintain(relation)?;
         }
@@ -153,14 +200,16 @@ impl Schema<'_> {
         let home = self.home(name);
         let schema = Some(&*home);
         if !index {
-            catalog.reindex(txn, schema, &name.name.text, None)?;
-            return Ok(tag("REINDEX"));
+            catalog.reindex(txn, schema, &name.name.text, None, concurrently)?;
+            let table = self.frame.catalog.table(schema, &name.name.text);
+            let indexes = table.iter().flat_map(|table| &table.indexes);
+            return Ok(indexes.map(|index| Arc::clone(&index.name)).collect());
         }
         let index = self.frame.catalog.index(schema, &name.name.text);
         let index = index.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, name.to_string()))?;
         let table = self.frame.catalog.table_by_oid(index.table);
         let table = table.ok_or_else(|| SqlError::internal("an index without a table"))?;
-        catalog.reindex(txn, Some(&table.schema), &table.name, Some(index.oid))?;
-        Ok(tag("REINDEX"))
+        catalog.reindex(txn, Some(&table.schema), &table.name, Some(index.oid), concurrently)?;
+        Ok(vec![Arc::clone(&index.name)])
     }
 }

@@ -81,12 +81,11 @@ pub(crate) fn define(
     let services = frame.services;
     let asked = match statement {
         Statement::CreateIndex(create) => create.parallel,
-        Statement::Reindex { parallel, .. } => *parallel,
+        Statement::Reindex(reindex) => reindex.parallel,
         _ => None,
     };
     let limits = JobLimits {
-        workers: services
-            .workers_of(asked, matches!(statement, Statement::CreateIndex(_) | Statement::Reindex { .. })),
+        workers: services.workers_of(asked, builds_indexes(statement)),
         memory_bytes: services.settings.job_memory_bytes(),
     };
     let temporary = services.memory.temporary();
@@ -95,6 +94,11 @@ pub(crate) fn define(
     let result = Schema { frame }.define_somewhere(binder, statement);
     frame.txn.borrow_mut().set_gauge(None);
     result
+}
+
+/// Whether workers of the session's number help with a statement unless it says otherwise.
+fn builds_indexes(statement: &Statement) -> bool {
+    matches!(statement, Statement::CreateIndex(_) | Statement::Reindex(_) | Statement::AlterIndex(_))
 }
 
 /// CREATE TABLE AS.
@@ -153,7 +157,8 @@ impl Schema<'_> {
             Statement::CreateIndex(create) => self.create_index(create),
             Statement::AlterTable(alter) => self.alter_table(alter),
             Statement::Rename { kind, name, to, if_exists } => self.rename(*kind, name, to, *if_exists),
-            Statement::Reindex { index, name, parallel: _ } => self.reindex(*index, name),
+            Statement::Reindex(reindex) => self.reindex(reindex),
+            Statement::AlterIndex(alter) => self.alter_index(alter),
             Statement::Analyze(analyze) => self.analyze(binder, analyze),
             Statement::LockTable(lock) => self.lock_table(binder, lock),
             Statement::SetConstraints(set) => set_constraints(self.frame, set),

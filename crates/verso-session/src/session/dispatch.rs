@@ -7,7 +7,7 @@ use crate::plans::{Done, Job};
 use crate::plans::{Prepared, ends_transaction};
 use verso_exec::plan::CommitWrite;
 use verso_parser::syntax::{self, Statement};
-use verso_planner::errors::SqlError;
+use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
     /// Runs a statement: a query or a change in its frame, the others wherever they belong.
@@ -29,6 +29,12 @@ impl Session {
     fn other(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
         if !looks_itself(job.statement) {
             self.transaction.check_accepts(job.statement)?;
+        }
+        if let Some(word) = job.statement.stands_alone()
+            && (self.transaction.is_open() || self.transaction.several)
+        {
+            let text = format!("{word} cannot run inside a transaction block");
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         let tag = match job.statement {
             Statement::Begin(modes) => self.begin(modes),
@@ -79,7 +85,9 @@ impl Session {
             Statement::AlterDatabase { system, name, value } => {
                 self.alter_database(*system, name, value.as_deref())
             }
-            Statement::Query(_)
+            Statement::Reindex(reindex) if reindex.names_many() => self.reindex_many(job, reindex, sink),
+            Statement::Reindex(_)
+            | Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
@@ -107,7 +115,7 @@ impl Session {
             | Statement::CreateIndex(_)
             | Statement::AlterTable(_)
             | Statement::Rename { .. }
-            | Statement::Reindex { .. }
+            | Statement::AlterIndex(_)
             | Statement::LockTable(_)
             | Statement::Listen(_)
             | Statement::Notify(..)

@@ -1,17 +1,20 @@
-//! SWEEP, and the settings of the database.
+//! SWEEP, REINDEX of several tables, and the settings of the database.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{Object, Rights};
+use verso_catalog::{Object, Oid, Rights, TableDef};
 use verso_storage::{Markers, SweepOptions};
 
+use super::Ending;
 use super::Session;
+use crate::client::StatementSink;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
 use crate::instance::SweepRecord;
-use verso_parser::syntax::{Name, QualifiedName};
+use crate::plans::Job;
+use verso_parser::syntax::{Name, QualifiedName, Reindex, ReindexTarget, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
@@ -93,6 +96,72 @@ impl Session {
             after: report.after,
         });
         Ok(tag(word))
+    }
+
+    /// REINDEX SCHEMA, REINDEX DATABASE: each table in a transaction of its own. Tables that have gone meanwhile are passed
+    /// over, and those that the role may not maintain are left alone, as in PostgreSQL.
+    pub(crate) fn reindex_many(
+        &mut self,
+        job: &Job<'_>,
+        reindex: &Reindex,
+        sink: &mut dyn StatementSink,
+    ) -> Result<CommandTag, SqlError> {
+        let tables = self.with_catalog(|session, catalog, _| {
+            let role = session.services.current_role();
+            let schema = match &reindex.target {
+                ReindexTarget::Schema(name) => {
+                    let missing = || {
+                        let text = format!("schema \"{}\" does not exist", name.text);
+                        SqlError::new("3F000", text).at(name.at.start)
+                    };
+                    let schema = catalog.schema(&name.text).ok_or_else(missing)?;
+                    let may = catalog.owns(role, Object::Schema(schema.oid))
+                        || catalog.inherits(role, verso_catalog::authority::MAINTAIN);
+                    if !may {
+                        let text = format!("must be owner of schema {}", name.text);
+                        return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text));
+                    }
+                    Some(Arc::clone(&schema.name))
+                }
+                ReindexTarget::Database(Some(name)) if name.text != crate::services::DATABASE => {
+                    let text = "can only reindex the currently open database";
+                    return Err(SqlError::new("0A000", text).at(name.at.start));
+                }
+                _ => None,
+            };
+            let wanted = |table: &&Arc<TableDef>| {
+                !table.is_system()
+                    && !table.is_temporary()
+                    && !table.indexes.is_empty()
+                    && schema.as_ref().is_none_or(|schema| table.schema == *schema)
+                    && catalog.rights(role, Object::Relation(table.oid)).has(Rights::MAINTAIN)
+            };
+            let mut tables: Vec<(Oid, Arc<str>, Arc<str>)> = catalog
+                .tables()
+                .filter(wanted)
+                .map(|table| (table.oid, Arc::clone(&table.schema), Arc::clone(&table.name)))
+                .collect();
+            tables.sort();
+            Ok(tables)
+        })?;
+        for (_, schema, table) in tables {
+            let gone =
+                self.with_catalog(|_, catalog, _| Ok(catalog.table(Some(&schema), &table).is_none()))?;
+            if gone {
+                continue;
+            }
+            let at = job.at;
+            let name = |text: &str| Name { text: text.to_string(), at };
+            let name = QualifiedName { schema: Some(name(&schema)), name: name(&table) };
+            let one = Reindex { target: ReindexTarget::Table(name), ..reindex.clone() };
+            let statement = Statement::Reindex(one);
+            self.transactional(&Job { statement: &statement, ..*job }, sink)?;
+            // Of several messages up to a Sync, too.
+            if let Some(active) = self.transaction.take() {
+                self.end(active, Ending::usual())?;
+            }
+        }
+        Ok(tag("REINDEX"))
     }
 
     /// Whether the role may sweep a table; what it may not is told and left alone, as in PostgreSQL.

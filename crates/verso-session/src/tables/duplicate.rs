@@ -14,7 +14,7 @@ impl EngineTables<'_> {
     pub(super) fn explain_duplicate(&self, table: &TableDef, error: StorageError, rows: &Batch) -> ExecError {
         let StorageError::Unique { index, record } = error else { return error.into() };
         let definition = table.indexes.iter().find(|definition| definition.object == index);
-        let Some(definition) = definition else { return error.into() };
+        let Some(definition) = definition else { return unnamed(self.engine, error) };
         let key = self.key_among(table, definition, index, record, rows);
         let key = key.or_else(|| newest_key(self.engine, &self.txn.borrow(), table, definition, record));
         duplicate(table, definition, key.as_deref(), self.time_zone)
@@ -47,6 +47,19 @@ impl EngineTables<'_> {
         };
         let row = (0..rows.rows).find(fits)?;
         Some(positions.iter().map(|at| rows.columns[*at].value(row, &table.columns[*at].ty)).collect())
+    }
+}
+
+/// The error of a key that is there twice, where the statement cannot know the index: it is being built by a transaction that
+/// has not ended, or was when the statement began.
+fn unnamed(engine: &Engine, error: StorageError) -> ExecError {
+    let StorageError::Unique { index, .. } = &error else { return error.into() };
+    match engine.index(*index).ok().and_then(|index| index.label().cloned()) {
+        Some(name) => {
+            let text = format!("duplicate key value violates unique constraint \"{name}\"");
+            ExecError::raised("23505", text)
+        }
+        None => error.into(),
     }
 }
 
@@ -108,7 +121,7 @@ pub(crate) fn explain_unique(
         let definition = table.indexes.iter().find(|definition| definition.object == index)?;
         Some((table, definition))
     });
-    let Some((table, definition)) = found else { return error.into() };
+    let Some((table, definition)) = found else { return unnamed(engine, error) };
     let key = newest_key(engine, txn, table, definition, record);
     duplicate(table, definition, key.as_deref(), time_zone)
 }

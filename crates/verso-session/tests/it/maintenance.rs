@@ -70,6 +70,43 @@ fn readers_go_on_while_an_index_is_made_and_writers_wait() {
     assert_eq!(reader.value("SELECT id FROM t WHERE name = 'two'"), "2");
 }
 
+/// The build waits for the one transaction that may have a key twice, and nobody waits for the build.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a client of its own, in the real world")]
+fn writers_go_on_while_an_index_is_made_concurrently() {
+    let world = World::new();
+    let (mut other, mut writer) = (world.connect(), world.connect());
+    other.run("CREATE TABLE t (id int, name text); INSERT INTO t VALUES (1, 'one')");
+    for (end, made) in [("ROLLBACK", true), ("COMMIT", false)] {
+        other.run("BEGIN; INSERT INTO t VALUES (10, 'one')");
+        let mut maker = world.connect();
+        let work =
+            std::thread::spawn(move || maker.try_run("CREATE UNIQUE INDEX CONCURRENTLY u ON t (name)"));
+        let seen =
+            "SELECT count(*) FROM pg_stat_progress_create_index WHERE command = 'CREATE INDEX CONCURRENTLY'";
+        while writer.value(seen) == "0" {
+            assert!(!work.is_finished(), "{:?}", work.join());
+        }
+        writer.run("SET lock_timeout = '5s'");
+        writer.run(&format!("INSERT INTO t VALUES (2, '{end}'); UPDATE t SET id = 3 WHERE name = '{end}'"));
+        assert_eq!(writer.fails("CREATE INDEX j ON t (id) NOSUCH").0, "42601");
+        assert!(!work.is_finished());
+        other.run(end);
+        let result = work.join().expect("a thread");
+        match made {
+            true => assert!(result.is_ok(), "{result:?}"),
+            false => assert_eq!(result.expect_err("a key that is there twice").sqlstate, "23505"),
+        }
+        let there = writer.value("SELECT count(*) FROM pg_class WHERE relname = 'u'");
+        assert_eq!(there, if made { "1" } else { "0" });
+        assert_eq!(writer.value(&format!("SELECT id FROM t WHERE name = '{end}'")), "3");
+        if made {
+            assert_eq!(writer.fails("INSERT INTO t VALUES (2, 'one')").0, "23505");
+            writer.run("DROP INDEX CONCURRENTLY u");
+        }
+    }
+}
+
 /// Whoever looks sees a job, in Verso's words and in PostgreSQL's, and ends it.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a client of its own, in the real world")]

@@ -181,16 +181,43 @@ impl Engine {
         index::validate(&heap, &specs)?;
         let mut new = Vec::with_capacity(specs.len());
         for spec in specs {
-            let object = ObjectId(shared.next_object.fetch_add(1, Ordering::AcqRel));
-            let mut body = Vec::new();
-            root::patch(&mut body, root::BODY, &spec.encode());
-            self.create_object(txn, object, root::INDEX, &[], Some(body))?;
-            let root = shared.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
-            new.push((object, root, spec));
+            new.push(self.create_index_object(txn, spec)?);
         }
         let objects = new.iter().map(|(object, _, _)| *object).collect();
         index::create(txn, &heap, new, progress)?;
         Ok(objects)
+    }
+
+    /// As [`Engine::create_index`] while writers go on: the caller's lock keeps away only others who change the table's
+    /// definition or build indexes of it. Until the transaction has ended nobody else knows the index but for its keys,
+    /// if it is unique: who comes with one that is there is refused, and may ask it for its `label`.
+    ///
+    /// # Errors
+    /// As [`Engine::create_index`]; `TooLarge` where more changes were undone meanwhile than the job's memory has room for.
+    pub fn create_index_concurrently(
+        &self,
+        txn: &mut Txn,
+        spec: IndexSpec,
+        label: &str,
+        progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<ObjectId, StorageError> {
+        let heap = self.shared().heap(spec.table)?;
+        index::validate(&heap, std::slice::from_ref(&spec))?;
+        let new = self.create_index_object(txn, spec)?;
+        let object = new.0;
+        index::create_concurrently(txn, &heap, new, label, progress)?;
+        Ok(object)
+    }
+
+    /// An index object without a tree.
+    fn create_index_object(&self, txn: &mut Txn, spec: IndexSpec) -> Result<index::New, StorageError> {
+        let shared = self.shared();
+        let object = ObjectId(shared.next_object.fetch_add(1, Ordering::AcqRel));
+        let mut body = Vec::new();
+        root::patch(&mut body, root::BODY, &spec.encode());
+        self.create_object(txn, object, root::INDEX, &[], Some(body))?;
+        let root = shared.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
+        Ok((object, root, spec))
     }
 
     /// The index with this number.

@@ -82,6 +82,9 @@ impl Heap {
         // Before all latches; an index that is built meanwhile waits for it.
         let gate = self.indexes.any().then(|| self.indexes.enter());
         let Some(page) = core.pool.try_write(target.page)? else { return Ok(None) };
+        if gate.is_none() && self.indexes.any() {
+            return Ok(None); // the first one has just come (B2)
+        }
         if target.left.as_ref().is_none_or(|(lsn, _)| *lsn != page.lsn()) {
             target.left = self.places(&page, target).map(|places| (page.lsn(), places));
         }
@@ -108,6 +111,9 @@ impl Heap {
         *left = lsns.1;
         leaves.left(lsns.1);
         writer.used(lsns);
+        // As they were: one that goes meanwhile would give others its place.
+        let is_done = added.as_ref().is_ok_and(|added| added.is_all_of(indexed));
+        let list = gate.as_ref().filter(|_| !is_done || txn.reader.is_some()).map(|list| Arc::clone(list));
         drop(gate);
         txn.wrote(lsns);
         if next.is_multiple_of(OBSERVED) {
@@ -118,9 +124,9 @@ impl Heap {
             reader.wrote(self.object, record.page_index, Slots::Run { first: next, count: 1 })?;
         }
         let added = added?;
-        if !added.is_all_of(indexed) || txn.reader.is_some() {
+        if let Some(list) = list {
             let shared = Arc::clone(&txn.shared);
-            maintain::added(&shared, txn, self, rows, record, added)?;
+            maintain::added(&shared, txn, self, &list, rows, record, added)?;
         }
         Ok(Some(record))
     }

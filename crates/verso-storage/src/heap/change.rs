@@ -328,6 +328,9 @@ impl Heap {
             if header::kind(mini.page(home)) != Some(PageKind::Data) {
                 return Err(StorageError::corrupt(page, self.object, "not a data page"));
             }
+            if gate.is_none() && self.indexes.any() {
+                continue; // the first one has just come (B2)
+            }
             let layout = self
                 .layout_of(mini.page(home))
                 .map_err(|flaw| StorageError::corrupt(page, self.object, flaw))?;

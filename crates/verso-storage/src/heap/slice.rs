@@ -187,7 +187,23 @@ impl<'a> ColumnSlice<'a> {
     /// The variable value at `rank`; cost grows with the rank.
     pub fn variable_at(&self, rank: usize) -> Variable<'a> {
         let at: usize = (0..rank).map(|before| self.stored_length(before)).sum();
-        self.variable(rank, &self.bytes[at..at + self.stored_length(rank)])
+        self.variable_from(rank, at)
+    }
+
+    /// The variable value at `rank`, which begins at `start`.
+    pub fn variable_from(&self, rank: usize, start: usize) -> Variable<'a> {
+        self.variable(rank, &self.bytes[start..start + self.stored_length(rank)])
+    }
+
+    /// Where each of the variable values begins; of a fixed type none.
+    pub fn starts(&self) -> Vec<u32> {
+        let mut next = 0;
+        let start = |rank| {
+            let start = next;
+            next += self.stored_length(rank) as u32;
+            start
+        };
+        (0..self.lengths.len() / 2).map(start).collect()
     }
 
     /// Whether the bytes of a variable type are those of all values, one behind the other: no NULL, no reference.

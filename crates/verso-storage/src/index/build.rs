@@ -13,6 +13,7 @@
 //! B1. One worker and many make the same entries, and tell the same error: of the first key, in order, that two records have.
 
 mod collect;
+mod concurrent;
 mod load;
 mod merge;
 mod run;
@@ -23,7 +24,7 @@ use std::sync::atomic::Ordering;
 
 use super::entries::{Entries, RECORD};
 use super::node::{self, SLOT};
-use super::stale;
+use super::stale::{self, OldKeys};
 use super::table::{Index, IndexProgress, IndexSpec, MAX_PARTS};
 use super::tree::Written;
 use super::unique::held_twice;
@@ -37,6 +38,7 @@ use crate::wal::RecordKind;
 use crate::workers::{Crew, Part, Ranges, Stop, Watch};
 pub use collect::TemporarySpace;
 use collect::{Collected, SortFiles};
+pub(crate) use concurrent::create_concurrently;
 use load::{Behind, LeafWriter, Pages};
 use merge::Runs;
 use run::{FileRun, RunWriter};
@@ -103,24 +105,42 @@ pub(crate) fn create(
             old.extend(its);
         }
         build(txn, heap, index, runs, &crew, progress)?;
-        old.sort_by_key(|(page_index, _)| *page_index);
-        for (page_index, keys) in old {
-            let mut mini = Mini::begin(shared.core(), txn.id);
-            stale::note(&shared, txn, &mut mini, heap, index, page_index, &keys)?;
-            if !mini.is_empty() {
-                txn.wrote(mini.commit()?);
-            }
-        }
+        note_old(txn, heap, index, old)?;
     }
     let mut list: Vec<Arc<Index>> = heap.indexes.list().to_vec();
     list.extend(indexes);
     let mut mini = Mini::begin(shared.core(), txn.id);
-    let root = mini.write(heap.root)?;
-    let objects: Vec<ObjectId> = list.iter().map(|index| index.object()).collect();
-    mini.apply(root, RecordKind::PATCH, &root::index_list(&objects))?;
+    write_list(&mut mini, heap, &list)?;
     let lsns = mini.commit_with(|_, _| heap.indexes.set(&mut gate, list))?;
     txn.wrote(lsns);
     Ok(())
+}
+
+/// Notes keys that only older versions have, for purge.
+fn note_old(
+    txn: &mut Txn,
+    heap: &Heap,
+    index: &Index,
+    mut old: Vec<(u32, OldKeys)>,
+) -> Result<(), StorageError> {
+    let shared = Arc::clone(&txn.shared);
+    old.sort_by_key(|(page_index, _)| *page_index);
+    for (page_index, keys) in old {
+        let mut mini = Mini::begin(shared.core(), txn.id);
+        stale::note(&shared, txn, &mut mini, heap, index, page_index, &keys)?;
+        if !mini.is_empty() {
+            txn.wrote(mini.commit()?);
+        }
+    }
+    Ok(())
+}
+
+/// Writes a table's list of indexes: those that are not being filled (B7).
+fn write_list(mini: &mut Mini<'_>, heap: &Heap, list: &[Arc<Index>]) -> Result<(), StorageError> {
+    let whole = list.iter().filter(|index| !index.filling.is_on());
+    let objects: Vec<ObjectId> = whole.map(|index| index.object()).collect();
+    let root = mini.write(heap.root)?;
+    mini.apply(root, RecordKind::PATCH, &root::index_list(&objects))
 }
 
 /// Asks whether a build is to go on: it may be cancelled, and its memory refused.
@@ -249,7 +269,7 @@ fn build(
         let mut merge = runs.merge(&[], None)?;
         while let Some((entry, free)) = merge.current() {
             check.next(entry, free)?;
-            all.push_entry(entry);
+            all.push_entry(entry, free);
             merge.advance()?;
         }
         check.finish()?;
@@ -369,9 +389,7 @@ pub(crate) fn free(shared: &Shared, object: ObjectId, root_page: PageId) -> Resu
     let mut rest = Vec::new();
     if let Some(heap) = &heap {
         rest.extend(heap.indexes.list().iter().filter(|index| index.object() != object).cloned());
-        let objects: Vec<ObjectId> = rest.iter().map(|index| index.object()).collect();
-        let root = mini.write(heap.root)?;
-        mini.apply(root, RecordKind::PATCH, &root::index_list(&objects))?;
+        write_list(&mut mini, heap, &rest)?;
     }
     let pages = shared.space.free_owner(&mut mini, object)?;
     mini.commit_with(|_, _| {

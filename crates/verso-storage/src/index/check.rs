@@ -27,7 +27,7 @@ pub(crate) fn check(shared: &Shared, heap: &Heap, index: &Index) -> Result<Vec<C
         checker.page(index.tree(), None, &[], None)?;
         checker.neighbours()?;
     }
-    if checker.problems.is_empty() {
+    if checker.problems.is_empty() && !index.filling.is_on() {
         checker.records()?;
         let stale = checker.entries()?;
         if was_settled && settled() {

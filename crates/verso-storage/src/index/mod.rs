@@ -3,6 +3,7 @@
 mod build;
 mod check;
 pub(crate) mod entries;
+mod filling;
 mod hint;
 pub mod key;
 pub(crate) mod maintain;
@@ -25,7 +26,7 @@ pub use set::IndexSet;
 pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};
 
 pub use build::TemporarySpace;
-pub(crate) use build::{create, free, validate};
+pub(crate) use build::{New, create, create_concurrently, free, validate};
 pub(crate) use check::check;
 
 #[cfg(test)]

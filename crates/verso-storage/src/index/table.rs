@@ -4,12 +4,14 @@
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use verso_env::sync::Mutex;
 use verso_types::KeyType;
 
 use super::entries::{RECORD, record_bytes, record_of};
+use super::filling::Filling;
 use super::key::{KeyPart, KeyRange};
 use super::purging::Purging;
 use crate::StorageError;
@@ -120,6 +122,10 @@ pub struct Index {
     pub(super) hint: AtomicU32,
     /// Keys on their way out.
     pub(super) purging: Purging,
+    /// Whether entries are missing still.
+    pub(super) filling: Filling,
+    /// Its name, for those who meet it before they can know it.
+    label: OnceLock<Arc<str>>,
 }
 
 impl Index {
@@ -156,6 +162,8 @@ impl Index {
             structure: Mutex::default(),
             hint: AtomicU32::new(0),
             purging: Purging::default(),
+            filling: Filling::default(),
+            label: OnceLock::new(),
         })
     }
 
@@ -185,6 +193,16 @@ impl Index {
     /// The root of its tree.
     pub(super) fn tree(&self) -> PageId {
         self.root.offset(1)
+    }
+
+    /// What the catalog is going to call it, while it is filled by a transaction that has not ended.
+    pub fn label(&self) -> Option<&Arc<str>> {
+        self.label.get()
+    }
+
+    /// Gives it a name ([`Index::label`]).
+    pub(super) fn set_label(&self, label: &str) {
+        let _first = self.label.set(label.into());
     }
 
     /// What it is of.

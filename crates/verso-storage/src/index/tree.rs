@@ -50,6 +50,15 @@ impl Written {
     }
 }
 
+/// Whose entries are added.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Adding {
+    /// Those of a change that was made.
+    Change,
+    /// What the scan of a build has found: what went since does not come back (B3).
+    Scanned,
+}
+
 /// An entry of a batch whose key another record has an entry of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rival {
@@ -162,6 +171,22 @@ impl Index {
         reserve: bool,
         rivals: &mut Vec<Rival>,
     ) -> Result<Written, StorageError> {
+        self.add_as(shared, txn, entries, Adding::Change, reserve, rivals)
+    }
+
+    /// As [`Index::add`]; `adding` says whose they are.
+    ///
+    /// # Errors
+    /// As [`Index::add`].
+    pub(super) fn add_as(
+        &self,
+        shared: &Shared,
+        txn: TxnId,
+        entries: &Entries,
+        adding: Adding,
+        reserve: bool,
+        rivals: &mut Vec<Rival>,
+    ) -> Result<Written, StorageError> {
         let limit = node::longest(shared.page_size);
         if entries.longest() > limit {
             return Err(self.too_large(entries.longest(), limit));
@@ -180,9 +205,9 @@ impl Index {
             let done = if checked
                 && Node::of(mini.page(handle)).is_ok_and(|node| !holds_key(&node, string, probe))
             {
-                self.add_across(&mut mini, handle, entries, next, rivals)?
+                self.add_across(&mut mini, handle, entries, next, adding, rivals)?
             } else {
-                self.add_here(&mut mini, handle, entries, next, unique, rivals)?
+                self.add_here(&mut mini, handle, entries, next, (unique, adding), rivals)?
             };
             let hint = mini.page_id(handle);
             if !mini.is_empty() {
@@ -232,6 +257,7 @@ impl Index {
             Some((leaf, true)) => {
                 let index = hint.place;
                 hint.add_at(index);
+                self.note_added(string);
                 let cell = &string[Node::of(&leaf).map_or(0, |node| node.prefix().len())..];
                 let leaf = mini.take(leaf);
                 mini.apply_as(leaf, RecordKind::INDEX_INSERT, |page, out| {
@@ -263,8 +289,9 @@ impl Index {
         let at_once = SLOT + cell.len() <= node.room_at_once();
         let leaf = mini.take(leaf);
         if known {
-            return Ok(self.add_here(mini, leaf, entries, 0, unique, rivals)? == 1);
+            return Ok(self.add_here(mini, leaf, entries, 0, (unique, Adding::Change), rivals)? == 1);
         }
+        self.note_added(string);
         if at_once {
             mini.apply_as(leaf, RecordKind::INDEX_INSERT, |page, out| {
                 node::insert_one_payload(out, index, cell);
@@ -284,7 +311,7 @@ impl Index {
         leaf: PageHandle,
         entries: &Entries,
         first: usize,
-        unique: bool,
+        (unique, adding): (bool, Adding),
         rivals: &mut Vec<Rival>,
     ) -> Result<usize, StorageError> {
         let node = self.node(mini.page_id(leaf), mini.page(leaf))?;
@@ -303,14 +330,22 @@ impl Index {
                     break;
                 }
             }
+            if adding == Adding::Scanned && self.filling.is_gone(string) {
+                done += 1;
+                continue;
+            }
             let (index, found) = node.find(string);
             let found = found || (done > 0 && entries.entry(item - 1) == string);
-            if found {
-                self.purging.found(string);
-            }
             let need = SLOT + node.truncated(string).len();
             if !found && need > room {
                 break;
+            }
+            if adding == Adding::Change {
+                if found {
+                    self.purging.found(string);
+                } else {
+                    self.note_added(string);
+                }
             }
             if checked {
                 let key = entries.key(item);
@@ -361,6 +396,7 @@ impl Index {
         leaf: PageHandle,
         entries: &Entries,
         item: usize,
+        adding: Adding,
         rivals: &mut Vec<Rival>,
     ) -> Result<usize, StorageError> {
         let (string, key) = (entries.entry(item), entries.key(item));
@@ -395,13 +431,20 @@ impl Index {
         let target = target.ok_or_else(|| self.corrupt(mini.page_id(current), "no leaf for an entry"))?;
         let node = self.node(mini.page_id(target), mini.page(target))?;
         let (index, found) = node.find(string);
-        if found {
-            self.purging.found(string);
+        if adding == Adding::Scanned && self.filling.is_gone(string) {
+            rivals.truncate(known);
+        } else if found {
+            if adding == Adding::Change {
+                self.purging.found(string);
+            }
         } else {
             let suffix = node.truncated(string);
             if SLOT + suffix.len() > node.room() {
                 rivals.truncate(known);
                 return Ok(0);
+            }
+            if adding == Adding::Change {
+                self.note_added(string);
             }
             let (index, suffix) = (index as u16, suffix.to_vec());
             mini.apply_with(target, RecordKind::INDEX_INSERT, |out| {
@@ -411,6 +454,14 @@ impl Index {
             })?;
         }
         Ok(1)
+    }
+
+    /// A change adds an entry that is not there; its leaf is latched.
+    #[inline]
+    fn note_added(&self, string: &[u8]) {
+        if self.filling.is_on() && !disabled(Rule::B4) {
+            self.purging.found(string);
+        }
     }
 
     /// Removes sorted entries; those that are not there are passed over.
@@ -453,8 +504,11 @@ impl Index {
                 let (index, found) =
                     if next == first { node.find(entry) } else { node.find_behind(entry, from) };
                 from = index;
-                if found && !kept(entry) {
-                    gone.push(index as u16);
+                if (found || self.filling.is_on()) && !kept(entry) {
+                    if found {
+                        gone.push(index as u16);
+                    }
+                    self.filling.goes(entry);
                 }
                 next += 1;
             }

@@ -160,6 +160,38 @@ pub(crate) fn check_record(
     }
 }
 
+/// As [`check_record`] for an index that is filled: fails if `record` and `other` both have `key` in their newest versions;
+/// waits for who may change that.
+pub(super) fn check_pair(
+    txn: &Txn,
+    heap: &Heap,
+    index: &Index,
+    key: &[u8],
+    (record, other): (RecordId, RecordId),
+) -> Result<(), StorageError> {
+    let shared = &txn.shared;
+    'again: loop {
+        if txn.cancel.load(Ordering::Relaxed) {
+            return Err(StorageError::Cancelled);
+        }
+        // The first once more: it may have lost the key before the other one got it.
+        for one in [record, other, record] {
+            let (registration, _view) = txn.view_or_now();
+            let seen = shared.locks.seen();
+            match holder(shared, heap, index, key, one, txn.id)? {
+                Holder::Nobody => return Ok(()),
+                Holder::Current => {}
+                Holder::Active(writer) => {
+                    drop(registration);
+                    txn.wait_end(writer, seen)?;
+                    continue 'again;
+                }
+            }
+        }
+        return Err(StorageError::Unique { index: index.object(), record: other });
+    }
+}
+
 /// Whether a key is held by two of `records`, as far as is known without waiting; one of them.
 pub(super) fn held_twice(
     shared: &Shared,
@@ -203,7 +235,15 @@ pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>, checked: Checked) -
         if !matches!(mine, Holder::Current) {
             continue;
         }
-        for record in check.index.records_of(&txn.shared, &check.key)? {
+        let records = {
+            // One that was being filled may have gone with its transaction.
+            let gate = check.heap.indexes.enter();
+            match gate.iter().any(|listed| listed.object() == check.index.object()) {
+                true => check.index.records_of(&txn.shared, &check.key)?,
+                false => Vec::new(),
+            }
+        };
+        for record in records {
             if record != check.record
                 && let Err(error) = check_record(txn, &check.heap, &check.index, &check.key, record)
             {

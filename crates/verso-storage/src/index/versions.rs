@@ -3,6 +3,8 @@
 //! I3. An entry goes only if no reachable version has its key: none of the home record and its versions down to the
 //!     first one that every snapshot sees.
 
+use std::cell::RefCell;
+
 use smallvec::SmallVec;
 
 use super::key::KeyPart;
@@ -27,6 +29,66 @@ enum Old {
 /// The bytes of a value; `None` for NULL.
 pub(super) type RawValue = Option<SmallVec<[u8; 24]>>;
 
+/// A value of a version entry: one that stands elsewhere is read when it is asked for.
+enum Kept {
+    Here(Old),
+    Away(u64),
+}
+
+/// The version entry that a record of a page was last found to point at, for the records behind: those that were changed
+/// together point at one. It is right as long as its page's home is latched, and versions are walked.
+#[derive(Default)]
+pub(super) struct LastEntry {
+    pointer: Option<VersionPointer>,
+    bytes: Vec<u8>,
+    /// Old values of the index's columns, by rank.
+    columns: SmallVec<[(u16, Vec<Kept>); 2]>,
+}
+
+impl LastEntry {
+    /// Reads the entry at `pointer` unless it is the one at hand.
+    fn turn_to(&mut self, versions: &Versions<'_>, pointer: VersionPointer) -> Result<(), StorageError> {
+        if self.pointer == Some(pointer) {
+            return Ok(());
+        }
+        self.pointer = None;
+        self.columns.clear();
+        let id = pointer.page();
+        let corrupt = |flaw: Flaw| StorageError::corrupt(id, versions.heap.object, flaw);
+        {
+            let page = versions.shared.core().pool.read(id)?;
+            let entry = versions.entry_on(&page, pointer)?;
+            self.bytes.clear();
+            self.bytes.extend_from_slice(entry.bytes());
+        }
+        let entry = Entry::decode(&self.bytes, 0).map_err(corrupt)?;
+        if !entry.is_own() {
+            let parts = &versions.index.spec().parts;
+            let wanted = |id: u16| parts.iter().any(|part| part.column == id);
+            let take = |slice: ColumnSlice<'_>| {
+                let kept = |rank: usize| match slice.physical.width() {
+                    _ if slice.is_null(rank) => Kept::Here(Old::Null),
+                    Some(width) => Kept::Here(Old::Bytes(SmallVec::from_slice(slice.fixed_at(rank, width)))),
+                    None => Kept::Here(Old::Null),
+                };
+                let variable = |value: Variable<'_>| match value {
+                    Variable::Null => Kept::Here(Old::Null),
+                    Variable::Bytes(bytes) => Kept::Here(Old::Bytes(SmallVec::from_slice(bytes))),
+                    Variable::Reference(raw) => Kept::Away(raw),
+                };
+                let values = match slice.physical.width() {
+                    Some(_) => (0..slice.count).map(kept).collect(),
+                    None => slice.variables().map(variable).collect(),
+                };
+                self.columns.push((slice.id, values));
+            };
+            entry.each_column(wanted, take).map_err(corrupt)?;
+        }
+        self.pointer = Some(pointer);
+        Ok(())
+    }
+}
+
 /// One record, standing at one of its versions.
 #[derive(Clone)]
 pub(super) struct Versions<'a> {
@@ -43,6 +105,7 @@ pub(super) struct Versions<'a> {
     /// Whether it is not deleted.
     pub live: bool,
     old: SmallVec<[(u16, Old); 4]>,
+    last: Option<&'a RefCell<LastEntry>>,
 }
 
 impl<'a> Versions<'a> {
@@ -79,7 +142,13 @@ impl<'a> Versions<'a> {
             back: VersionPointer(back),
             live,
             old: SmallVec::new(),
+            last: None,
         }
+    }
+
+    /// The same; entries are looked for at `last` first.
+    pub fn with_last(self, last: &'a RefCell<LastEntry>) -> Versions<'a> {
+        Versions { last: Some(last), ..self }
     }
 
     fn corrupt(&self, flaw: Flaw) -> StorageError {
@@ -155,7 +224,14 @@ impl<'a> Versions<'a> {
             if !self.index.spec().parts.iter().any(|part| part.column == slice.id) {
                 continue;
             }
-            let old = slice_value(self.shared, self.heap, slice, rank)?;
+            let old = match slice.physical.width() {
+                Some(_) => slice_value(self.shared, self.heap, slice, rank, &[])?,
+                None => match slice.variable_at(rank) {
+                    Variable::Null => None,
+                    Variable::Bytes(bytes) => Some(SmallVec::from_slice(bytes)),
+                    Variable::Reference(raw) => Some(SmallVec::from_vec(chain(self.shared, self.heap, raw)?)),
+                },
+            };
             self.old.push((slice.id, old.map_or(Old::Null, Old::Bytes)));
         }
         Ok(())
@@ -166,25 +242,80 @@ impl<'a> Versions<'a> {
         if self.back.is_none() {
             return Ok(false);
         }
+        if let Some(last) = self.last {
+            return self.older_at(last);
+        }
         let id = self.back.page();
         let page = self.shared.core().pool.read(id)?;
         let corrupt = |flaw: Flaw| StorageError::corrupt(id, self.heap.object, flaw);
-        if header::kind(&page) != Some(PageKind::Version)
-            || header::incarnation(&page) != self.back.incarnation()
-        {
-            return Err(corrupt(Flaw::from("a back pointer leads to a page that was given out anew (V6)")));
-        }
-        let entry = Entry::decode(&page, self.back.offset()).map_err(corrupt)?;
-        if entry.table() != self.heap.object || entry.page_index() != self.page_index {
-            return Err(corrupt(Flaw::from("a back pointer leads to another record's version (V6)")));
-        }
-        let rank = entry.slots.rank(self.slot).ok_or_else(|| {
-            corrupt(Flaw::from("a version entry without the record that points at it (V6)"))
-        })?;
+        let entry = self.entry_on(&page, self.back)?;
+        let rank = self.rank_in(&entry)?;
         let slices = if entry.is_own() { SmallVec::new() } else { entry.columns().map_err(corrupt)? };
         let (writer, back) = entry.prior(rank);
         self.put(&slices, rank)?;
         (self.writer, self.back, self.live) = (writer, back, true);
+        Ok(true)
+    }
+
+    /// As [`Versions::older`] by way of the entry at hand.
+    fn older_at(&mut self, last: &RefCell<LastEntry>) -> Result<bool, StorageError> {
+        let mut last = last.borrow_mut();
+        last.turn_to(self, self.back)?;
+        let corrupt = |flaw: Flaw| StorageError::corrupt(self.back.page(), self.heap.object, flaw);
+        let entry = Entry::decode(&last.bytes, 0).map_err(corrupt)?;
+        let rank = self.rank_in(&entry)?;
+        for (column, values) in &last.columns {
+            let old = match values.get(rank) {
+                Some(Kept::Here(old)) => old.clone(),
+                Some(Kept::Away(raw)) => Old::Bytes(SmallVec::from_vec(chain(self.shared, self.heap, *raw)?)),
+                None => return Err(corrupt(Flaw::from("a version entry with too few values"))),
+            };
+            self.old.push((*column, old));
+        }
+        let (writer, back) = entry.prior(rank);
+        (self.writer, self.back, self.live) = (writer, back, true);
+        Ok(true)
+    }
+
+    /// The entry that a pointer of the record leads to; its page is latched.
+    fn entry_on<'p>(&self, page: &'p [u8], pointer: VersionPointer) -> Result<Entry<'p>, StorageError> {
+        let corrupt = |flaw: Flaw| StorageError::corrupt(pointer.page(), self.heap.object, flaw);
+        if header::kind(page) != Some(PageKind::Version) || header::incarnation(page) != pointer.incarnation()
+        {
+            return Err(corrupt(Flaw::from("a back pointer leads to a page that was given out anew (V6)")));
+        }
+        let entry = Entry::decode(page, pointer.offset()).map_err(corrupt)?;
+        if entry.table() != self.heap.object || entry.page_index() != self.page_index {
+            return Err(corrupt(Flaw::from("a back pointer leads to another record's version (V6)")));
+        }
+        Ok(entry)
+    }
+
+    fn rank_in(&self, entry: &Entry<'_>) -> Result<usize, StorageError> {
+        entry.slots.rank(self.slot).ok_or_else(|| {
+            let flaw = Flaw::from("a version entry without the record that points at it (V6)");
+            StorageError::corrupt(self.back.page(), self.heap.object, flaw)
+        })
+    }
+
+    /// Whether the version has the very values of the key that the home record has: then the keys are equal. `false` may be
+    /// said of equal keys, too.
+    pub fn is_as_home(&self) -> Result<bool, StorageError> {
+        for part in &self.index.spec().parts {
+            let Some((_, old)) = self.old.iter().rev().find(|(column, _)| *column == part.column) else {
+                continue; // never changed
+            };
+            let home = home_value(self.shared, self.heap, self.page, self.layout, part.column, self.slot)?;
+            let same = match (old, &home) {
+                (Old::Null, None) => true,
+                (Old::Bytes(old), Some(Home::Here(home))) => **old == **home,
+                (Old::Bytes(old), Some(Home::Away(home))) => **old == **home,
+                _ => false,
+            };
+            if !same {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 
@@ -299,17 +430,18 @@ fn chain(shared: &Shared, heap: &Heap, raw: u64) -> Result<Vec<u8>, StorageError
     Ok(bytes)
 }
 
-/// The value at `rank` of a slice; `None` for NULL.
+/// The value at `rank` of a slice whose variable values begin at `starts`; `None` for NULL.
 pub(super) fn slice_value(
     shared: &Shared,
     heap: &Heap,
     slice: &ColumnSlice<'_>,
     rank: usize,
+    starts: &[u32],
 ) -> Result<Option<SmallVec<[u8; 24]>>, StorageError> {
     Ok(match slice.physical.width() {
         _ if slice.is_null(rank) => None,
         Some(width) => Some(SmallVec::from_slice(slice.fixed_at(rank, width))),
-        None => match slice.variable_at(rank) {
+        None => match slice.variable_from(rank, starts[rank] as usize) {
             Variable::Null => None,
             Variable::Bytes(bytes) => Some(SmallVec::from_slice(bytes)),
             Variable::Reference(raw) => Some(SmallVec::from_vec(chain(shared, heap, raw)?)),

@@ -1,6 +1,7 @@
 //! Indexes through the engine: what they find, whom they refuse, what is left when all is done.
 
 mod build;
+mod concurrently;
 mod entries;
 mod keys_alone;
 mod parallel;

@@ -8,7 +8,7 @@ use super::column::{collate, column_definition, expression, generation};
 use super::constraint::table_constraint;
 use super::{check_parameter, storage_parameters};
 use crate::error::SyntaxError;
-use crate::syntax::{AlterAction, AlterTable, DropKind, Name, Owned, Statement};
+use crate::syntax::{AlterAction, AlterIndex, AlterTable, DropKind, Name, Owned, Statement};
 
 /// ALTER TABLE, and ALTER INDEX or SEQUENCE … RENAME.
 pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -65,9 +65,16 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         if kind == DropKind::Sequence && !cursor.is(&["rename"]) {
             return super::super::ddl::alter_sequence(cursor, name, if_exists);
         }
+        if kind == DropKind::Index && (cursor.is(&["active"]) || cursor.is(&["inactive"])) {
+            let active = cursor.accept(&["active"]);
+            if !active {
+                cursor.advance();
+            }
+            return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, active }));
+        }
         if !cursor.accept(&["rename", "to"]) {
             return Err(cursor.unsupported(&format!(
-                "ALTER {} other than RENAME, OWNER TO and SET SCHEMA",
+                "ALTER {} other than RENAME, OWNER TO, SET SCHEMA, ACTIVE and INACTIVE",
                 word.to_uppercase()
             )));
         }

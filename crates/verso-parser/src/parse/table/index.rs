@@ -9,16 +9,15 @@ use super::constraint::{names, nulls_are_distinct};
 use super::storage_parameters;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    Analyze, CreateIndex, Expr, IndexElement, IndexKey, Name, QualifiedName, Span, Statement,
+    Analyze, CreateIndex, Expr, IndexElement, IndexKey, Name, QualifiedName, Reindex, ReindexTarget, Span,
+    Statement,
 };
 
 /// CREATE [UNIQUE] INDEX, behind CREATE.
 pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let unique = cursor.accept(&["unique"]);
     cursor.expect(&["index"])?;
-    if cursor.is(&["concurrently"]) {
-        return Err(cursor.unsupported("CREATE INDEX CONCURRENTLY"));
-    }
+    let concurrently = cursor.accept(&["concurrently"]);
     let if_not_exists = if_not_exists(cursor)?;
     let name = if cursor.is(&["on"]) { None } else { Some(cursor.name()?) };
     if if_not_exists && name.is_none() {
@@ -70,6 +69,7 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         include,
         predicate,
         parallel,
+        concurrently,
     }))
 }
 
@@ -191,23 +191,29 @@ fn index_part(cursor: &mut Cursor<'_>) -> Result<IndexElement, SyntaxError> {
 /// REINDEX.
 pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.expect(&["reindex"])?;
-    let parallel = reindex_options(cursor)?;
-    let index = cursor.accept(&["index"]);
-    if !index && !cursor.accept(&["table"]) {
-        let what = cursor.word().unwrap_or_default().to_uppercase();
-        return Err(cursor.unsupported(&format!("REINDEX {what}")));
+    let target = ReindexTarget::Database(None);
+    let mut reindex = Reindex { target, parallel: None, concurrently: false, verbose: false };
+    reindex_options(cursor, &mut reindex)?;
+    let what = cursor.word().unwrap_or_default();
+    if !["index", "table", "schema", "database"].contains(&&*what) {
+        return Err(cursor.unsupported(&format!("REINDEX {}", what.to_uppercase())));
     }
-    if cursor.is(&["concurrently"]) {
-        return Err(cursor.unsupported("REINDEX … CONCURRENTLY"));
-    }
-    Ok(Statement::Reindex { index, name: cursor.qualified()?, parallel })
+    cursor.advance();
+    reindex.concurrently |= cursor.accept(&["concurrently"]);
+    reindex.target = match &*what {
+        "index" => ReindexTarget::Index(cursor.qualified()?),
+        "table" => ReindexTarget::Table(cursor.qualified()?),
+        "schema" => ReindexTarget::Schema(cursor.name()?),
+        _ if cursor.at_end() || matches!(cursor.peek(), Token::SemiColon) => ReindexTarget::Database(None),
+        _ => ReindexTarget::Database(Some(cursor.name()?)),
+    };
+    Ok(Statement::Reindex(reindex))
 }
 
-/// `(PARALLEL n, VERBOSE)`, behind REINDEX: the workers asked for.
-fn reindex_options(cursor: &mut Cursor<'_>) -> Result<Option<u32>, SyntaxError> {
-    let mut parallel = None;
+/// `(PARALLEL n, VERBOSE, CONCURRENTLY)`, behind REINDEX.
+fn reindex_options(cursor: &mut Cursor<'_>, reindex: &mut Reindex) -> Result<(), SyntaxError> {
     if !cursor.accept_token(&Token::LParen) {
-        return Ok(parallel);
+        return Ok(());
     }
     cursor.list(|cursor| {
         let at = cursor.here().start;
@@ -215,19 +221,26 @@ fn reindex_options(cursor: &mut Cursor<'_>) -> Result<Option<u32>, SyntaxError> 
             let workers = cursor.integer()?;
             let fits = u32::try_from(workers).ok().filter(|workers| (1..=1024).contains(workers));
             let error = || SyntaxError::new("22023", "PARALLEL must be between 1 and 1024").at(at);
-            parallel = Some(fits.ok_or_else(error)?);
+            reindex.parallel = Some(fits.ok_or_else(error)?);
             return Ok(());
         }
         match cursor.word().as_deref() {
-            Some(word @ ("verbose" | "concurrently" | "tablespace")) => {
-                Err(cursor.unsupported(&format!("REINDEX ({})", word.to_uppercase())))
+            Some(word @ ("verbose" | "concurrently")) => {
+                cursor.advance();
+                let off = cursor.accept(&["off"]) || cursor.accept(&["false"]);
+                if !off && !cursor.accept(&["on"]) {
+                    cursor.accept(&["true"]);
+                }
+                let option = if word == "verbose" { &mut reindex.verbose } else { &mut reindex.concurrently };
+                *option = !off;
+                Ok(())
             }
+            Some("tablespace") => Err(cursor.unsupported("REINDEX (TABLESPACE)")),
             Some(word) => Err(SyntaxError::syntax(format!("unrecognized REINDEX option \"{word}\"")).at(at)),
             None => Err(cursor.unexpected()),
         }
     })?;
-    cursor.expect_token(&Token::RParen)?;
-    Ok(parallel)
+    cursor.expect_token(&Token::RParen)
 }
 
 /// `ANALYZE [(VERBOSE) | VERBOSE] [table [(column, …)], …]`.

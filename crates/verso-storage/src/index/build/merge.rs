@@ -6,6 +6,9 @@ use super::run::{FileRun, RunReader};
 use crate::StorageError;
 use crate::index::entries::{Entries, RECORD};
 
+/// Entries in memory that are touched at a time.
+const AHEAD: usize = 32;
+
 /// Runs that make up all entries of an index.
 pub(in crate::index) struct Runs {
     pub memory: Vec<Entries>,
@@ -114,7 +117,12 @@ impl Merge<'_> {
     pub fn advance(&mut self) -> Result<(), StorageError> {
         let Some(first) = self.sources.first_mut() else { return Ok(()) };
         match first {
-            Source::Memory { at, .. } => *at += 1,
+            Source::Memory { entries, at, end } => {
+                *at += 1;
+                if at.is_multiple_of(AHEAD) {
+                    entries.touch(*at..(*at + AHEAD).min(*end));
+                }
+            }
             Source::File { reader, .. } => reader.advance()?,
         }
         if first.current().is_none() {

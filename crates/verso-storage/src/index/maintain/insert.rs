@@ -64,7 +64,10 @@ fn insert_all(
         }
         entries.sort();
         {
-            let _gate = heap.indexes.enter();
+            let gate = heap.indexes.enter();
+            if !is_listed(&gate, index) {
+                continue;
+            }
             let written = index.add(shared, txn.id, entries, false, &mut rivals)?;
             txn.wrote(written.lsns());
         }
@@ -121,17 +124,17 @@ pub(crate) fn add_within<'e>(
     Ok(keys)
 }
 
-/// What follows [`add_within`]: the other indexes, a look at who has the same keys (I2), and what a serializable
+/// What follows [`add_within`] of these indexes: the others of them, a look at who has the same keys (I2), and what a serializable
 /// transaction wrote.
 pub(crate) fn added(
     shared: &Shared,
     txn: &mut Txn,
     heap: &Arc<Heap>,
+    indexes: &[Arc<Index>],
     rows: &Batch,
     record: RecordId,
     keys: AddedKeys,
 ) -> Result<(), StorageError> {
-    let indexes = heap.indexes.list();
     let mut entries = std::mem::take(&mut txn.index_entries);
     let mut rest = || {
         let mut rivals = Vec::new();
@@ -142,7 +145,10 @@ pub(crate) fn added(
                 let its = keys.rivals.iter().filter(|(of, _)| *of == at);
                 rivals.extend(its.map(|(_, rival)| *rival));
             } else {
-                let _gate = heap.indexes.enter();
+                let gate = heap.indexes.enter();
+                if !is_listed(&gate, index) {
+                    continue;
+                }
                 let written = index.add(shared, txn.id, &entries, false, &mut rivals)?;
                 txn.wrote(written.lsns());
             }
@@ -156,6 +162,11 @@ pub(crate) fn added(
     let result = rest();
     txn.index_entries = entries;
     result
+}
+
+/// Whether an index still is the table's: one that was being filled may have gone with its transaction.
+fn is_listed(gate: &[Arc<Index>], index: &Arc<Index>) -> bool {
+    gate.iter().any(|listed| Arc::ptr_eq(listed, index))
 }
 
 /// Makes `entries` the one entry of a row.

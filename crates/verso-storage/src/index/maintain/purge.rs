@@ -3,6 +3,7 @@
 //! Many are collected first, each with its home page latched, and go in the order of the leaves; what comes back in between
 //! stays ([`purging`](super::super::purging)).
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -98,14 +99,16 @@ impl<'p> KeyPurge<'p> {
             if its.len() != parts.len() {
                 continue; // none of its columns changed
             }
+            let starts: SmallVec<[Vec<u32>; 4]> = its.iter().map(|slice| slice.starts()).collect();
+            let last = RefCell::default();
             for (rank, slot) in entry.slots.iter().enumerate() {
                 // The chains of what was undone may be gone.
                 if entry.is_void() && its.iter().any(|slice| slice.is_reference(rank)) {
                     continue;
                 }
                 self.key.clear();
-                for (part, slice) in parts.iter().zip(&its) {
-                    let value = slice_value(shared, heap, slice, rank)?;
+                for ((part, slice), starts) in parts.iter().zip(&its).zip(&starts) {
+                    let value = slice_value(shared, heap, slice, rank, starts)?;
                     if !part.guard {
                         part.order()
                             .encode_raw(value.as_deref(), &mut self.key)
@@ -115,7 +118,8 @@ impl<'p> KeyPurge<'p> {
                         break;
                     }
                 }
-                let home = Versions::home(shared, heap, index, page, layout, page_index, slot);
+                let home =
+                    Versions::home(shared, heap, index, page, layout, page_index, slot).with_last(&last);
                 if disabled(Rule::I3) || !home.hold(&self.key, horizon)? {
                     self.bytes += goes(under_way, gone, &self.key, RecordId { page_index, slot });
                 }

@@ -1,5 +1,6 @@
 //! Keys of records that are restored: those of what is undone go before, those they had come back after.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -59,22 +60,28 @@ pub(crate) fn before_undo(
         .map_err(|flaw| StorageError::corrupt(heap.root, heap.object, flaw))?;
     for index in heap.indexes.list().iter() {
         let (mut gone, mut back) = (Entries::default(), Entries::default());
+        let last = RefCell::default();
         for slot in 0..u16_at(page, SLOT_HIGH) {
             if u64_at(page, layout.writer + usize::from(slot) * 8) != writer.0 {
                 continue;
             }
-            let home = Versions::home(shared, heap, index, page, &layout, page_index, slot);
+            let home = Versions::home(shared, heap, index, page, &layout, page_index, slot).with_last(&last);
             let record = RecordId { page_index, slot };
             before.clear();
-            home.key(&mut before)?;
             if frame.is_none_or(|(frame, _)| frame.bits.contains(slot)) {
                 // Step back: to the version of somebody else, or to nothing.
-                let mut rest = home;
-                if !(rest.older_writer()? && rest.hold(&before, horizon)?) {
+                let mut rest = home.clone();
+                let is_older = rest.older_writer()?;
+                if is_older && rest.is_as_home()? {
+                    continue;
+                }
+                home.key(&mut before)?;
+                if !(is_older && rest.hold(&before, horizon)?) {
                     gone.push(&before, record, true);
                 }
                 continue;
             }
+            home.key(&mut before)?;
             let mut restored = home.clone();
             let mut touched = false;
             // Older images stand in front and win, so they are put last.
