@@ -376,6 +376,11 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Whether columns may be fed to its state as they come.
+    pub(super) fn takes_columns(&self) -> bool {
+        self.distinct.is_none() && self.rows.is_none() && self.direct.is_none()
+    }
+
     /// Counts rows of `count(*)`.
     pub fn add_rows(&mut self, rows: usize) {
         if let State::Count(count) = &mut self.state {
@@ -385,7 +390,7 @@ impl Accumulator {
 
     /// Takes a whole column of the argument. False where only [`add`](Self::add) can do it; nothing was taken then.
     pub fn add_column(&mut self, column: &Column, ty: &SqlType) -> Result<bool> {
-        if self.distinct.is_some() || self.rows.is_some() {
+        if !self.takes_columns() {
             return Ok(false);
         }
         let nulls = &column.nulls;

@@ -10,8 +10,8 @@ mod accumulator;
 mod float_sum;
 mod moments;
 mod ordered;
-mod places;
+mod states;
 
 pub(crate) use accumulator::{Accumulator, payload};
 pub(crate) use float_sum::FloatSum;
-pub(crate) use places::Places;
+pub(crate) use states::GroupStates;

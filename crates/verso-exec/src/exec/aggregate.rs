@@ -4,7 +4,7 @@ use verso_types::{Batch, SqlType, Value};
 
 use super::ExecContext;
 use super::operator::Operator;
-use crate::aggregate::{Accumulator, Places};
+use crate::aggregate::{Accumulator, GroupStates};
 use crate::context::EvalContext;
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
@@ -175,18 +175,11 @@ impl Call {
         Ok(())
     }
 
-    /// Feeds a batch to the accumulators of its rows' groups, of which this call has every `width`th from `at` on; rows of no
-    /// group are left out. False where [`Call::add_row`] must do it; nothing was fed then. What accumulators hold beside
-    /// themselves stays the same.
+    /// Feeds a batch to the states of its rows' groups; rows of no group are left out. False where [`Call::add_row`] must do
+    /// it; nothing was fed then.
     /// # Errors
     /// 22003.
-    pub fn feed_groups(
-        &self,
-        slots: &mut [Accumulator],
-        (width, at): (usize, usize),
-        batch: &Batch,
-        group_of_row: &[u32],
-    ) -> Result<bool> {
+    pub fn feed_groups(&self, states: &mut GroupStates, batch: &Batch, group_of_row: &[u32]) -> Result<bool> {
         if self.executor == Executor::Row
             || self.call.distinct
             || !self.call.order_by.is_empty()
@@ -202,22 +195,21 @@ impl Call {
             }
             None => group_of_row,
         };
-        let places = Places { width, at, groups };
         if self.call.args.is_empty() {
-            return Ok(places.add_rows(slots));
+            return Ok(states.add_rows(groups));
         }
         if self.call.args.len() > 1 {
             return Ok(false);
         }
         let ty = &self.call.args[0].ty;
         match (self.column, &self.filter) {
-            (Some(index), None) => places.add_column(slots, &batch.columns[index], ty),
+            (Some(index), None) => states.add_column(&self.call, groups, &batch.columns[index], ty),
             (Some(index), Some(_)) => {
-                places.add_column(slots, &batch.columns[index].gather(&self.selection), ty)
+                states.add_column(&self.call, groups, &batch.columns[index].gather(&self.selection), ty)
             }
             (None, _) => {
                 let (computed, types) = self.computed();
-                places.add_column(slots, &computed.columns[0], &types[0])
+                states.add_column(&self.call, groups, &computed.columns[0], &types[0])
             }
         }
     }

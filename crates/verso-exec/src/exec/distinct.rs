@@ -99,7 +99,7 @@ impl DistinctOperator {
                 continue;
             }
             if !self.passes.is_closed()
-                && let Err(refused) = held.try_resize(self.seen.bytes_with(self.key.len()) as u64)
+                && let Err(refused) = held.try_resize(self.seen.bytes_with(1, self.key.len()) as u64)
             {
                 if self.seen.len() == 0 || self.order == RowOrder::Sorted {
                     return Err(refused.error(held.what()));

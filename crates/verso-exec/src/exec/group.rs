@@ -13,14 +13,18 @@
 //! H3. Each grouping set has groups of its own: its number is part of their keys. An empty set has its group also without
 //!     any row. Within a pass the groups come out set by set.
 
+use std::sync::Arc;
+
 use verso_types::{Batch, Column, SqlType, Value, decode_row, encode_row};
 
 use super::aggregate::Call;
-use super::keys::{self, KeyTable};
+use super::filter::{KeyFilter, Reach};
+use super::keys::{KeyTable, RowKeys};
 use super::operator::Operator;
 use super::passes::Passes;
-use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES, key};
-use crate::aggregate::{Accumulator, Places};
+use super::source::ONE_ROW;
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
+use crate::aggregate::{Accumulator, GroupStates};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
 use crate::memory::{Refused, Reservation};
@@ -32,7 +36,11 @@ pub(crate) struct GroupOperator {
     batch: Batch,
     input_types: Vec<SqlType>,
     keys: ExprList,
+    /// Which column of the input a key is.
+    key_columns: Vec<Option<usize>>,
     key_batch: Batch,
+    /// The keys of its rows.
+    encoded: RowKeys,
     calls: Vec<Call>,
     /// The grouping sets; a single one with all keys where there are none.
     sets: Vec<Set>,
@@ -78,21 +86,19 @@ struct Groups {
     keys: Batch,
     /// The grouping set of each group.
     sets: Vec<u32>,
-    /// `calls.len()` for each group.
-    accumulators: Vec<Accumulator>,
-    /// What accumulators hold beside themselves.
-    states: usize,
+    /// Of each call.
+    states: Vec<GroupStates>,
 }
 
 impl Groups {
     fn heap_bytes(&self) -> u64 {
-        let places = self.accumulators.capacity() * size_of::<Accumulator>() + self.sets.capacity() * 4;
-        (self.table.heap_bytes() + self.keys.heap_bytes() + places + self.states) as u64
+        let states: usize = self.states.iter().map(GroupStates::heap_bytes).sum();
+        (self.table.heap_bytes() + self.keys.heap_bytes() + self.sets.capacity() * 4 + states) as u64
     }
 }
 
 /// A group of rows for a later pass.
-const LATER: u32 = Places::NONE;
+const LATER: u32 = GroupStates::NONE;
 
 impl GroupOperator {
     pub fn new(
@@ -121,8 +127,10 @@ impl GroupOperator {
             input,
             batch: Batch::of_types(types),
             key_batch: Batch::of_types(keys.types()),
+            encoded: RowKeys::default(),
             stored_types: stored.chain(types.iter().cloned()).collect(),
             keys,
+            key_columns: group_by.iter().map(TypedExpr::as_column).collect(),
             calls: aggregates.iter().map(|call| Call::new(call, executor)).collect(),
             has_sets: sets.len() > 1 || sets.iter().any(|set| set.keys.contains(&false)),
             sets,
@@ -139,9 +147,19 @@ impl GroupOperator {
         }
     }
 
+    /// The column of the input that a key is, if leaving out rows by it leaves out whole groups and nothing else.
+    fn key_column(&self, key: usize) -> Option<usize> {
+        let volatile = self.keys.is_volatile() || self.calls.iter().any(Call::is_volatile);
+        if self.has_sets || volatile { None } else { self.key_columns.get(key).copied().flatten() }
+    }
+
     /// The input in groups: all of it, or the rows of a later pass.
     fn collect(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.groups = Groups { keys: Batch::of_types(self.keys.types()), ..Groups::default() };
+        self.groups = Groups {
+            keys: Batch::of_types(self.keys.types()),
+            states: self.calls.iter().map(|call| GroupStates::new(&call.call)).collect(),
+            ..Groups::default()
+        };
         self.next = 0;
         self.held = Some(cx.reserve("GROUP BY"));
         let mut group_of_row = Vec::new();
@@ -183,31 +201,38 @@ impl GroupOperator {
 
     /// The groups of sets without keys.
     fn add_empty_sets(&mut self) {
-        let mut encoded = Vec::new();
         for number in 0..self.sets.len() as u32 {
             if !self.sets[number as usize].keys.contains(&true) {
-                self.encode(number, 0, &mut encoded);
-                self.add_group(number, 0, keys::hash(&encoded), &encoded);
+                self.encoded.fill(&ONE_ROW, &[], self.has_sets.then_some(number), None);
+                self.add_group(number, 0);
             }
         }
     }
 
-    /// The key of a row's group in a set.
-    fn encode(&self, set: u32, row: usize, out: &mut Vec<u8>) {
-        out.clear();
-        if self.has_sets {
-            out.extend_from_slice(&set.to_le_bytes());
-            let keys = &self.sets[set as usize].keys;
-            key::encode_some(&self.key_batch, self.keys.types(), keys, row, out);
-        } else {
-            key::encode(&self.key_batch, self.keys.types(), row, out);
+    /// Encodes the keys of all rows of the batch: for a set, or each for its own.
+    fn encode(&mut self, set: Option<u32>) {
+        let Self { encoded, key_batch, keys, sets, has_sets, stored_sets, .. } = self;
+        match set {
+            _ if !*has_sets => encoded.fill(key_batch, keys.types(), None, None),
+            Some(set) => {
+                encoded.fill(key_batch, keys.types(), Some(set), Some(&sets[set as usize].keys));
+            }
+            None => encoded.fill_each(key_batch, keys.types(), |row| {
+                (stored_sets[row], &sets[stored_sets[row] as usize].keys)
+            }),
         }
     }
 
-    /// A new group, with the keys of a row as far as its set has them.
-    fn add_group(&mut self, set: u32, row: usize, hash: u64, encoded: &[u8]) -> u32 {
+    /// A new group, with the keys of a row, which are encoded, as far as its set has them.
+    fn add_group(&mut self, set: u32, row: usize) -> u32 {
+        self.groups.states.iter_mut().zip(&self.calls).for_each(|(states, call)| states.push(&call.call));
+        self.add_group_of(set, row)
+    }
+
+    /// The same for a group whose states are known.
+    fn add_group_of(&mut self, set: u32, row: usize) -> u32 {
         let groups = &mut self.groups;
-        let group = groups.table.add(hash, encoded);
+        let group = groups.table.add(self.encoded.hash(row), self.encoded.key(row));
         let columns = self.key_batch.columns.iter().zip(&mut groups.keys.columns);
         for ((from, to), there) in columns.zip(&self.sets[set as usize].keys) {
             match there {
@@ -217,7 +242,6 @@ impl GroupOperator {
         }
         groups.keys.rows += 1;
         groups.sets.push(set);
-        groups.accumulators.extend(self.calls.iter().map(|call| Accumulator::new(&call.call)));
         group
     }
 
@@ -229,31 +253,22 @@ impl GroupOperator {
             Value::Int4(set) if (0..self.sets.len() as i32).contains(&set) => Ok(set as u32),
             _ => Err(broken()),
         };
-        let rows: Vec<u32> = (0..stored.rows as u32).filter(|row| state.is_null(*row as usize)).collect();
-        self.stored_sets = rows.iter().map(|row| set_of(*row as usize)).collect::<Result<_>>()?;
-        let states: Vec<(usize, u32)> = (0..stored.rows)
-            .filter(|row| !state.is_null(*row))
-            .map(|row| Ok((row, set_of(row)?)))
-            .collect::<Result<_>>()?;
+        self.stored_sets = (0..stored.rows).map(set_of).collect::<Result<_>>()?;
         self.key_batch = Batch { rows: stored.rows, columns: keys.to_vec() };
-        let mut encoded = Vec::new();
-        for (row, set) in states {
-            self.encode(set, row, &mut encoded);
-            let hash = keys::hash(&encoded);
-            if self.groups.table.find(hash, &encoded).is_some() {
+        self.encode(None);
+        for row in (0..stored.rows).filter(|row| !state.is_null(*row)) {
+            if self.groups.table.find(self.encoded.hash(row), self.encoded.key(row)).is_some() {
                 return Err(broken());
             }
-            let group = self.add_group(set, row, hash, &encoded) as usize;
-            let first = group * self.calls.len();
+            self.add_group_of(self.stored_sets[row], row);
             let saved = decode_row(state.bytes_at(row))?;
-            for ((call, saved), slot) in
-                self.calls.iter().zip(saved).zip(&mut self.groups.accumulators[first..])
-            {
+            for ((call, saved), states) in self.calls.iter().zip(saved).zip(&mut self.groups.states) {
                 let Value::Record(saved) = saved else { return Err(broken()) };
-                *slot = Accumulator::load(&call.call, saved.to_vec())?;
-                self.groups.states += slot.heap_bytes();
+                states.push_state(&call.call, Accumulator::load(&call.call, saved.to_vec())?);
             }
         }
+        let rows: Vec<u32> = (0..stored.rows as u32).filter(|row| state.is_null(*row as usize)).collect();
+        self.stored_sets = rows.iter().map(|row| self.stored_sets[*row as usize]).collect();
         let taken = |columns: &[Column]| Batch {
             rows: rows.len(),
             columns: columns.iter().map(|column| column.gather(&rows)).collect(),
@@ -268,19 +283,18 @@ impl GroupOperator {
     fn find_groups(&mut self, set: Option<u32>, group_of_row: &mut Vec<u32>) -> Result<()> {
         group_of_row.clear();
         let closed = self.passes.is_closed();
-        let mut encoded = Vec::new();
         let mut later = Vec::new();
+        self.encode(set);
+        group_of_row.reserve(self.key_batch.rows);
         for row in 0..self.key_batch.rows {
-            let set = set.unwrap_or_else(|| self.stored_sets[row]);
-            self.encode(set, row, &mut encoded);
-            let hash = keys::hash(&encoded);
-            let group = match self.groups.table.find(hash, &encoded) {
+            let hash = self.encoded.hash(row);
+            let group = match self.groups.table.find(hash, self.encoded.key(row)) {
                 Some(group) => group,
                 None if closed => {
                     later.push((row as u32, hash));
                     LATER
                 }
-                None => self.add_group(set, row, hash, &encoded),
+                None => self.add_group(set.unwrap_or_else(|| self.stored_sets[row]), row),
             };
             group_of_row.push(group);
         }
@@ -307,20 +321,14 @@ impl GroupOperator {
     }
 
     fn feed_groups(&mut self, group_of_row: &[u32]) -> Result<()> {
-        let width = self.calls.len();
-        for (at, call) in self.calls.iter().enumerate() {
-            if call.feed_groups(&mut self.groups.accumulators, (width, at), &self.batch, group_of_row)? {
+        for (call, states) in self.calls.iter().zip(&mut self.groups.states) {
+            if call.feed_groups(states, &self.batch, group_of_row)? {
                 continue;
             }
-            for row in call.rows(group_of_row.len()) {
-                if group_of_row[row] == LATER {
-                    continue;
-                }
-                let accumulator = &mut self.groups.accumulators[group_of_row[row] as usize * width + at];
-                let before = accumulator.heap_bytes();
-                call.add_row(accumulator, &self.batch, row)?;
-                self.groups.states += accumulator.heap_bytes();
-                self.groups.states -= before;
+            for row in call.rows(group_of_row.len()).filter(|row| group_of_row[*row] != LATER) {
+                states.with(&call.call, group_of_row[row], |accumulator| {
+                    call.add_row(accumulator, &self.batch, row)
+                })?;
             }
         }
         Ok(())
@@ -352,18 +360,19 @@ impl GroupOperator {
         let groups = &mut self.groups;
         let count = groups.table.len();
         let kept = count / 2;
-        if kept == 0 || !groups.accumulators.iter().all(Accumulator::can_be_put_aside) {
+        if kept == 0 || !groups.states.iter().all(GroupStates::can_be_put_aside) {
             return Err(refused.error("GROUP BY"));
         }
-        let width = self.calls.len();
         let mut stored = Batch::of_types(&self.stored_types);
-        let mut accumulators = groups.accumulators.split_off(kept * width).into_iter();
+        let calls = groups.states.iter_mut().zip(&self.calls);
+        let mut gone: Vec<_> =
+            calls.map(|(states, call)| states.split_off(&call.call, kept).into_iter()).collect();
         let mut hashes = Vec::new();
         let mut state = Vec::new();
         for group in kept..count {
-            let saved: Vec<Value> = accumulators
-                .by_ref()
-                .take(width)
+            let saved: Vec<Value> = gone
+                .iter_mut()
+                .filter_map(Iterator::next)
                 .map(|accumulator| Value::Record(accumulator.save().into()))
                 .collect();
             state.clear();
@@ -391,8 +400,6 @@ impl GroupOperator {
         groups.sets.shrink_to_fit();
         // A copy, which takes no more memory than it needs.
         groups.keys = groups.keys.gather(&(0..kept as u32).collect::<Vec<_>>());
-        groups.accumulators.shrink_to_fit();
-        groups.states = groups.accumulators.iter().map(Accumulator::heap_bytes).sum();
         self.tolerated = 0;
         Ok(())
     }
@@ -407,6 +414,19 @@ impl Operator for GroupOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.close();
         self.input.open(cx)
+    }
+
+    fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
+        if let Some(column) = self.key_column(column) {
+            self.input.restrict(column, filter);
+        }
+    }
+
+    fn reach(&self, column: usize) -> Reach {
+        match self.key_column(column).map(|column| self.input.reach(column)) {
+            None | Some(Reach::Nowhere) => Reach::Nowhere,
+            Some(_) => Reach::Groups,
+        }
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
@@ -430,8 +450,7 @@ impl Operator for GroupOperator {
                 to.append_range(from, group..group + 1);
             }
             for at in 0..self.calls.len() {
-                let slot = &mut self.groups.accumulators[group * self.calls.len() + at];
-                let whole = std::mem::replace(slot, Accumulator::new(&self.calls[at].call));
+                let whole = self.groups.states[at].take(&self.calls[at].call, group);
                 let finished = self.calls[at].finish(cx, whole)?;
                 out.columns[keys + at].push_value(&finished, &self.types[keys + at])?;
             }

@@ -16,17 +16,21 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`sides`] | both inputs, opened, built and read |
-//! | [`build`] | the right rows in memory |
+//! | [`build`], [`integers`] | the right rows in memory |
 //! | [`parts`] | both inputs in parts |
 //! | [`semi`] | semi-joins and anti-joins |
 
 mod build;
+mod integers;
 mod parts;
 mod semi;
 mod sides;
 
+use std::sync::Arc;
+
 use verso_types::{Batch, Column, SqlType};
 
+use super::filter::{KeyFilter, Reach};
 use super::operator::Operator;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::error::Result;
@@ -67,13 +71,17 @@ impl JoinOperator {
     pub fn new(
         left: (Box<dyn Operator>, Vec<SqlType>),
         right: (Box<dyn Operator>, Vec<SqlType>),
+        reads_ahead: bool,
         kind: JoinKind,
         equal: &[(TypedExpr, TypedExpr)],
         filter: Option<&TypedExpr>,
         executor: Executor,
     ) -> Self {
         Self {
-            sides: Sides::new(left, right, (kind, "a join"), equal, executor),
+            sides: Sides::new(left, right, (kind, "a join"), equal, executor).telling(
+                kind == JoinKind::Inner,
+                (reads_ahead && !kind.pads_left()).then_some(Reach::Groups),
+            ),
             kind,
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             probe: Probe::default(),
@@ -105,6 +113,20 @@ impl JoinOperator {
         right.clear();
         let long = build.has_long_values || rows.variable_bytes() > BATCH_BYTES / BATCH_ROWS;
         let mut bytes = 0;
+        if build.is_unique && !long && *row == 0 {
+            // A row has one partner at most: all pairs of the batch at once.
+            left.resize(heads.len(), 0);
+            right.resize(heads.len(), 0);
+            let mut count = 0;
+            for (at, candidate) in heads.iter().enumerate() {
+                (left[count], right[count]) = (at as u32, *candidate);
+                count += usize::from(*candidate != NONE);
+            }
+            left.truncate(count);
+            right.truncate(count);
+            *row = heads.len();
+            return;
+        }
         while *row < heads.len() && left.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             if *candidate == NONE {
                 *row += 1;
@@ -126,8 +148,10 @@ impl JoinOperator {
         let build = &mut self.sides.build;
         out.clear();
         let width = self.sides.left_types.len();
-        for (from, to) in rows.columns.iter().zip(&mut out.columns[..width]) {
-            from.gather_into(left, to);
+        let all_once = self.kind == JoinKind::Inner && build.is_unique && left.len() == rows.rows;
+        for (from, to) in rows.columns.iter_mut().zip(&mut out.columns[..width]) {
+            // Each left row is in one pair: nothing is to be copied, nor needed any more.
+            if all_once { std::mem::swap(from, to) } else { from.gather_into(left, to) }
         }
         for (from, to) in build.rows.columns.iter().zip(&mut out.columns[width..]) {
             from.gather_into(right, to);
@@ -141,7 +165,11 @@ impl JoinOperator {
                 }
                 out.filter(&self.selection);
             }
+            None if self.kind == JoinKind::Inner => {}
             None => self.selection.extend(0..left.len() as u32),
+        }
+        if self.kind == JoinKind::Inner {
+            return Ok(());
         }
         for pair in &self.selection {
             matched[left[*pair as usize] as usize] = true;
@@ -213,6 +241,16 @@ impl Operator for JoinOperator {
 
     fn bound(&mut self, _: u64) {
         self.bounded = true;
+    }
+
+    fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
+        if !self.kind.pads_left() {
+            self.sides.restrict_left(column, filter);
+        }
+    }
+
+    fn reach(&self, column: usize) -> Reach {
+        if self.kind.pads_left() { Reach::Nowhere } else { self.sides.reach_left(column) }
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {

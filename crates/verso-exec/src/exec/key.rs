@@ -1,5 +1,6 @@
 //! Keys of groups and of DISTINCT: bytes that are equal exactly where SQL says the values are, NULLs included.
 
+use super::keys::put;
 use verso_types::json::{self, JsonRef};
 use verso_types::value::hash_bits_f64;
 use verso_types::{
@@ -9,24 +10,77 @@ use verso_types::{
 /// Appends the key of one row.
 pub(crate) fn encode(batch: &Batch, types: &[SqlType], row: usize, out: &mut Vec<u8>) {
     for (column, ty) in batch.columns.iter().zip(types) {
-        if column.nulls.is_null(row) {
-            out.push(0);
-            continue;
-        }
-        out.push(1);
-        encode_value(column, ty, row, out);
+        encode_one(column, ty, row, out);
     }
 }
 
-/// Appends the key of one row over some of the columns; the others are left out.
-pub(crate) fn encode_some(batch: &Batch, types: &[SqlType], some: &[bool], row: usize, out: &mut Vec<u8>) {
-    for ((column, ty), _) in batch.columns.iter().zip(types).zip(some).filter(|(_, there)| **there) {
-        if column.nulls.is_null(row) {
-            out.push(0);
-            continue;
+/// Appends the part of a key that a column has.
+pub(super) fn encode_one(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
+    if column.nulls.is_null(row) {
+        out.push(0);
+        return;
+    }
+    out.push(1);
+    encode_value(column, ty, row, out);
+}
+
+/// Whether [`write_column`] can write a column: a value's part of the key is its bytes, whatever they are.
+pub(super) fn is_plain(column: &Column, ty: &SqlType) -> bool {
+    let by_value = matches!(
+        ty,
+        SqlType::Jsonb
+            | SqlType::Numeric(_)
+            | SqlType::LongNumeric(_)
+            | SqlType::Array(_)
+            | SqlType::Record
+            | SqlType::Row(_)
+    );
+    !by_value || !matches!(column.data, ColumnData::Bytes(_))
+}
+
+/// Writes what [`encode`] appends of a [plain](is_plain) column: for each row at its place, which moves behind it.
+pub(super) fn write_column(column: &Column, ty: &SqlType, bytes: &mut [u8], places: &mut [u32]) {
+    let any_nulls = column.nulls.any();
+    macro_rules! each {
+        ($values:expr, $value:ident => $bytes:expr) => {
+            for (row, ($value, at)) in $values.iter().zip(places).enumerate() {
+                if any_nulls && column.nulls.is_null(row) {
+                    put(bytes, at, [0]);
+                    continue;
+                }
+                put(bytes, at, [1]);
+                put(bytes, at, $bytes);
+            }
+        };
+    }
+    match &column.data {
+        ColumnData::Bool(v) => each!(v, value => [*value]),
+        ColumnData::I16(v) => each!(v, value => value.to_le_bytes()),
+        ColumnData::I32(v) => each!(v, value => value.to_le_bytes()),
+        ColumnData::I64(v) => each!(v, value => value.to_le_bytes()),
+        ColumnData::I128(v) if *ty == SqlType::Interval(None) => {
+            each!(v, value => Interval::unpack(*value).span().to_le_bytes());
         }
-        out.push(1);
-        encode_value(column, ty, row, out);
+        ColumnData::I128(v) => each!(v, value => value.to_le_bytes()),
+        ColumnData::F32(v) => each!(v, value => hash_bits_f64(f64::from(*value)).to_le_bytes()),
+        ColumnData::F64(v) => each!(v, value => hash_bits_f64(*value).to_le_bytes()),
+        ColumnData::Bytes(v) => {
+            for (row, (value, at)) in v.iter().zip(places).enumerate() {
+                if any_nulls && column.nulls.is_null(row) {
+                    put(bytes, at, [0]);
+                    continue;
+                }
+                put(bytes, at, [1]);
+                put(bytes, at, (value.len() as u32).to_le_bytes());
+                let from = *at as usize;
+                // Most values are a few bytes: no call for these.
+                match value {
+                    [byte] => bytes[from] = *byte,
+                    value => bytes[from..from + value.len()].copy_from_slice(value),
+                }
+                *at += value.len() as u32;
+            }
+        }
     }
 }
 

@@ -1,9 +1,12 @@
 //! What goes around every operator: its batches are charged, and it is asked for no further one once its statement is
 //! cancelled. Each is one more level of the stack, so that is looked at, too. EXPLAIN ANALYZE measures it here.
 
+use std::sync::Arc;
+
 use verso_env::stack;
 use verso_types::Batch;
 
+use super::filter::{KeyFilter, Reach};
 use super::operator::Operator;
 use super::{ExecContext, KEEP_BYTES};
 use crate::error::Result;
@@ -47,6 +50,17 @@ impl Operator for MeteredOperator {
 
     fn bound(&mut self, rows: u64) {
         self.input.bound(rows);
+    }
+
+    fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
+        self.input.restrict(column, filter);
+    }
+
+    fn reach(&self, column: usize) -> Reach {
+        match stack::check() {
+            Ok(()) => self.input.reach(column),
+            Err(_) => Reach::Nowhere,
+        }
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {

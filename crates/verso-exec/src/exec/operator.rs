@@ -1,6 +1,7 @@
 //! Operators: each yields batches.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use verso_env::stack;
 use verso_types::{Batch, SqlType};
@@ -11,6 +12,7 @@ use super::apply::ApplyOperator;
 use super::combine::{RecursiveOperator, SharedOperator, WorkOperator};
 use super::current::CurrentOperator;
 use super::distinct::{DistinctOperator, RowOrder};
+use super::filter::{KeyFilter, Reach};
 use super::group::GroupOperator;
 use super::join::{JoinOperator, SemiOperator};
 use super::lock::LockOperator;
@@ -35,6 +37,16 @@ pub(crate) trait Operator: Send {
     /// that does something (volatile ones), and an error of theirs ends the rows before them, to be told by the call after.
     fn bound(&mut self, rows: u64) {
         let _ = rows;
+    }
+    /// Of the rows to come only those are wanted whose column is in the filter: others may be left out. Called after
+    /// `open`; of rows that are read already it changes nothing.
+    fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
+        let _ = (column, filter);
+    }
+    /// How far down that would be of use.
+    fn reach(&self, column: usize) -> Reach {
+        let _ = column;
+        Reach::Nowhere
     }
     /// Replaces `out` by the next rows; may be none of them. False at the end.
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool>;
@@ -170,6 +182,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Join { left, right, kind, equal, filter } => Box::new(JoinOperator::new(
             typed(left, executor),
             typed(right, executor),
+            !left.is_volatile(),
             *kind,
             equal,
             filter.as_ref(),
@@ -178,6 +191,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Semi { left, right, equal, filter, anti } => Box::new(SemiOperator::new(
             typed(left, executor),
             typed(right, executor),
+            !left.is_volatile(),
             equal,
             filter.as_ref(),
             *anti,

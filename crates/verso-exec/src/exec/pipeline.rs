@@ -1,8 +1,11 @@
 //! Operators that pass rows on: projection, filter, limit, append, single rows.
 
+use std::sync::Arc;
+
 use verso_env::stack;
 use verso_types::{Batch, SqlType, TypeError, Value};
 
+use super::filter::{KeyFilter, Reach};
 use super::operator::{Bounded, Operator};
 use super::{BATCH_BYTES, ExecContext, KEEP_BYTES};
 use crate::error::{ExecError, Result};
@@ -16,13 +19,16 @@ pub(crate) struct ProjectOperator {
     /// The first row of the batch that is still to come.
     row: usize,
     exprs: ExprList,
+    /// Which column of the input an expression is.
+    columns: Vec<Option<usize>>,
     bounded: Bounded,
 }
 
 impl ProjectOperator {
     pub fn new(input: Box<dyn Operator>, types: &[SqlType], exprs: &[TypedExpr], executor: Executor) -> Self {
+        let columns = exprs.iter().map(TypedExpr::as_column).collect();
         let exprs = ExprList::compile(exprs, executor);
-        Self { input, batch: Batch::of_types(types), row: 0, exprs, bounded: Bounded::default() }
+        Self { input, batch: Batch::of_types(types), row: 0, exprs, columns, bounded: Bounded::default() }
     }
 }
 
@@ -35,6 +41,20 @@ impl Operator for ProjectOperator {
 
     fn bound(&mut self, rows: u64) {
         self.bounded.set(rows);
+    }
+
+    fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
+        // Volatile functions are called for every row.
+        if let (Some(column), false) = (self.columns[column], self.exprs.is_volatile()) {
+            self.input.restrict(column, filter);
+        }
+    }
+
+    fn reach(&self, column: usize) -> Reach {
+        match self.columns[column] {
+            Some(column) if !self.exprs.is_volatile() => self.input.reach(column),
+            _ => Reach::Nowhere,
+        }
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
@@ -79,14 +99,16 @@ impl Operator for ProjectOperator {
 pub(crate) struct FilterOperator {
     input: Box<dyn Operator>,
     predicate: Predicate,
+    is_volatile: bool,
     selection: Vec<u32>,
     bounded: Bounded,
 }
 
 impl FilterOperator {
     pub fn new(input: Box<dyn Operator>, predicate: &TypedExpr, executor: Executor) -> Self {
+        let is_volatile = predicate.is_volatile();
         let predicate = Predicate::compile(predicate, executor);
-        Self { input, predicate, selection: Vec::new(), bounded: Bounded::default() }
+        Self { input, predicate, is_volatile, selection: Vec::new(), bounded: Bounded::default() }
     }
 }
 
@@ -99,6 +121,16 @@ impl Operator for FilterOperator {
 
     fn bound(&mut self, rows: u64) {
         self.bounded.set(rows);
+    }
+
+    fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
+        if !self.is_volatile {
+            self.input.restrict(column, filter);
+        }
+    }
+
+    fn reach(&self, column: usize) -> Reach {
+        if self.is_volatile { Reach::Nowhere } else { self.input.reach(column) }
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {

@@ -84,7 +84,7 @@ impl SetOperator {
             return Ok(None);
         }
         let held = self.held.get_or_insert_with(|| cx.reserve("INTERSECT or EXCEPT"));
-        let bytes = self.table.bytes_with(self.key.len()) + 18 * (self.table.len() + 1);
+        let bytes = self.table.bytes_with(1, self.key.len()) + 18 * (self.table.len() + 1);
         if let Err(refused) = held.try_resize(bytes as u64) {
             if self.table.len() == 0 {
                 return Err(refused.error(held.what()));

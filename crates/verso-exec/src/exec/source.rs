@@ -8,6 +8,7 @@ use verso_storage::index::KeyRange;
 use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, SqlType, Value, cast};
 
 use super::access::{Access, Found};
+use super::filter::{KeyFilter, Reach, ScanFilters};
 use super::lock::record_number;
 use super::operator::{Bounded, Operator};
 use super::values::ListedRows;
@@ -103,6 +104,7 @@ pub(crate) struct ScanOperator {
     records: bool,
     cursor: Option<Box<dyn TableCursor>>,
     bounded: Bounded,
+    filters: ScanFilters,
 }
 
 impl ScanOperator {
@@ -127,6 +129,7 @@ impl ScanOperator {
             point: false,
             cursor: None,
             bounded: Bounded::default(),
+            filters: ScanFilters::default(),
         }
     }
 }
@@ -154,6 +157,7 @@ impl Operator for ScanOperator {
         let Self { table, columns, access, cursor, point, records, whole, .. } = self;
         (*cursor, *point, *whole) = (None, false, false);
         self.bounded = Bounded::default();
+        self.filters.clear();
         let Some(access) = access else {
             *cursor = Some(cx.tables.scan(table, columns)?);
             return Ok(());
@@ -183,6 +187,16 @@ impl Operator for ScanOperator {
         self.bounded.set(rows);
     }
 
+    fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
+        if column < self.columns.len() {
+            self.filters.add(column, filter);
+        }
+    }
+
+    fn reach(&self, column: usize) -> Reach {
+        if column < self.columns.len() { Reach::Scan } else { Reach::Nowhere }
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         if self.point {
             return self.next_point(cx, out);
@@ -201,16 +215,17 @@ impl Operator for ScanOperator {
                 let places = cursor.records().iter().map(|record| record_number(*record)).collect();
                 out.columns.push(Column { data: ColumnData::I64(places), nulls: NullMask::default() });
             }
+            self.filters.apply(out);
             let instead = self.instead.as_mut().filter(|_| self.whole);
-            let mut left = true;
+            let mut left = out.rows > 0;
             for condition in instead.into_iter().chain(&mut self.filter) {
+                if !left {
+                    break;
+                }
                 if let Some(error) = condition.select(&cx.eval(), out, &mut self.selection) {
                     self.bounded.failed(error, self.selection.len(), bound)?;
                 }
                 left = !self.selection.is_empty();
-                if !left {
-                    break;
-                }
                 out.filter(&self.selection);
             }
             if left {
@@ -222,6 +237,7 @@ impl Operator for ScanOperator {
 
     fn close(&mut self) {
         self.cursor = None;
+        self.filters.clear();
         self.bounded = Bounded::default();
     }
 }

@@ -281,6 +281,15 @@ impl TypedExpr {
         }
     }
 
+    /// The column of the input that it is, if it is nothing else.
+    #[must_use]
+    pub fn as_column(&self) -> Option<usize> {
+        match self.kind {
+            ExprKind::Column(column) => Some(column),
+            _ => None,
+        }
+    }
+
     /// Whether a call in it has to happen once per row. Functions of users always do: their statements may see what the
     /// rows before did.
     #[must_use]

@@ -1,10 +1,19 @@
 //! The right rows of a join in memory.
+//!
+//! ```text
+//! one integer key:  key ─► places of a table of integers (an array by the key where they lie close together) ─► first row
+//! any other keys:   bytes ─► number of the key ─► first row                                     first row ─► next ─► …
+//! ```
+
+use std::sync::Arc;
 
 use verso_types::{Batch, SqlType};
 
+use super::integers::IntegerTable;
 use crate::error::Result;
-use crate::exec::keys::{self, KeyTable};
-use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, key};
+use crate::exec::filter::KeyFilter;
+use crate::exec::keys::{KeyTable, RowKeys};
+use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::expr::ExprList;
 use crate::memory::{Refused, Reservation};
 use crate::plan::JoinKind;
@@ -16,23 +25,57 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Default)]
 pub(super) struct Build {
     pub rows: Batch,
-    table: KeyTable,
-    /// First and last row of each key.
-    ends: Vec<(u32, u32)>,
+    index: Index,
     /// Per row the next one of the same key.
     next: Vec<u32>,
+    /// No row has a next one.
+    pub is_unique: bool,
     /// Per row whether it has had a partner; kept where that matters.
     pub matched: Vec<bool>,
     /// A batch of pairs may become too large.
     pub has_long_values: bool,
     held: Option<Reservation>,
     keys: Batch,
-    encoded: Vec<u8>,
+}
+
+/// The first row of each key.
+#[derive(Default)]
+enum Index {
+    /// There are no keys: all rows are one list.
+    #[default]
+    None,
+    Integers(IntegerTable),
+    Bytes {
+        table: KeyTable,
+        /// First and last row of each key.
+        ends: Vec<(u32, u32)>,
+        encoded: RowKeys,
+    },
 }
 
 impl Build {
-    pub fn new(cx: &ExecContext<'_>, types: &[SqlType], what: &'static str) -> Build {
-        Build { rows: Batch::of_types(types), held: Some(cx.reserve(what)), ..Build::default() }
+    /// No rows yet, of these types; `left_keys` are the types of the expressions that the right ones are to be equal to.
+    pub fn new(
+        cx: &ExecContext<'_>,
+        types: &[SqlType],
+        what: &'static str,
+        (left_keys, right_keys): (&[SqlType], &[SqlType]),
+    ) -> Build {
+        let index = match (left_keys, right_keys) {
+            (_, []) => Index::None,
+            ([left], [right]) if IntegerTable::takes(left, right) => {
+                Index::Integers(IntegerTable::new(right.physical()))
+            }
+            _ => Index::Bytes { table: KeyTable::default(), ends: Vec::new(), encoded: RowKeys::default() },
+        };
+        Build {
+            rows: Batch::of_types(types),
+            held: Some(cx.reserve(what)),
+            index,
+            is_unique: !right_keys.is_empty(),
+            keys: Batch::of_types(right_keys),
+            ..Build::default()
+        }
     }
 
     /// Adds rows; the inner result tells whether there is room for them, and nothing has happened if there is not.
@@ -42,19 +85,20 @@ impl Build {
         exprs: &mut ExprList,
         batch: &Batch,
     ) -> Result<std::result::Result<(), Refused>> {
-        let keyed = !exprs.types().is_empty();
-        if keyed {
-            if self.keys.columns.len() != exprs.types().len() {
-                self.keys = Batch::of_types(exprs.types());
-            }
+        if !matches!(self.index, Index::None) {
             exprs.eval(&cx.eval(), batch, &mut self.keys)?;
         }
-        // At most: all keys are new.
         let count = self.rows.rows + batch.rows;
-        let table =
-            self.table.heap_bytes() + if keyed { 2 * self.keys.heap_bytes() + 64 * batch.rows } else { 0 };
-        let table = if keyed { table.max(self.table.bytes_with(self.keys.heap_bytes())) } else { table };
-        let bytes = self.rows.bytes_with(batch) + table + 2 * 13 * count;
+        let index = match &mut self.index {
+            Index::None => 0,
+            Index::Integers(table) => table.bytes_with(batch.rows),
+            Index::Bytes { table, encoded, .. } => {
+                // At most: all keys are new.
+                encoded.fill(&self.keys, exprs.types(), None, None);
+                table.bytes_with(batch.rows, encoded.key_bytes()) + 16 * count
+            }
+        };
+        let bytes = self.rows.bytes_with(batch) + index + 2 * 5 * count;
         if let Some(held) = &mut self.held
             && let Err(refused) = held.try_resize(bytes as u64)
         {
@@ -69,27 +113,28 @@ impl Build {
                 .filter_map(|column| column.data.bytes())
                 .any(|bytes| bytes.longest() > BATCH_BYTES / BATCH_ROWS);
         self.next.resize(self.rows.rows, NONE);
-        if !keyed {
-            for row in first..self.rows.rows as u32 {
-                if row > 0 {
+        match &mut self.index {
+            Index::None => {
+                for row in first.max(1)..self.rows.rows as u32 {
                     self.next[row as usize - 1] = row;
                 }
             }
-            return Ok(Ok(()));
-        }
-        for row in 0..batch.rows {
-            if self.keys.columns.iter().any(|column| column.is_null(row)) {
-                continue;
-            }
-            self.encoded.clear();
-            key::encode(&self.keys, exprs.types(), row, &mut self.encoded);
-            let (number, new) = self.table.find_or_add(keys::hash(&self.encoded), &self.encoded);
-            let at = first + row as u32;
-            if new {
-                self.ends.push((at, at));
-            } else {
-                let (_, last) = &mut self.ends[number as usize];
-                self.next[std::mem::replace(last, at) as usize] = at;
+            Index::Integers(table) => table.push(&self.keys.columns[0]),
+            Index::Bytes { table, ends, encoded } => {
+                for row in 0..batch.rows {
+                    if self.keys.columns.iter().any(|column| column.is_null(row)) {
+                        continue;
+                    }
+                    let (number, new) = table.find_or_add(encoded.hash(row), encoded.key(row));
+                    let at = first + row as u32;
+                    if new {
+                        ends.push((at, at));
+                    } else {
+                        let (_, last) = &mut ends[number as usize];
+                        self.next[std::mem::replace(last, at) as usize] = at;
+                        self.is_unique = false;
+                    }
+                }
             }
         }
         Ok(Ok(()))
@@ -97,6 +142,9 @@ impl Build {
 
     /// All rows are there.
     pub fn finish(&mut self, kind: JoinKind) {
+        if let Index::Integers(table) = &mut self.index {
+            self.is_unique = table.finish(&mut self.next);
+        }
         if kind.pads_left() {
             self.matched = vec![false; self.rows.rows];
         }
@@ -104,15 +152,28 @@ impl Build {
 
     /// The first candidate of each of the rows whose keys these are.
     pub fn find(&mut self, keys: &Batch, types: &[SqlType], heads: &mut Vec<u32>) {
-        for row in 0..keys.rows {
-            if keys.columns.iter().any(|column| column.is_null(row)) {
-                heads.push(NONE);
-                continue;
+        match &mut self.index {
+            Index::None => heads.resize(keys.rows, if self.rows.rows > 0 { 0 } else { NONE }),
+            Index::Integers(table) => table.find(&keys.columns[0], heads),
+            Index::Bytes { table, ends, encoded } => {
+                encoded.fill(keys, types, None, None);
+                let any_nulls = keys.columns.iter().any(|column| column.nulls.any());
+                heads.extend((0..keys.rows).map(|row| {
+                    if any_nulls && keys.columns.iter().any(|column| column.is_null(row)) {
+                        return NONE;
+                    }
+                    let found = table.find(encoded.hash(row), encoded.key(row));
+                    found.map_or(NONE, |number| ends[number as usize].0)
+                }));
             }
-            self.encoded.clear();
-            key::encode(keys, types, row, &mut self.encoded);
-            let found = self.table.find(keys::hash(&self.encoded), &self.encoded);
-            heads.push(found.map_or(NONE, |number| self.ends[number as usize].0));
+        }
+    }
+
+    /// The set of the keys, where they are integers that lie close together.
+    pub fn filter(&self, cx: &ExecContext<'_>) -> Option<Arc<KeyFilter>> {
+        match &self.index {
+            Index::Integers(table) => table.filter(cx),
+            Index::None | Index::Bytes { .. } => None,
         }
     }
 

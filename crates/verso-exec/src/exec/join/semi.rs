@@ -6,12 +6,15 @@
 //!    each row that has found no partner yet, so that a row costs no more once it has found one.
 //! 4. Of a part that is joined in chunks, left rows come out with the last one.
 
+use std::sync::Arc;
+
 use verso_env::stack;
 use verso_types::{Batch, SqlType};
 
 use super::build::NONE;
 use super::sides::{LeftRows, Sides};
 use crate::error::Result;
+use crate::exec::filter::{KeyFilter, Reach};
 use crate::exec::operator::Operator;
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::expr::{Executor, Predicate};
@@ -34,6 +37,7 @@ impl SemiOperator {
     pub fn new(
         left: (Box<dyn Operator>, Vec<SqlType>),
         right: (Box<dyn Operator>, Vec<SqlType>),
+        reads_ahead: bool,
         equal: &[(TypedExpr, TypedExpr)],
         filter: Option<&TypedExpr>,
         anti: bool,
@@ -42,7 +46,8 @@ impl SemiOperator {
         let both: Vec<SqlType> = left.1.iter().chain(&right.1).cloned().collect();
         Self {
             // What becomes of every left row is asked for.
-            sides: Sides::new(left, right, (JoinKind::Left, "a semi-join"), equal, executor),
+            sides: Sides::new(left, right, (JoinKind::Left, "a semi-join"), equal, executor)
+                .telling(!anti, reads_ahead.then_some(Reach::Scan)),
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             anti,
             left: LeftRows::default(),
@@ -116,6 +121,14 @@ impl Operator for SemiOperator {
 
     fn bound(&mut self, _: u64) {
         self.bounded = true;
+    }
+
+    fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
+        self.sides.restrict_left(column, filter);
+    }
+
+    fn reach(&self, column: usize) -> Reach {
+        self.sides.reach_left(column)
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {

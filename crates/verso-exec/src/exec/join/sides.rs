@@ -1,13 +1,22 @@
 //! Both inputs of a join: the right one held in memory, or both in parts, one after the other.
+//!
+//! Each may tell the other which keys it has ([`KeyFilter`]): the right one, built, those that left rows may have; a left one
+//! of few rows, read ahead, those of which right rows are wanted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use verso_types::{Batch, SqlType};
 
-use super::build::{Build, NONE};
+use super::build::Build;
+use super::integers::IntegerTable;
 use super::parts::{Part, Tasks, cut};
-use crate::error::Result;
-use crate::exec::ExecContext;
+use crate::error::{ExecError, Result};
+use crate::exec::filter::{KeyFilter, Reach, collect};
 use crate::exec::operator::Operator;
+use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::expr::{Executor, ExprList};
+use crate::memory::Reservation;
 use crate::plan::{JoinKind, TypedExpr};
 
 /// The inputs, and what of the right one is built.
@@ -24,7 +33,35 @@ pub(super) struct Sides {
     right_keys: ExprList,
     pub build: Build,
     pub tasks: Tasks,
+    told: Told,
+    ahead: Ahead,
 }
+
+/// What one input may tell the other.
+#[derive(Default)]
+struct Told {
+    /// Of each pair of keys the columns of the inputs.
+    columns: Vec<(Option<usize>, Option<usize>)>,
+    /// Left rows without a partner are not wanted.
+    to_left: bool,
+    /// How far down the right input it must be of use.
+    to_right: Option<Reach>,
+}
+
+/// Left rows read before the right ones.
+#[derive(Default)]
+struct Ahead {
+    rows: VecDeque<Batch>,
+    held: Option<Reservation>,
+    /// The left input is open.
+    open: bool,
+    /// It has no further rows, but perhaps an error.
+    ended: bool,
+    late: Option<ExecError>,
+}
+
+/// Left rows that are read ahead, at most.
+const AHEAD_ROWS: usize = 256 << 10;
 
 /// A batch of left rows.
 #[derive(Default)]
@@ -54,7 +91,129 @@ impl Sides {
             right_types: right.1,
             build: Build::default(),
             tasks: Tasks::default(),
+            told: Told {
+                columns: equal.iter().map(|(left, right)| (left.as_column(), right.as_column())).collect(),
+                ..Told::default()
+            },
+            ahead: Ahead::default(),
         }
+    }
+
+    /// The same with inputs that tell each other of their keys: the right one if `to_left`, the left one if that reaches as
+    /// far as `to_right` says.
+    pub fn telling(mut self, to_left: bool, to_right: Option<Reach>) -> Sides {
+        (self.told.to_left, self.told.to_right) = (to_left, to_right);
+        self
+    }
+
+    /// Passes a filter on to the left input.
+    pub fn restrict_left(&mut self, column: usize, filter: &Arc<KeyFilter>) {
+        if column < self.left_types.len() {
+            self.left.restrict(column, filter);
+        }
+    }
+
+    /// How far down that is of use.
+    pub fn reach_left(&self, column: usize) -> Reach {
+        if column < self.left_types.len() { self.left.reach(column) } else { Reach::Nowhere }
+    }
+
+    /// Reads left rows, if it pays and they are few, and yields what right rows must have.
+    fn read_ahead(&mut self, cx: &ExecContext<'_>) -> Result<Vec<(usize, Arc<KeyFilter>)>> {
+        let Some(wanted) = self.told.to_right else { return Ok(Vec::new()) };
+        let types = self.left_keys.types().iter().zip(self.right_keys.types());
+        let mut keys: Vec<(usize, usize, Vec<i64>)> = Vec::new();
+        for (at, ((left, right), (_, column))) in types.zip(&self.told.columns).enumerate() {
+            if let Some(column) = *column
+                && IntegerTable::takes(left, right)
+                && self.right.reach(column) >= wanted
+            {
+                keys.push((at, column, Vec::new()));
+            }
+        }
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut rows = Batch::of_types(&self.left_types);
+        let mut values = Batch::of_types(self.left_keys.types());
+        let mut held = cx.reserve(self.what);
+        let (mut count, mut bytes) = (0, 0);
+        self.left.open(cx)?;
+        self.ahead.open = true;
+        while count < AHEAD_ROWS {
+            cx.check_cancelled()?;
+            let more = self.left.next(cx, &mut rows);
+            let more = more.and_then(|more| match more {
+                true => self.left_keys.eval(&cx.eval(), &rows, &mut values).map(|()| true),
+                false => Ok(false),
+            });
+            match more {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.ahead.ended = true;
+                    break;
+                }
+                Err(error) => {
+                    // It may be that the rows before are enough.
+                    (self.ahead.ended, self.ahead.late) = (true, Some(error));
+                    keys.clear();
+                    break;
+                }
+            }
+            count += rows.rows;
+            for (at, _, keys) in &mut keys {
+                collect(&values.columns[*at], keys);
+            }
+            match self.ahead.rows.back_mut() {
+                Some(last)
+                    if last.rows + rows.rows <= 2 * BATCH_ROWS && rows.variable_bytes() < BATCH_BYTES =>
+                {
+                    bytes -= last.heap_bytes();
+                    last.append(&rows);
+                    bytes += last.heap_bytes();
+                }
+                _ => {
+                    let whole = std::mem::replace(&mut rows, Batch::of_types(&self.left_types));
+                    bytes += whole.heap_bytes();
+                    self.ahead.rows.push_back(whole);
+                }
+            }
+            let of_keys: usize = keys.iter().map(|(.., keys)| keys.capacity() * 8).sum();
+            if held.try_resize((bytes + of_keys) as u64).is_err() {
+                held.hold(bytes as u64);
+                break;
+            }
+        }
+        if !self.ahead.ended {
+            keys.clear();
+        }
+        let filters = keys.iter().filter_map(|(_, column, keys)| {
+            KeyFilter::new(cx, keys.iter().copied()).map(|filter| (*column, filter))
+        });
+        let filters = filters.collect();
+        held.hold(bytes as u64);
+        self.ahead.held = Some(held);
+        Ok(filters)
+    }
+
+    fn open_left(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if std::mem::replace(&mut self.ahead.open, true) { Ok(()) } else { self.left.open(cx) }
+    }
+
+    /// The next rows of the left input.
+    fn next_left(&mut self, cx: &ExecContext<'_>, bounded: bool, out: &mut Batch) -> Result<bool> {
+        if let Some(mut rows) = self.ahead.rows.pop_front() {
+            std::mem::swap(out, &mut rows);
+            return Ok(true);
+        }
+        self.ahead.held = None;
+        if self.ahead.ended {
+            return self.ahead.late.take().map_or(Ok(false), Err);
+        }
+        if bounded {
+            self.left.bound(1); // one row may be enough
+        }
+        self.left.next(cx, out)
     }
 
     /// For rows of the left input.
@@ -66,18 +225,24 @@ impl Sides {
         }
     }
 
+    fn new_build(&self, cx: &ExecContext<'_>) -> Build {
+        Build::new(cx, &self.right_types, self.what, (self.left_keys.types(), self.right_keys.types()))
+    }
+
     /// Reads the right input to its end; where it may not be held, both inputs are cut into parts.
     pub fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let mut batch = Batch::of_types(&self.right_types);
-        self.build = Build::new(cx, &self.right_types, self.what);
+        self.build = self.new_build(cx);
+        let filters = self.read_ahead(cx)?;
         self.right.open(cx)?;
+        filters.iter().for_each(|(column, filter)| self.right.restrict(*column, filter));
         while self.right.next(cx, &mut batch)? {
             cx.check_cancelled()?;
             if let Err(refused) = self.build.add(cx, &mut self.right_keys, &batch)? {
                 let Some(space) = cx.services.memory.temporary else { return Err(refused.error(self.what)) };
                 let mut right = Part::new(space, &self.right_types, &self.right_keys, cx)?;
                 let held = std::mem::take(&mut self.build.rows);
-                self.build = Build::new(cx, &self.right_types, self.what);
+                self.build = self.new_build(cx);
                 right.put_all(cx, &held, &mut self.right_keys)?;
                 drop(held);
                 right.put_all(cx, &batch, &mut self.right_keys)?;
@@ -88,8 +253,8 @@ impl Sides {
                 self.right.close();
                 let mut left = Part::new(space, &self.left_types, &self.left_keys, cx)?;
                 let mut batch = Batch::of_types(&self.left_types);
-                self.left.open(cx)?;
-                while self.left.next(cx, &mut batch)? {
+                self.open_left(cx)?;
+                while self.next_left(cx, false, &mut batch)? {
                     cx.check_cancelled()?;
                     left.put_all(cx, &batch, &mut self.left_keys)?;
                 }
@@ -100,14 +265,23 @@ impl Sides {
         }
         self.right.close();
         self.build.finish(self.kind);
-        self.left.open(cx)
+        self.open_left(cx)?;
+        if self.told.to_left
+            && !self.ahead.ended
+            && let [(Some(column), _)] = self.told.columns[..]
+            && self.left.reach(column) > Reach::Nowhere
+            && let Some(filter) = self.build.filter(cx)
+        {
+            self.left.restrict(column, &filter);
+        }
+        Ok(())
     }
 
     /// Builds the next chunk of the part under way, or the first of the next one; false if there is none.
     pub fn next_task(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
         self.build = Build::default();
         loop {
-            self.build = Build::new(cx, &self.right_types, self.what);
+            self.build = self.new_build(cx);
             if !self.tasks.next_chunk()? {
                 return Ok(false);
             }
@@ -153,22 +327,14 @@ impl Sides {
         let more = if self.tasks.is_parted() {
             self.tasks.read_left(&mut out.rows)?
         } else {
-            if bounded {
-                self.left.bound(1); // one row may be enough
-            }
-            self.left.next(cx, &mut out.rows)?
+            self.next_left(cx, bounded, &mut out.rows)?
         };
         if !more {
             return Ok(false);
         }
         out.heads.clear();
-        if self.left_keys.types().is_empty() {
-            let first = if self.build.rows.rows > 0 { 0 } else { NONE };
-            out.heads.resize(out.rows.rows, first);
-        } else {
-            self.left_keys.eval(&cx.eval(), &out.rows, &mut out.keys)?;
-            self.build.find(&out.keys, self.left_keys.types(), &mut out.heads);
-        }
+        self.left_keys.eval(&cx.eval(), &out.rows, &mut out.keys)?;
+        self.build.find(&out.keys, self.left_keys.types(), &mut out.heads);
         Ok(true)
     }
 
@@ -177,5 +343,6 @@ impl Sides {
         self.right.close();
         self.build = Build::default();
         self.tasks = Tasks::default();
+        self.ahead = Ahead::default();
     }
 }

@@ -146,6 +146,99 @@ impl Little {
             many.iter().map(|row| vec![row[0].clone(), row[2].clone()]).collect(),
         ));
 
+        let mut by_group: BTreeMap<String, (Value, Vec<&Row>)> = BTreeMap::new();
+        for row in &many {
+            by_group
+                .entry(format!("{:?}", row[1]))
+                .or_insert_with(|| (row[1].clone(), Vec::new()))
+                .1
+                .push(row);
+        }
+        let total = |(group, rows): &(Value, Vec<&Row>)| {
+            let ids = || rows.iter().filter_map(|row| row[0].as_i64());
+            let names = rows.iter().map(|row| &row[2]).filter(|name| !name.is_null());
+            vec![
+                group.clone(),
+                Value::Int8(rows.len() as i64),
+                Value::Int8(ids().sum()),
+                ids().min().map_or(Value::Null, |id| int(id as i32)),
+                names.clone().max_by(|a, b| cmp_sql(a, b)).cloned().unwrap_or(Value::Null),
+                Value::Int8(names.count() as i64),
+            ]
+        };
+        let totals = || {
+            let of = |index| vec![of(&self.many, index)];
+            vec![
+                aggregate("count", vec![]),
+                aggregate("sum", of(0)),
+                aggregate("min", of(0)),
+                aggregate("max", of(2)),
+                aggregate("count", of(2)),
+            ]
+        };
+        let group = |group_by: Vec<TypedExpr>| Plan::Aggregate {
+            input: all(),
+            group_by,
+            aggregates: totals(),
+            sets: None,
+        };
+        let expected = by_group.values().map(total).collect();
+        cases.push(("group by integers", false, group(vec![of(&self.many, 1)]), expected));
+        let whole = total(&(Value::Null, many.iter().collect()));
+        cases.push(("aggregate", false, group(Vec::new()), vec![whole[1..].to_vec()]));
+        // Groups above a join by integers, the right input itself grouped by the key: each input tells the other its keys.
+        for (name, kind) in [("join of groups", JoinKind::Inner), ("left join of groups", JoinKind::Left)] {
+            let id_below = call("<", vec![of(&self.many, 0), lit(1000)]);
+            let sums = Plan::Aggregate {
+                input: Box::new(scan(&self.some, None)),
+                group_by: vec![of(&self.some, 1)],
+                aggregates: vec![aggregate("sum", vec![of(&self.some, 0)])],
+                sets: None,
+            };
+            let plan = Plan::Join {
+                left: Box::new(scan(&self.many, Some(id_below))),
+                right: Box::new(sums),
+                kind,
+                equal: vec![(of(&self.many, 1), column(0, SqlType::Int4))],
+                filter: None,
+            };
+            let sum_of = |group: &Value| {
+                let ids = some.iter().filter(|row| row[1] == *group).filter_map(|row| row[0].as_i64());
+                (!group.is_null() && ids.clone().next().is_some()).then(|| Value::Int8(ids.sum()))
+            };
+            let mut expected = Vec::new();
+            for row in many.iter().filter(|row| row[0].as_i64() < Some(1000)) {
+                match sum_of(&row[1]) {
+                    Some(sum) => expected.push([&row[..], &[row[1].clone(), sum]].concat()),
+                    None if kind == JoinKind::Left => {
+                        expected.push([&row[..], &[Value::Null, Value::Null]].concat());
+                    }
+                    None => {}
+                }
+            }
+            cases.push((name, false, plan, expected));
+        }
+        for (name, anti) in [("semi join by integers", false), ("anti join by integers", true)] {
+            let id_below = call("<", vec![of(&self.many, 0), lit(700)]);
+            let semi = Plan::Semi {
+                left: Box::new(scan(&self.many, Some(id_below))),
+                right: Box::new(scan(&self.some, None)),
+                equal: vec![(of(&self.many, 1), of(&self.some, 1))],
+                filter: None,
+                anti,
+            };
+            let partner = |row: &&Row| !row[1].is_null() && some.iter().any(|other| other[1] == row[1]);
+            let rows: Vec<&Row> =
+                many.iter().filter(|row| row[0].as_i64() < Some(700) && partner(row) != anti).collect();
+            let plan = Plan::Aggregate {
+                input: Box::new(semi),
+                group_by: Vec::new(),
+                aggregates: totals(),
+                sets: None,
+            };
+            cases.push((name, false, plan, vec![total(&(Value::Null, rows))[1..].to_vec()]));
+        }
+
         let pick = |table: &Arc<TableDef>| {
             let exprs = vec![of(table, 1), of(table, 2)];
             Box::new(Plan::Project {
@@ -348,6 +441,16 @@ fn texts(rows: &[Row], ordered: bool) -> Vec<String> {
     texts
 }
 
+/// What holds so little that it asks for no memory.
+const SMALL: [&str; 6] = [
+    "group by integers",
+    "aggregate",
+    "join of groups",
+    "left join of groups",
+    "semi join by integers",
+    "anti join by integers",
+];
+
 #[test]
 fn little_memory_changes_no_answer() {
     let little = Little::new(2_400);
@@ -376,7 +479,9 @@ fn little_memory_changes_no_answer() {
             );
             if bytes > 1 << 20 {
                 assert_eq!(little.spilled(), before, "{name} spills without need");
-            } else if !matches!(name, "set operation" | "cross join" | "semi join without keys") {
+            } else if !SMALL.contains(&name)
+                && !matches!(name, "set operation" | "cross join" | "semi join without keys")
+            {
                 assert!(little.spilled() > before, "{name} fits into {bytes} bytes: the test is too small");
             }
         }
@@ -423,7 +528,7 @@ fn a_refusal_at_any_step_gives_the_answer_or_53200() {
             }
             refused += 1;
         }
-        assert!(refused > 0, "{name} never asks for memory");
+        assert!(refused > 0 || SMALL.contains(&name), "{name} never asks for memory");
     }
 }
 

@@ -1,0 +1,442 @@
+//! The states of one aggregate for many groups: arrays where a state is a count or a sum, fed a column at a time.
+//!
+//! 1. State `i` is group `i`'s. Every form yields the accumulator that rows fed one by one would have left.
+//! 2. Arrays become accumulators, once, where something comes that they cannot take in; never the other way.
+//! 3. Sums in 128 bits stay below 10^38: `bound` is above each of them.
+
+use verso_types::{Column, ColumnData, Decimal, SqlType, TypeError};
+
+use super::accumulator::{Accumulator, State};
+use crate::error::Result;
+use crate::functions::AggregateKind;
+use crate::plan::AggregateCall;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct GroupStates {
+    form: Form,
+    /// Bytes that accumulators hold beside themselves.
+    payload: usize,
+}
+
+#[derive(Debug)]
+enum Form {
+    Counts(Vec<i64>),
+    Sums(Sums),
+    Any(Vec<Accumulator>),
+}
+
+/// Sums of integers, or of numerics of one scale.
+#[derive(Debug)]
+struct Sums {
+    sums: Vec<i128>,
+    counts: Vec<i64>,
+    /// Of numerics, once some have come.
+    scale: Option<u8>,
+    of_numerics: bool,
+    bound: u128,
+}
+
+/// Sums of numerics are below this.
+const LIMIT: u128 = 10u128.pow(38);
+
+impl GroupStates {
+    /// A row that belongs to no group.
+    pub const NONE: u32 = u32::MAX;
+
+    /// No groups yet.
+    pub fn new(call: &AggregateCall) -> GroupStates {
+        let plain = !call.distinct && call.order_by.is_empty() && call.direct.is_empty();
+        let kind = call.function.kind;
+        let sums = |of_numerics| {
+            Form::Sums(Sums { sums: Vec::new(), counts: Vec::new(), scale: None, of_numerics, bound: 0 })
+        };
+        let form = match call.args.first().map(|arg| arg.ty.without_modifiers()) {
+            _ if !plain => Form::Any(Vec::new()),
+            _ if matches!(kind, AggregateKind::CountStar | AggregateKind::Count) => Form::Counts(Vec::new()),
+            Some(ty) if matches!(kind, AggregateKind::Sum | AggregateKind::Avg) => match ty {
+                SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => sums(false),
+                SqlType::Numeric(_) => sums(true),
+                _ => Form::Any(Vec::new()),
+            },
+            _ => Form::Any(Vec::new()),
+        };
+        GroupStates { form, payload: 0 }
+    }
+
+    /// Adds a group without rows.
+    pub fn push(&mut self, call: &AggregateCall) {
+        match &mut self.form {
+            Form::Counts(counts) => counts.push(0),
+            Form::Sums(Sums { sums, counts, .. }) => {
+                sums.push(0);
+                counts.push(0);
+            }
+            Form::Any(accumulators) => accumulators.push(Accumulator::new(call)),
+        }
+    }
+
+    /// Adds a group with this state.
+    pub fn push_state(&mut self, call: &AggregateCall, state: Accumulator) {
+        match (&mut self.form, &state.state) {
+            (Form::Counts(counts), State::Count(count)) => counts.push(*count),
+            _ => {
+                self.payload += state.heap_bytes();
+                self.accumulators(call).push(state);
+            }
+        }
+    }
+
+    /// Counts the rows of `count(*)`. False where the states are of another kind.
+    pub fn add_rows(&mut self, groups: &[u32]) -> bool {
+        let Form::Counts(counts) = &mut self.form else { return false };
+        for group in groups {
+            if let Some(count) = counts.get_mut(*group as usize) {
+                *count += 1;
+            }
+        }
+        true
+    }
+
+    /// Feeds a column of the argument, whose rows are those of the groups. False where only [`GroupStates::with`] can do it;
+    /// nothing was fed then.
+    /// # Errors
+    /// 22003.
+    pub fn add_column(
+        &mut self,
+        call: &AggregateCall,
+        groups: &[u32],
+        column: &Column,
+        ty: &SqlType,
+    ) -> Result<bool> {
+        let taken = match &mut self.form {
+            Form::Counts(counts) => {
+                let any_nulls = column.nulls.any();
+                for (row, group) in groups.iter().enumerate() {
+                    if let Some(count) = counts.get_mut(*group as usize) {
+                        *count += i64::from(!any_nulls || !column.nulls.is_null(row));
+                    }
+                }
+                true
+            }
+            Form::Sums(sums) => sums.add_column(groups, column, ty),
+            Form::Any(accumulators) => return feed(accumulators, groups, column, ty),
+        };
+        if taken {
+            return Ok(true);
+        }
+        feed(self.accumulators(call), groups, column, ty)
+    }
+
+    /// Works with the accumulator of a group.
+    pub fn with<T>(
+        &mut self,
+        call: &AggregateCall,
+        group: u32,
+        work: impl FnOnce(&mut Accumulator) -> Result<T>,
+    ) -> Result<T> {
+        let accumulator = &mut self.accumulators(call)[group as usize];
+        let before = accumulator.heap_bytes();
+        let result = work(accumulator);
+        let after = accumulator.heap_bytes();
+        self.payload = self.payload + after - before;
+        result
+    }
+
+    /// The states as accumulators, from now on.
+    fn accumulators(&mut self, call: &AggregateCall) -> &mut Vec<Accumulator> {
+        if !matches!(self.form, Form::Any(_)) {
+            let count = self.len();
+            let all = (0..count).map(|group| self.take(call, group)).collect();
+            self.form = Form::Any(all);
+        }
+        match &mut self.form {
+            Form::Any(accumulators) => accumulators,
+            _ => unreachable!("made above"),
+        }
+    }
+
+    /// How many groups there are.
+    fn len(&self) -> usize {
+        match &self.form {
+            Form::Counts(counts) => counts.len(),
+            Form::Sums(sums) => sums.counts.len(),
+            Form::Any(accumulators) => accumulators.len(),
+        }
+    }
+
+    /// The state of a group, which is not asked for again.
+    pub fn take(&mut self, call: &AggregateCall, group: usize) -> Accumulator {
+        let state = match &mut self.form {
+            Form::Any(accumulators) => {
+                return std::mem::replace(&mut accumulators[group], Accumulator::new(call));
+            }
+            Form::Counts(counts) => State::Count(counts[group]),
+            Form::Sums(sums) => sums.state(call, group),
+        };
+        let mut accumulator = Accumulator::new(call);
+        accumulator.state = state;
+        accumulator
+    }
+
+    /// Takes the states from this group on.
+    pub fn split_off(&mut self, call: &AggregateCall, kept: usize) -> Vec<Accumulator> {
+        match &mut self.form {
+            Form::Any(accumulators) => {
+                let gone = accumulators.split_off(kept);
+                accumulators.shrink_to_fit();
+                self.payload = accumulators.iter().map(Accumulator::heap_bytes).sum();
+                gone
+            }
+            _ => {
+                let gone = (kept..self.len()).map(|group| self.take(call, group)).collect();
+                match &mut self.form {
+                    Form::Counts(counts) => {
+                        counts.truncate(kept);
+                        counts.shrink_to_fit();
+                    }
+                    Form::Sums(Sums { sums, counts, .. }) => {
+                        sums.truncate(kept);
+                        counts.truncate(kept);
+                        sums.shrink_to_fit();
+                        counts.shrink_to_fit();
+                    }
+                    Form::Any(_) => {}
+                }
+                gone
+            }
+        }
+    }
+
+    /// Whether [`Accumulator::save`] can write all states down.
+    pub fn can_be_put_aside(&self) -> bool {
+        match &self.form {
+            Form::Any(accumulators) => accumulators.iter().all(Accumulator::can_be_put_aside),
+            Form::Counts(_) | Form::Sums(_) => true,
+        }
+    }
+
+    /// Bytes of memory held.
+    pub fn heap_bytes(&self) -> usize {
+        self.payload
+            + match &self.form {
+                Form::Counts(counts) => counts.capacity() * 8,
+                Form::Sums(Sums { sums, counts, .. }) => sums.capacity() * 16 + counts.capacity() * 8,
+                Form::Any(accumulators) => accumulators.capacity() * size_of::<Accumulator>(),
+            }
+    }
+}
+
+impl Sums {
+    /// As [`GroupStates::add_column`]; false also where a sum might become too large.
+    fn add_column(&mut self, groups: &[u32], column: &Column, ty: &SqlType) -> bool {
+        let scale = match (self.of_numerics, ty) {
+            (true, SqlType::Numeric(Some(spec))) => Some(spec.scale),
+            (false, _) => None,
+            _ => return false,
+        };
+        if self.of_numerics && self.scale.is_some() && self.scale != scale {
+            return false;
+        }
+        let widest = match &column.data {
+            ColumnData::I16(_) => 1 << 15,
+            ColumnData::I32(_) => 1 << 31,
+            ColumnData::I64(_) => 1 << 63,
+            ColumnData::I128(values) => values.iter().map(|value| value.unsigned_abs()).max().unwrap_or(0),
+            _ => return false,
+        };
+        let bound = self.bound.saturating_add(widest.saturating_mul(groups.len() as u128));
+        if bound >= LIMIT {
+            return false;
+        }
+        self.bound = bound;
+        if column.nulls.count() < column.len() {
+            self.scale = scale;
+        }
+        match &column.data {
+            ColumnData::I16(values) => self.add(groups, values, column),
+            ColumnData::I32(values) => self.add(groups, values, column),
+            ColumnData::I64(values) => self.add(groups, values, column),
+            ColumnData::I128(values) => self.add(groups, values, column),
+            _ => return false,
+        }
+        true
+    }
+
+    fn add<T: Copy + Into<i128>>(&mut self, groups: &[u32], values: &[T], column: &Column) {
+        let Self { sums, counts, .. } = self;
+        let any_nulls = column.nulls.any();
+        for (row, (value, group)) in values.iter().zip(groups).enumerate() {
+            if any_nulls && column.nulls.is_null(row) {
+                continue;
+            }
+            // There is no such group where the row belongs to none.
+            if let (Some(sum), Some(count)) = (sums.get_mut(*group as usize), counts.get_mut(*group as usize))
+            {
+                *sum += (*value).into();
+                *count += 1;
+            }
+        }
+    }
+
+    fn state(&self, call: &AggregateCall, group: usize) -> State {
+        let (sum, count) = (self.sums[group], self.counts[group]);
+        let scale = if count > 0 { self.scale.unwrap_or(0) } else { 0 };
+        let mut state = Accumulator::new(call).state;
+        match &mut state {
+            State::SumInteger { sum: to, count: rows } | State::Integers { sum: to, count: rows, .. } => {
+                (*to, *rows) = (sum, count);
+            }
+            State::Numeric { sum: to, count: rows, .. } => {
+                // Rule 3: it has no more digits than a decimal may have.
+                (*to, *rows) = (Decimal::new(sum, scale).unwrap_or(Decimal::ZERO), count);
+            }
+            _ => {}
+        }
+        state
+    }
+}
+
+/// Feeds accumulators, one by one. False where only [`Accumulator::add`] can do it.
+fn feed(slots: &mut [Accumulator], groups: &[u32], column: &Column, ty: &SqlType) -> Result<bool> {
+    let nulls = &column.nulls;
+    let any_nulls = nulls.any();
+    macro_rules! each {
+        ($values:expr, $pattern:pat, $value:ident => $do:expr) => {{
+            for (row, ($value, group)) in $values.iter().zip(groups).enumerate() {
+                if *group == GroupStates::NONE || any_nulls && nulls.is_null(row) {
+                    continue;
+                }
+                if let $pattern = &mut slots[*group as usize].state {
+                    $do
+                }
+            }
+            true
+        }};
+    }
+    // All groups' accumulators of a call are of one kind, but for sums that have outgrown decimals.
+    let Some(first) = slots.first() else { return Ok(true) };
+    if !first.takes_columns() {
+        return Ok(false);
+    }
+    Ok(match (&first.state, &column.data, ty) {
+        (State::SumInteger { .. }, ColumnData::I16(values), _) => {
+            each!(values, State::SumInteger { sum, count }, value => { *sum += i128::from(*value); *count += 1; })
+        }
+        (State::SumInteger { .. }, ColumnData::I32(values), _) => {
+            each!(values, State::SumInteger { sum, count }, value => { *sum += i128::from(*value); *count += 1; })
+        }
+        (State::Integers { .. }, ColumnData::I16(values), _) => {
+            each!(values, State::Integers { sum, count, .. }, value => { *sum += i128::from(*value); *count += 1; })
+        }
+        (State::Integers { .. }, ColumnData::I32(values), _) => {
+            each!(values, State::Integers { sum, count, .. }, value => { *sum += i128::from(*value); *count += 1; })
+        }
+        (State::Integers { .. }, ColumnData::I64(values), _) => {
+            each!(values, State::Integers { sum, count, .. }, value => { *sum += i128::from(*value); *count += 1; })
+        }
+        (
+            State::Numeric { .. } | State::Big { .. },
+            ColumnData::I64(values),
+            SqlType::Numeric(Some(spec)),
+        ) => {
+            each!(values, state @ (State::Numeric { .. } | State::Big { .. }), value => {
+                state.add_decimal(&Decimal::from_scaled_i64(*value, spec.scale));
+            })
+        }
+        (
+            State::Numeric { .. } | State::Big { .. },
+            ColumnData::I128(values),
+            SqlType::Numeric(Some(spec)),
+        ) => {
+            each!(values, state @ (State::Numeric { .. } | State::Big { .. }), value => {
+                state.add_decimal(&Decimal::new(*value, spec.scale).map_err(TypeError::from)?);
+            })
+        }
+        (State::Float { .. }, ColumnData::F64(values), _) => {
+            each!(values, State::Float { sum, .. }, value => sum.add(*value))
+        }
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use verso_types::{NumericSpec, Value};
+
+    use super::*;
+    use crate::functions::aggregate_candidates;
+    use crate::testing::column;
+
+    fn call(name: &str, ty: &SqlType) -> AggregateCall {
+        let function = aggregate_candidates(name)
+            .iter()
+            .find(|function| match &function.args[..] {
+                [crate::functions::ArgType::Exact(arg)] => arg.same_base(ty),
+                [_] => true,
+                _ => false,
+            })
+            .unwrap_or_else(|| panic!("no {name}"));
+        let args = vec![column(0, ty.clone())];
+        AggregateCall { args, ..AggregateCall::plain(function, ty.clone(), name.into()) }
+    }
+
+    /// Columns of several types one after the other, so that arrays become accumulators on the way, against rows one by one.
+    #[test]
+    fn arrays_and_accumulators_agree() {
+        let numeric = |precision, scale| SqlType::Numeric(NumericSpec::new(precision, scale));
+        let number = |digits: i128, scale| Value::Numeric(Decimal::new(digits, scale).unwrap());
+        let wide = 10i128.pow(37) * 9;
+        let inputs: Vec<Vec<(SqlType, Vec<Value>)>> = vec![
+            vec![(
+                SqlType::Int4,
+                vec![Value::Int4(i32::MAX), Value::Null, Value::Int4(-7), Value::Int4(i32::MAX)],
+            )],
+            vec![
+                (SqlType::Int8, vec![Value::Int8(i64::MAX); 5]),
+                (SqlType::Int8, vec![Value::Int8(i64::MIN)]),
+            ],
+            vec![
+                (numeric(8, 2), vec![number(150, 2), Value::Null, number(-1, 2)]),
+                (numeric(30, 2), vec![number(10i128.pow(29), 2); 4]),
+                (numeric(8, 3), vec![number(1, 3)]),
+                (numeric(8, 2), vec![number(5, 2); 3]),
+            ],
+            vec![(numeric(38, 0), vec![number(wide, 0); 6]), (numeric(8, 2), vec![number(25, 2)])],
+            vec![(numeric(8, 2), vec![Value::Null; 4])],
+        ];
+        for batches in inputs {
+            for name in ["sum", "avg", "count"] {
+                let call = call(name, &batches[0].0.without_modifiers());
+                let mut states = GroupStates::new(&call);
+                let mut one_by_one: Vec<Accumulator> = Vec::new();
+                for _ in 0..3 {
+                    states.push(&call);
+                    one_by_one.push(Accumulator::new(&call));
+                }
+                for (ty, values) in &batches {
+                    let mut column = Column::new(ty.physical());
+                    values.iter().for_each(|value| column.push_value(value, ty).unwrap());
+                    // Every fourth row belongs to no group.
+                    let groups: Vec<u32> =
+                        (0..values.len()).map(|row| [0, 2, GroupStates::NONE, 2][row % 4]).collect();
+                    assert!(states.add_column(&call, &groups, &column, ty).unwrap(), "{name} {ty:?}");
+                    for (value, group) in values.iter().zip(&groups) {
+                        if let Some(accumulator) = one_by_one.get_mut(*group as usize) {
+                            accumulator.add(std::slice::from_ref(value)).unwrap();
+                        }
+                    }
+                }
+                let saved = states.split_off(&call, 2);
+                for (group, expected) in one_by_one.into_iter().enumerate() {
+                    let state = if group < 2 { states.take(&call, group) } else { saved[0].clone() };
+                    assert_eq!(
+                        format!("{:?}", state.finish().map_err(|error| error.to_string())),
+                        format!("{:?}", expected.finish().map_err(|error| error.to_string())),
+                        "{name} {batches:?} {group}"
+                    );
+                }
+            }
+        }
+    }
+}
