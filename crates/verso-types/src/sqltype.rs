@@ -543,7 +543,9 @@ impl SqlType {
     pub fn regtype_name(&self) -> String {
         match self {
             SqlType::Char(None) | SqlType::Bit(None) => self.base_name().to_string(),
-            SqlType::Array(element) if matches!(**element, SqlType::Char(None) | SqlType::Bit(None)) => element.regtype_name() + "[]",
+            SqlType::Array(element) if matches!(**element, SqlType::Char(None) | SqlType::Bit(None)) => {
+                element.regtype_name() + "[]"
+            }
             other => other.pg_name(),
         }
     }

@@ -228,7 +228,7 @@ impl Catalog {
                 TableChange::ForIndex { apart, .. } => apart.clone(),
                 _ => Vec::new(),
             };
-            new.heap = self.create_heap(txn, &new.columns, &table.indexes, apart)?;
+            new.heap = self.create_heap(txn, &new.columns, table.all_indexes(), apart)?;
             let is_it = |row: &ClassRow| row.oid == table.oid;
             store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(new.heap.0))?;
             new.indexes.clear();

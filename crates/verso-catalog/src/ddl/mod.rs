@@ -104,14 +104,14 @@ fn refuse_if_needed(what: String, mut dependents: Vec<String>) -> Result<(), Cat
 
 impl Catalog {
     /// Makes the heap of a table of these columns; those with the numbers `apart`, and those of its indexes, stand by themselves.
-    fn create_heap(
+    fn create_heap<'i>(
         &self,
         txn: &mut Txn,
         columns: &[ColumnDef],
-        indexes: &[Arc<IndexDef>],
+        indexes: impl Iterator<Item = &'i Arc<IndexDef>>,
         mut apart: Vec<u16>,
     ) -> Result<ObjectId, CatalogError> {
-        apart.extend(indexes.iter().flat_map(|index| index.columns()));
+        apart.extend(indexes.flat_map(|index| index.columns()));
         let stored = stored_columns(columns, &apart, self.engine.page_size());
         Ok(self.engine.create_heap(txn, &stored)?)
     }

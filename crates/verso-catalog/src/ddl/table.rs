@@ -144,7 +144,7 @@ impl Catalog {
         self.change(txn, |txn| {
             let distinct: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
             for table in distinct.into_iter().filter_map(|oid| snapshot.table_by_oid(oid)) {
-                let heap = self.create_heap(txn, &table.columns, &table.indexes, Vec::new())?;
+                let heap = self.create_heap(txn, &table.columns, table.all_indexes(), Vec::new())?;
                 let is_it = |row: &ClassRow| row.oid == table.oid;
                 store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
                 for index in &table.indexes {
@@ -195,7 +195,8 @@ impl Catalog {
             }
             columns.push(definition);
         }
-        let heap = self.create_heap(txn, &columns, &[], key_columns(&columns, &new.constraints))?;
+        let apart = key_columns(&columns, &new.constraints);
+        let heap = self.create_heap(txn, &columns, std::iter::empty(), apart)?;
         let kind = if new.materialized.is_some() { KIND_MATERIALIZED } else { KIND_TABLE };
         let class = class_row(oid, &new.name, schema.oid, heap, kind, columns.len());
         let class =

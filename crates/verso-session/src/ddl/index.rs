@@ -130,9 +130,15 @@ impl Schema<'_> {
         }
         let mut table = Arc::clone(table);
         if !missing.is_empty() || !apart.is_empty() {
-        if !missing.is_empty() {
             if create.concurrently {
-                let text = "CREATE INDEX CONCURRENTLY on an expression or with a condition that no index of the table has";
+                let text = match missing.is_empty() {
+                    true => {
+                        "CREATE INDEX CONCURRENTLY on one of so many columns that its rows are to be copied first"
+                    }
+                    false => {
+                        "CREATE INDEX CONCURRENTLY on an expression or with a condition that no index of the table has"
+                    }
+                };
                 return Err(SqlError::unsupported(text).into());
             }
             let mut name = create.table.clone();
