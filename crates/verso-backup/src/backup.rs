@@ -192,8 +192,6 @@ fn import(engine: &Engine, name: &str) -> Result<Txn, BackupError> {
     Ok(txn)
 }
 
-/// Ids of the columns of a table, in their order.
-
 /// A table whose pages are handed out.
 struct PagesOf {
     number: u32,

@@ -371,7 +371,7 @@ mod tests {
     fn call(name: &str, ty: &SqlType) -> AggregateCall {
         let function = aggregate_candidates(name)
             .iter()
-            .find(|function| match &function.args[..] {
+            .find(|function| match function.args {
                 [crate::functions::ArgType::Exact(arg)] => arg.same_base(ty),
                 [_] => true,
                 _ => false,

@@ -247,6 +247,9 @@ pub(super) struct RowKeys {
     hashes: Vec<u64>,
 }
 
+/// What is done with each column of a key, and its type.
+type Visit<'v> = &'v mut dyn FnMut(&Column, &SqlType);
+
 impl RowKeys {
     /// The keys of a batch whose columns have these types, each behind the `prefix`; `some` tells which columns count, all
     /// without it.
@@ -301,12 +304,7 @@ impl RowKeys {
         hashes.extend(starts.windows(2).map(|ends| hash(&bytes[ends[0] as usize..ends[1] as usize])));
     }
 
-    fn fill_columns(
-        &mut self,
-        rows: usize,
-        prefix: Option<u32>,
-        columns: &dyn Fn(&mut dyn FnMut(&Column, &SqlType)),
-    ) {
+    fn fill_columns(&mut self, rows: usize, prefix: Option<u32>, columns: &dyn Fn(Visit<'_>)) {
         // Lengths first: those that all rows have, then those of the rows.
         let mut common = if prefix.is_some() { 4 } else { 0 };
         self.starts.resize(rows + 1, 0);

@@ -159,7 +159,9 @@ impl ExprList {
         let mut held: Option<Reservation> = None;
         let mut counted = VECTOR_BYTES;
         for row in rows {
-            if let Err(error) = self.push_row(cx, RowInput { batch, row }, out) {
+            // One row may take long.
+            let pushed = cx.runtime.check_cancelled();
+            if let Err(error) = pushed.and_then(|()| self.push_row(cx, RowInput { batch, row }, out)) {
                 out.truncate(out.rows);
                 return Some(error);
             }

@@ -496,3 +496,21 @@ fn garbage_under_nulls_does_not_trap() {
         assert_eq!(outcome, "[[Null], [Null]]", "{op}");
     }
 }
+
+/// One row may take long, so that a batch is too much to wait for.
+#[test]
+fn rows_look_at_the_flag_that_cancels() {
+    let session = TestSession::default();
+    let services = session.services();
+    let mut batch = Batch::of_types(&[SqlType::Int4]);
+    for row in 0..3 {
+        batch.push_row(&[Value::Int4(row)], &[SqlType::Int4]).unwrap();
+    }
+    let column = TypedExpr::column(0, SqlType::Int4);
+    let mut list = ExprList::compile(&[column], Executor::Row);
+    let mut out = Batch::of_types(&[SqlType::Int4]);
+    list.eval_rows(&session.context(&services), &batch, &mut out).unwrap();
+    session.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+    let ended = list.eval_rows(&session.context(&services), &batch, &mut out);
+    assert!(matches!(ended, Err(crate::error::ExecError::Cancelled)), "{ended:?}");
+}

@@ -104,10 +104,8 @@ impl Node {
                     out.push_value(&value, ty).map_err(|_| Trap)?;
                     // One row may take long.
                     over.cx.runtime.check_cancelled().map_err(|_| Trap)?;
-                    if row % 64 == 63 || matches!(value, Value::Text(_) | Value::Bytes(_) | Value::Array(_)) {
-                        if out.data.bytes().is_some_and(|out| out.bytes.len() > VECTOR_BYTES) {
-                            return Err(Trap);
-                        }
+                    if out.data.bytes().is_some_and(|out| out.bytes.len() > VECTOR_BYTES) {
+                        return Err(Trap);
                     }
                 }
                 Ok(Vector::Owned(out))
