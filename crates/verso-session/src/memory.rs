@@ -21,6 +21,9 @@ const TEXT_BYTES: usize = 4 << 10;
 /// Bytes of syntax tree, plan and operators for a byte of text: of long lists of short literals, which take the most.
 const TREE_BYTES: u64 = 64;
 
+/// What a statement takes that is kept, beside what follows from its text: some 11 kB, and no less than is counted at all.
+const KEPT_STATEMENT_BYTES: u64 = 16 << 10;
+
 /// What a session holds, and may hold.
 #[derive(Debug)]
 pub(crate) struct SessionMemory {
@@ -78,16 +81,28 @@ impl SessionMemory {
         if text.len() < TEXT_BYTES {
             return Ok(None);
         }
+        self.for_plan(settings, text, 0).map(Some)
+    }
+
+    /// Room for a statement or cursor that the session keeps, whatever the length of its text.
+    ///
+    /// # Errors
+    /// 53200.
+    pub(crate) fn for_kept(&self, settings: &Settings, text: &str) -> Result<Reservation, SqlError> {
+        self.for_plan(settings, text, KEPT_STATEMENT_BYTES)
+    }
+
+    fn for_plan(&self, settings: &Settings, text: &str, more: u64) -> Result<Reservation, SqlError> {
         // No statement has begun yet under these settings, and the plan may outlive this one.
         self.session.set_limit(settings.session_memory_bytes);
-        let (what, bytes) = ("the text of a statement", text.len() as u64 * TREE_BYTES);
+        let (what, bytes) = ("the text of a statement", text.len() as u64 * TREE_BYTES + more);
         let limit_bytes = settings.statement_memory_bytes;
         if limit_bytes > 0 && bytes > limit_bytes {
             return Err(Refused { scope: Scope::Statement, limit_bytes }.error(what).into());
         }
         let mut held = self.session.reserve(what, u64::MAX);
         held.resize(bytes)?;
-        Ok(Some(held))
+        Ok(held)
     }
 
     /// The session's temporary files, for the sorts of indexes.

@@ -65,6 +65,11 @@ impl Reader {
         self.records.more()
     }
 
+    /// Bytes of which no row was made yet.
+    pub fn pending(&self) -> usize {
+        self.records.rest().len()
+    }
+
     /// No more data come.
     pub fn end(&mut self) {
         self.records.end();

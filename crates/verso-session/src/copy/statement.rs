@@ -15,6 +15,7 @@ use std::sync::Arc;
 use verso_catalog::authority;
 use verso_env::{OpenMode, VfsFile};
 use verso_exec::error::ExecError;
+use verso_exec::memory::Reservation;
 use verso_exec::plan::{OutputColumn, Statement as Bound};
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
 use verso_storage::TableLockMode;
@@ -133,7 +134,9 @@ impl Transfer<'_> {
             }
         };
         let reader = Reader::new(layout, table, columns, self.frame.services.settings.time_zone.clone());
-        let source = Source(RefCell::new(Rows { data, reader, at_end: false, done: false, error: None }));
+        let line = self.frame.services.memory.lend().account.reserve("a line of COPY", u64::MAX);
+        let source = Rows { data, reader, line, at_end: false, done: false, error: None };
+        let source = Source(RefCell::new(source));
         let result = self.run_external(bound, Some(&source), &mut Nowhere);
         let mut rows = source.0.into_inner();
         let messages = rows.reader.messages(result.is_ok());
@@ -228,6 +231,8 @@ impl Data<'_> {
 struct Rows<'s> {
     data: Data<'s>,
     reader: Reader,
+    /// For what was read, of which a row is still to be made.
+    line: Reservation,
     at_end: bool,
     done: bool,
     error: Option<SqlError>,
@@ -248,6 +253,9 @@ impl Rows<'_> {
                 self.at_end = true;
                 self.reader.end();
             }
+            // A long line becomes fields, and these become values.
+            let pending = self.reader.pending();
+            self.line.resize(if pending > PIECE_BYTES { 4 * pending as u64 } else { 0 })?;
         }
         Ok(out.rows > 0)
     }

@@ -37,6 +37,8 @@ pub(crate) struct SqlCursor {
     pub(crate) portal: Portal,
     /// With BINARY.
     pub(crate) binary: bool,
+    /// For its plan and operators.
+    pub(crate) _kept: verso_exec::memory::Reservation,
     /// All rows, of one with SCROLL.
     pub(crate) rows: Option<Batch>,
     /// For them.

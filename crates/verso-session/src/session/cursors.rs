@@ -56,6 +56,7 @@ impl Session {
         let (text, at) = (job.shown().into(), self.services.clocks.statement_started());
         let binary = cursor.binary;
         let mut open = SqlCursor {
+            _kept: self.services.memory.for_kept(&self.services.settings, job.shown())?,
             text,
             at,
             portal,

@@ -39,7 +39,18 @@ impl Session {
             let text = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::syntax(text));
         }
-        self.prepare_parsed(sql.into(), parsed, types)
+        self.prepare_kept(sql.into(), parsed, types)
+    }
+
+    /// Binds a statement that the session keeps until it is told to forget it.
+    pub(crate) fn prepare_kept(
+        &mut self,
+        text: Arc<str>,
+        parsed: Option<Parsed>,
+        types: &[Option<SqlType>],
+    ) -> Result<Prepared, SqlError> {
+        let held = self.services.memory.for_kept(&self.services.settings, &text)?;
+        Ok(self.prepare_parsed(text, parsed, types)?.holding(Some(held)))
     }
 
     /// The type of a parameter that a client declares by its number; none is to be found out.

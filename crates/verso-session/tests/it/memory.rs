@@ -3,7 +3,7 @@
 use verso_session::{CommandTag, Notice, OutputColumn, SqlError, StatementSink};
 use verso_types::Batch;
 
-use super::World;
+use crate::{Client, World};
 
 #[test]
 fn every_limit_is_shown_and_acts() {
@@ -301,4 +301,40 @@ fn the_parts_of_a_text_are_charged_as_they_are_made_and_bounded() {
         let refused = ("53200", "out of memory: an array needs more than 16777216 bytes".to_string());
         assert_eq!(client.fails(&sql), refused, "{sql}");
     }
+}
+
+#[test]
+fn statements_and_cursors_that_are_kept_are_charged() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("SET session_memory_limit = '1MB'; BEGIN");
+    let refused = |client: &mut Client, text: &dyn Fn(usize) -> String| {
+        let first = (0..1000).find(|n| client.try_run(&text(*n)).is_err()).expect("a limit");
+        assert!((10..200).contains(&first), "{first}");
+        client.run("ROLLBACK; BEGIN");
+    };
+    refused(&mut client, &|n| format!("DECLARE c{n} CURSOR FOR SELECT {n}"));
+    // Those of a transaction that has ended take nothing any more.
+    refused(&mut client, &|n| format!("DECLARE c{n} CURSOR FOR SELECT {n}"));
+    refused(&mut client, &|n| format!("PREPARE p{n} AS SELECT {n}"));
+    assert_eq!(client.fails("PREPARE q AS SELECT 1").0, "53200");
+    client.run("ROLLBACK; DEALLOCATE ALL; PREPARE q AS SELECT 1");
+    assert_eq!(client.value("EXECUTE q"), "1");
+}
+
+#[test]
+fn a_long_line_of_copy_is_charged_while_it_comes() {
+    let world = World::new();
+    let mut client = world.connect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.txt");
+    std::fs::write(&file, format!("short\n{}\n", "x".repeat(3 << 20))).unwrap();
+    client.run("CREATE TABLE t (a text)");
+    let copy = format!("COPY t FROM '{}'", file.display());
+    client.run("SET statement_memory_limit = '4MB'");
+    let (sqlstate, message) = client.fails(&copy);
+    assert_eq!((sqlstate, message.contains("a line of COPY")), ("53200", true), "{message}");
+    client.run("SET statement_memory_limit = '64MB'");
+    assert_eq!(client.run(&copy), ["COPY 2"]);
+    assert_eq!(client.value("SELECT max(length(a)) FROM t"), "3145728");
 }
