@@ -331,7 +331,7 @@ mod tests {
 
     use super::*;
     use crate::heap::{ScanBatch, ScanSpec};
-    use crate::{ColumnSpec, CommitMode, Engine, EngineOptions, IndexSpec, KeyPart, TxnOptions};
+    use crate::{ColumnSpec, CommitMode, Engine, EngineOptions, IndexSpec, KeyPart, Txn, TxnOptions};
 
     fn number(value: i64) -> Batch {
         let mut column = Column::new(Physical::I64);
@@ -339,10 +339,8 @@ mod tests {
         Batch::from_columns(vec![column])
     }
 
-    /// As below, of an index that has no entries yet: while it is filled, the record's writer adds the key before the purge
-    /// takes it out.
-    #[test]
-    fn b4_a_key_that_comes_back_to_an_index_that_is_filled_stays() {
+    /// A table with one record, which is not committed.
+    fn one_record() -> (tempfile::TempDir, Engine, Txn, Arc<Heap>) {
         let dir = tempfile::tempdir().expect("a folder");
         let options = EngineOptions {
             background: false,
@@ -356,6 +354,15 @@ mod tests {
         let object = engine.create_heap(&mut txn, &columns).expect("a table");
         let heap = engine.heap(object).expect("a table");
         heap.insert(&mut txn, &number(3), None).expect("a record");
+        (dir, engine, txn, heap)
+    }
+
+    /// As below, of an index that has no entries yet: while it is filled, the record's writer adds the key before the purge
+    /// takes it out.
+    #[test]
+    fn b4_a_key_that_comes_back_to_an_index_that_is_filled_stays() {
+        let (_dir, engine, mut txn, heap) = one_record();
+        let object = heap.object;
         let spec = || {
             let parts = vec![KeyPart::ascending(1, KeyType::I64)];
             IndexSpec { table: object, parts, unique: false, nulls_distinct: true }
@@ -411,19 +418,8 @@ mod tests {
     /// Between the look at the record and the removal from the leaf, the record gets the key back.
     #[test]
     fn i3_a_key_that_comes_back_while_it_is_on_its_way_out_stays() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let options = EngineOptions {
-            background: false,
-            page_size: 4096,
-            max_database_bytes: 1 << 30,
-            ..EngineOptions::default()
-        };
-        let engine = Engine::create(Env::real(), &dir.path().join("t.verso"), options).expect("a database");
-        let mut txn = engine.begin(TxnOptions::default());
-        let columns = [ColumnSpec { id: 1, physical: Physical::I64 }];
-        let object = engine.create_heap(&mut txn, &columns).expect("a table");
-        let heap = engine.heap(object).expect("a table");
-        heap.insert(&mut txn, &number(3), None).expect("a record");
+        let (_dir, engine, mut txn, heap) = one_record();
+        let object = heap.object;
         let parts = vec![KeyPart::ascending(1, KeyType::I64)];
         let spec = IndexSpec { table: object, parts, unique: false, nulls_distinct: true };
         engine.create_index(&mut txn, spec, &mut |_| ControlFlow::Continue(())).expect("an index");
