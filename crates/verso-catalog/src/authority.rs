@@ -96,6 +96,17 @@ pub enum PolicyFor {
 }
 
 impl PolicyFor {
+    /// The command as SQL spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            PolicyFor::All => "ALL",
+            PolicyFor::Select => "SELECT",
+            PolicyFor::Insert => "INSERT",
+            PolicyFor::Update => "UPDATE",
+            PolicyFor::Delete => "DELETE",
+        }
+    }
+
     /// `pg_policy.polcmd`.
     pub fn letter(self) -> char {
         match self {

@@ -3,8 +3,7 @@
 //! Rights are granted anew by the one who restores: what a role had handed on is there, but as if the owner had granted it.
 
 use verso_catalog::{
-    Acl, CatalogSnapshot, ColumnDef, Object, Oid, PolicyDef, PolicyFor, Relation, Rights, RightsOf,
-    is_temporary,
+    Acl, CatalogSnapshot, ColumnDef, Object, Oid, PolicyDef, Relation, Rights, RightsOf, is_temporary,
 };
 use verso_types::SqlType;
 
@@ -136,13 +135,7 @@ impl Maker<'_> {
     fn policy(&self, policy: &PolicyDef) -> Option<String> {
         let (_, place) = self.object(Object::Relation(policy.table))?;
         let roles: Option<Vec<String>> = policy.roles.iter().map(|role| self.role(*role)).collect();
-        let command = match policy.command {
-            PolicyFor::All => "ALL",
-            PolicyFor::Select => "SELECT",
-            PolicyFor::Insert => "INSERT",
-            PolicyFor::Update => "UPDATE",
-            PolicyFor::Delete => "DELETE",
-        };
+        let command = policy.command.name();
         let kind = if policy.permissive { "PERMISSIVE" } else { "RESTRICTIVE" };
         let mut text = format!(
             "CREATE POLICY {} ON {place} AS {kind} FOR {command} TO {}",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    Acl, CatalogSnapshot, Object, Oid, PolicyDef, PolicyFor, Relation, Rights, RightsOf, Role, SystemRelation,
+    Acl, CatalogSnapshot, Object, Oid, PolicyDef, Relation, Rights, RightsOf, Role, SystemRelation,
 };
 use verso_exec::ExecError;
 use verso_exec::error::Result;
@@ -102,13 +102,7 @@ pub(super) fn policy_view(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
             Some(role) => Value::Text(Arc::clone(&role.name)),
             None => Value::text("public"),
         };
-        let command = match policy.command {
-            PolicyFor::All => "ALL",
-            PolicyFor::Select => "SELECT",
-            PolicyFor::Insert => "INSERT",
-            PolicyFor::Update => "UPDATE",
-            PolicyFor::Delete => "DELETE",
-        };
+        let command = policy.command.name();
         Some(vec![
             Value::Text(Arc::clone(&table.schema)),
             Value::Text(Arc::clone(&table.name)),

@@ -44,7 +44,8 @@ impl Session {
         }
         let locks = matches!(&parsed.statement, Statement::Query(query) if !query.locks.is_empty());
         let types: Vec<_> = job.params.iter().map(|value| Some(verso_types::text::type_of(value))).collect();
-        let prepared = Arc::new(self.prepare_parsed(job.shown().into(), Some(parsed), &types)?);
+        let held = self.services.memory.for_text(&self.services.settings, job.shown())?;
+        let prepared = Arc::new(self.prepare_parsed(job.shown().into(), Some(parsed), &types, held)?);
         let mut portal = self.bind(&prepared, job.params.to_vec())?;
         portal.set_name(name);
         self.ensure_active_for(false)?;

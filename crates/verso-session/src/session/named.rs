@@ -25,7 +25,8 @@ impl Session {
             let one = |ty: &Option<_>| ty.as_ref().map(|ty| binder.data_type(ty)).transpose();
             prepare.types.iter().map(one).collect::<Result<Vec<_>, SqlError>>()
         })?;
-        let prepared = self.prepare_kept(job.shown().into(), parsed, &types)?;
+        let held = self.services.memory.for_kept(&self.services.settings, job.shown())?;
+        let prepared = self.prepare_parsed(job.shown().into(), parsed, &types, Some(held))?;
         self.keep_statement(name, Arc::new(prepared), true);
         Ok(tag("PREPARE"))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::CatalogSnapshot;
+use verso_exec::memory::Reservation;
 use verso_types::SqlType;
 
 use super::Session;
@@ -32,25 +33,14 @@ impl Session {
     }
 
     fn prepare_within(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Prepared, SqlError> {
-        let _parsing = self.services.memory.for_text(&self.services.settings, sql)?;
+        let held = self.services.memory.for_kept(&self.services.settings, sql)?;
         let mut statements = parse_script(sql)?;
         let parsed = statements.pop();
         if !statements.is_empty() {
             let text = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::syntax(text));
         }
-        self.prepare_kept(sql.into(), parsed, types)
-    }
-
-    /// Binds a statement that the session keeps until it is told to forget it.
-    pub(crate) fn prepare_kept(
-        &mut self,
-        text: Arc<str>,
-        parsed: Option<Parsed>,
-        types: &[Option<SqlType>],
-    ) -> Result<Prepared, SqlError> {
-        let held = self.services.memory.for_kept(&self.services.settings, &text)?;
-        Ok(self.prepare_parsed(text, parsed, types)?.holding(Some(held)))
+        self.prepare_parsed(sql.into(), parsed, types, Some(held))
     }
 
     /// The type of a parameter that a client declares by its number; none is to be found out.
@@ -70,14 +60,14 @@ impl Session {
         })
     }
 
-    /// Binds a statement to be executed later.
+    /// Binds a statement to be executed later; `held` is what the session is charged for it.
     pub(crate) fn prepare_parsed(
         &mut self,
         text: Arc<str>,
         parsed: Option<Parsed>,
         types: &[Option<SqlType>],
+        held: Option<Reservation>,
     ) -> Result<Prepared, SqlError> {
-        let held = self.services.memory.for_text(&self.services.settings, &text)?;
         let nothing = Prepared::unbound(text, parsed, types).holding(held);
         let Some(statement) = nothing.statement() else { return Ok(nothing) };
         if !ends_transaction(statement) {

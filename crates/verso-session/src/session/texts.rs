@@ -94,7 +94,8 @@ impl Session {
         if !is_plain(&parsed.statement) {
             return None;
         }
-        let prepared = self.prepare_parsed(sql.into(), Some(parsed), types).ok()?;
+        let held = self.services.memory.for_text(&self.services.settings, sql).ok()?;
+        let prepared = self.prepare_parsed(sql.into(), Some(parsed), types, held).ok()?;
         prepared.is_plain().then_some(prepared)
     }
 }

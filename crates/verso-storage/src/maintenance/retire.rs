@@ -357,6 +357,18 @@ mod tests {
         (dir, engine, txn, heap)
     }
 
+    /// Changes the one record, and commits.
+    fn set(engine: &Engine, heap: &Arc<Heap>, to: i64) {
+        let mut txn = engine.begin(TxnOptions::default());
+        txn.begin_statement().expect("a statement");
+        let mut found = ScanBatch::default();
+        let mut scan = heap.scan(&txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+        assert!(scan.next(&mut found).expect("a record"));
+        heap.update(&mut txn, &found, None, &[1], &number(to)).expect("an update");
+        txn.end_statement().expect("its end");
+        txn.commit(CommitMode::Wait).expect("a commit");
+    }
+
     /// As below, of an index that has no entries yet: while it is filled, the record's writer adds the key before the purge
     /// takes it out.
     #[test]
@@ -370,16 +382,7 @@ mod tests {
         // An index of the same column, for which a purge is noted; the one that is filled comes behind it.
         engine.create_index(&mut txn, spec(), &mut |_| ControlFlow::Continue(())).expect("an index");
         txn.commit(CommitMode::Wait).expect("a commit");
-        let change = |to: i64| {
-            let mut txn = engine.begin(TxnOptions::default());
-            txn.begin_statement().expect("a statement");
-            let mut found = ScanBatch::default();
-            let mut scan = heap.scan(&txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
-            assert!(scan.next(&mut found).expect("a record"));
-            heap.update(&mut txn, &found, None, &[1], &number(to)).expect("an update");
-            txn.end_statement().expect("its end");
-            txn.commit(CommitMode::Wait).expect("a commit");
-        };
+        let change = |to: i64| set(&engine, &heap, to);
         let shared = engine.shared();
         change(30);
         shared.versions.close_idle(&shared.transactions);
@@ -424,16 +427,7 @@ mod tests {
         let spec = IndexSpec { table: object, parts, unique: false, nulls_distinct: true };
         engine.create_index(&mut txn, spec, &mut |_| ControlFlow::Continue(())).expect("an index");
         txn.commit(CommitMode::Wait).expect("a commit");
-        let change = |to: i64| {
-            let mut txn = engine.begin(TxnOptions::default());
-            txn.begin_statement().expect("a statement");
-            let mut found = ScanBatch::default();
-            let mut scan = heap.scan(&txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
-            assert!(scan.next(&mut found).expect("a record"));
-            heap.update(&mut txn, &found, None, &[1], &number(to)).expect("an update");
-            txn.end_statement().expect("its end");
-            txn.commit(CommitMode::Wait).expect("a commit");
-        };
+        let change = |to: i64| set(&engine, &heap, to);
         let shared = engine.shared();
         let entries = || {
             let txn = engine.begin(TxnOptions::default());
