@@ -107,8 +107,11 @@ pub struct HeldSettings {
 
 /// Takes messages for the client.
 pub trait NoticeSink {
-    /// A message that is no error.
-    fn notice(&self, notice: Notice);
+    /// A message that is no error. What is kept of it until it is sent is charged to the statement.
+    ///
+    /// # Errors
+    /// 53200.
+    fn notice(&self, notice: Notice, memory: Memory<'_>) -> Result<()>;
 }
 
 /// Who a session belongs to, and whose it is.

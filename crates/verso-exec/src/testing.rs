@@ -168,8 +168,9 @@ impl SettingAccess for TestSession {
 }
 
 impl NoticeSink for TestSession {
-    fn notice(&self, notice: Notice) {
+    fn notice(&self, notice: Notice, _: Memory<'_>) -> Result<()> {
         self.notices.borrow_mut().push(notice);
+        Ok(())
     }
 }
 
@@ -649,7 +650,7 @@ impl References for MemoryTables {
     fn is_deferred(&self, _: &ConstraintDef) -> bool {
         false
     }
-    fn defer(&self, constraint: &Arc<ConstraintDef>, _: &[Value], _: bool) {
+    fn defer(&self, constraint: &Arc<ConstraintDef>, _: &[Value], _: bool, _: Memory<'_>) -> Result<()> {
         panic!("{} is not deferred", constraint.name);
     }
     fn is_trigger_deferred(&self, _: &TriggerDef) -> bool {

@@ -150,7 +150,9 @@ impl SettingAccess for Session {
 }
 
 impl NoticeSink for Session {
-    fn notice(&self, _: Notice) {}
+    fn notice(&self, _: Notice, _: verso_exec::memory::Memory<'_>) -> Result<(), ExecError> {
+        Ok(())
+    }
 }
 
 impl Identity for Session {

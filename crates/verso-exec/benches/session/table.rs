@@ -129,7 +129,15 @@ impl References for Doubles {
     fn is_deferred(&self, _: &ConstraintDef) -> bool {
         false
     }
-    fn defer(&self, _: &Arc<ConstraintDef>, _: &[Value], _: bool) {}
+    fn defer(
+        &self,
+        _: &Arc<ConstraintDef>,
+        _: &[Value],
+        _: bool,
+        _: verso_exec::memory::Memory<'_>,
+    ) -> Result<()> {
+        Ok(())
+    }
     fn is_trigger_deferred(&self, _: &TriggerDef) -> bool {
         false
     }

@@ -354,6 +354,7 @@ impl UpdateStatement {
                 };
                 keys.note_new(both.rows, new)?;
                 keys.note_old(both.rows, old, Some(&new));
+                keys.settle(cx)?;
             }
             if let Some(triggers) = triggers.as_mut().filter(|_| notes) {
                 let old = whole(&table, both, &columns);
@@ -496,6 +497,7 @@ impl DeleteStatement {
                 None => Value::Null,
             };
             keys.note_old(shown.rows, old, None);
+            keys.settle(cx)?;
             if let Some(triggers) = triggers.as_mut().filter(|_| notes) {
                 let old = whole(&table, &shown, &columns);
                 triggers.note(cx, TriggerEvent::Delete, shown.rows, Some(&old), None)?;

@@ -193,6 +193,7 @@ impl ConflictClause {
             update.keys.note_new(1, |column, _| value(&after, column))?;
             let new = |column: usize, _: usize| value(&after, column);
             update.keys.note_old(1, |column, _| value(&before, column), Some(&new));
+            update.keys.settle(cx)?;
             self.touched.insert(mine);
             if let Some(key) = self.arbiters[n].key(&after)? {
                 self.touched.insert(self.arbiters[n].touch(&key));

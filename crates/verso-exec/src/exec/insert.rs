@@ -345,6 +345,7 @@ impl Target<'_> {
         if !self.keys.is_empty() {
             let value = |column: usize, row: usize| rows.columns[column].value(row, &types[column]);
             self.keys.note_new(rows.rows, value)?;
+            self.keys.settle(cx)?;
         }
         if let Some(triggers) = self.triggers {
             triggers.note(cx, TriggerEvent::Insert, rows.rows, None, Some(&rows.columns))?;

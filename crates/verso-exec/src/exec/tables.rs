@@ -129,7 +129,13 @@ pub trait References {
     /// Whether a constraint is checked at commit in this transaction.
     fn is_deferred(&self, constraint: &ConstraintDef) -> bool;
     /// Notes a key of a foreign key's columns, to be checked at commit ([`check_deferred_key`](super::check_deferred_key)).
-    fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool);
+    fn defer(
+        &self,
+        constraint: &Arc<ConstraintDef>,
+        key: &[Value],
+        referenced: bool,
+        memory: Memory<'_>,
+    ) -> Result<()>;
     /// Whether a trigger that keeps a constraint fires at commit in this transaction.
     fn is_trigger_deferred(&self, trigger: &TriggerDef) -> bool;
     /// Keeps an event of such a trigger for the commit.

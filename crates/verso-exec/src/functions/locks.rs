@@ -32,13 +32,10 @@ fn advisory_unlock(cx: &EvalContext<'_>, args: &[Value], shared: bool) -> Result
     let held = cx.runtime.advisory(AdvisoryCall::Unlock { key: key(args)?, shared })?;
     if !held {
         let mode = if shared { "ShareLock" } else { "ExclusiveLock" };
-        cx.services.notices.notice(Notice {
-            level: RaiseLevel::Warning,
-            sqlstate: "01000".into(),
-            message: format!("you don't own a lock of type {mode}"),
-            detail: None,
-            hint: None,
-        });
+        let message = format!("you don't own a lock of type {mode}");
+        let (level, sqlstate) = (RaiseLevel::Warning, "01000".into());
+        let warning = Notice { level, sqlstate, message, detail: None, hint: None };
+        cx.services.notices.notice(warning, cx.services.memory)?;
     }
     Ok(Value::Bool(held))
 }

@@ -27,14 +27,8 @@ pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Resul
         return Err(ExecError::Raised(Box::new(raised)));
     }
     let default = if raise.level == RaiseLevel::Warning { "01000" } else { "00000" };
-    cx.services.notices.notice(Notice {
-        level: raise.level,
-        sqlstate: sqlstate(default),
-        message,
-        detail,
-        hint,
-    });
-    Ok(())
+    let notice = Notice { level: raise.level, sqlstate: sqlstate(default), message, detail, hint };
+    cx.services.notices.notice(notice, cx.services.memory)
 }
 
 /// `%` stands for the next argument, `%%` for itself.

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 
 use verso_exec::context::NoticeSink;
+use verso_exec::error::Result as ExecResult;
+use verso_exec::memory::{Memory, Reservation};
 use verso_exec::plan::RaiseLevel;
 
 use crate::client::{Notice, StatementSink};
@@ -12,6 +14,8 @@ use verso_planner::errors::SqlError;
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     left: RefCell<Vec<Notice>>,
+    /// For those of functions, of which there may be many.
+    held: RefCell<Option<Reservation>>,
 }
 
 impl Notices {
@@ -41,20 +45,27 @@ impl Notices {
         if self.left.borrow().is_empty() {
             return Ok(());
         }
+        self.held.take();
         self.left.take().iter().try_for_each(|notice| sink.notice(notice))
     }
 }
 
 impl NoticeSink for Notices {
-    fn notice(&self, notice: verso_exec::Notice) {
+    fn notice(&self, notice: verso_exec::Notice, memory: Memory<'_>) -> ExecResult<()> {
         let verso_exec::Notice { level, sqlstate, message, detail, hint } = notice;
         let severity = match level {
-            RaiseLevel::Debug | RaiseLevel::Log => return, // below what clients are shown
+            RaiseLevel::Debug | RaiseLevel::Log => return Ok(()), // below what clients are shown
             RaiseLevel::Info => "INFO",
             RaiseLevel::Notice => "NOTICE",
             RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
         };
+        let texts = [Some(&message), detail.as_ref(), hint.as_ref()];
+        let bytes = size_of::<Notice>() + texts.iter().flatten().map(|text| text.len()).sum::<usize>();
+        let mut held = self.held.borrow_mut();
+        let held = held.get_or_insert_with(|| memory.account.reserve("messages to the client", u64::MAX));
+        held.add(bytes as u64)?;
         self.tell(Notice { severity, sqlstate, message, detail, hint });
+        Ok(())
     }
 }
 

@@ -2,12 +2,16 @@
 //!
 //! 1. A deferred foreign key keeps the keys concerned, each once; at commit each is looked at as things then stand, so a
 //!    key noted by what was rolled back since does no harm.
+//! 2. Keys are held in memory, charged to the account of the first statement that noted some: all of them may take what a
+//!    statement may.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, Oid, TriggerDef};
-use verso_exec::exec::DeferredEvent;
+use verso_exec::error::Result;
+use verso_exec::exec::{DeferredEvent, key_bytes};
+use verso_exec::memory::{Memory, Reservation};
 use verso_types::{Value, encode_row};
 
 /// What SET CONSTRAINTS has said.
@@ -26,6 +30,7 @@ pub(crate) struct Deferred {
     pub(crate) modes: ConstraintModes,
     seen: HashSet<(Oid, Vec<u8>)>,
     keys: Vec<(Arc<ConstraintDef>, Vec<Value>, bool)>,
+    held: Option<Reservation>,
     /// Triggers that fire at commit.
     pub(crate) events: super::events::Events,
     /// Storage has been told to put off a unique index.
@@ -74,12 +79,26 @@ impl Deferred {
     }
 
     /// Keeps a key of a foreign key.
-    pub(crate) fn note(&mut self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
+    pub(crate) fn note(
+        &mut self,
+        constraint: &Arc<ConstraintDef>,
+        key: &[Value],
+        referenced: bool,
+        memory: Memory<'_>,
+    ) -> Result<()> {
         let mut bytes = vec![u8::from(referenced)];
         encode_row(key, &mut bytes);
-        if self.seen.insert((constraint.oid, bytes)) {
-            self.keys.push((Arc::clone(constraint), key.to_vec(), referenced));
+        let place = (constraint.oid, bytes);
+        if self.seen.contains(&place) {
+            return Ok(());
         }
+        let held = self
+            .held
+            .get_or_insert_with(|| memory.account.reserve("foreign keys deferred to the commit", u64::MAX));
+        held.add(key_bytes(key) + size_of_val(&place) as u64)?;
+        self.seen.insert(place);
+        self.keys.push((Arc::clone(constraint), key.to_vec(), referenced));
+        Ok(())
     }
 
     /// Whether there is nothing to check at commit.
@@ -90,7 +109,7 @@ impl Deferred {
     /// At commit all keys, before only those of constraints that are not deferred any more, which stay.
     pub(crate) fn due(&mut self, commit: bool) -> Vec<(Arc<ConstraintDef>, Vec<Value>, bool)> {
         if commit {
-            self.seen.clear();
+            self.seen = HashSet::new();
             return std::mem::take(&mut self.keys);
         }
         self.keys.iter().filter(|(constraint, ..)| !self.is_deferred(constraint)).cloned().collect()

@@ -367,8 +367,14 @@ impl References for EngineTables<'_> {
         self.deferred.borrow().is_deferred(constraint)
     }
 
-    fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
-        self.deferred.borrow_mut().note(constraint, key, referenced);
+    fn defer(
+        &self,
+        constraint: &Arc<ConstraintDef>,
+        key: &[Value],
+        referenced: bool,
+        memory: Memory<'_>,
+    ) -> Result<()> {
+        self.deferred.borrow_mut().note(constraint, key, referenced, memory)
     }
 
     fn is_trigger_deferred(&self, trigger: &TriggerDef) -> bool {

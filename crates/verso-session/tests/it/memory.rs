@@ -338,3 +338,54 @@ fn a_long_line_of_copy_is_charged_while_it_comes() {
     assert_eq!(client.run(&copy), ["COPY 2"]);
     assert_eq!(client.value("SELECT max(length(a)) FROM t"), "3145728");
 }
+
+#[test]
+fn keys_of_foreign_keys_are_charged_and_looked_at_before_there_are_too_many() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE p (id int PRIMARY KEY)");
+    client.run("INSERT INTO p SELECT generate_series(1, 80000)");
+    client.run("CREATE TABLE c (id int REFERENCES p)");
+    client.run("CREATE TABLE late (id int REFERENCES p DEFERRABLE INITIALLY DEFERRED)");
+    client.run("CREATE TABLE own (id int PRIMARY KEY, above int REFERENCES own)");
+    client.run("SET statement_memory_limit = '8MB'");
+    let add = "INSERT INTO c SELECT generate_series(1, 80000)";
+    assert_eq!(client.run(add), ["INSERT 0 80000"]);
+    // One that is not there, in the middle of those that are.
+    let missing =
+        "INSERT INTO c SELECT CASE i WHEN 30000 THEN 0 ELSE i END FROM generate_series(1, 80000) AS s(i)";
+    assert_eq!(client.fails(missing).0, "23503");
+    assert_eq!(client.value("SELECT count(*) FROM c"), "80000");
+    client.run("ALTER TABLE c ADD FOREIGN KEY (id) REFERENCES p");
+    // What has to wait for the end is bounded.
+    for (sql, what) in [
+        ("INSERT INTO own SELECT i, i FROM generate_series(1, 80000) AS s(i)", "foreign keys"),
+        ("DELETE FROM p", "foreign keys"),
+        ("INSERT INTO late SELECT generate_series(1, 80000)", "foreign keys deferred to the commit"),
+    ] {
+        let (sqlstate, message) = client.fails(sql);
+        assert_eq!(
+            (&*sqlstate, &*message),
+            ("53200", &*format!("out of memory: {what} needs more than 8388608 bytes")),
+            "{sql}"
+        );
+    }
+    client.run("SET statement_memory_limit = 0");
+    assert_eq!(
+        client.run("INSERT INTO own SELECT i, i FROM generate_series(1, 80000) AS s(i)"),
+        ["INSERT 0 80000"]
+    );
+    assert_eq!(client.run("INSERT INTO late SELECT generate_series(1, 80000)"), ["INSERT 0 80000"]);
+}
+
+#[test]
+fn messages_that_wait_for_the_end_of_the_statement_are_charged() {
+    let world = World::new();
+    let mut client = world.connect();
+    let raise = "DO $$ BEGIN FOR i IN 1..20000 LOOP RAISE NOTICE '%', repeat('x', 1000); END LOOP; END $$";
+    client.run("SET statement_memory_limit = '8MB'");
+    let (sqlstate, message) = client.fails(raise);
+    assert_eq!((&*sqlstate, message.contains("messages to the client")), ("53200", true), "{message}");
+    client.run("SET statement_memory_limit = 0");
+    client.run(raise);
+}

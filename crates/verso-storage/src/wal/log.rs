@@ -10,6 +10,7 @@ use verso_env::{Env, JoinHandle};
 
 use super::chunk::DatabaseId;
 use super::lookup::{LogLookup, LogPin, Pins};
+use super::mark::Mark;
 use super::options::{Counters, WalOptions, WalProgress, WalStats};
 use super::queue::Queue;
 use super::segment::Segment;
@@ -46,6 +47,8 @@ pub(super) struct Shared {
     pub(super) first: Lsn,
     /// Who leads a flush now.
     pub(super) turns: Turns,
+    /// What says so far the log is on disk.
+    pub(super) mark: Option<Mark>,
     /// Serialises the making of spares.
     pub(super) preparing: Mutex<()>,
     pub(super) tail: Mutex<Tail>,
@@ -96,6 +99,7 @@ impl Wal {
             options,
             first: end,
             turns: Turns::new(),
+            mark: Mark::open(&*env.vfs, dir, database, epoch),
             preparing: Mutex::new(()),
             room: AtomicU64::new(tail.room()),
             pins: Arc::default(),

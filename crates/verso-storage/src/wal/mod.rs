@@ -24,6 +24,7 @@ mod chunk;
 mod group;
 mod log;
 mod lookup;
+mod mark;
 mod options;
 mod queue;
 mod reader;

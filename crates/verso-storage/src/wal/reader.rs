@@ -21,6 +21,7 @@ use super::chunk::{
     CHUNK_HEADER, ChunkHeader, DatabaseId, Head, LOG_FORMAT, SECTOR, SegmentHeader, verify_chunk,
 };
 use super::log::Wal;
+use super::mark;
 use super::options::WalOptions;
 use super::remains::{Remains, Wanted, next_chunk};
 use super::segment::{self, Segment};
@@ -185,7 +186,8 @@ impl LogImage {
         }
         let mut walk = Walk::new(origin, used, Lsn(u64::MAX))?;
         walk.run(visit)?;
-        let remains = walk.look_behind(&others)?;
+        let mut remains = walk.look_behind(&others)?;
+        remains.durable = remains.durable.max(mark::read(vfs, dir, origin.database, origin.epoch));
         let Walk { candidates, chain, position, expected: end, .. } = walk;
         others.extend(candidates.into_iter().map(|(segment, _)| segment));
         others.sort_by_key(|segment| segment.number);

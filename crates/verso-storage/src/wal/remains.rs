@@ -8,12 +8,12 @@
 //! ```
 //!
 //! R1. The log is damaged exactly if a whole chunk of the newest epoch stands behind its end which says that more was on
-//!     disk when it was written than can be read now. Unsynced chunks reach the disk in any order, so finding one is no
-//!     proof by itself.
+//!     disk when it was written than can be read now, or if the mark beside the log says so (`mark.rs`). Unsynced chunks
+//!     reach the disk in any order, so finding one is no proof by itself.
 //! R2. Nobody was told that a commit in a torn tail is durable; that there is one is reported all the same.
 //!
-//! The last flush before a crash has no chunk behind it that could tell of it. What is left of its last chunk looks like a
-//! torn one, and is reported as such.
+//! The last flush before a crash has no chunk behind it that could tell of it, only the mark. Where a power cut has left an
+//! older one, what is left of the last chunk looks like a torn one, and is reported as such.
 
 use super::GroupView;
 use super::chunk::{CHUNK_HEADER, ChunkHeader, DatabaseId, SECTOR, verify_chunk};

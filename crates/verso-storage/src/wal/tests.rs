@@ -340,7 +340,7 @@ fn after_any_crash_the_log_is_a_prefix_with_everything_acknowledged() {
         let mut rng = Rng::new(seed);
         let dir = World::dir().join("wal");
         let options = WalOptions { background: rng.one_in(2), ..small() };
-        let plan = FaultPlan { power_off_at_op: Some(10 + rng.below(120)), ..FaultPlan::default() };
+        let plan = FaultPlan { power_off_at_op: Some(12 + rng.below(120)), ..FaultPlan::default() };
         let told = Arc::new(Mutex::new(Told::default()));
         world.run(|env| {
             let wal = Arc::new(create(env, &dir, options));
@@ -538,15 +538,43 @@ fn damage_before_the_end_of_the_log_is_told_from_a_torn_tail() {
                 }
             );
             let remains = image.remains();
-            if damaged == 39 {
-                // Nobody can tell whether it ever was whole.
-                assert!(remains.durable <= image.end() && remains.torn, "byte {byte}: {remains:?}");
-            } else {
-                assert_eq!(remains.chunks, 39 - damaged as u64);
+            assert_eq!(remains.chunks, 39 - damaged as u64);
+            assert!(remains.durable > image.end(), "byte {byte}: {remains:?}");
+            if damaged < 39 {
                 assert_eq!(remains.upto, end);
-                assert!(remains.durable > image.end(), "byte {byte}: {remains:?}");
+                continue;
             }
+            // Only the mark tells of the last one. Without it nobody can tell whether the chunk ever was whole.
+            assert_eq!(remains.durable, end);
+            flip(&dir.join("durable"), 33);
+            let (image, _) = read(&env, &dir, origin(1, FIRST_LSN, FIRST_LSN));
+            let remains = image.remains();
+            assert!(remains.durable <= image.end() && remains.torn, "byte {byte}: {remains:?}");
         }
+    }
+}
+
+#[test]
+fn what_is_cut_off_or_zeroed_at_the_very_end_is_missed() {
+    let env = Env::real();
+    let dir = tempfile::tempdir().unwrap();
+    for cut in [true, false] {
+        let dir = dir.path().join(cut.to_string());
+        let (end, chunks) = flushed_one_by_one(&env, &dir, 10);
+        let (file, offset) = &chunks[7];
+        let mut bytes = std::fs::read(file).unwrap();
+        let from = usize::try_from(*offset).unwrap();
+        if cut {
+            bytes.truncate(from);
+        } else {
+            bytes[from..].fill(0);
+        }
+        std::fs::write(file, bytes).unwrap();
+        let (image, groups) = read(&env, &dir, origin(1, FIRST_LSN, FIRST_LSN));
+        assert_eq!((groups.len(), image.remains().chunks, image.remains().durable), (7, 0, end));
+        // Of another epoch, or of another database, the mark says nothing.
+        let (image, _) = read(&env, &dir, origin(2, end, FIRST_LSN));
+        assert_eq!(image.remains().durable, Lsn::ZERO);
     }
 }
 
@@ -584,7 +612,7 @@ fn a_segment_without_its_header_and_chunks_nobody_needs_lose_nothing() {
     flip(&segment::path_of(dir.path(), 1), 9);
     let (image, groups) = read(&env, dir.path(), origin(1, FIRST_LSN, FIRST_LSN));
     assert_eq!((image.end(), groups.len()), (end, 40));
-    assert_eq!(*image.remains(), Remains::default());
+    assert_eq!(*image.remains(), Remains { durable: end, ..Remains::default() });
     // Their headers are there again once the log goes on.
     drop(image.start(&env, small(), 2).unwrap());
     let heads = segment::list(&*env.vfs, dir.path()).unwrap();

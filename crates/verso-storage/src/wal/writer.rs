@@ -86,6 +86,9 @@ impl Shared {
             self.counters.fsync_nanos.fetch_add(nanos, Ordering::Relaxed);
             self.counters.fsync_micros.count(nanos / 1000);
         }
+        if let Some(mark) = &self.mark {
+            mark.set(written);
+        }
         self.durable.fetch_max(written.0, Ordering::AcqRel);
         let before = self.counters.commits_durable.fetch_max(commits, Ordering::AcqRel);
         if commits > before {

@@ -55,6 +55,7 @@ impl UpdateStatement {
                 count += 1;
                 if !keys.is_empty() {
                     keys.note_changed(&old, &new)?;
+                    keys.settle(cx)?;
                 }
                 let old = olds.gather(&[row as u32]);
                 let mut changed = Batch::of_types(&types);

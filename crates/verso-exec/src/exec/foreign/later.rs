@@ -1,6 +1,5 @@
 //! Keys looked at apart from a change: of a whole table, and at the commit.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, TableDef};
@@ -10,7 +9,7 @@ use super::super::ExecContext;
 use super::child::{Child, still_referenced};
 use super::parent::Parent;
 use super::referencing::Outgoing;
-use super::{foreign, positions};
+use super::{KEYS_HELD, foreign, positions};
 use crate::error::Result;
 
 /// Checks a foreign key for all rows of its table.
@@ -24,12 +23,8 @@ pub fn check_foreign_key(
     let Some(key) = foreign(constraint) else { return Ok(()) };
     let columns = positions(table, &key.columns);
     let types: Vec<SqlType> = columns.iter().map(|column| table.columns[*column].ty.clone()).collect();
-    let mut outgoing = Outgoing {
-        constraint: Arc::clone(constraint),
-        columns: columns.clone(),
-        seen: HashSet::new(),
-        keys: Vec::new(),
-    };
+    let Some(parent) = Parent::find(cx, table, constraint) else { return Ok(()) };
+    let mut outgoing = Outgoing::of(Arc::clone(constraint), columns.clone());
     let mut cursor = cx.tables.scan(table, &columns)?;
     let mut batch = Batch::of_types(&types);
     while cursor.next(&mut batch)? {
@@ -37,14 +32,11 @@ pub fn check_foreign_key(
         for row in 0..batch.rows {
             outgoing.note(table, batch.row(row, &types))?;
         }
-    }
-    let Some(parent) = Parent::find(cx, table, constraint) else { return Ok(()) };
-    for key in &outgoing.keys {
-        if !parent.has(cx, key)? {
-            return Err(parent.absent(cx, table, constraint, key));
+        if outgoing.keys.len() >= KEYS_HELD {
+            outgoing.take().all_are_there(cx, table, &parent)?;
         }
     }
-    Ok(())
+    outgoing.all_are_there(cx, table, &parent)
 }
 
 /// Checks a key that was put off to the commit: if a row has it, it must be there. `referenced` says that the key went,
@@ -68,7 +60,8 @@ pub fn check_deferred_key(
     }
     let Some(child) = Child::find(cx, &parent, constraint) else { return Ok(()) };
     let Some(side) = Parent::find(cx, &table, constraint) else { return Ok(()) };
-    if !child.exists(cx, key)? || side.has(cx, key)? {
+    // First where there surely is an index.
+    if side.has(cx, key)? || !child.exists(cx, key)? {
         return Ok(());
     }
     if referenced {

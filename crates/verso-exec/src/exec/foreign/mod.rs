@@ -10,6 +10,8 @@
 //! 2. What goes along are statements of their own with the key as parameters. They note keys in turn; a queue, not
 //!    recursion, works through them, so a chain of rows may be as long as it likes.
 //! 3. Whether a row is referenced, or there to be referenced, is asked of the newest state, not of the snapshot.
+//! 4. Keys are charged to the statement. Where many of another table were noted, those that are there already are looked at
+//!    before the end: they stay, and only the others are kept.
 
 mod child;
 mod later;
@@ -20,7 +22,7 @@ mod referencing;
 pub use child::{keep_others, rules_over, set_generated};
 pub use later::{check_deferred_key, check_foreign_key};
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, ConstraintKind, ForeignKey, TableDef};
@@ -31,12 +33,30 @@ use self::referencing::Outgoing;
 use super::ExecContext;
 use super::trigger::{TriggerEvent, Triggers, triggers_read_rows};
 use crate::error::Result;
+use crate::memory::{Reservation, SMALL_BYTES};
 
 /// The foreign keys that a statement's changes of a table concern, with the keys noted so far.
 pub(crate) struct ForeignKeys {
     table: Arc<TableDef>,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
+    held: Option<Reservation>,
+}
+
+/// So many keys of one constraint are held before they are looked at.
+const KEYS_HELD: usize = 16 << 10;
+
+/// About how much memory a key of a foreign key holds.
+#[must_use]
+pub fn key_bytes(key: &[Value]) -> u64 {
+    let heap = |value: &Value| match value {
+        Value::Text(text) => text.len() + 16,
+        Value::Bytes(bytes) => bytes.len() + 16,
+        _ => 0,
+    };
+    let values: usize = key.iter().map(|value| size_of::<Value>() + 2 * heap(value) + 16).sum();
+    // The values, and the bytes by which it is found.
+    (values + 2 * size_of::<Vec<Value>>() + 48) as u64
 }
 
 fn positions(table: &TableDef, ids: &[u16]) -> Vec<usize> {
@@ -88,14 +108,19 @@ impl ForeignKeys {
         let outgoing = table.constraints.iter().filter_map(|constraint| {
             let columns = positions(table, &foreign(constraint)?.columns);
             let constraint = Arc::clone(constraint);
-            out(&columns).then(|| Outgoing { constraint, columns, seen: HashSet::new(), keys: Vec::new() })
+            out(&columns).then(|| Outgoing::of(constraint, columns))
         });
         let incoming = table.referenced_by.iter().filter_map(|constraint| {
             let columns = positions(table, &foreign(constraint)?.referenced_columns);
             let constraint = Arc::clone(constraint);
-            within(&columns).then(|| Incoming { constraint, columns, keys: Vec::new() })
+            within(&columns).then(|| Incoming { constraint, columns, keys: Vec::new(), bytes: 0 })
         });
-        ForeignKeys { table: Arc::clone(table), outgoing: outgoing.collect(), incoming: incoming.collect() }
+        ForeignKeys {
+            table: Arc::clone(table),
+            outgoing: outgoing.collect(),
+            incoming: incoming.collect(),
+            held: None,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -144,10 +169,28 @@ impl ForeignKeys {
                     new.map(|new| key.columns.iter().map(|column| new(*column, row)).collect());
                 let same = |after: &Vec<Value>| before.iter().zip(after).all(|(a, b)| eq_sql(a, b));
                 if !after.as_ref().is_some_and(same) {
+                    key.bytes += key_bytes(&before) + after.as_deref().map_or(0, key_bytes);
                     key.keys.push((before, after));
                 }
             }
         }
+    }
+
+    /// After some rows were noted: charges what is held, having looked at what can be looked at before the end.
+    ///
+    /// # Errors
+    /// 53200; those of looking.
+    pub fn settle(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        for key in self.outgoing.iter_mut().filter(|key| key.keys.len() >= KEYS_HELD) {
+            key.look_ahead(cx, &self.table)?;
+        }
+        let bytes = self.outgoing.iter().map(|key| key.bytes).sum::<u64>()
+            + self.incoming.iter().map(|key| key.bytes).sum::<u64>();
+        if bytes > SMALL_BYTES {
+            let account = cx.services.memory.account;
+            self.held.get_or_insert_with(|| account.reserve("foreign keys", u64::MAX)).resize(bytes)?;
+        }
+        Ok(())
     }
 
     /// At the end of the statement: checks and does what the keys noted ask for. The triggers of what goes along are left
@@ -162,6 +205,7 @@ impl ForeignKeys {
             table: Arc::clone(&self.table),
             outgoing: self.outgoing.iter_mut().map(Outgoing::take).collect(),
             incoming: self.incoming.iter_mut().map(Incoming::take).collect(),
+            held: self.held.take(),
         };
         let mut queue = VecDeque::from([first]);
         // Restricting checks come last, when all that goes along has gone.

@@ -20,6 +20,8 @@ pub(super) struct Incoming {
     pub(super) columns: Vec<usize>,
     /// Old keys and, of an UPDATE, the new ones.
     pub(super) keys: Vec<(Vec<Value>, Option<Vec<Value>>)>,
+    /// About how much memory they hold.
+    pub(super) bytes: u64,
 }
 
 impl Incoming {
@@ -28,6 +30,7 @@ impl Incoming {
             constraint: Arc::clone(&self.constraint),
             columns: self.columns.clone(),
             keys: std::mem::take(&mut self.keys),
+            bytes: std::mem::take(&mut self.bytes),
         }
     }
 
@@ -121,7 +124,7 @@ impl Incoming {
             }
             let Some(key) = child.key(cx, old) else { continue };
             if !restrict && cx.tables.is_deferred(&self.constraint) {
-                cx.tables.defer(&self.constraint, &key, true);
+                cx.tables.defer(&self.constraint, &key, true, cx.services.memory)?;
                 continue;
             }
             if !child.exists(cx, &key)? {

@@ -7,27 +7,50 @@ use verso_catalog::{ConstraintDef, TableDef};
 use verso_types::{Value, encode_row};
 
 use super::super::ExecContext;
-use super::foreign;
 use super::parent::{Parent, missing};
+use super::{foreign, key_bytes};
 use crate::error::Result;
 
 /// A foreign key of the table.
 pub(super) struct Outgoing {
     pub(super) constraint: Arc<ConstraintDef>,
     pub(super) columns: Vec<usize>,
-    pub(super) seen: HashSet<Vec<u8>>,
+    seen: HashSet<Vec<u8>>,
     pub(super) keys: Vec<Vec<Value>>,
+    /// About how much memory they hold.
+    pub(super) bytes: u64,
 }
 
 impl Outgoing {
+    pub(super) fn of(constraint: Arc<ConstraintDef>, columns: Vec<usize>) -> Outgoing {
+        Outgoing { constraint, columns, seen: HashSet::new(), keys: Vec::new(), bytes: 0 }
+    }
+
     pub(super) fn take(&mut self) -> Outgoing {
-        self.seen.clear();
-        Outgoing {
-            constraint: Arc::clone(&self.constraint),
-            columns: self.columns.clone(),
-            seen: HashSet::new(),
-            keys: std::mem::take(&mut self.keys),
+        let empty = Outgoing::of(Arc::clone(&self.constraint), self.columns.clone());
+        std::mem::replace(self, empty)
+    }
+
+    /// Looks at the keys noted so far, of another table: who finds his row keeps it from going, so he need not be asked again.
+    /// The others may come yet.
+    pub(super) fn look_ahead(&mut self, cx: &ExecContext<'_>, table: &Arc<TableDef>) -> Result<()> {
+        let own = foreign(&self.constraint).is_none_or(|key| key.referenced == table.oid);
+        if cx.tables.is_deferred(&self.constraint) {
+            return self.take().check(cx, table);
         }
+        if own {
+            return Ok(());
+        }
+        let Some(parent) = Parent::find(cx, table, &self.constraint) else { return Ok(()) };
+        let keys = std::mem::take(&mut self.keys);
+        (self.seen, self.bytes) = (HashSet::new(), 0);
+        for key in keys {
+            cx.check_cancelled()?;
+            if !parent.has(cx, &key)? {
+                self.keep(key);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn note(&mut self, table: &TableDef, key: Vec<Value>) -> Result<()> {
@@ -40,12 +63,17 @@ impl Outgoing {
             }
             return Ok(());
         }
+        self.keep(key);
+        Ok(())
+    }
+
+    fn keep(&mut self, key: Vec<Value>) {
         let mut bytes = Vec::new();
         encode_row(&key, &mut bytes);
         if self.seen.insert(bytes) {
+            self.bytes += key_bytes(&key);
             self.keys.push(key);
         }
-        Ok(())
     }
 
     pub(super) fn check(&self, cx: &ExecContext<'_>, table: &Arc<TableDef>) -> Result<()> {
@@ -53,10 +81,23 @@ impl Outgoing {
             return Ok(());
         }
         if cx.tables.is_deferred(&self.constraint) {
-            self.keys.iter().for_each(|key| cx.tables.defer(&self.constraint, key, false));
-            return Ok(());
+            let memory = cx.services.memory;
+            return self
+                .keys
+                .iter()
+                .try_for_each(|key| cx.tables.defer(&self.constraint, key, false, memory));
         }
         let Some(parent) = Parent::find(cx, table, &self.constraint) else { return Ok(()) };
+        self.all_are_there(cx, table, &parent)
+    }
+
+    /// Refuses the first key that is not there.
+    pub(super) fn all_are_there(
+        &self,
+        cx: &ExecContext<'_>,
+        table: &Arc<TableDef>,
+        parent: &Parent,
+    ) -> Result<()> {
         for key in &self.keys {
             cx.check_cancelled()?;
             if !parent.has(cx, key)? {
