@@ -116,6 +116,7 @@ pub fn stored_ids<'c>(
 }
 
 /// Wanted columns of a table, and what is read for them.
+#[derive(Clone)]
 pub struct Wanted {
     ids: Vec<u16>,
     unpack: Option<Unpack>,
@@ -144,12 +145,14 @@ impl Wanted {
 }
 
 /// How wanted columns come out of stored ones.
+#[derive(Clone)]
 pub struct Unpack {
     object: ObjectId,
     sources: Vec<Source>,
 }
 
 /// Where the values of a wanted column are.
+#[derive(Clone)]
 struct Source {
     /// Which of the stored columns read.
     at: usize,

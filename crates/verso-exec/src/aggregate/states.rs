@@ -143,6 +143,60 @@ impl GroupStates {
         result
     }
 
+    /// Takes over states of other groups, each for a group that is here: pairs of the other's group and the own one.
+    /// # Errors
+    /// Those of [`Accumulator::merge`].
+    pub fn merge(
+        &mut self,
+        call: &AggregateCall,
+        other: &mut GroupStates,
+        pairs: &[(u32, u32)],
+    ) -> Result<()> {
+        match (&mut self.form, &other.form) {
+            (Form::Counts(counts), Form::Counts(more)) => {
+                for (from, to) in pairs {
+                    counts[*to as usize] += more[*from as usize];
+                }
+                return Ok(());
+            }
+            (Form::Sums(sums), Form::Sums(more)) => {
+                if sums.merge(more, pairs) {
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        for (from, to) in pairs {
+            let state = other.take(call, *from as usize);
+            self.with(call, *to, |own| own.merge(state))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the states hold nothing beside themselves, so that copying one costs little.
+    pub fn are_small(&self) -> bool {
+        self.payload == 0
+    }
+
+    /// The states of some groups, copied.
+    pub fn copy_of(&self, call: &AggregateCall, groups: &[u32]) -> GroupStates {
+        let at = |group: &u32| *group as usize;
+        let form = match &self.form {
+            Form::Counts(counts) => Form::Counts(groups.iter().map(|group| counts[at(group)]).collect()),
+            Form::Sums(all) => Form::Sums(Sums {
+                sums: groups.iter().map(|group| all.sums[at(group)]).collect(),
+                counts: groups.iter().map(|group| all.counts[at(group)]).collect(),
+                ..*all
+            }),
+            Form::Any(accumulators) => {
+                Form::Any(groups.iter().map(|group| accumulators[at(group)].clone()).collect())
+            }
+        };
+        let mut copy = GroupStates::new(call);
+        (copy.form, copy.payload) = (form, 0);
+        copy
+    }
+
     /// The states as accumulators, from now on.
     fn accumulators(&mut self, call: &AggregateCall) -> &mut Vec<Accumulator> {
         if !matches!(self.form, Form::Any(_)) {
@@ -259,6 +313,22 @@ impl Sums {
             ColumnData::I64(values) => self.add(groups, values, column),
             ColumnData::I128(values) => self.add(groups, values, column),
             _ => return false,
+        }
+        true
+    }
+
+    /// False, and nothing has happened, where the sums are of numbers of another scale, or might become too large.
+    fn merge(&mut self, other: &Sums, pairs: &[(u32, u32)]) -> bool {
+        let bound = self.bound.saturating_add(other.bound);
+        let alike = self.scale.is_none() || other.scale.is_none() || self.scale == other.scale;
+        if bound >= LIMIT || !alike {
+            return false;
+        }
+        self.bound = bound;
+        self.scale = self.scale.or(other.scale);
+        for (from, to) in pairs {
+            self.sums[*to as usize] += other.sums[*from as usize];
+            self.counts[*to as usize] += other.counts[*from as usize];
         }
         true
     }

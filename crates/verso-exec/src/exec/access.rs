@@ -342,7 +342,7 @@ pub fn reads_whole(cx: &ExecContext<'_>, table: &TableDef, access: &IndexAccess)
         return Ok(false);
     }
     match Access::compile(table, access).open_parts(&cx.eval())? {
-        (index, Found::Ranges(ranges)) => cx.tables.is_large(table, index, &ranges),
+        (index, Found::Ranges(ranges)) => cx.tables()?.is_large(table, index, &ranges),
         _ => Ok(false),
     }
 }

@@ -141,6 +141,13 @@ impl ScanFilters {
         self.filters.push(ScanFilter { column, filter: Arc::clone(filter), seen: 0, kept: 0 });
     }
 
+    /// The same filters for a part of the scan, which finds out by itself whether they pay.
+    pub fn of_part(&self) -> ScanFilters {
+        let mut part = ScanFilters::default();
+        self.filters.iter().for_each(|own| part.add(own.column, &own.filter));
+        part
+    }
+
     /// Forgets all of them.
     pub fn clear(&mut self) {
         self.filters.clear();

@@ -87,6 +87,15 @@ impl Operator for MeteredOperator {
         Ok(more)
     }
 
+    fn shareable(&self) -> Option<u64> {
+        stack::check().ok().and_then(|()| self.input.shareable())
+    }
+
+    fn split(&mut self, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let parts = self.input.split(parts)?.into_iter();
+        Ok(parts.map(|part| Box::new(Self::new(part, self.place)) as Box<dyn Operator>).collect())
+    }
+
     fn close(&mut self) {
         self.held = None;
         self.input.close();

@@ -38,6 +38,7 @@ mod merge;
 mod metered;
 mod operator;
 mod order;
+mod parallel;
 mod passes;
 mod pipeline;
 mod probe;

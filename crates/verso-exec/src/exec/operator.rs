@@ -50,6 +50,17 @@ pub(crate) trait Operator: Send {
     }
     /// Replaces `out` by the next rows; may be none of them. False at the end.
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool>;
+    /// From how many pages of tables its rows come, if several workers may compute them ([`parallel`](super::parallel)). Asked
+    /// after `open`, before the first row.
+    fn shareable(&self) -> Option<u64> {
+        None
+    }
+    /// So many open operators that together yield its rows; only where [`Operator::shareable`] tells something. This one is
+    /// only closed after that.
+    fn split(&mut self, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let _ = parts;
+        Err(ExecError::raised("XX000", "an operator that cannot be shared was split"))
+    }
     /// Lets go of what it holds; called at the end, and after errors.
     fn close(&mut self);
 }

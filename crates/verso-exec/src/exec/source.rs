@@ -105,6 +105,8 @@ pub(crate) struct ScanOperator {
     cursor: Option<Box<dyn TableCursor>>,
     bounded: Bounded,
     filters: ScanFilters,
+    /// Workers may compute its conditions.
+    is_safe: bool,
 }
 
 impl ScanOperator {
@@ -130,6 +132,10 @@ impl ScanOperator {
             cursor: None,
             bounded: Bounded::default(),
             filters: ScanFilters::default(),
+            is_safe: filter
+                .into_iter()
+                .chain(access.and_then(|access| access.instead.as_deref()))
+                .all(TypedExpr::is_parallel_safe),
         }
     }
 }
@@ -141,7 +147,7 @@ impl ScanOperator {
         let Some(access) = &mut self.access else { return Ok(false) };
         let (index, found) = access.open_parts(&cx.eval())?;
         let Found::Point(key) = found else { return Ok(false) };
-        if !cx.tables.get(&self.table, index, key, &self.columns, out)? {
+        if !cx.tables()?.get(&self.table, index, key, &self.columns, out)? {
             return Ok(false);
         }
         let Some(filter) = &mut self.filter else { return Ok(true) };
@@ -159,7 +165,7 @@ impl Operator for ScanOperator {
         self.bounded = Bounded::default();
         self.filters.clear();
         let Some(access) = access else {
-            *cursor = Some(cx.tables.scan(table, columns)?);
+            *cursor = Some(cx.tables()?.scan(table, columns)?);
             return Ok(());
         };
         if access.is_point() && !*records {
@@ -174,12 +180,12 @@ impl Operator for ScanOperator {
             Found::Point(key) => vec![KeyRange::prefix(key)],
             Found::Ranges(ranges) => ranges,
         };
-        if adapts && cx.tables.is_large(table, index, &ranges)? {
+        if adapts && cx.tables()?.is_large(table, index, &ranges)? {
             *whole = true;
-            *cursor = Some(cx.tables.scan(table, columns)?);
+            *cursor = Some(cx.tables()?.scan(table, columns)?);
             return Ok(());
         }
-        *cursor = Some(cx.tables.index_scan(table, index, ranges, descending, columns)?);
+        *cursor = Some(cx.tables()?.index_scan(table, index, ranges, descending, columns)?);
         Ok(())
     }
 
@@ -233,6 +239,30 @@ impl Operator for ScanOperator {
             }
             self.bounded.nothing_before()?;
         }
+    }
+
+    fn shareable(&self) -> Option<u64> {
+        self.cursor.as_ref().filter(|_| self.is_safe && !self.point)?.pages_left()
+    }
+
+    fn split(&mut self, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let cursors = self.cursor.as_mut().map_or_else(Vec::new, |cursor| cursor.split(parts));
+        let part = |cursor| ScanOperator {
+            table: Arc::clone(&self.table),
+            columns: self.columns.clone(),
+            access: None,
+            instead: self.instead.clone(),
+            whole: self.whole,
+            filter: self.filter.clone(),
+            selection: Vec::new(),
+            point: false,
+            records: self.records,
+            cursor: Some(cursor),
+            bounded: Bounded::default(),
+            filters: self.filters.of_part(),
+            is_safe: self.is_safe,
+        };
+        Ok(cursors.into_iter().map(|cursor| Box::new(part(cursor)) as Box<dyn Operator>).collect())
     }
 
     fn close(&mut self) {

@@ -184,6 +184,16 @@ pub trait TableCursor: Send {
     fn records(&self) -> &[RecordId] {
         &[]
     }
+    /// How many pages are still to be read, if several threads can share them.
+    fn pages_left(&self) -> Option<u64> {
+        None
+    }
+    /// So many cursors that together read the rest of the rows, in any order; only where [`TableCursor::pages_left`] tells
+    /// something. This one is at its end then.
+    fn split(&mut self, parts: usize) -> Vec<Box<dyn TableCursor>> {
+        let _ = parts;
+        Vec::new()
+    }
 }
 
 /// Reads a table and changes the rows just read.

@@ -315,6 +315,31 @@ impl TypedExpr {
         }
     }
 
+    /// Whether workers may compute it: it needs nothing of the session but the time of the statement and the zone, and reads
+    /// nothing.
+    #[must_use]
+    pub fn is_parallel_safe(&self) -> bool {
+        /// Stable functions that ask for no more than that.
+        const OF_TIME: [&str; 5] =
+            ["now", "transaction_timestamp", "statement_timestamp", "extract", "date_part"];
+        /// Values of types that the catalog names are read and written with its help.
+        fn is_plain(ty: &SqlType) -> bool {
+            match ty {
+                SqlType::Array(element) => is_plain(element),
+                SqlType::System(_) | SqlType::Enum(_) | SqlType::Domain(_) | SqlType::Record => false,
+                _ => true,
+            }
+        }
+        !self.any(&mut |part| match &part.kind {
+            ExprKind::Subquery { .. } | ExprKind::UserCall { .. } | ExprKind::Domain { .. } => true,
+            ExprKind::Call { function, .. } if function.volatility != Volatility::Immutable => {
+                !OF_TIME.contains(&function.name)
+            }
+            ExprKind::Cast { arg, .. } => !is_plain(&arg.ty) || !is_plain(&part.ty),
+            _ => false,
+        })
+    }
+
     /// Whether it calls a function of the catalog.
     #[must_use]
     pub fn calls_users(&self) -> bool {

@@ -147,6 +147,20 @@ impl TableCursor for Reader {
     fn records(&self) -> &[RecordId] {
         &self.rows.records
     }
+
+    fn pages_left(&self) -> Option<u64> {
+        match &self.scan {
+            Rows::Heap(pages) => Some(pages.scan.pages_left().into()),
+            Rows::Index(_) | Rows::Found(_) | Rows::Collected(_) => None,
+        }
+    }
+
+    fn split(&mut self, parts: usize) -> Vec<Box<dyn TableCursor>> {
+        let Rows::Heap(pages) = &mut self.scan else { return Vec::new() };
+        let part = |scan| Pages { scan, wanted: pages.wanted.clone() };
+        let parts = pages.scan.split(parts).into_iter().map(part);
+        parts.map(|part| Box::new(Reader::new(Rows::Heap(part))) as Box<dyn TableCursor>).collect()
+    }
 }
 
 /// Finds rows, and changes those that its user chooses.

@@ -9,6 +9,7 @@ mod hints;
 mod maintenance;
 mod memory;
 mod notify;
+mod parallel;
 mod paths;
 mod plans;
 mod prepared;

@@ -30,7 +30,7 @@ pub fn check_foreign_key(
         seen: HashSet::new(),
         keys: Vec::new(),
     };
-    let mut cursor = cx.tables.scan(table, &columns)?;
+    let mut cursor = cx.tables()?.scan(table, &columns)?;
     let mut batch = Batch::of_types(&types);
     while cursor.next(&mut batch)? {
         cx.check_cancelled()?;

@@ -120,8 +120,8 @@ impl Incoming {
                 continue;
             }
             let Some(key) = child.key(cx, old) else { continue };
-            if !restrict && cx.tables.is_deferred(&self.constraint) {
-                cx.tables.defer(&self.constraint, &key, true);
+            if !restrict && cx.tables()?.is_deferred(&self.constraint) {
+                cx.tables()?.defer(&self.constraint, &key, true);
                 continue;
             }
             if !child.exists(cx, &key)? {

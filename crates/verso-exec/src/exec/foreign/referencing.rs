@@ -52,8 +52,9 @@ impl Outgoing {
         if self.keys.is_empty() {
             return Ok(());
         }
-        if cx.tables.is_deferred(&self.constraint) {
-            self.keys.iter().for_each(|key| cx.tables.defer(&self.constraint, key, false));
+        if cx.tables()?.is_deferred(&self.constraint) {
+            let tables = cx.tables()?;
+            self.keys.iter().for_each(|key| tables.defer(&self.constraint, key, false));
             return Ok(());
         }
         let Some(parent) = Parent::find(cx, table, &self.constraint) else { return Ok(()) };
