@@ -236,6 +236,21 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     }
 }
 
+/// Yields nothing: the input of a part of an operator that reads that input no more.
+pub(super) struct Nothing;
+
+impl Operator for Nothing {
+    fn open(&mut self, _: &ExecContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn next(&mut self, _: &ExecContext<'_>, _: &mut Batch) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn close(&mut self) {}
+}
+
 /// Stands where a plan nests too deeply to be run.
 struct TooDeep;
 

@@ -101,6 +101,14 @@ fn large_scans_of_safe_expressions_have_workers() {
     ] {
         assert_eq!(workers(&mut client, sql), ["Workers: 2"], "{sql}");
     }
+    // The right input is read by workers, and the probe of the left one by those of the aggregate.
+    for sql in [
+        "SELECT count(*), sum(t.parent) FROM facts AS f JOIN tree AS t ON t.id + 1 = f.id + 1",
+        "SELECT count(*) FROM facts AS f WHERE NOT EXISTS (SELECT FROM tree AS t WHERE t.parent + 1 = f.id + 1)",
+    ] {
+        assert_eq!(workers(&mut client, sql), ["Workers: 2", "Workers: 2"], "{sql}");
+    }
+    assert_eq!(workers(&mut client, "SELECT id FROM facts ORDER BY name, id DESC LIMIT 3"), ["Workers: 2"]);
     for sql in [
         "SELECT sum(twice(id)) FROM facts",
         "SELECT count(*) FROM facts WHERE random() < 2",

@@ -82,14 +82,7 @@ impl GroupOperator {
         if !self.shared.has_parts {
             return self.input.next(cx, &mut self.batch);
         }
-        while let Some(input) = self.shared.rest.last_mut() {
-            if input.next(cx, &mut self.batch)? {
-                return Ok(true);
-            }
-            input.close();
-            self.shared.rest.pop();
-        }
-        Ok(false)
+        parallel::next_of(cx, &mut self.shared.rest, &mut self.batch)
     }
 
     /// The operator of a worker.

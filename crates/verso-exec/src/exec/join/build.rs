@@ -150,12 +150,12 @@ impl Build {
         }
     }
 
-    /// The first candidate of each of the rows whose keys these are.
-    pub fn find(&mut self, keys: &Batch, types: &[SqlType], heads: &mut Vec<u32>) {
-        match &mut self.index {
+    /// The first candidate of each of the rows whose keys these are; `encoded` is for their bytes.
+    pub fn find(&self, keys: &Batch, types: &[SqlType], encoded: &mut RowKeys, heads: &mut Vec<u32>) {
+        match &self.index {
             Index::None => heads.resize(keys.rows, if self.rows.rows > 0 { 0 } else { NONE }),
             Index::Integers(table) => table.find(&keys.columns[0], heads),
-            Index::Bytes { table, ends, encoded } => {
+            Index::Bytes { table, ends, .. } => {
                 encoded.fill(keys, types, None, None);
                 let any_nulls = keys.columns.iter().any(|column| column.nulls.any());
                 heads.extend((0..keys.rows).map(|row| {

@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use verso_env::sync::Mutex;
 use verso_storage::workers::{Part, Stop};
 use verso_storage::{Work, work};
+use verso_types::Batch;
 
 use super::ExecContext;
 use super::operator::Operator;
@@ -45,6 +46,22 @@ pub(super) fn split(
         return Ok(None);
     }
     input.split(workers as usize).map(Some)
+}
+
+/// The next rows of parts that workers have left, one after the other. False at the end of the last one.
+pub(super) fn next_of(
+    cx: &ExecContext<'_>,
+    rest: &mut Vec<Box<dyn Operator>>,
+    out: &mut Batch,
+) -> Result<bool> {
+    while let Some(input) = rest.last_mut() {
+        if input.next(cx, out)? {
+            return Ok(true);
+        }
+        input.close();
+        rest.pop();
+    }
+    Ok(false)
 }
 
 /// Runs `work` with each of the parts at the same time; what they yield, in the order of the parts.

@@ -10,7 +10,7 @@ use crate::testing::call;
 #[test]
 fn several_workers_change_no_answer() {
     let little = Little::new(2_400);
-    for (name, ordered, plan, expected) in little.cases() {
+    for (name, ordered, plan, expected) in little.cases(2) {
         let expected = texts(&expected, ordered);
         for (workers, bytes, batch) in [
             (2, 64 << 20, 1024),
