@@ -89,13 +89,14 @@ impl KeyFilter {
 }
 
 /// Integers of a column.
-enum Integers<'c> {
+pub(super) enum Integers<'c> {
     Short(&'c [i16]),
     Plain(&'c [i32]),
     Long(&'c [i64]),
 }
 
-fn integers(column: &Column) -> Option<Integers<'_>> {
+/// The integers of a column, if it is one of those.
+pub(super) fn integers(column: &Column) -> Option<Integers<'_>> {
     match &column.data {
         ColumnData::I16(values) => Some(Integers::Short(values)),
         ColumnData::I32(values) => Some(Integers::Plain(values)),

@@ -17,13 +17,14 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`sides`] | both inputs, opened, built and read |
-//! | [`build`], [`integers`] | the right rows in memory |
+//! | [`build`], [`integers`], [`packed`] | the right rows in memory |
 //! | [`right`] | where right rows come from: the input, or several workers that have read it |
 //! | [`parts`] | both inputs in parts |
 //! | [`semi`] | semi-joins and anti-joins |
 
 mod build;
 mod integers;
+mod packed;
 mod parts;
 mod right;
 mod semi;

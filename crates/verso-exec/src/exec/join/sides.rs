@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use verso_types::{Batch, SqlType};
 
-use super::build::Build;
+use super::build::{Build, FindScratch};
 use super::integers::IntegerTable;
 use super::parts::{Part, Tasks, cut};
 use super::right::RightRows;
 use crate::error::{ExecError, Result};
 use crate::exec::filter::{KeyFilter, Reach, collect};
-use crate::exec::keys::RowKeys;
 use crate::exec::operator::Operator;
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::expr::{Executor, ExprList};
@@ -80,7 +79,7 @@ const AHEAD_ROWS: usize = 256 << 10;
 pub(super) struct LeftRows {
     pub rows: Batch,
     keys: Batch,
-    encoded: RowKeys,
+    scratch: FindScratch,
     /// Per row its first candidate.
     pub heads: Vec<u32>,
 }
@@ -238,7 +237,7 @@ impl Sides {
         LeftRows {
             rows: Batch::of_types(&self.left_types),
             keys: Batch::of_types(self.left_keys.types()),
-            encoded: RowKeys::default(),
+            scratch: FindScratch::default(),
             heads: Vec::new(),
         }
     }
@@ -284,7 +283,7 @@ impl Sides {
             }
         }
         self.right.close();
-        build.finish(self.kind);
+        build.finish(self.kind, self.right_keys.types());
         self.build = Arc::new(build);
         self.open_left(cx)?;
         if self.told.to_left
@@ -336,7 +335,7 @@ impl Sides {
                 break;
             }
             if whole {
-                build.finish(self.kind);
+                build.finish(self.kind, self.right_keys.types());
                 self.build = Arc::new(build);
                 return Ok(true);
             }
@@ -356,7 +355,7 @@ impl Sides {
         }
         out.heads.clear();
         self.left_keys.eval(&cx.eval(), &out.rows, &mut out.keys)?;
-        self.build.find(&out.keys, self.left_keys.types(), &mut out.encoded, &mut out.heads);
+        self.build.find(&out.keys, self.left_keys.types(), &mut out.scratch, &mut out.heads);
         Ok(true)
     }
 
