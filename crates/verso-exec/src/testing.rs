@@ -22,8 +22,8 @@ use crate::context::{
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
-    Change, ChangeCursor, DeferredEvent, ExecContext, LockRows, References, Scan, Sequences, Sink,
-    TableCursor, TransactionControl, TransactionState, execute,
+    Change, ChangeCursor, DeferredEvent, ExecContext, IndexReader, LockRows, References, Scan, Sequences,
+    Sink, TableCursor, TransactionControl, TransactionState, execute,
 };
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
@@ -595,6 +595,9 @@ impl Scan for MemoryTables {
     }
     fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
         Ok(false)
+    }
+    fn index_reader(&self, table: &TableDef, _: &IndexDef, _: &[usize]) -> Result<Box<dyn IndexReader>> {
+        by_scan_only(table)
     }
     fn index_scan(
         &self,

@@ -302,7 +302,7 @@ impl Operator for JoinOperator {
         self.sides.shareable().filter(|_| self.is_safe)
     }
 
-    fn split(&mut self, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
         let part = |sides: Sides| JoinOperator {
             probe: Probe { of: sides.left_rows(), ..Probe::default() },
             sides,
@@ -315,7 +315,7 @@ impl Operator for JoinOperator {
         };
         Ok(self
             .sides
-            .split(parts)?
+            .split(cx, parts)?
             .into_iter()
             .map(|sides| Box::new(part(sides)) as Box<dyn Operator>)
             .collect())

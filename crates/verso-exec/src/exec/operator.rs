@@ -57,9 +57,18 @@ pub(crate) trait Operator: Send {
     }
     /// So many open operators that together yield its rows; only where [`Operator::shareable`] tells something. This one is
     /// only closed after that.
-    fn split(&mut self, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
-        let _ = parts;
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let _ = (cx, parts);
         Err(ExecError::raised("XX000", "an operator that cannot be shared was split"))
+    }
+    /// Whether a worker may have a copy that it opens by itself, for each row of another input.
+    fn is_portable(&self) -> bool {
+        false
+    }
+    /// Such a copy; only where it [is portable](Operator::is_portable).
+    fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
+        let _ = cx;
+        Err(ExecError::raised("XX000", "an operator that is not portable was copied"))
     }
     /// Lets go of what it holds; called at the end, and after errors.
     fn close(&mut self);

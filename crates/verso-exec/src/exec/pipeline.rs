@@ -40,6 +40,20 @@ impl ProjectOperator {
             exprs: ExprList::compile(exprs, executor),
         }
     }
+
+    /// The same over another input of the same kind.
+    fn over(&self, input: Box<dyn Operator>) -> Self {
+        Self {
+            input,
+            batch: Batch::of_types(&self.types),
+            row: 0,
+            exprs: self.exprs.clone(),
+            columns: self.columns.clone(),
+            bounded: Bounded::default(),
+            types: self.types.clone(),
+            is_safe: self.is_safe,
+        }
+    }
 }
 
 impl Operator for ProjectOperator {
@@ -101,19 +115,17 @@ impl Operator for ProjectOperator {
         self.input.shareable().filter(|_| self.is_safe)
     }
 
-    fn split(&mut self, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
-        let part = |input| ProjectOperator {
-            input,
-            batch: Batch::of_types(&self.types),
-            row: 0,
-            exprs: self.exprs.clone(),
-            columns: self.columns.clone(),
-            bounded: Bounded::default(),
-            types: self.types.clone(),
-            is_safe: self.is_safe,
-        };
-        let inputs = self.input.split(parts)?.into_iter();
-        Ok(inputs.map(|input| Box::new(part(input)) as Box<dyn Operator>).collect())
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let inputs = self.input.split(cx, parts)?.into_iter();
+        Ok(inputs.map(|input| Box::new(self.over(input)) as Box<dyn Operator>).collect())
+    }
+
+    fn is_portable(&self) -> bool {
+        self.is_safe && self.input.is_portable()
+    }
+
+    fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
+        Ok(Box::new(self.over(self.input.copy(cx)?)))
     }
 
     fn close(&mut self) {
@@ -140,6 +152,18 @@ impl FilterOperator {
         let (is_volatile, is_safe) = (predicate.is_volatile(), predicate.is_parallel_safe());
         let predicate = Predicate::compile(predicate, executor);
         Self { input, predicate, is_volatile, is_safe, selection: Vec::new(), bounded: Bounded::default() }
+    }
+
+    /// The same over another input of the same kind.
+    fn over(&self, input: Box<dyn Operator>) -> Self {
+        Self {
+            input,
+            predicate: self.predicate.clone(),
+            is_volatile: self.is_volatile,
+            is_safe: self.is_safe,
+            selection: Vec::new(),
+            bounded: Bounded::default(),
+        }
     }
 }
 
@@ -187,17 +211,17 @@ impl Operator for FilterOperator {
         self.input.shareable().filter(|_| self.is_safe)
     }
 
-    fn split(&mut self, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
-        let part = |input| FilterOperator {
-            input,
-            predicate: self.predicate.clone(),
-            is_volatile: self.is_volatile,
-            is_safe: self.is_safe,
-            selection: Vec::new(),
-            bounded: Bounded::default(),
-        };
-        let inputs = self.input.split(parts)?.into_iter();
-        Ok(inputs.map(|input| Box::new(part(input)) as Box<dyn Operator>).collect())
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let inputs = self.input.split(cx, parts)?.into_iter();
+        Ok(inputs.map(|input| Box::new(self.over(input)) as Box<dyn Operator>).collect())
+    }
+
+    fn is_portable(&self) -> bool {
+        self.is_safe && self.input.is_portable()
+    }
+
+    fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
+        Ok(Box::new(self.over(self.input.copy(cx)?)))
     }
 
     fn close(&mut self) {

@@ -121,6 +121,7 @@ impl Probes {
         let count = workers.len() as u32;
         for (place, one) in workers.into_iter().flatten() {
             let sum = all.entry(place).or_default();
+            sum.loops += one.loops;
             sum.rows += one.rows;
             sum.work += one.work;
             sum.nanos = sum.nanos.max(one.nanos);
@@ -130,6 +131,7 @@ impl Probes {
         let mut measured = self.measured.borrow_mut();
         for (place, more) in all {
             let own = measured.entry(place).or_default();
+            own.loops += more.loops;
             own.rows += more.rows;
             own.work += more.work;
             own.nanos += more.nanos;

@@ -12,7 +12,7 @@ use super::filter::{KeyFilter, Reach, ScanFilters};
 use super::lock::record_number;
 use super::operator::{Bounded, Operator};
 use super::values::ListedRows;
-use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, TableCursor};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, IndexReader, TableCursor};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate, RowExpr};
@@ -107,6 +107,8 @@ pub(crate) struct ScanOperator {
     filters: ScanFilters,
     /// Workers may compute its conditions.
     is_safe: bool,
+    /// Of a worker: what finds its rows.
+    reader: Option<Box<dyn IndexReader>>,
 }
 
 impl ScanOperator {
@@ -136,6 +138,7 @@ impl ScanOperator {
                 .into_iter()
                 .chain(access.and_then(|access| access.instead.as_deref()))
                 .all(TypedExpr::is_parallel_safe),
+            reader: None,
         }
     }
 }
@@ -147,7 +150,11 @@ impl ScanOperator {
         let Some(access) = &mut self.access else { return Ok(false) };
         let (index, found) = access.open_parts(&cx.eval())?;
         let Found::Point(key) = found else { return Ok(false) };
-        if !cx.tables()?.get(&self.table, index, key, &self.columns, out)? {
+        let found = match &mut self.reader {
+            Some(reader) => reader.get(key, out)?,
+            None => cx.tables()?.get(&self.table, index, key, &self.columns, out)?,
+        };
+        if !found {
             return Ok(false);
         }
         let Some(filter) = &mut self.filter else { return Ok(true) };
@@ -160,7 +167,7 @@ impl ScanOperator {
 
 impl Operator for ScanOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let Self { table, columns, access, cursor, point, records, whole, .. } = self;
+        let Self { table, columns, access, cursor, point, records, whole, reader, .. } = self;
         (*cursor, *point, *whole) = (None, false, false);
         self.bounded = Bounded::default();
         self.filters.clear();
@@ -185,7 +192,10 @@ impl Operator for ScanOperator {
             *cursor = Some(cx.tables()?.scan(table, columns)?);
             return Ok(());
         }
-        *cursor = Some(cx.tables()?.index_scan(table, index, ranges, descending, columns)?);
+        *cursor = Some(match reader {
+            Some(reader) => reader.scan(ranges, descending)?,
+            None => cx.tables()?.index_scan(table, index, ranges, descending, columns)?,
+        });
         Ok(())
     }
 
@@ -245,7 +255,7 @@ impl Operator for ScanOperator {
         self.cursor.as_ref().filter(|_| self.is_safe && !self.point)?.pages_left()
     }
 
-    fn split(&mut self, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+    fn split(&mut self, _: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
         let cursors = self.cursor.as_mut().map_or_else(Vec::new, |cursor| cursor.split(parts));
         let part = |cursor| ScanOperator {
             table: Arc::clone(&self.table),
@@ -261,8 +271,38 @@ impl Operator for ScanOperator {
             bounded: Bounded::default(),
             filters: self.filters.of_part(),
             is_safe: self.is_safe,
+            reader: None,
         };
         Ok(cursors.into_iter().map(|cursor| Box::new(part(cursor)) as Box<dyn Operator>).collect())
+    }
+
+    fn is_portable(&self) -> bool {
+        // Whether a range is too large is asked of the transaction.
+        let by_index = self.access.as_ref().is_some_and(|access| access.is_safe);
+        by_index && self.instead.is_none() && self.is_safe
+    }
+
+    fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
+        let reader = match &self.access {
+            Some(access) => Some(cx.tables()?.index_reader(&self.table, &access.index, &self.columns)?),
+            None => None,
+        };
+        Ok(Box::new(ScanOperator {
+            table: Arc::clone(&self.table),
+            columns: self.columns.clone(),
+            access: self.access.clone(),
+            instead: None,
+            whole: false,
+            filter: self.filter.clone(),
+            selection: Vec::new(),
+            point: false,
+            records: self.records,
+            cursor: None,
+            bounded: Bounded::default(),
+            filters: ScanFilters::default(),
+            is_safe: self.is_safe,
+            reader,
+        }))
     }
 
     fn close(&mut self) {

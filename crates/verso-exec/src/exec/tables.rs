@@ -50,6 +50,13 @@ pub trait Scan {
     fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool>;
     /// Whether ranges of an index are so large a part of the table that it is read faster whole.
     fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool>;
+    /// What reads rows of a table through one of its indexes on another thread, while the statement lasts.
+    fn index_reader(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        columns: &[usize],
+    ) -> Result<Box<dyn IndexReader>>;
     /// Reads rows by ranges of an index, in its order or against it.
     fn index_scan(
         &self,
@@ -174,6 +181,14 @@ pub trait TransactionControl {
     fn rollback_to(&self, name: &str) -> Result<()>;
     /// Closes a named frame, keeping what was done in it.
     fn release(&self, name: &str) -> Result<()>;
+}
+
+/// Reads rows of one table through one of its indexes, as the statement sees them, on the thread that it was given to.
+pub trait IndexReader: Send {
+    /// As [`Scan::get`].
+    fn get(&mut self, key: &[u8], out: &mut Batch) -> Result<bool>;
+    /// As [`Scan::index_scan`].
+    fn scan(&mut self, ranges: Vec<KeyRange>, descending: bool) -> Result<Box<dyn TableCursor>>;
 }
 
 /// Reads a table.

@@ -47,9 +47,15 @@ impl Ranges {
         }
         let columns = wanted.ids();
         let scan = |range| heap.index_scan(txn, &index, IndexScanSpec { columns, range, descending });
-        let mut scans = ranges.into_iter().map(scan).collect::<Vec<_>>().into_iter();
+        let scans = ranges.into_iter().map(scan).collect();
+        Ok(Ranges::of(scans, wanted))
+    }
+
+    /// Of scans that yield the columns wanted.
+    pub(super) fn of(scans: Vec<IndexScan>, wanted: Wanted) -> Ranges {
+        let mut scans = scans.into_iter();
         let current = scans.next();
-        Ok(Ranges { scans, current, wanted })
+        Ranges { scans, current, wanted }
     }
 
     fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {

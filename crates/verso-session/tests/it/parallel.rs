@@ -14,7 +14,8 @@ const TABLES: &str = "CREATE TABLE tree (id int PRIMARY KEY, parent int);
          INSERT INTO tree SELECT i, nullif(i / 2, 0) FROM generate_series(1, 3000) AS s(i);
          CREATE TABLE facts (id int, grp int, name text, n numeric);
          INSERT INTO facts SELECT i, nullif(i % 7, 3), 'name ' || i % 50, i / 3.0 FROM generate_series(1, 8000) AS s(i);
-         DELETE FROM facts WHERE id % 11 = 0; UPDATE facts SET grp = grp + 1 WHERE id % 5 = 0";
+         DELETE FROM facts WHERE id % 11 = 0; UPDATE facts SET grp = grp + 1 WHERE id % 5 = 0;
+         CREATE INDEX ON facts (grp, id)";
 
 /// Small pages, so that there are many.
 fn world() -> World {
@@ -43,7 +44,7 @@ fn query(random: &mut Random) -> String {
     let (a, b, c) = (expr(random, 1), expr(random, 1), condition(random, 0));
     let whole = random.of(&["count(*)", "min(f.name)", "sum(f.n)", "count(DISTINCT f.grp)", "max(f.id)"]);
     let key = random.of(&["f.grp", "f.name", "f.id", "f.id % 100", "f.grp, f.name"]);
-    match random.below(12) {
+    match random.below(14) {
         0 | 1 => format!("SELECT {whole}, sum({a}), count({b}) FROM facts AS f WHERE {c}"),
         2 | 3 => format!("SELECT {key}, {whole}, max({a}) FROM facts AS f WHERE {c} GROUP BY {key}"),
         4 => format!("SELECT {key}, {whole} FROM facts AS f GROUP BY ROLLUP ({key}) HAVING count(*) > 3"),
@@ -55,6 +56,12 @@ fn query(random: &mut Random) -> String {
         ),
         7 => format!(
             "SELECT t.parent, {whole} FROM tree AS t RIGHT JOIN facts AS f ON t.id = f.id % 4000 GROUP BY t.parent"
+        ),
+        12 => format!(
+            "SELECT /*+ Leading((f t)) NestLoop(f t) IndexScan(t) */ {key}, {whole}, sum(t.parent) FROM facts AS f JOIN tree AS t ON t.id = f.id WHERE {c} GROUP BY {key}"
+        ),
+        13 => format!(
+            "SELECT /*+ Leading((f g)) NestLoop(f g) IndexScan(g) */ {whole}, max(g.n) FROM facts AS f LEFT JOIN facts AS g ON g.grp = f.id AND g.id > f.id WHERE {c}"
         ),
         8 => format!("SELECT {whole} FROM facts AS f WHERE f.id IN (SELECT parent FROM tree) AND {c}"),
         9 => format!("SELECT f.id, {a} AS x FROM facts AS f WHERE {c} ORDER BY x, f.id LIMIT 50"),
@@ -76,7 +83,7 @@ fn generated_queries_have_the_same_answers_with_one_and_several_workers() {
     let mut client = client(&world);
     client.run("ALTER DATABASE SET max_parallel_workers = 8; SET statement_timeout = '3s'");
     let mut answered = 0;
-    for count in 0..number("QUERIES").unwrap_or(60) {
+    for count in 0..number("QUERIES").unwrap_or(70) {
         let sql = query(&mut random);
         client.run("SET parallel_workers = 1; SET work_mem = '64MB'");
         let Some(expected) = answer(&mut client, &sql) else { continue };
@@ -110,6 +117,7 @@ fn large_scans_of_safe_expressions_have_workers() {
         "SELECT count(*), sum(n) FROM facts WHERE id % 3 = 1 AND name LIKE '%1%'",
         "SELECT grp, avg(n) FROM facts GROUP BY grp",
         "SELECT count(*) FROM facts WHERE now() > timestamp '2020-01-01'",
+        "SELECT /*+ Leading((f t)) NestLoop(f t) IndexScan(t) */ count(*), sum(t.parent) FROM facts AS f JOIN tree AS t ON t.id = f.id",
     ] {
         assert_eq!(workers(&mut client, sql), ["Workers: 2"], "{sql}");
     }

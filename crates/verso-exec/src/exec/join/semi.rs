@@ -167,7 +167,7 @@ impl Operator for SemiOperator {
         self.sides.shareable().filter(|_| self.is_safe)
     }
 
-    fn split(&mut self, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
         let part = |sides: Sides| SemiOperator {
             left: sides.left_rows(),
             sides,
@@ -182,7 +182,7 @@ impl Operator for SemiOperator {
         };
         Ok(self
             .sides
-            .split(parts)?
+            .split(cx, parts)?
             .into_iter()
             .map(|sides| Box::new(part(sides)) as Box<dyn Operator>)
             .collect())

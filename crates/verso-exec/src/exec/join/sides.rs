@@ -368,7 +368,7 @@ impl Sides {
     }
 
     /// The sides of so many parts.
-    pub fn split(&mut self, parts: usize) -> Result<Vec<Sides>> {
+    pub fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Sides>> {
         let mut ahead = Some(std::mem::take(&mut self.ahead));
         let part = |left| Sides {
             left,
@@ -386,7 +386,7 @@ impl Sides {
             ahead: ahead.take().unwrap_or_else(Ahead::opened),
             keys_are_safe: self.keys_are_safe,
         };
-        Ok(self.left.split(parts)?.into_iter().map(part).collect())
+        Ok(self.left.split(cx, parts)?.into_iter().map(part).collect())
     }
 
     pub fn close(&mut self) {

@@ -45,7 +45,7 @@ pub(super) fn split(
     if workers < 2 || cx.is_worker() {
         return Ok(None);
     }
-    input.split(workers as usize).map(Some)
+    input.split(cx, workers as usize).map(Some)
 }
 
 /// The next rows of parts that workers have left, one after the other. False at the end of the last one.
