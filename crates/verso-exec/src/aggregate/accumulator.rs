@@ -125,6 +125,52 @@ impl Hash for Key {
 }
 
 impl State {
+    /// The result.
+    pub(super) fn finish(self) -> Result<Value> {
+        Ok(match self {
+            State::Count(count) => Value::Int8(count),
+            State::SumInteger { count: 0, .. } | State::Integers { count: 0, .. } => Value::Null,
+            State::Numeric { count: 0, .. }
+            | State::Float4 { count: 0, .. }
+            | State::Interval { count: 0, .. } => Value::Null,
+            State::SumInteger { sum, .. } => {
+                Value::Int8(i64::try_from(sum).map_err(|_| TypeError::out_of_range("bigint"))?)
+            }
+            State::Integers { sum, count, average } => {
+                let sum = Decimal::new(sum, 0).map_err(TypeError::from)?;
+                quotient(sum, count, average)?
+            }
+            State::Numeric { sum, count, average } => quotient(sum, count, average)?,
+            State::Big { count: 0, .. } => Value::Null,
+            State::Big { sum, count, average } => quotient_of(&sum, count, average)?,
+            State::Float { sum, .. } if sum.count() == 0 => Value::Null,
+            State::Float { sum, average } => {
+                let total = sum.total();
+                Value::Float8(if average { total / sum.count() as f64 } else { total })
+            }
+            State::Float4 { sum, .. } => Value::Float4(sum),
+            State::Interval { sum, count, average: true } => Value::Interval(sum.checked_div(count as f64)?),
+            State::Interval { sum, .. } => Value::Interval(sum),
+            State::Extreme { best, .. } => best,
+            State::Bool { value, .. } => value.map_or(Value::Null, Value::Bool),
+            State::Bytes { value } => value.map_or(Value::Null, |bytes| Value::bytes(&bytes)),
+            State::Any(value) => value,
+            State::Bits { value: None, .. } => Value::Null,
+            State::Bits { value: Some(bits), ty, .. } => match ty {
+                // Bits of numbers of that width.
+                SqlType::Int2 => Value::Int2(bits as i16),
+                SqlType::Int4 => Value::Int4(bits as i32),
+                _ => Value::Int8(bits),
+            },
+            State::Exact { moments, kind } => moments.finish(kind)?,
+            State::Moments { moments, kind } => moments.finish(kind),
+            State::Place { .. } => Value::Null,
+            State::Text { value } => value.map_or(Value::Null, |text| Value::Text(text.into())),
+            State::Array(values) if values.is_empty() => Value::Null,
+            State::Array(values) => Value::Array(Array::accumulated(values)?),
+        })
+    }
+
     /// Adds to a sum of decimals, which may outgrow them.
     #[inline]
     pub(super) fn add_decimal(&mut self, value: &Decimal) {
@@ -567,48 +613,7 @@ impl Accumulator {
                 self.add(row)?;
             }
         }
-        Ok(match self.state {
-            State::Count(count) => Value::Int8(count),
-            State::SumInteger { count: 0, .. } | State::Integers { count: 0, .. } => Value::Null,
-            State::Numeric { count: 0, .. }
-            | State::Float4 { count: 0, .. }
-            | State::Interval { count: 0, .. } => Value::Null,
-            State::SumInteger { sum, .. } => {
-                Value::Int8(i64::try_from(sum).map_err(|_| TypeError::out_of_range("bigint"))?)
-            }
-            State::Integers { sum, count, average } => {
-                let sum = Decimal::new(sum, 0).map_err(TypeError::from)?;
-                quotient(sum, count, average)?
-            }
-            State::Numeric { sum, count, average } => quotient(sum, count, average)?,
-            State::Big { count: 0, .. } => Value::Null,
-            State::Big { sum, count, average } => quotient_of(&sum, count, average)?,
-            State::Float { sum, .. } if sum.count() == 0 => Value::Null,
-            State::Float { sum, average } => {
-                let total = sum.total();
-                Value::Float8(if average { total / sum.count() as f64 } else { total })
-            }
-            State::Float4 { sum, .. } => Value::Float4(sum),
-            State::Interval { sum, count, average: true } => Value::Interval(sum.checked_div(count as f64)?),
-            State::Interval { sum, .. } => Value::Interval(sum),
-            State::Extreme { best, .. } => best,
-            State::Bool { value, .. } => value.map_or(Value::Null, Value::Bool),
-            State::Bytes { value } => value.map_or(Value::Null, |bytes| Value::bytes(&bytes)),
-            State::Any(value) => value,
-            State::Bits { value: None, .. } => Value::Null,
-            State::Bits { value: Some(bits), ty, .. } => match ty {
-                // Bits of numbers of that width.
-                SqlType::Int2 => Value::Int2(bits as i16),
-                SqlType::Int4 => Value::Int4(bits as i32),
-                _ => Value::Int8(bits),
-            },
-            State::Exact { moments, kind } => moments.finish(kind)?,
-            State::Moments { moments, kind } => moments.finish(kind),
-            State::Place { .. } => Value::Null,
-            State::Text { value } => value.map_or(Value::Null, |text| Value::Text(text.into())),
-            State::Array(values) if values.is_empty() => Value::Null,
-            State::Array(values) => Value::Array(Array::accumulated(values)?),
-        })
+        self.state.finish()
     }
 
     /// Roughly the memory held beyond the accumulator itself.

@@ -267,13 +267,13 @@ impl Call {
         }
         let ty = &self.call.args[0].ty;
         match (self.column, &self.filter) {
-            (Some(index), None) => states.add_column(&self.call, groups, &batch.columns[index], ty),
+            (Some(index), None) => states.add_column(groups, &batch.columns[index], ty),
             (Some(index), Some(_)) => {
-                states.add_column(&self.call, groups, &batch.columns[index].gather(&self.selection), ty)
+                states.add_column(groups, &batch.columns[index].gather(&self.selection), ty)
             }
             (None, _) => {
                 let (computed, types) = self.computed();
-                states.add_column(&self.call, groups, &computed.columns[0], &types[0])
+                states.add_column(groups, &computed.columns[0], &types[0])
             }
         }
     }

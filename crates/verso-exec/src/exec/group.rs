@@ -99,6 +99,12 @@ struct Groups {
 }
 
 impl Groups {
+    /// Whether a batch of results, whatever the groups, is made of short values.
+    fn are_arrays(&self) -> bool {
+        self.keys.columns.iter().all(|key| key.data.bytes().is_none())
+            && self.states.iter().all(GroupStates::is_array)
+    }
+
     fn heap_bytes(&self) -> u64 {
         let states: usize = self.states.iter().map(GroupStates::heap_bytes).sum();
         (self.table.heap_bytes() + self.keys.heap_bytes() + self.sets.capacity() * 4 + states) as u64
@@ -254,7 +260,7 @@ impl GroupOperator {
 
     /// A new group, with the keys of a row, which are encoded, as far as its set has them.
     fn add_group(&mut self, set: u32, row: usize) -> u32 {
-        self.groups.states.iter_mut().zip(&self.calls).for_each(|(states, call)| states.push(&call.call));
+        self.groups.states.iter_mut().for_each(|states| states.push(1));
         self.add_group_of(set, row)
     }
 
@@ -298,8 +304,8 @@ impl GroupOperator {
                 let Value::Record(saved) = saved else { return Err(broken()) };
                 let state = Accumulator::load(&call.call, saved.to_vec())?;
                 match known {
-                    None => states.push_state(&call.call, state),
-                    Some(group) => states.with(&call.call, group, |own| own.merge(state))?,
+                    None => states.push_state(state),
+                    Some(group) => states.with(group, |own| own.merge(state))?,
                 }
             }
         }
@@ -362,9 +368,7 @@ impl GroupOperator {
                 continue;
             }
             for row in call.rows(group_of_row.len()).filter(|row| group_of_row[*row] != LATER) {
-                states.with(&call.call, group_of_row[row], |accumulator| {
-                    call.add_row(accumulator, &self.batch, row)
-                })?;
+                states.with(group_of_row[row], |accumulator| call.add_row(accumulator, &self.batch, row))?;
             }
         }
         Ok(())
@@ -404,9 +408,8 @@ impl GroupOperator {
         if kept == 0 || !groups.states.iter().all(GroupStates::can_be_put_aside) {
             return Err(refused.error("GROUP BY"));
         }
-        let calls = groups.states.iter_mut().zip(&self.calls);
         let mut gone: Vec<_> =
-            calls.map(|(states, call)| states.split_off(&call.call, kept).into_iter()).collect();
+            groups.states.iter_mut().map(|states| states.split_off(kept).into_iter()).collect();
         let mut aside = Aside::new(&self.stored_types);
         for group in kept..count {
             aside.push(groups, group, gone.iter_mut().filter_map(Iterator::next), &mut self.passes)?;
@@ -513,6 +516,18 @@ impl Operator for GroupOperator {
         }
         out.clear();
         let keys = self.keys.types().len();
+        if self.groups.are_arrays() && self.order.is_empty() {
+            let groups = self.next..self.groups.keys.rows.min(self.next + BATCH_ROWS);
+            for (from, to) in self.groups.keys.columns.iter().zip(&mut out.columns) {
+                to.append_range(from, groups.clone());
+            }
+            for (at, states) in self.groups.states.iter().enumerate() {
+                states.finish_into(groups.clone(), &mut out.columns[keys + at], &self.types[keys + at])?;
+            }
+            out.rows = groups.len();
+            self.next = groups.end;
+            return Ok(true);
+        }
         while self.next < self.groups.keys.rows && out.rows < BATCH_ROWS && out.variable_bytes() < BATCH_BYTES
         {
             let group = self.order.get(self.next).map_or(self.next, |group| *group as usize);
@@ -520,7 +535,7 @@ impl Operator for GroupOperator {
                 to.append_range(from, group..group + 1);
             }
             for at in 0..self.calls.len() {
-                let whole = self.groups.states[at].take(&self.calls[at].call, group);
+                let whole = self.groups.states[at].take(group);
                 let finished = self.calls[at].finish(cx, whole)?;
                 out.columns[keys + at].push_value(&finished, &self.types[keys + at])?;
             }

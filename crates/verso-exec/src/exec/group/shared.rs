@@ -137,9 +137,11 @@ impl GroupOperator {
             for part in parts.iter() {
                 let own = |group: &u32| (part.groups.table.hash(*group) >> 32) as usize % workers == number;
                 let chosen: Vec<u32> = (0..part.groups.keys.rows as u32).filter(own).collect();
+                // What is refused afterwards is no more than one part's groups.
+                whole.reserve(chosen.len(), &part.groups);
                 for some in chosen.chunks(BATCH_ROWS) {
                     cx.check_cancelled()?;
-                    whole.add_copies(&part.groups, some, &calls)?;
+                    whole.add_copies(&part.groups, some)?;
                     if held.try_resize(whole.heap_bytes()).is_err() {
                         return Ok(None);
                     }
@@ -177,19 +179,17 @@ impl GroupOperator {
             let own = match self.groups.table.find(hash, key) {
                 Some(own) => own,
                 None if closed => {
-                    let states = self.calls.iter().zip(&mut part.states);
-                    let states: Vec<_> =
-                        states.map(|(call, states)| states.take(&call.call, group)).collect();
+                    let states: Vec<_> = part.states.iter_mut().map(|states| states.take(group)).collect();
                     aside.push(part, group, states.into_iter(), &mut self.passes)?;
                     continue;
                 }
-                None => self.groups.add_empty(part, group, &self.calls),
+                None => self.groups.add_empty(part, group),
             };
             pairs.push((group as u32, own));
         }
         aside.finish(&mut self.passes)?;
-        for ((call, states), more) in self.calls.iter().zip(&mut self.groups.states).zip(&mut part.states) {
-            states.merge(&call.call, more, &pairs)?;
+        for (states, more) in self.groups.states.iter_mut().zip(&mut part.states) {
+            states.merge(more, &pairs)?;
         }
         Ok(())
     }
@@ -197,30 +197,43 @@ impl GroupOperator {
 
 impl Groups {
     /// Adds a group that another one has and this one has not, without its states.
-    fn add_empty(&mut self, other: &Groups, group: usize, calls: &[Call]) -> u32 {
+    fn add_empty(&mut self, other: &Groups, group: usize) -> u32 {
         let number = self.table.add(other.table.hash(group as u32), other.table.key(group as u32));
         for (from, to) in other.keys.columns.iter().zip(&mut self.keys.columns) {
             to.append_range(from, group..group + 1);
         }
         self.keys.rows += 1;
         self.sets.push(other.sets[group]);
-        self.states.iter_mut().zip(calls).for_each(|(states, call)| states.push(&call.call));
+        self.states.iter_mut().for_each(|states| states.push(1));
         number
     }
 
+    /// Makes room for so many groups like another's.
+    fn reserve(&mut self, groups: usize, other: &Groups) {
+        self.table.reserve(groups, &other.table);
+        self.sets.reserve(groups);
+        self.states.iter_mut().for_each(|states| states.reserve(groups));
+    }
+
     /// Adds some groups of another one, which keeps them.
-    fn add_copies(&mut self, other: &Groups, some: &[u32], calls: &[Call]) -> Result<()> {
+    fn add_copies(&mut self, other: &Groups, some: &[u32]) -> Result<()> {
         let mut pairs = Vec::with_capacity(some.len());
+        let mut new = Vec::with_capacity(some.len());
         for (at, group) in some.iter().enumerate() {
-            let (hash, key) = (other.table.hash(*group), other.table.key(*group));
-            let own = match self.table.find(hash, key) {
-                Some(own) => own,
-                None => self.add_empty(other, *group as usize, calls),
-            };
+            let (own, is_new) = self.table.find_or_add(other.table.hash(*group), other.table.key(*group));
+            if is_new {
+                new.push(*group);
+            }
             pairs.push((at as u32, own));
         }
-        for ((call, states), more) in calls.iter().zip(&mut self.states).zip(&other.states) {
-            states.merge(&call.call, &mut more.copy_of(&call.call, some), &pairs)?;
+        for (from, to) in other.keys.columns.iter().zip(&mut self.keys.columns) {
+            from.gather_into(&new, to);
+        }
+        self.keys.rows += new.len();
+        self.sets.extend(new.iter().map(|group| other.sets[*group as usize]));
+        for (states, more) in self.states.iter_mut().zip(&other.states) {
+            states.push(new.len());
+            states.merge(&mut more.copy_of(some), &pairs)?;
         }
         Ok(())
     }
