@@ -130,6 +130,12 @@ impl Wanted {
         Wanted { ids, unpack }
     }
 
+    /// Whether some of them come out of stored columns that hold several.
+    #[must_use]
+    pub fn is_packed(&self) -> bool {
+        self.unpack.is_some()
+    }
+
     /// Numbers of the stored columns to be read.
     pub fn ids(&self) -> &[u16] {
         &self.ids

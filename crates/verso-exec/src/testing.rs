@@ -446,6 +446,9 @@ struct MemoryCursor {
     types: Vec<SqlType>,
     /// Shared by the parts.
     next: Arc<AtomicUsize>,
+    /// Where the rows read last begin, and the columns that are read first.
+    last: usize,
+    first: Option<Vec<usize>>,
 }
 
 impl MemoryCursor {
@@ -461,6 +464,8 @@ impl MemoryCursor {
             columns: columns.to_vec(),
             types: columns.iter().map(|i| table.columns[*i].ty.clone()).collect(),
             next: Arc::default(),
+            last: 0,
+            first: None,
         }
     }
 }
@@ -485,7 +490,32 @@ impl TableCursor for MemoryCursor {
             out.push_row(&row, &self.types)?;
         }
         self.next.store(end, Ordering::Relaxed);
+        self.last = next;
+        if let Some(first) = &self.first {
+            let late = (0..out.columns.len()).filter(|column| !first.contains(column));
+            late.for_each(|column| out.columns[column].clear());
+        }
         Ok(out.rows > 0)
+    }
+
+    fn read_first(&mut self, columns: Option<&[usize]>) -> bool {
+        self.first = columns.map(<[usize]>::to_vec);
+        true
+    }
+
+    /// At most 20 at a time.
+    fn read_late(&mut self, rows: &[u32], columns: &[usize], out: &mut Batch) -> Result<usize> {
+        let contents = self.contents.lock();
+        let all = &contents[&self.table];
+        let rows = &rows[..rows.len().min(20)];
+        for column in columns {
+            out.columns[*column].clear();
+            for row in rows {
+                let value = &all[self.last + *row as usize][self.columns[*column]];
+                out.columns[*column].push_value(value, &self.types[*column])?;
+            }
+        }
+        Ok(rows.len())
     }
 
     fn pages_left(&self) -> Option<u64> {
@@ -501,6 +531,8 @@ impl TableCursor for MemoryCursor {
             columns: self.columns.clone(),
             types: self.types.clone(),
             next: Arc::clone(&self.next),
+            last: 0,
+            first: None,
         };
         (0..parts).map(|number| Box::new(part(number)) as Box<dyn TableCursor>).collect()
     }

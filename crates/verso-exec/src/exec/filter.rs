@@ -154,8 +154,23 @@ impl ScanFilters {
         self.filters.clear();
     }
 
+    /// Whether one of them leaves out many rows.
+    pub fn leave_out_many(&self) -> bool {
+        self.filters.iter().any(|own| own.kept < own.seen / 4)
+    }
+
+    /// The columns of all of them.
+    pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.filters.iter().map(|own| own.column)
+    }
+
     /// Leaves rows out.
     pub fn apply(&mut self, batch: &mut Batch) {
+        self.apply_by(batch, |batch, selection| batch.filter(selection));
+    }
+
+    /// The same where `keep` keeps the rows selected.
+    pub fn apply_by(&mut self, batch: &mut Batch, mut keep: impl FnMut(&mut Batch, &[u32])) {
         let Self { filters, selection } = self;
         filters.retain_mut(|own| {
             if batch.rows == 0 {
@@ -166,7 +181,7 @@ impl ScanFilters {
             }
             own.seen += batch.rows as u64;
             own.kept += selection.len() as u64;
-            batch.filter(selection);
+            keep(batch, selection);
             own.seen < TRIAL || own.kept < own.seen / 4 * 3
         });
     }

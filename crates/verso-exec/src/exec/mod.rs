@@ -33,6 +33,7 @@ mod insert;
 mod join;
 mod key;
 mod keys;
+mod late;
 mod lock;
 mod merge;
 mod metered;

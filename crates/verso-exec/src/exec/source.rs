@@ -9,6 +9,7 @@ use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, SqlType, Value,
 
 use super::access::{Access, Found};
 use super::filter::{KeyFilter, Reach, ScanFilters};
+use super::late::{Late, Trial};
 use super::lock::record_number;
 use super::operator::{Bounded, Operator};
 use super::values::ListedRows;
@@ -109,6 +110,11 @@ pub(crate) struct ScanOperator {
     is_safe: bool,
     /// Of a worker: what finds its rows.
     reader: Option<Box<dyn IndexReader>>,
+    /// The columns of its conditions.
+    judged: Vec<usize>,
+    /// Other columns are read for the rows that are left.
+    late: Option<Late>,
+    trial: Trial,
 }
 
 impl ScanOperator {
@@ -139,11 +145,69 @@ impl ScanOperator {
                 .chain(access.and_then(|access| access.instead.as_deref()))
                 .all(TypedExpr::is_parallel_safe),
             reader: None,
+            judged: filter
+                .into_iter()
+                .chain(access.and_then(|access| access.instead.as_deref()))
+                .flat_map(columns_of)
+                .collect(),
+            late: None,
+            trial: Trial::default(),
         }
     }
 }
 
+/// The columns that an expression reads.
+fn columns_of(expr: &TypedExpr) -> Vec<usize> {
+    let mut columns = Vec::new();
+    expr.any(&mut |part| {
+        columns.extend(part.as_column());
+        false
+    });
+    columns
+}
+
 impl ScanOperator {
+    /// The next rows, whose columns are read in stages.
+    fn next_late(&mut self, cx: &ExecContext<'_>, bound: Option<u64>, out: &mut Batch) -> Result<bool> {
+        let (Some(cursor), Some(late)) = (&mut self.cursor, &mut self.late) else { return Ok(false) };
+        loop {
+            cx.check_cancelled()?;
+            let Some(stage) = late.next(&mut **cursor, out)? else { return Ok(false) };
+            if stage == 0 {
+                self.filters.apply_by(out, |out, selection| late.keep(1, selection, out));
+            }
+            if stage <= 1 {
+                late.read(&mut **cursor, 1, out)?;
+                let instead = self.instead.as_mut().filter(|_| self.whole);
+                for condition in instead.into_iter().chain(&mut self.filter) {
+                    if out.rows == 0 {
+                        break;
+                    }
+                    if let Some(error) = condition.select(&cx.eval(), out, &mut self.selection) {
+                        self.bounded.failed(error, self.selection.len(), bound)?;
+                    }
+                    late.keep(2, &self.selection, out);
+                }
+            }
+            if out.rows > 0 {
+                late.read(&mut **cursor, 2, out)?;
+                return Ok(true);
+            }
+            self.bounded.nothing_before()?;
+        }
+    }
+
+    /// Reads all columns of each row again, if none is waiting for some of them.
+    fn read_all(&mut self) -> bool {
+        if let (Some(late), Some(cursor)) = (&self.late, &mut self.cursor) {
+            if late.has_rows() || !cursor.read_first(None) {
+                return false;
+            }
+            (self.late, self.trial) = (None, Trial::default());
+        }
+        true
+    }
+
     /// Reads the one row of a unique key, if it is there and fulfils the filter.
     fn next_point(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         self.point = false;
@@ -171,6 +235,7 @@ impl Operator for ScanOperator {
         (*cursor, *point, *whole) = (None, false, false);
         self.bounded = Bounded::default();
         self.filters.clear();
+        (self.late, self.trial) = (None, Trial::default());
         let Some(access) = access else {
             *cursor = Some(cx.tables()?.scan(table, columns)?);
             return Ok(());
@@ -204,7 +269,8 @@ impl Operator for ScanOperator {
     }
 
     fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
-        if column < self.columns.len() {
+        // What is read first are the columns of the filters that there were.
+        if column < self.columns.len() && self.read_all() {
             self.filters.add(column, filter);
         }
     }
@@ -218,6 +284,9 @@ impl Operator for ScanOperator {
             return self.next_point(cx, out);
         }
         let bound = self.bounded.begin()?;
+        if self.late.is_some() {
+            return self.next_late(cx, bound, out);
+        }
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
         loop {
             cx.check_cancelled()?;
@@ -231,6 +300,7 @@ impl Operator for ScanOperator {
                 let places = cursor.records().iter().map(|record| record_number(*record)).collect();
                 out.columns.push(Column { data: ColumnData::I64(places), nulls: NullMask::default() });
             }
+            let seen = out.rows;
             self.filters.apply(out);
             let instead = self.instead.as_mut().filter(|_| self.whole);
             let mut left = out.rows > 0;
@@ -244,15 +314,26 @@ impl Operator for ScanOperator {
                 left = !self.selection.is_empty();
                 out.filter(&self.selection);
             }
+            if self.trial.pays(seen, out.rows) && !self.records {
+                let mut first: Vec<usize> = self.filters.columns().collect();
+                if !self.filters.leave_out_many() {
+                    first.extend(&self.judged);
+                }
+                let late = Late::new(first, self.judged.clone(), self.columns.len());
+                self.late = late.filter(|late| cursor.read_first(Some(late.first())));
+            }
             if left {
                 return Ok(true);
             }
             self.bounded.nothing_before()?;
+            if self.late.is_some() {
+                return self.next_late(cx, bound, out);
+            }
         }
     }
 
     fn shareable(&self) -> Option<u64> {
-        self.cursor.as_ref().filter(|_| self.is_safe && !self.point)?.pages_left()
+        self.cursor.as_ref().filter(|_| self.is_safe && !self.point && self.late.is_none())?.pages_left()
     }
 
     fn split(&mut self, _: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
@@ -272,6 +353,9 @@ impl Operator for ScanOperator {
             filters: self.filters.of_part(),
             is_safe: self.is_safe,
             reader: None,
+            judged: self.judged.clone(),
+            late: None,
+            trial: Trial::default(),
         };
         Ok(cursors.into_iter().map(|cursor| Box::new(part(cursor)) as Box<dyn Operator>).collect())
     }
@@ -302,11 +386,15 @@ impl Operator for ScanOperator {
             filters: ScanFilters::default(),
             is_safe: self.is_safe,
             reader,
+            judged: self.judged.clone(),
+            late: None,
+            trial: Trial::default(),
         }))
     }
 
     fn close(&mut self) {
         self.cursor = None;
+        self.late = None;
         self.filters.clear();
         self.bounded = Bounded::default();
     }

@@ -199,6 +199,18 @@ pub trait TableCursor: Send {
     fn records(&self) -> &[RecordId] {
         &[]
     }
+    /// From now on [`TableCursor::next`] reads these of the columns only, and leaves the others empty; all again without any. False,
+    /// and nothing has changed, where the others could not be read [later](TableCursor::read_late).
+    fn read_first(&mut self, columns: Option<&[usize]>) -> bool {
+        let _ = columns;
+        false
+    }
+    /// Reads other columns of some of the rows just read, ascending, into those columns of `out`: of the first ones only, where
+    /// values are long. How many.
+    fn read_late(&mut self, rows: &[u32], columns: &[usize], out: &mut Batch) -> Result<usize> {
+        let _ = (rows, columns, out);
+        Ok(0)
+    }
     /// How many pages are still to be read, if several threads can share them.
     fn pages_left(&self) -> Option<u64> {
         None

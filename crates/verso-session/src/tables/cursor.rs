@@ -134,11 +134,37 @@ impl Rows {
 pub(super) struct Reader {
     scan: Rows,
     rows: ScanBatch,
+    /// Some columns are read first.
+    first: Option<First>,
+}
+
+/// Columns that are read first, and the layouts of all of them.
+struct First {
+    at: Vec<usize>,
+    layouts: Vec<Physical>,
+    late: ScanBatch,
+}
+
+impl First {
+    /// Gives the batch the columns read, the others empty.
+    fn lay_out(&self, read: &mut Batch, out: &mut Batch) {
+        let fits = out.columns.len() == self.layouts.len()
+            && out.columns.iter().zip(&self.layouts).all(|(column, layout)| column.physical() == *layout);
+        if fits {
+            out.clear();
+        } else {
+            *out = Batch::new(&self.layouts);
+        }
+        for (at, column) in self.at.iter().zip(&mut read.columns) {
+            std::mem::swap(&mut out.columns[*at], column);
+        }
+        out.rows = read.rows;
+    }
 }
 
 impl Reader {
     pub(super) fn new(scan: Rows) -> Reader {
-        Reader { scan, rows: ScanBatch::default() }
+        Reader { scan, rows: ScanBatch::default(), first: None }
     }
 }
 
@@ -146,8 +172,42 @@ impl TableCursor for Reader {
     fn next(&mut self, out: &mut Batch) -> Result<bool> {
         let more = self.scan.next(&mut self.rows)?;
         // The scratch columns change places, so that neither side allocates anew.
-        std::mem::swap(out, &mut self.rows.batch);
+        match &self.first {
+            None => std::mem::swap(out, &mut self.rows.batch),
+            Some(first) => first.lay_out(&mut self.rows.batch, out),
+        }
         Ok(more)
+    }
+
+    fn read_first(&mut self, columns: Option<&[usize]>) -> bool {
+        let Rows::Heap(pages) = &mut self.scan else { return false };
+        if pages.wanted.is_packed() || !pages.scan.reads_again() {
+            return false;
+        }
+        let all = pages.wanted.ids();
+        match columns {
+            None => {
+                pages.scan.set_columns(all);
+                self.first = None;
+            }
+            Some(columns) => {
+                let layouts = pages.scan.layouts(all);
+                pages.scan.set_columns(&columns.iter().map(|at| all[*at]).collect::<Vec<_>>());
+                self.first = Some(First { at: columns.to_vec(), layouts, late: ScanBatch::default() });
+            }
+        }
+        true
+    }
+
+    fn read_late(&mut self, rows: &[u32], columns: &[usize], out: &mut Batch) -> Result<usize> {
+        let (Rows::Heap(pages), Some(first)) = (&self.scan, &mut self.first) else { return Ok(0) };
+        let ids: Vec<u16> = columns.iter().map(|at| pages.wanted.ids()[*at]).collect();
+        let mut records = rows.iter().map(|row| self.rows.records[*row as usize]);
+        let done = pages.scan.read_more(&mut records, &ids, &mut first.late)?;
+        for (at, column) in columns.iter().zip(&mut first.late.batch.columns) {
+            std::mem::swap(&mut out.columns[*at], column);
+        }
+        Ok(done)
     }
 
     fn records(&self) -> &[RecordId] {

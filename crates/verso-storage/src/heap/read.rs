@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use verso_types::{Batch, Column};
+use verso_types::{Batch, Column, Physical};
 
 use super::layout::{ColumnPlace, FLAG_ALIKE, MAX_WRITER, PageLayout, SLOT_HIGH};
 use super::restore::{self, Chosen, Restore, RowRun};
@@ -133,6 +133,76 @@ impl HeapScan {
         scans
     }
 
+    /// Reads these columns from now on.
+    pub fn set_columns(&mut self, columns: &[u16]) {
+        self.columns.clear();
+        self.columns.extend_from_slice(columns);
+    }
+
+    /// How these columns lie in a batch.
+    #[must_use]
+    pub fn layouts(&self, columns: &[u16]) -> Vec<Physical> {
+        shapes(&self.heap, columns).collect()
+    }
+
+    /// Whether records that it has read may be read again: they are there as long as the scan, but in a view that sees what may
+    /// be rolled back; a serializable reader would note each of them.
+    #[must_use]
+    pub fn reads_again(&self) -> bool {
+        !self.view.is_dirty() && self.view.reader().is_none()
+    }
+
+    /// Replaces `out` by other columns of records that it has read, ascending; of so many of the first ones that their values are
+    /// not too long together. How many.
+    ///
+    /// # Errors
+    /// `Corrupt`, also where a record is gone; `Io`, `Cancelled`.
+    pub fn read_more(
+        &self,
+        records: &mut dyn Iterator<Item = RecordId>,
+        columns: &[u16],
+        out: &mut ScanBatch,
+    ) -> Result<usize, StorageError> {
+        prepare(&self.heap, columns, out);
+        let mut records = records.peekable();
+        let mut slots: Vec<u16> = Vec::new();
+        let mut count = 0;
+        while let Some(first) = records.next()
+            && out.batch.variable_bytes() < BATCH_BYTES
+        {
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(StorageError::Cancelled);
+            }
+            // Where values are long few of them are read before their bytes are looked at.
+            let most = match out.batch.variable_bytes() / count.max(1) {
+                0 => {
+                    if count == 0 {
+                        8
+                    } else {
+                        usize::MAX
+                    }
+                }
+                bytes => (BATCH_BYTES / 16 / bytes).max(1),
+            };
+            slots.clear();
+            slots.push(first.slot);
+            while slots.len() < most
+                && let Some(next) = records.next_if(|next| next.page_index == first.page_index)
+            {
+                slots.push(next.slot);
+            }
+            count += slots.len();
+            let wanted = Wanted::Slots(&slots);
+            read_page(&self.shared, &self.heap, &self.view, first.page_index, wanted, columns, out)?;
+            if out.records.len() != count {
+                let flaw = "a record that a scan has read is gone";
+                return Err(StorageError::corrupt(self.heap.root, self.heap.object, flaw));
+            }
+        }
+        out.batch.rows = count;
+        Ok(count)
+    }
+
     /// Takes further pages, of a part that has none.
     fn refill(&mut self) {
         if self.next == self.end
@@ -189,12 +259,17 @@ impl HeapScan {
     }
 }
 
+/// How columns lie in a batch.
+fn shapes<'h>(heap: &'h Heap, columns: &'h [u16]) -> impl Iterator<Item = Physical> + Clone + 'h {
+    columns.iter().map(|id| {
+        let column = heap.columns().iter().find(|column| column.id == *id);
+        column.map_or(Physical::Bytes, |column| column.physical)
+    })
+}
+
 /// Empties `out` and gives it the columns wanted.
 pub(crate) fn prepare(heap: &Heap, columns: &[u16], out: &mut ScanBatch) {
-    let shapes = columns.iter().map(|id| {
-        let column = heap.columns().iter().find(|column| column.id == *id);
-        column.map_or(verso_types::Physical::Bytes, |column| column.physical)
-    });
+    let shapes = shapes(heap, columns);
     let fits = out.batch.columns.len() == columns.len()
         && shapes.clone().zip(&out.batch.columns).all(|(shape, column)| column.physical() == shape);
     if fits {
