@@ -4,7 +4,8 @@
 //! first: columns of join filters ─► rows left ─► second: columns of the condition ─► rows left ─► third: all others
 //! ```
 //!
-//! 1. It is decided after some thousands of rows, read with all columns, of which few were left.
+//! 1. It is decided after some thousands of rows, read with all columns, of which few were left: fewer where the other columns
+//!    are of fixed width, as copying those of a page costs less than looking at the page again.
 //! 2. The rows between two stages have the columns of the stages before; the others are empty.
 //! 3. Where values are long a stage is done for the first rows only; the others wait, and go on before further rows are read.
 
@@ -39,19 +40,24 @@ pub(super) struct Trial {
 
 /// Rows after which it is decided.
 const TRIAL: u64 = if cfg!(test) { 64 } else { 16 << 10 };
-/// Of so many rows one may be left.
-const PART: u64 = 8;
+/// Of so many rows one may be left where the other columns have variable width, and of fixed width.
+const PARTS: (u64, u64) = (8, 256);
 
 impl Trial {
-    /// Notes rows; whether it pays to read columns late, told once.
-    pub fn pays(&mut self, seen: usize, kept: usize) -> bool {
+    /// Notes rows; whether it is time to decide, told once.
+    pub fn ends(&mut self, seen: usize, kept: usize) -> bool {
         if self.decided {
             return false;
         }
         self.seen += seen as u64;
         self.kept += kept as u64;
         self.decided = self.seen >= TRIAL;
-        self.decided && self.kept < self.seen / PART
+        self.decided
+    }
+
+    /// Whether it pays to read columns late, some of which may be of variable width.
+    pub fn pays(&self, any_variable: bool) -> bool {
+        self.kept < self.seen / if any_variable { PARTS.0 } else { PARTS.1 }
     }
 }
 
@@ -76,6 +82,11 @@ impl Late {
     /// The columns that are read first.
     pub fn first(&self) -> &[usize] {
         &self.stages[0]
+    }
+
+    /// The columns that are read later.
+    pub fn later(&self) -> impl Iterator<Item = usize> + '_ {
+        self.stages[1..].iter().flatten().copied()
     }
 
     /// Whether rows wait.

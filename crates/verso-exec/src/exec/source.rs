@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_catalog::{SystemRowIter, SystemView, TableDef};
 use verso_storage::index::KeyRange;
-use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, SqlType, Value, cast};
+use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, Physical, SqlType, Value, cast};
 
 use super::access::{Access, Found};
 use super::filter::{KeyFilter, Reach, ScanFilters};
@@ -314,13 +314,17 @@ impl Operator for ScanOperator {
                 left = !self.selection.is_empty();
                 out.filter(&self.selection);
             }
-            if self.trial.pays(seen, out.rows) && !self.records {
+            if self.trial.ends(seen, out.rows) && !self.records {
                 let mut first: Vec<usize> = self.filters.columns().collect();
                 if !self.filters.leave_out_many() {
                     first.extend(&self.judged);
                 }
                 let late = Late::new(first, self.judged.clone(), self.columns.len());
-                self.late = late.filter(|late| cursor.read_first(Some(late.first())));
+                let varies =
+                    |column: usize| self.table.columns[self.columns[column]].ty.physical() == Physical::Bytes;
+                self.late = late.filter(|late| {
+                    self.trial.pays(late.later().any(varies)) && cursor.read_first(Some(late.first()))
+                });
             }
             if left {
                 return Ok(true);
