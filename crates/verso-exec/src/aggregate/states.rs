@@ -181,19 +181,18 @@ impl GroupStates {
     /// # Errors
     /// Those of [`Accumulator::merge`].
     pub fn merge(&mut self, other: &mut GroupStates, pairs: &[(u32, u32)]) -> Result<()> {
-        match (&mut self.form, &other.form) {
+        let merged = match (&mut self.form, &other.form) {
             (Form::Counts(counts), Form::Counts(more)) => {
                 for (from, to) in pairs {
                     counts[*to as usize] += more[*from as usize];
                 }
-                return Ok(());
+                true
             }
-            (Form::Sums(sums), Form::Sums(more)) => {
-                if sums.merge(more, pairs) {
-                    return Ok(());
-                }
-            }
-            _ => {}
+            (Form::Sums(sums), Form::Sums(more)) => sums.merge(more, pairs),
+            _ => false,
+        };
+        if merged {
+            return Ok(());
         }
         for (from, to) in pairs {
             let state = other.take(*from as usize);

@@ -149,17 +149,18 @@ mod tests {
     use super::*;
 
     fn batch(rows: &[(Option<i64>, Option<i64>)]) -> Batch {
-        let column = |of: &dyn Fn(&(Option<i64>, Option<i64>)) -> Option<i64>| {
+        let column = |keys: Vec<Option<i64>>| {
             let mut column = Column::new(Physical::I64);
-            for row in rows {
-                match of(row) {
+            for key in keys {
+                match key {
                     Some(key) => column.data.i64s_mut().expect("integers").push(key),
                     None => column.push_null(),
                 }
             }
             column
         };
-        Batch::from_columns(vec![column(&|row| row.0), column(&|row| row.1)])
+        let (first, second) = rows.iter().copied().unzip();
+        Batch::from_columns(vec![column(first), column(second)])
     }
 
     #[test]
