@@ -116,6 +116,7 @@ pub fn stored_ids<'c>(
 }
 
 /// Wanted columns of a table, and what is read for them.
+#[derive(Clone)]
 pub struct Wanted {
     ids: Vec<u16>,
     unpack: Option<Unpack>,
@@ -127,6 +128,12 @@ impl Wanted {
         let mut ids = Vec::new();
         let unpack = stored_ids(heap, wanted, &mut ids);
         Wanted { ids, unpack }
+    }
+
+    /// Whether some of them come out of stored columns that hold several.
+    #[must_use]
+    pub fn is_packed(&self) -> bool {
+        self.unpack.is_some()
     }
 
     /// Numbers of the stored columns to be read.
@@ -144,12 +151,14 @@ impl Wanted {
 }
 
 /// How wanted columns come out of stored ones.
+#[derive(Clone)]
 pub struct Unpack {
     object: ObjectId,
     sources: Vec<Source>,
 }
 
 /// Where the values of a wanted column are.
+#[derive(Clone)]
 struct Source {
     /// Which of the stored columns read.
     at: usize,

@@ -118,7 +118,7 @@ fn aggregates(env: &Env, session: &session::Session) {
         aggregates: vec![aggregate("count", vec![], SqlType::Int8), sum],
         sets: None,
     };
-    let cancel = AtomicBool::new(false);
+    let cancel = Arc::new(AtomicBool::new(false));
     let catalog = CatalogSnapshot::builder(1).build();
     for (label, plan) in [("scan", scan), ("count(*), sum(qrt)", plan)] {
         for executor in [Executor::Auto, Executor::Row] {

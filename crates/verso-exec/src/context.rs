@@ -7,6 +7,7 @@ use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, Oid, SystemRows, Ta
 use verso_types::{SqlType, TimeStyle, Value};
 
 pub use verso_storage::AdvisoryKey;
+pub use verso_storage::workers::Crew;
 
 use crate::error::{ExecError, Result};
 use crate::memory::Memory;
@@ -19,6 +20,8 @@ pub struct Services<'a> {
     pub time_zone: &'a TimeStyle,
     /// How much memory a statement may hold, and where rows go beyond.
     pub memory: Memory<'a>,
+    /// Threads for the parts of a query.
+    pub workers: &'a dyn Workers,
     /// Now, and when statement and transaction began.
     pub clock: &'a dyn Clock,
     /// Random numbers.
@@ -45,6 +48,14 @@ pub struct Services<'a> {
     pub catalogs: &'a dyn CatalogFunctions,
     /// What the catalog keeps as text, bound.
     pub binding: &'a dyn Binding,
+}
+
+/// Threads for the parts of a query.
+pub trait Workers {
+    /// How many workers are to read so many pages of tables, the statement's own thread among them.
+    fn for_pages(&self, pages: u64) -> u32;
+    /// As many of those as are free.
+    fn crew(&self, wanted: u32) -> Crew;
 }
 
 /// Moments, in microseconds since 2000-01-01 UTC.

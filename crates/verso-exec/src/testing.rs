@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRowIter, SystemRows, SystemView};
@@ -11,18 +11,19 @@ use verso_env::sync::Mutex;
 
 use verso_catalog::{ColumnDef, ConstraintDef, IndexDef, Oid, SequenceDef, TableDef, TriggerDef};
 use verso_storage::index::KeyRange;
+use verso_storage::workers::WorkerPool;
 use verso_storage::{ObjectId, RecordId, RecordLockMode, StorageError, WaitPolicy};
 use verso_types::{Batch, SqlType, TimeStyle, Value};
 
 use crate::context::CatalogFunctions;
 use crate::context::{
-    AdvisoryCall, Binding, Clock, CursorPlaces, Described, EvalContext, HeldSettings, Identity, Notice,
-    NoticeSink, Notifications, Random, Runtime, SequenceState, Services, SettingAccess, Signals,
+    AdvisoryCall, Binding, Clock, Crew, CursorPlaces, Described, EvalContext, HeldSettings, Identity, Notice,
+    NoticeSink, Notifications, Random, Runtime, SequenceState, Services, SettingAccess, Signals, Workers,
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
-    Change, ChangeCursor, DeferredEvent, ExecContext, LockRows, References, Scan, Sequences, Sink,
-    TableCursor, TransactionControl, TransactionState, execute,
+    Change, ChangeCursor, DeferredEvent, ExecContext, IndexReader, LockRows, References, Scan, Sequences,
+    Sink, TableCursor, TransactionControl, TransactionState, execute,
 };
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
@@ -47,6 +48,9 @@ pub(crate) struct TestSession {
     pub cancel: AtomicBool,
     pub functions: RefCell<HashMap<Arc<str>, Arc<PlFunction>>>,
     pub portals: crate::Portals,
+    /// Workers of each operator that can have some.
+    pub workers: Cell<u32>,
+    pool: WorkerPool,
 }
 
 impl Default for TestSession {
@@ -62,7 +66,24 @@ impl Default for TestSession {
             cancel: AtomicBool::new(false),
             functions: RefCell::default(),
             portals: crate::Portals::default(),
+            workers: Cell::new(1),
+            pool: WorkerPool::new(verso_env::Env::real()),
         }
+    }
+}
+
+impl Drop for TestSession {
+    fn drop(&mut self) {
+        self.pool.close();
+    }
+}
+
+impl Workers for TestSession {
+    fn for_pages(&self, _: u64) -> u32 {
+        self.workers.get()
+    }
+    fn crew(&self, wanted: u32) -> Crew {
+        self.pool.lend(wanted)
     }
 }
 
@@ -80,6 +101,7 @@ impl TestSession {
         Services {
             time_zone: &self.zone,
             memory: self.memory(),
+            workers: self,
             clock: self,
             random: self,
             sequences: self,
@@ -423,7 +445,11 @@ struct MemoryCursor {
     table: Oid,
     columns: Vec<usize>,
     types: Vec<SqlType>,
-    next: usize,
+    /// Shared by the parts.
+    next: Arc<AtomicUsize>,
+    /// Where the rows read last begin, and the columns that are read first.
+    last: usize,
+    first: Option<Vec<usize>>,
 }
 
 impl MemoryCursor {
@@ -438,7 +464,9 @@ impl MemoryCursor {
             table: table.oid,
             columns: columns.to_vec(),
             types: columns.iter().map(|i| table.columns[*i].ty.clone()).collect(),
-            next: 0,
+            next: Arc::default(),
+            last: 0,
+            first: None,
         }
     }
 }
@@ -455,13 +483,59 @@ impl TableCursor for MemoryCursor {
         let contents = self.contents.lock();
         let rows = contents.get(&self.table).map_or(&[][..], Vec::as_slice);
         assert!(rows.len() < 10_000, "a statement feeds itself");
-        let end = rows.len().min(self.next + self.batch_rows);
-        for row in &rows[self.next..end] {
+        // The lock keeps other parts out.
+        let next = self.next.load(Ordering::Relaxed);
+        let end = rows.len().min(next + self.batch_rows);
+        for row in &rows[next..end] {
             let row: Vec<Value> = self.columns.iter().map(|i| row[*i].clone()).collect();
             out.push_row(&row, &self.types)?;
         }
-        self.next = end;
+        self.next.store(end, Ordering::Relaxed);
+        self.last = next;
+        if let Some(first) = &self.first {
+            let late = (0..out.columns.len()).filter(|column| !first.contains(column));
+            late.for_each(|column| out.columns[column].clear());
+        }
         Ok(out.rows > 0)
+    }
+
+    fn read_first(&mut self, columns: Option<&[usize]>) -> bool {
+        self.first = columns.map(<[usize]>::to_vec);
+        true
+    }
+
+    /// At most 20 at a time.
+    fn read_late(&mut self, rows: &[u32], columns: &[usize], out: &mut Batch) -> Result<usize> {
+        let contents = self.contents.lock();
+        let all = &contents[&self.table];
+        let rows = &rows[..rows.len().min(20)];
+        for column in columns {
+            out.columns[*column].clear();
+            for row in rows {
+                let value = &all[self.last + *row as usize][self.columns[*column]];
+                out.columns[*column].push_value(value, &self.types[*column])?;
+            }
+        }
+        Ok(rows.len())
+    }
+
+    fn pages_left(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn split(&mut self, parts: usize) -> Vec<Box<dyn TableCursor>> {
+        let part = |_| MemoryCursor {
+            contents: Arc::clone(&self.contents),
+            cancels: Arc::clone(&self.cancels),
+            batch_rows: self.batch_rows,
+            table: self.table,
+            columns: self.columns.clone(),
+            types: self.types.clone(),
+            next: Arc::clone(&self.next),
+            last: 0,
+            first: None,
+        };
+        (0..parts).map(|number| Box::new(part(number)) as Box<dyn TableCursor>).collect()
     }
 }
 
@@ -485,7 +559,7 @@ impl MemoryChanges<'_> {
 
 impl ChangeCursor for MemoryChanges<'_> {
     fn next(&mut self) -> Result<bool> {
-        self.start = self.cursor.next;
+        self.start = self.cursor.next.load(Ordering::Relaxed);
         self.cursor.next(&mut self.batch)
     }
     fn batch(&self) -> &Batch {
@@ -554,6 +628,9 @@ impl Scan for MemoryTables {
     }
     fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
         Ok(false)
+    }
+    fn index_reader(&self, table: &TableDef, _: &IndexDef, _: &[usize]) -> Result<Box<dyn IndexReader>> {
+        by_scan_only(table)
     }
     fn index_scan(
         &self,

@@ -42,7 +42,7 @@ pub(crate) fn explain(
     let mut shown = bound.clone();
     frame.with_context(params, |cx| settle(cx, &mut shown))?;
     let clock = || frame.services.clocks.nanos();
-    let probes = Probes::new(options.timing.then_some(&clock));
+    let probes = Probes::new(options.timing.then(|| Arc::clone(&frame.services.env.clock)));
     let estimate = Estimate { catalog: Some(frame.catalog) };
     let tree = Tree::new(estimate, options.verbose);
     let mut summary = Summary {

@@ -34,7 +34,7 @@ pub(crate) struct Frame<'f> {
     pub(crate) services: &'f Services,
     pub(crate) txn: &'f RefCell<Txn>,
     pub(crate) catalog: &'f Arc<CatalogSnapshot>,
-    pub(crate) cancel: &'f AtomicBool,
+    pub(crate) cancel: &'f Arc<AtomicBool>,
     /// Rows of the system views.
     pub(crate) views: &'f dyn CatalogViews,
     /// Compiled statements of the session.

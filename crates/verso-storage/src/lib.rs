@@ -43,7 +43,9 @@ pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
 pub use sequence::{Sequence, SequenceSpec};
 pub use txn::live::TxnInfo;
 pub use txn::prepared::PreparedInfo;
-pub use txn::transaction::{CommitMode, HeldView, Isolation, MemoryGauge, Txn, TxnOptions, TxnStatistics};
+pub use txn::transaction::{
+    CommitMode, HeldView, Isolation, MemoryGauge, SnapshotReader, Txn, TxnOptions, TxnStatistics,
+};
 pub use txn::{Markers, ReadView, TxnState};
 pub use work::Work;
 pub use workers::{JobInfo, JobLimits, WorkerInfo};

@@ -1,7 +1,8 @@
 //! What a thread has done so far: pages it has latched and read, log it has written.
 //!
-//! A statement runs on one thread, so the difference between two moments is what the statement, or a part of it, has done,
-//! whatever other sessions do meanwhile. The counters of the pool and of the log count for all of them.
+//! The difference between two moments is what the statement that runs on the thread, or a part of it, has done, whatever
+//! other sessions do meanwhile: a thread that others have worked for [takes over](take_over) what they have counted. The
+//! counters of the pool and of the log count for all of them.
 
 use std::cell::Cell;
 use std::ops::{AddAssign, Sub};
@@ -68,6 +69,16 @@ pub fn done() -> Work {
         log_records: counts.log_records.get(),
         log_bytes: counts.log_bytes.get(),
     })
+}
+
+/// Counts for this thread what others have done for it.
+pub fn take_over(more: Work) {
+    COUNTS.with(|counts| {
+        counts.fetches.set(counts.fetches.get() + more.fetches);
+        counts.reads.set(counts.reads.get() + more.reads);
+        counts.log_records.set(counts.log_records.get() + more.log_records);
+        counts.log_bytes.set(counts.log_bytes.get() + more.log_bytes);
+    });
 }
 
 #[inline]

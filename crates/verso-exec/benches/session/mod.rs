@@ -9,8 +9,8 @@ use verso_catalog::{
     CatalogSnapshot, ColumnDef, FunctionDef, SystemRowIter, SystemRows, SystemView, TableDef, TriggerDef,
 };
 use verso_exec::context::{
-    AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Described, HeldSettings, Identity,
-    NoticeSink, Notifications, Random, SequenceState, SettingAccess, Signals,
+    AdvisoryCall, Binding, CatalogFunctions, Clock, Crew, CursorPlaces, Described, HeldSettings, Identity,
+    NoticeSink, Notifications, Random, SequenceState, SettingAccess, Signals, Workers,
 };
 use verso_exec::plan::{ExprKind, PlFunction, Plan, Statement, SubqueryTest};
 use verso_exec::plan::{RowRules, TypedExpr};
@@ -31,6 +31,7 @@ impl Session {
                 account: verso_exec::memory::Account::unlimited(),
                 temporary: None,
             },
+            workers: self,
             clock: self,
             random: self,
             sequences: self,
@@ -49,6 +50,15 @@ impl Session {
 
     pub fn context<'a>(&'a self, services: &'a Services<'a>) -> EvalContext<'a> {
         EvalContext { services, runtime: self, params: &[], outer: &[] }
+    }
+}
+
+impl Workers for Session {
+    fn for_pages(&self, _: u64) -> u32 {
+        1
+    }
+    fn crew(&self, _: u32) -> Crew {
+        unreachable!("one thread is enough")
     }
 }
 

@@ -6,7 +6,7 @@ use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_exec::ExecError;
 use verso_exec::context::AdvisoryCall;
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, LockRows, References, Scan, Sequences, TableCursor,
+    Change, ChangeCursor, DeferredEvent, IndexReader, LockRows, References, Scan, Sequences, TableCursor,
     TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
@@ -54,6 +54,9 @@ impl Scan for Doubles {
         nothing()
     }
     fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
+        nothing()
+    }
+    fn index_reader(&self, _: &TableDef, _: &IndexDef, _: &[usize]) -> Result<Box<dyn IndexReader>> {
         nothing()
     }
     fn index_scan(

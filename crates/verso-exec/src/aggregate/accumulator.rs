@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
+use verso_types::error::sqlstate;
 use verso_types::{
     Array, Column, ColumnData, Decimal, Interval, Number, SqlType, TypeError, Value, cmp_sql, eq_sql,
     hash_sql,
@@ -124,6 +125,52 @@ impl Hash for Key {
 }
 
 impl State {
+    /// The result.
+    pub(super) fn finish(self) -> Result<Value> {
+        Ok(match self {
+            State::Count(count) => Value::Int8(count),
+            State::SumInteger { count: 0, .. } | State::Integers { count: 0, .. } => Value::Null,
+            State::Numeric { count: 0, .. }
+            | State::Float4 { count: 0, .. }
+            | State::Interval { count: 0, .. } => Value::Null,
+            State::SumInteger { sum, .. } => {
+                Value::Int8(i64::try_from(sum).map_err(|_| TypeError::out_of_range("bigint"))?)
+            }
+            State::Integers { sum, count, average } => {
+                let sum = Decimal::new(sum, 0).map_err(TypeError::from)?;
+                quotient(sum, count, average)?
+            }
+            State::Numeric { sum, count, average } => quotient(sum, count, average)?,
+            State::Big { count: 0, .. } => Value::Null,
+            State::Big { sum, count, average } => quotient_of(&sum, count, average)?,
+            State::Float { sum, .. } if sum.count() == 0 => Value::Null,
+            State::Float { sum, average } => {
+                let total = sum.total();
+                Value::Float8(if average { total / sum.count() as f64 } else { total })
+            }
+            State::Float4 { sum, .. } => Value::Float4(sum),
+            State::Interval { sum, count, average: true } => Value::Interval(sum.checked_div(count as f64)?),
+            State::Interval { sum, .. } => Value::Interval(sum),
+            State::Extreme { best, .. } => best,
+            State::Bool { value, .. } => value.map_or(Value::Null, Value::Bool),
+            State::Bytes { value } => value.map_or(Value::Null, |bytes| Value::bytes(&bytes)),
+            State::Any(value) => value,
+            State::Bits { value: None, .. } => Value::Null,
+            State::Bits { value: Some(bits), ty, .. } => match ty {
+                // Bits of numbers of that width.
+                SqlType::Int2 => Value::Int2(bits as i16),
+                SqlType::Int4 => Value::Int4(bits as i32),
+                _ => Value::Int8(bits),
+            },
+            State::Exact { moments, kind } => moments.finish(kind)?,
+            State::Moments { moments, kind } => moments.finish(kind),
+            State::Place { .. } => Value::Null,
+            State::Text { value } => value.map_or(Value::Null, |text| Value::Text(text.into())),
+            State::Array(values) if values.is_empty() => Value::Null,
+            State::Array(values) => Value::Array(Array::accumulated(values)?),
+        })
+    }
+
     /// Adds to a sum of decimals, which may outgrow them.
     #[inline]
     pub(super) fn add_decimal(&mut self, value: &Decimal) {
@@ -235,6 +282,87 @@ impl Accumulator {
         Ok(true)
     }
 
+    /// Whether several states, each of a part of the rows, can be made into one: only the last bits of a sum of doubles may
+    /// depend on which rows were in which part.
+    pub fn merges(call: &AggregateCall) -> bool {
+        let kind = call.function.kind;
+        let in_order = matches!(kind, AggregateKind::StringAgg | AggregateKind::ArrayAgg);
+        !in_order && call.direct.is_empty() && OrderedRows::of(call).is_none()
+    }
+
+    /// Takes over what another one, of the same call ([`Accumulator::merges`]), has gathered.
+    /// # Errors
+    /// Those of [`Accumulator::add`].
+    pub fn merge(&mut self, other: Accumulator) -> Result<()> {
+        if let Some(seen) = other.distinct {
+            return seen.into_iter().try_for_each(|key| self.add(std::slice::from_ref(&key.0)));
+        }
+        if let (State::Numeric { sum, count, average }, State::Big { .. }) = (&self.state, &other.state) {
+            self.state = State::Big { sum: Number::from(*sum), count: *count, average: *average };
+        }
+        match (&mut self.state, other.state) {
+            (State::Count(count), State::Count(more)) => *count += more,
+            (
+                State::SumInteger { sum, count } | State::Integers { sum, count, .. },
+                State::SumInteger { sum: more, count: rows } | State::Integers { sum: more, count: rows, .. },
+            ) => {
+                *sum += more;
+                *count += rows;
+            }
+            (
+                state @ (State::Numeric { .. } | State::Big { .. }),
+                State::Numeric { sum: more, count: rows, .. },
+            ) => {
+                if rows > 0 {
+                    state.add_decimal(&more);
+                }
+                if let State::Numeric { count, .. } | State::Big { count, .. } = state {
+                    *count += if rows > 0 { rows - 1 } else { 0 };
+                }
+            }
+            (State::Big { sum, count, .. }, State::Big { sum: more, count: rows, .. }) => {
+                *sum = sum.plus(&more);
+                *count += rows;
+            }
+            (State::Float { sum, .. }, State::Float { sum: more, .. }) => sum.merge(&more),
+            (State::Float4 { sum, count }, State::Float4 { sum: more, count: rows }) => {
+                *sum += more;
+                *count += rows;
+            }
+            (State::Interval { sum, count, .. }, State::Interval { sum: more, count: rows, .. }) => {
+                *sum = sum.checked_add(more)?;
+                *count += rows;
+            }
+            (State::Extreme { best, largest }, State::Extreme { best: other, .. }) => {
+                if !other.is_null() {
+                    take_extreme(best, &other, *largest);
+                    self.payload = payload(best);
+                }
+            }
+            (State::Bool { value, all }, State::Bool { value: Some(new), .. }) => {
+                let old = value.unwrap_or(*all);
+                *value = Some(if *all { old && new } else { old || new });
+            }
+            (State::Any(value), State::Any(other)) => {
+                if value.is_null() {
+                    *value = other;
+                }
+            }
+            (State::Bits { value, kind, .. }, State::Bits { value: Some(new), .. }) => {
+                *value = Some(bits_of(*value, new, *kind));
+            }
+            (State::Exact { moments, .. }, State::Exact { moments: more, .. }) => moments.merge(&more),
+            (State::Moments { moments, .. }, State::Moments { moments: more, .. }) => moments.merge(&more)?,
+            // without a value
+            (State::Bool { .. }, State::Bool { .. }) | (State::Bits { .. }, State::Bits { .. }) => {}
+            (state, _) => {
+                let text = format!("states of an aggregate do not fit each other: {state:?}");
+                return Err(TypeError::new(sqlstate::INTERNAL_ERROR, text).into());
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the direct arguments of an ordered-set aggregate.
     pub fn take_direct(&mut self, direct: Vec<Value>) {
         self.direct = Some(direct.into());
@@ -339,12 +467,7 @@ impl Accumulator {
             }
             State::Bits { value, kind, .. } => {
                 let new = first.as_i64().unwrap_or(0);
-                *value = Some(match (*value, *kind) {
-                    (None, _) => new,
-                    (Some(old), AggregateKind::BitAnd) => old & new,
-                    (Some(old), AggregateKind::BitOr) => old | new,
-                    (Some(old), _) => old ^ new,
-                });
+                *value = Some(bits_of(*value, new, *kind));
             }
             State::Exact { moments, .. } => match first {
                 Value::Numeric(value) => moments.add(value),
@@ -490,48 +613,7 @@ impl Accumulator {
                 self.add(row)?;
             }
         }
-        Ok(match self.state {
-            State::Count(count) => Value::Int8(count),
-            State::SumInteger { count: 0, .. } | State::Integers { count: 0, .. } => Value::Null,
-            State::Numeric { count: 0, .. }
-            | State::Float4 { count: 0, .. }
-            | State::Interval { count: 0, .. } => Value::Null,
-            State::SumInteger { sum, .. } => {
-                Value::Int8(i64::try_from(sum).map_err(|_| TypeError::out_of_range("bigint"))?)
-            }
-            State::Integers { sum, count, average } => {
-                let sum = Decimal::new(sum, 0).map_err(TypeError::from)?;
-                quotient(sum, count, average)?
-            }
-            State::Numeric { sum, count, average } => quotient(sum, count, average)?,
-            State::Big { count: 0, .. } => Value::Null,
-            State::Big { sum, count, average } => quotient_of(&sum, count, average)?,
-            State::Float { sum, .. } if sum.count() == 0 => Value::Null,
-            State::Float { sum, average } => {
-                let total = sum.total();
-                Value::Float8(if average { total / sum.count() as f64 } else { total })
-            }
-            State::Float4 { sum, .. } => Value::Float4(sum),
-            State::Interval { sum, count, average: true } => Value::Interval(sum.checked_div(count as f64)?),
-            State::Interval { sum, .. } => Value::Interval(sum),
-            State::Extreme { best, .. } => best,
-            State::Bool { value, .. } => value.map_or(Value::Null, Value::Bool),
-            State::Bytes { value } => value.map_or(Value::Null, |bytes| Value::bytes(&bytes)),
-            State::Any(value) => value,
-            State::Bits { value: None, .. } => Value::Null,
-            State::Bits { value: Some(bits), ty, .. } => match ty {
-                // Bits of numbers of that width.
-                SqlType::Int2 => Value::Int2(bits as i16),
-                SqlType::Int4 => Value::Int4(bits as i32),
-                _ => Value::Int8(bits),
-            },
-            State::Exact { moments, kind } => moments.finish(kind)?,
-            State::Moments { moments, kind } => moments.finish(kind),
-            State::Place { .. } => Value::Null,
-            State::Text { value } => value.map_or(Value::Null, |text| Value::Text(text.into())),
-            State::Array(values) if values.is_empty() => Value::Null,
-            State::Array(values) => Value::Array(Array::accumulated(values)?),
-        })
+        self.state.finish()
     }
 
     /// Roughly the memory held beyond the accumulator itself.
@@ -710,6 +792,16 @@ fn quotient(sum: Decimal, count: i64, average: bool) -> Result<Value> {
 fn quotient_of(sum: &Number, count: i64, average: bool) -> Result<Value> {
     let result = if average { sum.divide(&Number::from(Decimal::from(count)))? } else { sum.clone() };
     Ok(result.value()?)
+}
+
+/// The bits of a further value taken in.
+fn bits_of(old: Option<i64>, new: i64, kind: AggregateKind) -> i64 {
+    match (old, kind) {
+        (None, _) => new,
+        (Some(old), AggregateKind::BitAnd) => old & new,
+        (Some(old), AggregateKind::BitOr) => old | new,
+        (Some(old), _) => old ^ new,
+    }
 }
 
 fn take_extreme(best: &mut Value, value: &Value, largest: bool) {

@@ -41,6 +41,19 @@ impl FloatSum {
         tail.iter().for_each(|value| self.add(*value));
     }
 
+    /// Adds what another one has summed.
+    pub fn merge(&mut self, other: &FloatSum) {
+        if self.count == 0 {
+            *self = other.clone();
+            return;
+        }
+        self.count += other.count;
+        self.first += other.first;
+        for (lane, more) in self.lanes.iter_mut().zip(other.lanes) {
+            *lane += more;
+        }
+    }
+
     /// The sum.
     pub fn total(&self) -> f64 {
         if self.count <= FIRST {

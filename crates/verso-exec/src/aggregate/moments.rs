@@ -70,6 +70,36 @@ impl FloatMoments {
         Ok(())
     }
 
+    /// Adds what another one has gathered, as PostgreSQL combines the states of workers.
+    /// # Errors
+    /// 22003 where finite values have an infinite sum.
+    pub fn merge(&mut self, other: &FloatMoments) -> Result<()> {
+        if self.n == 0.0 || other.n == 0.0 {
+            if self.n == 0.0 {
+                *self = other.clone();
+            }
+            return Ok(());
+        }
+        let n = self.n + other.n;
+        let scale = self.n * other.n / n;
+        let dx = self.sx / self.n - other.sx / other.n;
+        let dy = self.sy / self.n - other.sy / other.n;
+        let merged = FloatMoments {
+            n,
+            sx: self.sx + other.sx,
+            sxx: self.sxx + other.sxx + scale * dx * dx,
+            sy: self.sy + other.sy,
+            syy: self.syy + other.syy + scale * dy * dy,
+            sxy: self.sxy + other.sxy + scale * dx * dy,
+        };
+        let infinite = |sum: f64, a: f64, b: f64| sum.is_infinite() && a.is_finite() && b.is_finite();
+        if infinite(merged.sx, self.sx, other.sx) || infinite(merged.sy, self.sy, other.sy) {
+            return Err(TypeError::out_of_range("double precision").into());
+        }
+        *self = merged;
+        Ok(())
+    }
+
     /// The aggregate asked for.
     pub fn finish(&self, kind: AggregateKind) -> Value {
         use AggregateKind as K;
@@ -124,6 +154,17 @@ impl ExactMoments {
         self.squares += &value * &value;
         self.sum += value;
         self.n += 1;
+    }
+
+    /// Adds what another one has gathered.
+    pub fn merge(&mut self, other: &ExactMoments) {
+        let scale = self.scale.max(other.scale);
+        let at = |value: &BigInt, from: u32| value * power(scale - from);
+        self.sum = at(&self.sum, self.scale) + at(&other.sum, other.scale);
+        let squares = |value: &BigInt, from: u32| value * power(2 * (scale - from));
+        self.squares = squares(&self.squares, self.scale) + squares(&other.squares, other.scale);
+        self.scale = scale;
+        self.n += other.n;
     }
 
     /// The variance or its root, as PostgreSQL rounds it.

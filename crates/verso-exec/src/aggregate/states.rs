@@ -4,6 +4,9 @@
 //! 2. Arrays become accumulators, once, where something comes that they cannot take in; never the other way.
 //! 3. Sums in 128 bits stay below 10^38: `bound` is above each of them.
 
+use std::ops::Range;
+
+use verso_types::error::sqlstate;
 use verso_types::{Column, ColumnData, Decimal, SqlType, TypeError};
 
 use super::accumulator::{Accumulator, State};
@@ -15,6 +18,8 @@ use crate::plan::AggregateCall;
 #[derive(Debug)]
 pub(crate) struct GroupStates {
     form: Form,
+    /// The state of a group without rows.
+    empty: Accumulator,
     /// Bytes that accumulators hold beside themselves.
     payload: usize,
 }
@@ -61,28 +66,68 @@ impl GroupStates {
             },
             _ => Form::Any(Vec::new()),
         };
-        GroupStates { form, payload: 0 }
+        GroupStates { form, empty: Accumulator::new(call), payload: 0 }
     }
 
-    /// Adds a group without rows.
-    pub fn push(&mut self, call: &AggregateCall) {
+    /// Adds so many groups without rows.
+    pub fn push(&mut self, groups: usize) {
         match &mut self.form {
-            Form::Counts(counts) => counts.push(0),
+            Form::Counts(counts) => counts.resize(counts.len() + groups, 0),
             Form::Sums(Sums { sums, counts, .. }) => {
-                sums.push(0);
-                counts.push(0);
+                sums.resize(sums.len() + groups, 0);
+                counts.resize(counts.len() + groups, 0);
             }
-            Form::Any(accumulators) => accumulators.push(Accumulator::new(call)),
+            Form::Any(accumulators) => {
+                accumulators.extend(std::iter::repeat_n(&self.empty, groups).cloned());
+            }
         }
     }
 
+    /// Makes room for so many further groups.
+    pub fn reserve(&mut self, groups: usize) {
+        match &mut self.form {
+            Form::Counts(counts) => counts.reserve(groups),
+            Form::Sums(Sums { sums, counts, .. }) => {
+                sums.reserve(groups);
+                counts.reserve(groups);
+            }
+            Form::Any(accumulators) => accumulators.reserve(groups),
+        }
+    }
+
+    /// Whether the results of many groups can be [written](GroupStates::finish_into) at once.
+    pub fn is_array(&self) -> bool {
+        matches!(self.form, Form::Counts(_) | Form::Sums(_))
+    }
+
+    /// Appends the results of some groups to a column of this type; only of an [array](GroupStates::is_array).
+    /// # Errors
+    /// 22003.
+    pub fn finish_into(&self, groups: Range<usize>, column: &mut Column, ty: &SqlType) -> Result<()> {
+        match &self.form {
+            Form::Counts(counts) => match column.data.i64s_mut() {
+                Some(to) => to.extend_from_slice(&counts[groups]),
+                None => return Err(TypeError::new(sqlstate::INTERNAL_ERROR, "a count is a bigint").into()),
+            },
+            Form::Sums(sums) => {
+                for group in groups {
+                    column.push_value(&sums.state(&self.empty.state, group).finish()?, ty)?;
+                }
+            }
+            Form::Any(_) => {
+                return Err(TypeError::new(sqlstate::INTERNAL_ERROR, "states are no arrays").into());
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a group with this state.
-    pub fn push_state(&mut self, call: &AggregateCall, state: Accumulator) {
+    pub fn push_state(&mut self, state: Accumulator) {
         match (&mut self.form, &state.state) {
             (Form::Counts(counts), State::Count(count)) => counts.push(*count),
             _ => {
                 self.payload += state.heap_bytes();
-                self.accumulators(call).push(state);
+                self.accumulators().push(state);
             }
         }
     }
@@ -102,13 +147,7 @@ impl GroupStates {
     /// nothing was fed then.
     /// # Errors
     /// 22003.
-    pub fn add_column(
-        &mut self,
-        call: &AggregateCall,
-        groups: &[u32],
-        column: &Column,
-        ty: &SqlType,
-    ) -> Result<bool> {
+    pub fn add_column(&mut self, groups: &[u32], column: &Column, ty: &SqlType) -> Result<bool> {
         let taken = match &mut self.form {
             Form::Counts(counts) => {
                 let any_nulls = column.nulls.any();
@@ -125,17 +164,12 @@ impl GroupStates {
         if taken {
             return Ok(true);
         }
-        feed(self.accumulators(call), groups, column, ty)
+        feed(self.accumulators(), groups, column, ty)
     }
 
     /// Works with the accumulator of a group.
-    pub fn with<T>(
-        &mut self,
-        call: &AggregateCall,
-        group: u32,
-        work: impl FnOnce(&mut Accumulator) -> Result<T>,
-    ) -> Result<T> {
-        let accumulator = &mut self.accumulators(call)[group as usize];
+    pub fn with<T>(&mut self, group: u32, work: impl FnOnce(&mut Accumulator) -> Result<T>) -> Result<T> {
+        let accumulator = &mut self.accumulators()[group as usize];
         let before = accumulator.heap_bytes();
         let result = work(accumulator);
         let after = accumulator.heap_bytes();
@@ -143,11 +177,57 @@ impl GroupStates {
         result
     }
 
+    /// Takes over states of other groups, each for a group that is here: pairs of the other's group and the own one.
+    /// # Errors
+    /// Those of [`Accumulator::merge`].
+    pub fn merge(&mut self, other: &mut GroupStates, pairs: &[(u32, u32)]) -> Result<()> {
+        let merged = match (&mut self.form, &other.form) {
+            (Form::Counts(counts), Form::Counts(more)) => {
+                for (from, to) in pairs {
+                    counts[*to as usize] += more[*from as usize];
+                }
+                true
+            }
+            (Form::Sums(sums), Form::Sums(more)) => sums.merge(more, pairs),
+            _ => false,
+        };
+        if merged {
+            return Ok(());
+        }
+        for (from, to) in pairs {
+            let state = other.take(*from as usize);
+            self.with(*to, |own| own.merge(state))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the states hold nothing beside themselves, so that copying one costs little.
+    pub fn are_small(&self) -> bool {
+        self.payload == 0
+    }
+
+    /// The states of some groups, copied.
+    pub fn copy_of(&self, groups: &[u32]) -> GroupStates {
+        let at = |group: &u32| *group as usize;
+        let form = match &self.form {
+            Form::Counts(counts) => Form::Counts(groups.iter().map(|group| counts[at(group)]).collect()),
+            Form::Sums(all) => Form::Sums(Sums {
+                sums: groups.iter().map(|group| all.sums[at(group)]).collect(),
+                counts: groups.iter().map(|group| all.counts[at(group)]).collect(),
+                ..*all
+            }),
+            Form::Any(accumulators) => {
+                Form::Any(groups.iter().map(|group| accumulators[at(group)].clone()).collect())
+            }
+        };
+        GroupStates { form, empty: self.empty.clone(), payload: 0 }
+    }
+
     /// The states as accumulators, from now on.
-    fn accumulators(&mut self, call: &AggregateCall) -> &mut Vec<Accumulator> {
+    fn accumulators(&mut self) -> &mut Vec<Accumulator> {
         if !matches!(self.form, Form::Any(_)) {
             let count = self.len();
-            let all = (0..count).map(|group| self.take(call, group)).collect();
+            let all = (0..count).map(|group| self.take(group)).collect();
             self.form = Form::Any(all);
         }
         match &mut self.form {
@@ -166,21 +246,21 @@ impl GroupStates {
     }
 
     /// The state of a group, which is not asked for again.
-    pub fn take(&mut self, call: &AggregateCall, group: usize) -> Accumulator {
+    pub fn take(&mut self, group: usize) -> Accumulator {
         let state = match &mut self.form {
             Form::Any(accumulators) => {
-                return std::mem::replace(&mut accumulators[group], Accumulator::new(call));
+                return std::mem::replace(&mut accumulators[group], self.empty.clone());
             }
             Form::Counts(counts) => State::Count(counts[group]),
-            Form::Sums(sums) => sums.state(call, group),
+            Form::Sums(sums) => sums.state(&self.empty.state, group),
         };
-        let mut accumulator = Accumulator::new(call);
+        let mut accumulator = self.empty.clone();
         accumulator.state = state;
         accumulator
     }
 
     /// Takes the states from this group on.
-    pub fn split_off(&mut self, call: &AggregateCall, kept: usize) -> Vec<Accumulator> {
+    pub fn split_off(&mut self, kept: usize) -> Vec<Accumulator> {
         match &mut self.form {
             Form::Any(accumulators) => {
                 let gone = accumulators.split_off(kept);
@@ -189,7 +269,7 @@ impl GroupStates {
                 gone
             }
             _ => {
-                let gone = (kept..self.len()).map(|group| self.take(call, group)).collect();
+                let gone = (kept..self.len()).map(|group| self.take(group)).collect();
                 match &mut self.form {
                     Form::Counts(counts) => {
                         counts.truncate(kept);
@@ -263,6 +343,22 @@ impl Sums {
         true
     }
 
+    /// False, and nothing has happened, where the sums are of numbers of another scale, or might become too large.
+    fn merge(&mut self, other: &Sums, pairs: &[(u32, u32)]) -> bool {
+        let bound = self.bound.saturating_add(other.bound);
+        let alike = self.scale.is_none() || other.scale.is_none() || self.scale == other.scale;
+        if bound >= LIMIT || !alike {
+            return false;
+        }
+        self.bound = bound;
+        self.scale = self.scale.or(other.scale);
+        for (from, to) in pairs {
+            self.sums[*to as usize] += other.sums[*from as usize];
+            self.counts[*to as usize] += other.counts[*from as usize];
+        }
+        true
+    }
+
     fn add<T: Copy + Into<i128>>(&mut self, groups: &[u32], values: &[T], column: &Column) {
         let Self { sums, counts, .. } = self;
         let any_nulls = column.nulls.any();
@@ -279,10 +375,11 @@ impl Sums {
         }
     }
 
-    fn state(&self, call: &AggregateCall, group: usize) -> State {
+    /// The state of a group; that of none without rows is `empty`.
+    fn state(&self, empty: &State, group: usize) -> State {
         let (sum, count) = (self.sums[group], self.counts[group]);
         let scale = if count > 0 { self.scale.unwrap_or(0) } else { 0 };
-        let mut state = Accumulator::new(call).state;
+        let mut state = empty.clone();
         match &mut state {
             State::SumInteger { sum: to, count: rows } | State::Integers { sum: to, count: rows, .. } => {
                 (*to, *rows) = (sum, count);
@@ -411,7 +508,7 @@ mod tests {
                 let mut states = GroupStates::new(&call);
                 let mut one_by_one: Vec<Accumulator> = Vec::new();
                 for _ in 0..3 {
-                    states.push(&call);
+                    states.push(1);
                     one_by_one.push(Accumulator::new(&call));
                 }
                 for (ty, values) in &batches {
@@ -420,16 +517,39 @@ mod tests {
                     // Every fourth row belongs to no group.
                     let groups: Vec<u32> =
                         (0..values.len()).map(|row| [0, 2, GroupStates::NONE, 2][row % 4]).collect();
-                    assert!(states.add_column(&call, &groups, &column, ty).unwrap(), "{name} {ty:?}");
+                    assert!(states.add_column(&groups, &column, ty).unwrap(), "{name} {ty:?}");
                     for (value, group) in values.iter().zip(&groups) {
                         if let Some(accumulator) = one_by_one.get_mut(*group as usize) {
                             accumulator.add(std::slice::from_ref(value)).unwrap();
                         }
                     }
                 }
-                let saved = states.split_off(&call, 2);
+                for (group, expected) in one_by_one.iter().enumerate().filter(|_| states.is_array()) {
+                    // Errors are those of the accumulator below.
+                    let Ok(expected) = expected.clone().finish() else { continue };
+                    let ty = match &expected {
+                        Value::Null => SqlType::Int8,
+                        value => verso_types::text::type_of(value),
+                    };
+                    let mut column = Column::new(ty.physical());
+                    states.finish_into(group..group + 1, &mut column, &ty).unwrap();
+                    assert_eq!(format!("{:?}", column.value(0, &ty)), format!("{expected:?}"), "{name}");
+                }
+                // Half of the groups in another order, put together with those here: twice what each has.
+                let mut twice = states.copy_of(&[0, 1, 2]);
+                twice.merge(&mut states.copy_of(&[2, 0, 1]), &[(0, 2), (1, 0), (2, 1)]).unwrap();
+                for (group, once) in one_by_one.iter().enumerate() {
+                    let mut expected = once.clone();
+                    expected.merge(once.clone()).unwrap();
+                    assert_eq!(
+                        format!("{:?}", twice.take(group).finish().map_err(|error| error.to_string())),
+                        format!("{:?}", expected.finish().map_err(|error| error.to_string())),
+                        "{name} twice {batches:?} {group}"
+                    );
+                }
+                let saved = states.split_off(2);
                 for (group, expected) in one_by_one.into_iter().enumerate() {
-                    let state = if group < 2 { states.take(&call, group) } else { saved[0].clone() };
+                    let state = if group < 2 { states.take(group) } else { saved[0].clone() };
                     assert_eq!(
                         format!("{:?}", state.finish().map_err(|error| error.to_string())),
                         format!("{:?}", expected.finish().map_err(|error| error.to_string())),

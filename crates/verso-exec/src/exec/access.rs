@@ -18,6 +18,7 @@ use crate::expr::RowExpr;
 use crate::plan::{ExprKind, IndexAccess, KeyMatch, TypedExpr};
 
 /// A compiled access.
+#[derive(Clone)]
 pub(crate) struct Access {
     pub index: Arc<IndexDef>,
     pub descending: bool,
@@ -27,9 +28,12 @@ pub(crate) struct Access {
     lower: Option<(Source, bool)>,
     upper: Option<(Source, bool)>,
     point: bool,
+    /// Workers may compute its values.
+    pub is_safe: bool,
     key: Vec<u8>,
 }
 
+#[derive(Clone)]
 enum Match {
     Equal(Source),
     In(Vec<Source>),
@@ -37,15 +41,17 @@ enum Match {
 }
 
 /// Where a value comes from.
+#[derive(Clone)]
 struct Source {
     from: From,
     ty: SqlType,
 }
 
+#[derive(Clone)]
 enum From {
     Parameter(usize),
     Literal(Value),
-    Expr(RowExpr),
+    Expr(Arc<RowExpr>),
 }
 
 impl Source {
@@ -53,7 +59,7 @@ impl Source {
         let from = match &expr.kind {
             ExprKind::Parameter(index) => From::Parameter(*index),
             ExprKind::Literal(value) => From::Literal(value.clone()),
-            _ => From::Expr(RowExpr::compile(expr)),
+            _ => From::Expr(Arc::new(RowExpr::compile(expr))),
         };
         Source { from, ty: expr.ty.clone() }
     }
@@ -202,6 +208,7 @@ impl Access {
             lower: bound(&access.lower),
             upper: bound(&access.upper),
             point: access.is_point(),
+            is_safe: access.exprs().all(TypedExpr::is_parallel_safe),
             key: Vec::new(),
         }
     }
@@ -342,7 +349,7 @@ pub fn reads_whole(cx: &ExecContext<'_>, table: &TableDef, access: &IndexAccess)
         return Ok(false);
     }
     match Access::compile(table, access).open_parts(&cx.eval())? {
-        (index, Found::Ranges(ranges)) => cx.tables.is_large(table, index, &ranges),
+        (index, Found::Ranges(ranges)) => cx.tables()?.is_large(table, index, &ranges),
         _ => Ok(false),
     }
 }

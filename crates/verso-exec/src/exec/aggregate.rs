@@ -2,8 +2,8 @@
 
 use verso_types::{Batch, SqlType, Value};
 
-use super::ExecContext;
 use super::operator::Operator;
+use super::{ExecContext, parallel};
 use crate::aggregate::{Accumulator, GroupStates};
 use crate::context::EvalContext;
 use crate::error::Result;
@@ -20,9 +20,11 @@ pub(crate) struct AggregateOperator {
     held: Option<Reservation>,
     done: bool,
     types: Vec<SqlType>,
+    input_types: Vec<SqlType>,
 }
 
 /// An aggregate, compiled.
+#[derive(Clone)]
 pub(super) struct Call {
     pub call: AggregateCall,
     /// A lone argument that is a column of the input needs no evaluation.
@@ -41,6 +43,7 @@ pub(super) struct Call {
     direct: usize,
     filter: Option<Predicate>,
     selection: Vec<u32>,
+    shareable: bool,
 }
 
 impl AggregateOperator {
@@ -58,17 +61,72 @@ impl AggregateOperator {
             held: None,
             done: false,
             types: aggregates.iter().map(|call| call.ty.clone()).collect(),
+            input_types: types.to_vec(),
         }
     }
 
     /// The accumulators, fed with all rows.
     fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Vec<Accumulator>> {
-        let mut accumulators: Vec<_> = self.calls.iter().map(|call| Accumulator::new(&call.call)).collect();
+        if self.calls.iter().all(Call::is_shareable)
+            && let Some(parts) = parallel::split(cx, &mut *self.input)?
+        {
+            return self.collect_parts(cx, parts);
+        }
         let held = self.held.insert(cx.reserve("an aggregate"));
-        while self.input.next(cx, &mut self.batch)? {
+        let fed = Fed { batch: &mut self.batch, calls: &mut self.calls, executor: self.executor };
+        fed.with_all(cx, &mut *self.input, held)
+    }
+
+    /// The same with several workers, each of which feeds accumulators of its own.
+    fn collect_parts(
+        &mut self,
+        cx: &ExecContext<'_>,
+        parts: Vec<Box<dyn Operator>>,
+    ) -> Result<Vec<Accumulator>> {
+        let (calls, types, executor) = (self.calls.clone(), self.input_types.clone(), self.executor);
+        let parts = parts.into_iter().map(|input| (input, calls.clone())).collect();
+        let states =
+            parallel::run(cx, parts, move |cx, (mut input, mut calls): (Box<dyn Operator>, Vec<Call>)| {
+                let mut held = cx.reserve("an aggregate");
+                let fed = Fed { batch: &mut Batch::of_types(&types), calls: &mut calls, executor };
+                let accumulators = fed.with_all(cx, &mut *input, &mut held)?;
+                input.close();
+                Ok((accumulators, held))
+            })?;
+        let held = self.held.insert(cx.reserve("an aggregate"));
+        let mut whole: Vec<_> = self.calls.iter().map(|call| Accumulator::new(&call.call)).collect();
+        for (part, of_part) in states {
+            for (accumulator, part) in whole.iter_mut().zip(part) {
+                cx.check_cancelled()?;
+                accumulator.merge(part)?;
+            }
+            drop(of_part);
+            held.resize(whole.iter().map(Accumulator::heap_bytes).sum::<usize>() as u64)?;
+        }
+        Ok(whole)
+    }
+}
+
+/// What feeds accumulators over all rows.
+struct Fed<'f> {
+    batch: &'f mut Batch,
+    calls: &'f mut [Call],
+    executor: Executor,
+}
+
+impl Fed<'_> {
+    /// Accumulators with all rows of an input.
+    fn with_all(
+        self,
+        cx: &ExecContext<'_>,
+        input: &mut dyn Operator,
+        held: &mut Reservation,
+    ) -> Result<Vec<Accumulator>> {
+        let mut accumulators: Vec<_> = self.calls.iter().map(|call| Accumulator::new(&call.call)).collect();
+        while input.next(cx, self.batch)? {
             for (call, accumulator) in self.calls.iter_mut().zip(&mut accumulators) {
-                call.evaluate(cx, &self.batch)?;
-                call.feed(accumulator, &self.batch, self.executor)?;
+                call.evaluate(cx, self.batch)?;
+                call.feed(accumulator, self.batch, self.executor)?;
             }
             held.resize(accumulators.iter().map(Accumulator::heap_bytes).sum::<usize>() as u64)?;
         }
@@ -100,7 +158,13 @@ impl Call {
             direct: call.direct.len(),
             filter: call.filter.as_ref().map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
+            shareable: Accumulator::merges(call) && call.exprs().all(TypedExpr::is_parallel_safe),
         }
+    }
+
+    /// Whether workers may feed it with parts of the rows.
+    pub fn is_shareable(&self) -> bool {
+        self.shareable
     }
 
     /// Whether a function in it may do something.
@@ -203,13 +267,13 @@ impl Call {
         }
         let ty = &self.call.args[0].ty;
         match (self.column, &self.filter) {
-            (Some(index), None) => states.add_column(&self.call, groups, &batch.columns[index], ty),
+            (Some(index), None) => states.add_column(groups, &batch.columns[index], ty),
             (Some(index), Some(_)) => {
-                states.add_column(&self.call, groups, &batch.columns[index].gather(&self.selection), ty)
+                states.add_column(groups, &batch.columns[index].gather(&self.selection), ty)
             }
             (None, _) => {
                 let (computed, types) = self.computed();
-                states.add_column(&self.call, groups, &computed.columns[0], &types[0])
+                states.add_column(groups, &computed.columns[0], &types[0])
             }
         }
     }

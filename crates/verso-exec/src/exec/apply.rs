@@ -3,6 +3,8 @@
 //! A1. Pairs come out in the order of the left input; where the right one has none for a left row, a left join yields
 //!     the row alone.
 //! A2. Nothing is held but one batch of each input: a right input that is an index scan makes this an index nested loop.
+//! A3. Several workers take some of the left rows each, and open copies of the right input, where those find their rows through
+//!     an index.
 
 use verso_env::stack;
 use verso_types::{Batch, Column, SqlType, Value};
@@ -29,6 +31,10 @@ pub(crate) struct ApplyOperator {
     matched: bool,
     selection: Vec<u32>,
     bounded: Bounded,
+    /// Of left rows, right rows and pairs.
+    types: [Vec<SqlType>; 3],
+    /// Workers may compute what is handed in, and the filter.
+    is_safe: bool,
 }
 
 impl ApplyOperator {
@@ -55,6 +61,30 @@ impl ApplyOperator {
             matched: false,
             selection: Vec::new(),
             bounded: Bounded::default(),
+            types: [left.1, right.1, types],
+            is_safe: outer.iter().chain(filter).all(TypedExpr::is_parallel_safe),
+        }
+    }
+
+    /// The same over other inputs of the same kind.
+    fn over(&self, left: Box<dyn Operator>, right: Box<dyn Operator>) -> Self {
+        let [left_types, right_types, types] = &self.types;
+        Self {
+            left,
+            right,
+            kind: self.kind,
+            outer: self.outer.clone(),
+            filter: self.filter.clone(),
+            left_rows: Batch::of_types(left_types),
+            right_rows: Batch::of_types(right_types),
+            pairs: Batch::of_types(types),
+            row: 0,
+            values: None,
+            matched: false,
+            selection: Vec::new(),
+            bounded: Bounded::default(),
+            types: self.types.clone(),
+            is_safe: self.is_safe,
         }
     }
 
@@ -153,6 +183,18 @@ impl Operator for ApplyOperator {
             }
         }
         Ok(out.rows > 0)
+    }
+
+    fn shareable(&self) -> Option<u64> {
+        self.left.shareable().filter(|_| self.is_safe && self.right.is_portable())
+    }
+
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let mut split: Vec<Box<dyn Operator>> = Vec::with_capacity(parts);
+        for left in self.left.split(cx, parts)? {
+            split.push(Box::new(self.over(left, self.right.copy(cx)?)));
+        }
+        Ok(split)
     }
 
     fn close(&mut self) {

@@ -91,25 +91,27 @@ impl Scan {
     ) -> Result<()> {
         let mut cursor = match &mut self.access {
             _ if let Some(found) = self.given.take() => {
-                cx.tables.change_found(&self.table, &self.columns, vec![found])?
+                cx.tables()?.change_found(&self.table, &self.columns, vec![found])?
             }
             _ if let Some((operator, types)) = &mut self.joined => {
                 let found = find(cx, &mut **operator, types, &self.table)?;
-                cx.tables.change_found(&self.table, &self.columns, found)?
+                cx.tables()?.change_found(&self.table, &self.columns, found)?
             }
-            None => cx.tables.scan_for_change(&self.table, &self.columns)?,
+            None => cx.tables()?.scan_for_change(&self.table, &self.columns)?,
             Some(access) => {
                 let (index, found) = access.open_parts(&cx.eval())?;
                 let (table, columns, collect) = (&self.table, &self.columns, self.collect);
                 match found {
                     Found::Nothing => return Ok(()),
-                    Found::Point(key) => cx.tables.get_for_change(table, index, key, columns)?,
+                    Found::Point(key) => cx.tables()?.get_for_change(table, index, key, columns)?,
                     // The filter says all that the range does.
-                    Found::Ranges(ranges) if self.adapts && cx.tables.is_large(table, index, &ranges)? => {
-                        cx.tables.scan_for_change(table, columns)?
+                    Found::Ranges(ranges)
+                        if self.adapts && cx.tables()?.is_large(table, index, &ranges)? =>
+                    {
+                        cx.tables()?.scan_for_change(table, columns)?
                     }
                     Found::Ranges(ranges) => {
-                        cx.tables.index_scan_for_change(table, index, ranges, columns, collect)?
+                        cx.tables()?.index_scan_for_change(table, index, ranges, columns, collect)?
                     }
                 }
             }

@@ -106,14 +106,14 @@ impl ConflictClause {
         triggers: &mut Option<Box<Triggers>>,
     ) -> Result<Option<(Batch, Option<Batch>)>> {
         for _ in 0..TRIES_MAX {
-            cx.tables.begin_statement()?;
+            cx.tables()?.begin_statement()?;
             match self.attempt(cx, row, types, triggers) {
                 Ok(done) => {
-                    cx.tables.end_statement()?;
+                    cx.tables()?.end_statement()?;
                     return Ok(done);
                 }
                 Err(error) => {
-                    cx.tables.abort_statement()?;
+                    cx.tables()?.abort_statement()?;
                     if !self.is_duplicate(&error) {
                         return Err(error);
                     }
@@ -149,7 +149,7 @@ impl ConflictClause {
             let mine = arbiter.touch(&key);
             let ranges = vec![KeyRange::prefix(&key)];
             let mut cursor =
-                cx.tables.index_scan_for_change(&self.table, &arbiter.index, ranges, &all, true)?;
+                cx.tables()?.index_scan_for_change(&self.table, &arbiter.index, ranges, &all, true)?;
             if !cursor.next()? {
                 keys.push(mine);
                 continue;
@@ -167,7 +167,7 @@ impl ConflictClause {
                 after = update.new_row(cx, &before, row)?;
                 Ok(())
             };
-            cx.tables.under_outer_view(&mut compute)?;
+            cx.tables()?.under_outer_view(&mut compute)?;
             let Some(mut after) = after else { return Ok(None) };
             if let Some(triggers) = triggers.as_mut().filter(|one| one.changes_rows(TriggerEvent::Update)) {
                 let (old, new) = (before.row(0, types), after.row(0, types));
@@ -200,7 +200,7 @@ impl ConflictClause {
             }
             return Ok(Some((after, Some(before))));
         }
-        cx.tables.insert(&self.table, row)?;
+        cx.tables()?.insert(&self.table, row)?;
         self.touched.extend(keys);
         Ok(Some((row.clone(), None)))
     }

@@ -34,8 +34,8 @@ pub trait ExternalRows {
 
 /// Everything around a running statement.
 pub struct ExecContext<'a> {
-    /// Storage, within the transaction.
-    pub tables: &'a dyn Tables,
+    /// Storage, within the transaction; a worker of a parallel operator has none.
+    tables: Option<&'a dyn Tables>,
     /// The catalog as the transaction sees it.
     pub catalog: &'a Arc<CatalogSnapshot>,
     /// `$1` …, or the slots of a PL/pgSQL function.
@@ -43,7 +43,9 @@ pub struct ExecContext<'a> {
     /// The session.
     pub services: &'a Services<'a>,
     /// Set from outside to end the statement (57014).
-    pub cancel: &'a AtomicBool,
+    pub cancel: &'a Arc<AtomicBool>,
+    /// Of a worker: set when another one has failed.
+    stop: Option<&'a AtomicBool>,
     /// Which executor runs it.
     pub executor: Executor,
     /// Made when the first function is called.
@@ -64,7 +66,7 @@ pub struct ExecContext<'a> {
     /// What `Plan::External` yields.
     pub(crate) external: Option<&'a dyn ExternalRows>,
     /// Where operators note what they do.
-    pub(crate) probes: Option<&'a Probes<'a>>,
+    pub(crate) probes: Option<&'a Probes>,
 }
 
 impl<'a> ExecContext<'a> {
@@ -74,15 +76,16 @@ impl<'a> ExecContext<'a> {
         catalog: &'a Arc<CatalogSnapshot>,
         params: &'a [Value],
         services: &'a Services<'a>,
-        cancel: &'a AtomicBool,
+        cancel: &'a Arc<AtomicBool>,
         executor: Executor,
     ) -> Self {
         Self {
-            tables,
+            tables: Some(tables),
             catalog,
             params,
             services,
             cancel,
+            stop: None,
             executor,
             programs: OnceCell::new(),
             outer: &[],
@@ -95,6 +98,47 @@ impl<'a> ExecContext<'a> {
             external: None,
             probes: None,
         }
+    }
+
+    /// The context of a worker of a parallel operator: of what the session lends it has only what `services` offers.
+    pub(super) fn of_worker(worker: WorkerParts<'a>) -> Self {
+        let WorkerParts { catalog, params, outer, services, cancel, stop, executor, probes } = worker;
+        Self {
+            tables: None,
+            catalog,
+            params,
+            services,
+            cancel,
+            stop: Some(stop),
+            executor,
+            programs: OnceCell::new(),
+            outer,
+            state: None,
+            depth: 0,
+            ends: None,
+            definitions: None,
+            defined: 0,
+            transitions: None,
+            external: None,
+            probes,
+        }
+    }
+
+    /// Storage, within the transaction.
+    /// # Errors
+    /// XX000 in a worker of a parallel operator, whose expressions ask for no table.
+    pub(crate) fn tables(&self) -> Result<&'a dyn Tables> {
+        self.tables.ok_or_else(|| ExecError::raised("XX000", "a worker of a query has no access to tables"))
+    }
+
+    /// Whether it is that of a worker.
+    pub(super) fn is_worker(&self) -> bool {
+        self.tables.is_none()
+    }
+
+    /// What the query around this one hands in.
+    pub(super) fn outer(&self) -> &'a [Value] {
+        self.outer
     }
 
     /// The same with rows from outside.
@@ -154,7 +198,7 @@ impl<'a> ExecContext<'a> {
 
     /// The same with measures of what operators do.
     #[must_use]
-    pub fn measured<'b>(&'b self, probes: &'b Probes<'b>) -> ExecContext<'b> {
+    pub fn measured<'b>(&'b self, probes: &'b Probes) -> ExecContext<'b> {
         ExecContext { external: self.external, probes: Some(probes), ..self.with_params(self.params) }
     }
 
@@ -199,6 +243,7 @@ impl<'a> ExecContext<'a> {
             params,
             services: self.services,
             cancel: self.cancel,
+            stop: self.stop,
             executor: self.executor,
             programs: self.programs.clone(),
             outer: &[],
@@ -279,7 +324,8 @@ impl<'a> ExecContext<'a> {
     /// `Cancelled`.
     #[inline]
     pub(crate) fn check_cancelled(&self) -> Result<()> {
-        if self.cancel.load(Ordering::Relaxed) { Err(ExecError::Cancelled) } else { Ok(()) }
+        let stopped = self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        if stopped || self.cancel.load(Ordering::Relaxed) { Err(ExecError::Cancelled) } else { Ok(()) }
     }
 
     /// Room for an operator, up to the session's work memory.
@@ -299,6 +345,18 @@ impl<'a> ExecContext<'a> {
         }
         Err(missing().into())
     }
+}
+
+/// What the context of a worker consists of.
+pub(super) struct WorkerParts<'a> {
+    pub catalog: &'a Arc<CatalogSnapshot>,
+    pub params: &'a [Value],
+    pub outer: &'a [Value],
+    pub services: &'a Services<'a>,
+    pub cancel: &'a Arc<AtomicBool>,
+    pub stop: &'a AtomicBool,
+    pub executor: Executor,
+    pub probes: Option<&'a Probes>,
 }
 
 /// `42501` for an object.
@@ -344,26 +402,26 @@ impl Runtime for ExecContext<'_> {
     fn next_value(&self, sequence: &str) -> Result<(u32, i64)> {
         let sequence = self.sequence(sequence)?;
         self.check_sequence(&sequence, Rights::USAGE.with(Rights::UPDATE))?;
-        Ok((sequence.oid.0, self.tables.next_value(&sequence)?))
+        Ok((sequence.oid.0, self.tables()?.next_value(&sequence)?))
     }
 
     fn set_value(&self, sequence: &str, value: i64, is_called: bool) -> Result<u32> {
         let sequence = self.sequence(sequence)?;
         self.check_sequence(&sequence, Rights::UPDATE)?;
-        self.tables.set_value(&sequence, value, is_called)?;
+        self.tables()?.set_value(&sequence, value, is_called)?;
         Ok(sequence.oid.0)
     }
 
     fn advisory(&self, call: AdvisoryCall) -> Result<bool> {
-        self.tables.advisory(call)
+        self.tables()?.advisory(call)
     }
 
     fn export_snapshot(&self) -> Result<String> {
-        self.tables.export_snapshot()
+        self.tables()?.export_snapshot()
     }
 
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
-        self.tables.transaction_id(assign)
+        self.tables()?.transaction_id(assign)
     }
 
     fn sequence_oid(&self, sequence: &str) -> Result<u32> {

@@ -36,7 +36,7 @@ impl Operator for CurrentOperator {
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         let Some(place) = self.place.take() else { return Ok(false) };
         out.columns.truncate(self.columns.len());
-        if !cx.tables.fetch(&self.table, record_of(place), &self.columns, out)? {
+        if !cx.tables()?.fetch(&self.table, record_of(place), &self.columns, out)? {
             return Ok(false);
         }
         out.columns.push(Column { data: ColumnData::I64(vec![place]), nulls: NullMask::default() });

@@ -89,13 +89,14 @@ impl KeyFilter {
 }
 
 /// Integers of a column.
-enum Integers<'c> {
+pub(super) enum Integers<'c> {
     Short(&'c [i16]),
     Plain(&'c [i32]),
     Long(&'c [i64]),
 }
 
-fn integers(column: &Column) -> Option<Integers<'_>> {
+/// The integers of a column, if it is one of those.
+pub(super) fn integers(column: &Column) -> Option<Integers<'_>> {
     match &column.data {
         ColumnData::I16(values) => Some(Integers::Short(values)),
         ColumnData::I32(values) => Some(Integers::Plain(values)),
@@ -141,13 +142,35 @@ impl ScanFilters {
         self.filters.push(ScanFilter { column, filter: Arc::clone(filter), seen: 0, kept: 0 });
     }
 
+    /// The same filters for a part of the scan, which finds out by itself whether they pay.
+    pub fn of_part(&self) -> ScanFilters {
+        let mut part = ScanFilters::default();
+        self.filters.iter().for_each(|own| part.add(own.column, &own.filter));
+        part
+    }
+
     /// Forgets all of them.
     pub fn clear(&mut self) {
         self.filters.clear();
     }
 
+    /// Whether one of them leaves out many rows.
+    pub fn leave_out_many(&self) -> bool {
+        self.filters.iter().any(|own| own.kept < own.seen / 4)
+    }
+
+    /// The columns of all of them.
+    pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.filters.iter().map(|own| own.column)
+    }
+
     /// Leaves rows out.
     pub fn apply(&mut self, batch: &mut Batch) {
+        self.apply_by(batch, |batch, selection| batch.filter(selection));
+    }
+
+    /// The same where `keep` keeps the rows selected.
+    pub fn apply_by(&mut self, batch: &mut Batch, mut keep: impl FnMut(&mut Batch, &[u32])) {
         let Self { filters, selection } = self;
         filters.retain_mut(|own| {
             if batch.rows == 0 {
@@ -158,7 +181,7 @@ impl ScanFilters {
             }
             own.seen += batch.rows as u64;
             own.kept += selection.len() as u64;
-            batch.filter(selection);
+            keep(batch, selection);
             own.seen < TRIAL || own.kept < own.seen / 4 * 3
         });
     }

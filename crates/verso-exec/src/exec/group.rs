@@ -10,8 +10,11 @@
 //! H1. Groups come out in the order in which they were met, those of later [passes](Passes) behind those of earlier ones.
 //! H2. The rows of a group reach its accumulators in the order of the input, also through files: a group whose state is put
 //!     aside stands there before its further rows.
+//! With several workers ([`shared`]) this holds for the rows of each; the order of the groups does not.
 //! H3. Each grouping set has groups of its own: its number is part of their keys. An empty set has its group also without
 //!     any row. Within a pass the groups come out set by set.
+
+mod shared;
 
 use std::sync::Arc;
 
@@ -29,6 +32,7 @@ use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
 use crate::memory::{Refused, Reservation};
 use crate::plan::{AggregateCall, GroupingSets, TypedExpr};
+use shared::Shared;
 
 /// A hash table of groups.
 pub(crate) struct GroupOperator {
@@ -36,6 +40,8 @@ pub(crate) struct GroupOperator {
     batch: Batch,
     input_types: Vec<SqlType>,
     keys: ExprList,
+    /// Workers may compute them.
+    keys_are_safe: bool,
     /// Which column of the input a key is.
     key_columns: Vec<Option<usize>>,
     key_batch: Batch,
@@ -61,9 +67,11 @@ pub(crate) struct GroupOperator {
     collected: bool,
     next: usize,
     types: Vec<SqlType>,
+    shared: Shared,
 }
 
 /// A grouping set.
+#[derive(Clone)]
 struct Set {
     /// Which keys it has.
     keys: Vec<bool>,
@@ -91,6 +99,12 @@ struct Groups {
 }
 
 impl Groups {
+    /// Whether a batch of results, whatever the groups, is made of short values.
+    fn are_arrays(&self) -> bool {
+        self.keys.columns.iter().all(|key| key.data.bytes().is_none())
+            && self.states.iter().all(GroupStates::is_array)
+    }
+
     fn heap_bytes(&self) -> u64 {
         let states: usize = self.states.iter().map(GroupStates::heap_bytes).sum();
         (self.table.heap_bytes() + self.keys.heap_bytes() + self.sets.capacity() * 4 + states) as u64
@@ -129,6 +143,7 @@ impl GroupOperator {
             key_batch: Batch::of_types(keys.types()),
             encoded: RowKeys::default(),
             stored_types: stored.chain(types.iter().cloned()).collect(),
+            keys_are_safe: group_by.iter().all(TypedExpr::is_parallel_safe),
             keys,
             key_columns: group_by.iter().map(TypedExpr::as_column).collect(),
             calls: aggregates.iter().map(|call| Call::new(call, executor)).collect(),
@@ -144,6 +159,7 @@ impl GroupOperator {
             next: 0,
             types: output.collect(),
             input_types: types.to_vec(),
+            shared: Shared::default(),
         }
     }
 
@@ -153,8 +169,8 @@ impl GroupOperator {
         if self.has_sets || volatile { None } else { self.key_columns.get(key).copied().flatten() }
     }
 
-    /// The input in groups: all of it, or the rows of a later pass.
-    fn collect(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+    /// No groups, and room for some.
+    fn begin(&mut self, cx: &ExecContext<'_>) {
         self.groups = Groups {
             keys: Batch::of_types(self.keys.types()),
             states: self.calls.iter().map(|call| GroupStates::new(&call.call)).collect(),
@@ -162,17 +178,38 @@ impl GroupOperator {
         };
         self.next = 0;
         self.held = Some(cx.reserve("GROUP BY"));
+    }
+
+    /// The input in groups: all of it, or the rows of a later pass.
+    fn collect(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.begin(cx);
+        if !self.passes.is_later() {
+            if !self.shared.is_part {
+                self.add_empty_sets();
+            }
+            if self.collect_shared(cx)? {
+                return Ok(());
+            }
+        }
+        self.collect_rows(cx)?;
+        self.order.clear();
+        if self.has_sets {
+            self.order.extend(0..self.groups.keys.rows as u32);
+            self.order.sort_by_key(|group| self.groups.sets[*group as usize]);
+        }
+        Ok(())
+    }
+
+    /// Reads rows into the groups.
+    fn collect_rows(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let mut group_of_row = Vec::new();
         let mut stored = Batch::of_types(&self.stored_types);
-        if !self.passes.is_later() {
-            self.add_empty_sets();
-        }
         loop {
             cx.check_cancelled()?;
             let later = self.passes.is_later();
             let more = match later {
                 true => self.passes.read(&mut stored)?,
-                false => self.input.next(cx, &mut self.batch)?,
+                false => self.next_rows(cx)?,
             };
             if !more {
                 break;
@@ -190,11 +227,9 @@ impl GroupOperator {
                 self.feed_groups(&group_of_row)?;
             }
             self.charge(cx)?;
-        }
-        self.order.clear();
-        if self.has_sets {
-            self.order.extend(0..self.groups.keys.rows as u32);
-            self.order.sort_by_key(|group| self.groups.sets[*group as usize]);
+            if self.shared.is_full {
+                break;
+            }
         }
         Ok(())
     }
@@ -225,7 +260,7 @@ impl GroupOperator {
 
     /// A new group, with the keys of a row, which are encoded, as far as its set has them.
     fn add_group(&mut self, set: u32, row: usize) -> u32 {
-        self.groups.states.iter_mut().zip(&self.calls).for_each(|(states, call)| states.push(&call.call));
+        self.groups.states.iter_mut().for_each(|states| states.push(1));
         self.add_group_of(set, row)
     }
 
@@ -257,14 +292,21 @@ impl GroupOperator {
         self.key_batch = Batch { rows: stored.rows, columns: keys.to_vec() };
         self.encode(None);
         for row in (0..stored.rows).filter(|row| !state.is_null(*row)) {
-            if self.groups.table.find(self.encoded.hash(row), self.encoded.key(row)).is_some() {
-                return Err(broken());
+            let known = self.groups.table.find(self.encoded.hash(row), self.encoded.key(row));
+            match known {
+                None => drop(self.add_group_of(self.stored_sets[row], row)),
+                // Several workers may have had the group.
+                Some(_) if self.shared.has_parts => {}
+                Some(_) => return Err(broken()),
             }
-            self.add_group_of(self.stored_sets[row], row);
             let saved = decode_row(state.bytes_at(row))?;
             for ((call, saved), states) in self.calls.iter().zip(saved).zip(&mut self.groups.states) {
                 let Value::Record(saved) = saved else { return Err(broken()) };
-                states.push_state(&call.call, Accumulator::load(&call.call, saved.to_vec())?);
+                let state = Accumulator::load(&call.call, saved.to_vec())?;
+                match known {
+                    None => states.push_state(state),
+                    Some(group) => states.with(group, |own| own.merge(state))?,
+                }
             }
         }
         let rows: Vec<u32> = (0..stored.rows as u32).filter(|row| state.is_null(*row as usize)).collect();
@@ -326,9 +368,7 @@ impl GroupOperator {
                 continue;
             }
             for row in call.rows(group_of_row.len()).filter(|row| group_of_row[*row] != LATER) {
-                states.with(&call.call, group_of_row[row], |accumulator| {
-                    call.add_row(accumulator, &self.batch, row)
-                })?;
+                states.with(group_of_row[row], |accumulator| call.add_row(accumulator, &self.batch, row))?;
             }
         }
         Ok(())
@@ -341,6 +381,11 @@ impl GroupOperator {
             let bytes = self.groups.heap_bytes();
             let Some(held) = &mut self.held else { return Ok(()) };
             let Err(refused) = held.try_resize(bytes) else { return Ok(()) };
+            if self.shared.is_part {
+                self.shared.is_full = true;
+                held.hold(bytes);
+                return Ok(());
+            }
             if !self.passes.is_closed() {
                 if self.calls.iter().any(Call::is_volatile) {
                     // Its rows would be computed twice.
@@ -363,44 +408,68 @@ impl GroupOperator {
         if kept == 0 || !groups.states.iter().all(GroupStates::can_be_put_aside) {
             return Err(refused.error("GROUP BY"));
         }
-        let mut stored = Batch::of_types(&self.stored_types);
-        let calls = groups.states.iter_mut().zip(&self.calls);
         let mut gone: Vec<_> =
-            calls.map(|(states, call)| states.split_off(&call.call, kept).into_iter()).collect();
-        let mut hashes = Vec::new();
-        let mut state = Vec::new();
+            groups.states.iter_mut().map(|states| states.split_off(kept).into_iter()).collect();
+        let mut aside = Aside::new(&self.stored_types);
         for group in kept..count {
-            let saved: Vec<Value> = gone
-                .iter_mut()
-                .filter_map(Iterator::next)
-                .map(|accumulator| Value::Record(accumulator.save().into()))
-                .collect();
-            state.clear();
-            encode_row(&saved, &mut state);
-            drop(saved);
-            for (at, column) in stored.columns.iter_mut().enumerate() {
-                match at {
-                    0 => column.push_value(&Value::bytes(&state), &SqlType::Bytea)?,
-                    1 => column.push_value(&Value::Int4(groups.sets[group] as i32), &SqlType::Int4)?,
-                    key => match groups.keys.columns.get(key - 2) {
-                        Some(from) => column.append_range(from, group..group + 1),
-                        None => column.push_null(),
-                    },
-                }
-            }
-            stored.rows += 1;
-            hashes.push(groups.table.hash(group as u32));
-            if stored.rows == BATCH_ROWS || stored.variable_bytes() >= BATCH_BYTES || group + 1 == count {
-                self.passes.put(&stored, (0u32..).zip(hashes.drain(..)))?;
-                stored.recycle(KEEP_BYTES);
-            }
+            aside.push(groups, group, gone.iter_mut().filter_map(Iterator::next), &mut self.passes)?;
         }
+        aside.finish(&mut self.passes)?;
         groups.table.truncate(kept);
         groups.sets.truncate(kept);
         groups.sets.shrink_to_fit();
         // A copy, which takes no more memory than it needs.
         groups.keys = groups.keys.gather(&(0..kept as u32).collect::<Vec<_>>());
         self.tolerated = 0;
+        Ok(())
+    }
+}
+
+/// Groups on their way to a file.
+struct Aside {
+    stored: Batch,
+    hashes: Vec<u64>,
+    state: Vec<u8>,
+}
+
+impl Aside {
+    fn new(types: &[SqlType]) -> Aside {
+        Aside { stored: Batch::of_types(types), hashes: Vec::new(), state: Vec::new() }
+    }
+
+    /// Writes a group, whose states these are.
+    fn push(
+        &mut self,
+        groups: &Groups,
+        group: usize,
+        states: impl Iterator<Item = Accumulator>,
+        passes: &mut Passes,
+    ) -> Result<()> {
+        let saved: Vec<Value> = states.map(|state| Value::Record(state.save().into())).collect();
+        self.state.clear();
+        encode_row(&saved, &mut self.state);
+        drop(saved);
+        for (at, column) in self.stored.columns.iter_mut().enumerate() {
+            match at {
+                0 => column.push_value(&Value::bytes(&self.state), &SqlType::Bytea)?,
+                1 => column.push_value(&Value::Int4(groups.sets[group] as i32), &SqlType::Int4)?,
+                key => match groups.keys.columns.get(key - 2) {
+                    Some(from) => column.append_range(from, group..group + 1),
+                    None => column.push_null(),
+                },
+            }
+        }
+        self.stored.rows += 1;
+        self.hashes.push(groups.table.hash(group as u32));
+        if self.stored.rows == BATCH_ROWS || self.stored.variable_bytes() >= BATCH_BYTES {
+            self.finish(passes)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, passes: &mut Passes) -> Result<()> {
+        passes.put(&self.stored, (0u32..).zip(self.hashes.drain(..)))?;
+        self.stored.recycle(KEEP_BYTES);
         Ok(())
     }
 }
@@ -436,6 +505,10 @@ impl Operator for GroupOperator {
             self.collected = true;
         }
         while self.next >= self.groups.keys.rows {
+            if let Some((groups, held)) = self.shared.merged.pop() {
+                (self.groups, self.held, self.next) = (groups, Some(held), 0);
+                continue;
+            }
             if !self.passes.next_pass()? {
                 return Ok(false);
             }
@@ -443,6 +516,18 @@ impl Operator for GroupOperator {
         }
         out.clear();
         let keys = self.keys.types().len();
+        if self.groups.are_arrays() && self.order.is_empty() {
+            let groups = self.next..self.groups.keys.rows.min(self.next + BATCH_ROWS);
+            for (from, to) in self.groups.keys.columns.iter().zip(&mut out.columns) {
+                to.append_range(from, groups.clone());
+            }
+            for (at, states) in self.groups.states.iter().enumerate() {
+                states.finish_into(groups.clone(), &mut out.columns[keys + at], &self.types[keys + at])?;
+            }
+            out.rows = groups.len();
+            self.next = groups.end;
+            return Ok(true);
+        }
         while self.next < self.groups.keys.rows && out.rows < BATCH_ROWS && out.variable_bytes() < BATCH_BYTES
         {
             let group = self.order.get(self.next).map_or(self.next, |group| *group as usize);
@@ -450,7 +535,7 @@ impl Operator for GroupOperator {
                 to.append_range(from, group..group + 1);
             }
             for at in 0..self.calls.len() {
-                let whole = self.groups.states[at].take(&self.calls[at].call, group);
+                let whole = self.groups.states[at].take(group);
                 let finished = self.calls[at].finish(cx, whole)?;
                 out.columns[keys + at].push_value(&finished, &self.types[keys + at])?;
             }
@@ -473,6 +558,7 @@ impl Operator for GroupOperator {
         self.next = 0;
         self.order = Vec::new();
         self.stored_sets = Vec::new();
+        self.shared = Shared::default();
         // In a later pass it had other columns.
         self.batch = Batch::of_types(&self.input_types);
         self.key_batch = Batch::of_types(self.keys.types());

@@ -293,7 +293,7 @@ impl Target<'_> {
         }
         self.checks.generate_rows(cx, rows)?;
         self.checks.check(cx, rows, rows, |row| rows.row(row, types))?;
-        cx.tables.insert(self.table, rows)?;
+        cx.tables()?.insert(self.table, rows)?;
         self.inserted(cx, rows, beside, sink)
     }
 
@@ -325,7 +325,7 @@ impl Target<'_> {
             }
             self.checks.generate_rows(cx, &mut one)?;
             self.checks.check(cx, &one, &one, |row| one.row(row, types))?;
-            cx.tables.insert(self.table, &one)?;
+            cx.tables()?.insert(self.table, &one)?;
             let beside = beside.map(|beside| beside.gather(&[row as u32]));
             self.inserted(cx, &one, beside.as_ref(), sink)?;
         }

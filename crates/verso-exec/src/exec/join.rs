@@ -7,7 +7,8 @@
 //! ```
 //!
 //! J1. Where the right input fits, pairs come out in the order of the left input, and among equals in that of the right
-//!     one; right rows without a partner come last.
+//!     one, unless several workers have read it; right rows without a partner come last. Several workers that share the
+//!     right rows, and the left input, yield them in any order.
 //! J2. A NULL in an equal expression has no partner.
 //! J3. Without equal expressions every right row is a candidate (nested loop).
 //! J4. A part that hashes do not cut, because all its keys are equal, is joined in chunks: whether a left row has had a
@@ -16,13 +17,16 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`sides`] | both inputs, opened, built and read |
-//! | [`build`], [`integers`] | the right rows in memory |
+//! | [`build`], [`integers`], [`packed`] | the right rows in memory |
+//! | [`right`] | where right rows come from: the input, or several workers that have read it |
 //! | [`parts`] | both inputs in parts |
 //! | [`semi`] | semi-joins and anti-joins |
 
 mod build;
 mod integers;
+mod packed;
 mod parts;
+mod right;
 mod semi;
 mod sides;
 
@@ -51,6 +55,8 @@ pub(crate) struct JoinOperator {
     selection: Vec<u32>,
     /// Not all pairs may be wanted.
     bounded: bool,
+    /// Workers may compute the filter.
+    is_safe: bool,
 }
 
 /// A batch of left rows.
@@ -78,6 +84,7 @@ impl JoinOperator {
         executor: Executor,
     ) -> Self {
         Self {
+            is_safe: filter.is_none_or(TypedExpr::is_parallel_safe),
             sides: Sides::new(left, right, (kind, "a join"), equal, executor).telling(
                 kind == JoinKind::Inner,
                 (reads_ahead && !kind.pads_left()).then_some(Reach::Groups),
@@ -145,7 +152,7 @@ impl JoinOperator {
     /// The pairs listed that pass the filter.
     fn pairs(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<()> {
         let Probe { of: LeftRows { rows, .. }, left, right, matched, .. } = &mut self.probe;
-        let build = &mut self.sides.build;
+        let build = &self.sides.build;
         out.clear();
         let width = self.sides.left_types.len();
         let all_once = self.kind == JoinKind::Inner && build.is_unique && left.len() == rows.rows;
@@ -173,9 +180,12 @@ impl JoinOperator {
         }
         for pair in &self.selection {
             matched[left[*pair as usize] as usize] = true;
-            if let Some(matched) = build.matched.get_mut(right[*pair as usize] as usize) {
-                *matched = true;
-            }
+        }
+        if self.kind.pads_left()
+            && let Some(build) = Arc::get_mut(&mut self.sides.build)
+        {
+            // No other part has them (`Sides::shareable`).
+            self.selection.iter().for_each(|pair| build.matched[right[*pair as usize] as usize] = true);
         }
         Ok(())
     }
@@ -286,6 +296,29 @@ impl Operator for JoinOperator {
                 return Ok(true);
             }
         }
+    }
+
+    fn shareable(&self) -> Option<u64> {
+        self.sides.shareable().filter(|_| self.is_safe)
+    }
+
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let part = |sides: Sides| JoinOperator {
+            probe: Probe { of: sides.left_rows(), ..Probe::default() },
+            sides,
+            kind: self.kind,
+            filter: self.filter.clone(),
+            tail: None,
+            selection: Vec::new(),
+            bounded: false,
+            is_safe: true,
+        };
+        Ok(self
+            .sides
+            .split(cx, parts)?
+            .into_iter()
+            .map(|sides| Box::new(part(sides)) as Box<dyn Operator>)
+            .collect())
     }
 
     fn close(&mut self) {

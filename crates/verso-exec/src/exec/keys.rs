@@ -160,6 +160,17 @@ impl KeyTable {
         number
     }
 
+    /// Makes room for so many further keys like another table's.
+    pub fn reserve(&mut self, keys: usize, other: &KeyTable) {
+        self.hashes.reserve(keys);
+        let width = other.bytes.len().checked_div(other.len()).unwrap_or(0);
+        self.bytes.reserve(keys * width);
+        let slots = slots_for(self.len() + keys);
+        if slots > self.slots.len() {
+            self.rebuild(slots);
+        }
+    }
+
     /// The number of a key, and whether it is new.
     #[inline]
     pub fn find_or_add(&mut self, hash: u64, key: &[u8]) -> (u32, bool) {

@@ -57,7 +57,7 @@ impl LockOperator {
                 return Err(ExecError::raised("XX000", "rows to lock without their places"));
             };
             let records: Vec<RecordId> = rows.iter().map(|row| record_of(places[*row as usize])).collect();
-            let locked = cx.tables.lock_rows(&lock.table, &records, lock.mode, lock.wait)?;
+            let locked = cx.tables()?.lock_rows(&lock.table, &records, lock.mode, lock.wait)?;
             rows = locked.into_iter().map(|position| rows[position as usize]).collect();
         }
         Ok(rows)
@@ -66,7 +66,7 @@ impl LockOperator {
 
 impl Operator for LockOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.locks.iter().try_for_each(|lock| cx.tables.check_may_lock(lock.mode))?;
+        self.locks.iter().try_for_each(|lock| cx.tables()?.check_may_lock(lock.mode))?;
         self.left = if self.bound.is_empty() { u64::MAX } else { 0 };
         for expr in &self.bound {
             let count = match expr.eval_constant(&cx.eval())? {

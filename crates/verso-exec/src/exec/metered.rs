@@ -87,6 +87,24 @@ impl Operator for MeteredOperator {
         Ok(more)
     }
 
+    fn shareable(&self) -> Option<u64> {
+        stack::check().ok().and_then(|()| self.input.shareable())
+    }
+
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let parts = self.input.split(cx, parts)?.into_iter();
+        Ok(parts.map(|part| Box::new(Self::new(part, self.place)) as Box<dyn Operator>).collect())
+    }
+
+    fn is_portable(&self) -> bool {
+        stack::check().is_ok() && self.input.is_portable()
+    }
+
+    fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
+        stack::check()?;
+        Ok(Box::new(Self::new(self.input.copy(cx)?, self.place)))
+    }
+
     fn close(&mut self) {
         self.held = None;
         self.input.close();

@@ -33,11 +33,13 @@ mod insert;
 mod join;
 mod key;
 mod keys;
+mod late;
 mod lock;
 mod merge;
 mod metered;
 mod operator;
 mod order;
+mod parallel;
 mod passes;
 mod pipeline;
 mod probe;
@@ -66,8 +68,8 @@ pub use probe::{Measured, Probes};
 pub(crate) use source::cast_row;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{
-    Change, ChangeCursor, LockRows, References, Scan, Sequences, TableCursor, Tables, TransactionControl,
-    TransactionState,
+    Change, ChangeCursor, IndexReader, LockRows, References, Scan, Sequences, TableCursor, Tables,
+    TransactionControl, TransactionState,
 };
 pub(crate) use trigger::TriggerCall;
 pub use trigger::{

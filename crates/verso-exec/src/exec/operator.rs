@@ -50,6 +50,26 @@ pub(crate) trait Operator: Send {
     }
     /// Replaces `out` by the next rows; may be none of them. False at the end.
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool>;
+    /// From how many pages of tables its rows come, if several workers may compute them ([`parallel`](super::parallel)). Asked
+    /// after `open`, before the first row.
+    fn shareable(&self) -> Option<u64> {
+        None
+    }
+    /// So many open operators that together yield its rows; only where [`Operator::shareable`] tells something. This one is
+    /// only closed after that.
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let _ = (cx, parts);
+        Err(ExecError::raised("XX000", "an operator that cannot be shared was split"))
+    }
+    /// Whether a worker may have a copy that it opens by itself, for each row of another input.
+    fn is_portable(&self) -> bool {
+        false
+    }
+    /// Such a copy; only where it [is portable](Operator::is_portable).
+    fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
+        let _ = cx;
+        Err(ExecError::raised("XX000", "an operator that is not portable was copied"))
+    }
     /// Lets go of what it holds; called at the end, and after errors.
     fn close(&mut self);
 }
@@ -223,6 +243,21 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Transition { new, .. } => Box::new(TransitionOperator::new(*new)),
         Plan::WorkTable { number, .. } => Box::new(WorkOperator::new(*number)),
     }
+}
+
+/// Yields nothing: the input of a part of an operator that reads that input no more.
+pub(super) struct Nothing;
+
+impl Operator for Nothing {
+    fn open(&mut self, _: &ExecContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn next(&mut self, _: &ExecContext<'_>, _: &mut Batch) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn close(&mut self) {}
 }
 
 /// Stands where a plan nests too deeply to be run.

@@ -22,13 +22,37 @@ pub(crate) struct ProjectOperator {
     /// Which column of the input an expression is.
     columns: Vec<Option<usize>>,
     bounded: Bounded,
+    types: Vec<SqlType>,
+    /// Workers may compute them.
+    is_safe: bool,
 }
 
 impl ProjectOperator {
     pub fn new(input: Box<dyn Operator>, types: &[SqlType], exprs: &[TypedExpr], executor: Executor) -> Self {
-        let columns = exprs.iter().map(TypedExpr::as_column).collect();
-        let exprs = ExprList::compile(exprs, executor);
-        Self { input, batch: Batch::of_types(types), row: 0, exprs, columns, bounded: Bounded::default() }
+        Self {
+            input,
+            batch: Batch::of_types(types),
+            row: 0,
+            columns: exprs.iter().map(TypedExpr::as_column).collect(),
+            bounded: Bounded::default(),
+            types: types.to_vec(),
+            is_safe: exprs.iter().all(TypedExpr::is_parallel_safe),
+            exprs: ExprList::compile(exprs, executor),
+        }
+    }
+
+    /// The same over another input of the same kind.
+    fn over(&self, input: Box<dyn Operator>) -> Self {
+        Self {
+            input,
+            batch: Batch::of_types(&self.types),
+            row: 0,
+            exprs: self.exprs.clone(),
+            columns: self.columns.clone(),
+            bounded: Bounded::default(),
+            types: self.types.clone(),
+            is_safe: self.is_safe,
+        }
     }
 }
 
@@ -87,6 +111,23 @@ impl Operator for ProjectOperator {
         }
     }
 
+    fn shareable(&self) -> Option<u64> {
+        self.input.shareable().filter(|_| self.is_safe)
+    }
+
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let inputs = self.input.split(cx, parts)?.into_iter();
+        Ok(inputs.map(|input| Box::new(self.over(input)) as Box<dyn Operator>).collect())
+    }
+
+    fn is_portable(&self) -> bool {
+        self.is_safe && self.input.is_portable()
+    }
+
+    fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
+        Ok(Box::new(self.over(self.input.copy(cx)?)))
+    }
+
     fn close(&mut self) {
         self.batch.recycle(KEEP_BYTES);
         self.row = 0;
@@ -100,15 +141,29 @@ pub(crate) struct FilterOperator {
     input: Box<dyn Operator>,
     predicate: Predicate,
     is_volatile: bool,
+    /// Workers may compute it.
+    is_safe: bool,
     selection: Vec<u32>,
     bounded: Bounded,
 }
 
 impl FilterOperator {
     pub fn new(input: Box<dyn Operator>, predicate: &TypedExpr, executor: Executor) -> Self {
-        let is_volatile = predicate.is_volatile();
+        let (is_volatile, is_safe) = (predicate.is_volatile(), predicate.is_parallel_safe());
         let predicate = Predicate::compile(predicate, executor);
-        Self { input, predicate, is_volatile, selection: Vec::new(), bounded: Bounded::default() }
+        Self { input, predicate, is_volatile, is_safe, selection: Vec::new(), bounded: Bounded::default() }
+    }
+
+    /// The same over another input of the same kind.
+    fn over(&self, input: Box<dyn Operator>) -> Self {
+        Self {
+            input,
+            predicate: self.predicate.clone(),
+            is_volatile: self.is_volatile,
+            is_safe: self.is_safe,
+            selection: Vec::new(),
+            bounded: Bounded::default(),
+        }
     }
 }
 
@@ -150,6 +205,23 @@ impl Operator for FilterOperator {
                 return Ok(true);
             }
         }
+    }
+
+    fn shareable(&self) -> Option<u64> {
+        self.input.shareable().filter(|_| self.is_safe)
+    }
+
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let inputs = self.input.split(cx, parts)?.into_iter();
+        Ok(inputs.map(|input| Box::new(self.over(input)) as Box<dyn Operator>).collect())
+    }
+
+    fn is_portable(&self) -> bool {
+        self.is_safe && self.input.is_portable()
+    }
+
+    fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
+        Ok(Box::new(self.over(self.input.copy(cx)?)))
     }
 
     fn close(&mut self) {

@@ -7,19 +7,27 @@
 //!
 //! An operator is told from others by the address of its plan. Memory is looked at whenever one operator calls another or
 //! returns, so what is taken and given back in between is not seen.
+//!
+//! Each worker of a parallel operator has probes of its own, which those of the statement take over at its end: rows and pages
+//! are added up, the time of an operator is that of the worker that took longest. What workers hold in memory is counted for
+//! the operator that has called them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use verso_env::Clock;
 use verso_storage::{Work, work};
 
 use super::ExecContext;
 use crate::plan::Plan;
 
 /// Measures of operators, by the address of their plan.
-pub struct Probes<'a> {
-    /// Nanoseconds of some clock; none where time is not to be measured.
-    clock: Option<&'a dyn Fn() -> u64>,
+pub struct Probes {
+    /// None where time is not to be measured.
+    clock: Option<Arc<dyn Clock>>,
+    /// Memory and files are looked at: by the statement's thread.
+    looks: bool,
     measured: RefCell<HashMap<usize, Measured>>,
     /// Operators that are being called, outermost first.
     running: RefCell<Vec<usize>>,
@@ -51,9 +59,14 @@ pub struct Measured {
     pub peak_bytes: u64,
     /// What it put into temporary files.
     pub spilled_bytes: u64,
+    /// The most workers that have read its inputs; 0 where it was the statement's thread alone.
+    pub workers: u32,
     /// Memory that it holds now.
     held_bytes: u64,
 }
+
+/// What the probes of a worker have measured.
+pub(super) type WorkerMeasures = HashMap<usize, Measured>;
 
 impl Measured {
     /// A statement as a whole.
@@ -62,10 +75,11 @@ impl Measured {
         Measured { loops: 1, rows, first_nanos: nanos, nanos, work, ..Measured::default() }
     }
 
-    /// The same with the memory of another one that it is shown together with.
+    /// The same with the memory and the workers of another one that it is shown together with.
     #[must_use]
     pub fn with_memory_of(self, other: &Measured) -> Measured {
         Measured {
+            workers: self.workers.max(other.workers),
             peak_bytes: self.peak_bytes.max(other.peak_bytes),
             spilled_bytes: self.spilled_bytes + other.spilled_bytes,
             ..self
@@ -73,11 +87,61 @@ impl Measured {
     }
 }
 
-impl<'a> Probes<'a> {
+impl Probes {
     /// None measured yet.
     #[must_use]
-    pub fn new(clock: Option<&'a dyn Fn() -> u64>) -> Probes<'a> {
-        Probes { clock, measured: RefCell::default(), running: RefCell::default(), seen: Cell::default() }
+    pub fn new(clock: Option<Arc<dyn Clock>>) -> Probes {
+        Probes {
+            clock,
+            looks: true,
+            measured: RefCell::default(),
+            running: RefCell::default(),
+            seen: Cell::default(),
+        }
+    }
+
+    /// The clock, for the probes of a worker.
+    pub(super) fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.clock.clone()
+    }
+
+    /// The probes of a worker.
+    pub(super) fn of_worker(clock: Option<Arc<dyn Clock>>) -> Probes {
+        Probes { looks: false, ..Probes::new(clock) }
+    }
+
+    /// What was measured.
+    pub(super) fn into_measures(self) -> WorkerMeasures {
+        self.measured.into_inner()
+    }
+
+    /// Takes over what the workers have measured that the operator under way has called.
+    pub(super) fn take_over(&self, workers: Vec<WorkerMeasures>) {
+        let mut all = WorkerMeasures::new();
+        let count = workers.len() as u32;
+        for (place, one) in workers.into_iter().flatten() {
+            let sum = all.entry(place).or_default();
+            sum.loops += one.loops;
+            sum.rows += one.rows;
+            sum.work += one.work;
+            sum.nanos = sum.nanos.max(one.nanos);
+            sum.first_nanos = sum.first_nanos.max(one.first_nanos);
+            sum.workers = sum.workers.max(one.workers);
+        }
+        let mut measured = self.measured.borrow_mut();
+        for (place, more) in all {
+            let own = measured.entry(place).or_default();
+            own.loops += more.loops;
+            own.rows += more.rows;
+            own.work += more.work;
+            own.nanos += more.nanos;
+            own.first_nanos += more.first_nanos;
+            own.workers = own.workers.max(more.workers);
+        }
+        if let Some(place) = self.running.borrow().last() {
+            let own = measured.entry(*place).or_default();
+            own.workers = own.workers.max(count);
+        }
     }
 
     /// What the operator of a plan has done; none if it never ran by itself.
@@ -93,7 +157,7 @@ impl<'a> Probes<'a> {
     }
 
     fn now(&self) -> u64 {
-        self.clock.map_or(0, |clock| clock())
+        self.clock.as_ref().map_or(0, |clock| clock.monotonic_nanos())
     }
 
     /// An operator is called.
@@ -141,6 +205,9 @@ impl<'a> Probes<'a> {
 
     /// What has changed since the last look is the operator's that has run since.
     fn look(&self, cx: &ExecContext<'_>) {
+        if !self.looks {
+            return;
+        }
         let memory = &cx.services.memory;
         let now = (memory.account.used_bytes(), memory.temporary.map_or(0, |space| space.written_bytes()));
         let before = self.seen.replace(now);

@@ -5,16 +5,19 @@
 //!                                                     └─► run, run, run … ─► merged ─► rows
 //! ```
 //!
-//! O1. Rows that are equal by the keys come out in the order in which they came.
+//! O1. Rows that are equal by the keys come out in the order in which they came, unless several workers ([`shared`]) have read
+//!     them.
 //! O2. A sort whose memory is refused writes what it has as a run and goes on; runs are merged a few at a time, until those
 //!     that are left can be merged on the way out.
 //! O3. Under a LIMIT no more rows are kept, in memory or in a run, than it lets through.
+
+mod shared;
 
 use verso_types::{Batch, BytesColumn, Column, ColumnData, NullMask, SqlType};
 
 use super::operator::Operator;
 use super::order::{self, SortOrder};
-use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, parallel};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, RowExpr};
 use crate::memory::{Refused, Reservation};
@@ -25,12 +28,35 @@ use crate::spill::{Run, RunReader, SpillFile};
 pub(crate) struct SortOperator {
     input: Box<dyn Operator>,
     batch: Batch,
-    exprs: ExprList,
-    orders: Vec<SortOrder>,
+    keyed: Keyed,
     types: Vec<SqlType>,
+    /// Workers may compute the keys.
+    is_safe: bool,
     /// How many rows the LIMIT above it asks for, OFFSET included.
     bound: Option<Bound>,
     sorted: Sorted,
+}
+
+/// The keys of rows.
+#[derive(Clone)]
+struct Keyed {
+    exprs: ExprList,
+    orders: Vec<SortOrder>,
+    values: Batch,
+    encoded: BytesColumn,
+}
+
+impl Keyed {
+    /// The keys of a batch.
+    fn of(&mut self, cx: &ExecContext<'_>, batch: &Batch) -> Result<&BytesColumn> {
+        self.exprs.eval(&cx.eval(), batch, &mut self.values)?;
+        self.encoded.clear();
+        for row in 0..batch.rows {
+            order::encode(&self.values, &self.orders, row, &mut self.encoded.bytes)?;
+            self.encoded.end_value();
+        }
+        Ok(&self.encoded)
+    }
 }
 
 /// The rows in their order.
@@ -123,6 +149,15 @@ impl Rows {
         (self.bytes + 2 * self.count * size_of::<Entry>()) as u64
     }
 
+    /// Keeps no more rows than are asked for, where there are many more: sorting now and then costs little beside what it saves.
+    fn bound(&mut self, first: usize, types: &[SqlType], cx: &ExecContext<'_>) -> Result<()> {
+        if self.count > first.saturating_mul(2).max(BATCH_ROWS) {
+            let kept = self.sorted(first, cx)?;
+            self.keep(&kept, types);
+        }
+        Ok(())
+    }
+
     fn key(&self, entry: &Entry) -> &[u8] {
         self.chunks[entry.chunk as usize].1.get(entry.row as usize)
     }
@@ -137,11 +172,7 @@ impl Rows {
                 row,
             }));
         }
-        let compare = |a: &Entry, b: &Entry| {
-            (a.prefix.cmp(&b.prefix))
-                .then_with(|| self.key(a).cmp(self.key(b)))
-                .then((a.chunk, a.row).cmp(&(b.chunk, b.row)))
-        };
+        let compare = |a: &Entry, b: &Entry| self.compare(a, b);
         if first < entries.len() {
             if first > 0 {
                 entries.select_nth_unstable_by(first - 1, compare);
@@ -150,6 +181,14 @@ impl Rows {
         }
         sort_in_steps(&mut entries, compare, || cx.check_cancelled())?;
         Ok(entries)
+    }
+
+    /// The order of two rows.
+    #[inline]
+    fn compare(&self, a: &Entry, b: &Entry) -> std::cmp::Ordering {
+        (a.prefix.cmp(&b.prefix))
+            .then_with(|| self.key(a).cmp(self.key(b)))
+            .then((a.chunk, a.row).cmp(&(b.chunk, b.row)))
     }
 
     /// Appends a row to a batch.
@@ -356,32 +395,51 @@ impl SortOperator {
     ) -> Self {
         let exprs: Vec<&TypedExpr> = keys.iter().map(|key| &key.expr).collect();
         let order = |key: &SortKey| SortOrder::new(&key.expr.ty, key.descending, key.nulls_first);
+        let is_safe = exprs.iter().all(|expr| expr.is_parallel_safe());
+        let exprs = ExprList::compile(exprs, executor);
         Self {
             input,
             batch: Batch::of_types(types),
-            exprs: ExprList::compile(exprs, executor),
-            orders: keys.iter().map(order).collect(),
+            keyed: Keyed {
+                values: Batch::of_types(exprs.types()),
+                exprs,
+                orders: keys.iter().map(order).collect(),
+                encoded: BytesColumn::default(),
+            },
             types: types.to_vec(),
+            is_safe,
             bound,
             sorted: Sorted::No,
         }
     }
 
     fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Sorted> {
-        let mut keys = Batch::of_types(self.exprs.types());
-        let mut encoded = BytesColumn::default();
         let first = self.bound.as_ref().and_then(|bound| bound.rows(cx)).unwrap_or(usize::MAX);
         let mut held = cx.reserve("a sort");
         let block_bytes = (held.limit_bytes() as usize / 16).clamp(4 << 10, 256 << 10);
         let mut rows = Rows::default();
-        let mut spilled: Option<(SpillFile, Vec<Run>)> = None;
-        while self.input.next(cx, &mut self.batch)? {
-            self.exprs.eval(&cx.eval(), &self.batch, &mut keys)?;
-            encoded.clear();
-            for row in 0..self.batch.rows {
-                order::encode(&keys, &self.orders, row, &mut encoded.bytes)?;
-                encoded.end_value();
+        let mut rest = Vec::new();
+        let shared = match self.share(cx, first)? {
+            None => false,
+            Some(read) => {
+                if read.rest.is_empty() {
+                    return read.sorted(cx, first, held);
+                }
+                (rows, rest) = (read.rows, read.rest);
+                held.hold(rows.heap_bytes());
+                true
             }
+        };
+        let mut spilled: Option<(SpillFile, Vec<Run>)> = None;
+        loop {
+            let more = match shared {
+                false => self.input.next(cx, &mut self.batch)?,
+                true => parallel::next_of(cx, &mut rest, &mut self.batch)?,
+            };
+            if !more {
+                break;
+            }
+            let encoded = self.keyed.of(cx, &self.batch)?;
             let more =
                 self.batch.heap_bytes() + encoded.heap_bytes() + 2 * self.batch.rows * size_of::<Entry>();
             if let Err(refused) = held.try_resize(rows.heap_bytes() + more as u64) {
@@ -395,17 +453,13 @@ impl SortOperator {
                     // A batch that is too large even alone becomes a run of its own, while it is there anyway.
                     let (file, runs) = spill(cx, &mut spilled, refused, held.what())?;
                     let mut alone = Rows::default();
-                    alone.push(&self.batch, &encoded);
+                    alone.push(&self.batch, encoded);
                     runs.push(alone.write(first, &self.types, block_bytes, file, cx)?);
                     continue;
                 }
             }
-            rows.push(&self.batch, &encoded);
-            // sorting now and then costs little beside what it saves
-            if rows.count > first.saturating_mul(2).max(BATCH_ROWS) {
-                let kept = rows.sorted(first, cx)?;
-                rows.keep(&kept, &self.types);
-            }
+            rows.push(&self.batch, encoded);
+            rows.bound(first, &self.types, cx)?;
             held.resize(rows.heap_bytes().min(held.limit_bytes()))?;
         }
         let Some((mut file, mut runs)) = spilled else {

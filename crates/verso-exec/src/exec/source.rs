@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use verso_catalog::{SystemRowIter, SystemView, TableDef};
 use verso_storage::index::KeyRange;
-use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, SqlType, Value, cast};
+use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, Physical, SqlType, Value, cast};
 
 use super::access::{Access, Found};
 use super::filter::{KeyFilter, Reach, ScanFilters};
+use super::late::{Late, Trial};
 use super::lock::record_number;
 use super::operator::{Bounded, Operator};
 use super::values::ListedRows;
-use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, TableCursor};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, IndexReader, TableCursor};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate, RowExpr};
@@ -105,6 +106,15 @@ pub(crate) struct ScanOperator {
     cursor: Option<Box<dyn TableCursor>>,
     bounded: Bounded,
     filters: ScanFilters,
+    /// Workers may compute its conditions.
+    is_safe: bool,
+    /// Of a worker: what finds its rows.
+    reader: Option<Box<dyn IndexReader>>,
+    /// The columns of its conditions.
+    judged: Vec<usize>,
+    /// Other columns are read for the rows that are left.
+    late: Option<Late>,
+    trial: Trial,
 }
 
 impl ScanOperator {
@@ -130,18 +140,85 @@ impl ScanOperator {
             cursor: None,
             bounded: Bounded::default(),
             filters: ScanFilters::default(),
+            is_safe: filter
+                .into_iter()
+                .chain(access.and_then(|access| access.instead.as_deref()))
+                .all(TypedExpr::is_parallel_safe),
+            reader: None,
+            judged: filter
+                .into_iter()
+                .chain(access.and_then(|access| access.instead.as_deref()))
+                .flat_map(columns_of)
+                .collect(),
+            late: None,
+            trial: Trial::default(),
         }
     }
 }
 
+/// The columns that an expression reads.
+fn columns_of(expr: &TypedExpr) -> Vec<usize> {
+    let mut columns = Vec::new();
+    expr.any(&mut |part| {
+        columns.extend(part.as_column());
+        false
+    });
+    columns
+}
+
 impl ScanOperator {
+    /// The next rows, whose columns are read in stages.
+    fn next_late(&mut self, cx: &ExecContext<'_>, bound: Option<u64>, out: &mut Batch) -> Result<bool> {
+        let (Some(cursor), Some(late)) = (&mut self.cursor, &mut self.late) else { return Ok(false) };
+        loop {
+            cx.check_cancelled()?;
+            let Some(stage) = late.next(&mut **cursor, out)? else { return Ok(false) };
+            if stage == 0 {
+                self.filters.apply_by(out, |out, selection| late.keep(1, selection, out));
+            }
+            if stage <= 1 {
+                late.read(&mut **cursor, 1, out)?;
+                let instead = self.instead.as_mut().filter(|_| self.whole);
+                for condition in instead.into_iter().chain(&mut self.filter) {
+                    if out.rows == 0 {
+                        break;
+                    }
+                    if let Some(error) = condition.select(&cx.eval(), out, &mut self.selection) {
+                        self.bounded.failed(error, self.selection.len(), bound)?;
+                    }
+                    late.keep(2, &self.selection, out);
+                }
+            }
+            if out.rows > 0 {
+                late.read(&mut **cursor, 2, out)?;
+                return Ok(true);
+            }
+            self.bounded.nothing_before()?;
+        }
+    }
+
+    /// Reads all columns of each row again, if none is waiting for some of them.
+    fn read_all(&mut self) -> bool {
+        if let (Some(late), Some(cursor)) = (&self.late, &mut self.cursor) {
+            if late.has_rows() || !cursor.read_first(None) {
+                return false;
+            }
+            (self.late, self.trial) = (None, Trial::default());
+        }
+        true
+    }
+
     /// Reads the one row of a unique key, if it is there and fulfils the filter.
     fn next_point(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         self.point = false;
         let Some(access) = &mut self.access else { return Ok(false) };
         let (index, found) = access.open_parts(&cx.eval())?;
         let Found::Point(key) = found else { return Ok(false) };
-        if !cx.tables.get(&self.table, index, key, &self.columns, out)? {
+        let found = match &mut self.reader {
+            Some(reader) => reader.get(key, out)?,
+            None => cx.tables()?.get(&self.table, index, key, &self.columns, out)?,
+        };
+        if !found {
             return Ok(false);
         }
         let Some(filter) = &mut self.filter else { return Ok(true) };
@@ -154,12 +231,13 @@ impl ScanOperator {
 
 impl Operator for ScanOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let Self { table, columns, access, cursor, point, records, whole, .. } = self;
+        let Self { table, columns, access, cursor, point, records, whole, reader, .. } = self;
         (*cursor, *point, *whole) = (None, false, false);
         self.bounded = Bounded::default();
         self.filters.clear();
+        (self.late, self.trial) = (None, Trial::default());
         let Some(access) = access else {
-            *cursor = Some(cx.tables.scan(table, columns)?);
+            *cursor = Some(cx.tables()?.scan(table, columns)?);
             return Ok(());
         };
         if access.is_point() && !*records {
@@ -174,12 +252,15 @@ impl Operator for ScanOperator {
             Found::Point(key) => vec![KeyRange::prefix(key)],
             Found::Ranges(ranges) => ranges,
         };
-        if adapts && cx.tables.is_large(table, index, &ranges)? {
+        if adapts && cx.tables()?.is_large(table, index, &ranges)? {
             *whole = true;
-            *cursor = Some(cx.tables.scan(table, columns)?);
+            *cursor = Some(cx.tables()?.scan(table, columns)?);
             return Ok(());
         }
-        *cursor = Some(cx.tables.index_scan(table, index, ranges, descending, columns)?);
+        *cursor = Some(match reader {
+            Some(reader) => reader.scan(ranges, descending)?,
+            None => cx.tables()?.index_scan(table, index, ranges, descending, columns)?,
+        });
         Ok(())
     }
 
@@ -188,7 +269,8 @@ impl Operator for ScanOperator {
     }
 
     fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
-        if column < self.columns.len() {
+        // What is read first are the columns of the filters that there were.
+        if column < self.columns.len() && self.read_all() {
             self.filters.add(column, filter);
         }
     }
@@ -202,6 +284,9 @@ impl Operator for ScanOperator {
             return self.next_point(cx, out);
         }
         let bound = self.bounded.begin()?;
+        if self.late.is_some() {
+            return self.next_late(cx, bound, out);
+        }
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
         loop {
             cx.check_cancelled()?;
@@ -215,6 +300,7 @@ impl Operator for ScanOperator {
                 let places = cursor.records().iter().map(|record| record_number(*record)).collect();
                 out.columns.push(Column { data: ColumnData::I64(places), nulls: NullMask::default() });
             }
+            let seen = out.rows;
             self.filters.apply(out);
             let instead = self.instead.as_mut().filter(|_| self.whole);
             let mut left = out.rows > 0;
@@ -228,15 +314,91 @@ impl Operator for ScanOperator {
                 left = !self.selection.is_empty();
                 out.filter(&self.selection);
             }
+            if self.trial.ends(seen, out.rows) && !self.records {
+                let mut first: Vec<usize> = self.filters.columns().collect();
+                if !self.filters.leave_out_many() {
+                    first.extend(&self.judged);
+                }
+                let late = Late::new(first, self.judged.clone(), self.columns.len());
+                let varies =
+                    |column: usize| self.table.columns[self.columns[column]].ty.physical() == Physical::Bytes;
+                self.late = late.filter(|late| {
+                    self.trial.pays(late.later().any(varies)) && cursor.read_first(Some(late.first()))
+                });
+            }
             if left {
                 return Ok(true);
             }
             self.bounded.nothing_before()?;
+            if self.late.is_some() {
+                return self.next_late(cx, bound, out);
+            }
         }
+    }
+
+    fn shareable(&self) -> Option<u64> {
+        self.cursor.as_ref().filter(|_| self.is_safe && !self.point && self.late.is_none())?.pages_left()
+    }
+
+    fn split(&mut self, _: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let cursors = self.cursor.as_mut().map_or_else(Vec::new, |cursor| cursor.split(parts));
+        let part = |cursor| ScanOperator {
+            table: Arc::clone(&self.table),
+            columns: self.columns.clone(),
+            access: None,
+            instead: self.instead.clone(),
+            whole: self.whole,
+            filter: self.filter.clone(),
+            selection: Vec::new(),
+            point: false,
+            records: self.records,
+            cursor: Some(cursor),
+            bounded: Bounded::default(),
+            filters: self.filters.of_part(),
+            is_safe: self.is_safe,
+            reader: None,
+            judged: self.judged.clone(),
+            late: None,
+            trial: Trial::default(),
+        };
+        Ok(cursors.into_iter().map(|cursor| Box::new(part(cursor)) as Box<dyn Operator>).collect())
+    }
+
+    fn is_portable(&self) -> bool {
+        // Whether a range is too large is asked of the transaction.
+        let by_index = self.access.as_ref().is_some_and(|access| access.is_safe);
+        by_index && self.instead.is_none() && self.is_safe
+    }
+
+    fn copy(&self, cx: &ExecContext<'_>) -> Result<Box<dyn Operator>> {
+        let reader = match &self.access {
+            Some(access) => Some(cx.tables()?.index_reader(&self.table, &access.index, &self.columns)?),
+            None => None,
+        };
+        Ok(Box::new(ScanOperator {
+            table: Arc::clone(&self.table),
+            columns: self.columns.clone(),
+            access: self.access.clone(),
+            instead: None,
+            whole: false,
+            filter: self.filter.clone(),
+            selection: Vec::new(),
+            point: false,
+            records: self.records,
+            cursor: None,
+            bounded: Bounded::default(),
+            filters: ScanFilters::default(),
+            is_safe: self.is_safe,
+            reader,
+            judged: self.judged.clone(),
+            late: None,
+            trial: Trial::default(),
+        }))
     }
 
     fn close(&mut self) {
         self.cursor = None;
+        self.late = None;
         self.filters.clear();
         self.bounded = Bounded::default();
     }

@@ -50,6 +50,13 @@ pub trait Scan {
     fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool>;
     /// Whether ranges of an index are so large a part of the table that it is read faster whole.
     fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool>;
+    /// What reads rows of a table through one of its indexes on another thread, while the statement lasts.
+    fn index_reader(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        columns: &[usize],
+    ) -> Result<Box<dyn IndexReader>>;
     /// Reads rows by ranges of an index, in its order or against it.
     fn index_scan(
         &self,
@@ -182,6 +189,14 @@ pub trait TransactionControl {
     fn release(&self, name: &str) -> Result<()>;
 }
 
+/// Reads rows of one table through one of its indexes, as the statement sees them, on the thread that it was given to.
+pub trait IndexReader: Send {
+    /// As [`Scan::get`].
+    fn get(&mut self, key: &[u8], out: &mut Batch) -> Result<bool>;
+    /// As [`Scan::index_scan`].
+    fn scan(&mut self, ranges: Vec<KeyRange>, descending: bool) -> Result<Box<dyn TableCursor>>;
+}
+
 /// Reads a table.
 pub trait TableCursor: Send {
     /// Replaces `out` by the next rows, columns in the order asked for. False at the end.
@@ -189,6 +204,28 @@ pub trait TableCursor: Send {
     /// The places of the rows just read, where there are any.
     fn records(&self) -> &[RecordId] {
         &[]
+    }
+    /// From now on [`TableCursor::next`] reads these of the columns only, and leaves the others empty; all again without any. False,
+    /// and nothing has changed, where the others could not be read [later](TableCursor::read_late).
+    fn read_first(&mut self, columns: Option<&[usize]>) -> bool {
+        let _ = columns;
+        false
+    }
+    /// Reads other columns of some of the rows just read, ascending, into those columns of `out`: of the first ones only, where
+    /// values are long. How many.
+    fn read_late(&mut self, rows: &[u32], columns: &[usize], out: &mut Batch) -> Result<usize> {
+        let _ = (rows, columns, out);
+        Ok(0)
+    }
+    /// How many pages are still to be read, if several threads can share them.
+    fn pages_left(&self) -> Option<u64> {
+        None
+    }
+    /// So many cursors that together read the rest of the rows, in any order; only where [`TableCursor::pages_left`] tells
+    /// something. This one is at its end then.
+    fn split(&mut self, parts: usize) -> Vec<Box<dyn TableCursor>> {
+        let _ = parts;
+        Vec::new()
     }
 }
 

@@ -3,6 +3,7 @@
 mod aggregates;
 mod changes;
 mod memory;
+mod parallel;
 mod queries;
 mod windows;
 

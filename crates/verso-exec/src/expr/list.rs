@@ -1,6 +1,10 @@
 //! Expressions evaluated together over batches, by either executor.
+//!
+//! What is compiled is shared by the copies of a list or predicate; each copy has scratch columns of its own, so that every
+//! worker of a parallel operator evaluates with its own copy.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use verso_types::{Batch, SqlType, Value};
 
@@ -32,12 +36,12 @@ const FEW_ROWS: usize = 4;
 pub(super) const VECTOR_BYTES: usize = 4 << 20;
 
 /// Expressions over the same input, one output column each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ExprList {
-    rows: Vec<RowExpr>,
+    rows: Arc<[RowExpr]>,
     /// Empty: rows only.
-    vectors: Vec<VectorExpr>,
-    types: Vec<SqlType>,
+    vectors: Arc<[VectorExpr]>,
+    types: Arc<[SqlType]>,
     executor: Executor,
     volatile: bool,
     scratch: ScratchCell,
@@ -46,6 +50,12 @@ pub struct ExprList {
 /// Scratch columns stay with the list.
 #[derive(Default)]
 struct ScratchCell(Scratch);
+
+impl Clone for ScratchCell {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
 
 impl std::fmt::Debug for ScratchCell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -70,7 +80,7 @@ impl ExprList {
         let pays = executor == Executor::Vector || !vectors.iter().all(VectorExpr::is_rows_only);
         Self {
             rows: exprs.iter().map(|expr| RowExpr::compile(expr)).collect(),
-            vectors: if pays { vectors } else { Vec::new() },
+            vectors: if pays { vectors.into() } else { Arc::default() },
             types: exprs.iter().map(|expr| expr.ty.clone()).collect(),
             executor,
             volatile,
@@ -103,7 +113,7 @@ impl ExprList {
     /// Types of the columns of [`ExprList::eval_scaled`]: those of the expressions, but numerics of a scale that is known have it.
     pub fn scaled_types(&self) -> Vec<SqlType> {
         match self.vectors.is_empty() {
-            true => self.types.clone(),
+            true => self.types.to_vec(),
             false => self.vectors.iter().map(|expr| expr.ty().clone()).collect(),
         }
     }
@@ -199,7 +209,7 @@ impl ExprList {
     /// # Errors
     /// Of the first expression that fails; `out` is of no use then.
     pub fn push_row(&self, cx: &EvalContext<'_>, input: RowInput<'_>, out: &mut Batch) -> Result<()> {
-        for ((expr, column), ty) in self.rows.iter().zip(&mut out.columns).zip(&self.types) {
+        for ((expr, column), ty) in self.rows.iter().zip(&mut out.columns).zip(self.types.iter()) {
             expr.push(cx, input, column, ty)?;
         }
         out.rows += 1;
@@ -215,10 +225,10 @@ impl ExprList {
 }
 
 /// A condition over batches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Predicate {
-    row: RowExpr,
-    vector: Option<VectorExpr>,
+    row: Arc<RowExpr>,
+    vector: Option<Arc<VectorExpr>>,
     executor: Executor,
     scratch: ScratchCell,
 }
@@ -227,8 +237,9 @@ impl Predicate {
     /// Compiles a boolean expression for an executor.
     #[must_use]
     pub fn compile(expr: &TypedExpr, executor: Executor) -> Self {
-        let vector = (executor != Executor::Row && !expr.is_volatile()).then(|| VectorExpr::compile(expr));
-        Self { row: RowExpr::compile(expr), vector, executor, scratch: ScratchCell::default() }
+        let vector =
+            (executor != Executor::Row && !expr.is_volatile()).then(|| Arc::new(VectorExpr::compile(expr)));
+        Self { row: Arc::new(RowExpr::compile(expr)), vector, executor, scratch: ScratchCell::default() }
     }
 
     /// Replaces `selection` by the rows for which the condition is true, ascending. An error ends the

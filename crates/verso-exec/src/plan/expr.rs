@@ -315,6 +315,34 @@ impl TypedExpr {
         }
     }
 
+    /// Whether workers may compute it: it needs nothing of the session but the time of the statement and the zone, and reads
+    /// nothing.
+    #[must_use]
+    pub fn is_parallel_safe(&self) -> bool {
+        /// Stable functions that ask for no more than that.
+        const OF_TIME: [&str; 5] =
+            ["now", "transaction_timestamp", "statement_timestamp", "extract", "date_part"];
+        /// Values of types that the catalog names are read and written with its help, which is lent to the session's thread.
+        fn is_plain(ty: &SqlType) -> bool {
+            use verso_types::SystemType as S;
+            match ty {
+                SqlType::Array(element) => is_plain(element),
+                SqlType::System(ty) => matches!(ty, S::Inet | S::Cidr | S::Macaddr | S::Macaddr8 | S::Money),
+                SqlType::Enum(_) | SqlType::Domain(_) | SqlType::Record | SqlType::Row(_) => false,
+                _ => true,
+            }
+        }
+        !self.any(&mut |part| match &part.kind {
+            ExprKind::Subquery { .. } | ExprKind::UserCall { .. } | ExprKind::Domain { .. } => true,
+            ExprKind::Call { function, args } => {
+                let steady = function.volatility == Volatility::Immutable || OF_TIME.contains(&function.name);
+                !steady || args.iter().any(|arg| !is_plain(&arg.ty))
+            }
+            ExprKind::Cast { arg, .. } => !is_plain(&arg.ty) || !is_plain(&part.ty),
+            _ => false,
+        })
+    }
+
     /// Whether it calls a function of the catalog.
     #[must_use]
     pub fn calls_users(&self) -> bool {

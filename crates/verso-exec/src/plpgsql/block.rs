@@ -45,13 +45,13 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
     frame.savepoints += 1;
     // no identifier of SQL starts with a blank
     let name = format!(" block {}.{}", cx.depth(), frame.savepoints);
-    cx.tables.savepoint(&name)?;
+    cx.tables()?.savepoint(&name)?;
     let opened = cx.services.portals.opened();
     let result = run_steps(&mut block.body, cx, frame);
     frame.savepoints -= 1;
     let error = match result {
         Ok(flow) => {
-            cx.tables.release(&name)?;
+            cx.tables()?.release(&name)?;
             return Ok(flow);
         }
         Err(error) => error,
@@ -59,9 +59,9 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
     let Described { sqlstate, message, .. } = cx.services.binding.describe_error(&error);
     let handler = block.handlers.iter_mut().find(|handler| catches(handler, &sqlstate));
     let Some(handler) = handler else { return Err(error) };
-    cx.tables.rollback_to(&name)?;
+    cx.tables()?.rollback_to(&name)?;
     cx.services.portals.close_since(opened);
-    cx.tables.release(&name)?;
+    cx.tables()?.release(&name)?;
     if let Some((state_slot, message_slot)) = block.error_slots {
         frame.slots[state_slot] = Value::Text(sqlstate);
         frame.slots[message_slot] = Value::text(&message);

@@ -845,17 +845,21 @@ pub(super) fn run_embedded(
         let mut taker = Taker { cx, types: &statement.types, taken, result: Spool::default() };
         let mut tries = 0;
         loop {
-            cx.tables.begin_statement()?;
+            cx.tables()?.begin_statement()?;
             let error = match statement.compiled.run(&inner, &mut taker) {
                 Ok(rows) => {
-                    cx.tables.end_statement()?;
+                    cx.tables()?.end_statement()?;
                     break (rows, taker.result);
                 }
                 Err(error) => error,
             };
-            cx.tables.abort_statement()?;
+            cx.tables()?.abort_statement()?;
             // What was committed before keeps the block from being run again: its statements are, one by one.
-            if cx.ends().is_none() || tries == RESTARTS_MAX || !error.is_conflict() || !cx.tables.restarts() {
+            if cx.ends().is_none()
+                || tries == RESTARTS_MAX
+                || !error.is_conflict()
+                || !cx.tables()?.restarts()
+            {
                 return Err(error);
             }
             tries += 1;

@@ -92,6 +92,9 @@ impl Node {
             }
         }
         if let Some(actual) = self.actual.filter(|_| shown.analyze) {
+            if actual.workers > 0 {
+                lines.push(format!("{pad}Workers: {}", actual.workers));
+            }
             if shown.memory && (actual.peak_bytes > 0 || actual.spilled_bytes > 0) {
                 let disk = match actual.spilled_bytes {
                     0 => String::new(),
@@ -187,6 +190,9 @@ impl Node {
         self.details.iter().for_each(|(key, value)| add(key, field(value)));
         if let (true, Some(actual)) = (shown.analyze, self.actual) {
             let mut count = |key: &str, count: u64| add(key, Json::Number(count.to_string()));
+            if actual.workers > 0 {
+                count("Worker Count", actual.workers.into());
+            }
             if shown.memory {
                 count("Peak Memory Usage", kilobytes(actual.peak_bytes));
                 count("Disk Usage", kilobytes(actual.spilled_bytes));

@@ -22,7 +22,7 @@ use crate::estimate::Estimate;
 pub struct Tree<'p> {
     estimate: Estimate<'p>,
     /// What operators have done.
-    probes: Option<&'p Probes<'p>>,
+    probes: Option<&'p Probes>,
     /// With what each yields.
     verbose: bool,
     /// Columns are shown with their tables: there are several.
@@ -71,7 +71,7 @@ impl<'p> Tree<'p> {
 
     /// The same, with what operators have done.
     #[must_use]
-    pub fn measured(self, probes: &'p Probes<'p>) -> Tree<'p> {
+    pub fn measured(self, probes: &'p Probes) -> Tree<'p> {
         Tree { probes: Some(probes), ..self }
     }
 

@@ -18,12 +18,13 @@
 //! | [`push`] | conditions towards the tables |
 //! | [`graph`] | a tree of inner joins taken apart and put together |
 //! | [`order`] | which of them are joined first, and how |
-//! | [`unnest`] | queries in conditions that become joins |
+//! | [`unnest`], [`members`] | queries in conditions that become joins |
 //! | [`shared`] | queries of WITH that are read once become part of their reader |
 //! | [`narrow`] | columns that nothing uses, left out |
 //! | [`rules`] | rules by name, to be switched off in tests |
 
 mod graph;
+mod members;
 mod narrow;
 mod order;
 mod push;
@@ -103,6 +104,9 @@ impl<'s> Rewriter<'s> {
         *plan = pushed;
         if self.rules.narrow {
             narrow::narrow(plan)?;
+        }
+        if self.rules.unnest && !self.repeated {
+            self.members(plan);
         }
         if cfg!(debug_assertions) {
             let shape = |columns: &[verso_exec::plan::OutputColumn]| {

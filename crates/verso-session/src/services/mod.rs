@@ -11,7 +11,7 @@
 //! | [`position`] | where the cursor of WHERE CURRENT OF stands |
 //! | [`temporary`] | temporary tables |
 //! | [`signals`] | waiting, and cancelling others |
-//! | [`workers`] | how many workers a job of maintenance gets |
+//! | [`workers`] | how many workers a job of maintenance gets, or a query |
 //! | [`binding`] | what the catalog keeps as text, bound |
 
 mod binding;
@@ -168,6 +168,7 @@ impl Services {
         verso_exec::Services {
             time_zone: &self.settings.time_zone,
             memory: self.memory.lend(),
+            workers: self,
             clock: &self.clocks,
             random: &self.random,
             sequences: &self.sequences,

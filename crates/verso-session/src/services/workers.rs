@@ -1,4 +1,6 @@
-//! How many workers a job of maintenance gets.
+//! How many workers a job of maintenance gets, and the parts of a query.
+
+use verso_exec::context::{Crew, Workers};
 
 use super::Services;
 
@@ -19,5 +21,22 @@ impl Services {
             self.notices.warn("01V10", &text);
         }
         wanted.clamp(1, most)
+    }
+}
+
+impl Workers for Services {
+    fn for_pages(&self, pages: u64) -> u32 {
+        let least = self.settings.parallel_scan_bytes;
+        let bytes = pages.saturating_mul(self.instance.engine.page_size() as u64);
+        if pages == 0 || bytes < least {
+            return 1;
+        }
+        // Each has half of the least to read, or more.
+        let most = u32::try_from(bytes / (least / 2).max(1)).unwrap_or(u32::MAX);
+        self.workers_of(None, false).min(most).max(1)
+    }
+
+    fn crew(&self, wanted: u32) -> Crew {
+        self.instance.engine.worker_pool().lend(wanted)
     }
 }

@@ -41,10 +41,17 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("intervalstyle", "Sets the display format for interval values."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
     ("maintenance_memory", "Memory that sorting an index may take; beyond it temporary files are used."),
-    ("max_parallel_workers", "Most workers of a job of maintenance (ALTER DATABASE SET)."),
+    ("max_parallel_workers", "Most workers of a query or of a job of maintenance (ALTER DATABASE SET)."),
     ("max_wal_size", "Most log between checkpoints (ALTER SYSTEM SET)."),
     ("memory_limit", "Limits the memory of all statements of the database (ALTER DATABASE SET)."),
-    ("parallel_workers", "Workers of a job of maintenance: of CREATE INDEX, REINDEX and SWEEP."),
+    (
+        "min_parallel_table_scan_size",
+        "A query reads tables with several workers where it reads so much or more.",
+    ),
+    (
+        "parallel_workers",
+        "Workers of a query or of a job of maintenance: of CREATE INDEX, REINDEX and SWEEP.",
+    ),
     (
         "procedure_commit",
         "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
@@ -106,8 +113,10 @@ pub struct Settings {
     pub work_memory_bytes: u64,
     /// What sorting an index may use.
     pub maintenance_memory_bytes: u64,
-    /// Workers of a job of maintenance, where the session says something about it.
+    /// Workers of a query or a job of maintenance, where the session says something about it.
     pub parallel_workers: Option<u32>,
+    /// Bytes of tables that a query must read for it to have several workers.
+    pub parallel_scan_bytes: u64,
     /// What a statement may hold; 0 is as much as the session and the instance allow, here and below.
     pub statement_memory_bytes: u64,
     /// What a session may hold, with its portals and cursors.
@@ -160,6 +169,7 @@ impl Default for Settings {
             work_memory_bytes: 256 << 20,
             maintenance_memory_bytes: 256 << 20,
             parallel_workers: None,
+            parallel_scan_bytes: 4 << 20,
             statement_memory_bytes: 0,
             session_memory_bytes: 0,
             temp_file_bytes: 0,
@@ -304,6 +314,12 @@ impl Settings {
                     number.ok_or_else(|| invalid(value).with_hint("Between 1 and 1024."))
                 };
                 self.parallel_workers = value.map(workers).transpose()?;
+            }
+            ("min_parallel_table_scan_size", None) => self.parallel_scan_bytes = default.parallel_scan_bytes,
+            ("min_parallel_table_scan_size", Some(value)) => {
+                let bytes = memory_bytes(value);
+                self.parallel_scan_bytes =
+                    bytes.ok_or_else(|| invalid(value).with_hint("Units are kB, MB and GB."))?;
             }
             ("verso_rules_off", value) => {
                 let list = value.unwrap_or_default();
@@ -465,6 +481,7 @@ impl Settings {
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
             "work_mem" => size_text(self.work_memory_bytes),
+            "min_parallel_table_scan_size" => size_text(self.parallel_scan_bytes),
             "maintenance_memory" | "maintenance_work_mem" => size_text(self.maintenance_memory_bytes),
             "statement_memory_limit" => memory_text(self.statement_memory_bytes),
             "session_memory_limit" => memory_text(self.session_memory_bytes),

@@ -47,9 +47,15 @@ impl Ranges {
         }
         let columns = wanted.ids();
         let scan = |range| heap.index_scan(txn, &index, IndexScanSpec { columns, range, descending });
-        let mut scans = ranges.into_iter().map(scan).collect::<Vec<_>>().into_iter();
+        let scans = ranges.into_iter().map(scan).collect();
+        Ok(Ranges::of(scans, wanted))
+    }
+
+    /// Of scans that yield the columns wanted.
+    pub(super) fn of(scans: Vec<IndexScan>, wanted: Wanted) -> Ranges {
+        let mut scans = scans.into_iter();
         let current = scans.next();
-        Ok(Ranges { scans, current, wanted })
+        Ranges { scans, current, wanted }
     }
 
     fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {
@@ -128,11 +134,37 @@ impl Rows {
 pub(super) struct Reader {
     scan: Rows,
     rows: ScanBatch,
+    /// Some columns are read first.
+    first: Option<First>,
+}
+
+/// Columns that are read first, and the layouts of all of them.
+struct First {
+    at: Vec<usize>,
+    layouts: Vec<Physical>,
+    late: ScanBatch,
+}
+
+impl First {
+    /// Gives the batch the columns read, the others empty.
+    fn lay_out(&self, read: &mut Batch, out: &mut Batch) {
+        let fits = out.columns.len() == self.layouts.len()
+            && out.columns.iter().zip(&self.layouts).all(|(column, layout)| column.physical() == *layout);
+        if fits {
+            out.clear();
+        } else {
+            *out = Batch::new(&self.layouts);
+        }
+        for (at, column) in self.at.iter().zip(&mut read.columns) {
+            std::mem::swap(&mut out.columns[*at], column);
+        }
+        out.rows = read.rows;
+    }
 }
 
 impl Reader {
     pub(super) fn new(scan: Rows) -> Reader {
-        Reader { scan, rows: ScanBatch::default() }
+        Reader { scan, rows: ScanBatch::default(), first: None }
     }
 }
 
@@ -140,12 +172,60 @@ impl TableCursor for Reader {
     fn next(&mut self, out: &mut Batch) -> Result<bool> {
         let more = self.scan.next(&mut self.rows)?;
         // The scratch columns change places, so that neither side allocates anew.
-        std::mem::swap(out, &mut self.rows.batch);
+        match &self.first {
+            None => std::mem::swap(out, &mut self.rows.batch),
+            Some(first) => first.lay_out(&mut self.rows.batch, out),
+        }
         Ok(more)
+    }
+
+    fn read_first(&mut self, columns: Option<&[usize]>) -> bool {
+        let Rows::Heap(pages) = &mut self.scan else { return false };
+        if pages.wanted.is_packed() || !pages.scan.reads_again() {
+            return false;
+        }
+        let all = pages.wanted.ids();
+        match columns {
+            None => {
+                pages.scan.set_columns(all);
+                self.first = None;
+            }
+            Some(columns) => {
+                let layouts = pages.scan.layouts(all);
+                pages.scan.set_columns(&columns.iter().map(|at| all[*at]).collect::<Vec<_>>());
+                self.first = Some(First { at: columns.to_vec(), layouts, late: ScanBatch::default() });
+            }
+        }
+        true
+    }
+
+    fn read_late(&mut self, rows: &[u32], columns: &[usize], out: &mut Batch) -> Result<usize> {
+        let (Rows::Heap(pages), Some(first)) = (&self.scan, &mut self.first) else { return Ok(0) };
+        let ids: Vec<u16> = columns.iter().map(|at| pages.wanted.ids()[*at]).collect();
+        let mut records = rows.iter().map(|row| self.rows.records[*row as usize]);
+        let done = pages.scan.read_more(&mut records, &ids, &mut first.late)?;
+        for (at, column) in columns.iter().zip(&mut first.late.batch.columns) {
+            std::mem::swap(&mut out.columns[*at], column);
+        }
+        Ok(done)
     }
 
     fn records(&self) -> &[RecordId] {
         &self.rows.records
+    }
+
+    fn pages_left(&self) -> Option<u64> {
+        match &self.scan {
+            Rows::Heap(pages) => Some(pages.scan.pages_left().into()),
+            Rows::Index(_) | Rows::Found(_) | Rows::Collected(_) => None,
+        }
+    }
+
+    fn split(&mut self, parts: usize) -> Vec<Box<dyn TableCursor>> {
+        let Rows::Heap(pages) = &mut self.scan else { return Vec::new() };
+        let part = |scan| Pages { scan, wanted: pages.wanted.clone() };
+        let parts = pages.scan.split(parts).into_iter().map(part);
+        parts.map(|part| Box::new(Reader::new(Rows::Heap(part))) as Box<dyn TableCursor>).collect()
     }
 }
 

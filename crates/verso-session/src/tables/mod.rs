@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`cursor`] | rows read, rows changed |
+//! | [`lookups`] | rows that a worker of a query finds through an index |
 //! | [`reference`] | what foreign keys ask for beyond a snapshot |
 //! | [`opened`] | tables that were used before |
 //! | [`deferred`], [`events`] | what is put off to the commit; triggers among that |
@@ -16,6 +17,7 @@ mod cursor;
 mod deferred;
 mod duplicate;
 mod events;
+mod lookups;
 mod opened;
 mod reference;
 
@@ -27,7 +29,7 @@ use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef, Tri
 use verso_exec::context::AdvisoryCall;
 use verso_exec::error::{ExecError, Result};
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, LockRows, References, Scan, Sequences, TableCursor,
+    Change, ChangeCursor, DeferredEvent, IndexReader, LockRows, References, Scan, Sequences, TableCursor,
     TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
@@ -44,6 +46,7 @@ use crate::services::Services;
 use cursor::{Changer, Pages, Ranges, Reader, Rows, columns_at};
 pub(crate) use deferred::{ConstraintModes, Deferred};
 pub(crate) use duplicate::explain_unique;
+use lookups::Lookups;
 pub(crate) use opened::OpenTables;
 use opened::RowBatch;
 
@@ -221,6 +224,18 @@ impl Scan for EngineTables<'_> {
         let heap = self.heap(table)?;
         let share = self.index(&heap, index)?.share(&txn, ranges)?;
         Ok(share.is_some_and(|share| share > LARGE_SHARE))
+    }
+
+    fn index_reader(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        columns: &[usize],
+    ) -> Result<Box<dyn IndexReader>> {
+        self.lock(table, TableLockMode::AccessShare)?;
+        let heap = self.heap(table)?;
+        let index = self.index(&heap, index)?;
+        Ok(Box::new(Lookups::new(self.txn.borrow().snapshot_reader(), heap, index, table, columns)))
     }
 
     fn index_scan(

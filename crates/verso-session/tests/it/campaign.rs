@@ -30,23 +30,23 @@ const TABLES: &str = "CREATE TABLE accounts (id int PRIMARY KEY, amount int);
          CREATE TABLE tree (id int PRIMARY KEY, parent int REFERENCES tree ON DELETE CASCADE);
          INSERT INTO tree SELECT i, nullif(i / 2, 0) FROM generate_series(1, 200) AS s(i)";
 
-struct Random(u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) % end.max(1) as u64) as usize
     }
 
-    fn of<'t>(&mut self, all: &[&'t str]) -> &'t str {
+    pub fn of<'t>(&mut self, all: &[&'t str]) -> &'t str {
         all[self.below(all.len())]
     }
 }
 
 /// An expression over a row of `facts AS f`.
-fn expr(random: &mut Random, depth: u32) -> String {
+pub(crate) fn expr(random: &mut Random, depth: u32) -> String {
     if depth == 0 {
         let leaves = ["f.id", "f.grp", "f.n", "1", "0", "-7", "NULL", "2.5", "length(f.name)", "f.id % 5"];
         return random.of(&leaves).to_string();
@@ -63,7 +63,7 @@ fn expr(random: &mut Random, depth: u32) -> String {
     }
 }
 
-fn condition(random: &mut Random, depth: u32) -> String {
+pub(crate) fn condition(random: &mut Random, depth: u32) -> String {
     let (a, b) = (expr(random, depth), expr(random, depth));
     match random.below(8) {
         0..=2 => format!("{a} {} {b}", random.of(&["=", "<>", "<", ">=", "IS DISTINCT FROM"])),
@@ -236,7 +236,8 @@ fn now() -> Duration {
 fn settle(client: &mut Client) {
     let limits =
         "SET lock_timeout = '50ms'; SET statement_memory_limit = '64MB'; SET temp_file_limit = '32MB';
-                  SET work_mem = '1MB'; SET statement_timeout = '100ms'";
+                  SET work_mem = '1MB'; SET statement_timeout = '100ms'; SET min_parallel_table_scan_size = 0;
+                  SET parallel_workers = 3";
     let mut settled = || ["ROLLBACK", "RESET ALL", limits].iter().all(|sql| client.try_run(sql).is_ok());
     assert!((0..100).any(|_| settled()), "the session does not come to rest");
 }
@@ -344,6 +345,7 @@ fn memory_refused_at_each_request_of_generated_statements_ends_only_them() {
     let mut client = world.connect();
     client.run(TABLES);
     client.run("UPDATE facts SET name = name || repeat('x', 300); SET work_mem = '64kB'");
+    client.run("SET min_parallel_table_scan_size = 0; SET parallel_workers = 2");
     let memory = world.instance.memory();
     let (mut refused, most) = (0, if until.is_some() { 500 } else { 4 });
     for count in 0.. {

@@ -9,6 +9,7 @@ mod hints;
 mod maintenance;
 mod memory;
 mod notify;
+mod parallel;
 mod paths;
 mod plans;
 mod prepared;
@@ -42,9 +43,13 @@ impl World {
 
     /// In another world than the real one.
     fn within(env: Env) -> World {
+        World::with(env, EngineOptions::default())
+    }
+
+    fn with(env: Env, options: EngineOptions) -> World {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("test.verso");
-        let engine = Engine::create(env, &path, EngineOptions::default()).expect("a database");
+        let engine = Engine::create(env, &path, options).expect("a database");
         let instance = Arc::new(Instance::create(engine).expect("a catalog"));
         World { instance, _folder: folder }
     }

@@ -404,3 +404,33 @@ fn queries_inside_each_other_are_looked_through_once() {
         }
     });
 }
+
+/// IN with a query that is the same for all rows, over many rows: a semi-join, but where the scan may end early, runs for each row
+/// of another, or belongs to a change.
+#[test]
+fn in_over_many_rows_is_a_semi_join() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "CREATE TABLE large (id int, grp int); CREATE TABLE chosen (id int);
+         INSERT INTO large SELECT i, nullif(i % 50, 7) FROM generate_series(1, 12000) AS s(i);
+         INSERT INTO chosen SELECT nullif(i * 3, 9) FROM generate_series(1, 500) AS s(i); ANALYZE",
+    );
+    let inner = "(SELECT id FROM chosen WHERE id <> 600)";
+    for (sql, joins) in [
+        (format!("SELECT count(*), sum(id) FROM large WHERE id IN {inner} AND grp > 3"), true),
+        (format!("SELECT count(*) FROM large WHERE id IN {inner} AND grp IN (SELECT id FROM chosen)"), true),
+        (format!("SELECT id FROM large WHERE grp IN {inner} AND id < 400 ORDER BY id LIMIT 9"), true),
+        (format!("SELECT count(*) FROM large WHERE id NOT IN {inner}"), false),
+        (format!("SELECT id > 0 FROM large WHERE grp IN {inner} LIMIT 3"), false),
+        (format!("SELECT count(*) FROM large WHERE id IN {inner} OR grp = 1"), false),
+    ] {
+        let plan = client.run(&format!("EXPLAIN {sql}")).join("\n");
+        assert_eq!(plan.contains("Semi Join"), joins, "{sql}\n{plan}");
+        let found = client.run(&sql);
+        client.run("SET verso_rules_off = 'unnest'");
+        assert_eq!(found, client.run(&sql), "{sql}");
+        client.run("RESET verso_rules_off");
+    }
+    assert_eq!(client.run(&format!("DELETE FROM large WHERE id IN {inner}"))[0], "DELETE 498");
+}

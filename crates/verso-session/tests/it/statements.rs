@@ -460,3 +460,50 @@ fn an_output_list_has_at_most_1664_entries() {
         assert_eq!(client.fails(&sql), refused, "{}", &sql[..40]);
     }
 }
+
+/// Of large tables columns that only the rows left by a condition need are read for those alone: also in older versions, of rows
+/// with long values, and of the transaction's own.
+#[test]
+fn columns_read_late_are_those_of_the_same_rows() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "SET parallel_workers = 1; CREATE TABLE t (id int, grp int, name text, n numeric(10, 2), long text);
+         INSERT INTO t SELECT i, i % 1000, 'name ' || i, i, CASE WHEN i % 5000 = 3 THEN repeat('long', 20000) END
+           FROM generate_series(1, 60000) AS s(i);
+         DELETE FROM t WHERE id % 10 = 7;
+         CREATE TABLE keys (grp int); INSERT INTO keys VALUES (3), (17), (900), (NULL)",
+    );
+    let mut reader = world.connect();
+    reader.run("SET parallel_workers = 1; BEGIN ISOLATION LEVEL REPEATABLE READ");
+    // The condition in the scan, and the same sums without one.
+    let pairs = |condition: &str| {
+        let of = |value: &str| format!("CASE WHEN {condition} THEN {value} END");
+        let (id, n, name, long) = (of("id"), of("n"), of("name"), of("length(long)"));
+        (
+            format!("SELECT count(id), sum(n), min(name), sum(length(long)) FROM t WHERE {condition}"),
+            format!("SELECT count({id}), sum({n}), min({name}), sum({long}) FROM t"),
+        )
+    };
+    let conditions = ["grp = 3", "grp < 20 AND n > 500", "name LIKE '%77'", "long IS NOT NULL", "id % 2 = 0"];
+    let check = |client: &mut Client, when: &str| {
+        for condition in conditions {
+            let (filtered, whole) = pairs(condition);
+            assert_eq!(client.run(&filtered), client.run(&whole), "{when}: {filtered}");
+        }
+        let joined = "SELECT count(*), sum(n), min(name), sum(length(long)) FROM t JOIN keys USING (grp)";
+        let listed = "SELECT count(*), sum(n), min(name), sum(length(long)) FROM t WHERE grp = 3 OR grp = 17 OR grp = 900";
+        assert_eq!(client.run(joined), client.run(listed), "{when}");
+    };
+    let before: Vec<_> = conditions.iter().map(|condition| reader.run(&pairs(condition).0)).collect();
+    check(&mut client, "as inserted");
+    client.run("UPDATE t SET name = 'other ' || id, n = -n WHERE id % 3 = 0; UPDATE t SET grp = grp + 1 WHERE grp = 3");
+    check(&mut client, "updated");
+    let after: Vec<_> = conditions.iter().map(|condition| reader.run(&pairs(condition).0)).collect();
+    assert_eq!(before, after, "the older versions");
+    check(&mut reader, "the older versions");
+    client.run("BEGIN; UPDATE t SET n = 1 WHERE grp < 100; DELETE FROM t WHERE grp = 18");
+    check(&mut client, "its own");
+    client.run("ROLLBACK");
+    check(&mut client, "rolled back");
+}

@@ -337,6 +337,11 @@ impl Engine {
         self.shared().workers.workers()
     }
 
+    /// Those threads, for the parts of a query.
+    pub fn worker_pool(&self) -> WorkerPool {
+        self.shared().workers.clone()
+    }
+
     /// At most so many such threads from now on; one without work ends after this time.
     pub fn set_workers(&self, most: u32, idle: Duration) {
         self.shared().workers.configure(most, idle);

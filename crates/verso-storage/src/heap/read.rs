@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use verso_types::{Batch, Column};
+use verso_types::{Batch, Column, Physical};
 
 use super::layout::{ColumnPlace, FLAG_ALIKE, MAX_WRITER, PageLayout, SLOT_HIGH};
 use super::restore::{self, Chosen, Restore, RowRun};
@@ -67,22 +67,158 @@ pub struct HeapScan {
     pub(crate) heap: Arc<Heap>,
     pub(crate) view: ReadView,
     /// Keeps the versions when the scan runs outside of a statement.
-    pub(crate) _registration: Option<Registration>,
+    pub(crate) _registration: Option<Arc<Registration>>,
     pub(crate) cancel: Arc<AtomicBool>,
     pub(crate) columns: Vec<u16>,
+    /// Pages that it is to read by itself.
     pub(crate) next: u32,
     pub(crate) end: u32,
+    /// Of a part: where it gets its next pages.
+    pub(crate) pieces: Option<Arc<Pieces>>,
     /// Slots of the next page that are still to be read, one after the other, because its values may be long.
     pub(crate) part: Range<u16>,
 }
 
+/// Pages of a table that the parts of a scan share: handed out in pieces, each page once.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    next: AtomicU32,
+    end: u32,
+}
+
+/// Pages of a piece: a multiple of what is fetched ahead, and so few that the parts end together.
+const PIECE: u32 = 32;
+
+impl Pieces {
+    fn take(&self) -> Option<Range<u32>> {
+        let taken = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |from| {
+            (from < self.end).then(|| from.saturating_add(PIECE).min(self.end))
+        });
+        taken.ok().map(|from| from..from.saturating_add(PIECE).min(self.end))
+    }
+}
+
 impl HeapScan {
+    /// How many pages are still to be read.
+    #[must_use]
+    pub fn pages_left(&self) -> u32 {
+        self.end.saturating_sub(self.next)
+    }
+
+    /// So many scans that together read what this one has not read yet, in the same view: each takes some pages whenever it
+    /// has none. This one is at its end then.
+    #[must_use]
+    pub fn split(&mut self, parts: usize) -> Vec<HeapScan> {
+        let pieces = Arc::new(Pieces { next: AtomicU32::new(self.next), end: self.end });
+        let long = std::mem::replace(&mut self.part, 0..0);
+        let part = |_| HeapScan {
+            shared: Arc::clone(&self.shared),
+            heap: Arc::clone(&self.heap),
+            view: self.view.clone(),
+            _registration: self._registration.clone(),
+            cancel: Arc::clone(&self.cancel),
+            columns: self.columns.clone(),
+            next: 0,
+            end: 0,
+            pieces: Some(Arc::clone(&pieces)),
+            part: 0..0,
+        };
+        let mut scans: Vec<HeapScan> = (0..parts).map(part).collect();
+        if let (false, Some(first)) = (long.is_empty(), scans.first_mut()) {
+            // A page that is read in part.
+            let next = pieces.next.fetch_add(1, Ordering::Relaxed);
+            (first.next, first.end, first.part) = (next, next + 1, long);
+        }
+        self.next = self.end;
+        scans
+    }
+
+    /// Reads these columns from now on.
+    pub fn set_columns(&mut self, columns: &[u16]) {
+        self.columns.clear();
+        self.columns.extend_from_slice(columns);
+    }
+
+    /// How these columns lie in a batch.
+    #[must_use]
+    pub fn layouts(&self, columns: &[u16]) -> Vec<Physical> {
+        shapes(&self.heap, columns).collect()
+    }
+
+    /// Whether records that it has read may be read again: they are there as long as the scan, but in a view that sees what may
+    /// be rolled back; a serializable reader would note each of them.
+    #[must_use]
+    pub fn reads_again(&self) -> bool {
+        !self.view.is_dirty() && self.view.reader().is_none()
+    }
+
+    /// Replaces `out` by other columns of records that it has read, ascending; of so many of the first ones that their values are
+    /// not too long together. How many.
+    ///
+    /// # Errors
+    /// `Corrupt`, also where a record is gone; `Io`, `Cancelled`.
+    pub fn read_more(
+        &self,
+        records: &mut dyn Iterator<Item = RecordId>,
+        columns: &[u16],
+        out: &mut ScanBatch,
+    ) -> Result<usize, StorageError> {
+        prepare(&self.heap, columns, out);
+        let mut records = records.peekable();
+        let mut slots: Vec<u16> = Vec::new();
+        let mut count = 0;
+        while let Some(first) = records.next()
+            && out.batch.variable_bytes() < BATCH_BYTES
+        {
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(StorageError::Cancelled);
+            }
+            // Where values are long few of them are read before their bytes are looked at.
+            let most = match out.batch.variable_bytes() / count.max(1) {
+                0 => {
+                    if count == 0 {
+                        8
+                    } else {
+                        usize::MAX
+                    }
+                }
+                bytes => (BATCH_BYTES / 16 / bytes).max(1),
+            };
+            slots.clear();
+            slots.push(first.slot);
+            while slots.len() < most
+                && let Some(next) = records.next_if(|next| next.page_index == first.page_index)
+            {
+                slots.push(next.slot);
+            }
+            count += slots.len();
+            let wanted = Wanted::Slots(&slots);
+            read_page(&self.shared, &self.heap, &self.view, first.page_index, wanted, columns, out)?;
+            if out.records.len() != count {
+                let flaw = "a record that a scan has read is gone";
+                return Err(StorageError::corrupt(self.heap.root, self.heap.object, flaw));
+            }
+        }
+        out.batch.rows = count;
+        Ok(count)
+    }
+
+    /// Takes further pages, of a part that has none.
+    fn refill(&mut self) {
+        if self.next == self.end
+            && let Some(piece) = self.pieces.as_ref().and_then(|pieces| pieces.take())
+        {
+            (self.next, self.end) = (piece.start, piece.end);
+        }
+    }
+
     /// Reads the next records into `out`: about 1,024 to 4,096, fewer where their values are long; `false` at the end.
     ///
     /// # Errors
     /// `Corrupt`, `Io`, `Cancelled`.
     pub fn next(&mut self, out: &mut ScanBatch) -> Result<bool, StorageError> {
         prepare(&self.heap, &self.columns, out);
+        self.refill();
         while self.next < self.end
             && out.records.len() < BATCH_ROWS
             && out.batch.variable_bytes() < BATCH_BYTES
@@ -104,6 +240,7 @@ impl HeapScan {
             }
             if self.part.is_empty() {
                 self.next += 1;
+                self.refill();
             }
         }
         out.batch.rows = out.records.len();
@@ -122,12 +259,17 @@ impl HeapScan {
     }
 }
 
+/// How columns lie in a batch.
+fn shapes<'h>(heap: &'h Heap, columns: &'h [u16]) -> impl Iterator<Item = Physical> + Clone + 'h {
+    columns.iter().map(|id| {
+        let column = heap.columns().iter().find(|column| column.id == *id);
+        column.map_or(Physical::Bytes, |column| column.physical)
+    })
+}
+
 /// Empties `out` and gives it the columns wanted.
 pub(crate) fn prepare(heap: &Heap, columns: &[u16], out: &mut ScanBatch) {
-    let shapes = columns.iter().map(|id| {
-        let column = heap.columns().iter().find(|column| column.id == *id);
-        column.map_or(verso_types::Physical::Bytes, |column| column.physical)
-    });
+    let shapes = shapes(heap, columns);
     let fits = out.batch.columns.len() == columns.len()
         && shapes.clone().zip(&out.batch.columns).all(|(shape, column)| column.physical() == shape);
     if fits {

@@ -269,11 +269,12 @@ impl Heap {
             shared: Arc::clone(&txn.shared),
             heap: Arc::clone(self),
             view,
-            _registration: registration,
+            _registration: registration.map(Arc::new),
             cancel: Arc::clone(&txn.cancel),
             columns: spec.columns.to_vec(),
             next: spec.pages.start,
             end: spec.pages.end.min(self.page_count()),
+            pieces: None,
             part: 0..0,
         }
     }

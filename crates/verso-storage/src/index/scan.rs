@@ -30,7 +30,7 @@ use crate::heap::{Heap, ScanBatch};
 use crate::page::{Flaw, RecordId};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
-use crate::txn::transaction::Txn;
+use crate::txn::transaction::{SnapshotReader, Txn};
 use crate::txn::{ReadView, Registration};
 
 /// Entries of the first batch; each further one has four times as many, so that who wants one row reads few.
@@ -64,7 +64,7 @@ pub struct IndexScan {
     index: Arc<Index>,
     view: ReadView,
     /// Keeps the versions when the scan runs outside of a statement.
-    _registration: Option<Registration>,
+    _registration: Option<Arc<Registration>>,
     cancel: Arc<AtomicBool>,
     /// Columns wanted, then those of the key that are not among them.
     columns: Vec<u16>,
@@ -350,7 +350,16 @@ thread_local! {
 impl Heap {
     /// Reads records in the order of an index's keys, as the transaction's current statement sees them.
     pub fn index_scan(self: &Arc<Self>, txn: &Txn, index: &Arc<Index>, spec: IndexScanSpec<'_>) -> IndexScan {
-        let (registration, view) = txn.view_or_now();
+        self.index_scan_by(txn.snapshot_reader(), index, spec)
+    }
+
+    /// As [`Heap::index_scan`], as a statement sees the records that runs on another thread.
+    pub fn index_scan_by(
+        self: &Arc<Self>,
+        reader: SnapshotReader,
+        index: &Arc<Index>,
+        spec: IndexScanSpec<'_>,
+    ) -> IndexScan {
         let mut columns = spec.columns.to_vec();
         let key_columns = index.spec().parts.iter().map(|part| {
             columns.iter().position(|column| *column == part.column).unwrap_or_else(|| {
@@ -367,12 +376,12 @@ impl Heap {
             (true, end) => Position::Below(end.clone()),
         };
         IndexScan {
-            shared: Arc::clone(&txn.shared),
+            shared: reader.shared,
             heap: Arc::clone(self),
             index: Arc::clone(index),
-            view,
-            _registration: registration,
-            cancel: Arc::clone(&txn.cancel),
+            view: reader.view,
+            _registration: reader.registration,
+            cancel: reader.cancel,
             wanted: spec.columns.len(),
             only,
             columns,
@@ -399,8 +408,33 @@ impl Heap {
         columns: &[u16],
         out: &mut ScanBatch,
     ) -> Result<bool, StorageError> {
-        let shared = &*txn.shared;
         let (_registration, view) = txn.view_or_now();
+        self.get_in((&txn.shared, &view), index, key, columns, out)
+    }
+
+    /// As [`Heap::get`], as a statement sees the record that runs on another thread.
+    ///
+    /// # Errors
+    /// As [`Heap::get`].
+    pub fn get_by(
+        &self,
+        reader: &SnapshotReader,
+        index: &Index,
+        key: &[u8],
+        columns: &[u16],
+        out: &mut ScanBatch,
+    ) -> Result<bool, StorageError> {
+        self.get_in((&reader.shared, &reader.view), index, key, columns, out)
+    }
+
+    fn get_in(
+        &self,
+        (shared, view): (&Shared, &ReadView),
+        index: &Index,
+        key: &[u8],
+        columns: &[u16],
+        out: &mut ScanBatch,
+    ) -> Result<bool, StorageError> {
         prepare(self, columns, out);
         let mut records: SmallVec<[RecordId; 4]> = SmallVec::new();
         {
@@ -436,11 +470,11 @@ impl Heap {
                     Ok(home[..] == *key || disabled(Rule::I1))
                 })
             };
-            match read_at_home(shared, self, &view, record, accept, columns, out)? {
+            match read_at_home(shared, self, view, record, accept, columns, out)? {
                 AtHome::Read => return Ok(true),
                 AtHome::Nothing => {}
                 AtHome::Older => {
-                    if self.get_older(shared, &view, index, key, record, columns, out)? {
+                    if self.get_older(shared, view, index, key, record, columns, out)? {
                         return Ok(true);
                     }
                 }

@@ -8,7 +8,7 @@ mod savepoint;
 mod statement;
 
 pub(crate) use ending::LeftBehind;
-pub use statement::HeldView;
+pub use statement::{HeldView, SnapshotReader};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

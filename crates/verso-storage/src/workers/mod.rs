@@ -1,4 +1,4 @@
-//! Jobs of maintenance on several threads.
+//! Jobs of maintenance on several threads; the parts of a query run on the same ones.
 //!
 //! ```text
 //! caller ─► Job (listed: phase, pages, workers) ─► Crew: the caller and threads of the pool

@@ -128,6 +128,12 @@ impl WorkerPool {
         Crew { pool: Arc::clone(&self.pool), job: Arc::clone(job), lent }
     }
 
+    /// As [`WorkerPool::gather`], for the parts of a query, which is not listed among the jobs.
+    #[must_use]
+    pub fn lend(&self, wanted: u32) -> Crew {
+        self.gather(&Arc::new(Job::new(0, "", 0, 0)), wanted)
+    }
+
     /// Ends all threads; work that they have is done first.
     pub fn close(&self) {
         let handles = {

@@ -1,4 +1,4 @@
-//! Runs every file of `tests/slt` by the row executor and by the vectorised one.
+//! Runs every file of `tests/slt` by the row executor, by the vectorised one, by prepared statements and by several workers.
 //!
 //! `SLT=types/num` runs the files whose path contains that. A file's expectations come from PostgreSQL; see `peer.rs`.
 
@@ -93,7 +93,7 @@ fn root() -> PathBuf {
 }
 
 /// Runs every file with a new database each, and fails with all that went wrong.
-fn run_all(executor: &str, prepared: bool) {
+fn run_all(executor: &str, prepared: bool, workers: &str) {
     let mut failures = Vec::new();
     for file in files() {
         let (_directory, database) = new_database();
@@ -101,6 +101,9 @@ fn run_all(executor: &str, prepared: bool) {
             let mut connection = database.connect()?;
             connection.execute("SET timezone = 'UTC'")?;
             connection.execute(&format!("SET executor = '{executor}'"))?;
+            if !workers.is_empty() {
+                connection.execute(workers)?;
+            }
             Ok(Verso(connection, prepared))
         });
         runner.with_validator(same_rows);
@@ -116,15 +119,21 @@ fn run_all(executor: &str, prepared: bool) {
 
 #[test]
 fn files_by_the_row_executor() {
-    run_all("row", false);
+    run_all("row", false, "");
 }
 
 #[test]
 fn files_by_the_vectorised_executor() {
-    run_all("vector", false);
+    run_all("vector", false, "");
 }
 
 #[test]
 fn files_by_prepared_statements() {
-    run_all("vector", true);
+    run_all("vector", true, "");
+}
+
+/// Whatever the size of a table.
+#[test]
+fn files_by_several_workers() {
+    run_all("auto", false, "SET parallel_workers = 3; SET min_parallel_table_scan_size = 0");
 }

@@ -132,7 +132,7 @@ impl Child {
                 ))
             }
         };
-        cx.tables.exists_beyond_snapshot(&self.table, &self.columns, range, &mut |rows| {
+        cx.tables()?.exists_beyond_snapshot(&self.table, &self.columns, range, &mut |rows| {
             let mut selection = Vec::new();
             match predicate.select(&cx.eval(), rows, &mut selection) {
                 Some(error) => Err(error),

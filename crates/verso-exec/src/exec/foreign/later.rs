@@ -25,7 +25,7 @@ pub fn check_foreign_key(
     let types: Vec<SqlType> = columns.iter().map(|column| table.columns[*column].ty.clone()).collect();
     let Some(parent) = Parent::find(cx, table, constraint) else { return Ok(()) };
     let mut outgoing = Outgoing::of(Arc::clone(constraint), columns.clone());
-    let mut cursor = cx.tables.scan(table, &columns)?;
+    let mut cursor = cx.tables()?.scan(table, &columns)?;
     let mut batch = Batch::of_types(&types);
     while cursor.next(&mut batch)? {
         cx.check_cancelled()?;

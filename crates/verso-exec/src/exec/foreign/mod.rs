@@ -236,12 +236,12 @@ impl ForeignKeys {
 
 /// Runs `work` as a statement of its own, which sees what was done before.
 fn within_statement(cx: &ExecContext<'_>, work: impl FnOnce(&ExecContext<'_>) -> Result<()>) -> Result<()> {
-    cx.tables.begin_statement()?;
+    cx.tables()?.begin_statement()?;
     let result = work(cx);
     if result.is_ok() {
-        cx.tables.end_statement()?
+        cx.tables()?.end_statement()?
     } else {
-        cx.tables.abort_statement()?
+        cx.tables()?.abort_statement()?
     }
     result
 }

@@ -53,7 +53,7 @@ impl Parent {
                 return Ok(false);
             }
         }
-        cx.tables.hold_key(&self.table, &self.index, &bytes)
+        cx.tables()?.hold_key(&self.table, &self.index, &bytes)
     }
 
     pub(super) fn absent(

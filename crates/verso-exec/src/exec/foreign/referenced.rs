@@ -123,8 +123,8 @@ impl Incoming {
                 continue;
             }
             let Some(key) = child.key(cx, old) else { continue };
-            if !restrict && cx.tables.is_deferred(&self.constraint) {
-                cx.tables.defer(&self.constraint, &key, true, cx.services.memory)?;
+            if !restrict && cx.tables()?.is_deferred(&self.constraint) {
+                cx.tables()?.defer(&self.constraint, &key, true, cx.services.memory)?;
                 continue;
             }
             if !child.exists(cx, &key)? {

@@ -35,7 +35,7 @@ impl Outgoing {
     /// The others may come yet.
     pub(super) fn look_ahead(&mut self, cx: &ExecContext<'_>, table: &Arc<TableDef>) -> Result<()> {
         let own = foreign(&self.constraint).is_none_or(|key| key.referenced == table.oid);
-        if cx.tables.is_deferred(&self.constraint) {
+        if cx.tables()?.is_deferred(&self.constraint) {
             return self.take().check(cx, table);
         }
         if own {
@@ -80,12 +80,12 @@ impl Outgoing {
         if self.keys.is_empty() {
             return Ok(());
         }
-        if cx.tables.is_deferred(&self.constraint) {
+        if cx.tables()?.is_deferred(&self.constraint) {
             let memory = cx.services.memory;
             return self
                 .keys
                 .iter()
-                .try_for_each(|key| cx.tables.defer(&self.constraint, key, false, memory));
+                .try_for_each(|key| cx.tables()?.defer(&self.constraint, key, false, memory));
         }
         let Some(parent) = Parent::find(cx, table, &self.constraint) else { return Ok(()) };
         self.all_are_there(cx, table, &parent)

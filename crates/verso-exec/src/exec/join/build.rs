@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! one integer key:  key ─► places of a table of integers (an array by the key where they lie close together) ─► first row
+//! several of them:  packed into one, where they fit (`packed`)
 //! any other keys:   bytes ─► number of the key ─► first row                                     first row ─► next ─► …
 //! ```
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use verso_types::{Batch, SqlType};
 
 use super::integers::IntegerTable;
+use super::packed::{PackedProbe, PackedTable};
 use crate::error::Result;
 use crate::exec::filter::KeyFilter;
 use crate::exec::keys::{KeyTable, RowKeys};
@@ -45,12 +47,46 @@ enum Index {
     #[default]
     None,
     Integers(IntegerTable),
-    Bytes {
-        table: KeyTable,
-        /// First and last row of each key.
-        ends: Vec<(u32, u32)>,
-        encoded: RowKeys,
-    },
+    Packed(PackedTable),
+    Bytes(BytesTable),
+}
+
+/// Rows by the bytes of their keys.
+#[derive(Default)]
+struct BytesTable {
+    table: KeyTable,
+    /// First and last row of each key.
+    ends: Vec<(u32, u32)>,
+    encoded: RowKeys,
+}
+
+impl BytesTable {
+    /// Adds the rows from `first` on, whose keys these are, encoded; whether each key is new.
+    fn add(&mut self, keys: &Batch, first: u32, next: &mut [u32]) -> bool {
+        let mut all_new = true;
+        for row in 0..keys.rows {
+            if keys.columns.iter().any(|column| column.is_null(row)) {
+                continue;
+            }
+            let (number, new) = self.table.find_or_add(self.encoded.hash(row), self.encoded.key(row));
+            let at = first + row as u32;
+            if new {
+                self.ends.push((at, at));
+            } else {
+                let (_, last) = &mut self.ends[number as usize];
+                next[std::mem::replace(last, at) as usize] = at;
+                all_new = false;
+            }
+        }
+        all_new
+    }
+}
+
+/// What looking up needs for a moment.
+#[derive(Default)]
+pub(super) struct FindScratch {
+    encoded: RowKeys,
+    packed: PackedProbe,
 }
 
 impl Build {
@@ -66,7 +102,8 @@ impl Build {
             ([left], [right]) if IntegerTable::takes(left, right) => {
                 Index::Integers(IntegerTable::new(right.physical()))
             }
-            _ => Index::Bytes { table: KeyTable::default(), ends: Vec::new(), encoded: RowKeys::default() },
+            (left, right) if PackedTable::takes(left, right) => Index::Packed(PackedTable::new(right)),
+            _ => Index::Bytes(BytesTable::default()),
         };
         Build {
             rows: Batch::of_types(types),
@@ -92,7 +129,14 @@ impl Build {
         let index = match &mut self.index {
             Index::None => 0,
             Index::Integers(table) => table.bytes_with(batch.rows),
-            Index::Bytes { table, encoded, .. } => {
+            // Both forms: it is known at the end only whether the keys can be packed.
+            Index::Packed(table) => {
+                let bytes = 9 * exprs.types().len() * count;
+                table
+                    .bytes_with(batch.rows)
+                    .max(KeyTable::default().bytes_with(count, bytes) + 16 * count + bytes)
+            }
+            Index::Bytes(BytesTable { table, encoded, .. }) => {
                 // At most: all keys are new.
                 encoded.fill(&self.keys, exprs.types(), None, None);
                 table.bytes_with(batch.rows, encoded.key_bytes()) + 16 * count
@@ -120,30 +164,28 @@ impl Build {
                 }
             }
             Index::Integers(table) => table.push(&self.keys.columns[0]),
-            Index::Bytes { table, ends, encoded } => {
-                for row in 0..batch.rows {
-                    if self.keys.columns.iter().any(|column| column.is_null(row)) {
-                        continue;
-                    }
-                    let (number, new) = table.find_or_add(encoded.hash(row), encoded.key(row));
-                    let at = first + row as u32;
-                    if new {
-                        ends.push((at, at));
-                    } else {
-                        let (_, last) = &mut ends[number as usize];
-                        self.next[std::mem::replace(last, at) as usize] = at;
-                        self.is_unique = false;
-                    }
-                }
-            }
+            Index::Packed(table) => table.keys.append(&self.keys),
+            Index::Bytes(table) => self.is_unique &= table.add(&self.keys, first, &mut self.next),
         }
         Ok(Ok(()))
     }
 
-    /// All rows are there.
-    pub fn finish(&mut self, kind: JoinKind) {
-        if let Index::Integers(table) = &mut self.index {
-            self.is_unique = table.finish(&mut self.next);
+    /// All rows are there; the types are those of their keys.
+    pub fn finish(&mut self, kind: JoinKind, types: &[SqlType]) {
+        match &mut self.index {
+            Index::Integers(table) => self.is_unique = table.finish(&mut self.next),
+            Index::Packed(table) => match table.finish(&mut self.next) {
+                Some(unique) => self.is_unique = unique,
+                None => {
+                    let keys = std::mem::take(&mut table.keys);
+                    let mut table = BytesTable::default();
+                    table.encoded.fill(&keys, types, None, None);
+                    self.is_unique = table.add(&keys, 0, &mut self.next);
+                    table.encoded = RowKeys::default();
+                    self.index = Index::Bytes(table);
+                }
+            },
+            Index::None | Index::Bytes(_) => {}
         }
         if kind.pads_left() {
             self.matched = vec![false; self.rows.rows];
@@ -151,11 +193,13 @@ impl Build {
     }
 
     /// The first candidate of each of the rows whose keys these are.
-    pub fn find(&mut self, keys: &Batch, types: &[SqlType], heads: &mut Vec<u32>) {
-        match &mut self.index {
+    pub fn find(&self, keys: &Batch, types: &[SqlType], scratch: &mut FindScratch, heads: &mut Vec<u32>) {
+        match &self.index {
             Index::None => heads.resize(keys.rows, if self.rows.rows > 0 { 0 } else { NONE }),
             Index::Integers(table) => table.find(&keys.columns[0], heads),
-            Index::Bytes { table, ends, encoded } => {
+            Index::Packed(table) => table.find(keys, &mut scratch.packed, heads),
+            Index::Bytes(BytesTable { table, ends, .. }) => {
+                let encoded = &mut scratch.encoded;
                 encoded.fill(keys, types, None, None);
                 let any_nulls = keys.columns.iter().any(|column| column.nulls.any());
                 heads.extend((0..keys.rows).map(|row| {
@@ -173,7 +217,7 @@ impl Build {
     pub fn filter(&self, cx: &ExecContext<'_>) -> Option<Arc<KeyFilter>> {
         match &self.index {
             Index::Integers(table) => table.filter(cx),
-            Index::None | Index::Bytes { .. } => None,
+            Index::None | Index::Packed(_) | Index::Bytes(_) => None,
         }
     }
 

@@ -135,8 +135,20 @@ impl IntegerTable {
         }
     }
 
+    /// The same for keys none of which is NULL.
+    pub fn find_packed(&self, keys: &[i64], heads: &mut Vec<u32>) {
+        self.find_present(keys, heads);
+    }
+
     fn find_all<T: Copy + Into<i64>>(&self, values: &[T], keys: &Column, heads: &mut Vec<u32>) {
         let start = heads.len();
+        self.find_present(values, heads);
+        if keys.nulls.any() {
+            keys.nulls.iter().for_each(|row| heads[start + row] = NONE);
+        }
+    }
+
+    fn find_present<T: Copy + Into<i64>>(&self, values: &[T], heads: &mut Vec<u32>) {
         match &self.places {
             Places::Array { base, rows } => heads.extend(values.iter().map(|key| {
                 // Below the base it becomes a large number.
@@ -146,9 +158,6 @@ impl IntegerTable {
             Places::Hashed { slots } => {
                 heads.extend(values.iter().map(|key| slots[place(slots, (*key).into())].1));
             }
-        }
-        if keys.nulls.any() {
-            keys.nulls.iter().for_each(|row| heads[start + row] = NONE);
         }
     }
 }

@@ -31,6 +31,9 @@ pub(crate) struct SemiOperator {
     matched: Vec<bool>,
     selection: Vec<u32>,
     bounded: bool,
+    both: Vec<SqlType>,
+    /// Workers may compute the filter.
+    is_safe: bool,
 }
 
 impl SemiOperator {
@@ -55,6 +58,8 @@ impl SemiOperator {
             matched: Vec::new(),
             selection: Vec::new(),
             bounded: false,
+            both,
+            is_safe: filter.is_none_or(TypedExpr::is_parallel_safe),
         }
     }
 
@@ -156,6 +161,31 @@ impl Operator for SemiOperator {
                 return Ok(true);
             }
         }
+    }
+
+    fn shareable(&self) -> Option<u64> {
+        self.sides.shareable().filter(|_| self.is_safe)
+    }
+
+    fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
+        let part = |sides: Sides| SemiOperator {
+            left: sides.left_rows(),
+            sides,
+            filter: self.filter.clone(),
+            anti: self.anti,
+            pairs: Batch::of_types(&self.both),
+            matched: Vec::new(),
+            selection: Vec::new(),
+            bounded: false,
+            both: self.both.clone(),
+            is_safe: true,
+        };
+        Ok(self
+            .sides
+            .split(cx, parts)?
+            .into_iter()
+            .map(|sides| Box::new(part(sides)) as Box<dyn Operator>)
+            .collect())
     }
 
     fn close(&mut self) {

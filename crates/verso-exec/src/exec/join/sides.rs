@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use verso_types::{Batch, SqlType};
 
-use super::build::Build;
+use super::build::{Build, FindScratch};
 use super::integers::IntegerTable;
 use super::parts::{Part, Tasks, cut};
+use super::right::RightRows;
 use crate::error::{ExecError, Result};
 use crate::exec::filter::{KeyFilter, Reach, collect};
 use crate::exec::operator::Operator;
@@ -22,7 +23,7 @@ use crate::plan::{JoinKind, TypedExpr};
 /// The inputs, and what of the right one is built.
 pub(super) struct Sides {
     left: Box<dyn Operator>,
-    right: Box<dyn Operator>,
+    right: RightRows,
     /// Which rows are wanted without a partner.
     kind: JoinKind,
     /// As errors name the operator.
@@ -31,10 +32,13 @@ pub(super) struct Sides {
     right_types: Vec<SqlType>,
     left_keys: ExprList,
     right_keys: ExprList,
-    pub build: Build,
+    /// Shared by the parts of the join.
+    pub build: Arc<Build>,
     pub tasks: Tasks,
     told: Told,
     ahead: Ahead,
+    /// Workers may compute the keys of left rows, and of right ones.
+    keys_are_safe: (bool, bool),
 }
 
 /// What one input may tell the other.
@@ -60,6 +64,13 @@ struct Ahead {
     late: Option<ExecError>,
 }
 
+impl Ahead {
+    /// Of a left input that is open, without a row.
+    fn opened() -> Ahead {
+        Ahead { open: true, ..Ahead::default() }
+    }
+}
+
 /// Left rows that are read ahead, at most.
 const AHEAD_ROWS: usize = 256 << 10;
 
@@ -68,6 +79,7 @@ const AHEAD_ROWS: usize = 256 << 10;
 pub(super) struct LeftRows {
     pub rows: Batch,
     keys: Batch,
+    scratch: FindScratch,
     /// Per row its first candidate.
     pub heads: Vec<u32>,
 }
@@ -87,15 +99,19 @@ impl Sides {
             right_keys: ExprList::compile(equal.iter().map(|(_, right)| right), executor),
             left: left.0,
             left_types: left.1,
-            right: right.0,
+            right: RightRows::of(right.0),
             right_types: right.1,
-            build: Build::default(),
+            build: Arc::default(),
             tasks: Tasks::default(),
             told: Told {
                 columns: equal.iter().map(|(left, right)| (left.as_column(), right.as_column())).collect(),
                 ..Told::default()
             },
             ahead: Ahead::default(),
+            keys_are_safe: (
+                equal.iter().all(|(left, _)| left.is_parallel_safe()),
+                equal.iter().all(|(_, right)| right.is_parallel_safe()),
+            ),
         }
     }
 
@@ -126,7 +142,7 @@ impl Sides {
         for (at, ((left, right), (_, column))) in types.zip(&self.told.columns).enumerate() {
             if let Some(column) = *column
                 && IntegerTable::takes(left, right)
-                && self.right.reach(column) >= wanted
+                && self.right.input.reach(column) >= wanted
             {
                 keys.push((at, column, Vec::new()));
             }
@@ -221,6 +237,7 @@ impl Sides {
         LeftRows {
             rows: Batch::of_types(&self.left_types),
             keys: Batch::of_types(self.left_keys.types()),
+            scratch: FindScratch::default(),
             heads: Vec::new(),
         }
     }
@@ -232,17 +249,19 @@ impl Sides {
     /// Reads the right input to its end; where it may not be held, both inputs are cut into parts.
     pub fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let mut batch = Batch::of_types(&self.right_types);
-        self.build = self.new_build(cx);
+        let mut build = self.new_build(cx);
         let filters = self.read_ahead(cx)?;
-        self.right.open(cx)?;
-        filters.iter().for_each(|(column, filter)| self.right.restrict(*column, filter));
+        self.right.open(cx, &filters)?;
+        if self.keys_are_safe.1 {
+            self.right.share(cx, &self.right_types, self.what)?;
+        }
         while self.right.next(cx, &mut batch)? {
             cx.check_cancelled()?;
-            if let Err(refused) = self.build.add(cx, &mut self.right_keys, &batch)? {
+            if let Err(refused) = build.add(cx, &mut self.right_keys, &batch)? {
                 let Some(space) = cx.services.memory.temporary else { return Err(refused.error(self.what)) };
                 let mut right = Part::new(space, &self.right_types, &self.right_keys, cx)?;
-                let held = std::mem::take(&mut self.build.rows);
-                self.build = self.new_build(cx);
+                let held = std::mem::take(&mut build.rows);
+                drop(build);
                 right.put_all(cx, &held, &mut self.right_keys)?;
                 drop(held);
                 right.put_all(cx, &batch, &mut self.right_keys)?;
@@ -264,7 +283,8 @@ impl Sides {
             }
         }
         self.right.close();
-        self.build.finish(self.kind);
+        build.finish(self.kind, self.right_keys.types());
+        self.build = Arc::new(build);
         self.open_left(cx)?;
         if self.told.to_left
             && !self.ahead.ended
@@ -279,9 +299,9 @@ impl Sides {
 
     /// Builds the next chunk of the part under way, or the first of the next one; false if there is none.
     pub fn next_task(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
-        self.build = Build::default();
+        self.build = Arc::default();
         loop {
-            self.build = self.new_build(cx);
+            let mut build = self.new_build(cx);
             if !self.tasks.next_chunk()? {
                 return Ok(false);
             }
@@ -289,15 +309,15 @@ impl Sides {
             let mut whole = true;
             while self.tasks.read_right(&mut batch)? {
                 cx.check_cancelled()?;
-                let Err(refused) = self.build.add(cx, &mut self.right_keys, &batch)? else { continue };
+                let Err(refused) = build.add(cx, &mut self.right_keys, &batch)? else { continue };
                 if self.tasks.may_cut() && !self.right_keys.types().is_empty() {
-                    self.build = Build::default();
+                    build = Build::default();
                     let types = (&self.left_types[..], &self.right_types[..]);
                     cut(cx, &mut self.tasks, types, (&mut self.left_keys, &mut self.right_keys), self.kind)?;
                     whole = false;
                     break;
                 }
-                if self.build.rows.rows == 0 {
+                if build.rows.rows == 0 {
                     // Half of the rows may fit.
                     if batch.rows <= 1 {
                         return Err(refused.error(self.what));
@@ -315,7 +335,8 @@ impl Sides {
                 break;
             }
             if whole {
-                self.build.finish(self.kind);
+                build.finish(self.kind, self.right_keys.types());
+                self.build = Arc::new(build);
                 return Ok(true);
             }
         }
@@ -334,14 +355,44 @@ impl Sides {
         }
         out.heads.clear();
         self.left_keys.eval(&cx.eval(), &out.rows, &mut out.keys)?;
-        self.build.find(&out.keys, self.left_keys.types(), &mut out.heads);
+        self.build.find(&out.keys, self.left_keys.types(), &mut out.scratch, &mut out.heads);
         Ok(true)
+    }
+
+    /// From how many pages left rows come, if workers may look for the partners of some of them each: they share the right rows,
+    /// of which none is told from the others by whether it has had a partner.
+    pub fn shareable(&self) -> Option<u64> {
+        let safe =
+            self.keys_are_safe.0 && !self.kind.pads_left() && !self.tasks.is_parted() && !self.ahead.ended;
+        if safe { self.left.shareable() } else { None }
+    }
+
+    /// The sides of so many parts.
+    pub fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Sides>> {
+        let mut ahead = Some(std::mem::take(&mut self.ahead));
+        let part = |left| Sides {
+            left,
+            right: RightRows::default(),
+            kind: self.kind,
+            what: self.what,
+            left_types: self.left_types.clone(),
+            right_types: self.right_types.clone(),
+            left_keys: self.left_keys.clone(),
+            right_keys: self.right_keys.clone(),
+            build: Arc::clone(&self.build),
+            tasks: Tasks::default(),
+            told: Told::default(),
+            // One of them gets the rows that were read ahead.
+            ahead: ahead.take().unwrap_or_else(Ahead::opened),
+            keys_are_safe: self.keys_are_safe,
+        };
+        Ok(self.left.split(cx, parts)?.into_iter().map(part).collect())
     }
 
     pub fn close(&mut self) {
         self.left.close();
         self.right.close();
-        self.build = Build::default();
+        self.build = Arc::default();
         self.tasks = Tasks::default();
         self.ahead = Ahead::default();
     }

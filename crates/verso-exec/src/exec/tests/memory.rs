@@ -15,12 +15,12 @@ use crate::plan::{ExprKind, GroupingSets, JoinKind, SetOperation, SortKey};
 use crate::spill::{TempFiles, TempSpace};
 use crate::testing::call;
 
-type Row = Vec<Value>;
+pub(super) type Row = Vec<Value>;
 
 /// A table of rows that repeat, with NULLs and texts of all lengths, and one of half of them.
-struct Little {
-    world: World,
-    many: Arc<TableDef>,
+pub(super) struct Little {
+    pub world: World,
+    pub many: Arc<TableDef>,
     some: Arc<TableDef>,
     _directory: tempfile::TempDir,
 }
@@ -45,7 +45,7 @@ fn rows(seed: u64, count: u64) -> Vec<Row> {
 }
 
 impl Little {
-    fn new(count: u64) -> Little {
+    pub fn new(count: u64) -> Little {
         let directory = tempfile::tempdir().expect("a directory");
         let columns = [("id", SqlType::Int4), ("grp", SqlType::Int4), ("name", SqlType::Text)];
         let (many, some) = (table(300, "many", &columns), table(301, "some", &columns));
@@ -58,7 +58,7 @@ impl Little {
         Little { world, many, some, _directory: directory }
     }
 
-    fn run(&self, plan: &Plan) -> Result<Vec<Row>, String> {
+    pub fn run(&self, plan: &Plan) -> Result<Vec<Row>, String> {
         let statement = crate::plan::Statement::Query(plan.clone());
         let result = self.world.run(&statement, Executor::Auto).map(|(rows, _)| rows);
         let space = self.world.session.temporary.as_ref().expect("files");
@@ -67,12 +67,13 @@ impl Little {
         result
     }
 
-    fn spilled(&self) -> u64 {
+    pub fn spilled(&self) -> u64 {
         self.world.session.temporary.as_ref().expect("files").written_bytes()
     }
 
-    /// Plans by name, whether their order counts, and what they yield.
-    fn cases(&self) -> Vec<(&'static str, bool, Plan, Vec<Row>)> {
+    /// Plans by name, whether their order counts, and what they yield. Rows that are equal by the keys of a sort stay in their
+    /// order, for one worker; for several the id is the last key.
+    pub fn cases(&self, workers: u32) -> Vec<(&'static str, bool, Plan, Vec<Row>)> {
         let (many, some) = (self.world.tables.rows(&self.many), self.world.tables.rows(&self.some));
         let all = || Box::new(scan(&self.many, None));
         let mut cases = Vec::new();
@@ -88,7 +89,11 @@ impl Little {
             let null = |row: &Row| row[1].is_null();
             (null(b).cmp(&null(a))).then(cmp_sql(&b[1], &a[1])).then(cmp_sql(&a[2], &b[2]))
         });
-        let sort = Plan::Sort { input: all(), keys: vec![key(1, true, true), key(2, false, false)] };
+        let mut keys = vec![key(1, true, true), key(2, false, false)];
+        if workers > 1 {
+            keys.push(key(0, false, false));
+        }
+        let sort = Plan::Sort { input: all(), keys };
         let limited = Plan::Limit {
             input: Box::new(sort.clone()),
             limit: Some(literal(Value::Int8(700))),
@@ -433,7 +438,7 @@ fn joined(left: &[Row], right: &[Row], kind: JoinKind, keyed: bool) -> Vec<Row> 
 }
 
 /// Rows as texts, in order or sorted.
-fn texts(rows: &[Row], ordered: bool) -> Vec<String> {
+pub(super) fn texts(rows: &[Row], ordered: bool) -> Vec<String> {
     let mut texts: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
     if !ordered {
         texts.sort_unstable();
@@ -454,7 +459,7 @@ const SMALL: [&str; 6] = [
 #[test]
 fn little_memory_changes_no_answer() {
     let little = Little::new(2_400);
-    for (name, ordered, plan, expected) in little.cases() {
+    for (name, ordered, plan, expected) in little.cases(1) {
         let expected = texts(&expected, ordered);
         for (bytes, batch, zero) in [
             (64 << 10, 1024, false),
@@ -509,7 +514,11 @@ fn a_long_partition_goes_to_a_file() {
 fn a_refusal_at_any_step_gives_the_answer_or_53200() {
     let little = Little::new(1_200);
     little.world.tables.batch_rows.set(200);
-    for (name, ordered, plan, expected) in little.cases() {
+    // With several threads it is another request each time.
+    for (workers, (name, ordered, plan, expected)) in
+        [1, 2].into_iter().flat_map(|n| little.cases(n).into_iter().map(move |case| (n, case)))
+    {
+        little.world.session.workers.set(workers);
         let expected = texts(&expected, ordered);
         let mut refused = 0;
         for request in 1..200 {
@@ -536,7 +545,10 @@ fn a_refusal_at_any_step_gives_the_answer_or_53200() {
 fn a_cancel_at_any_batch_ends_the_statement_and_leaves_nothing() {
     let little = Little::new(1_200);
     little.world.tables.batch_rows.set(100);
-    for (name, _, plan, _) in little.cases() {
+    for (workers, (name, _, plan, _)) in
+        [1, 3].into_iter().flat_map(|n| little.cases(n).into_iter().map(move |case| (n, case)))
+    {
+        little.world.session.workers.set(workers);
         for batch in [1, 2, 7, 12, 13, 14, 18] {
             *little.world.tables.cancels.lock() = Some((batch, Arc::clone(&little.world.cancel)));
             let result = little.run(&plan);

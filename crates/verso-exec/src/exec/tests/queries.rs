@@ -142,3 +142,41 @@ fn a_cancelled_statement_ends() {
     world.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(world.query(scan(&items, None)).unwrap_err(), "57014 canceling statement due to user request");
 }
+
+/// Scans that leave few rows read the other columns for these: a filter of a join, a condition on another column, and columns that
+/// only the rows left need; a few at a time, as where values are long.
+#[test]
+fn columns_that_few_rows_need_are_read_late() {
+    let types =
+        [("id", SqlType::Int4), ("grp", SqlType::Int4), ("name", SqlType::Text), ("n", SqlType::Int4)];
+    let (large, few) = (table(400, "large", &types), table(401, "few", &types[..1]));
+    let world = World::new(|_| {});
+    let row = |i: i32| {
+        let grp = if i % 7 == 0 { Value::Null } else { int(i % 90) };
+        vec![int(i), grp, Value::text(&format!("name {i}")), int(i * 3)]
+    };
+    world.tables.fill(&large, (0..3000).map(row).collect());
+    world.tables.fill(&few, (0..40).map(|i| vec![int(i * 2)]).collect());
+    let condition = |most: i32| call("<", vec![call("%", vec![of(&large, 3), lit(100)]), lit(most)]);
+    for batch in [0, 50, 333] {
+        world.tables.batch_rows.set(batch);
+        for most in [100, 60, 9, 1, 0] {
+            let rows = world.query(scan(&large, Some(condition(most)))).expect("rows");
+            let expected: Vec<Vec<Value>> = (0..3000).filter(|i| i * 3 % 100 < most).map(row).collect();
+            assert_eq!(rows, expected, "{most} {batch}");
+            // The right rows tell the left scan which groups there are.
+            let plan = Plan::Join {
+                left: Box::new(scan(&large, Some(condition(most)))),
+                right: Box::new(scan(&few, Some(call("<", vec![of(&few, 0), lit(6)])))),
+                kind: crate::plan::JoinKind::Inner,
+                equal: vec![(of(&large, 1), of(&few, 0))],
+                filter: None,
+            };
+            let rows = world.query(plan).expect("rows");
+            let joins = |i: &i32| i % 7 != 0 && [0, 2, 4].contains(&(i % 90)) && i * 3 % 100 < most;
+            let pair = |i: i32| [&row(i)[..], &[int(i % 90)]].concat();
+            let expected: Vec<Vec<Value>> = (0..3000).filter(joins).map(pair).collect();
+            assert_eq!(rows, expected, "join {most} {batch}");
+        }
+    }
+}

@@ -199,9 +199,9 @@ impl Noted {
                         continue;
                     }
                     let definition = trigger.definition();
-                    if definition.deferrable && cx.tables.is_trigger_deferred(definition) {
+                    if definition.deferrable && cx.tables()?.is_trigger_deferred(definition) {
                         let event = DeferredEvent::new(definition, set.event, old, new);
-                        cx.tables.defer_trigger(event, cx.services.memory)?;
+                        cx.tables()?.defer_trigger(event, cx.services.memory)?;
                         continue;
                     }
                     let cx = &cx.with_transitions(self.transitions(set.event));

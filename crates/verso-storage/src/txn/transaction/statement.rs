@@ -1,15 +1,26 @@
 //! Statements of a transaction, and what they see: a snapshot of their own or the transaction's.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Isolation, Txn, TxnStatistics};
 use crate::StorageError;
 use crate::index::unique::{self, Checked};
 use crate::page::TxnId;
 use crate::rules::{Rule, disabled};
+use crate::shared::Shared;
 use crate::txn::frame::Frame;
 use crate::txn::{ReadView, Registration};
+
+/// Reads as a statement of a transaction does, on any thread, as long as the statement lasts.
+#[derive(Clone)]
+pub struct SnapshotReader {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) view: ReadView,
+    /// Keeps the versions outside of a statement.
+    pub(crate) registration: Option<Arc<Registration>>,
+    pub(crate) cancel: Arc<AtomicBool>,
+}
 
 /// What a statement saw, kept beyond its end: scans begun in it stay valid as long as this lives.
 #[derive(Debug)]
@@ -248,6 +259,17 @@ impl Txn {
                 let view = ReadView::new(transactions, registration, self.id, false);
                 (None, view.with_reader(self.reader.clone()))
             }
+        }
+    }
+
+    /// What reads as the running statement does, on any thread.
+    pub fn snapshot_reader(&self) -> SnapshotReader {
+        let (registration, view) = self.view_or_now();
+        SnapshotReader {
+            shared: Arc::clone(&self.shared),
+            view,
+            registration: registration.map(Arc::new),
+            cancel: Arc::clone(&self.cancel),
         }
     }
 
