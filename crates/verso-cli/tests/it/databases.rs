@@ -91,9 +91,8 @@ fn a_session_of_another_database_is_ended_and_only_by_who_may() {
     let world = World::new();
     let server = serve(&world);
     let mut first = server.connect().expect("connected");
-    first
-        .batch_execute("CREATE ROLE plain LOGIN; CREATE ROLE maker LOGIN CREATEDB; CREATE DATABASE shop")
-        .expect("made");
+    first.batch_execute("CREATE ROLE plain LOGIN; CREATE ROLE maker LOGIN CREATEDB").expect("made");
+    first.batch_execute("CREATE DATABASE shop").expect("made");
     let mut plain = server.connect_as("plain", "verso").expect("connected");
     assert_eq!(code(plain.batch_execute("CREATE DATABASE mine")), "42501");
     let mut maker = server.connect_as("maker", "shop").expect("the roles came along");

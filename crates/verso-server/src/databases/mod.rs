@@ -393,6 +393,12 @@ impl Keeper {
         self.changed.notify_all();
     }
 
+    fn note_owner(&self, name: &str, owner: Option<Arc<str>>) {
+        if let Some(entry) = self.state.lock().entries.get_mut(name) {
+            entry.owner = owner;
+        }
+    }
+
     /// Notes a name for a new database; its number, and how many there are with it.
     fn claim(&self, name: &str) -> Result<(u32, usize), SqlError> {
         let mut state = self.state.lock();
@@ -430,6 +436,8 @@ impl Keeper {
         };
         fill(database.instance())?;
         check()?;
+        let owner = database.instance().owner()?;
+        self.note_owner(name, owner);
         database.close()
     }
 }
@@ -514,6 +522,8 @@ impl Databases for Keeper {
         self.claim(to)?;
         let renamed = self.take(name, false, "database", check).and_then(|_| {
             let renamed = folder.files.rename(name, to);
+            let owner = self.state.lock().entries.get(name).and_then(|entry| entry.owner.clone());
+            self.note_owner(to, owner);
             self.give_back(name, Standing::Closed);
             renamed
         });
