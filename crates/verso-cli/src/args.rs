@@ -86,7 +86,7 @@ pub struct PageArguments {
 /// `verso serve`
 #[derive(Debug, Args)]
 pub struct ServeArguments {
-    /// The database; made if it is missing
+    /// The database; made if it is missing. A folder: each file NAME.verso in it is a database; FOLDER/ makes one
     pub database: PathBuf,
     /// Address to listen on; may be repeated; 127.0.0.1:5432 if nothing is said
     #[arg(long, value_name = "HOST:PORT")]

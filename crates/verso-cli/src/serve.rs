@@ -42,15 +42,20 @@ fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
     let started = env.clock.monotonic_nanos();
     let options = options(&pages).env(env.clone());
     let pool_bytes = options.buffer_pool_bytes();
-    let opened = Database::open_or_create(&arguments.database, options);
-    let database = opened.inspect_err(|error| {
-        if let Some(hint) = &error.hint {
-            eprintln!("verso: hint: {hint}");
-        }
-    })?;
-    let millis = env.clock.monotonic_nanos().saturating_sub(started) / 1_000_000;
-    tracing::info!(database = %arguments.database.display(), millis, pool_bytes, "database open");
-    let server = Server::start(database, config, env.clone())?;
+    let path = &arguments.database;
+    let is_folder = env.vfs.list_dir(path).is_ok() || path.as_os_str().to_string_lossy().ends_with('/');
+    let server = if is_folder {
+        Server::start_folder(path, options, config)?
+    } else {
+        let database = Database::open_or_create(path, options).inspect_err(|error| {
+            if let Some(hint) = &error.hint {
+                eprintln!("verso: hint: {hint}");
+            }
+        })?;
+        let millis = env.clock.monotonic_nanos().saturating_sub(started) / 1_000_000;
+        tracing::info!(database = %path.display(), millis, pool_bytes, "database open");
+        Server::start(database, config, env.clone())?
+    };
     announce(&server)?;
     let mut mode = None;
     for signal in &mut signals {

@@ -45,6 +45,8 @@ pub struct Config {
     pub session_defaults: Vec<(String, String)>,
     /// Bytes of the buffer pool.
     pub buffer_pool_bytes: Option<u64>,
+    /// What the statements of all databases may hold in memory; 0 is any number. Each has a `memory_limit` of its own, too.
+    pub memory_limit_bytes: Option<u64>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub log_level: String,
     /// Log lines as JSON.
@@ -67,6 +69,7 @@ impl Default for Config {
             require_tls: false,
             session_defaults: Vec::new(),
             buffer_pool_bytes: None,
+            memory_limit_bytes: None,
             log_level: "info".to_owned(),
             log_json: false,
         }
@@ -174,6 +177,7 @@ impl Config {
             "tls_certificate" | "ssl_cert_file" => self.tls.get_or_insert_default().0 = value.into(),
             "tls_key" | "ssl_key_file" => self.tls.get_or_insert_default().1 = value.into(),
             "require_tls" => self.require_tls = flag()?,
+            "memory_limit" => self.memory_limit_bytes = Some(size()?),
             "buffer_pool" | "shared_buffers" => self.buffer_pool_bytes = Some(size()?),
             "log_level" => {
                 let level = value.to_ascii_lowercase();

@@ -16,6 +16,7 @@
 //! | [`backends`] | who is connected |
 //! | [`workers`] | the threads that serve them: who may run a statement now |
 //! | [`config`] | what the server is told |
+//! | [`databases`] | what is served: one file, or those of a folder |
 //! | [`server`] | a running server: start, reload, shutdown |
 //!
 //! A statement is on one stack from its message to its answer, and blocks where it waits: then another thread takes the
@@ -26,6 +27,7 @@ pub mod auth;
 pub mod backends;
 pub mod config;
 pub mod conversation;
+pub mod databases;
 pub mod network;
 pub mod protocol;
 pub mod server;

@@ -1,9 +1,9 @@
 //! A running server: start, reload, shutdown.
 //!
 //! V1. Off this machine nobody is let in without a password, so a server that listens there does not start unless some
-//!     role has one.
+//!     role of the first database has one.
 //! V2. A shutdown refuses new connections, lets statements that run end in their time, cancels the rest, and closes
-//!     the database only when nobody is left.
+//!     the databases only when nobody is left.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,20 +13,21 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use verso_env::sync::{Mutex, RwLock};
 use verso_env::{Env, JoinHandle};
-use verso_session::{Instance, Role, Session, SqlError};
-use versodb::Database;
+use verso_session::{Instance, Session, SqlError};
+use versodb::{Database, Options};
 
 use crate::backends::Backends;
 use crate::config::{Config, ConfigError};
 use crate::conversation;
 use crate::conversation::wire::Wire;
+use crate::databases::{Keeper, Lease};
 use crate::network::listener::Listeners;
 use crate::network::patience::{Last, Patience};
 use crate::network::stream::{Peer, SharedSocket, Socket, Stream};
 use crate::network::tls;
 use crate::protocol::backend::Severity;
 use crate::protocol::frontend::SMALL_BYTES_MAX;
-use crate::workers::{Log, Pool};
+use crate::workers::Pool;
 
 /// Statements that run at a time for each processor, where nothing else is said.
 const RUNNING_PER_PROCESSOR: usize = 8;
@@ -68,7 +69,8 @@ pub enum ShutdownMode {
 /// What all connections share.
 #[derive(Debug)]
 pub struct Shared {
-    database: Database,
+    /// What is served.
+    pub databases: Arc<Keeper>,
     /// Clock, randomness, threads.
     pub env: Env,
     config: RwLock<Arc<Config>>,
@@ -90,37 +92,6 @@ impl Shared {
     /// What TLS connections need, if there are any.
     pub fn tls(&self) -> Option<Arc<ServerConfig>> {
         self.tls.read().clone()
-    }
-
-    /// The one database's name.
-    pub fn database_name(&self) -> &'static str {
-        "verso"
-    }
-
-    /// The database.
-    pub fn instance(&self) -> &Arc<Instance> {
-        self.database.instance()
-    }
-
-    /// A new session.
-    pub fn session(&self) -> Session {
-        Session::new(Arc::clone(self.instance()))
-    }
-
-    /// The role of that name.
-    ///
-    /// # Errors
-    /// Those of storage.
-    pub fn role(&self, name: &str) -> Result<Option<Role>, SqlError> {
-        self.instance().role(name)
-    }
-
-    /// Whether any role has a password.
-    ///
-    /// # Errors
-    /// Those of storage.
-    pub fn has_passwords(&self) -> Result<bool, SqlError> {
-        Ok(self.instance().roles()?.iter().any(|role| role.password.is_some() && role.login))
     }
 
     /// How a session waits for its client.
@@ -159,6 +130,21 @@ impl Server {
     /// # Errors
     /// What keeps it from starting; nobody could connect then.
     pub fn start(database: Database, config: Config, env: Env) -> Result<Server, ServerError> {
+        Server::start_with(Keeper::of_one(database), config, env)
+    }
+
+    /// Starts a server for the databases of a folder, each a file `NAME.verso`. The folder, and a first database in it, are
+    /// made if they are missing. `options` say how each database is opened.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_folder(folder: &Path, options: Options, config: Config) -> Result<Server, ServerError> {
+        let env = options.outside().clone();
+        let keeper = Keeper::of_folder(folder.to_path_buf(), options)?;
+        Server::start_with(keeper, config, env)
+    }
+
+    fn start_with(databases: Arc<Keeper>, config: Config, env: Env) -> Result<Server, ServerError> {
         if config.listen.is_empty() && config.socket_directory.is_none() {
             return Err(ServerError::Nowhere);
         }
@@ -180,7 +166,7 @@ impl Server {
             chunk.copy_from_slice(&env.random.next_u64().to_le_bytes());
         }
         let shared = Arc::new(Shared {
-            database,
+            databases,
             backends: Arc::new(Backends::new(config.max_connections)),
             config: RwLock::new(Arc::new(config)),
             tls: RwLock::new(tls),
@@ -188,16 +174,15 @@ impl Server {
             last: (processors > 1).then(Arc::default),
             env,
         });
-        shared.instance().set_connections_max(shared.config().max_connections);
-        // Session settings are checked now, not by the first client.
-        let mut session = shared.session();
-        for (name, value) in &shared.config().session_defaults {
-            session.set_default(name, value)?;
-        }
-        drop(session);
         let config = shared.config();
+        shared.databases.cluster().set_connections_max(config.max_connections);
+        if let Some(bytes) = config.memory_limit_bytes {
+            shared.databases.cluster().memory().set_limit(bytes);
+        }
+        let first = shared.databases.lease_any()?;
+        check_defaults(&first, &config)?;
         let outside = config.listen.iter().find(|address| !address.ip().to_canonical().is_loopback());
-        if let (Some(address), false) = (outside, shared.has_passwords()?) {
+        if let (Some(address), false) = (outside, has_passwords(first.instance())?) {
             return Err(ServerError::NoAuthentication { address: *address });
         }
         raise_file_limit();
@@ -206,12 +191,7 @@ impl Server {
             config.socket_directory.as_deref(),
             config.socket_mode,
         )?);
-        let pool = Pool::new(
-            shared.env.clone(),
-            Box::new(DatabaseLog(Arc::clone(shared.instance()))),
-            workers,
-            places,
-        )?;
+        let pool = Pool::new(shared.env.clone(), workers, places)?;
         let acceptor = {
             let (shared, pool, listeners) = (Arc::clone(&shared), Arc::clone(&pool), Arc::clone(&listeners));
             let env = shared.env.clone();
@@ -235,7 +215,8 @@ impl Server {
     /// # Errors
     /// Those of storage.
     pub fn is_open_locally(&self) -> Result<bool, SqlError> {
-        Ok(self.shared.instance().roles()?.iter().any(|role| role.login && role.password.is_none()))
+        let first = self.shared.databases.lease_any()?;
+        Ok(first.instance().roles()?.iter().any(|role| role.login && role.password.is_none()))
     }
 
     /// How many sessions there are.
@@ -253,16 +234,13 @@ impl Server {
             Some((certificate, key)) => Some(tls::server_config(&self.shared.env, certificate, key)?),
             None => None,
         };
-        let mut session = self.shared.session();
-        for (name, value) in &config.session_defaults {
-            session.set_default(name, value)?;
-        }
+        check_defaults(&self.shared.databases.lease_any()?, &config)?;
         *self.shared.tls.write() = tls;
         *self.shared.config.write() = Arc::new(config);
         Ok(())
     }
 
-    /// Ends the server (V2) and closes the database.
+    /// Ends the server (V2) and closes the databases.
     ///
     /// # Errors
     /// Those of closing the database.
@@ -285,22 +263,23 @@ impl Server {
         }
         drop(self.listeners);
         self.pool.end(patience);
-        self.shared.database.clone().close()?;
+        self.shared.databases.close()?;
         Ok(())
     }
 }
 
-/// The log that commits wait for.
-struct DatabaseLog(Arc<Instance>);
+/// Session settings are checked at once, not by the first client.
+fn check_defaults(lease: &Lease, config: &Config) -> Result<(), SqlError> {
+    let mut session = Session::new(Arc::clone(lease.instance()));
+    config.session_defaults.iter().try_for_each(|(name, value)| session.set_default(name, value))
+}
 
-impl Log for DatabaseLog {
-    fn durable(&self) -> u64 {
-        self.0.durable()
-    }
-
-    fn flush(&self, upto: u64) -> bool {
-        self.0.flush_log(upto).is_ok()
-    }
+/// Whether any role of a database has a password.
+///
+/// # Errors
+/// Those of storage.
+pub fn has_passwords(instance: &Instance) -> Result<bool, SqlError> {
+    Ok(instance.roles()?.iter().any(|role| role.password.is_some() && role.login))
 }
 
 /// Every session has a socket, and the database has files.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -12,6 +12,7 @@ use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
 use verso_storage::{Engine, EngineOptions, Lsn, Markers, SweepReport};
 
+use crate::cluster::{Member, usual_memory_bytes};
 use crate::notify::Channels;
 use crate::plans::StatementCache;
 use crate::registry::{Reason, Registry};
@@ -46,8 +47,8 @@ pub struct Instance {
     pub(crate) memory: Account,
     /// Where their temporary files are.
     pub(crate) temporary: Arc<TempFiles>,
-    /// Connections that a server takes, for SHOW; 0 where there is none.
-    pub(crate) connections_max: AtomicUsize,
+    /// Its place among the databases of its server.
+    pub(crate) member: Arc<Member>,
     /// Whether tables without an option of their own place together what one transaction writes (`colocate`).
     pub(crate) colocates: AtomicBool,
     /// Sweeps asked for by statements, oldest first.
@@ -78,11 +79,6 @@ fn default_workers_max() -> u32 {
 /// How long a worker without work stays where nobody has said how long.
 const WORKER_IDLE_MS: u64 = 60_000;
 
-/// Half of the memory that the process may use; the other half is for the buffer pool and the rest of the machine.
-fn default_memory_bytes() -> u64 {
-    verso_env::process::machine_bytes().map_or(0, |bytes| (bytes / 2).max(64 << 20))
-}
-
 impl std::fmt::Debug for Instance {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Instance").field("sessions", &self.sessions.len()).finish_non_exhaustive()
@@ -94,18 +90,18 @@ impl Instance {
     ///
     /// # Errors
     /// Those of storage.
-    pub fn create(engine: Engine) -> Result<Instance, SqlError> {
+    pub fn create(engine: Engine, member: Arc<Member>) -> Result<Instance, SqlError> {
         let catalog = Catalog::bootstrap(&engine)?;
-        Ok(Instance::new(engine, catalog))
+        Ok(Instance::new(engine, catalog, member))
     }
 
     /// As [`Instance::create`], for a restore: from its first commit on the database says that it is unfinished.
     ///
     /// # Errors
     /// Those of storage.
-    pub fn create_unfinished(engine: Engine) -> Result<Instance, SqlError> {
+    pub fn create_unfinished(engine: Engine, member: Arc<Member>) -> Result<Instance, SqlError> {
         let catalog = Catalog::bootstrap_with(&engine, &[(UNFINISHED, "unfinished")])?;
-        Ok(Instance::new(engine, catalog))
+        Ok(Instance::new(engine, catalog, member))
     }
 
     /// Whether a restore into this database has begun and not ended.
@@ -128,12 +124,12 @@ impl Instance {
     ///
     /// # Errors
     /// Those of storage; a catalog that contradicts itself.
-    pub fn open(engine: Engine) -> Result<Instance, SqlError> {
+    pub fn open(engine: Engine, member: Arc<Member>) -> Result<Instance, SqlError> {
         let catalog = Catalog::load(&engine)?;
         // What sessions have left behind that did not end by themselves.
         catalog.drop_temporary(None)?;
         let kept = catalog.database_settings()?;
-        let instance = Instance::new(engine, catalog);
+        let instance = Instance::new(engine, catalog, member);
         for (name, value) in kept {
             // One that this version does not know, or whose value it does not take, has no effect.
             let _ = instance.set_database(&name, Some(&value));
@@ -158,7 +154,7 @@ impl Instance {
             }
             "memory_limit" => {
                 let bytes = match value {
-                    None => default_memory_bytes(),
+                    None => usual_memory_bytes(),
                     Some(value) => memory_bytes(value)
                         .filter(|bytes| *bytes == 0 || *bytes >= 16 << 20)
                         .ok_or_else(|| {
@@ -235,14 +231,14 @@ impl Instance {
         self.engine.set_checkpoints(Duration::from_millis(checkpoint_interval_ms), max_wal_bytes);
     }
 
-    fn new(engine: Engine, catalog: Catalog) -> Instance {
+    fn new(engine: Engine, catalog: Catalog, member: Arc<Member>) -> Instance {
         let &EngineOptions {
             sweep_interval, auto_backout, checkpoint_interval_ms, checkpoint_log_bytes, ..
         } = engine.options();
         engine.set_workers(default_workers_max(), Duration::from_millis(WORKER_IDLE_MS));
         let vfs = Arc::clone(&engine.env().vfs);
         let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
-        let memory = Account::new(Scope::Instance, default_memory_bytes());
+        let memory = member.cluster().memory().child(Scope::Instance, usual_memory_bytes());
         Instance {
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),
             channels: Arc::new(Channels::new(&memory)),
@@ -250,7 +246,7 @@ impl Instance {
             temporary,
             engine,
             catalog,
-            sessions: Arc::default(),
+            sessions: Arc::clone(&member.cluster.sessions),
             statements: StatementCache::default(),
             functions: Mutex::default(),
             database: Mutex::new(DatabaseSettings {
@@ -262,7 +258,7 @@ impl Instance {
                 workers_max: default_workers_max(),
                 worker_idle_ms: WORKER_IDLE_MS,
             }),
-            connections_max: AtomicUsize::new(0),
+            member,
             colocates: AtomicBool::new(true),
             sweeps: Mutex::default(),
         }
@@ -284,9 +280,9 @@ impl Instance {
         &self.memory
     }
 
-    /// Says how many connections the server takes that has the database open.
-    pub fn set_connections_max(&self, connections: usize) {
-        self.connections_max.store(connections, Ordering::Relaxed);
+    /// Its place among the databases of its server.
+    pub fn member(&self) -> &Arc<Member> {
+        &self.member
     }
 
     /// Finds a bound function or binds it.
@@ -324,6 +320,14 @@ impl Instance {
     /// Those of storage.
     pub fn role(&self, name: &str) -> Result<Option<Role>, SqlError> {
         Ok(self.catalog.committed_roles()?.into_iter().find(|role| &*role.name == name))
+    }
+
+    /// The name of the role that owns the database.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn owner(&self) -> Result<Option<Arc<str>>, SqlError> {
+        crate::session::owner_of(self)
     }
 
     /// All roles.

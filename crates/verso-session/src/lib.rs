@@ -26,6 +26,7 @@
 //! | [`notify`] | LISTEN, NOTIFY: messages between sessions |
 //! | [`registry`] | who is connected; cancel, terminate, timeouts |
 //! | [`settings`] | the settings and their values |
+//! | [`cluster`] | the databases of one server |
 //! | [`client`] | the way to the client: sinks, tags, notices, rows |
 //! | [`failure`] | why a statement failed, and whether another try may help |
 //! | [`scram`] | verifiers of passwords |
@@ -34,6 +35,7 @@
 
 mod catalogs;
 mod client;
+pub mod cluster;
 mod constraints;
 pub mod copy;
 mod cursors;
@@ -60,6 +62,7 @@ mod views;
 mod wal_views;
 
 pub use client::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
+pub use cluster::{Cluster, Databases, Member};
 pub use instance::Instance;
 pub use notify::{Notification, Wake};
 pub use plans::Prepared;

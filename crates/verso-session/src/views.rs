@@ -156,7 +156,7 @@ impl Views<'_> {
         let database = *self.services.instance.database.lock();
         let page_size = i32::try_from(space.page_size).unwrap_or(i32::MAX);
         vec![
-            Value::text("verso"),
+            Value::Text(std::sync::Arc::clone(self.services.database())),
             id(markers.oit),
             id(markers.oat),
             id(markers.ost),
@@ -291,7 +291,7 @@ impl Views<'_> {
             ]
         };
         let instance = &self.services.instance;
-        let clients = instance.sessions.all().into_iter().map(row);
+        let clients = instance.sessions.of(&instance.member).into_iter().map(row);
         clients.chain(instance.engine.workers().into_iter().map(worker)).collect()
     }
 

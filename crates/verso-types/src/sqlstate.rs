@@ -126,6 +126,8 @@ pub const ADMIN_SHUTDOWN: &str = "57P01";
 pub const INVALID_AUTHORIZATION: &str = "28000";
 /// A wrong password.
 pub const INVALID_PASSWORD: &str = "28P01";
+/// A database of that name is there already.
+pub const DUPLICATE_DATABASE: &str = "42P04";
 /// No such database.
 pub const INVALID_CATALOG_NAME: &str = "3D000";
 /// No more sessions.

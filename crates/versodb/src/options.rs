@@ -1,6 +1,9 @@
 //! How to open a database, and how to begin a transaction.
 
+use std::sync::Arc;
+
 use verso_env::Env;
+use verso_session::Member;
 use verso_storage::{EngineOptions, Isolation};
 
 /// How to create or open a database. All sizes are in bytes.
@@ -10,12 +13,14 @@ pub struct Options {
     pub(crate) env: Env,
     /// See [`Options::unfinished`].
     pub(crate) unfinished: bool,
+    /// See [`Options::member`].
+    pub(crate) member: Option<Arc<Member>>,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let engine = EngineOptions { buffer_pool_bytes: usual_buffer_pool(), ..EngineOptions::default() };
-        Options { engine, env: Env::real(), unfinished: false }
+        Options { engine, env: Env::real(), unfinished: false, member: None }
     }
 }
 
@@ -97,6 +102,12 @@ impl Options {
     /// [`Database::finish`](crate::Database::finish) was called.
     pub fn unfinished(mut self, on: bool) -> Options {
         self.unfinished = on;
+        self
+    }
+
+    /// For servers: the database's place among those that the server has open. Without it the database is alone.
+    pub fn member(mut self, member: &Arc<Member>) -> Options {
+        self.member = Some(Arc::clone(member));
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod backup;
 mod bench;
+mod databases;
 mod experiments;
 mod output;
 mod processes;

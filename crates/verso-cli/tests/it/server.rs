@@ -15,8 +15,13 @@ pub struct Server {
 
 impl Server {
     pub fn start(world: &World, arguments: &[&str]) -> Server {
+        Server::serve(world, "a.verso", arguments)
+    }
+
+    /// Serves a file, or a folder.
+    pub fn serve(world: &World, what: &str, arguments: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_verso"))
-            .args(["serve", "a.verso", "--listen", "127.0.0.1:0", "--pool-bytes", "16777216"])
+            .args(["serve", what, "--listen", "127.0.0.1:0", "--pool-bytes", "16777216"])
             .args(arguments)
             .current_dir(world.path())
             .stdin(Stdio::null())
@@ -32,7 +37,15 @@ impl Server {
     }
 
     pub fn connect(&self) -> Result<Client, postgres::Error> {
-        Client::connect(&format!("host=127.0.0.1 port={} user=verso dbname=verso", self.port), NoTls)
+        self.connect_to("verso")
+    }
+
+    pub fn connect_to(&self, database: &str) -> Result<Client, postgres::Error> {
+        self.connect_as("verso", database)
+    }
+
+    pub fn connect_as(&self, user: &str, database: &str) -> Result<Client, postgres::Error> {
+        Client::connect(&format!("host=127.0.0.1 port={} user={user} dbname={database}", self.port), NoTls)
     }
 
     pub fn signal(&self, name: &str) {

@@ -4,8 +4,9 @@ use super::lexer::Token;
 
 use super::block::{call, do_block};
 use super::cursor::Cursor;
+use super::database::alter_database;
 use super::explain::explain;
-use super::setting::{alter_database, reset, set, show};
+use super::setting::{reset, set, show};
 use super::string_literal;
 use super::transaction::{begin, commit, release, rollback};
 use crate::error::SyntaxError;

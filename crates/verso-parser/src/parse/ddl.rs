@@ -46,14 +46,16 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         "materialized" => super::view::create_materialized(cursor),
         "schema" => super::schema::create_schema(cursor),
+        "database" => super::database::create_database(cursor),
         "policy" => super::rights::policy(cursor, false),
         "type" => super::user_type::create_type(cursor),
         "domain" => super::domain::create_domain(cursor),
-        "aggregate" | "cast" | "collation" | "conversion" | "database" | "event" | "extension"
-        | "foreign" | "global" | "group" | "language" | "local" | "operator" | "publication"
-        | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace" | "temp"
-        | "temporary" | "text" | "unique" | "unlogged" | "user" | "view" | "constraint" | "access"
-        | "transform" => Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start)),
+        "aggregate" | "cast" | "collation" | "conversion" | "event" | "extension" | "foreign" | "global"
+        | "group" | "language" | "local" | "operator" | "publication" | "recursive" | "role" | "server"
+        | "statistics" | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "unique"
+        | "unlogged" | "user" | "view" | "constraint" | "access" | "transform" => {
+            Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
+        }
         _ => Err(cursor.unexpected()),
     }
 }
@@ -256,11 +258,12 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             return super::trigger::drop_trigger(cursor, if_exists);
         }
         "schema" => return super::schema::drop_schema(cursor),
+        "database" => return super::database::drop_database(cursor),
         "type" | "domain" => return super::user_type::drop_type(cursor, word == "domain"),
         "policy" => return super::rights::drop_policy(cursor),
         "owned" => return super::rights::drop_owned(cursor),
-        "database" | "role" | "user" | "extension" | "aggregate" | "materialized" | "rule" | "operator"
-        | "cast" | "collation" | "tablespace" | "publication" | "subscription" => {
+        "role" | "user" | "extension" | "aggregate" | "materialized" | "rule" | "operator" | "cast"
+        | "collation" | "tablespace" | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),

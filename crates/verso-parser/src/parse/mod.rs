@@ -18,6 +18,7 @@ mod comment;
 mod control;
 mod copy;
 mod cursor;
+mod database;
 mod ddl;
 mod dml;
 mod domain;

@@ -1,4 +1,4 @@
-//! SET, RESET, SHOW, ALTER DATABASE: names and values of settings.
+//! SET, RESET, SHOW: names and values of settings.
 
 use super::lexer::Token;
 
@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 use super::string_literal;
 use super::transaction::some_modes;
 use crate::error::SyntaxError;
-use crate::syntax::{ActAs, Name, Owned, Statement, TransactionModes};
+use crate::syntax::{ActAs, Name, Statement, TransactionModes};
 
 /// SET, of a setting or of a transaction.
 pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -176,26 +176,4 @@ pub(super) fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, S
         Ok(text)
     })?;
     Ok(Some(parts.join(", ")))
-}
-
-/// ALTER DATABASE SET.
-pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
-    let system = cursor.is(&["alter", "system"]);
-    cursor.expect(&["alter", if system { "system" } else { "database" }])?;
-    if !system && !cursor.is(&["set"]) && !cursor.is(&["reset"]) {
-        let name = cursor.name()?; // there is one database; its name may be given
-        if let Some(statement) = super::rights::owner(cursor, || Owned::Database(Some(name)), false)? {
-            return Ok(statement);
-        }
-    }
-    if cursor.accept(&["reset"]) {
-        return Ok(Statement::AlterDatabase { system, name: setting_name(cursor)?, value: None });
-    }
-    if !cursor.accept(&["set"]) {
-        return Err(cursor
-            .unsupported(&format!("ALTER {} other than SET", if system { "SYSTEM" } else { "DATABASE" })));
-    }
-    let name = assigned_setting(cursor)?;
-    let value = if name.text == "search_path" { name_list(cursor)? } else { setting_value(cursor)? };
-    Ok(Statement::AlterDatabase { system, name, value })
 }

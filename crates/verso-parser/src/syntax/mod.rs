@@ -9,6 +9,7 @@
 
 mod comment;
 mod copy;
+mod database;
 mod dml;
 mod expr;
 mod merge;
@@ -28,6 +29,7 @@ mod window;
 
 pub use comment::*;
 pub use copy::*;
+pub use database::*;
 pub use dml::*;
 pub use expr::*;
 pub use merge::*;

@@ -2,10 +2,11 @@
 
 use super::{
     ActAs, AlterIndex, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction,
-    CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor, Delete, Drop,
-    DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert, LockTable, Merge, Name, Prepare,
-    QualifiedName, Query, Reindex, ReindexTarget, RenameTrigger, RightsStatement, RoleStatement,
-    SchemaStatement, SetConstraints, Span, TransactionModes, Truncate, TypeStatement, Update, ViewStatement,
+    CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor, DatabaseStatement,
+    Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert, LockTable, Merge,
+    Name, Prepare, QualifiedName, Query, Reindex, ReindexTarget, RenameTrigger, RightsStatement,
+    RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate, TypeStatement, Update,
+    ViewStatement,
 };
 
 /// A statement and its place in the script.
@@ -153,11 +154,15 @@ pub enum Statement {
     AlterDatabase {
         /// ALTER SYSTEM, which is the same.
         system: bool,
+        /// Its name, if one was given: the session's own.
+        database: Option<Name>,
         /// The setting.
         name: Name,
         /// Its text.
         value: Option<String>,
     },
+    /// CREATE, DROP, ALTER DATABASE … RENAME.
+    Database(DatabaseStatement),
     /// SWEEP, VACUUM.
     Sweep {
         /// One table only.
@@ -228,6 +233,8 @@ impl Statement {
                 ReindexTarget::Database(_) => Some("REINDEX DATABASE"),
                 _ => reindex.concurrently.then_some("REINDEX CONCURRENTLY"),
             },
+            Statement::Database(DatabaseStatement::Create { .. }) => Some("CREATE DATABASE"),
+            Statement::Database(DatabaseStatement::Drop { .. }) => Some("DROP DATABASE"),
             _ => None,
         }
     }

@@ -34,6 +34,7 @@ use verso_session::errors::sqlstate;
 use verso_session::{Session, SqlError, TransactionStatus};
 
 use crate::backends::Connected;
+use crate::databases::Lease;
 use crate::network::input::{Frame, Input};
 use crate::network::stream::{Peer, Waits};
 use crate::protocol::backend::{Ready, Severity};
@@ -62,9 +63,10 @@ pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, 
             return;
         }
     };
-    let Started { mut session, wire, reported } = started;
+    let Started { mut session, wire, reported, lease } = started;
     let socket = Arc::clone(&connected.socket);
     session.defer_commits();
+    let line = Arc::clone(lease.line());
     let mut conversation = Conversation {
         shared: Arc::clone(shared),
         wire,
@@ -77,6 +79,7 @@ pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, 
         uses_blocks: false,
         lost: None,
         body: Vec::new(),
+        _lease: lease,
         _connected: connected,
     };
     if conversation.ready().is_err() {
@@ -84,7 +87,7 @@ pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, 
     }
     let running = conversation.session.cancel_handle();
     let gone = Box::new(move || running.cancel());
-    if let Err(error) = pool.adopt(&socket, Box::new(conversation), gone) {
+    if let Err(error) = pool.adopt(&socket, &line, Box::new(conversation), gone) {
         tracing::warn!(%error, %peer, "cannot listen to a client");
     }
 }
@@ -110,6 +113,8 @@ struct Conversation {
     lost: Option<SqlError>,
     /// The message that is being answered, if it was copied.
     body: Vec<u8>,
+    /// Behind the session: who waits for the database to be free finds it free.
+    _lease: Lease,
     /// The last to go.
     _connected: Connected,
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use verso_session::errors::sqlstate;
 use verso_session::scram::Verifier;
-use verso_session::{Identity, Role, Session, SqlError};
+use verso_session::{Identity, Instance, Role, Session, SqlError};
 
 use super::wire::{Wire, malformed};
 use crate::auth::{Exchange, MECHANISM, mock_verifier};
+use crate::databases::Lease;
 use crate::network::stream::{Peer, Socket, Stream};
 use crate::protocol::frontend::{Message, SMALL_BYTES_MAX, Startup, VERSION_3_0, VERSION_3_2, sasl_initial};
-use crate::server::Shared;
+use crate::server::{Shared, has_passwords};
 
 /// Settings that every client is told at its start, and again whenever they change.
 pub const REPORTED: &[&str] = &[
@@ -51,6 +52,8 @@ pub struct Started {
     pub wire: Wire,
     /// The settings told to the client, in the order of [`REPORTED`].
     pub reported: Vec<String>,
+    /// Keeps the session's database open.
+    pub lease: Lease,
 }
 
 /// Begins a connection. `None`: it has ended as it should, a cancel request for one.
@@ -69,11 +72,11 @@ pub fn start(
     let Some(mut wire) = wire.take() else { return Ok(None) };
     let started = log_in(shared, &mut wire, socket, peer, greeting);
     match started {
-        Ok((session, reported)) => {
+        Ok((session, reported, lease)) => {
             set_timeout(socket, Some(KEPT));
             wire.input.set_large(shared.config().max_message_bytes);
-            wire.charge_to(shared.instance().memory());
-            Ok(Some(Started { session, wire, reported }))
+            wire.charge_to(lease.instance().memory());
+            Ok(Some(Started { session, wire, reported, lease }))
         }
         Err(error) => {
             // Whoever reports it needs the connection for that.
@@ -217,7 +220,7 @@ fn log_in(
     socket: &Arc<Socket>,
     peer: Peer,
     greeting: Greeting,
-) -> Result<(Session, Vec<String>), SqlError> {
+) -> Result<(Session, Vec<String>, Lease), SqlError> {
     let Greeting { version, user, database, settings, unknown } = greeting;
     if version > VERSION_3_2 || !unknown.is_empty() {
         let unknown: Vec<&str> = unknown.iter().map(String::as_str).collect();
@@ -227,12 +230,18 @@ fn log_in(
         let text = format!("connection from {peer} must be encrypted");
         return Err(SqlError::new(sqlstate::INVALID_AUTHORIZATION, text));
     }
-    let role = authenticate(shared, wire, &user, peer)?;
-    if database != shared.database_name() {
-        let text = format!("database \"{database}\" does not exist");
-        return Err(SqlError::new(sqlstate::INVALID_CATALOG_NAME, text));
-    }
-    let mut session = shared.session();
+    let lease = match shared.databases.lease(&database) {
+        Err(error) if error.sqlstate == sqlstate::INVALID_CATALOG_NAME => {
+            // Only clients that are known learn which databases there are.
+            let any = shared.databases.lease_any()?;
+            authenticate(shared, any.instance(), wire, &user, peer)?;
+            return Err(error);
+        }
+        lease => lease?,
+    };
+    let instance = lease.instance();
+    let role = authenticate(shared, instance, wire, &user, peer)?;
+    let mut session = Session::new(Arc::clone(instance));
     session.identify(Identity {
         user: role.name.clone(),
         role: role.oid,
@@ -265,13 +274,19 @@ fn log_in(
         wire.output.parameter_status(name, value);
     }
     wire.output.backend_key(backend.id, backend.key());
-    tracing::info!(session = id, user = %role.name, client = %peer, tls = wire.stream.is_encrypted(), "connected");
-    Ok((session, reported))
+    tracing::info!(session = id, user = %role.name, database, client = %peer, tls = wire.stream.is_encrypted(), "connected");
+    Ok((session, reported, lease))
 }
 
 /// Finds out whether the client is the role it names.
-fn authenticate(shared: &Shared, wire: &mut Wire, user: &str, peer: Peer) -> Result<Role, SqlError> {
-    let role = shared.role(user)?;
+fn authenticate(
+    shared: &Shared,
+    instance: &Instance,
+    wire: &mut Wire,
+    user: &str,
+    peer: Peer,
+) -> Result<Role, SqlError> {
+    let role = instance.role(user)?;
     let usable = |role: &Role| role.login && role.valid_until.is_none_or(|until| until > shared.now());
     let verifier = role.as_ref().and_then(|role| role.password.as_deref()).and_then(Verifier::parse);
     if let (Some(role), None, true) = (&role, &verifier, peer.is_local()) {
@@ -282,7 +297,7 @@ fn authenticate(shared: &Shared, wire: &mut Wire, user: &str, peer: Peer) -> Res
         }
         return Ok(role.clone());
     }
-    if role.is_none() && peer.is_local() && !shared.has_passwords()? {
+    if role.is_none() && peer.is_local() && !has_passwords(instance)? {
         let text = format!("role \"{user}\" does not exist");
         return Err(SqlError::new(sqlstate::INVALID_AUTHORIZATION, text));
     }

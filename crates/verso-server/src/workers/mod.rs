@@ -56,6 +56,25 @@ const QUIET_MAX: u32 = 50;
 /// What the end of the pool says instead of a session's number.
 const END: u64 = u64::MAX;
 
+/// The sessions of one database that wait for its log (K4).
+pub struct Line {
+    commits: Commits<Arc<Seat>>,
+    log: Box<dyn Log>,
+}
+
+impl Line {
+    /// An empty one.
+    pub fn new(log: Box<dyn Log>) -> Arc<Line> {
+        Arc::new(Line { commits: Commits::default(), log })
+    }
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Line").finish_non_exhaustive()
+    }
+}
+
 /// A session as the pool sees it.
 pub trait Client: Send {
     /// Answers what has come, and returns when nothing is left.
@@ -92,8 +111,6 @@ pub struct Pool {
     seats: RwLock<HashMap<u64, Arc<Seat>>>,
     next: AtomicU64,
     crew: Crew,
-    commits: Commits<Arc<Seat>>,
-    log: Box<dyn Log>,
     /// Nobody looks after the workers just now.
     dozes: AtomicBool,
     dozing: Mutex<()>,
@@ -112,7 +129,7 @@ impl Pool {
     ///
     /// # Errors
     /// The operating system's.
-    pub fn new(env: Env, log: Box<dyn Log>, workers: usize, long_max: usize) -> io::Result<Arc<Pool>> {
+    pub fn new(env: Env, workers: usize, long_max: usize) -> io::Result<Arc<Pool>> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let end = UnixStream::pair()?;
         epoll::add(&epoll, &end.0, EventData::new_u64(END), EventFlags::IN)?;
@@ -122,8 +139,6 @@ impl Pool {
             seats: RwLock::default(),
             next: AtomicU64::new(0),
             crew: Crew::new(workers, long_max),
-            commits: Commits::default(),
-            log,
             dozes: AtomicBool::new(false),
             dozing: Mutex::default(),
             woken: Condvar::new(),
@@ -134,14 +149,15 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Serves a session from now on; its first turn is on this thread, at once. `gone` is called when its client has
-    /// gone while a turn lasts.
+    /// Serves a session from now on; its first turn is on this thread, at once. Its commits wait in `line`. `gone` is called
+    /// when its client has gone while a turn lasts.
     ///
     /// # Errors
     /// The socket cannot be watched; the session is over.
     pub fn adopt(
         self: &Arc<Pool>,
         socket: &Arc<Socket>,
+        line: &Arc<Line>,
         client: Box<dyn Client>,
         gone: Box<dyn Fn() + Send + Sync>,
     ) -> io::Result<()> {
@@ -149,6 +165,7 @@ impl Pool {
         let seat = Arc::new(Seat {
             number,
             socket: Arc::clone(socket),
+            line: Arc::clone(line),
             client: Mutex::new(Some(client)),
             turns: AtomicU64::new(0),
             seen: AtomicU64::new(0),
@@ -234,14 +251,15 @@ impl Pool {
     /// Serves a session whose turn this thread has taken.
     fn serve(&self, seat: &Arc<Seat>) {
         let Some(upto) = self.turn(seat) else { return };
-        let mut leads = self.commits.add(upto, Arc::clone(seat));
+        let Line { commits, log } = &*seat.line;
+        let mut leads = commits.add(upto, Arc::clone(seat));
         while leads {
-            let led = self.commits.lead(&*self.log);
+            let led = commits.lead(&**log);
             // A session whose commit failed waits no more: its turn would only ask for the log again. Where others wait for
             // the next lead, its turn must not come before: it might wait for one of their locks.
             if let ([alone], true, false) = (&led.done[..], led.written, led.leaves_some) {
                 if let Some(upto) = self.turn(alone) {
-                    self.commits.leave(upto, Arc::clone(alone));
+                    commits.leave(upto, Arc::clone(alone));
                 }
             } else {
                 // Nobody's turn waits for what another's client says or takes.
@@ -250,7 +268,7 @@ impl Pool {
                     self.listen_to(seat, EventFlags::OUT);
                 }
             }
-            leads = self.commits.lead_on();
+            leads = commits.lead_on();
         }
     }
 

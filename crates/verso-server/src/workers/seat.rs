@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use verso_env::sync::Mutex;
 
-use super::Client;
+use super::{Client, Line};
 use crate::network::stream::Socket;
 
 /// A session that waits for its client, or is served.
@@ -13,6 +13,8 @@ pub(super) struct Seat {
     /// Its number in the pool.
     pub number: u64,
     pub socket: Arc<Socket>,
+    /// Where its commits wait.
+    pub line: Arc<Line>,
     /// What is served; none once it has ended. Only who has the turn locks it (K1).
     pub client: Mutex<Option<Box<dyn Client>>>,
     /// Turns begun and ended: odd within one.

@@ -3,6 +3,7 @@
 
 mod catalogs;
 mod copy;
+mod databases;
 mod driver;
 mod extended;
 mod isolation;

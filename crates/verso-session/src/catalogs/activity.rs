@@ -8,10 +8,9 @@ use verso_storage::{AdvisoryKey, LockInfo, LockTarget, TxnId};
 use verso_types::Value;
 use verso_types::opaque::network::Network;
 
-use super::objects::DATABASE_OID;
 use super::{number, oid};
 use crate::registry::{SessionInfo, backend_id};
-use crate::services::{DATABASE, EPOCH_MICROS};
+use crate::services::EPOCH_MICROS;
 use crate::views::Views;
 
 /// The lower half of a transaction's number, as `xid` has it.
@@ -40,15 +39,17 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
         let identity = info.identity.lock().clone();
         let address: Option<std::net::SocketAddr> =
             identity.client.as_deref().and_then(|client| client.parse().ok());
-        let hidden = !sees_all && !services.has_role(identity.role);
+        // A role of another database is not known here, whatever its number.
+        let here = info.member.number() == services.instance.member.number();
+        let hidden = !sees_all && !(here && services.has_role(identity.role));
         let text = match hidden {
             true => Value::text("<insufficient privilege>"),
             false => Value::Text(Arc::clone(&info.statement.lock())),
         };
         let idle = info.activity().name() == "idle";
         vec![
-            number(DATABASE_OID),
-            Value::text(DATABASE),
+            number(info.member.number()),
+            Value::Text(Arc::clone(info.member.name())),
             Value::Int4(backend_id(info.number)),
             Value::Null,
             oid(identity.role),
@@ -79,7 +80,7 @@ pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
     let relation = |object| views.table_of(object).map_or(Value::Null, |(_, oid)| oid);
     let row = |lock: LockInfo| {
         let mut row = vec![Value::Null; 16];
-        row[1] = number(DATABASE_OID);
+        row[1] = number(views.services.instance.member.number());
         row[0] = Value::text(match lock.target {
             LockTarget::Table(object) => {
                 row[2] = relation(object);
@@ -139,7 +140,7 @@ pub(super) fn prepared(views: &Views<'_>) -> Vec<Vec<Value>> {
             Value::text(&info.name),
             Value::Timestamptz(info.at_unix_micros - EPOCH_MICROS),
             Value::text(&info.by),
-            Value::text(DATABASE),
+            Value::Text(Arc::clone(views.services.database())),
         ]
     };
     views.services.instance.engine.prepared().into_iter().map(row).collect()
@@ -148,10 +149,11 @@ pub(super) fn prepared(views: &Views<'_>) -> Vec<Vec<Value>> {
 /// The row of `pg_stat_database`; what nobody counts is NULL.
 pub(super) fn databases(views: &Views<'_>) -> Vec<Vec<Value>> {
     let statistics = views.services.instance.engine.statistics();
-    let sessions = views.services.instance.sessions.all().len() as u64;
+    let member = &views.services.instance.member;
+    let sessions = views.services.instance.sessions.of(member).len() as u64;
     let mut row = vec![Value::Null; 30];
-    row[0] = number(DATABASE_OID);
-    row[1] = Value::text(DATABASE);
+    row[0] = number(member.number());
+    row[1] = Value::Text(Arc::clone(member.name()));
     row[2] = Value::Int4(i32::try_from(sessions).unwrap_or(i32::MAX));
     row[3] = count(statistics.commits);
     row[4] = count(statistics.rollbacks);

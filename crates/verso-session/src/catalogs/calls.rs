@@ -135,6 +135,14 @@ impl Call<'_> {
                 self.size(function)
             }
             "pg_database_size" | "pg_tablespace_size" => {
+                if function == "pg_database_size"
+                    && let Some(other) = self.other_database()?
+                {
+                    let databases = self.views.services.instance.member.cluster().databases();
+                    let size = databases.and_then(|databases| databases.size(&other));
+                    let size = size.map_err(|error| ExecError::raised(error.sqlstate, error.message))?;
+                    return Ok(Value::Int8(i64::try_from(size).unwrap_or(i64::MAX)));
+                }
                 let space = self.views.services.instance.engine.space();
                 Value::Int8(i64::try_from(space.total_pages * space.page_size).unwrap_or(i64::MAX))
             }
@@ -289,6 +297,20 @@ impl Call<'_> {
             return Err(ExecError::raised("42703", message));
         };
         Ok(text(definitions::serial_sequence(self.catalog, &table, table.columns[at].id)))
+    }
+
+    /// The name of the database that is asked about, if it is not the session's own.
+    fn other_database(&self) -> Result<Option<Arc<str>>> {
+        let member = &self.views.services.instance.member;
+        let others = || member.cluster().others(member).into_iter();
+        match self.args.0.first() {
+            Some(Value::Text(name)) if name == member.name() => Ok(None),
+            Some(Value::Text(name)) => match others().any(|entry| entry.name == *name) {
+                true => Ok(Some(Arc::clone(name))),
+                false => Err(ExecError::raised("3D000", format!("database \"{name}\" does not exist"))),
+            },
+            _ => Ok(others().find(|entry| entry.number == self.args.oid(0).0).map(|entry| entry.name)),
+        }
     }
 
     /// The comment on something that users have made.

@@ -62,7 +62,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
     let keys = Keys { relation: relation.get(), keys };
     let Some(catalog) = views.services.known_catalog() else { return all(Vec::new()) };
     if relation.get().schema != verso_catalog::snapshot::PG_CATALOG {
-        return all(rights::standard(&catalog, relation.get().name).unwrap_or_default());
+        return all(rights::standard(views, &catalog, relation.get().name).unwrap_or_default());
     }
     match relation.get().name {
         "pg_class" => relations::classes(views, &catalog, &keys),
@@ -77,12 +77,12 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_enum" => all(types::labels(&catalog, &keys)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_stats" => all(statistics::statistics(&catalog)),
-        "pg_database" => all(objects::databases(&catalog)),
+        "pg_database" => all(objects::databases(views, &catalog)),
         "pg_auth_members" => all(rights::members(&catalog)),
         "pg_default_acl" => all(rights::defaults(&catalog)),
         "pg_policy" => all(rights::policies(&catalog)),
         "pg_policies" => all(rights::policy_view(&catalog)),
-        "pg_db_role_setting" => all(rights::settings(&catalog)),
+        "pg_db_role_setting" => all(rights::settings(views, &catalog)),
         "pg_tablespace" => all(objects::tablespaces()),
         "pg_authid" => all(objects::authids(&catalog)),
         "pg_roles" => all(objects::roles(&catalog)),

@@ -10,12 +10,9 @@ use verso_types::{Interval, SqlType, SystemType, Value};
 
 use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};
 use super::{letter, number, oid, rights, short};
-use crate::services::DATABASE;
 use crate::settings::SETTINGS;
 use crate::views::Views;
 
-/// The number of the one database.
-pub(super) const DATABASE_OID: u32 = 5;
 /// The number of `pg_default`.
 const DEFAULT_TABLESPACE: u32 = 1663;
 /// UTF8, as PostgreSQL numbers encodings.
@@ -31,28 +28,40 @@ pub(super) fn namespaces(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
     own.chain([row(Oid(INFORMATION_SCHEMA_OID), verso_catalog::INFORMATION_SCHEMA)]).collect()
 }
 
-/// The row of `pg_database`.
-pub(super) fn databases(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
-    vec![vec![
-        number(DATABASE_OID),
-        Value::text(DATABASE),
-        rights::owner(catalog, Object::Database),
-        Value::Int4(UTF8),
-        letter('c'),
-        Value::Bool(false),
-        Value::Bool(true),
-        Value::Bool(false),
-        Value::Int4(-1),
-        number(0),
-        number(0),
-        number(DEFAULT_TABLESPACE),
-        Value::text("C"),
-        Value::text("C"),
-        Value::Null,
-        Value::Null,
-        Value::Null,
-        rights::own_acl(catalog, Object::Database),
-    ]]
+/// The rows of `pg_database`. The owner of another database is a role of that one: it is shown as the role of its name
+/// here, and as none where that is not known; its rights are not known.
+pub(super) fn databases(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let row = |place: u32, name: &Arc<str>, owner: Value, acl: Value| {
+        vec![
+            number(place),
+            Value::Text(Arc::clone(name)),
+            owner,
+            Value::Int4(UTF8),
+            letter('c'),
+            Value::Bool(false),
+            Value::Bool(true),
+            Value::Bool(false),
+            Value::Int4(-1),
+            number(0),
+            number(0),
+            number(DEFAULT_TABLESPACE),
+            Value::text("C"),
+            Value::text("C"),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            acl,
+        ]
+    };
+    let member = &views.services.instance.member;
+    let own = (rights::owner(catalog, Object::Database), rights::own_acl(catalog, Object::Database));
+    let mut rows = vec![row(member.number(), member.name(), own.0, own.1)];
+    for entry in member.cluster().others(member) {
+        let owner = entry.owner.as_ref().and_then(|owner| catalog.role_named(owner));
+        let owner = owner.map_or(number(0), |role| oid(role.oid));
+        rows.push(row(entry.number, &entry.name, owner, Value::Null));
+    }
+    rows
 }
 
 /// The rows of `pg_tablespace`: the database's file is the one there is.

@@ -1,12 +1,12 @@
 //! Rows of `pg_stat_progress_create_index` and `pg_stat_progress_vacuum`: the jobs of maintenance in PostgreSQL's words.
 
+use std::sync::Arc;
+
 use verso_storage::JobInfo;
 use verso_types::Value;
 
 use super::number;
-use super::objects::DATABASE_OID;
 use crate::registry::backend_id;
-use crate::services::DATABASE;
 use crate::views::Views;
 
 fn count(value: u64) -> Value {
@@ -16,10 +16,11 @@ fn count(value: u64) -> Value {
 /// The columns that all of these views begin with.
 fn head(views: &Views<'_>, job: &JobInfo) -> Vec<Value> {
     let table = job.table.and_then(|table| views.table_of(table));
+    let member = &views.services.instance.member;
     vec![
         Value::Int4(backend_id(job.session)),
-        number(DATABASE_OID),
-        Value::text(DATABASE),
+        number(member.number()),
+        Value::Text(Arc::clone(member.name())),
         table.map_or(number(0), |(_, oid)| oid),
     ]
 }

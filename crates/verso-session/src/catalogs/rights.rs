@@ -11,9 +11,7 @@ use verso_types::names as references;
 use verso_types::system_type::SystemType;
 use verso_types::{Value, array::Array};
 
-use super::objects::DATABASE_OID;
 use super::{letter, number, oid};
-use crate::services::DATABASE;
 use crate::views::Views;
 
 /// The name of a role, quoted as lists of rights have it.
@@ -120,9 +118,10 @@ pub(super) fn policy_view(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
 }
 
 /// The rows of `pg_db_role_setting`.
-pub(super) fn settings(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+pub(super) fn settings(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let own = views.services.instance.member.number();
     let row = |(database, role, config): &(Oid, Oid, Vec<Arc<str>>)| {
-        let database = if database.0 == 0 { number(0) } else { number(DATABASE_OID) };
+        let database = number(if database.0 == 0 { 0 } else { own });
         vec![database, oid(*role), config_value(config)]
     };
     catalog.kept_settings().iter().map(row).collect()
@@ -163,8 +162,12 @@ fn granted(catalog: &CatalogSnapshot, object: Object) -> Vec<(Value, Value, &'st
 }
 
 /// The rows of a view of `information_schema` that shows rights; none of others.
-pub(super) fn standard(catalog: &Arc<CatalogSnapshot>, view: &str) -> Option<Vec<Vec<Value>>> {
-    let database = || Value::text(DATABASE);
+pub(super) fn standard(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    view: &str,
+) -> Option<Vec<Vec<Value>>> {
+    let database = || Value::Text(Arc::clone(views.services.database()));
     let mut rows = Vec::new();
     let users = || {
         catalog.relations().filter(|relation| {
@@ -322,6 +325,7 @@ pub(super) fn has_right(
         return Ok(Value::Null);
     };
     let wanted = asked(wanted)?;
+    let member = &views.services.instance.member;
     let number = match object {
         Value::Text(name) => match kind {
             "table" | "any_column" | "column" | "sequence" => {
@@ -339,10 +343,12 @@ pub(super) fn has_right(
                     return Err(ExecError::raised("42704", format!("language \"{name}\" does not exist")));
                 }
             },
-            _ if &**name != DATABASE => {
-                return Err(ExecError::raised("3D000", format!("database \"{name}\" does not exist")));
+            _ if name == member.name() => member.number().into(),
+            _ => {
+                let other = member.cluster().others(member).into_iter().find(|entry| entry.name == *name);
+                let missing = || ExecError::raised("3D000", format!("database \"{name}\" does not exist"));
+                other.ok_or_else(missing)?.number.into()
             }
-            _ => DATABASE_OID.into(),
         },
         other => other.as_i64().unwrap_or_default(),
     };
@@ -358,7 +364,12 @@ pub(super) fn has_right(
         "function" => (Object::Function(oid), oid.is_system() || catalog.function_by_oid(oid).is_some()),
         "type" => (Object::Type(oid), oid.is_system() || catalog.user_type(oid).is_some()),
         "language" => (Object::Language(oid), true),
-        _ => (Object::Database, oid.0 == DATABASE_OID),
+        // Rights on another database are known there only, but for those who may everything.
+        _ if oid.0 != member.number() => {
+            let known = member.cluster().others(member).iter().any(|entry| entry.number == oid.0);
+            return Ok(if known && catalog.is_superuser(role) { Value::Bool(true) } else { Value::Null });
+        }
+        _ => (Object::Database, true),
     };
     if !exists {
         return Ok(Value::Null);

@@ -464,8 +464,12 @@ impl Schema<'_> {
     }
 
     fn database(&self, name: &Name) -> Result<Object, SqlError> {
-        if name.text == crate::services::DATABASE {
+        let own = &self.frame.services.instance.member;
+        if *name.text == **own.name() {
             return Ok(Object::Database);
+        }
+        if own.cluster().others(own).iter().any(|entry| *entry.name == *name.text) {
+            return Err(crate::cluster::elsewhere(&name.text));
         }
         let text = format!("database \"{}\" does not exist", name.text);
         Err(SqlError::new(sqlstate::INVALID_CATALOG_NAME, text))
@@ -708,12 +712,12 @@ impl Schema<'_> {
                 (Object::Type(ty.oid), Some(Arc::clone(&ty.schema)), "", "ALTER TYPE")
             }
             Owned::Database(name) => {
-                let database = crate::services::DATABASE;
+                let database = self.frame.services.database();
                 if let Some(name) = name {
                     self.database(name)?;
                 }
                 self.own(Object::Database, "database", database)?;
-                (Object::Database, None, database, "ALTER DATABASE")
+                (Object::Database, None, &**database, "ALTER DATABASE")
             }
         };
         let _ = word;
@@ -928,7 +932,7 @@ impl Schema<'_> {
             // The array of a type goes with it.
             Object::Type(oid) => format!("type {}", catalog.types().find(|ty| ty.oid == oid)?.name),
             Object::Language(_) => return None,
-            Object::Database => format!("database {}", crate::services::DATABASE),
+            Object::Database => format!("database {}", self.frame.services.database()),
         })
     }
 

@@ -24,7 +24,7 @@ impl Schema<'_> {
         let txn = &self.frame.txn;
         match statement {
             SchemaStatement::Create { name, owner, if_not_exists } => {
-                self.needs(Object::Database, Rights::CREATE, "database", crate::services::DATABASE)?;
+                self.needs(Object::Database, Rights::CREATE, "database", self.frame.services.database())?;
                 let owner = owner.as_ref().map(|owner| self.role_name(owner)).transpose()?;
                 let user = self.frame.services.current_name();
                 let name = name.as_ref().map(text).or_else(|| owner.clone()).unwrap_or_else(|| user.clone());
@@ -45,7 +45,7 @@ impl Schema<'_> {
             }
             SchemaStatement::Rename { name, to } => {
                 self.own_schema(name)?;
-                self.needs(Object::Database, Rights::CREATE, "database", crate::services::DATABASE)?;
+                self.needs(Object::Database, Rights::CREATE, "database", self.frame.services.database())?;
                 catalog.rename_schema(&mut txn.borrow_mut(), &name.text, &text(to))?;
                 Ok(tag("ALTER SCHEMA"))
             }

@@ -35,7 +35,7 @@ impl Schema<'_> {
     /// The schema in which a temporary relation of this name is made.
     pub(super) fn temporary_place(&self, name: &QualifiedName) -> Result<Arc<str>, SqlError> {
         let own = self.frame.services.temporary_schema();
-        let database = crate::services::DATABASE;
+        let database = self.frame.services.database();
         if let Err(error) = self.needs(Object::Database, Rights::TEMPORARY, "database", database) {
             let message = format!("permission denied to create temporary tables in database \"{database}\"");
             return Err(SqlError { message, ..error });

@@ -4,7 +4,8 @@ use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
 use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
-    DropKind, RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement, ViewStatement,
+    DatabaseStatement, DropKind, RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement,
+    ViewStatement,
 };
 
 /// The word for what a statement changes in the database; none for those that only read.
@@ -86,7 +87,11 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::AlterIndex(_) => "ALTER INDEX",
         Statement::Analyze(_) => "ANALYZE",
         Statement::Explain { options, statement } if options.analyze => return changes(statement),
-        Statement::AlterDatabase { .. } => "ALTER DATABASE",
+        Statement::AlterDatabase { .. } | Statement::Database(DatabaseStatement::Rename { .. }) => {
+            "ALTER DATABASE"
+        }
+        Statement::Database(DatabaseStatement::Create { .. }) => "CREATE DATABASE",
+        Statement::Database(DatabaseStatement::Drop { .. }) => "DROP DATABASE",
         Statement::Explain { .. }
         | Statement::Query(_)
         | Statement::Copy(_)

@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use verso_env::Env;
 use verso_storage::CancelHandle as Cancel;
 
+use crate::cluster::Member;
 use verso_planner::errors::{SqlError, sqlstate};
 
 pub(crate) use identity::backend_id;
@@ -113,6 +114,8 @@ impl Reason {
 #[repr(align(128))]
 pub(crate) struct SessionInfo {
     pub(crate) number: u64,
+    /// The database that it is connected to.
+    pub(crate) member: Arc<Member>,
     pub(crate) connected: i64,
     /// Ends what runs or waits for a lock.
     handle: Cancel,
@@ -306,7 +309,7 @@ impl CancelHandle {
     }
 }
 
-/// The sessions of an instance.
+/// The sessions of a server, whatever database they are connected to; those of a program that has one open.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     sessions: Mutex<BTreeMap<u64, Arc<SessionInfo>>>,
@@ -321,9 +324,16 @@ impl Registry {
     }
 
     /// Adds a session.
-    pub(crate) fn add(&self, number: u64, connected: i64, handle: Cancel) -> Arc<SessionInfo> {
+    pub(crate) fn add(
+        &self,
+        number: u64,
+        member: &Arc<Member>,
+        connected: i64,
+        handle: Cancel,
+    ) -> Arc<SessionInfo> {
         let info = Arc::new(SessionInfo {
             number,
+            member: Arc::clone(member),
             connected,
             handle,
             reason: AtomicU8::new(0),
@@ -352,6 +362,13 @@ impl Registry {
     /// All sessions, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<SessionInfo>> {
         self.sessions.lock().values().cloned().collect()
+    }
+
+    /// The sessions of a database, oldest first.
+    pub(crate) fn of(&self, member: &Member) -> Vec<Arc<SessionInfo>> {
+        let mut own = self.all();
+        own.retain(|info| info.member.number() == member.number());
+        own
     }
 
     /// How many sessions there are.

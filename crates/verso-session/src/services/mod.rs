@@ -58,9 +58,6 @@ use crate::settings::{OwedWait, SessionSettings, Written, written};
 use crate::tables::{Deferred, EngineTables, OpenTables};
 use crate::views::CatalogViews;
 
-/// The name of the one database that there is.
-pub(crate) const DATABASE: &str = "verso";
-
 /// What statements read of their session while they run.
 pub(crate) struct Services {
     pub(crate) instance: Arc<Instance>,
@@ -120,7 +117,10 @@ impl Services {
         let clocks = Clocks::new(Arc::clone(&env.clock));
         let number = instance.sessions.number();
         let owner = instance.engine.lock_owner(number);
-        let info = instance.sessions.add(number, clocks.statement_started(), owner.cancel_handle());
+        let info = {
+            let started = clocks.statement_started();
+            instance.sessions.add(number, &instance.member, started, owner.cancel_handle())
+        };
         let mut settings = SessionSettings::default();
         settings.set_clock(&clocks.transaction_clock());
         Services {
@@ -154,6 +154,11 @@ impl Services {
             portals: verso_exec::Portals::default(),
             position: RefCell::default(),
         }
+    }
+
+    /// The name of the database that the session is connected to.
+    pub(crate) fn database(&self) -> &Arc<str> {
+        self.instance.member.name()
     }
 
     /// How a commit is written that says this of it; `inside` of a procedure or block.
@@ -229,7 +234,7 @@ impl verso_exec::context::Identity for Services {
     }
 
     fn database_name(&self) -> Arc<str> {
-        DATABASE.into()
+        Arc::clone(self.database())
     }
 
     fn version(&self) -> Arc<str> {

@@ -91,7 +91,7 @@ fn fixed_setting(services: &Services, name: &str) -> Option<String> {
         "block_size" => return Some(services.instance.engine.space().page_size.to_string()),
         "lc_collate" | "lc_ctype" | "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => "C",
         "max_connections" => {
-            let connections = services.instance.connections_max.load(Ordering::Relaxed);
+            let connections = services.instance.member.cluster.connections_max();
             return (connections > 0).then(|| connections.to_string());
         }
         "max_identifier_length" => "63",

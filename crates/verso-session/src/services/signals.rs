@@ -12,9 +12,12 @@ impl Signals for Services {
         let Some(other) = self.instance.sessions.find(id) else { return Ok(false) };
         let owner = other.identity.lock().clone();
         let of_superuser = owner.superuser || owner.role == verso_catalog::OWNER_ROLE;
+        // A role of another database is not known here, whatever its number.
+        let here = other.member.number() == self.instance.member.number();
         let may = self.is_superuser()
             || !of_superuser
-                && (self.has_role(owner.role) || self.has_role(verso_catalog::authority::SIGNAL_BACKEND));
+                && (here && self.has_role(owner.role)
+                    || self.has_role(verso_catalog::authority::SIGNAL_BACKEND));
         if !may {
             let what = if terminate { "terminate process" } else { "cancel query" };
             return Err(ExecError::raised(

@@ -82,9 +82,10 @@ impl Session {
             Statement::Declare(cursor) => self.declare(job, cursor, sink),
             Statement::Fetch(fetch) => self.fetch(fetch, sink),
             Statement::Close(name) => self.close_cursor(name.as_ref()),
-            Statement::AlterDatabase { system, name, value } => {
-                self.alter_database(*system, name, value.as_deref())
+            Statement::AlterDatabase { system, database, name, value } => {
+                self.alter_database(*system, database.as_ref(), name, value.as_deref())
             }
+            Statement::Database(statement) => self.database_statement(statement),
             Statement::Reindex(reindex) if reindex.names_many() => self.reindex_many(job, reindex, sink),
             Statement::Reindex(_)
             | Statement::Query(_)

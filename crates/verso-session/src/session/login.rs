@@ -3,7 +3,6 @@
 use verso_catalog::{Object, Oid, Rights};
 
 use super::Session;
-use crate::services::DATABASE;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
@@ -16,13 +15,13 @@ impl Session {
         let role = services.identity.role;
         self.with_catalog(|_, catalog, _| {
             if !catalog.rights(role, Object::Database).has(Rights::CONNECT) {
-                let text = format!("permission denied for database \"{DATABASE}\"");
+                let text = format!("permission denied for database \"{}\"", services.database());
                 return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)
                     .with_detail("User does not have CONNECT privilege."));
             }
             let limit = catalog.role_by_oid(role).map_or(-1, |role| role.connection_limit);
             if limit >= 0 && !catalog.is_superuser(role) {
-                let own = services.instance.sessions.all().into_iter();
+                let own = services.instance.sessions.of(&services.instance.member).into_iter();
                 let count = own.filter(|info| info.identity.lock().role == role).count();
                 if count > usize::try_from(limit).unwrap_or(0) {
                     let text = format!("too many connections for role \"{}\"", services.identity.user);

@@ -123,7 +123,7 @@ impl Session {
                     }
                     Some(Arc::clone(&schema.name))
                 }
-                ReindexTarget::Database(Some(name)) if name.text != crate::services::DATABASE => {
+                ReindexTarget::Database(Some(name)) if *name.text != **session.services.database() => {
                     let text = "can only reindex the currently open database";
                     return Err(SqlError::new("0A000", text).at(name.at.start));
                 }
@@ -193,9 +193,14 @@ impl Session {
     pub(crate) fn alter_database(
         &mut self,
         system: bool,
+        database: Option<&Name>,
         name: &Name,
         value: Option<&str>,
     ) -> Result<CommandTag, SqlError> {
+        let other = database.filter(|other| *other.text != **self.services.database());
+        if let Some(other) = other {
+            return self.alter_other_database(&other.text, name, value);
+        }
         self.with_catalog(|session, catalog, _| {
             let role = session.services.current_role();
             let may = match system {
@@ -204,7 +209,7 @@ impl Session {
             };
             let text = match system {
                 true => format!("permission denied to set parameter \"{}\"", name.text),
-                false => format!("must be owner of database {}", crate::services::DATABASE),
+                false => format!("must be owner of database {}", session.services.database()),
             };
             if may { Ok(()) } else { Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)) }
         })?;

@@ -14,7 +14,8 @@
 //! | [`login`] | what a session begins with |
 //! | [`settle`] | commits whose wait for the disk is left to others |
 //! | [`set`], [`act_as`] | SET, RESET, SHOW; SET ROLE, SET SESSION AUTHORIZATION |
-//! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
+//! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE SET |
+//! | [`databases`] | CREATE DATABASE, DROP DATABASE, and what is done to another database |
 //! | [`measure`] | what a statement cost |
 //!
 //! S1. A statement that fails leaves nothing behind: its frame is undone, or (NO SAVEPOINT) the whole transaction
@@ -26,6 +27,7 @@
 mod act_as;
 mod begin;
 mod cursors;
+mod databases;
 mod direct;
 mod dispatch;
 mod ending;
@@ -56,6 +58,7 @@ use crate::portal::Portals;
 use crate::registry::{CancelHandle, Identity, Reason, Terminate};
 use crate::services::Services;
 use crate::transaction::{Condition, Transaction, TransactionStatus};
+pub(crate) use databases::owner_of;
 use ending::Ending;
 use measure::Measures;
 use verso_parser::Script;

@@ -26,7 +26,7 @@ mod wide;
 use std::sync::Arc;
 
 use verso_env::Env;
-use verso_session::{CommandTag, Instance, Notice, OutputColumn, Session, SqlError, StatementSink};
+use verso_session::{CommandTag, Instance, Member, Notice, OutputColumn, Session, SqlError, StatementSink};
 use verso_storage::{Engine, EngineOptions};
 use verso_types::{Batch, TimeStyle, Value, format_text};
 
@@ -50,7 +50,7 @@ impl World {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("test.verso");
         let engine = Engine::create(env, &path, options).expect("a database");
-        let instance = Arc::new(Instance::create(engine).expect("a catalog"));
+        let instance = Arc::new(Instance::create(engine, Member::alone()).expect("a catalog"));
         World { instance, _folder: folder }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_env::Env;
-use verso_session::{Instance, Session};
+use verso_session::{Instance, Member, Session};
 use verso_storage::{Engine, EngineOptions};
 use verso_types::Value;
 
@@ -376,11 +376,11 @@ fn a_damaged_page_is_an_error_of_its_table_and_listed() {
     let path = folder.path().join("test.verso");
     let open = || {
         let engine = Engine::open(Env::real(), &path, EngineOptions::default()).expect("it opens");
-        let instance = Arc::new(Instance::open(engine).expect("a catalog"));
+        let instance = Arc::new(Instance::open(engine, Member::alone()).expect("a catalog"));
         Client { session: Session::new(instance) }
     };
     let engine = Engine::create(Env::real(), &path, EngineOptions::default()).expect("a database");
-    let instance = Arc::new(Instance::create(engine).expect("a catalog"));
+    let instance = Arc::new(Instance::create(engine, Member::alone()).expect("a catalog"));
     let mut client = Client { session: Session::new(Arc::clone(&instance)) };
     client.run("CREATE TABLE bad (a int, b text); CREATE TABLE good (a int)");
     client.run("INSERT INTO bad SELECT n, 'a row of the damaged page' FROM generate_series(1, 50) AS g(n)");

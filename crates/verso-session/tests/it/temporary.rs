@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_env::Env;
-use verso_session::{Instance, Session};
+use verso_session::{Instance, Member, Session};
 use verso_storage::{Engine, EngineOptions};
 
 use crate::{Client, World};
@@ -45,7 +45,7 @@ fn a_crash_leaves_nothing_temporary() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("test.verso");
     let engine = Engine::create(Env::real(), &path, EngineOptions::default()).expect("a database");
-    let instance = Arc::new(Instance::create(engine).expect("a catalog"));
+    let instance = Arc::new(Instance::create(engine, Member::alone()).expect("a catalog"));
     let mut client = Client { session: Session::new(Arc::clone(&instance)) };
     client.run("CREATE TABLE t (a int); CREATE TEMP TABLE gone (a int); INSERT INTO gone VALUES (1)");
     // The database ends before the session does.
@@ -53,7 +53,7 @@ fn a_crash_leaves_nothing_temporary() {
     drop(client);
     drop(instance);
     let engine = Engine::open(Env::real(), &path, EngineOptions::default()).expect("it opens");
-    let instance = Arc::new(Instance::open(engine).expect("a catalog"));
+    let instance = Arc::new(Instance::open(engine, Member::alone()).expect("a catalog"));
     let mut client = Client { session: Session::new(instance) };
     assert_eq!(client.value("SELECT count(*) FROM pg_class WHERE relname = 'gone'"), "0");
     assert_eq!(client.value("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pg_temp_%'"), "0");

@@ -35,7 +35,7 @@ use verso_env::{Env, OpenMode, VfsFile};
 pub(crate) use checkpointer::CHECKPOINT_BYTES_OWN;
 pub use checkpointer::{CheckpointTarget, Checkpointer, CheckpointerOptions};
 pub use replay::{LostLog, RecoveryReport, StateRedo};
-pub use superblock::FILE_FORMAT;
+pub use superblock::{FILE_FORMAT, renew_identity};
 
 use crate::StorageError;
 use crate::buffer::{BufferPool, FlushProgress, LogGate, PoolOptions, doublewrite};
@@ -46,7 +46,7 @@ use crate::page::{Lsn, ObjectId, PAGE_SIZES, PageId, TxnId};
 use crate::rules::{Rule, disabled};
 use crate::space::SpaceMap;
 use crate::wal::{DatabaseId, FIRST_LSN, Group, LogGaps, LogImage, LogOrigin, RecordKind, Wal, WalOptions};
-use superblock::{StatePlace, Superblock};
+use superblock::{StatePlace, Superblock, new_identity};
 
 /// A part of a checkpoint's state is at most this long.
 const STATE_PART_BYTES: usize = 256 << 10;
@@ -126,10 +126,7 @@ impl Store {
         vfs.create_dir_all(&dir).map_err(creating)?;
         sync_parent(env, path)?;
 
-        let mut id = [0; 16];
-        id[..8].copy_from_slice(&env.random.next_u64().to_le_bytes());
-        id[8..].copy_from_slice(&env.random.next_u64().to_le_bytes());
-        let database = DatabaseId(id);
+        let database = new_identity(env);
         let origin = LogOrigin {
             database,
             epoch: 1,

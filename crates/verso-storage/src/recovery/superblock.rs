@@ -10,7 +10,7 @@
 //! B1. The copies lie at offsets 0 and 2048 and are written in turn, so one of them is always whole; the greater
 //!     sequence counts.
 
-use verso_env::VfsFile;
+use verso_env::{Env, VfsFile};
 
 use crate::StorageError;
 use crate::page::bytes::{put_u32, put_u64, u32_at, u64_at};
@@ -169,6 +169,30 @@ impl Superblock {
         result.map_err(|e| StorageError::io("writing the superblock", e))?;
         Ok(self)
     }
+}
+
+/// Which database a new one is.
+pub(super) fn new_identity(env: &Env) -> DatabaseId {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&env.random.next_u64().to_le_bytes());
+    id[8..].copy_from_slice(&env.random.next_u64().to_le_bytes());
+    DatabaseId(id)
+}
+
+/// Makes another database of the copy of one that was shut down in order: their logs are not to be taken for each other's.
+///
+/// # Errors
+/// `NotADatabase` if it was not shut down in order; `Corrupt`, what the file system reports.
+pub fn renew_identity(env: &Env, file: &dyn VfsFile) -> Result<(), StorageError> {
+    let mut superblock = Superblock::read(file)?;
+    if !superblock.clean {
+        let what = "it was copied while it was open".to_owned();
+        return Err(StorageError::NotADatabase { what });
+    }
+    superblock.database = new_identity(env);
+    // Both copies: neither is to name the old one.
+    superblock.write(file)?.write(file)?;
+    Ok(())
 }
 
 /// The sectors that hold both copies, zeroes where the file is shorter.

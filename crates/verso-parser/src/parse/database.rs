@@ -1,0 +1,115 @@
+//! CREATE, ALTER, DROP DATABASE.
+
+use verso_types::sqlstate;
+
+use super::cursor::Cursor;
+use super::lexer::Token;
+use super::schema::role_name;
+use super::setting::{assigned_setting, name_list, setting_name, setting_value};
+use crate::error::SyntaxError;
+use crate::syntax::{DatabaseStatement, Name, Owned, Statement};
+
+/// Behind CREATE.
+pub(super) fn create_database(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["database"])?;
+    let name = cursor.name()?;
+    cursor.accept(&["with"]);
+    let (mut template, mut owner) = (None, None);
+    let mut seen: Vec<String> = Vec::new();
+    while !cursor.at_end() && !matches!(cursor.peek(), Token::SemiColon) {
+        let at = cursor.here().start;
+        let mut option = cursor.word().ok_or_else(|| cursor.unexpected())?;
+        cursor.advance();
+        if option == "connection" {
+            cursor.expect(&["limit"])?;
+            option.push_str(" limit");
+        }
+        if seen.contains(&option) {
+            return Err(SyntaxError::new(sqlstate::SYNTAX_ERROR, "conflicting or redundant options").at(at));
+        }
+        if matches!(cursor.peek(), Token::Eq) {
+            cursor.advance();
+        }
+        let default = cursor.accept(&["default"]);
+        match option.as_str() {
+            _ if default => {}
+            "template" => template = Some(cursor.name()?),
+            "owner" => owner = Some(role_name(cursor)?),
+            _ => check_option(cursor, &option, at)?,
+        }
+        seen.push(option);
+    }
+    Ok(Statement::Database(DatabaseStatement::Create { name, template, owner }))
+}
+
+/// An option that has one value here; every other one is refused.
+fn check_option(cursor: &mut Cursor<'_>, option: &str, at: u32) -> Result<(), SyntaxError> {
+    let value = setting_value(cursor)?.unwrap_or_default();
+    let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+    let fits = match option {
+        "encoding" => matches!(plain.as_str(), "utf8" | "unicode" | "6"),
+        "locale" | "lc_collate" | "lc_ctype" => matches!(plain.as_str(), "c" | "posix"),
+        "locale_provider" => plain == "libc",
+        "tablespace" => value == "pg_default",
+        "allow_connections" => matches!(plain.as_str(), "true" | "on" | "yes" | "1"),
+        "is_template" => matches!(plain.as_str(), "false" | "off" | "no" | "0"),
+        "connection limit" => value == "-1",
+        "strategy" | "oid" | "collation_version" | "icu_locale" | "icu_rules" | "builtin_locale" => false,
+        other => {
+            let text = format!("option \"{other}\" not recognized");
+            return Err(SyntaxError::new(sqlstate::SYNTAX_ERROR, text).at(at));
+        }
+    };
+    let what = || format!("CREATE DATABASE with {} = {value}", option.to_uppercase());
+    if fits { Ok(()) } else { Err(SyntaxError::unsupported(what()).at(at)) }
+}
+
+/// Behind DROP.
+pub(super) fn drop_database(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["database"])?;
+    let if_exists = cursor.accept(&["if", "exists"]);
+    let name = cursor.name()?;
+    let with = cursor.accept(&["with"]);
+    let mut force = false;
+    if matches!(cursor.peek(), Token::LParen) {
+        cursor.advance();
+        let options = cursor.list(|cursor| cursor.expect(&["force"]))?;
+        force = !options.is_empty();
+        if !matches!(cursor.peek(), Token::RParen) {
+            return Err(cursor.unexpected());
+        }
+        cursor.advance();
+    } else if with {
+        return Err(cursor.unexpected());
+    }
+    Ok(Statement::Database(DatabaseStatement::Drop { name, if_exists, force }))
+}
+
+/// ALTER DATABASE, ALTER SYSTEM.
+pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let system = cursor.is(&["alter", "system"]);
+    cursor.expect(&["alter", if system { "system" } else { "database" }])?;
+    let mut database: Option<Name> = None;
+    // Without a name it is the session's own one.
+    if !system && !cursor.is(&["set"]) && !cursor.is(&["reset"]) {
+        let name = cursor.name()?;
+        if cursor.accept(&["rename", "to"]) {
+            let to = cursor.name()?;
+            return Ok(Statement::Database(DatabaseStatement::Rename { name, to }));
+        }
+        database = Some(name.clone());
+        if let Some(statement) = super::rights::owner(cursor, || Owned::Database(Some(name)), false)? {
+            return Ok(statement);
+        }
+    }
+    if cursor.accept(&["reset"]) {
+        return Ok(Statement::AlterDatabase { system, database, name: setting_name(cursor)?, value: None });
+    }
+    if !cursor.accept(&["set"]) {
+        return Err(cursor
+            .unsupported(&format!("ALTER {} other than SET", if system { "SYSTEM" } else { "DATABASE" })));
+    }
+    let name = assigned_setting(cursor)?;
+    let value = if name.text == "search_path" { name_list(cursor)? } else { setting_value(cursor)? };
+    Ok(Statement::AlterDatabase { system, database, name, value })
+}

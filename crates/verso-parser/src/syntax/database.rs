@@ -1,0 +1,34 @@
+//! CREATE, ALTER, DROP DATABASE.
+
+use super::{Name, RoleName};
+
+/// A statement about databases of the server, the own one or others. What ALTER DATABASE sets is
+/// [`Statement::AlterDatabase`](super::Statement::AlterDatabase).
+#[derive(Clone, Debug, PartialEq)]
+pub enum DatabaseStatement {
+    /// CREATE DATABASE.
+    Create {
+        /// The new one.
+        name: Name,
+        /// The one that is copied; `template0`, `template1` and DEFAULT stand for an empty one, as none does.
+        template: Option<Name>,
+        /// Whose it is; the session's role's without it.
+        owner: Option<RoleName>,
+    },
+    /// DROP DATABASE.
+    Drop {
+        /// Which.
+        name: Name,
+        /// One that is not there is no error.
+        if_exists: bool,
+        /// Its sessions are ended.
+        force: bool,
+    },
+    /// ALTER DATABASE … RENAME TO.
+    Rename {
+        /// Which.
+        name: Name,
+        /// Its new name.
+        to: Name,
+    },
+}

@@ -1,0 +1,135 @@
+//! A folder of databases: made, copied, renamed, removed, and what a crash leaves of it.
+
+use std::path::Path;
+
+use postgres::{Client, NoTls};
+use verso_server::{Config, Server, ShutdownMode};
+use versodb::Options;
+
+fn start(folder: &Path) -> Server {
+    let config = Config { listen: vec!["127.0.0.1:0".parse().unwrap()], ..Config::default() };
+    Server::start_folder(folder, Options::new().buffer_pool(16 << 20), config).unwrap()
+}
+
+fn connect(server: &Server, database: &str) -> Result<Client, postgres::Error> {
+    let port = server.addresses()[0].port();
+    Client::connect(&format!("host=127.0.0.1 port={port} user=verso dbname={database}"), NoTls)
+}
+
+/// The SQLSTATE with which a statement fails.
+fn refused(client: &mut Client, sql: &str) -> String {
+    client.batch_execute(sql).unwrap_err().code().unwrap().code().to_owned()
+}
+
+fn names(client: &mut Client) -> Vec<String> {
+    let rows = client.query("SELECT datname::text FROM pg_database ORDER BY 1", &[]).unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+#[test]
+fn databases_are_made_copied_renamed_and_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    let mut first = connect(&server, "verso").unwrap();
+    first.batch_execute("CREATE ROLE app LOGIN CREATEDB PASSWORD 'x'; CREATE ROLE staff ROLE app").unwrap();
+    first.batch_execute("CREATE DATABASE shop OWNER app TEMPLATE = template0 ENCODING 'UTF8'").unwrap();
+    assert_eq!(refused(&mut first, "CREATE DATABASE shop"), "42P04");
+    assert_eq!(refused(&mut first, "CREATE DATABASE template1"), "42P04");
+    assert_eq!(refused(&mut first, "CREATE DATABASE \"../x\""), "42602");
+    assert_eq!(refused(&mut first, "BEGIN; CREATE DATABASE x"), "25001");
+    first.batch_execute("ROLLBACK").unwrap();
+    assert_eq!(refused(&mut first, "DROP DATABASE verso"), "55006");
+    assert_eq!(refused(&mut first, "DROP DATABASE nix"), "3D000");
+    assert_eq!(refused(&mut first, "CREATE DATABASE x TEMPLATE nix"), "3D000");
+    assert_eq!(names(&mut first), ["shop", "verso"]);
+    let owner = "SELECT pg_get_userbyid(datdba)::text FROM pg_database WHERE datname = 'shop'";
+    assert_eq!(first.query_one(owner, &[]).unwrap().get::<_, String>(0), "app");
+
+    // A new database begins with the roles of the one that it was made from.
+    let mut shop = connect(&server, "shop").unwrap();
+    shop.batch_execute("CREATE TABLE t AS SELECT 7 AS a").unwrap();
+    let member = "SELECT pg_has_role('app', 'staff', 'member') AND current_database() = 'shop'";
+    assert!(shop.query_one(member, &[]).unwrap().get::<_, bool>(0));
+    let seen = "SELECT string_agg(datname, ',' ORDER BY datname) FROM pg_stat_activity";
+    assert_eq!(first.query_one(seen, &[]).unwrap().get::<_, String>(0), "shop,verso");
+    assert_eq!(refused(&mut first, "DROP DATABASE shop"), "55006");
+    drop(shop);
+
+    first.batch_execute("CREATE DATABASE copy TEMPLATE shop").unwrap();
+    first.batch_execute("ALTER DATABASE shop RENAME TO store").unwrap();
+    for database in ["copy", "store"] {
+        let mut client = connect(&server, database).unwrap();
+        assert_eq!(client.query_one("SELECT a FROM t", &[]).unwrap().get::<_, i32>(0), 7, "{database}");
+    }
+    let missing = connect(&server, "shop").err().unwrap();
+    assert_eq!(missing.code().unwrap().code(), "3D000");
+    let mut used = connect(&server, "copy").unwrap();
+    first.batch_execute("DROP DATABASE copy WITH (FORCE)").unwrap();
+    assert!(used.simple_query("SELECT 1").is_err());
+    assert_eq!(names(&mut first), ["store", "verso"]);
+    drop((first, used));
+    server.shutdown(ShutdownMode::Fast).unwrap();
+
+    let server = start(folder.path());
+    assert_eq!(names(&mut connect(&server, "store").unwrap()), ["store", "verso"]);
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}
+
+#[test]
+fn roles_own_other_databases_only_by_name_and_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    let mut first = connect(&server, "verso").unwrap();
+    first
+        .batch_execute("CREATE ROLE open CREATEDB; CREATE ROLE app CREATEDB PASSWORD 'x'; CREATE ROLE poor")
+        .unwrap();
+    first.batch_execute("CREATE DATABASE one OWNER app; CREATE DATABASE two OWNER open").unwrap_err();
+    for name in ["one OWNER app", "two OWNER open"] {
+        first.batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+    }
+    first.batch_execute("SET ROLE poor").unwrap();
+    assert_eq!(refused(&mut first, "CREATE DATABASE three"), "42501");
+    first.batch_execute("SET ROLE open").unwrap();
+    assert_eq!(refused(&mut first, "DROP DATABASE two"), "42501", "anybody could have that name");
+    first.batch_execute("SET ROLE app").unwrap();
+    assert_eq!(refused(&mut first, "DROP DATABASE two"), "42501");
+    first.batch_execute("DROP DATABASE one").unwrap();
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}
+
+#[test]
+fn what_a_crash_leaves_of_a_database_is_no_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    server.shutdown(ShutdownMode::Fast).unwrap();
+    let path = |name: &str| folder.path().join(name);
+    // In the middle of CREATE DATABASE: all is there but the last rename; or a part of the log only.
+    std::fs::copy(path("verso.verso"), path("half.verso.new")).unwrap();
+    std::fs::create_dir(path("half.verso.new-wal")).unwrap();
+    std::fs::create_dir(path("less.verso.new-wal")).unwrap();
+    // In the middle of DROP DATABASE.
+    std::fs::copy(path("verso.verso"), path("gone.verso.dropped")).unwrap();
+    std::fs::create_dir(path("gone.verso-wal")).unwrap();
+    let server = start(folder.path());
+    let mut client = connect(&server, "verso").unwrap();
+    assert_eq!(names(&mut client), ["verso"]);
+    client.batch_execute("CREATE DATABASE half").unwrap();
+    assert!(connect(&server, "half").is_ok());
+    let left = [
+        "half.verso.new",
+        "half.verso.new-wal",
+        "less.verso.new-wal",
+        "gone.verso.dropped",
+        "gone.verso-wal",
+    ];
+    assert!(left.iter().all(|name| !path(name).exists()));
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}
+
+#[test]
+fn one_file_is_one_database() {
+    let world = crate::World::new();
+    let mut client = world.client();
+    assert_eq!(refused(&mut client, "CREATE DATABASE other"), "0A000");
+    assert_eq!(names(&mut client), ["verso"]);
+}

@@ -1,0 +1,205 @@
+//! The databases of one server, as the sessions of each see the others.
+//!
+//! ```text
+//! server ──► Cluster: sessions, memory ◄── Member ◄── Instance (one a database that is open)
+//!    ▲                  │
+//!    └── Databases ◄────┘   CREATE, DROP, ALTER DATABASE, pg_database
+//! ```
+//!
+//! D1. Each database holds its own roles. A role of one database means something in another only if it is a superuser, or
+//!     has the same name and the same password there (docs/decisions/0020).
+//! D2. A database that is opened by itself, by a program or as one file of a server, is the only one of its cluster.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use verso_exec::memory::{Account, Scope};
+
+use crate::instance::Instance;
+use crate::registry::Registry;
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// The name of a database that is alone.
+pub const FIRST_DATABASE: &str = "verso";
+/// Its number in `pg_database`.
+pub const FIRST_DATABASE_NUMBER: u32 = 5;
+
+/// A database as `pg_database` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseEntry {
+    /// Its number.
+    pub number: u32,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its owner's name; not known before it was open.
+    pub owner: Option<Arc<str>>,
+}
+
+/// Looks whether the statement is cancelled.
+pub type CheckCancelled<'c> = &'c dyn Fn() -> Result<(), SqlError>;
+/// What is done with an open database.
+pub type WithInstance<'w> = &'w mut dyn FnMut(&Arc<Instance>) -> Result<(), SqlError>;
+
+/// The server's side: the databases that there are, and how they are made, renamed and removed.
+pub trait Databases: Send + Sync {
+    /// All of them, by name; where the folder cannot be read, those that were known before.
+    fn list(&self) -> Vec<DatabaseEntry>;
+
+    /// Makes a database: a new one, or a copy of one that nobody uses. `fill` gets it before anybody can see it.
+    ///
+    /// # Errors
+    /// 42P04 where it is there already, 55006 where the template is used, 0A000 where there is one file; those of `fill`.
+    fn create(
+        &self,
+        name: &str,
+        template: Option<&str>,
+        fill: WithInstance<'_>,
+        check: CheckCancelled<'_>,
+    ) -> Result<(), SqlError>;
+
+    /// Removes a database, its sessions before if `force` says so.
+    ///
+    /// # Errors
+    /// 3D000 where it is not there, 55006 where it is used.
+    fn remove(&self, name: &str, force: bool, check: CheckCancelled<'_>) -> Result<(), SqlError>;
+
+    /// Gives a database that nobody uses another name.
+    ///
+    /// # Errors
+    /// 3D000, 42P04, 55006.
+    fn rename(&self, name: &str, to: &str, check: CheckCancelled<'_>) -> Result<(), SqlError>;
+
+    /// Opens a database for as long as `job` needs it.
+    ///
+    /// # Errors
+    /// 3D000; those of opening and of the job.
+    fn with(&self, name: &str, job: WithInstance<'_>) -> Result<(), SqlError>;
+
+    /// Bytes of a database's file.
+    ///
+    /// # Errors
+    /// 3D000.
+    fn size(&self, name: &str) -> Result<u64, SqlError>;
+}
+
+/// Half of the memory that the process may use; the other half is for the buffer pool and the rest of the machine.
+pub fn usual_memory_bytes() -> u64 {
+    verso_env::process::machine_bytes().map_or(0, |bytes| (bytes / 2).max(64 << 20))
+}
+
+/// What the databases of a server share.
+pub struct Cluster {
+    pub(crate) sessions: Arc<Registry>,
+    /// What all sessions hold together.
+    memory: Account,
+    /// Connections that the server takes, for SHOW; 0 where there is none.
+    connections_max: AtomicUsize,
+    databases: OnceLock<Weak<dyn Databases>>,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Cluster").field("sessions", &self.sessions.len()).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// One whose statements hold at most so many bytes, whatever the `memory_limit` of each database; 0 is no limit.
+    pub fn new(memory_bytes: u64) -> Arc<Cluster> {
+        Arc::new(Cluster {
+            sessions: Arc::default(),
+            memory: Account::new(Scope::Instance, memory_bytes),
+            connections_max: AtomicUsize::new(0),
+            databases: OnceLock::new(),
+        })
+    }
+
+    /// Says who keeps the databases; the first call counts.
+    pub fn kept_by(&self, databases: &Arc<dyn Databases>) {
+        let _ = self.databases.set(Arc::downgrade(databases));
+    }
+
+    /// What all sessions hold.
+    pub fn memory(&self) -> &Account {
+        &self.memory
+    }
+
+    /// Says how many connections the server takes.
+    pub fn set_connections_max(&self, connections: usize) {
+        self.connections_max.store(connections, Ordering::Relaxed);
+    }
+
+    pub(crate) fn connections_max(&self) -> usize {
+        self.connections_max.load(Ordering::Relaxed)
+    }
+
+    /// Ends the sessions of a database.
+    pub fn terminate_sessions(&self, number: u32) {
+        let own = self.sessions.all().into_iter().filter(|info| info.member.number == number);
+        own.for_each(|info| info.interrupt(crate::registry::Reason::Administrator));
+    }
+
+    /// Who keeps the databases; an error where the database is alone.
+    pub(crate) fn databases(&self) -> Result<Arc<dyn Databases>, SqlError> {
+        self.databases.get().and_then(Weak::upgrade).ok_or_else(|| {
+            let text = "there is one database, and the process that has it open makes no others";
+            SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_hint(
+                "Serve a folder: \"verso serve FOLDER\" serves each of its files NAME.verso as a database.",
+            )
+        })
+    }
+
+    /// The databases beside `own`, where there are any.
+    pub(crate) fn others(&self, own: &Member) -> Vec<DatabaseEntry> {
+        let databases = self.databases.get().and_then(Weak::upgrade);
+        let mut others = databases.map(|databases| databases.list()).unwrap_or_default();
+        others.retain(|entry| entry.number != own.number);
+        others
+    }
+}
+
+/// A database's place among those of its server.
+#[derive(Debug)]
+pub struct Member {
+    pub(crate) cluster: Arc<Cluster>,
+    number: u32,
+    name: Arc<str>,
+}
+
+impl Member {
+    /// A database of a server.
+    pub fn new(cluster: &Arc<Cluster>, number: u32, name: &str) -> Arc<Member> {
+        Arc::new(Member { cluster: Arc::clone(cluster), number, name: name.into() })
+    }
+
+    /// A database that is alone (D2).
+    pub fn alone() -> Arc<Member> {
+        Member::new(&Cluster::new(0), FIRST_DATABASE_NUMBER, FIRST_DATABASE)
+    }
+
+    /// The database's number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The database's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What it shares with others.
+    pub fn cluster(&self) -> &Arc<Cluster> {
+        &self.cluster
+    }
+}
+
+/// 3D000.
+pub fn no_database(name: &str) -> SqlError {
+    SqlError::new(sqlstate::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))
+}
+
+/// What can be said of a database only in a session that is connected to it.
+pub(crate) fn elsewhere(name: &str) -> SqlError {
+    SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, "changing the rights and the owner of another database")
+        .with_hint(format!("Connect to the database \"{name}\": each holds its own roles and rights."))
+}
