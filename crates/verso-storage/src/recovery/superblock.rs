@@ -10,7 +10,7 @@
 //! B1. The copies lie at offsets 0 and 2048 and are written in turn, so one of them is always whole; the greater
 //!     sequence counts.
 
-use verso_env::VfsFile;
+use verso_env::{Env, VfsFile};
 
 use crate::StorageError;
 use crate::page::bytes::{put_u32, put_u64, u32_at, u64_at};
@@ -176,4 +176,29 @@ fn read_both(file: &dyn VfsFile) -> Result<Vec<u8>, StorageError> {
     let mut bytes = vec![0; OFFSETS[1] as usize + SECTOR];
     file.read_at(&mut bytes, 0).map_err(|e| StorageError::io("reading the superblock", e))?;
     Ok(bytes)
+}
+
+/// The log goes on to a newer epoch than the superblock of a base knows: which, and where it starts.
+pub(crate) fn set_log_end(file: &dyn VfsFile, epoch: Option<(u64, Lsn)>) -> Result<(), StorageError> {
+    let Some((epoch, epoch_start)) = epoch else { return Ok(()) };
+    let superblock = Superblock { epoch, epoch_start, ..Superblock::read(file)? };
+    superblock.write(file).map(|_| ())
+}
+
+/// Makes a database that was shut down cleanly another one: its log is never taken for the one it comes from.
+pub(crate) fn new_identity(env: &Env, file: &dyn VfsFile) -> Result<DatabaseId, StorageError> {
+    let superblock = Superblock::read(file)?;
+    if !superblock.clean {
+        let what = "it was not shut down cleanly".to_owned();
+        return Err(StorageError::NotADatabase { what });
+    }
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&env.random.next_u64().to_le_bytes());
+    id[8..].copy_from_slice(&env.random.next_u64().to_le_bytes());
+    let database = DatabaseId(id);
+    let epoch_start = superblock.checkpoint;
+    // Both copies: the other one would lead to the log of the old database.
+    let next = Superblock { database, epoch: superblock.epoch + 1, epoch_start, ..superblock };
+    next.write(file)?.write(file)?;
+    Ok(database)
 }
