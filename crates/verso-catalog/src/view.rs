@@ -42,6 +42,10 @@ pub enum SystemView {
     Wal,
     /// `verso_wal_histogram`: how long fsyncs took, and how many commits each flush made durable.
     WalHistogram,
+    /// `verso_logs`: the segments of the log.
+    Logs,
+    /// `verso_archive`: one row, how the archiving of the log goes.
+    Archive,
 }
 
 /// A column of a system view.
@@ -67,7 +71,7 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All that are Verso's own.
-    pub const ALL: [SystemView; 14] = [
+    pub const ALL: [SystemView; 16] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -82,6 +86,8 @@ impl SystemView {
         SystemView::Damage,
         SystemView::Wal,
         SystemView::WalHistogram,
+        SystemView::Logs,
+        SystemView::Archive,
     ];
 
     /// Its name in SQL.
@@ -102,6 +108,8 @@ impl SystemView {
             SystemView::Relation(id) => id.get().name,
             SystemView::Wal => "verso_wal",
             SystemView::WalHistogram => "verso_wal_histogram",
+            SystemView::Logs => "verso_logs",
+            SystemView::Archive => "verso_archive",
         }
     }
 
@@ -138,6 +146,23 @@ impl SystemView {
                 ("segments_recycled", Int8),
             ],
             SystemView::WalHistogram => &[("what", Text), ("below", Int8), ("count", Int8)],
+            SystemView::Logs => &[
+                ("segment", Int8),
+                ("file", Text),
+                ("bytes", Int8),
+                ("first_lsn", Int8),
+                ("last_lsn", Int8),
+                ("state", Text),
+            ],
+            SystemView::Archive => &[
+                ("target", Text),
+                ("archived_lsn", Int8),
+                ("segments", Int8),
+                ("waiting_bytes", Int8),
+                ("failures", Int8),
+                ("error", Text),
+                ("archived_at", Timestamptz(None)),
+            ],
             SystemView::Database => &[
                 ("name", Text),
                 ("oit", Int8),

@@ -36,6 +36,12 @@ pub enum Task {
     Backup(BackupArguments),
     /// Make a database of an archive, or put tables of it into one
     Restore(RestoreArguments),
+    /// The archive of the log
+    Archive {
+        /// What to do with it
+        #[command(subcommand)]
+        task: ArchiveTask,
+    },
     /// Measure a published experiment beside other databases
     Bench {
         /// Which
@@ -47,6 +53,18 @@ pub enum Task {
     BenchChild {
         /// As JSON
         task: String,
+    },
+}
+
+/// `verso archive`
+#[derive(Debug, Subcommand)]
+pub enum ArchiveTask {
+    /// Read all of an archive, and prove that it can be restored from
+    Verify {
+        /// The folder that archive_target names
+        archive: PathBuf,
+        /// A base backup: its pages are read, too, and the log that goes on behind it
+        base: Option<PathBuf>,
     },
 }
 
@@ -165,6 +183,9 @@ pub struct BackupArguments {
     /// The archive; - for standard output
     #[arg(required_unless_present = "server")]
     pub file: Option<PathBuf>,
+    /// A base backup: FILE is a new folder, with the pages and the log that makes them consistent
+    #[arg(long, conflicts_with_all = ["server", "table", "schema_only", "data_only", "format", "replace", "compress"])]
+    pub physical: bool,
     /// Save the database of a running server (not supported yet)
     #[arg(long, value_name = "HOST:PORT")]
     pub server: Option<String>,
@@ -208,6 +229,18 @@ pub struct RestoreArguments {
     /// The database; it must not be there, unless --table or --data-only says what of it is meant
     #[arg(required_unless_present = "verify")]
     pub database: Option<PathBuf>,
+    /// FILE is a base backup, of which a new database is made
+    #[arg(long, conflicts_with_all = ["verify", "table", "schema_only", "data_only", "page_size"])]
+    pub physical: bool,
+    /// Replay the log in this archive upon the base
+    #[arg(long, value_name = "FOLDER", requires = "physical")]
+    pub archive: Option<PathBuf>,
+    /// Restore what was committed at this time, such as '2026-01-31 12:00:00+01'; UTC without a zone
+    #[arg(long, value_name = "TIME", requires = "archive", conflicts_with = "to_lsn")]
+    pub to_time: Option<String>,
+    /// Restore what was logged before this LSN
+    #[arg(long, value_name = "LSN", requires = "physical")]
+    pub to_lsn: Option<u64>,
     /// Read the whole archive and compare every checksum; write nothing
     #[arg(long, conflicts_with_all = ["database", "table", "schema_only", "data_only"])]
     pub verify: bool,

@@ -4,12 +4,14 @@
 //!                ├──► serve ──► verso-server
 //!                ├──► tools ──────────────► versodb
 //!                ├──► backup ─► verso-backup
+//!                ├──► physical ► verso-storage, archive/
 //!                └──► verso-bench, which runs this binary again for each measurement
 
 mod args;
 mod backup;
 mod demo;
 mod interrupt;
+mod physical;
 mod run_shell;
 mod serve;
 mod server_stat;
@@ -20,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use args::{Arguments, Task};
+use args::{ArchiveTask, Arguments, Task};
 use run_shell::EXIT_USAGE;
 
 fn main() -> ExitCode {
@@ -54,6 +56,11 @@ fn main() -> ExitCode {
             (None, None) => ExitCode::from(EXIT_USAGE), // the parser asks for one of them
         },
         Task::Serve(serve) => serve::run(serve),
+        Task::Backup(arguments) if arguments.physical => physical::back_up(arguments),
+        Task::Restore(arguments) if arguments.physical => physical::restore(arguments),
+        Task::Archive { task: ArchiveTask::Verify { archive, base } } => {
+            physical::verify(archive, base.as_deref())
+        }
         Task::Backup(arguments) => backup::run_backup(arguments),
         Task::Restore(arguments) => backup::run_restore(arguments),
         Task::Bench { workload } => bench(verso_bench::run(workload)),

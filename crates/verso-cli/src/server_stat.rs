@@ -8,9 +8,10 @@ use postgres::{Client, Config, NoTls, SimpleQueryMessage};
 use crate::run_shell::EXIT_USAGE;
 
 /// What is asked, and whether a row is shown as lines.
-const QUESTIONS: [(&str, bool); 3] = [
+const QUESTIONS: [(&str, bool); 4] = [
     ("SELECT * FROM verso_database", true),
     ("SELECT * FROM verso_table_space", false),
+    ("SELECT * FROM verso_logs", false),
     (
         "SELECT pid, usename, application_name, client_addr, state, query_start, query FROM pg_stat_activity",
         false,

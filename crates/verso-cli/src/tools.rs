@@ -14,7 +14,7 @@ use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 use crate::shell::{End, Lines, Output, Shell};
 
 /// What `verso stat` asks.
-const STATISTICS: &str = "\\x on\nSELECT * FROM verso_database;\n\\x off\nSELECT * FROM verso_table_space;\n";
+const STATISTICS: &str = "\\x on\nSELECT * FROM verso_database;\n\\x off\nSELECT * FROM verso_table_space;\nSELECT * FROM verso_logs;\n";
 
 /// `verso sweep`: backs out the dead and moves OIT; prints the markers before and after.
 pub fn sweep(arguments: &SweepArguments) -> ExitCode {

@@ -1,6 +1,7 @@
 //! What the sessions of one open database share.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use verso_catalog::{Catalog, NamesKey, Role};
 use verso_exec::memory::{Account, Reservation, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
+use verso_storage::archive::ArchiveOptions;
 use verso_storage::{Engine, EngineOptions, Lsn, Markers, SweepReport};
 
 use crate::cluster::{Member, usual_memory_bytes};
@@ -63,10 +65,31 @@ pub(crate) struct DatabaseSettings {
     pub commit: CommitLevel,
     pub checkpoint_interval_ms: u64,
     pub max_wal_bytes: u64,
+    /// A segment with changes is archived after this time at the latest; 0 for never.
+    pub archive_timeout_ms: u64,
     /// Most workers of a job.
     pub workers_max: u32,
     /// How long one without work stays.
     pub worker_idle_ms: u64,
+}
+
+/// A segment is archived after this time where nobody has said another.
+const ARCHIVE_TIMEOUT_MS: u64 = 300_000;
+
+/// The folder that a statement names: an absolute path of this machine.
+pub(crate) fn local_folder(text: &str) -> Result<PathBuf, SqlError> {
+    if let Some((scheme, _)) = text.split_once("://") {
+        let text = format!("archives and backups at \"{scheme}://\" are not supported");
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_hint("Name a folder."));
+    }
+    let folder = PathBuf::from(text);
+    match folder.is_absolute() {
+        true => Ok(folder),
+        false => {
+            let text = format!("\"{text}\" is not an absolute path");
+            Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
+        }
+    }
 }
 
 /// The setting that says of a database that a restore has begun and not ended.
@@ -130,6 +153,10 @@ impl Instance {
         catalog.drop_temporary(None)?;
         let kept = catalog.database_settings()?;
         let instance = Instance::new(engine, catalog, member);
+        if !kept.iter().any(|(name, _)| *name == "archive_target") {
+            // Log that was kept for an archive that was never set, or is not any more.
+            instance.engine.set_archive(None)?;
+        }
         for (name, value) in kept {
             // One that this version does not know, or whose value it does not take, has no effect.
             let _ = instance.set_database(&name, Some(&value));
@@ -185,6 +212,23 @@ impl Instance {
                 })?;
                 self.set_checkpoints();
             }
+            "archive_target" => {
+                let target = value.filter(|target| !target.is_empty()).map(local_folder).transpose()?;
+                self.set_archive(target)?;
+            }
+            "archive_timeout" => {
+                let wanted = match value {
+                    None => Some(ARCHIVE_TIMEOUT_MS),
+                    Some(value) => interval_ms(value).filter(|ms| *ms <= 86_400_000),
+                };
+                self.database.lock().archive_timeout_ms = wanted.ok_or_else(|| {
+                    invalid(name, value).with_hint("At most 1d, 0 for never; a number alone counts seconds.")
+                })?;
+                let target = self.engine.archive_status().target;
+                if target.is_some() {
+                    self.set_archive(target)?;
+                }
+            }
             "colocate" => self.colocates.store(flag("colocate", value, true)?, Ordering::Relaxed),
             "max_parallel_workers" => {
                 let wanted = match value {
@@ -217,6 +261,12 @@ impl Instance {
             }
         }
         Ok(())
+    }
+
+    /// Tells the engine where the log is archived.
+    fn set_archive(&self, target: Option<PathBuf>) -> Result<(), SqlError> {
+        let timeout = Duration::from_millis(self.database.lock().archive_timeout_ms);
+        Ok(self.engine.set_archive(target.map(|target| ArchiveOptions { target, timeout }))?)
     }
 
     /// Tells the engine how many workers there may be.
@@ -256,6 +306,7 @@ impl Instance {
                 checkpoint_interval_ms,
                 max_wal_bytes: checkpoint_log_bytes,
                 workers_max: default_workers_max(),
+                archive_timeout_ms: ARCHIVE_TIMEOUT_MS,
                 worker_idle_ms: WORKER_IDLE_MS,
             }),
             member,

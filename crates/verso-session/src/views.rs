@@ -131,6 +131,8 @@ impl Views<'_> {
             }
             SystemView::Wal => vec![self.wal_row()],
             SystemView::WalHistogram => self.wal_histogram_rows(),
+            SystemView::Logs => self.log_rows(),
+            SystemView::Archive => vec![self.archive_row()],
             SystemView::PageWrites => {
                 let mut counts = self.services.instance.engine.page_writes();
                 counts.sort_unstable_by_key(|count| (count.kind.index(), count.owner.0));

@@ -1,8 +1,10 @@
 //! The rows of the views of the log: how far it is, and how its flushes went.
 
-use verso_storage::EngineStatistics;
+use verso_storage::wal::{SegmentInfo, SegmentState};
+use verso_storage::{EngineStatistics, Lsn};
 use verso_types::{Decimal, Value};
 
+use crate::services::EPOCH_MICROS;
 use crate::views::{Views, int};
 
 impl Views<'_> {
@@ -23,6 +25,45 @@ impl Views<'_> {
             int(log.bytes_written),
             int(log.segments_created),
             int(log.segments_recycled),
+        ]
+    }
+
+    /// `verso_logs`.
+    pub(crate) fn log_rows(&self) -> Vec<Vec<Value>> {
+        let lsn = |lsn: Option<Lsn>| lsn.map_or(Value::Null, |lsn| int(lsn.0));
+        let row = |segment: SegmentInfo| {
+            let state = match segment.state {
+                SegmentState::Current => "current",
+                SegmentState::Closed => "closed",
+                SegmentState::Spare => "spare",
+            };
+            vec![
+                int(segment.number),
+                Value::text(&segment.file),
+                int(segment.bytes),
+                lsn(segment.first),
+                lsn(segment.last),
+                Value::text(state),
+            ]
+        };
+        self.services.instance.engine.log_segments().into_iter().map(row).collect()
+    }
+
+    /// `verso_archive`.
+    pub(crate) fn archive_row(&self) -> Vec<Value> {
+        let status = self.services.instance.engine.archive_status();
+        let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::text(&text));
+        vec![
+            text(status.target.map(|target| target.display().to_string())),
+            int(status.archived.0),
+            int(status.segments),
+            int(status.waiting_bytes),
+            int(status.failures),
+            text(status.error),
+            match status.archived_at {
+                0 => Value::Null,
+                at => Value::Timestamptz(at - EPOCH_MICROS),
+            },
         ]
     }
 

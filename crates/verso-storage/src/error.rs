@@ -159,6 +159,13 @@ pub enum StorageError {
         source: Arc<io::Error>,
     },
 
+    /// An archive, a base backup or a restore is not as it should be.
+    #[error("{problem}")]
+    Archive {
+        /// What is wrong.
+        problem: String,
+    },
+
     // ── open otherwise, or reopen ────────────────────────────────────────────────────────────────────────────
     /// Log that was on disk cannot be read any more; what stands behind it would be lost.
     #[error(

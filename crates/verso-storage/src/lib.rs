@@ -1,6 +1,7 @@
 //! Transactions over pages: pages, log, buffer pool, versions, heap, recovery, sweep
 #![deny(unsafe_code)] // only buffer/mapping.rs, buffer/frame.rs and buffer/latch.rs allow it
 
+pub mod archive;
 pub mod buffer;
 pub mod clean;
 pub mod engine;

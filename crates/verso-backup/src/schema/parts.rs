@@ -144,9 +144,11 @@ pub(super) fn setting_value(setting: &str, value: &str) -> String {
     if setting == "search_path" && !value.is_empty() { value.to_owned() } else { literal(value) }
 }
 
-/// Settings of the database.
+/// Settings of the database. Where the log is archived belongs to the machine, not to what is saved.
 pub(super) fn setting_steps(settings: &[(String, String)]) -> Vec<Step> {
-    let own = |(setting, _): &&(String, String)| !setting.starts_with("verso.");
+    let own = |(setting, _): &&(String, String)| {
+        !setting.starts_with("verso.") && setting != "archive_target"
+    };
     let text = |(setting, value): &(String, String)| {
         format!("ALTER DATABASE SET {setting} = {}", setting_value(setting, value))
     };

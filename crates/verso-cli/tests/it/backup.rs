@@ -24,7 +24,7 @@ fn the_commands_of_the_guide_run_as_they_stand() {
     let mut printed = String::new();
     let blocks: Vec<&str> =
         guide.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(blocks.len(), 4);
+    assert_eq!(blocks.len(), 5);
     for block in blocks {
         let output = Command::new("sh")
             .args(["-e", "-c", block])
@@ -39,6 +39,8 @@ fn the_commands_of_the_guide_run_as_they_stand() {
     }
     assert_eq!(printed.matches("  1 | tea  |  3.50").count(), 2, "{printed}");
     assert!(printed.contains("     2\n"), "{printed}");
+    // Restored from a base and the archive of the log.
+    assert!(printed.contains("4.00") && printed.contains(" commits, from "), "{printed}");
     let log = std::fs::read_to_string(world.path().join("backup.log")).expect("a log");
     assert!(log.contains("public.item: 2 rows"), "{log}");
     assert!(world.sql("piped.verso", "SELECT count(*) FROM item").contains("     2\n"));

@@ -14,10 +14,8 @@ use crate::syntax::{Analyze, Statement};
 use verso_types::sqlstate;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
-const KNOWN: &[&str] = &[
-    "cluster", "copy", "import", "load", "prepare", "refresh", "security", "unload", "prewarm", "backup",
-    "connect",
-];
+const KNOWN: &[&str] =
+    &["cluster", "copy", "import", "load", "prepare", "refresh", "security", "unload", "prewarm", "connect"];
 
 /// Parses a statement that begins with `word`.
 pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, SyntaxError> {
@@ -39,6 +37,7 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
             cursor.advance();
             Ok(Statement::Checkpoint)
         }
+        "backup" => backup(cursor),
         "prepare" if cursor.is(&["prepare", "transaction"]) => {
             cursor.expect(&["prepare", "transaction"])?;
             Ok(Statement::PrepareTransaction(string_literal(cursor)?.0))
@@ -72,6 +71,16 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
         }
         _ => Err(cursor.unexpected()),
     }
+}
+
+/// `BACKUP DATABASE TO 'folder'`.
+fn backup(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["backup", "database", "to"])?;
+    let folder = string_literal(cursor)?.0;
+    if cursor.is(&["incremental"]) {
+        return Err(cursor.unsupported("BACKUP … INCREMENTAL FROM"));
+    }
+    Ok(Statement::Backup { folder })
 }
 
 /// `SWEEP [TABLE t] [(PARALLEL n, VERBOSE)]`, `VACUUM [(…)] [VERBOSE] [t]`.

@@ -184,6 +184,11 @@ pub enum Statement {
     Rights(RightsStatement),
     /// CHECKPOINT.
     Checkpoint,
+    /// BACKUP DATABASE TO.
+    Backup {
+        /// A folder of the machine that the database is on.
+        folder: String,
+    },
     /// PREPARE.
     Prepare(Prepare),
     /// EXECUTE.

@@ -110,6 +110,7 @@ impl From<StorageError> for SqlError {
                             Options::open_damaged_log.";
                 return SqlError::new(DATA_CORRUPTED, message).with_hint(hint);
             }
+            StorageError::Archive { problem: _ } => OBJECT_NOT_IN_PREREQUISITE_STATE,
             StorageError::Locked => OBJECT_IN_USE,
             StorageError::NotADatabase { what: _ } => {
                 let hint = "A new database is made where no file is yet.";

@@ -117,6 +117,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::SetConstraints(_)
         | Statement::Sweep { .. }
         | Statement::Checkpoint
+        | Statement::Backup { .. }
         | Statement::Prepare(_)
         | Statement::Execute { .. } // what it executes is asked about by itself
         | Statement::Deallocate(_)

@@ -28,6 +28,11 @@ impl Services {
                 on(current.map_or(self.settings.deferrable, |modes| modes.deferrable))
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
+            "archive_target" => {
+                let target = self.instance.engine.archive_status().target;
+                Some(target.map_or_else(String::new, |target| target.display().to_string()))
+            }
+            "archive_timeout" => Some(settings::duration(database.archive_timeout_ms)),
             "colocate" => on(self.instance.colocates.load(Ordering::Relaxed)),
             "auto_backout" => on(database.auto_backout),
             "checkpoint_interval" | "checkpoint_timeout" => {

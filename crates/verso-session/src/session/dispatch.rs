@@ -74,6 +74,7 @@ impl Session {
                 self.services.instance.engine.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
             }
+            Statement::Backup { folder } => self.backup(folder),
             Statement::Prepare(prepare) => self.prepare_named(job, prepare),
             Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use verso_catalog::{Object, Oid, Rights, TableDef};
-use verso_storage::{Markers, SweepOptions};
+use verso_storage::{Markers, StorageError, SweepOptions};
 
 use super::Ending;
 use super::Session;
 use crate::client::StatementSink;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
-use crate::instance::SweepRecord;
+use crate::instance::{SweepRecord, local_folder};
 use crate::plans::Job;
 use verso_parser::syntax::{Name, QualifiedName, Reindex, ReindexTarget, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -189,6 +189,25 @@ impl Session {
         })
     }
 
+    /// BACKUP DATABASE TO: a base backup in a folder of the machine that the database is on.
+    pub(crate) fn backup(&mut self, folder: &str) -> Result<CommandTag, SqlError> {
+        if self.transaction.is_open() {
+            let text = "BACKUP cannot run inside a transaction block";
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        if !self.services.is_superuser() {
+            let text = "permission denied to back up the database";
+            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)
+                .with_detail("Only superusers may write files of the server."));
+        }
+        let folder = local_folder(folder)?;
+        let cancel = self.services.info.cancel_flag();
+        self.services.instance.engine.backup_base(&folder, &mut || {
+            if cancel.load(Ordering::Relaxed) { Err(StorageError::Cancelled) } else { Ok(()) }
+        })?;
+        Ok(tag("BACKUP"))
+    }
+
     /// ALTER DATABASE SET, ALTER SYSTEM SET: at once and for good, whatever becomes of the transaction around it.
     pub(crate) fn alter_database(
         &mut self,
@@ -214,6 +233,17 @@ impl Session {
             if may { Ok(()) } else { Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)) }
         })?;
         let instance = &self.services.instance;
+        if let ("archive_target", Some(target)) = (&*name.text, value)
+            && !target.is_empty()
+        {
+            let folder = local_folder(target).map_err(|error| error.at(name.at.start))?;
+            if !instance.engine.env().vfs.exists(&folder).unwrap_or(false) {
+                let text = format!("the archive folder {} does not exist", folder.display());
+                return Err(SqlError::new("58P01", text)
+                    .with_hint("Make the folder first, on a disk other than the database's.")
+                    .at(name.at.start));
+            }
+        }
         instance.set_database(&name.text, value).map_err(|error| error.at(name.at.start))?;
         instance.catalog.set_database_setting(&name.text, value)?;
         Ok(tag(if system { "ALTER SYSTEM" } else { "ALTER DATABASE" }))

@@ -25,6 +25,11 @@ pub(crate) use path::names;
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", "Sets the application name to be reported in statistics and logs."),
+    ("archive_target", "Folder to which the log is archived; empty for none (ALTER SYSTEM SET)."),
+    (
+        "archive_timeout",
+        "Longest time until a change is archived; 0 waits for full segments (ALTER SYSTEM SET).",
+    ),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
     ("client_encoding", "Sets the client's character set encoding."),
     ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
@@ -346,6 +351,8 @@ impl Settings {
             }
             (
                 "colocate"
+                | "archive_target"
+                | "archive_timeout"
                 | "memory_limit"
                 | "max_wal_size"
                 | "checkpoint_interval"
@@ -644,6 +651,7 @@ mod tests {
         for (name, _) in SETTINGS {
             let elsewhere = name.starts_with("transaction_")
                 || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name)
+                || ["archive_target", "archive_timeout"].contains(name)
                 || ["parallel_workers", "max_parallel_workers", "worker_idle_timeout"].contains(name);
             assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }

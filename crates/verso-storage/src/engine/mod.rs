@@ -24,6 +24,7 @@ use verso_env::sync::Mutex;
 use verso_env::{Env, JoinHandle};
 
 use crate::StorageError;
+use crate::archive::{ArchiveOptions, ArchiveStatus, BaseReport};
 use crate::buffer::{DamagedPage, FlushProgress};
 use crate::heap::overflow::Incarnations;
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
@@ -42,7 +43,7 @@ use crate::shared::{REDO, Shared};
 use crate::space::ExtentKind;
 use crate::txn::transaction::{Txn, TxnOptions};
 use crate::txn::{Markers, Transactions, TxnState, prepared};
-use crate::wal::{RecordKind, WalProgress};
+use crate::wal::{RecordKind, SegmentInfo, WalProgress};
 use crate::workers::{JobInfo, WorkerInfo, WorkerPool};
 use options::store_options;
 use restore::{Restoring, restore_versions};
@@ -234,6 +235,7 @@ impl Engine {
         for thread in std::mem::take(&mut *self.inner.threads.lock()) {
             let _ = thread.join();
         }
+        shared.store.archiver.finish();
         shared.workers.close();
         shared.versions.close_idle(&shared.transactions);
         retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
@@ -410,6 +412,48 @@ impl Engine {
         shared.store.checkpoint(|| shared.collect()).map(|_| ())
     }
 
+    /// Archives the log to another place from now on, or to none.
+    ///
+    /// # Errors
+    /// What the file system reports of the log folder. A target that is not there is shown by
+    /// [`Engine::archive_status`], and tried again.
+    pub fn set_archive(&self, options: Option<ArchiveOptions>) -> Result<(), StorageError> {
+        self.shared().store.archiver.configure(options)
+    }
+
+    /// Archives everything that is logged by now.
+    ///
+    /// # Errors
+    /// `Archive` if the log is not archived, or what is there does not fit; what the target reports.
+    pub fn archive_log(&self) -> Result<(), StorageError> {
+        self.shared().store.archiver.archive_all()
+    }
+
+    /// How archiving goes.
+    pub fn archive_status(&self) -> ArchiveStatus {
+        self.shared().store.archiver.status()
+    }
+
+    /// The segments of the log.
+    pub fn log_segments(&self) -> Vec<SegmentInfo> {
+        self.shared().core().wal.segment_list()
+    }
+
+    /// Copies the database to a new folder while it is used; [`restore_base`](crate::archive::restore_base) makes a database
+    /// of it. `cancelled` is asked between blocks.
+    ///
+    /// # Errors
+    /// `Archive` if there is something in the folder; `Corrupt` names a damaged page; what the file system reports, or
+    /// `cancelled`.
+    pub fn backup_base(
+        &self,
+        folder: &Path,
+        cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<BaseReport, StorageError> {
+        let shared = self.shared();
+        shared.store.write_base(&shared.env, folder, &shared.space, || shared.collect(), cancelled)
+    }
+
     /// The damaged pages that were met since the database was opened; each was told of in the program's log.
     pub fn damaged_pages(&self) -> Vec<DamagedPage> {
         self.shared().core().pool.damaged()
@@ -447,6 +491,7 @@ impl Drop for Inner {
         for thread in std::mem::take(&mut *self.threads.lock()) {
             let _ = thread.join();
         }
+        self.shared.store.archiver.stop();
         self.shared.workers.close();
     }
 }

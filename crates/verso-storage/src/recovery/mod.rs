@@ -36,8 +36,10 @@ pub(crate) use checkpointer::CHECKPOINT_BYTES_OWN;
 pub use checkpointer::{CheckpointTarget, Checkpointer, CheckpointerOptions};
 pub use replay::{LostLog, RecoveryReport, StateRedo};
 pub use superblock::{FILE_FORMAT, renew_identity};
+pub(crate) use superblock::set_log_end;
 
 use crate::StorageError;
+use crate::archive::{Archiver, BaseParts, BaseReport, refuse_unfinished, write_base};
 use crate::buffer::{BufferPool, FlushProgress, LogGate, PoolOptions, doublewrite};
 use crate::clean::CleanPages;
 use crate::engine_core::{CheckpointGate, Core, PageRedo};
@@ -71,6 +73,8 @@ pub struct Store {
     file: Arc<dyn VfsFile>,
     superblock: Mutex<Superblock>,
     checkpointing: Mutex<()>,
+    /// Copies the log to its archive, if it has one.
+    pub(crate) archiver: Archiver,
     /// Who waits for a checkpoint now.
     awaiting: AtomicU32,
 }
@@ -117,6 +121,7 @@ impl Store {
         let dir = wal_dir(path);
         let vfs = &*env.vfs;
         let creating = |e| StorageError::io(format!("creating {}", path.display()), e);
+        refuse_unfinished(vfs, path)?;
         let file = vfs.open(path, OpenMode::CREATE).map_err(creating)?;
         lock(&*file)?;
         if !Superblock::is_unborn(&*file)? {
@@ -160,7 +165,8 @@ impl Store {
             gaps: LogGaps::default(),
         }
         .write(&*file)?;
-        Ok(Store::new(core, file, superblock))
+        let archiver = Archiver::new(env, &core.wal, &dir, None, options.wal.background);
+        Ok(Store::new(core, file, superblock, archiver))
     }
 
     /// Opens the database at `path` and recovers it; `state` gets the newest checkpoint's state, then every state
@@ -177,6 +183,7 @@ impl Store {
         state: &mut dyn StateRedo,
     ) -> Result<(Store, RecoveryReport), StorageError> {
         let opening = |e| StorageError::io(format!("opening {}", path.display()), e);
+        refuse_unfinished(&*env.vfs, path)?;
         let file = env.vfs.open(path, OpenMode::EXISTING).map_err(opening)?;
         lock(&*file)?;
         let mut superblock = Superblock::read(&*file)?;
@@ -229,15 +236,17 @@ impl Store {
         if state_place.length > 0 {
             file.set_len(state_place.offset).map_err(opening)?;
         }
-        Ok((Store::new(core, file, superblock), report))
+        let archiver = Archiver::new(env, &core.wal, &dir, found.note, options.wal.background);
+        Ok((Store::new(core, file, superblock, archiver), report))
     }
 
-    fn new(core: Core, file: Arc<dyn VfsFile>, superblock: Superblock) -> Store {
+    fn new(core: Core, file: Arc<dyn VfsFile>, superblock: Superblock, archiver: Archiver) -> Store {
         Store {
             core,
             file,
             superblock: Mutex::new(superblock),
             checkpointing: Mutex::new(()),
+            archiver,
             awaiting: AtomicU32::new(0),
         }
     }
@@ -315,6 +324,45 @@ impl Store {
         })?;
         core.wal.recycle(redo)?;
         Ok(CheckpointReport { pages_written, checkpoint: begin, redo })
+    }
+
+    /// Copies the database to `folder` while it is used: its pages, and the log that makes them consistent.
+    ///
+    /// # Errors
+    /// `Archive` if there is something in the folder; `Corrupt` names a damaged page; what the file system reports, or
+    /// `cancelled`.
+    pub fn write_base(
+        &self,
+        env: &Env,
+        folder: &Path,
+        space: &SpaceMap,
+        collect: impl FnOnce() -> Vec<u8>,
+        cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<BaseReport, StorageError> {
+        let began = env.clock.unix_micros();
+        let (superblock, pin) = {
+            let one = self.checkpointing.lock();
+            self.checkpoint_alone(&one, &mut |_| (), collect)?;
+            let superblock = *self.superblock.lock();
+            (superblock, self.core.wal.pin_anyway(superblock.redo))
+        };
+        let parts = BaseParts {
+            env,
+            file: &*self.file,
+            wal: &self.core.wal,
+            superblock: superblock.encode(),
+            page_size: self.core.pool.page_size(),
+            pages: superblock.pages,
+            redo: superblock.redo,
+            epoch: superblock.epoch,
+            began,
+            has_owner: &|page| {
+                space.owner_of(page).is_some_and(|(_, kind)| kind != crate::space::ExtentKind::Temp)
+            },
+        };
+        let report = write_base(&parts, folder, cancelled);
+        drop(pin);
+        report
     }
 
     /// The last checkpoint: afterwards the file is whole without its log. No mini-transaction may follow.

@@ -8,6 +8,7 @@ use verso_env::{Env, VfsFile};
 
 use super::superblock::Superblock;
 use crate::StorageError;
+use crate::archive::ArchiveNote;
 use crate::buffer::ExclusivePage;
 use crate::engine_core::Core;
 use crate::page::bytes::checked_u32;
@@ -144,6 +145,8 @@ pub(super) struct FoundLog {
     pub log_missing: bool,
     /// Behind its end there was more.
     pub lost: Option<LostLog>,
+    /// How far the archive has the log.
+    pub note: Option<ArchiveNote>,
     clean: bool,
     redo: Lsn,
     lives: Lives,
@@ -166,6 +169,7 @@ pub(super) fn find_log(
     };
     let mut lives = Lives::default();
     let mut state = Parts::default();
+    let note = ArchiveNote::read(&*env.vfs, dir, superblock.database)?;
     let image = LogImage::open(&*env.vfs, dir, origin, |start, group| {
         for record in group.records() {
             let noted = record.and_then(|record| {
@@ -180,12 +184,24 @@ pub(super) fn find_log(
     });
     let (clean, redo) = (superblock.clean, superblock.redo);
     let found = match image {
-        Ok(image) => {
+        Ok(mut image) => {
+            if let Some(note) = note {
+                image.keep(note.archived, note.sealed);
+            }
             let lost = lost(&image, superblock);
             let complete = state.complete || !superblock.has_checkpoint;
             if complete && (lost.is_none() || (gives_up && !clean)) {
                 let checkpoint = superblock.has_checkpoint.then_some(state.bytes);
-                return Ok(FoundLog { image, checkpoint, log_missing: false, lost, clean, redo, lives });
+                return Ok(FoundLog {
+                    image,
+                    checkpoint,
+                    log_missing: false,
+                    lost,
+                    note,
+                    clean,
+                    redo,
+                    lives,
+                });
             }
             let (segment, offset) = image.place_of_end();
             let lost = lost.unwrap_or_default();
@@ -206,7 +222,7 @@ pub(super) fn find_log(
     let image = LogImage::abandon(&*env.vfs, dir, origin, superblock.redo)?;
     let checkpoint = Some(read_state(superblock, file)?);
     let lives = Lives::default();
-    Ok(FoundLog { image, checkpoint, log_missing: true, lost: None, clean, redo, lives })
+    Ok(FoundLog { image, checkpoint, log_missing: true, lost: None, note, clean, redo, lives })
 }
 
 /// What stood behind the end of the log, if more than a torn tail.

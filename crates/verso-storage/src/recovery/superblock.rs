@@ -179,25 +179,34 @@ pub(super) fn new_identity(env: &Env) -> DatabaseId {
     DatabaseId(id)
 }
 
-/// Makes another database of the copy of one that was shut down in order: their logs are not to be taken for each other's.
-///
-/// # Errors
-/// `NotADatabase` if it was not shut down in order; `Corrupt`, what the file system reports.
-pub fn renew_identity(env: &Env, file: &dyn VfsFile) -> Result<(), StorageError> {
-    let mut superblock = Superblock::read(file)?;
-    if !superblock.clean {
-        let what = "it was copied while it was open".to_owned();
-        return Err(StorageError::NotADatabase { what });
-    }
-    superblock.database = new_identity(env);
-    // Both copies: neither is to name the old one.
-    superblock.write(file)?.write(file)?;
-    Ok(())
-}
-
 /// The sectors that hold both copies, zeroes where the file is shorter.
 fn read_both(file: &dyn VfsFile) -> Result<Vec<u8>, StorageError> {
     let mut bytes = vec![0; OFFSETS[1] as usize + SECTOR];
     file.read_at(&mut bytes, 0).map_err(|e| StorageError::io("reading the superblock", e))?;
     Ok(bytes)
+}
+
+/// The log goes on to a newer epoch than the superblock of a base knows: which, and where it starts.
+pub(crate) fn set_log_end(file: &dyn VfsFile, epoch: Option<(u64, Lsn)>) -> Result<(), StorageError> {
+    let Some((epoch, epoch_start)) = epoch else { return Ok(()) };
+    let superblock = Superblock { epoch, epoch_start, ..Superblock::read(file)? };
+    superblock.write(file).map(|_| ())
+}
+
+/// Makes another database of one that was shut down in order, a copy or one that was restored: its log is never taken for
+/// that of the one it comes from.
+///
+/// # Errors
+/// `NotADatabase` if it was not shut down in order; `Corrupt`, what the file system reports.
+pub fn renew_identity(env: &Env, file: &dyn VfsFile) -> Result<DatabaseId, StorageError> {
+    let superblock = Superblock::read(file)?;
+    if !superblock.clean {
+        let what = "it was not shut down in order".to_owned();
+        return Err(StorageError::NotADatabase { what });
+    }
+    let (database, epoch_start) = (new_identity(env), superblock.checkpoint);
+    // Both copies: the other one would lead to the log of the old database.
+    let next = Superblock { database, epoch: superblock.epoch + 1, epoch_start, ..superblock };
+    next.write(file)?.write(file)?;
+    Ok(database)
 }

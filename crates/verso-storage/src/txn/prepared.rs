@@ -148,7 +148,7 @@ impl Engine {
         };
         let mut mini = Mini::begin(shared.core(), txn);
         if commit {
-            mini.state(RecordKind::COMMIT, &[])?;
+            mini.state(RecordKind::COMMIT, &shared.core().wal.commit_stamp())?;
             let (wal, mut needs) = (&shared.core().wal, Lsn::ZERO);
             mini.commit_with(|_, end| needs = shared.transactions.mark_committing(txn, end))?;
             wal.flush(needs)?;

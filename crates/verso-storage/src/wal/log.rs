@@ -67,6 +67,8 @@ pub(super) struct Shared {
     pub(super) poisoned: AtomicBool,
     /// Somebody was refused room since the last checkpoint, which may give some back.
     pub(super) starved: AtomicBool,
+    /// Commit records say when they were made.
+    pub(super) stamps: AtomicBool,
     pub(super) counters: Counters,
     /// Called by appends.
     pub(super) sleeper: Arc<Sleeper>,
@@ -115,6 +117,7 @@ impl Wal {
             reserved: Arc::default(),
             poisoned: AtomicBool::new(false),
             starved: AtomicBool::new(false),
+            stamps: AtomicBool::new(false),
             counters: Counters::default(),
             sleeper: Arc::default(),
         });

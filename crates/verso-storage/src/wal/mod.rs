@@ -21,6 +21,7 @@
 //! as in Aether (Johnson et al., 2010); epochs as timelines in PostgreSQL.
 
 mod chunk;
+mod closing;
 mod group;
 mod log;
 mod lookup;
@@ -32,6 +33,7 @@ mod record;
 mod remains;
 mod room;
 mod segment;
+mod stream;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -39,6 +41,7 @@ mod turns;
 mod writer;
 
 pub use chunk::{CHUNK_HEADER, DatabaseId, LOG_FORMAT, SECTOR};
+pub use closing::{SegmentInfo, SegmentState};
 pub use group::{GROUP_HEADER, Group, GroupView, MAX_GROUP, RECORD_HEADER, RecordView};
 pub use log::{FIRST_LSN, Wal};
 pub use lookup::{LogLookup, LogPin};
@@ -48,3 +51,4 @@ pub use reader::{LogGap, LogGaps, LogImage, LogOrigin};
 pub use record::{RecordKind, RecordShape};
 pub use remains::Remains;
 pub use room::{Promise, Reservation};
+pub(crate) use stream::{LogStream, StreamedChunk, chunk_crc, segment_header, segment_path};

@@ -103,6 +103,8 @@ pub struct LogImage {
     chain: Vec<(Segment, SegmentHeader)>,
     /// Everything else: spares, used up ones, remains of a lost tail.
     others: Vec<Segment>,
+    /// Of them, those of the log before the chain.
+    old: Vec<(Segment, SegmentHeader)>,
     /// Behind the last chunk of the last segment of the chain.
     position: u64,
     /// So far it can be read.
@@ -124,6 +126,7 @@ impl LogImage {
             origin: LogOrigin { redo: start, ..origin },
             chain: Vec::new(),
             others: Vec::new(),
+            old: Vec::new(),
             position: 0,
             readable: start,
             end: start,
@@ -189,6 +192,8 @@ impl LogImage {
         let mut remains = walk.look_behind(&others)?;
         remains.durable = remains.durable.max(mark::read(vfs, dir, origin.database, origin.epoch));
         let Walk { candidates, chain, position, expected: end, .. } = walk;
+        let first = chain.first().map_or(Lsn::ZERO, |(_, header)| header.start);
+        let old = candidates.iter().filter(|(_, header)| header.start < first).cloned().collect();
         others.extend(candidates.into_iter().map(|(segment, _)| segment));
         others.sort_by_key(|segment| segment.number);
         for (segment, _) in &chain {
@@ -202,12 +207,30 @@ impl LogImage {
             origin,
             chain,
             others,
+            old,
             position,
             readable: end,
             end,
             mended,
             remains,
         })
+    }
+
+    /// Keeps the segments before the redo LSN that hold log from `from` on, for the archive does not have them yet. A segment
+    /// that the archive has, and in which the log ends, is left: what the archive has is never added to.
+    pub(crate) fn keep(&mut self, from: Lsn, sealed: Lsn) {
+        self.old.sort_by_key(|(_, header)| header.start);
+        while let Some((segment, header)) = self.old.pop() {
+            let end = self.chain.first().map_or(self.end, |(_, next)| next.start);
+            if end <= from {
+                break;
+            }
+            self.others.retain(|other| other.number != segment.number);
+            self.chain.insert(0, (segment, header));
+        }
+        if self.end <= sealed {
+            self.position = self.chain.last().map_or(0, |(segment, _)| segment.size);
+        }
     }
 
     /// What lies behind the end.

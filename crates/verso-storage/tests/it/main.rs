@@ -1,6 +1,7 @@
 //! Storage as a whole: tables, versions, savepoints, restarts.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and copies files")]
 
+mod archive;
 mod check;
 mod columns;
 mod companions;

@@ -64,7 +64,7 @@ impl Txn {
         }
         let shared = Arc::clone(&self.shared);
         let mut mini = Mini::begin(shared.core(), self.id);
-        if let Err(error) = mini.state(RecordKind::COMMIT, &[]) {
+        if let Err(error) = mini.state(RecordKind::COMMIT, &shared.core().wal.commit_stamp()) {
             // Nothing is logged yet, so it is an ordinary failure.
             self.ended = false;
             self.finish_badly();

@@ -1,0 +1,151 @@
+//! `verso backup --physical`, `verso restore --physical`, `verso archive verify`.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use verso_env::Env;
+use verso_storage::archive::{ArchiveReport, RestoreTarget, restore_base, verify_archive};
+use verso_storage::{EngineOptions, Lsn, StorageError};
+use verso_types::datetime::{UNIX_EPOCH_MICROS, format_timestamptz, parse_timestamptz};
+use verso_types::time_style::TimeStyle;
+use versodb::{Database, Error};
+
+use crate::args::{BackupArguments, PageArguments, RestoreArguments};
+use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
+
+/// Why one of them failed.
+enum Failure {
+    /// The command line.
+    Usage(String),
+    /// The database or the archive.
+    Sql(Box<Error>),
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Failure {
+        Failure::Sql(Box::new(error.into()))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Sql(Box::new(error))
+    }
+}
+
+/// `verso backup --physical DATABASE FOLDER`.
+pub fn back_up(arguments: &BackupArguments) -> ExitCode {
+    let (Some(database), Some(folder)) = (&arguments.database, &arguments.file) else {
+        return finish(Err(Failure::Usage("DATABASE and a folder are wanted".to_owned())));
+    };
+    finish((|| {
+        let pages =
+            PageArguments { page_size: None, pool_bytes: arguments.pool_bytes, open_damaged_log: false };
+        let database = Database::open(database, options(&pages))?;
+        let stop = Arc::new(AtomicBool::new(false));
+        if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop)) {
+            eprintln!("verso: warning: Ctrl-C leaves an unfinished folder: {error}");
+        }
+        let report = database.engine().backup_base(folder, &mut || match stop.load(Ordering::Relaxed) {
+            true => Err(StorageError::Cancelled),
+            false => Ok(()),
+        });
+        database.close()?;
+        let report = report?;
+        Ok(format!(
+            "{} pages of {} bytes, log from LSN {} to {}, consistent at {}",
+            report.pages,
+            report.page_size,
+            report.redo,
+            report.end,
+            time(report.ended)
+        ))
+    })())
+}
+
+/// `verso restore --physical BASE TARGET`.
+pub fn restore(arguments: &RestoreArguments) -> ExitCode {
+    finish((|| {
+        let Some(target) = &arguments.database else {
+            return Err(Failure::Usage("the database to be made is wanted".to_owned()));
+        };
+        let to = match (arguments.to_lsn, &arguments.to_time) {
+            (Some(lsn), _) => RestoreTarget::Lsn(Lsn(lsn)),
+            (None, Some(text)) => {
+                let parsed = parse_timestamptz(text, &TimeStyle::UTC);
+                let micros = parsed.map_err(|error| Failure::Usage(format!("--to-time: {error}")))?;
+                RestoreTarget::Time(micros + UNIX_EPOCH_MICROS)
+            }
+            (None, None) => RestoreTarget::End,
+        };
+        let defaults = EngineOptions::default();
+        let pool = arguments.pool_bytes.unwrap_or(defaults.buffer_pool_bytes);
+        let engine = EngineOptions { buffer_pool_bytes: pool, ..defaults };
+        let archive = arguments.archive.as_deref();
+        let report = restore_base(&Env::real(), &arguments.file, archive, to, target, &engine)?;
+        let last = match report.last_commit {
+            0 => String::new(),
+            at => format!(", last commit at {}", time(at)),
+        };
+        let again = if report.again { " (a restore that was cut off was begun anew)" } else { "" };
+        Ok(format!("restored up to LSN {}{last}, as database {}{again}", report.upto, report.database))
+    })())
+}
+
+/// `verso archive verify DIR [BASE]`.
+pub fn verify(archive: &Path, base: Option<&Path>) -> ExitCode {
+    finish((|| {
+        let (reports, base) = verify_archive(&*Env::real().vfs, archive, base)?;
+        let mut lines: Vec<String> = reports.iter().map(line).collect();
+        lines.extend(base.map(|base| {
+            format!(
+                "base of {}: {} pages, consistent at LSN {}, {}",
+                base.database,
+                base.pages,
+                base.end,
+                time(base.ended)
+            )
+        }));
+        Ok(lines.join("\n"))
+    })())
+}
+
+fn line(report: &ArchiveReport) -> String {
+    let times = match report.first_commit {
+        0 => String::new(),
+        first => format!(", from {} to {}", time(first), time(report.last_commit)),
+    };
+    format!(
+        "database {}: {} segments, LSN {} to {}, {} commits{times}",
+        report.database, report.segments, report.first, report.last, report.commits
+    )
+}
+
+/// Microseconds since 1970 as text.
+fn time(unix_micros: i64) -> String {
+    let mut text = String::new();
+    format_timestamptz(unix_micros - UNIX_EPOCH_MICROS, &TimeStyle::UTC, &mut text);
+    text
+}
+
+fn finish(done: Result<String, Failure>) -> ExitCode {
+    match done {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(Failure::Usage(text)) => {
+            eprintln!("verso: error: {text}");
+            ExitCode::from(EXIT_USAGE)
+        }
+        Err(Failure::Sql(error)) => {
+            eprintln!("verso: error: {error}");
+            if let Some(hint) = &error.hint {
+                eprintln!("verso: hint: {hint}");
+            }
+            ExitCode::from(EXIT_SCRIPT)
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! A base backup: the pages of a database that is in use, and the log that makes them consistent.
+//!
+//! ```text
+//! BASE/pages   the database file; in page 0 the superblock of the checkpoint it starts from
+//! BASE/log/    archived log from the segment with the redo LSN to the base's end
+//! BASE/base    0 crc u32 │ 4 magic "VBAS" │ 8 version u32 │ 12 page size u32 │ 16 database id [16] │ 32 redo lsn u64 │
+//!              40 end lsn u64 │ 48 epoch u64 │ 56 pages u32 │ 60 crc of the file pages u32 │ 64 began i64 │ 72 ended i64 │ zeroes …512
+//! ```
+//!
+//! Pages are read from the file, not through the pool, so that a backup does not drive out what is used. A page that is being
+//! written may be read in part: its checksum says so, and it is read again.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use verso_env::{Env, OpenMode, Vfs, VfsFile};
+
+use super::{damaged, read_small, segment, write_whole};
+use crate::StorageError;
+use crate::page::bytes::{put_u32, put_u64, u32_at, u64_at};
+use crate::page::{Lsn, ObjectId, PageId, header};
+use crate::wal::{DatabaseId, SECTOR, Wal};
+
+pub(super) const PAGES: &str = "pages";
+pub(super) const LOG: &str = "log";
+const MANIFEST: &str = "base";
+const MAGIC: u32 = u32::from_le_bytes(*b"VBAS");
+const VERSION: u32 = 1;
+/// Read at once.
+const BLOCK_BYTES: usize = 1 << 20;
+/// A page that cannot be verified is read so often, a little later each time.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What a base is made of.
+pub(crate) struct BaseParts<'a> {
+    pub env: &'a Env,
+    pub file: &'a dyn VfsFile,
+    pub wal: &'a Wal,
+    /// Of the checkpoint the base starts from.
+    pub superblock: [u8; SECTOR],
+    pub page_size: usize,
+    pub pages: u32,
+    /// The log is pinned from here on.
+    pub redo: Lsn,
+    pub epoch: u64,
+    /// Microseconds since 1970.
+    pub began: i64,
+    /// Whether a page means something.
+    pub has_owner: &'a dyn Fn(PageId) -> bool,
+}
+
+/// What a base backup holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BaseReport {
+    /// Whose it is.
+    pub database: DatabaseId,
+    /// Pages.
+    pub pages: u64,
+    /// Bytes of a page.
+    pub page_size: u64,
+    /// Where redo starts.
+    pub redo: Lsn,
+    /// From here on it is consistent.
+    pub end: Lsn,
+    /// When it was begun: microseconds since 1970.
+    pub began: i64,
+    /// When it was consistent.
+    pub ended: i64,
+}
+
+/// What is written last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Manifest {
+    pub report: BaseReport,
+    pub epoch: u64,
+    pages_crc: u32,
+}
+
+impl Manifest {
+    fn encode(&self) -> [u8; SECTOR] {
+        let mut bytes = [0; SECTOR];
+        let report = &self.report;
+        put_u32(&mut bytes, 4, MAGIC);
+        put_u32(&mut bytes, 8, VERSION);
+        put_u32(&mut bytes, 12, u32::try_from(report.page_size).expect("a page size"));
+        bytes[16..32].copy_from_slice(&report.database.0);
+        put_u64(&mut bytes, 32, report.redo.0);
+        put_u64(&mut bytes, 40, report.end.0);
+        put_u64(&mut bytes, 48, self.epoch);
+        put_u32(&mut bytes, 56, u32::try_from(report.pages).expect("page numbers have 32 bits"));
+        put_u32(&mut bytes, 60, self.pages_crc);
+        bytes[64..72].copy_from_slice(&report.began.to_le_bytes());
+        bytes[72..80].copy_from_slice(&report.ended.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[4..]);
+        put_u32(&mut bytes, 0, crc);
+        bytes
+    }
+
+    /// The manifest of the base in `folder`.
+    ///
+    /// # Errors
+    /// `Archive` if it has none that is whole; what the file system reports.
+    pub fn read(vfs: &dyn Vfs, folder: &Path) -> Result<Manifest, StorageError> {
+        let Some(bytes) = read_small(vfs, &folder.join(MANIFEST))? else {
+            let problem = format!("{} is no base backup, or one that was not finished", folder.display());
+            return Err(damaged(problem));
+        };
+        let sound = bytes.len() == SECTOR
+            && u32_at(&bytes, 4) == MAGIC
+            && crc32c::crc32c(&bytes[4..]) == u32_at(&bytes, 0)
+            && crate::page::PAGE_SIZES.contains(&(u32_at(&bytes, 12) as usize));
+        if !sound {
+            return Err(damaged(format!("the manifest of the base {} is damaged", folder.display())));
+        }
+        let version = u32_at(&bytes, 8);
+        if version != VERSION {
+            let problem =
+                format!("{} is a base of version {version}, only {VERSION} is known", folder.display());
+            return Err(damaged(problem));
+        }
+        Ok(Manifest {
+            report: BaseReport {
+                database: DatabaseId(bytes[16..32].try_into().expect("16 bytes")),
+                pages: u64::from(u32_at(&bytes, 56)),
+                page_size: u64::from(u32_at(&bytes, 12)),
+                redo: Lsn(u64_at(&bytes, 32)),
+                end: Lsn(u64_at(&bytes, 40)),
+                began: u64_at(&bytes, 64).cast_signed(),
+                ended: u64_at(&bytes, 72).cast_signed(),
+            },
+            epoch: u64_at(&bytes, 48),
+            pages_crc: u32_at(&bytes, 60),
+        })
+    }
+
+    /// Hands the pages of the base on, block by block, and compares their checksum at the end.
+    ///
+    /// # Errors
+    /// `Archive` if they are not what was written; what the file system reports, or `visit`.
+    pub fn read_pages(
+        &self,
+        vfs: &dyn Vfs,
+        folder: &Path,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        let path = folder.join(PAGES);
+        let failed = |e| StorageError::io(format!("reading {}", path.display()), e);
+        let file = vfs.open(&path, OpenMode::READ_ONLY).map_err(failed)?;
+        let length = self.report.pages * self.report.page_size;
+        let (mut at, mut crc) = (0, 0);
+        let mut block = vec![0; BLOCK_BYTES];
+        while at < length {
+            let wanted = (BLOCK_BYTES as u64).min(length - at) as usize;
+            let read = file.read_at(&mut block[..wanted], at).map_err(failed)?;
+            if read < wanted {
+                return Err(damaged(format!(
+                    "{} is cut off at {} of {length} bytes",
+                    path.display(),
+                    at + read as u64
+                )));
+            }
+            crc = crc32c::crc32c_append(crc, &block[..wanted]);
+            visit(at, &block[..wanted])?;
+            at += wanted as u64;
+        }
+        match crc == self.pages_crc {
+            true => Ok(()),
+            false => Err(damaged(format!("the checksum of {} is wrong", path.display()))),
+        }
+    }
+}
+
+/// Takes a base (B1, B2).
+///
+/// # Errors
+/// See [`Store::write_base`](crate::recovery::Store::write_base).
+pub(crate) fn write_base(
+    parts: &BaseParts<'_>,
+    folder: &Path,
+    cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+) -> Result<BaseReport, StorageError> {
+    let (env, vfs) = (parts.env, &*parts.env.vfs);
+    let log = prepare(vfs, folder)?;
+    let pages_crc = copy_pages(parts, folder, cancelled)?;
+    // All that the pages hold is logged before, and durable: the log comes before its page.
+    parts.wal.flush(parts.wal.appended())?;
+    // The end of a chunk, always.
+    let end = parts.wal.durable();
+    let database = parts.wal.database();
+    for live in parts.wal.live_log() {
+        let last = live.last.map_or(end, |last| last.min(end));
+        if last <= parts.redo || live.first >= end {
+            continue;
+        }
+        cancelled()?;
+        segment::copy(vfs, &log, &mut live.stream(), (database, live.number), last, |_| Ok(()))?;
+    }
+    let report = BaseReport {
+        database,
+        pages: u64::from(parts.pages),
+        page_size: parts.page_size as u64,
+        redo: parts.redo,
+        end,
+        began: parts.began,
+        ended: env.clock.unix_micros(),
+    };
+    let manifest = Manifest { report, epoch: parts.epoch, pages_crc };
+    write_whole(vfs, folder, MANIFEST, &manifest.encode())?;
+    Ok(report)
+}
+
+/// Makes the folders; what an unfinished backup has left goes.
+fn prepare(vfs: &dyn Vfs, folder: &Path) -> Result<PathBuf, StorageError> {
+    let failed = |e| StorageError::io(format!("making {}", folder.display()), e);
+    if vfs.exists(folder).map_err(failed)? {
+        let ours = [PAGES, LOG, "base.part"].map(|name| folder.join(name));
+        let others = vfs.list_dir(folder).map_err(failed)?;
+        if let Some(other) = others.iter().find(|path| !ours.contains(path)) {
+            let problem = match other.ends_with(MANIFEST) {
+                true => format!("{} holds a base backup already", folder.display()),
+                false => format!("the folder {} is not empty", folder.display()),
+            };
+            return Err(damaged(problem));
+        }
+        for path in others {
+            if path.ends_with(LOG) { vfs.remove_dir_all(&path) } else { vfs.remove_file(&path) }
+                .map_err(failed)?;
+        }
+    }
+    let log = folder.join(LOG);
+    vfs.create_dir_all(&log).map_err(failed)?;
+    vfs.sync_dir(folder).map_err(failed)?;
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    vfs.sync_dir(parent).map_err(failed)?;
+    Ok(log)
+}
+
+/// Copies the pages; returns the checksum of all.
+fn copy_pages(
+    parts: &BaseParts<'_>,
+    folder: &Path,
+    cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+) -> Result<u32, StorageError> {
+    let vfs = &*parts.env.vfs;
+    let path = folder.join(PAGES);
+    let failed = |e| StorageError::io(format!("writing {}", path.display()), e);
+    let copy = vfs.open(&path, OpenMode { truncate: true, ..OpenMode::CREATE }).map_err(failed)?;
+    let page_size = parts.page_size;
+    copy.set_len(u64::from(parts.pages) * page_size as u64).map_err(failed)?;
+    let per_block = u32::try_from(BLOCK_BYTES / page_size).expect("a block has few pages");
+    let mut block = vec![0; BLOCK_BYTES];
+    let mut crc = 0;
+    for first in (0..parts.pages).step_by(per_block as usize) {
+        cancelled()?;
+        let count = per_block.min(parts.pages - first) as usize;
+        let bytes = &mut block[..count * page_size];
+        let at = u64::from(first) * page_size as u64;
+        let reading = |e| StorageError::io("reading the database file", e);
+        parts.file.read_exact_at(bytes, at).map_err(reading)?;
+        for (page, number) in bytes.chunks_exact_mut(page_size).zip(first..) {
+            if number == 0 {
+                page.fill(0);
+                page[..SECTOR].copy_from_slice(&parts.superblock);
+            } else {
+                verified(parts, PageId(number), page)?;
+            }
+        }
+        crc = crc32c::crc32c_append(crc, bytes);
+        // What is zero stays a hole.
+        if bytes.iter().any(|byte| *byte != 0) {
+            copy.write_at(bytes, at).map_err(failed)?;
+        }
+    }
+    copy.sync_data().and_then(|()| vfs.sync_dir(folder)).map_err(failed)?;
+    Ok(crc)
+}
+
+/// Makes sure that a page was read as a whole; one that means nothing becomes zero.
+fn verified(parts: &BaseParts<'_>, id: PageId, page: &mut [u8]) -> Result<(), StorageError> {
+    let mut tries = 0;
+    loop {
+        let Err(flaw) = header::verify(page, id) else { return Ok(()) };
+        if page.iter().all(|byte| *byte == 0) {
+            return Ok(());
+        }
+        if !(parts.has_owner)(id) {
+            page.fill(0);
+            return Ok(());
+        }
+        tries += 1;
+        if tries > TRIES {
+            return Err(StorageError::corrupt(id, ObjectId::SYSTEM, flaw));
+        }
+        parts.env.clock.sleep(PAUSE);
+        let at = u64::from(id.0) * page.len() as u64;
+        parts.file.read_exact_at(page, at).map_err(|e| StorageError::io("reading the database file", e))?;
+    }
+}

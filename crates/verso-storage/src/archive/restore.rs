@@ -1,0 +1,195 @@
+//! Restoring a base, and the log upon it, as a new database.
+//!
+//! ```text
+//! plan ─► TARGET.restoring: pages of the base, TARGET.restoring-wal/: the log up to the stop ─► recovery ─► clean shutdown
+//!      ─► a new id in the superblock ─► renamed to TARGET
+//! ```
+//!
+//! What replays the log is recovery itself, so restoring needs no rules of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use verso_env::{Env, OpenMode, Vfs, VfsFile};
+
+use super::base::Manifest;
+use super::damaged;
+use super::plan::{Plan, Stop};
+use crate::StorageError;
+use crate::engine::{Engine, EngineOptions};
+use crate::page::Lsn;
+use crate::recovery::{renew_identity, set_log_end, wal_dir};
+use crate::wal::{DatabaseId, SECTOR, segment_header, segment_path};
+
+/// A file of the log that is replayed has at least this much.
+const SEGMENT_BYTES: u64 = 64 << 20;
+
+/// Up to where the log is replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RestoreTarget {
+    /// All there is.
+    #[default]
+    End,
+    /// Everything that ends at or before this LSN.
+    Lsn(Lsn),
+    /// What was committed at or before this time (microseconds since 1970), up to the first later commit.
+    Time(i64),
+}
+
+/// What was restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestoreReport {
+    /// Whose base it was.
+    pub of: DatabaseId,
+    /// The new database.
+    pub database: DatabaseId,
+    /// The log was replayed up to here.
+    pub upto: Lsn,
+    /// When the last commit was made that is restored (microseconds since 1970), 0 where it does not say so.
+    pub last_commit: i64,
+    /// A restore of the same target had been cut off, and was done anew.
+    pub again: bool,
+}
+
+/// What a target is called until it is whole.
+fn unfinished(target: &Path) -> PathBuf {
+    let mut name = target.as_os_str().to_owned();
+    name.push(".restoring");
+    PathBuf::from(name)
+}
+
+/// Refuses a database whose restore was cut off (R2).
+pub(crate) fn refuse_unfinished(vfs: &dyn Vfs, path: &Path) -> Result<(), StorageError> {
+    let rest = unfinished(path);
+    match vfs.exists(&rest).map_err(|e| StorageError::io(format!("looking for {}", rest.display()), e))? {
+        true => Err(damaged(format!(
+            "the restore of {} was not finished: run it again, or remove {}",
+            path.display(),
+            rest.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Makes the database `target` of the base in `base` and, if given, the log in `archive`.
+///
+/// # Errors
+/// `Archive` if what is wanted cannot be restored, before anything is written; `Io` with `AlreadyExists` if there is a
+/// database; what the file system or recovery report.
+pub fn restore_base(
+    env: &Env,
+    base: &Path,
+    archive: Option<&Path>,
+    to: RestoreTarget,
+    target: &Path,
+    options: &EngineOptions,
+) -> Result<RestoreReport, StorageError> {
+    let vfs = &*env.vfs;
+    let writing = |e| StorageError::io(format!("restoring {}", target.display()), e);
+    for path in [target.to_owned(), wal_dir(target)] {
+        if vfs.exists(&path).map_err(writing)? {
+            return Err(damaged(format!("{} exists already", path.display())));
+        }
+    }
+    let plan = Plan::new(vfs, base, archive)?;
+    let stop = plan.find_stop(vfs, to)?;
+    plan.manifest.read_pages(vfs, base, |_, _| Ok(()))?;
+
+    let made = unfinished(target);
+    let log = wal_dir(&made);
+    let again = vfs.exists(&made).map_err(writing)?;
+    if vfs.exists(&log).map_err(writing)? {
+        vfs.remove_dir_all(&log).map_err(writing)?;
+    }
+    let file = vfs.open(&made, OpenMode { truncate: true, ..OpenMode::CREATE }).map_err(writing)?;
+    sync_parent(vfs, target).map_err(writing)?;
+    vfs.create_dir_all(&log).map_err(writing)?;
+    let superblock = write_pages(vfs, &plan.manifest, base, &*file)?;
+    write_log(vfs, &plan, &log, stop)?;
+    vfs.sync_dir(&log).and_then(|()| sync_parent(vfs, target)).map_err(writing)?;
+    // Last, so that nothing opens before all of it is there.
+    file.write_at(&superblock, 0).and_then(|()| file.sync_data()).map_err(writing)?;
+    set_log_end(&*file, stop.epoch)?;
+    drop(file);
+
+    let options = EngineOptions { background: false, open_damaged_log: false, ..options.clone() };
+    let engine = Engine::open(env.clone(), &made, options)?;
+    let reached = engine.recovery().map_or(Lsn::ZERO, |recovery| recovery.end);
+    if reached != stop.at {
+        return Err(damaged(format!("recovery ended at LSN {reached}, not at LSN {}", stop.at)));
+    }
+    engine.close()?;
+    drop(engine);
+    let file = vfs.open(&made, OpenMode::EXISTING).map_err(writing)?;
+    let database = renew_identity(env, &*file)?;
+    drop(file);
+    // A clean file is whole by itself (R4).
+    vfs.remove_dir_all(&log).map_err(writing)?;
+    vfs.rename(&made, target).map_err(writing)?;
+    sync_parent(vfs, target).map_err(writing)?;
+    let of = plan.manifest.report.database;
+    Ok(RestoreReport { of, database, upto: stop.at, last_commit: stop.last_commit, again })
+}
+
+fn sync_parent(vfs: &dyn Vfs, path: &Path) -> std::io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    vfs.sync_dir(parent.unwrap_or(Path::new(".")))
+}
+
+/// Copies the pages but for the first sector, the superblock, which is returned.
+fn write_pages(
+    vfs: &dyn Vfs,
+    manifest: &Manifest,
+    base: &Path,
+    file: &dyn VfsFile,
+) -> Result<[u8; SECTOR], StorageError> {
+    let writing = |e| StorageError::io("writing the restored database", e);
+    file.set_len(manifest.report.pages * manifest.report.page_size).map_err(writing)?;
+    let mut superblock = [0; SECTOR];
+    manifest.read_pages(vfs, base, |at, bytes| {
+        if at == 0 {
+            superblock.copy_from_slice(&bytes[..SECTOR]);
+            return file.write_at(&bytes[SECTOR..], SECTOR as u64).map_err(writing);
+        }
+        match bytes.iter().any(|byte| *byte != 0) {
+            true => file.write_at(bytes, at).map_err(writing),
+            false => Ok(()),
+        }
+    })?;
+    file.sync_data().map_err(writing)?;
+    Ok(superblock)
+}
+
+/// Writes the log up to the stop as segments of the new log folder.
+fn write_log(vfs: &dyn Vfs, plan: &Plan, log: &Path, stop: Stop) -> Result<(), StorageError> {
+    let writing = |e| StorageError::io("writing the log that is replayed", e);
+    let database = plan.manifest.report.database;
+    let mut number = 0;
+    let mut current: Option<(Arc<dyn VfsFile>, u64)> = None;
+    plan.walk(vfs, |chunk| {
+        if chunk.start >= stop.at {
+            return Ok(true);
+        }
+        if let Some((file, _)) = current.take_if(|(_, at)| *at >= SEGMENT_BYTES) {
+            file.sync_data().map_err(writing)?;
+        }
+        let (file, at) = match current.take() {
+            Some(open) => open,
+            None => {
+                number += 1;
+                let file = vfs.open(&segment_path(log, number), OpenMode::CREATE_NEW).map_err(writing)?;
+                let header = segment_header(database, chunk.epoch, chunk.start, number);
+                file.write_at(&header, 0).map_err(writing)?;
+                (file, SECTOR as u64)
+            }
+        };
+        let bytes = chunk.before(stop.at);
+        file.write_at(&bytes, at).map_err(writing)?;
+        current = Some((file, at + bytes.len() as u64));
+        Ok(chunk.end >= stop.at)
+    })?;
+    match current {
+        Some((file, _)) => file.sync_data().map_err(writing),
+        None => Ok(()),
+    }
+}

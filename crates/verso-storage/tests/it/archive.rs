@@ -1,0 +1,430 @@
+//! The archive of the log, base backups, and restoring: to every point, with parts missing, with the power cut in every step.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use verso_env::Env;
+use verso_sim::{FaultPlan, World, seeds};
+use verso_storage::archive::{ArchiveOptions, RestoreTarget, restore_base, verify_archive};
+use verso_storage::heap::Heap;
+use verso_storage::{CommitMode, Engine, Lsn, ObjectId, StorageError, TxnOptions};
+
+use crate::support::{COLUMNS, Row, bump, fill, now, options, sound};
+
+fn at(name: &str) -> PathBuf {
+    World::dir().join(name)
+}
+
+fn archive() -> ArchiveOptions {
+    ArchiveOptions { target: at("archive"), timeout: Duration::ZERO }
+}
+
+/// An archived database with a table of three rows.
+fn create(env: &Env) -> (Engine, Arc<Heap>, ObjectId) {
+    env.vfs.create_dir_all(&at("archive")).unwrap();
+    env.vfs.sync_dir(World::dir()).unwrap();
+    let engine = Engine::create(env.clone(), &at("t.verso"), options()).unwrap();
+    engine.set_archive(Some(archive())).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let heap = engine.heap(object).unwrap();
+    fill(&engine, &heap, 0..3);
+    (engine, heap, object)
+}
+
+fn open(env: &Env, name: &str, object: ObjectId) -> (Engine, Arc<Heap>) {
+    let engine = Engine::open(env.clone(), &at(name), options()).unwrap();
+    let heap = engine.heap(object).unwrap();
+    (engine, heap)
+}
+
+fn change(engine: &Engine, heap: &Arc<Heap>, suffix: &str) {
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    bump(heap, &mut txn, suffix, 1.0, |_| true).unwrap();
+    txn.end_statement().unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+}
+
+fn back_up(engine: &Engine, name: &str) -> Result<Lsn, StorageError> {
+    engine.backup_base(&at(name), &mut || Ok(())).map(|report| report.end)
+}
+
+fn restore(env: &Env, base: &str, to: RestoreTarget, name: &str) -> Result<Lsn, StorageError> {
+    let done = restore_base(env, &at(base), Some(&at("archive")), to, &at(name), &options());
+    done.map(|report| report.upto)
+}
+
+/// What a restored database holds; it is sound, can be written to and archived, and is removed again.
+fn holds(env: &Env, name: &str, object: ObjectId) -> Vec<Row> {
+    let (engine, heap) = open(env, name, object);
+    let rows = now(&engine, &heap);
+    sound(&engine);
+    fill(&engine, &heap, 9000..9001);
+    assert_eq!(now(&engine, &heap).len(), rows.len() + 1);
+    engine.close().unwrap();
+    drop((heap, engine));
+    env.vfs.remove_file(&at(name)).unwrap();
+    env.vfs.remove_dir_all(&at(&format!("{name}-wal"))).unwrap();
+    rows
+}
+
+/// Files of log in the archive.
+fn archived(env: &Env) -> Vec<PathBuf> {
+    let folder = env.vfs.list_dir(&at("archive")).unwrap().remove(0);
+    let files = env.vfs.list_dir(&folder).unwrap();
+    files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "vlog")).collect()
+}
+
+fn problem(result: Result<impl std::fmt::Debug, StorageError>) -> String {
+    match result {
+        Err(StorageError::Archive { problem }) => problem,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn verify(env: &Env, base: Option<&Path>) -> Result<u64, StorageError> {
+    verify_archive(&*env.vfs, &at("archive"), base).map(|(reports, _)| reports[0].commits)
+}
+
+#[test]
+fn a_database_is_restored_to_every_point_behind_its_base() {
+    let world = World::new(1);
+    world.run(|env| {
+        let (mut engine, mut heap, object) = create(env);
+        engine.archive_log().unwrap();
+        let end = back_up(&engine, "base").unwrap();
+        let mut points = vec![(end, env.clock.unix_micros(), now(&engine, &heap))];
+        for step in 0..12 {
+            world.clock().advance(Duration::from_secs(10));
+            change(&engine, &heap, &step.to_string());
+            points.push((engine.durable(), env.clock.unix_micros(), now(&engine, &heap)));
+            match step % 4 {
+                0 => engine.archive_log().unwrap(),
+                1 => engine.checkpoint().unwrap(),
+                // A process that ends goes on in a new epoch.
+                2 => {
+                    drop((heap, engine));
+                    (engine, heap) = open(env, "t.verso", object);
+                    engine.set_archive(Some(archive())).unwrap();
+                }
+                _ => {}
+            }
+        }
+        engine.archive_log().unwrap();
+        assert!(verify(env, Some(&at("base"))).unwrap() >= 13);
+        for (lsn, time, rows) in &points {
+            restore(env, "base", RestoreTarget::Lsn(*lsn), "r.verso").unwrap();
+            assert_eq!(&holds(env, "r.verso", object), rows, "to {lsn}");
+            if time != &points.last().unwrap().1 {
+                restore(env, "base", RestoreTarget::Time(*time + 1), "r.verso").unwrap();
+                assert_eq!(&holds(env, "r.verso", object), rows, "to time {time}");
+            }
+        }
+        restore(env, "base", RestoreTarget::End, "r.verso").unwrap();
+        assert_eq!(holds(env, "r.verso", object), points.last().unwrap().2);
+        // Without the archive, the base's own end.
+        restore_base(env, &at("base"), None, RestoreTarget::End, &at("r.verso"), &options()).unwrap();
+        assert_eq!(holds(env, "r.verso", object), points[0].2);
+        // Before the base, and behind the archive.
+        let before = RestoreTarget::Time(points[0].1 - 60_000_000);
+        assert!(problem(restore(env, "base", before, "r.verso")).contains("take an older base"));
+        let behind = RestoreTarget::Time(env.clock.unix_micros() + 1);
+        assert!(problem(restore(env, "base", behind, "r.verso")).contains("before a commit later"));
+        let behind = RestoreTarget::Lsn(Lsn(engine.logged().0 + 1000));
+        assert!(problem(restore(env, "base", behind, "r.verso")).contains("the log ends at"));
+        let before = RestoreTarget::Lsn(Lsn(end.0 - 1));
+        assert!(problem(restore(env, "base", before, "r.verso")).contains("consistent from"));
+        assert!(
+            !env.vfs.exists(&at("r.verso.restoring")).unwrap(),
+            "nothing is written before the plan is sound"
+        );
+    });
+}
+
+#[test]
+fn a_missing_segment_is_named_and_what_is_before_it_can_be_restored() {
+    let world = World::new(2);
+    world.run(|env| {
+        let (engine, heap, object) = create(env);
+        engine.archive_log().unwrap();
+        back_up(&engine, "base").unwrap();
+        let mut points = Vec::new();
+        for step in ["a", "b", "c"] {
+            change(&engine, &heap, step);
+            points.push((engine.durable(), now(&engine, &heap)));
+            engine.archive_log().unwrap();
+        }
+        let files = archived(env);
+        env.vfs.remove_file(&files[files.len() - 2]).unwrap();
+        let gap = problem(verify(env, None));
+        assert!(gap.contains("log is missing"), "{gap}");
+        assert_eq!(problem(verify(env, Some(&at("base")))), gap);
+        assert_eq!(problem(restore(env, "base", RestoreTarget::End, "r.verso")), gap);
+        restore(env, "base", RestoreTarget::Lsn(points[0].0), "r.verso").unwrap();
+        assert_eq!(holds(env, "r.verso", object), points[0].1);
+    });
+}
+
+#[test]
+fn a_torn_or_damaged_segment_is_named() {
+    let world = World::new(3);
+    world.run(|env| {
+        let (engine, heap, _) = create(env);
+        engine.archive_log().unwrap();
+        back_up(&engine, "base").unwrap();
+        change(&engine, &heap, "a");
+        engine.archive_log().unwrap();
+        let last = archived(env).pop().unwrap();
+        let whole = world.vfs().read_file(&last).unwrap();
+        for offset in (0..whole.len()).step_by(97).chain([whole.len() - 1]) {
+            world.vfs().flip_bit(&last, offset as u64, 3).unwrap();
+            let text = problem(verify(env, None));
+            assert!(text.contains(last.to_str().unwrap()), "{offset}: {text}");
+            world.vfs().flip_bit(&last, offset as u64, 3).unwrap();
+        }
+        world.vfs().write_file(&last, &whole[..whole.len() - 700]).unwrap();
+        assert!(problem(verify(env, None)).contains("is damaged at offset"));
+        world.vfs().write_file(&last, &whole[..1100]).unwrap();
+        assert!(problem(restore(env, "base", RestoreTarget::End, "r.verso")).contains("is damaged"));
+        world.vfs().write_file(&last, &whole).unwrap();
+        verify(env, Some(&at("base"))).unwrap();
+        // The base's pages.
+        let pages = at("base").join("pages");
+        world.vfs().flip_bit(&pages, 3 * 4096 + 7, 0).unwrap();
+        assert!(problem(verify(env, Some(&at("base")))).contains("checksum"));
+    });
+}
+
+#[test]
+fn two_copies_of_a_database_do_not_share_an_archive_folder() {
+    let world = World::new(4);
+    world.run(|env| {
+        let (engine, heap, object) = create(env);
+        engine.archive_log().unwrap();
+        back_up(&engine, "base").unwrap();
+        engine.close().unwrap();
+        drop((heap, engine));
+        // A copy of the file made while nobody had it open goes on under the same id.
+        let file = world.vfs().read_file(&at("t.verso")).unwrap();
+        world.vfs().write_file(&at("copy.verso"), &file).unwrap();
+        for name in ["t.verso", "copy.verso"] {
+            let (engine, heap) = open(env, name, object);
+            change(&engine, &heap, name);
+            engine.set_archive(Some(archive())).unwrap();
+            let archived = engine.archive_log();
+            if name == "copy.verso" {
+                assert!(problem(archived).contains("another copy of the database"));
+                assert_eq!(engine.archive_status().failures, 1);
+                assert!(engine.archive_status().error.is_some());
+            } else {
+                archived.unwrap();
+            }
+        }
+        verify(env, Some(&at("base"))).unwrap();
+        // A restored database is another one.
+        restore(env, "base", RestoreTarget::End, "r.verso").unwrap();
+        let (engine, heap) = open(env, "r.verso", object);
+        engine.set_archive(Some(archive())).unwrap();
+        change(&engine, &heap, "restored");
+        engine.archive_log().unwrap();
+        assert_eq!(env.vfs.list_dir(&at("archive")).unwrap().len(), 2);
+        verify(env, Some(&at("base"))).unwrap();
+    });
+}
+
+#[test]
+fn what_is_not_archived_stays_until_the_target_takes_it() {
+    let world = World::new(5);
+    world.run(|env| {
+        let (mut engine, mut heap, object) = create(env);
+        engine.archive_log().unwrap();
+        back_up(&engine, "base").unwrap();
+        for step in 0..4 {
+            fill(&engine, &heap, 100 + step * 20_000..100 + (step + 1) * 20_000);
+            let part = Some(".part".to_owned());
+            let fails = FaultPlan { only_paths_ending: part, fail_write: Some(1), ..FaultPlan::default() };
+            world.vfs().set_faults(fails);
+            engine.archive_log().unwrap_err();
+            assert!(engine.archive_status().failures >= 1);
+            assert!(engine.archive_status().waiting_bytes > 0);
+            engine.checkpoint().unwrap();
+            engine.checkpoint().unwrap();
+            if step == 2 {
+                engine.close().unwrap();
+            }
+            if step > 0 {
+                drop((heap, engine));
+                (engine, heap) = open(env, "t.verso", object);
+                engine.set_archive(Some(archive())).unwrap();
+            }
+        }
+        engine.archive_log().unwrap();
+        let rows = now(&engine, &heap);
+        verify(env, Some(&at("base"))).unwrap();
+        restore(env, "base", RestoreTarget::End, "r.verso").unwrap();
+        assert_eq!(holds(env, "r.verso", object), rows);
+        assert_eq!(engine.archive_status().failures, 0);
+    });
+}
+
+/// Cuts the power in every fifth change of the disk that `work` makes, until one run gets through; `after` sees what is left.
+fn cut_everywhere(
+    seed: u64,
+    prepare: impl Fn(&World, &Env),
+    work: impl Fn(&Env) -> bool,
+    after: impl Fn(&World, &Env, bool),
+) {
+    let mut nth = 1 + seed % 5;
+    loop {
+        let world = World::new(seed);
+        world.run(|env| prepare(&world, env));
+        world.vfs().set_faults(FaultPlan { power_off_at_op: Some(nth), ..FaultPlan::default() });
+        let done = world.run(|env| work(env));
+        let off = world.vfs().is_off();
+        world.crash();
+        world.run(|env| after(&world, env, done));
+        if !off {
+            assert!(done, "nothing but the power failed");
+            return;
+        }
+        nth += 5;
+    }
+}
+
+#[test]
+fn the_power_is_cut_while_a_segment_is_archived() {
+    for seed in seeds(1) {
+        let object = std::sync::Mutex::new(None);
+        cut_everywhere(
+            seed,
+            |_, env| {
+                let (engine, heap, table) = create(env);
+                engine.archive_log().unwrap();
+                back_up(&engine, "base").unwrap();
+                change(&engine, &heap, "a");
+                *object.lock().unwrap() = Some(table);
+            },
+            |env| {
+                let Ok(engine) = Engine::open(env.clone(), &at("t.verso"), options()) else { return false };
+                engine.set_archive(Some(archive())).is_ok()
+                    && engine.archive_log().is_ok()
+                    && engine.checkpoint().is_ok()
+                    && engine.archive_log().is_ok()
+            },
+            |_, env, _| {
+                let object = object.lock().unwrap().unwrap();
+                let (engine, heap) = open(env, "t.verso", object);
+                engine.set_archive(Some(archive())).unwrap();
+                change(&engine, &heap, "b");
+                engine.archive_log().unwrap();
+                let rows = now(&engine, &heap);
+                verify(env, Some(&at("base"))).unwrap();
+                restore(env, "base", RestoreTarget::End, "r.verso").unwrap();
+                assert_eq!(holds(env, "r.verso", object), rows);
+            },
+        );
+    }
+}
+
+#[test]
+fn the_power_is_cut_while_a_base_is_taken() {
+    for seed in seeds(1) {
+        let object = std::sync::Mutex::new(None);
+        cut_everywhere(
+            seed,
+            |_, env| *object.lock().unwrap() = Some(create(env).2),
+            |env| {
+                let Ok(engine) = Engine::open(env.clone(), &at("t.verso"), options()) else { return false };
+                back_up(&engine, "base").is_ok()
+            },
+            |_, env, done| {
+                let object = object.lock().unwrap().unwrap();
+                let (engine, heap) = open(env, "t.verso", object);
+                let restored =
+                    restore_base(env, &at("base"), None, RestoreTarget::End, &at("r.verso"), &options());
+                match restored {
+                    Ok(_) => assert_eq!(holds(env, "r.verso", object), now(&engine, &heap)),
+                    Err(error) => {
+                        assert!(!done, "a base that was told to be complete: {error}");
+                        assert!(problem(Err::<(), _>(error)).contains("not finished"));
+                        back_up(&engine, "base").unwrap();
+                    }
+                }
+                let again = problem(back_up(&engine, "base"));
+                assert!(again.contains("holds a base backup already"), "{again}");
+            },
+        );
+    }
+}
+
+#[test]
+fn the_power_is_cut_while_a_database_is_restored() {
+    for seed in seeds(1) {
+        let expected = std::sync::Mutex::new(None);
+        cut_everywhere(
+            seed,
+            |_, env| {
+                let (engine, heap, object) = create(env);
+                engine.archive_log().unwrap();
+                back_up(&engine, "base").unwrap();
+                change(&engine, &heap, "a");
+                engine.archive_log().unwrap();
+                *expected.lock().unwrap() = Some((object, now(&engine, &heap)));
+            },
+            |env| restore(env, "base", RestoreTarget::End, "r.verso").is_ok(),
+            |_, env, done| {
+                let (object, rows) = expected.lock().unwrap().clone().unwrap();
+                let cut = env.vfs.exists(&at("r.verso.restoring")).unwrap();
+                assert!(!(cut && done));
+                if cut {
+                    for refused in [
+                        Engine::open(env.clone(), &at("r.verso"), options()),
+                        Engine::create(env.clone(), &at("r.verso"), options()),
+                    ] {
+                        assert!(problem(refused.map(|_| ())).contains("was not finished"));
+                    }
+                }
+                if !env.vfs.exists(&at("r.verso")).unwrap() {
+                    assert!(!done);
+                    restore(env, "base", RestoreTarget::End, "r.verso").unwrap();
+                }
+                assert_eq!(holds(env, "r.verso", object), rows);
+                assert!(
+                    problem(restore(env, "base", RestoreTarget::End, "t.verso")).contains("exists already")
+                );
+            },
+        );
+    }
+}
+
+#[test]
+fn a_base_is_taken_while_others_write() {
+    for seed in seeds(5) {
+        let world = World::new(seed);
+        world.run(|env| {
+            let (engine, heap, object) = create(env);
+            let writer = {
+                let (engine, heap) = (engine.clone(), Arc::clone(&heap));
+                env.spawn("writer", move || {
+                    for step in 0..20 {
+                        change(&engine, &heap, "w");
+                        fill(&engine, &heap, 100 * step + 100..100 * step + 110);
+                        if step % 5 == 0 {
+                            engine.checkpoint().unwrap();
+                        }
+                    }
+                })
+            };
+            back_up(&engine, "base").unwrap();
+            writer.join().unwrap();
+            engine.archive_log().unwrap();
+            restore_base(env, &at("base"), None, RestoreTarget::End, &at("r.verso"), &options()).unwrap();
+            holds(env, "r.verso", object);
+            restore(env, "base", RestoreTarget::End, "r.verso").unwrap();
+            assert_eq!(holds(env, "r.verso", object), now(&engine, &heap));
+        });
+    }
+}
