@@ -146,9 +146,8 @@ pub(super) fn setting_value(setting: &str, value: &str) -> String {
 
 /// Settings of the database. Where the log is archived belongs to the machine, not to what is saved.
 pub(super) fn setting_steps(settings: &[(String, String)]) -> Vec<Step> {
-    let own = |(setting, _): &&(String, String)| {
-        !setting.starts_with("verso.") && setting != "archive_target"
-    };
+    let own =
+        |(setting, _): &&(String, String)| !setting.starts_with("verso.") && setting != "archive_target";
     let text = |(setting, value): &(String, String)| {
         format!("ALTER DATABASE SET {setting} = {}", setting_value(setting, value))
     };
