@@ -91,7 +91,8 @@ impl TransactionEnds for Inside<'_> {
             if written.owes_wait && writes {
                 services.owed.owe(services.instance.engine.logged());
             }
-            txn.finish_commit()
+            let waits = txn.needs() > services.instance.engine.durable();
+            if waits { services.info.flushing(|| txn.finish_commit()) } else { txn.finish_commit() }
         })?;
         if let Some(leaving) = leaving {
             services.left(*leaving);

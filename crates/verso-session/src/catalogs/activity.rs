@@ -46,7 +46,14 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
             true => Value::text("<insufficient privilege>"),
             false => Value::Text(Arc::clone(&info.statement.lock())),
         };
-        let idle = info.activity().name() == "idle";
+        // A commit whose answer is held back until the disk has it is not over.
+        let flushes = info.is_flushing();
+        let state = if flushes { "active" } else { info.activity().name() };
+        let (kind, event) = match (flushes, state) {
+            (true, _) => (Value::text("IO"), Value::text("CommitFlush")),
+            (false, "idle") => (Value::text("Client"), Value::text("ClientRead")),
+            (false, _) => (Value::Null, Value::Null),
+        };
         vec![
             number(info.member.number()),
             Value::Text(Arc::clone(info.member.name())),
@@ -62,9 +69,9 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
             Value::Null,
             moment(&info.statement_started),
             moment(&info.changed),
-            if idle { Value::text("Client") } else { Value::Null },
-            if idle { Value::text("ClientRead") } else { Value::Null },
-            Value::text(info.activity().name()),
+            kind,
+            event,
+            Value::text(state),
             Value::Null,
             Value::Null,
             Value::Null,

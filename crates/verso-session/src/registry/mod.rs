@@ -122,6 +122,8 @@ pub(crate) struct SessionInfo {
     /// A [`Reason`], 0 for none.
     reason: AtomicU8,
     activity: AtomicU8,
+    /// A commit waits for the disk, in the session's own thread or because its answer is held back.
+    flushes: AtomicBool,
     pub(crate) statement: Mutex<Arc<str>>,
     pub(crate) application: Mutex<Arc<str>>,
     pub(crate) identity: Mutex<Identity>,
@@ -189,6 +191,25 @@ impl SessionInfo {
     pub(crate) fn set_active(&self, now: i64) {
         self.activity.store(Activity::Active as u8, Ordering::Release);
         self.changed.store(now, Ordering::Relaxed);
+    }
+
+    /// Whether a commit of the session waits for the disk from now on.
+    #[inline]
+    pub(crate) fn set_flushing(&self, flushes: bool) {
+        self.flushes.store(flushes, Ordering::Relaxed);
+    }
+
+    /// Whether a commit of the session waits for the disk.
+    pub(crate) fn is_flushing(&self) -> bool {
+        self.flushes.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the disk by `wait`, and lets others see that meanwhile.
+    pub(crate) fn flushing<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.set_flushing(true);
+        let done = wait();
+        self.set_flushing(false);
+        done
     }
 
     /// Ends what runs for this reason; a weaker reason does not replace one that ends the session.
@@ -338,6 +359,7 @@ impl Registry {
             handle,
             reason: AtomicU8::new(0),
             activity: AtomicU8::new(Activity::Idle as u8),
+            flushes: AtomicBool::new(false),
             statement: Mutex::new("".into()),
             application: Mutex::new("".into()),
             identity: Mutex::default(),

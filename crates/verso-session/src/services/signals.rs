@@ -35,7 +35,7 @@ impl Signals for Services {
     fn wait_durable(&self) -> Result<u64, ExecError> {
         let engine = &self.instance.engine;
         let end = engine.logged();
-        engine.flush_log(end)?;
+        self.info.flushing(|| engine.flush_log(end))?;
         Ok(end.0)
     }
 }

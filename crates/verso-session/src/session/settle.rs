@@ -47,7 +47,12 @@ impl Session {
     }
 
     fn finish_commit(&mut self, mut logged: Box<Active>) -> Result<(), SqlError> {
-        logged.txn.get_mut().finish_commit()?;
+        let info = &self.services.info;
+        // Set while the answer was held back, and taken back here in any case.
+        info.set_flushing(self.ahead(logged.txn.get_mut()).is_some());
+        let finished = logged.txn.get_mut().finish_commit();
+        info.set_flushing(false);
+        finished?;
         if let Some(leaving) = logged.state.leaving.take() {
             self.services.left(*leaving);
         }
@@ -68,6 +73,7 @@ impl Session {
             && (self.transaction.defers || txn.answers_at_once())
             && self.ahead(active.txn.get_mut()).is_some()
         {
+            self.services.info.set_flushing(!active.txn.get_mut().answers_at_once());
             self.transaction.keep_logged(active);
             return Ok(());
         }
@@ -79,7 +85,7 @@ impl Session {
         let owed = self.services.owed.take();
         let engine = &self.services.instance.engine;
         if owed > engine.durable() {
-            engine.flush_log(owed)?;
+            self.services.info.flushing(|| engine.flush_log(owed))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod campaign;
 mod cursors;
 mod direct;
 mod experiment;
+mod flushes;
 mod hints;
 mod maintenance;
 mod memory;

@@ -1,0 +1,101 @@
+//! Commits that wait for the disk, as others see them.
+
+use std::sync::Arc;
+
+use verso_env::Env;
+use verso_sim::Gate;
+
+use crate::{Client, World};
+
+const WAITING: &str =
+    "SELECT state, wait_event_type, wait_event FROM pg_stat_activity WHERE wait_event_type = 'IO'";
+
+/// A database with a table, and the gate of its disk.
+fn gated() -> (World, Arc<Gate>) {
+    let (env, gate) = Gate::before(Env::real());
+    let world = World::within(env);
+    world.connect().run("CREATE TABLE t (a integer)");
+    (world, gate)
+}
+
+/// The sessions that wait for the disk.
+fn waiting(client: &mut Client) -> Vec<String> {
+    let mut lines = client.run(WAITING);
+    lines.pop();
+    lines
+}
+
+/// Looks until a session waits, at most half a minute.
+fn until_one_waits(client: &mut Client) -> Vec<String> {
+    let clock = Env::real().clock;
+    let end = clock.monotonic_nanos() + 30_000_000_000;
+    loop {
+        let lines = waiting(client);
+        if !lines.is_empty() || clock.monotonic_nanos() > end {
+            return lines;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// What is seen while the disk does not answer to `sql`.
+fn seen_during(sql: &str) -> Vec<String> {
+    let (world, gate) = gated();
+    let mut observer = world.connect();
+    assert!(waiting(&mut observer).is_empty());
+    gate.set(true);
+    std::thread::scope(|scope| {
+        let mut client = world.connect();
+        let running = scope.spawn(move || {
+            client.run(sql);
+            client
+        });
+        let seen = until_one_waits(&mut observer);
+        gate.set(false);
+        let _client = running.join().expect("it ends");
+        assert!(waiting(&mut observer).is_empty(), "{sql}");
+        seen
+    })
+}
+
+#[test]
+fn a_commit_that_waits_for_the_disk_is_seen() {
+    for sql in [
+        "INSERT INTO t VALUES (1)",
+        "BEGIN; INSERT INTO t VALUES (1); COMMIT",
+        // It waits at its end, for the commits within.
+        "DO $$ BEGIN INSERT INTO t VALUES (1); COMMIT; INSERT INTO t VALUES (2); COMMIT; END $$",
+        "DO $$ BEGIN INSERT INTO t VALUES (1); COMMIT WRITE WAIT; END $$",
+        "SET synchronous_commit = off; INSERT INTO t VALUES (1); SELECT verso_wait_durable()",
+    ] {
+        assert_eq!(seen_during(sql), ["active|IO|CommitFlush"], "{sql}");
+    }
+}
+
+#[test]
+fn a_commit_that_does_not_wait_is_not_seen() {
+    let (world, gate) = gated();
+    let (mut client, mut observer) = (world.connect(), world.connect());
+    gate.set(true);
+    client.run("SET synchronous_commit = off; INSERT INTO t VALUES (1)");
+    let seen = waiting(&mut observer);
+    gate.set(false);
+    assert!(seen.is_empty(), "{seen:?}");
+}
+
+#[test]
+fn a_session_whose_answer_is_held_back_waits_for_the_disk() {
+    let (world, gate) = gated();
+    let (mut client, mut observer) = (world.connect(), world.connect());
+    client.session.defer_commits();
+    gate.set(true);
+    client.run("INSERT INTO t VALUES (1)");
+    assert!(client.session.unsettled().is_some());
+    let seen = waiting(&mut observer);
+    gate.set(false);
+    assert_eq!(seen, ["active|IO|CommitFlush"]);
+    client.session.settle().expect("the disk answers");
+    assert!(waiting(&mut observer).is_empty());
+    let idle = "SELECT state, wait_event FROM pg_stat_activity WHERE wait_event_type = 'Client'";
+    assert_eq!(observer.run(idle)[0], "idle|ClientRead");
+}
