@@ -5,9 +5,11 @@
 //! Source: `src/backend/utils/adt/ruleutils.c` of PostgreSQL.
 
 use verso_env::stack;
+use verso_exec::functions::json::{JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT};
 use verso_exec::plan::{CastKind, ExprKind, TypedExpr};
 use verso_types::{SqlType, TimeStyle, Value, format_text};
 
+use crate::json_text::path_call;
 pub use verso_exec::functions::quote_ident as identifier;
 
 /// A text in quotes.
@@ -89,6 +91,30 @@ impl Deparse<'_> {
                 (Some(op), [arg]) => {
                     let text = format!("{op} {}", one(arg, Operator));
                     self.wrapped(text, around, &[Nothing, Logic])
+                }
+                // forms of the language, not the functions of these names
+                (None, [absent, unique, pairs @ ..])
+                    if std::ptr::eq(*function, &JSON_OBJECT) || std::ptr::eq(*function, &JSONB_OBJECT) =>
+                {
+                    let is = |flag: &TypedExpr| matches!(flag.kind, ExprKind::Literal(Value::Bool(true)));
+                    let pair = |pair: &[TypedExpr]| {
+                        pair.iter().map(|part| one(part, Nothing)).collect::<Vec<_>>().join(" : ")
+                    };
+                    let pairs = pairs.chunks(2).map(pair).collect::<Vec<_>>().join(", ");
+                    let absent = if is(absent) { " ABSENT ON NULL" } else { "" };
+                    let unique = if is(unique) { " WITH UNIQUE KEYS" } else { "" };
+                    let words = if pairs.is_empty() { ["", ""] } else { [absent, unique] };
+                    format!("JSON_OBJECT({pairs}{} RETURNING {})", words.concat(), expr.ty)
+                }
+                (None, [absent, values @ ..])
+                    if std::ptr::eq(*function, &JSON_ARRAY) || std::ptr::eq(*function, &JSONB_ARRAY) =>
+                {
+                    let keeps = matches!(absent.kind, ExprKind::Literal(Value::Bool(false)));
+                    let nulls = if keeps && !values.is_empty() { " NULL ON NULL" } else { "" };
+                    format!("JSON_ARRAY({}{nulls} RETURNING {})", self.list(values), expr.ty)
+                }
+                (None, [value]) if std::ptr::eq(*function, &JSON_UNIQUE) => {
+                    format!("JSON(({})::text WITH UNIQUE KEYS)", one(value, Nothing))
                 }
                 (None, []) if matches!(function.name, "current_user" | "session_user") => {
                     function.name.to_uppercase()
@@ -189,6 +215,7 @@ impl Deparse<'_> {
             }
             ExprKind::Array(items) => format!("ARRAY[{}]", self.list(items)),
             ExprKind::Row(items) => format!("ROW({})", self.list(items)),
+            ExprKind::JsonPath(call) => path_call(call, &expr.ty, &mut |part| one(part, Nothing)),
         }
     }
 

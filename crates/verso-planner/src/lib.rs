@@ -25,6 +25,7 @@ pub mod estimate;
 pub mod explain;
 mod hints;
 mod implied;
+mod json_text;
 pub mod plan;
 mod rewrite;
 mod selectivity;

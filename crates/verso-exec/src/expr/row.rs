@@ -8,9 +8,10 @@ use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeStyle, Value, cas
 use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
 use crate::error::{DomainViolation, ExecError, Result};
+use crate::functions::json::{Form, Found, Variables, is_about_data};
 use crate::functions::{Body, BuiltinFunction, TypedFn};
 use crate::memory::room_to_read;
-use crate::plan::{DomainRules, ExprKind, TypedExpr};
+use crate::plan::{DomainRules, ExprKind, JsonPathCall, TypedExpr};
 
 /// The row that an expression reads.
 #[derive(Clone, Copy)]
@@ -184,6 +185,7 @@ fn compile(expr: &TypedExpr) -> Closure {
             let args = compile_all(args);
             Box::new(move |cx, input| Ok(Value::Record(eval_all(&args, cx, input)?.into())))
         }
+        ExprKind::JsonPath(call) => json_path(call, &expr.ty),
     }
 }
 
@@ -225,6 +227,44 @@ fn of_domain(arg: &TypedExpr, rules: &Arc<DomainRules>) -> Closure {
             value => check(cx, input, value)?,
         }
         Ok(value)
+    })
+}
+
+/// A form of SQL/JSON: what ON EMPTY and ON ERROR stand for is computed where it is needed.
+fn json_path(call: &JsonPathCall, ty: &SqlType) -> Closure {
+    let form = Form::of(call, ty);
+    let (document, path) = (compile(&call.document), compile(&call.path));
+    let names: Vec<Arc<str>> = call.passing.iter().map(|(name, _)| Arc::clone(name)).collect();
+    let types: Vec<SqlType> = call.passing.iter().map(|(_, value)| value.ty.clone()).collect();
+    let passing: Vec<Closure> = call.passing.iter().map(|(_, value)| compile(value)).collect();
+    let domain = call.domain.as_ref().map(compile);
+    let fallback = |expr: &Option<TypedExpr>| expr.as_ref().map(compile);
+    let (on_empty, on_error) = (fallback(&call.on_empty), fallback(&call.on_error));
+    Box::new(move |cx, input| {
+        let (document, path) = (document(cx, input)?, path(cx, input)?);
+        if document.is_null() || path.is_null() {
+            return Ok(Value::Null);
+        }
+        let values = eval_all(&passing, cx, input)?;
+        let variables = Variables::of(cx, &names, &values, &types)?;
+        let in_domain = |value: Value| match &domain {
+            Some(domain) => domain(&EvalContext { params: std::slice::from_ref(&value), ..*cx }, input),
+            None => Ok(value),
+        };
+        let found = form.apply(cx, &document, &path, &variables);
+        let found = match found {
+            Ok(Found::Value(value)) => in_domain(value),
+            Ok(Found::Nothing) => match &on_empty {
+                Some(on_empty) => return on_empty(cx, input),
+                // ON ERROR does not catch it
+                None => return Err(form.nothing_found()),
+            },
+            Err(error) => Err(error),
+        };
+        match (found, &on_error) {
+            (Err(error), Some(on_error)) if is_about_data(&error) => on_error(cx, input),
+            (found, _) => found,
+        }
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::FunctionDef;
 use verso_types::{DomainType, SqlType, Value};
 
-use super::Plan;
+use super::{JsonPathCall, Plan};
 use crate::functions::{BuiltinFunction, Volatility};
 use verso_types::CastKind;
 
@@ -141,6 +141,8 @@ pub enum ExprKind {
     Array(Vec<TypedExpr>),
     /// `ROW(…)`, also the whole-row reference of a set-returning call in a select list.
     Row(Vec<TypedExpr>),
+    /// `JSON_VALUE(…)` and its relatives.
+    JsonPath(Box<JsonPathCall>),
 }
 
 /// What a domain demands of a value.
@@ -235,6 +237,7 @@ impl TypedExpr {
                     visit(escape);
                 }
             }
+            ExprKind::JsonPath(call) => call.parts().for_each(visit),
         }
     }
 
@@ -278,6 +281,7 @@ impl TypedExpr {
                     visit(escape);
                 }
             }
+            ExprKind::JsonPath(call) => call.parts_mut().for_each(visit),
         }
     }
 

@@ -15,6 +15,7 @@
 
 mod access;
 mod expr;
+mod json;
 mod output;
 mod query;
 mod routine;
@@ -25,6 +26,7 @@ mod with;
 
 pub use access::{IndexAccess, KeyMatch};
 pub use expr::{DomainRules, ExprKind, SubqueryTest, TypedExpr};
+pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
 pub use output::{Origin, OutputColumn, RECORD_COLUMN};
 pub use query::{
     AggregateCall, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation, SortKey,

@@ -212,7 +212,6 @@ fn options_of_explain_are_checked_as_postgresql_does() {
 fn what_verso_lacks_is_refused_by_name_and_place() {
     for (text, what, position) in [
         ("SELECT xmlparse(document '<a/>')", "XMLPARSE", 8),
-        ("SELECT * FROM json_table('[]', '$')", "JSON_TABLE", 15),
         ("SELECT 1 OPERATOR(s.+) 2", "an operator in schema \"s\"", 19),
         ("INSERT INTO t (a[1]) VALUES (2)", "assignment to an element of an array", 16),
         ("CREATE INDEX i ON t USING gin (a)", "an index USING gin", 27),

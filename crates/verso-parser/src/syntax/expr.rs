@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{Name, Over, QualifiedName, Span, Statement, WindowSpec};
+use super::{JsonForm, JsonTable, Name, Over, QualifiedName, Span, Statement, WindowSpec};
 
 /// An expression and its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +85,8 @@ pub enum ExprKind {
     Collate { arg: Box<Expr>, collation: QualifiedName },
     /// `a IS [NOT] JSON [VALUE | OBJECT | ARRAY | SCALAR] [WITH UNIQUE KEYS]`.
     IsJson { arg: Box<Expr>, kind: JsonKind, unique_keys: bool, negated: bool },
+    /// A form of SQL/JSON: `JSON_VALUE(…)`, `JSON_OBJECT(…)`.
+    Json(Box<JsonForm>),
     /// `DEFAULT`, only as a value to store.
     Default,
 }
@@ -502,6 +504,8 @@ pub enum FromSource {
     Function(Call, Span),
     /// `ROWS FROM (f(…), g(…) AS (a int), …)`: functions with their column definitions.
     Rows(Vec<(Call, Vec<(Name, SqlType)>)>, Span),
+    /// `JSON_TABLE (…)`.
+    JsonTable(Box<JsonTable>),
     /// `(query)`.
     Query(Box<Query>, Span),
     /// `a JOIN b …`.

@@ -190,6 +190,7 @@ impl Binder<'_> {
                 let bound = self.expr(arg, cx)?;
                 self.is_json(bound, arg.at.start, *kind, *unique_keys, *negated)
             }
+            ExprKind::Json(form) => self.json_form(form, expr, cx),
             ExprKind::Default => {
                 Err(SqlError::syntax("DEFAULT is not allowed in this context").at(expr.at.start))
             }

@@ -184,6 +184,12 @@ impl Binder<'_> {
                 own_name = own;
                 (plan, Some(own_name.as_str()), single)
             }
+            FromSource::JsonTable(table) => {
+                if let Some(wanted) = wanted(Some("json_table")) {
+                    wanted.refuse_named("a function")?;
+                }
+                (self.json_table(table)?, Some("json_table"), false)
+            }
             FromSource::Query(query, _) => {
                 let wanted = wanted(None);
                 let clause = wanted.as_ref().map(Wanted::clause);

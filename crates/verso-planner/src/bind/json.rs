@@ -8,17 +8,18 @@
 //! json_agg_strict(x)              … FILTER (WHERE x IS NOT NULL)
 //! ```
 
-use verso_exec::functions::json::IS_JSON;
+use verso_exec::functions::json::{BYTES_AS_TEXT, IS_JSON};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_parser::syntax::{Call, Expr, ExprKind, JsonKind, Name, QualifiedName};
+use verso_parser::syntax::{Call, Expr, ExprKind, JsonKind, Name, QualifiedName, Span};
 use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
 use super::resolve::shown;
 use crate::errors::{SqlError, sqlstate};
 
-fn named(text: &str, like: &QualifiedName) -> QualifiedName {
-    let name = |text: &str| Name { text: text.to_owned(), at: like.name.at };
+/// A name of `pg_catalog`.
+pub(super) fn named(text: &str, at: Span) -> QualifiedName {
+    let name = |text: &str| Name { text: text.to_owned(), at };
     QualifiedName { schema: Some(name("pg_catalog")), name: name(text) }
 }
 
@@ -28,15 +29,25 @@ fn at(kind: ExprKind, like: &Expr) -> Expr {
 }
 
 fn call_of(name: &str, args: Vec<Expr>, call: &Call, like: &Expr) -> Expr {
-    at(ExprKind::Call(Box::new(Call::plain(named(name, &call.name), args))), like)
+    at(ExprKind::Call(Box::new(Call::plain(named(name, call.name.name.at), args))), like)
 }
 
 /// An aggregate of JSON as what it stands for; none for all other calls.
 pub(super) fn json_aggregate(call: &Call, expr: &Expr) -> Option<Expr> {
     let name = call.name.name.text.as_str();
-    let plain = name.strip_suffix("_strict").unwrap_or(name);
+    // with unique keys, those that are left out count, too
+    let (plain, strict, unique) = match name.strip_suffix("_unique_strict").or(name.strip_suffix("_unique")) {
+        Some(plain) if matches!(plain, "json_object_agg" | "jsonb_object_agg") => {
+            (plain, false, &name[plain.len()..])
+        }
+        _ => {
+            let plain = name.strip_suffix("_strict").unwrap_or(name);
+            (plain, plain != name, "")
+        }
+    };
     let (prefix, convert) =
         if plain.starts_with("jsonb_") { ("jsonb", "to_jsonb") } else { ("json", "to_json") };
+    let end_of_object;
     let (item, end, tested) = match (plain, call.args.as_slice()) {
         ("range_agg", [value]) => (value.clone(), "range_agg_end", value),
         ("range_intersect_agg", [value]) => (value.clone(), "range_intersect_agg_end", value),
@@ -52,15 +63,15 @@ pub(super) fn json_aggregate(call: &Call, expr: &Expr) -> Option<Expr> {
         ("json_object_agg" | "jsonb_object_agg", [key, value]) => {
             let key = call_of(&format!("{prefix}_agg_key"), vec![key.clone()], call, key);
             let pair = ExprKind::Row(vec![key, call_of(convert, vec![value.clone()], call, value)]);
-            let end = if prefix == "json" { "json_object_agg_end" } else { "jsonb_object_agg_end" };
-            (at(pair, value), end, value)
+            end_of_object = format!("{prefix}_object_agg{unique}_end");
+            (at(pair, value), end_of_object.as_str(), value)
         }
         _ => return None,
     };
     let mut gathered = call.clone();
-    gathered.name = named("array_agg", &call.name);
+    gathered.name = named("array_agg", call.name.name.at);
     gathered.args = vec![item];
-    if plain != name {
+    if strict {
         let test = at(ExprKind::IsNull { arg: Box::new(tested.clone()), negated: true }, tested);
         let filter = match call.filter.clone() {
             Some(filter) => at(ExprKind::And(vec![*filter, test]), expr),
@@ -82,6 +93,12 @@ impl Binder<'_> {
         unique: bool,
         negated: bool,
     ) -> Result<TypedExpr, SqlError> {
+        let value = match value.ty {
+            SqlType::Bytea => {
+                TypedExpr::new(K::Call { function: &BYTES_AS_TEXT, args: vec![value] }, SqlType::Text)
+            }
+            _ => value,
+        };
         if !(value.ty.is_text() || matches!(value.ty, SqlType::Json | SqlType::Jsonb)) {
             let text = format!("cannot use type {} in IS JSON predicate", shown(&value.ty));
             return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(at));

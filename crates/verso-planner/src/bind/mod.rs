@@ -19,6 +19,7 @@
 //! | [`like`] | LIKE as an operator; operators before ANY and ALL |
 //! | [`sample`] | TABLESAMPLE |
 //! | [`named_arguments`] | `f(a => x)` |
+//! | [`json`], [`sql_json`] | aggregates of JSON, IS JSON; JSON_VALUE and its relatives, constructors |
 //! | [`with`], [`with_changes`] | WITH; changes in it |
 //! | [`recursive`] | which queries of WITH read themselves, and where they may |
 //! | [`search`] | SEARCH and CYCLE |
@@ -54,6 +55,7 @@ mod from;
 mod generated;
 mod grouping;
 mod json;
+mod json_table;
 mod like;
 mod lock;
 mod merge;
@@ -78,6 +80,7 @@ mod search;
 mod select;
 mod set_operation;
 mod shown;
+mod sql_json;
 mod start;
 mod stored;
 mod subquery;

@@ -44,6 +44,7 @@ fn figure(expr: &Expr) -> Option<(String, u8)> {
         ExprKind::Field { arg: _, name } => Some((name.text.clone(), 2)),
         ExprKind::Slice { array, .. } => figure(array),
         ExprKind::Collate { arg, .. } => figure(arg),
+        ExprKind::Json(form) => Some((form.name().to_string(), 2)),
         ExprKind::Row(_) => Some(("row".to_string(), 2)),
         ExprKind::InSubquery { .. }
         | ExprKind::QuantifiedSubquery { .. }

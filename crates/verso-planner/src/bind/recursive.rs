@@ -16,8 +16,8 @@ use verso_env::recursion;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
     Assignment, Call, Cte, Expr, ExprKind as K, FrameBound, FromItem, FromSource, GroupItem, JoinCondition,
-    JoinKind, MergeAction, Name, OrderItem, Over, QualifiedName, Query, QueryBody, Select, SelectItem,
-    SetOperator, Statement, Step, WindowSpec,
+    JoinKind, JsonForm, MergeAction, Name, OrderItem, Over, QualifiedName, Query, QueryBody, Select,
+    SelectItem, SetOperator, Statement, Step, WindowSpec,
 };
 
 /// The queries of one WITH as they are to be bound.
@@ -312,6 +312,9 @@ impl<'v, 'q> Walk<'v, 'q> {
             FromSource::Table(name) => self.qualified(name),
             FromSource::Function(call, _) => self.call(call),
             FromSource::Rows(calls, _) => calls.iter().try_for_each(|(call, _)| self.call(call)),
+            FromSource::JsonTable(table) => {
+                self.exprs(table.passing.iter().map(|(input, _)| &input.value).chain([&table.document.value]))
+            }
             FromSource::Query(query, _) => self.query(query),
             FromSource::Join(join) => {
                 let outer = |padded: bool| if padded { Place::OuterJoin } else { Place::Anywhere };
@@ -394,6 +397,19 @@ impl<'v, 'q> Walk<'v, 'q> {
                 self.exprs(otherwise.as_deref())
             }
             K::Call(call) => self.call(call),
+            K::Json(form) => {
+                let mut parts = Vec::new();
+                form.for_each_expr(&mut |part| parts.push(part));
+                self.exprs(parts)?;
+                match &**form {
+                    JsonForm::ArrayQuery { query, .. } => self.subquery(query),
+                    JsonForm::Aggregate(aggregate) => match &aggregate.over {
+                        Some(Over::Spec(window)) => self.window(window),
+                        Some(Over::Name(_)) | None => Ok(()),
+                    },
+                    _ => Ok(()),
+                }
+            }
             K::Subscript { array, index } => self.exprs([&**array, &**index]),
             K::Slice { array, lower, upper } => {
                 self.expr(array)?;

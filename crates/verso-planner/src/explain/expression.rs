@@ -1,5 +1,6 @@
 //! Expressions as text, over the names of the columns that they read.
 
+use crate::json_text::path_call;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -119,6 +120,7 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
         }
         ExprKind::Array(items) => format!("ARRAY[{}]", all(items, ", ")),
         ExprKind::Row(items) => format!("ROW({})", all(items, ", ")),
+        ExprKind::JsonPath(call) => path_call(call, &expr.ty, &mut |part| one(part)),
     }
 }
 

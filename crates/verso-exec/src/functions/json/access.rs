@@ -296,7 +296,7 @@ fn is_json(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Bool(fits && (!unique || has_unique_keys(text)?)))
 }
 
-fn has_unique_keys(text: &str) -> Result<bool> {
+pub(super) fn has_unique_keys(text: &str) -> Result<bool> {
     verso_env::stack::check().map_err(|_| ExecError::TooDeep)?;
     if let Some(fields) = json::fields(text)? {
         let mut seen = std::collections::HashSet::new();

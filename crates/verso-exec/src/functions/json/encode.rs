@@ -6,10 +6,13 @@
 //! An aggregate such as `json_agg(x)` is a function of an array: the binder writes `json_agg_end(array_agg(to_json(x)))`,
 //! so DISTINCT, ORDER BY, FILTER and OVER mean there what they mean for `array_agg`.
 
+use std::collections::HashSet;
+
 use verso_types::json::{self, Node};
 use verso_types::text::type_of;
 use verso_types::{Array, Decimal, SqlType, TimeStyle, TypeError, Value, format_text};
 
+use super::construct::duplicate;
 use super::types::{AS_JSON, AS_JSONB, TEXTS};
 use super::{encoded, invalid, json_function};
 use crate::context::EvalContext;
@@ -18,7 +21,7 @@ use crate::functions::define::unexpected;
 use crate::functions::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 
 /// What a value is written as.
-struct Encoder<'a> {
+pub(super) struct Encoder<'a> {
     tz: &'a TimeStyle,
     /// Between the elements of an array and the fields of a row of the outermost level.
     between: &'static str,
@@ -121,7 +124,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn node(&self, value: &Value, ty: &SqlType) -> Result<Node> {
+    pub(super) fn node(&self, value: &Value, ty: &SqlType) -> Result<Node> {
         verso_env::stack::check().map_err(|_| ExecError::TooDeep)?;
         Ok(match (value, ty) {
             (Value::Null, _) => Node::Null,
@@ -159,16 +162,16 @@ impl Encoder<'_> {
     }
 }
 
-fn encoder<'a>(cx: &'a EvalContext<'_>) -> Encoder<'a> {
+pub(super) fn encoder<'a>(cx: &'a EvalContext<'_>) -> Encoder<'a> {
     Encoder { tz: cx.services.time_zone, between: "," }
 }
 
-fn type_at(types: &[SqlType], at: usize) -> &SqlType {
+pub(super) fn type_at(types: &[SqlType], at: usize) -> &SqlType {
     types.get(at).unwrap_or(&SqlType::Text)
 }
 
 /// The JSON text of argument `at`.
-fn text_of_arg(
+pub(super) fn text_of_arg(
     cx: &EvalContext<'_>,
     args: &[Value],
     types: &[SqlType],
@@ -192,7 +195,7 @@ fn parts_to_json(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Res
     Ok(Value::Text(out.into()))
 }
 
-fn to_jsonb(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
+pub(super) fn to_jsonb(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
     match args {
         [value @ Value::Jsonb(_)] => Ok(value.clone()),
         [value] => encoded(encoder(cx).node(value, type_at(types, 0))?),
@@ -201,7 +204,7 @@ fn to_jsonb(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<V
 }
 
 /// What is a key: the text of any value that is neither NULL nor an array, a row or JSON.
-fn key_of(cx: &EvalContext<'_>, value: &Value, ty: &SqlType) -> Result<String> {
+pub(super) fn key_of(cx: &EvalContext<'_>, value: &Value, ty: &SqlType) -> Result<String> {
     if matches!(value, Value::Array(_) | Value::Record(_) | Value::Jsonb(_)) || *ty == SqlType::Json {
         return Err(invalid("key value must be scalar, not array, composite, or json"));
     }
@@ -399,15 +402,36 @@ fn agg_key_b(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<
     }
 }
 
-fn object_agg_end(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+/// What is demanded of the pairs of an object.
+#[derive(Clone, Copy)]
+struct Pairs {
+    /// Its keys differ, also those that are left out.
+    unique: bool,
+    /// Pairs whose value is NULL are left out.
+    absent: bool,
+}
+
+const EVERY: Pairs = Pairs { unique: false, absent: false };
+const UNIQUE: Pairs = Pairs { unique: true, absent: false };
+const UNIQUE_PRESENT: Pairs = Pairs { unique: true, absent: true };
+
+fn object_agg_end(args: &[Value], wanted: Pairs) -> Result<Value> {
     let [Value::Array(items)] = args else { return Err(unexpected("json_object_agg", args)) };
+    let mut seen = HashSet::new();
     let mut out = String::from("{ ");
-    for (n, item) in items.iter().enumerate() {
+    for item in items.iter() {
         let Value::Record(pair) = item else { return Err(unexpected("json_object_agg", args)) };
-        if n > 0 {
+        let key = pair.first().and_then(Value::as_str).unwrap_or_default();
+        if wanted.unique && !seen.insert(key) {
+            return Err(duplicate(Some(key)));
+        }
+        if wanted.absent && pair.get(1).is_none_or(Value::is_null) {
+            continue;
+        }
+        if out.len() > 2 {
             out.push_str(", ");
         }
-        json::escape_into(pair.first().and_then(Value::as_str).unwrap_or_default(), &mut out);
+        json::escape_into(key, &mut out);
         out.push_str(" : ");
         out.push_str(pair.get(1).and_then(Value::as_str).unwrap_or("null"));
     }
@@ -415,16 +439,22 @@ fn object_agg_end(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Text(out.into()))
 }
 
-fn object_agg_end_b(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn object_agg_end_b(args: &[Value], wanted: Pairs) -> Result<Value> {
     let [Value::Array(items)] = args else { return Err(unexpected("jsonb_object_agg", args)) };
+    let mut seen = HashSet::new();
     let mut pairs = Vec::with_capacity(items.len());
     for item in items.iter() {
         let Value::Record(pair) = item else { return Err(unexpected("jsonb_object_agg", args)) };
+        let key = pair.first().and_then(Value::as_str).unwrap_or_default();
+        if wanted.unique && !seen.insert(key) {
+            return Err(duplicate(None));
+        }
         let value = match pair.get(1) {
             Some(Value::Jsonb(value)) => Node::Encoded(value.bytes().to_vec()),
+            _ if wanted.absent => continue,
             _ => Node::Null,
         };
-        pairs.push((pair.first().and_then(Value::as_str).unwrap_or_default().to_owned(), value));
+        pairs.push((key.to_owned(), value));
     }
     encoded(Node::Object(pairs))
 }
@@ -474,6 +504,16 @@ pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
     typed!("jsonb_agg_of" [ANY] => AS_JSONB, strict true, agg_of_b),
     typed!("json_agg_key" [ANY] => AS_TEXT, strict false, agg_key),
     typed!("jsonb_agg_key" [ANY] => AS_TEXT, strict false, agg_key_b),
-    json_function!("json_object_agg_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSON, object_agg_end),
-    json_function!("jsonb_object_agg_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSONB, object_agg_end_b),
+    json_function!("json_object_agg_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSON,
+        |_, args| object_agg_end(args, EVERY)),
+    json_function!("jsonb_object_agg_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSONB,
+        |_, args| object_agg_end_b(args, EVERY)),
+    json_function!("json_object_agg_unique_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSON,
+        |_, args| object_agg_end(args, UNIQUE)),
+    json_function!("jsonb_object_agg_unique_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSONB,
+        |_, args| object_agg_end_b(args, UNIQUE)),
+    json_function!("json_object_agg_unique_strict_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSON,
+        |_, args| object_agg_end(args, UNIQUE_PRESENT)),
+    json_function!("jsonb_object_agg_unique_strict_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSONB,
+        |_, args| object_agg_end_b(args, UNIQUE_PRESENT)),
 ];

@@ -100,7 +100,7 @@ fn object_keys(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
 }
 
 /// A JSON value, as its text, as a value of a type: what a column of `json_to_record` gets.
-fn column_value(raw: &str, ty: &SqlType, tz: &TimeStyle) -> Result<Value> {
+pub(super) fn column_value(raw: &str, ty: &SqlType, tz: &TimeStyle) -> Result<Value> {
     let raw = raw.trim();
     match ty {
         SqlType::Json => return Ok(Value::text(raw)),
@@ -120,7 +120,17 @@ fn column_value(raw: &str, ty: &SqlType, tz: &TimeStyle) -> Result<Value> {
             None if raw.starts_with('"') => Ok(parse_text(ty, &text, tz)?),
             None => Err(TypeError::new("22P02", "expected JSON array").into()),
         },
-        SqlType::Record | SqlType::Row(_) => {
+        SqlType::Row(row) if raw.starts_with('{') => {
+            let names: Vec<Value> = row.fields.iter().map(|(name, _)| Value::text(name)).collect();
+            let types: Vec<SqlType> = row.fields.iter().map(|(_, ty)| ty.clone()).collect();
+            record_of(raw, &names, &types, tz)
+        }
+        SqlType::Row(_) if raw.starts_with('"') => Ok(parse_text(ty, &text, tz)?),
+        SqlType::Row(_) => {
+            let what = if raw.starts_with('[') { "an array" } else { "a scalar" };
+            Err(invalid(format!("cannot call populate_composite on {what}")))
+        }
+        SqlType::Record => {
             Err(TypeError::new("0A000", "a row from JSON in a column is not supported").into())
         }
         _ => Ok(parse_text(ty, &text, tz)?),

@@ -6,20 +6,30 @@
 //! | [`access`] | `->`, `#>`, subscripts, lengths, types, `@>`, `?` |
 //! | [`change`] | `||`, `-`, `#-`, `jsonb_set` and its relatives |
 //! | [`expand`] | functions that yield rows |
+//! | [`construct`] | what `JSON_OBJECT(…)`, `JSON_ARRAY(…)`, `JSON(…)` are made of |
+//! | [`query`] | `JSON_VALUE(…)` and its relatives |
 //! | [`path`], [`path_eval`], [`path_methods`] | the path language |
 //!
 //! A `json` is its text, read again by each function, as in PostgreSQL; a `jsonb` is looked into in its binary form.
 
 mod access;
 mod change;
+mod construct;
 mod encode;
 mod expand;
 mod path;
 mod path_eval;
 mod path_methods;
+mod query;
+mod table;
 
 pub use access::{IS_JSON, SUBSCRIPT};
 pub use change::SET_SUBSCRIPT;
+pub use construct::{
+    BYTES_AS_TEXT, JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT, TEXT_AS_BYTES,
+};
+pub(crate) use query::{Form, Found, Variables, is_about_data};
+pub use table::JSON_TABLE;
 
 use verso_types::json::{JsonRef, Jsonb, Node};
 use verso_types::{TypeError, Value, json};

@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use verso_types::json::path::JsonPath;
 use verso_types::json::{JsonRef, Jsonb, Node};
-use verso_types::{OpaqueKind, SqlType, SystemType, TypeError, Value};
+use verso_types::{Opaque, OpaqueKind, SqlType, SystemType, TypeError, Value};
 
-use super::path_eval::{Item, Sink, Walk, flaw, into_value, quiet};
+use super::path_eval::{Item, Sink, Variables, Walk, flaw, into_value, quiet};
 use super::types::{AS_BOOL, AS_JSONB, BOOL, JSONB};
 use crate::context::EvalContext;
 use crate::error::Result;
@@ -23,7 +23,17 @@ thread_local! {
     static LAST: RefCell<Option<(Box<str>, Rc<JsonPath>)>> = const { RefCell::new(None) };
 }
 
-fn path_of(text: &str) -> Result<Rc<JsonPath>> {
+/// The text of a value of type `jsonpath`.
+pub(super) fn text_of_path(path: &Opaque) -> Result<&str> {
+    match path.kind() {
+        OpaqueKind::JsonPath => {
+            Ok(std::str::from_utf8(path.bytes()).map_err(|_| TypeError::corrupt("jsonpath"))?)
+        }
+        _ => Err(TypeError::corrupt("jsonpath").into()),
+    }
+}
+
+pub(super) fn path_of(text: &str) -> Result<Rc<JsonPath>> {
     LAST.with_borrow_mut(|last| {
         if let Some((known, path)) = last
             && **known == *text
@@ -58,12 +68,7 @@ fn found<T>(
     let (Some(Value::Jsonb(document)), Some(Value::Opaque(path))) = (args.first(), args.get(1)) else {
         return Err(unexpected("a path", args));
     };
-    let text = match path.kind() {
-        OpaqueKind::JsonPath => {
-            std::str::from_utf8(path.bytes()).map_err(|_| TypeError::corrupt("jsonpath"))?
-        }
-        _ => return Err(unexpected("a path", args)),
-    };
+    let text = text_of_path(path)?;
     let variables = match args.get(2) {
         Some(Value::Jsonb(variables)) => {
             if !matches!(variables.root(), JsonRef::Object(_)) {
@@ -71,9 +76,9 @@ fn found<T>(
                 let detail = "Jsonpath parameters should be encoded as key-value pairs of \"vars\" object.";
                 return Err(error.with_detail(detail).into());
             }
-            Some(variables.bytes())
+            Variables::Object(variables.bytes())
         }
-        _ => None,
+        _ => Variables::None,
     };
     let silent = how.silent || matches!(args.get(3), Some(Value::Bool(true)));
     let path = path_of(text)?;

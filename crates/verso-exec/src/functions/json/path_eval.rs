@@ -110,13 +110,24 @@ struct Scope<'s, 'a> {
     tolerant: bool,
 }
 
+/// The values of the variables of a path.
+#[derive(Clone, Copy)]
+pub(super) enum Variables<'a> {
+    /// There are none.
+    None,
+    /// The members of an object.
+    Object(&'a [u8]),
+    /// Those of PASSING.
+    Items(&'a [(std::sync::Arc<str>, Item<'static>)]),
+}
+
 /// A path over a document.
 pub(super) struct Walk<'a> {
     pub(super) cx: &'a EvalContext<'a>,
     pub(super) path: &'a JsonPath,
     pub(super) root: &'a [u8],
-    /// The values of variables: an object.
-    pub(super) variables: Option<&'a [u8]>,
+    /// The values of variables.
+    pub(super) variables: Variables<'a>,
     /// May zones of the session be used?
     pub(super) zones: bool,
     steps: Cell<u32>,
@@ -155,7 +166,7 @@ impl<'a> Walk<'a> {
         cx: &'a EvalContext<'a>,
         path: &'a JsonPath,
         root: &'a [u8],
-        variables: Option<&'a [u8]>,
+        variables: Variables<'a>,
         zones: bool,
     ) -> Walk<'a> {
         Walk { cx, path, root, variables, zones, steps: Cell::new(0) }
@@ -225,12 +236,17 @@ impl<'a> Walk<'a> {
     }
 
     fn variable(&self, name: &str) -> Result<Item<'a>> {
-        let found = match self.variables.map(JsonRef::read) {
-            Some(JsonRef::Object(object)) => object.get(name),
-            _ => None,
+        let found = match self.variables {
+            Variables::None => None,
+            Variables::Object(object) => match JsonRef::read(object) {
+                JsonRef::Object(object) => object.get(name).map(|value| Item::Json(Cow::Borrowed(value))),
+                _ => None,
+            },
+            Variables::Items(items) => {
+                items.iter().find(|(own, _)| &**own == name).map(|(_, value)| value.clone())
+            }
         };
-        let missing = || flaw("42704", format!("could not find jsonpath variable \"{name}\""));
-        Ok(Item::Json(Cow::Borrowed(found.ok_or_else(missing)?)))
+        found.ok_or_else(|| flaw("42704", format!("could not find jsonpath variable \"{name}\"")))
     }
 
     /// The items of an expression; of arrays, in lax mode, their elements.

@@ -83,7 +83,7 @@ impl Cursor<'_> {
     }
 
     /// `WITHIN GROUP (ORDER BY …) FILTER (WHERE …) OVER …`.
-    fn behind_call(&mut self, call: &mut Call) -> Result<(), SyntaxError> {
+    pub(super) fn behind_call(&mut self, call: &mut Call) -> Result<(), SyntaxError> {
         if self.is(&["within", "group"]) {
             let at = self.here().start;
             self.expect(&["within", "group"])?;

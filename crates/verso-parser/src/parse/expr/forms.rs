@@ -31,13 +31,12 @@ impl Cursor<'_> {
                 return self.keyword_call(name, start);
             }
             "xmlattributes" | "xmlconcat" | "xmlelement" | "xmlexists" | "xmlforest" | "xmlnamespaces"
-            | "xmlparse" | "xmlpi" | "xmlroot" | "xmlserialize" | "xmltable" | "json_table"
-            | "json_exists" | "json_query" | "json_value" | "json_scalar" | "json_serialize"
-            | "json_arrayagg" | "json_objectagg"
+            | "xmlparse" | "xmlpi" | "xmlroot" | "xmlserialize" | "xmltable"
                 if open =>
             {
                 return Err(self.unsupported(&word.to_uppercase()));
             }
+            _ if word.starts_with("json") => return self.json_form(word, start),
             _ => return Ok(None),
         }
         let name = self.own_name();

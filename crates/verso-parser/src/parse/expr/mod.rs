@@ -13,6 +13,7 @@
 mod call;
 mod case;
 mod forms;
+mod json;
 mod literal;
 mod operand;
 mod predicate;

@@ -138,10 +138,12 @@ impl Cursor<'_> {
     /// A table, or a function with its arguments.
     fn table_or_function(&mut self, lateral: bool) -> Result<FromItem, SyntaxError> {
         let start = self.here();
-        for what in ["xmltable", "json_table"] {
-            if self.is(&[what]) && self.peek_at(1) == Token::LParen {
-                return Err(self.unsupported(&what.to_uppercase()));
-            }
+        if self.is(&["xmltable"]) && self.peek_at(1) == Token::LParen {
+            return Err(self.unsupported("XMLTABLE"));
+        }
+        if self.is(&["json_table"]) && self.peek_at(1) == Token::LParen {
+            let table = self.nested(Cursor::json_table)?;
+            return Ok(FromItem::of(FromSource::JsonTable(Box::new(table))));
         }
         if self.is_function() {
             let call = self.table_function()?;

@@ -61,6 +61,7 @@ fn shown(expr: &Expr) -> String {
             format!("({} {op} {} query)", all(args), if *every { "ALL" } else { "ANY" })
         }
         ExprKind::Collate { arg, collation } => format!("({} COLLATE {collation})", shown(arg)),
+        ExprKind::Json(form) => form.name().into(),
         ExprKind::Case { .. } | ExprKind::IsJson { .. } | ExprKind::Default => format!("{:?}", expr.kind),
     }
 }
@@ -185,6 +186,7 @@ fn joined(item: &FromItem) -> String {
         FromSource::Table(name) => name.to_string(),
         FromSource::Function(call, _) => format!("{}()", call.name),
         FromSource::Rows(functions, _) => format!("rows {}", functions.len()),
+        FromSource::JsonTable(_) => "json_table".into(),
         FromSource::Query(..) => "query".into(),
         FromSource::Join(join) => {
             let condition = match &join.condition {
