@@ -5,6 +5,7 @@ use verso_types::error::sqlstate;
 use verso_types::opaque::timetz::TimeTz;
 use verso_types::{Decimal, Interval, Number, SqlType, TypeError, Value};
 
+use super::calendar::zone;
 use super::define::{entry, optional, pattern, sql_type, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
@@ -84,6 +85,13 @@ static ARITHMETIC: &[BuiltinFunction] = &[
     pure!("timestamptz_mi"("-"): a Timestamptz, b Timestamptz => Interval = datetime::timestamp_minus(*a, *b)?),
     of_session!("timestamptz_pl_interval"("+"): cx, a Timestamptz, b Interval => Timestamptz = zoned_plus(cx, *a, *b)?),
     of_session!("interval_pl_timestamptz"("+"): cx, a Interval, b Timestamptz => Timestamptz = zoned_plus(cx, *b, *a)?),
+    of_session!("date_add"(): cx, a Timestamptz, b Interval => Timestamptz = zoned_plus(cx, *a, *b)?),
+    of_session!("date_subtract"(): cx, a Timestamptz, b Interval => Timestamptz =
+        zoned_plus(cx, *a, b.checked_neg()?)?),
+    pure!("date_add"(): a Timestamptz, b Interval, z Text => Timestamptz =
+        datetime::timestamptz_plus_interval(*a, *b, &zone(z)?)?),
+    pure!("date_subtract"(): a Timestamptz, b Interval, z Text => Timestamptz =
+        datetime::timestamptz_plus_interval(*a, b.checked_neg()?, &zone(z)?)?),
     of_session!("timestamptz_mi_interval"("-"): cx, a Timestamptz, b Interval => Timestamptz =
         zoned_plus(cx, *a, b.checked_neg()?)?),
     pure!("time_pl_interval"("+"): a Time, b Interval => Time = datetime::time_plus_interval(*a, *b)),

@@ -12,6 +12,8 @@ mod bits;
 mod bytes;
 mod calendar;
 mod catalogs;
+mod chance;
+mod checksums;
 mod collected;
 mod comparison;
 mod date_templates;
@@ -19,6 +21,7 @@ mod datetimes;
 mod define;
 mod enums;
 mod floats;
+mod identifiers;
 mod integers;
 pub mod json;
 pub mod kernel;
@@ -38,12 +41,14 @@ mod session;
 mod sets;
 mod similar;
 mod sizes;
+mod special;
 pub mod subscripts;
 mod templates;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texts;
 mod timetz;
+mod unicode;
 mod uuids;
 mod windows;
 
@@ -60,12 +65,17 @@ pub use windows::{WindowEntry, WindowKind, window_candidates};
 static TABLES: &[&[&[BuiltinFunction]]] = &[
     &integers::TABLES,
     &floats::TABLES,
+    &special::TABLES,
     &numerics::TABLES,
     &comparison::TABLES,
     &enums::TABLES,
     &texts::TABLES,
     &quoting::TABLES,
+    &identifiers::TABLES,
+    &unicode::TABLES,
     &bytes::TABLES,
+    &checksums::TABLES,
+    &chance::TABLES,
     &bits::TABLES,
     &networks::TABLES,
     &money::TABLES,

@@ -102,13 +102,17 @@ fn name(args: &[Value]) -> Result<Cow<'_, str>> {
 }
 
 /// At least 0, below 1.
-fn random(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
+pub(super) fn fraction(cx: &EvalContext<'_>) -> f64 {
     // 53 bits: every double of the grid is as likely as the next
-    Ok(Value::Float8((cx.services.random.random_u64() >> 11) as f64 / (1u64 << 53) as f64))
+    (cx.services.random.random_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn random(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
+    Ok(Value::Float8(fraction(cx)))
 }
 
 /// Both bounds included.
-fn random_between(cx: &EvalContext<'_>, low: i64, high: i64) -> Result<i64> {
+pub(super) fn random_between(cx: &EvalContext<'_>, low: i64, high: i64) -> Result<i64> {
     if low > high {
         let message = "lower bound must be less than or equal to upper bound";
         return Err(TypeError::new("22023", message).into());

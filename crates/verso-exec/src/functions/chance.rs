@@ -1,0 +1,95 @@
+//! What chance decides beside `random()`: `random_normal`, `array_shuffle`, `array_sample`.
+
+use verso_types::array::Dimension;
+use verso_types::{Array, SqlType, TypeError, Value};
+
+use super::define::{optional, sql_type, unexpected};
+use super::session::{fraction, random_between, session_function};
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
+use crate::error::Result;
+
+/// By the polar form of Box and Muller.
+fn random_normal(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let number = |at: usize, otherwise: f64| match args.get(at) {
+        None => Ok(otherwise),
+        Some(Value::Float8(value)) => Ok(*value),
+        Some(_) => Err(unexpected("random_normal", args)),
+    };
+    let (mean, deviation) = (number(0, 0.0)?, number(1, 1.0)?);
+    let radius = (-2.0 * (1.0 - fraction(cx)).ln()).sqrt();
+    let normal = radius * (std::f64::consts::TAU * fraction(cx)).sin();
+    Ok(Value::Float8(deviation * normal + mean))
+}
+
+/// The first `count` parts of an array's outermost dimension, in an order that chance has made (Fisher and Yates).
+fn drawn(cx: &EvalContext<'_>, array: &Array, count: Option<usize>) -> Result<Value> {
+    let mut dimensions = array.dimensions();
+    let Some(outermost) = dimensions.first_mut() else { return Ok(Value::Array(array.clone())) };
+    let parts = outermost.length as usize;
+    let size = (array.len() / parts.max(1)).max(1);
+    let mut order: Vec<usize> = (0..parts).collect();
+    let wanted = count.unwrap_or(parts);
+    for at in 0..wanted {
+        if at.is_multiple_of(1024) {
+            cx.runtime.check_cancelled()?;
+        }
+        let other = random_between(cx, at as i64, parts as i64 - 1)?;
+        order.swap(at, other as usize);
+    }
+    if wanted == 0 {
+        return Ok(Value::Array(Vec::new().into()));
+    }
+    if count.is_some() {
+        *outermost = Dimension { length: wanted as i32, lower: 1 };
+    }
+    let part = |at: &usize| array.iter().skip(at * size).take(size).cloned();
+    let values: Vec<Value> = order[..wanted].iter().flat_map(part).collect();
+    Ok(Value::Array(Array::shaped(values.into(), &dimensions)?))
+}
+
+fn array_shuffle(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Array(array)] = args else { return Err(unexpected("array_shuffle", args)) };
+    drawn(cx, array, None)
+}
+
+fn array_sample(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Array(array), Value::Int4(count)] = args else {
+        return Err(unexpected("array_sample", args));
+    };
+    let parts = array.dimensions().first().map_or(0, |dimension| dimension.length);
+    if !(0..=parts).contains(count) {
+        let text = format!("sample size must be between 0 and {parts}");
+        return Err(TypeError::new("22023", text).into());
+    }
+    drawn(cx, array, Some(*count as usize))
+}
+
+const fn of_array(
+    name: &'static str,
+    args: &'static [ArgType],
+    body: super::registry::ScalarFn,
+) -> BuiltinFunction {
+    BuiltinFunction {
+        name,
+        operator: None,
+        args,
+        variadic: false,
+        result: ResultType::SameAs(0),
+        strict: true,
+        volatility: Volatility::Volatile,
+        body: Body::Scalar(body),
+        kernel: None,
+    }
+}
+
+static FUNCTIONS: &[BuiltinFunction] = &[
+    session_function!("random_normal" Volatile [] => Float8 = random_normal),
+    session_function!("random_normal" Volatile [Float8] => Float8 = random_normal),
+    session_function!("random_normal" Volatile [Float8, Float8] => Float8 = random_normal),
+    of_array("array_shuffle", &[ArgType::AnyArray], array_shuffle),
+    of_array("array_sample", &[ArgType::AnyArray, ArgType::Exact(SqlType::Int4)], array_sample),
+];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [FUNCTIONS];
