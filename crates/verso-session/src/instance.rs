@@ -12,6 +12,7 @@ use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
 use verso_storage::{Engine, EngineOptions, Lsn, Markers, SweepReport};
 
+use crate::automatic::{AutoAnalyze, AutoSettings};
 use crate::notify::Channels;
 use crate::plans::StatementCache;
 use crate::registry::{Reason, Registry};
@@ -28,6 +29,8 @@ const SWEEPS_KEPT: usize = 1_000;
 pub struct Instance {
     /// Storage.
     pub engine: Engine,
+    /// ANALYZE by itself.
+    pub(crate) automatic: AutoAnalyze,
     /// Names and what they mean.
     pub catalog: Catalog,
     /// Who is connected.
@@ -209,6 +212,10 @@ impl Instance {
                 })?;
                 self.set_workers();
             }
+            name if AutoSettings::NAMES.contains(&name) => {
+                self.automatic.settings.lock().set(name, value)?;
+                self.engine.changes().wake();
+            }
             "auto_backout" => {
                 let on = flag("auto_backout", value, defaults.auto_backout)?;
                 self.engine.set_auto_backout(on);
@@ -244,6 +251,7 @@ impl Instance {
         let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
         let memory = Account::new(Scope::Instance, default_memory_bytes());
         Instance {
+            automatic: AutoAnalyze::default(),
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),
             channels: Arc::new(Channels::new(&memory)),
             memory,

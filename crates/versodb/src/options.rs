@@ -10,12 +10,13 @@ pub struct Options {
     pub(crate) env: Env,
     /// See [`Options::unfinished`].
     pub(crate) unfinished: bool,
+    pub(crate) auto_analyze: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let engine = EngineOptions { buffer_pool_bytes: usual_buffer_pool(), ..EngineOptions::default() };
-        Options { engine, env: Env::real(), unfinished: false }
+        Options { engine, env: Env::real(), unfinished: false, auto_analyze: true }
     }
 }
 
@@ -81,6 +82,13 @@ impl Options {
     /// transaction; 0 for never.
     pub fn sweep_interval(mut self, transactions: u64) -> Options {
         self.engine.sweep_interval = transactions;
+        self
+    }
+
+    /// Analyze tables in the background of which enough rows have changed, as the setting `autovacuum` has it? Otherwise
+    /// `ANALYZE` does it, and [`Database::analyze_changed`](crate::Database::analyze_changed).
+    pub fn auto_analyze(mut self, on: bool) -> Options {
+        self.auto_analyze = on;
         self
     }
 

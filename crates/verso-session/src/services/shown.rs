@@ -8,6 +8,7 @@ use verso_exec::ExecError;
 use verso_exec::context::{HeldSettings, SettingAccess};
 
 use super::Services;
+use crate::automatic::AutoSettings;
 use crate::settings;
 
 impl Services {
@@ -29,6 +30,7 @@ impl Services {
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
             "colocate" => on(self.instance.colocates.load(Ordering::Relaxed)),
+            name if AutoSettings::NAMES.contains(&name) => self.instance.automatic.settings.lock().show(name),
             "auto_backout" => on(database.auto_backout),
             "checkpoint_interval" | "checkpoint_timeout" => {
                 Some(settings::duration(database.checkpoint_interval_ms))

@@ -25,6 +25,16 @@ pub(crate) use path::names;
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", "Sets the application name to be reported in statistics and logs."),
+    ("autovacuum", "Analyzes tables by itself of which enough rows have changed (ALTER SYSTEM SET)."),
+    (
+        "autovacuum_analyze_scale_factor",
+        "Share of a table's rows that change before it is analyzed by itself (ALTER SYSTEM SET).",
+    ),
+    (
+        "autovacuum_analyze_threshold",
+        "Rows that change, beside that share, before it is analyzed by itself (ALTER SYSTEM SET).",
+    ),
+    ("autovacuum_naptime", "A table is analyzed by itself at most once in this time (ALTER SYSTEM SET)."),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
     ("client_encoding", "Sets the client's character set encoding."),
     ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
@@ -345,7 +355,11 @@ impl Settings {
                 }
             }
             (
-                "colocate"
+                "autovacuum"
+                | "autovacuum_analyze_scale_factor"
+                | "autovacuum_analyze_threshold"
+                | "autovacuum_naptime"
+                | "colocate"
                 | "memory_limit"
                 | "max_wal_size"
                 | "checkpoint_interval"
@@ -643,6 +657,7 @@ mod tests {
         let settings = Settings::default();
         for (name, _) in SETTINGS {
             let elsewhere = name.starts_with("transaction_")
+                || name.starts_with("autovacuum")
                 || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name)
                 || ["parallel_workers", "max_parallel_workers", "worker_idle_timeout"].contains(name);
             assert!(settings.show(name).is_some() || elsewhere, "{name}");

@@ -1,5 +1,6 @@
 //! Sessions over a real engine.
 
+mod automatic;
 mod cache;
 mod campaign;
 mod cursors;
