@@ -266,6 +266,8 @@ impl Background {
             changes: Arc::clone(instance.engine.changes()),
             thread: Mutex::new(None),
         };
+        // The first change may come before the thread looks.
+        background.changes.listen();
         let (weak, stop) = (Arc::downgrade(instance), Arc::clone(&background.stop));
         let changes = Arc::clone(&background.changes);
         let run = move || run(&weak, &changes, &stop);
