@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ use crate::notify::Channels;
 use crate::plans::StatementCache;
 use crate::registry::{Reason, Registry};
 use crate::services::EPOCH_MICROS;
-use crate::settings::{CommitLevel, flag, interval_ms, memory_bytes, unknown, wal_bytes};
+use crate::settings::{CommitLevel, flag, interval_ms, least_duration, memory_bytes, unknown, wal_bytes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
@@ -53,6 +53,8 @@ pub struct Instance {
     pub(crate) connections_max: AtomicUsize,
     /// Whether tables without an option of their own place together what one transaction writes (`colocate`).
     pub(crate) colocates: AtomicBool,
+    /// Statements that take so many milliseconds are logged, where their sessions say nothing about it; -1 is none.
+    pub(crate) log_min_duration_ms: AtomicI64,
     /// Sweeps asked for by statements, oldest first.
     pub(crate) sweeps: Mutex<Vec<SweepRecord>>,
 }
@@ -192,6 +194,10 @@ impl Instance {
                 })?;
                 self.set_checkpoints();
             }
+            "log_min_duration_statement" => {
+                let least = least_duration(value.unwrap_or("-1"));
+                self.log_min_duration_ms.store(least.ok_or_else(|| invalid(name, value))?, Ordering::Relaxed);
+            }
             "colocate" => self.colocates.store(flag("colocate", value, true)?, Ordering::Relaxed),
             "max_parallel_workers" => {
                 let wanted = match value {
@@ -272,6 +278,7 @@ impl Instance {
             }),
             connections_max: AtomicUsize::new(0),
             colocates: AtomicBool::new(true),
+            log_min_duration_ms: AtomicI64::new(-1),
             sweeps: Mutex::default(),
         }
     }

@@ -12,6 +12,12 @@ use crate::automatic::AutoSettings;
 use crate::settings;
 
 impl Services {
+    /// Statements that take so many milliseconds are logged; -1 is none.
+    pub(crate) fn log_min_duration_ms(&self) -> i64 {
+        let own = self.settings.log_min_duration_ms;
+        own.unwrap_or_else(|| self.instance.log_min_duration_ms.load(Ordering::Relaxed))
+    }
+
     /// Shows a setting of the session, the transaction or the database.
     pub(crate) fn show(&self, name: &str) -> Option<String> {
         let on = |value: bool| Some(settings::on(value));
@@ -29,6 +35,7 @@ impl Services {
                 on(current.map_or(self.settings.deferrable, |modes| modes.deferrable))
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
+            "log_min_duration_statement" => Some(settings::least_duration_text(self.log_min_duration_ms())),
             "colocate" => on(self.instance.colocates.load(Ordering::Relaxed)),
             name if AutoSettings::NAMES.contains(&name) => self.instance.automatic.settings.lock().show(name),
             "auto_backout" => on(database.auto_backout),

@@ -16,6 +16,7 @@
 //! | [`set`], [`act_as`] | SET, RESET, SHOW; SET ROLE, SET SESSION AUTHORIZATION |
 //! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
 //! | [`measure`] | what a statement cost |
+//! | [`slow`] | the log of slow statements |
 //!
 //! S1. A statement that fails leaves nothing behind: its frame is undone, or (NO SAVEPOINT) the whole transaction
 //!     must be rolled back.
@@ -40,6 +41,7 @@ mod savepoint;
 mod set;
 mod set_aside;
 mod settle;
+mod slow;
 mod statement;
 mod texts;
 

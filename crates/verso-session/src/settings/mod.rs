@@ -50,6 +50,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
+    ("log_min_duration_statement", "Logs statements that take so long or longer; -1 logs none."),
     ("maintenance_memory", "Memory that sorting an index may take; beyond it temporary files are used."),
     ("max_parallel_workers", "Most workers of a query or of a job of maintenance (ALTER DATABASE SET)."),
     ("max_wal_size", "Most log between checkpoints (ALTER SYSTEM SET)."),
@@ -143,6 +144,8 @@ pub struct Settings {
     pub idle_in_transaction_timeout_ms: u64,
     /// How long a transaction may last.
     pub transaction_timeout_ms: u64,
+    /// Statements that take so long are logged; -1 for none, and nothing where the database says it.
+    pub log_min_duration_ms: Option<i64>,
     /// How commits are written, where the session says something about it.
     pub commit: CommitLevel,
     /// A commit within a procedure does not wait before the procedure ends.
@@ -188,6 +191,7 @@ impl Default for Settings {
             lock_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
+            log_min_duration_ms: None,
             commit: CommitLevel::default(),
             procedure_waits_later: true,
             rules: Rules::ALL,
@@ -243,6 +247,7 @@ impl Settings {
     pub fn reset(&mut self, name: &str, defaults: &Settings) -> Result<(), SqlError> {
         match name {
             // What the session began with may be that it leaves it to the database.
+            "log_min_duration_statement" => self.log_min_duration_ms = defaults.log_min_duration_ms,
             "commit_wait" => self.commit.wait = defaults.commit.wait,
             "commit_logging" => self.commit.logging = defaults.commit.logging,
             "synchronous_commit" => self.commit = defaults.commit,
@@ -384,6 +389,10 @@ impl Settings {
                     }
                 };
             }
+            ("log_min_duration_statement", value) => {
+                let least = |value: &str| least_duration(value).ok_or_else(|| invalid(value));
+                self.log_min_duration_ms = value.map(least).transpose()?;
+            }
             ("statement_statistics", value) => {
                 self.statement_statistics = flag(name, value, default.statement_statistics)?;
             }
@@ -494,6 +503,7 @@ impl Settings {
             "idle_in_transaction_session_timeout" => duration(self.idle_in_transaction_timeout_ms),
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
+            "log_min_duration_statement" => least_duration_text(self.log_min_duration_ms.unwrap_or(-1)),
             "work_mem" => size_text(self.work_memory_bytes),
             "min_parallel_table_scan_size" => size_text(self.parallel_scan_bytes),
             "maintenance_memory" | "maintenance_work_mem" => size_text(self.maintenance_memory_bytes),
@@ -587,6 +597,19 @@ pub(crate) fn interval_ms(text: &str) -> Option<u64> {
         true => milliseconds(&format!("{text}s")),
         false => milliseconds(text),
     }
+}
+
+/// Milliseconds from which on something is logged; -1 is never.
+pub(crate) fn least_duration(text: &str) -> Option<i64> {
+    match text.trim() {
+        "-1" => Some(-1),
+        text => milliseconds(text).and_then(|ms| i64::try_from(ms).ok()),
+    }
+}
+
+/// As SHOW gives it.
+pub(crate) fn least_duration_text(ms: i64) -> String {
+    u64::try_from(ms).map_or_else(|_| "-1".to_string(), duration)
 }
 
 /// A size in the largest unit that leaves no fraction.

@@ -15,6 +15,7 @@ mod paths;
 mod plans;
 mod prepared;
 mod rights;
+mod slow;
 mod statements;
 mod statistics;
 mod temporary;
