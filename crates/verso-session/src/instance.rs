@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -14,12 +14,13 @@ use verso_exec::spill::TempFiles;
 use verso_storage::archive::ArchiveOptions;
 use verso_storage::{Engine, EngineOptions, Lsn, Markers, SweepReport};
 
+use crate::automatic::{AutoAnalyze, AutoSettings};
 use crate::cluster::{Member, usual_memory_bytes};
 use crate::notify::Channels;
 use crate::plans::StatementCache;
 use crate::registry::{Reason, Registry};
 use crate::services::EPOCH_MICROS;
-use crate::settings::{CommitLevel, flag, interval_ms, memory_bytes, unknown, wal_bytes};
+use crate::settings::{CommitLevel, flag, interval_ms, least_duration, memory_bytes, unknown, wal_bytes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
@@ -31,6 +32,8 @@ const SWEEPS_KEPT: usize = 1_000;
 pub struct Instance {
     /// Storage.
     pub engine: Engine,
+    /// ANALYZE by itself.
+    pub(crate) automatic: AutoAnalyze,
     /// Names and what they mean.
     pub catalog: Catalog,
     /// Who is connected.
@@ -53,6 +56,8 @@ pub struct Instance {
     pub(crate) member: Arc<Member>,
     /// Whether tables without an option of their own place together what one transaction writes (`colocate`).
     pub(crate) colocates: AtomicBool,
+    /// Statements that take so many milliseconds are logged, where their sessions say nothing about it; -1 is none.
+    pub(crate) log_min_duration_ms: AtomicI64,
     /// Sweeps asked for by statements, oldest first.
     pub(crate) sweeps: Mutex<Vec<SweepRecord>>,
 }
@@ -229,6 +234,10 @@ impl Instance {
                     self.set_archive(target)?;
                 }
             }
+            "log_min_duration_statement" => {
+                let least = least_duration(value.unwrap_or("-1"));
+                self.log_min_duration_ms.store(least.ok_or_else(|| invalid(name, value))?, Ordering::Relaxed);
+            }
             "colocate" => self.colocates.store(flag("colocate", value, true)?, Ordering::Relaxed),
             "max_parallel_workers" => {
                 let wanted = match value {
@@ -248,6 +257,10 @@ impl Instance {
                     invalid(name, value).with_hint("At most 1d; a number alone counts seconds.")
                 })?;
                 self.set_workers();
+            }
+            name if AutoSettings::NAMES.contains(&name) => {
+                self.automatic.settings.lock().set(name, value)?;
+                self.engine.changes().wake();
             }
             "auto_backout" => {
                 let on = flag("auto_backout", value, defaults.auto_backout)?;
@@ -290,6 +303,7 @@ impl Instance {
         let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
         let memory = member.cluster().memory().child(Scope::Instance, usual_memory_bytes());
         Instance {
+            automatic: AutoAnalyze::default(),
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),
             channels: Arc::new(Channels::new(&memory)),
             memory,
@@ -311,6 +325,7 @@ impl Instance {
             }),
             member,
             colocates: AtomicBool::new(true),
+            log_min_duration_ms: AtomicI64::new(-1),
             sweeps: Mutex::default(),
         }
     }

@@ -18,6 +18,7 @@
 //! | [`constraints`] | constraints checked at commit, errors of keys |
 //! | [`frame`] | what a statement works with, and how it runs there |
 //! | [`services`] | what running expressions ask of the session |
+//! | [`automatic`] | ANALYZE by itself |
 //! | [`instance`] | what the sessions of a database share |
 //! | [`transaction`] | the transaction a session is in: a state machine, and storage's transaction |
 //! | [`memory`] | what a session's statements and portals may hold |
@@ -33,6 +34,7 @@
 
 #![forbid(unsafe_code)]
 
+mod automatic;
 mod catalogs;
 mod client;
 pub mod cluster;
@@ -61,6 +63,7 @@ mod transaction;
 mod views;
 mod wal_views;
 
+pub use automatic::Background;
 pub use client::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
 pub use cluster::{Cluster, Databases, Member};
 pub use instance::Instance;

@@ -18,6 +18,7 @@ use crate::lock::LockManager;
 use crate::maintenance::sweep::SweepReport;
 use crate::page::{Lsn, ObjectId, PageId, TxnId};
 use crate::recovery::Store;
+use crate::sleeper::Sleeper;
 use crate::space::SpaceMap;
 use crate::txn::live::LiveTxn;
 use crate::txn::prepared::Prepared;
@@ -94,6 +95,8 @@ pub struct Shared {
     pub temporary: PathBuf,
     /// The next temporary file of a sort.
     pub sort_files: Arc<AtomicU64>,
+    /// Who keeps statistics of tables; called where many rows of one have changed.
+    pub changes: Arc<Sleeper>,
     /// Open transactions, by the order of their beginning.
     pub live: Mutex<std::collections::BTreeMap<u64, Arc<LiveTxn>>>,
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use arrow_array::RecordBatch;
 use parking_lot::{Mutex, MutexGuard};
 use verso_session::{
-    CancelHandle, CommandTag, Notice, Notification, OutputColumn, Session, StatementSink,
+    Background, CancelHandle, CommandTag, Notice, Notification, OutputColumn, Session, StatementSink,
     StatementStatistics, TransactionStatus,
 };
 use verso_types::{Batch, SqlType, TimeStyle, Value, arrow_schema};
@@ -29,6 +29,8 @@ pub(crate) struct Inner {
     session: Mutex<Session>,
     /// Of the session, for who cannot lock it.
     handle: CancelHandle,
+    /// Ends with the last of the database and its connections.
+    _background: Arc<Background>,
 }
 
 impl Inner {
@@ -79,7 +81,7 @@ impl Drop for Guard<'_> {
 }
 
 impl Connection {
-    pub(crate) fn new(mut session: Session) -> Connection {
+    pub(crate) fn new(mut session: Session, background: Arc<Background>) -> Connection {
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
             let inner = Weak::clone(inner);
             // A transaction that idles too long gives up its locks, although nobody calls.
@@ -88,7 +90,7 @@ impl Connection {
                     inner.abandon();
                 }
             }));
-            Inner { handle: session.cancel_handle(), session: Mutex::new(session) }
+            Inner { handle: session.cancel_handle(), session: Mutex::new(session), _background: background }
         });
         Connection { inner, affected: 0 }
     }

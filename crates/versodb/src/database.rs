@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use verso_session::{Instance, Member, Session};
+use verso_session::{Background, Instance, Member, Session};
 use verso_storage::{
     Engine, EngineStatistics, Markers, SpaceReport, StorageError, SweepOptions, SweepProgress, SweepReport,
 };
@@ -15,6 +15,8 @@ use crate::{Connection, Error, Options};
 /// threads as it likes. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Database {
+    /// Ends before the instance goes.
+    background: Arc<Background>,
     instance: Arc<Instance>,
 }
 
@@ -30,7 +32,7 @@ impl Database {
             true => Instance::create_unfinished(engine, member)?,
             false => Instance::create(engine, member)?,
         };
-        Ok(Database { instance: Arc::new(instance) })
+        Ok(Database::of(instance, options.auto_analyze))
     }
 
     /// Opens an existing database. After a crash it is as it was when the last commit was acknowledged.
@@ -46,7 +48,23 @@ impl Database {
                 .with_detail("A restore into it has begun and not ended.")
                 .with_hint("Run the restore again: it replaces an unfinished database."));
         }
-        Ok(Database { instance: Arc::new(instance) })
+        Ok(Database::of(instance, options.auto_analyze))
+    }
+
+    fn of(instance: Instance, analyzes: bool) -> Database {
+        let instance = Arc::new(instance);
+        let analyzes = analyzes && instance.engine.options().background;
+        let background = if analyzes { Background::start(&instance) } else { Background::default() };
+        Database { background: Arc::new(background), instance }
+    }
+
+    /// Analyzes the tables of which enough rows have changed, as the background does by itself; see
+    /// [`Options::auto_analyze`].
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn analyze_changed(&self) -> Result<(), Error> {
+        self.instance.analyze_changed()
     }
 
     /// Whether a restore into this database has begun and not ended; see [`Options::unfinished`].
@@ -85,7 +103,7 @@ impl Database {
     /// # Errors
     /// 08003 if the database was closed.
     pub fn connect(&self) -> Result<Connection, Error> {
-        Ok(Connection::new(Session::new(Arc::clone(&self.instance))))
+        Ok(Connection::new(Session::new(Arc::clone(&self.instance)), Arc::clone(&self.background)))
     }
 
     /// Closes the database: everything committed is in the file, so that the next open has nothing to recover.
@@ -95,6 +113,7 @@ impl Database {
     /// # Errors
     /// Those of the disk.
     pub fn close(self) -> Result<(), Error> {
+        self.background.stop();
         Ok(self.instance.engine.close()?)
     }
 

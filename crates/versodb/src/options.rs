@@ -15,12 +15,13 @@ pub struct Options {
     pub(crate) unfinished: bool,
     /// See [`Options::member`].
     pub(crate) member: Option<Arc<Member>>,
+    pub(crate) auto_analyze: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let engine = EngineOptions { buffer_pool_bytes: usual_buffer_pool(), ..EngineOptions::default() };
-        Options { engine, env: Env::real(), unfinished: false, member: None }
+        Options { engine, env: Env::real(), unfinished: false, auto_analyze: true, member: None }
     }
 }
 
@@ -86,6 +87,13 @@ impl Options {
     /// transaction; 0 for never.
     pub fn sweep_interval(mut self, transactions: u64) -> Options {
         self.engine.sweep_interval = transactions;
+        self
+    }
+
+    /// Analyze tables in the background of which enough rows have changed, as the setting `autovacuum` has it? Otherwise
+    /// `ANALYZE` does it, and [`Database::analyze_changed`](crate::Database::analyze_changed).
+    pub fn auto_analyze(mut self, on: bool) -> Options {
+        self.auto_analyze = on;
         self
     }
 

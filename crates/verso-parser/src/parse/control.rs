@@ -111,7 +111,7 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             }
             _ => return Err(cursor.unsupported("VACUUM of several tables")),
         }
-        analyze = wanted.then_some(Analyze { verbose, tables });
+        analyze = wanted.then_some(Analyze { verbose, tables, ..Analyze::default() });
     } else {
         if cursor.accept(&["table"]) {
             table = Some(cursor.qualified()?);

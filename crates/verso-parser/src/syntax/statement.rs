@@ -287,6 +287,8 @@ impl Statement {
 pub struct Analyze {
     /// VERBOSE.
     pub verbose: bool,
+    /// SKIP_LOCKED: tables that others have locked are left alone.
+    pub skip_locked: bool,
     /// The tables, each with the columns wanted, all of them where there are none. No table is all.
     pub tables: Vec<(QualifiedName, Vec<Name>)>,
 }

@@ -1,5 +1,6 @@
 //! Rows of what happens now: sessions, locks, prepared transactions, and statistics.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -172,13 +173,23 @@ fn tables_of_users(catalog: &CatalogSnapshot) -> impl Iterator<Item = &Arc<Table
 }
 
 /// The rows of `pg_stat_all_tables`; what nobody counts is NULL.
-pub(super) fn tables(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+pub(super) fn tables(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+    let instance = &views.services.instance;
+    let changed: HashMap<_, _> = instance.engine.changed_rows().into_iter().collect();
+    let analyzed = instance.automatic.tables.lock().clone();
+    let time = |time: Option<i64>| time.map_or(Value::Null, Value::Timestamptz);
     let row = |table: &Arc<TableDef>| {
         let mut row = vec![Value::Null; 30];
         row[0] = oid(table.oid);
         row[1] = Value::Text(Arc::clone(&table.schema));
         row[2] = Value::Text(Arc::clone(&table.name));
         row[14] = catalog.rows(table).map_or(Value::Null, |rows| Value::Int8(rows as i64));
+        row[16] = count(changed.get(&table.heap).map_or(0, |changed| changed.since_analyze()));
+        let analyzed = analyzed.get(&table.heap).copied().unwrap_or_default();
+        row[20] = time(analyzed.last);
+        row[21] = time(analyzed.last_automatic);
+        row[24] = count(analyzed.count);
+        row[25] = count(analyzed.count_automatic);
         row
     };
     tables_of_users(catalog).map(row).collect()

@@ -98,7 +98,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_stat_progress_create_index" => all(progress::create_index(views)),
         "pg_stat_progress_vacuum" => all(progress::vacuum(views)),
         "pg_stat_database" => all(activity::databases(views)),
-        "pg_stat_all_tables" => all(activity::tables(&catalog)),
+        "pg_stat_all_tables" => all(activity::tables(views, &catalog)),
         "pg_stat_all_indexes" => all(activity::indexes(&catalog)),
         "pg_description" => {
             let own = |((class, object, column), text): (&(Oid, Oid, i32), &Arc<str>)| {

@@ -53,9 +53,20 @@ impl<'j> Job<'j> {
 
     /// The text others are shown.
     pub(crate) fn shown(&self) -> &'j str {
-        let rest = &self.sql[self.byte.unwrap_or_else(|| byte_of(self.sql, self.at.start as usize))..];
+        let rest = self.rest();
         let length = self.at.end.saturating_sub(self.at.start) as usize;
         &rest[..byte_of(rest, length.min(SHOWN_TEXT_MAX))]
+    }
+
+    /// The text from its beginning on.
+    fn rest(&self) -> &'j str {
+        &self.sql[self.byte.unwrap_or_else(|| byte_of(self.sql, self.at.start as usize))..]
+    }
+
+    /// Whether others are shown only the beginning of it.
+    pub(crate) fn is_cut(&self) -> bool {
+        let length = self.at.end.saturating_sub(self.at.start) as usize;
+        length > SHOWN_TEXT_MAX && self.rest().len() > self.shown().len()
     }
 }
 

@@ -92,6 +92,8 @@ pub(crate) struct Services {
     pub(crate) notify: Notify,
     /// Tables over which the running statement has had conflicts.
     pub(crate) contended: RefCell<Vec<ObjectId>>,
+    /// The session analyzes tables by itself, and gives way to others.
+    pub(crate) automatic: Cell<bool>,
     /// The running statement may end its transaction: it is a procedure's call or a block, and no part of one.
     pub(crate) may_end: Cell<bool>,
     /// The running statement has ended a transaction, so it is not run again.
@@ -144,6 +146,7 @@ impl Services {
             deferred: RefCell::default(),
             notify: Notify::default(),
             contended: RefCell::default(),
+            automatic: Cell::new(false),
             may_end: Cell::new(false),
             has_ended: Cell::new(false),
             owed: OwedWait::default(),

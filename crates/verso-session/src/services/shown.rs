@@ -8,9 +8,16 @@ use verso_exec::ExecError;
 use verso_exec::context::{HeldSettings, SettingAccess};
 
 use super::Services;
+use crate::automatic::AutoSettings;
 use crate::settings;
 
 impl Services {
+    /// Statements that take so many milliseconds are logged; -1 is none.
+    pub(crate) fn log_min_duration_ms(&self) -> i64 {
+        let own = self.settings.log_min_duration_ms;
+        own.unwrap_or_else(|| self.instance.log_min_duration_ms.load(Ordering::Relaxed))
+    }
+
     /// Shows a setting of the session, the transaction or the database.
     pub(crate) fn show(&self, name: &str) -> Option<String> {
         let on = |value: bool| Some(settings::on(value));
@@ -33,7 +40,9 @@ impl Services {
                 Some(target.map_or_else(String::new, |target| target.display().to_string()))
             }
             "archive_timeout" => Some(settings::duration(database.archive_timeout_ms)),
+            "log_min_duration_statement" => Some(settings::least_duration_text(self.log_min_duration_ms())),
             "colocate" => on(self.instance.colocates.load(Ordering::Relaxed)),
+            name if AutoSettings::NAMES.contains(&name) => self.instance.automatic.settings.lock().show(name),
             "auto_backout" => on(database.auto_backout),
             "checkpoint_interval" | "checkpoint_timeout" => {
                 Some(settings::duration(database.checkpoint_interval_ms))

@@ -12,12 +12,26 @@ use super::Session;
 use crate::client::StatementSink;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
-use crate::instance::{SweepRecord, local_folder};
+use crate::instance::{Instance, SweepRecord, local_folder};
 use crate::plans::Job;
 use verso_parser::syntax::{Name, QualifiedName, Reindex, ReindexTarget, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
+    pub(crate) fn instance(&self) -> &Arc<Instance> {
+        &self.services.instance
+    }
+
+    /// What it does from now on gives way to others.
+    pub(crate) fn set_automatic(&self) {
+        self.services.automatic.set(true);
+    }
+
+    /// How long ago that was.
+    pub(crate) fn micros_since(&self, time: i64) -> u64 {
+        u64::try_from(self.services.clocks.now() - time).unwrap_or(0)
+    }
+
     /// SWEEP, VACUUM, whichever `word` says.
     pub(crate) fn sweep(
         &mut self,

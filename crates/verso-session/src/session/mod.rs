@@ -17,6 +17,7 @@
 //! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE SET |
 //! | [`databases`] | CREATE DATABASE, DROP DATABASE, and what is done to another database |
 //! | [`measure`] | what a statement cost |
+//! | [`slow`] | the log of slow statements |
 //!
 //! S1. A statement that fails leaves nothing behind: its frame is undone, or (NO SAVEPOINT) the whole transaction
 //!     must be rolled back.
@@ -42,6 +43,7 @@ mod savepoint;
 mod set;
 mod set_aside;
 mod settle;
+mod slow;
 mod statement;
 mod texts;
 

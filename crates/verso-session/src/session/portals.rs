@@ -175,6 +175,7 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<PortalEnd, SqlError> {
         self.begin_work(job)?;
+        let slow = self.slow_start();
         self.services.settings.take_asked();
         let mut result =
             self.contained(|session| session.pull_within(job, state, open, Some(max_rows), false, sink));
@@ -182,6 +183,7 @@ impl Session {
         if let Err(error) = &mut result {
             self.fail_work(error);
         }
+        self.tell_slow(job, slow);
         self.end_work();
         self.services.notices.send(sink)?;
         result

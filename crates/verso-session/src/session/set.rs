@@ -33,6 +33,10 @@ impl Session {
 
     /// Changes one; without a value to what the session began with.
     fn change_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
+        if name == "log_min_duration_statement" && !self.services.is_superuser() {
+            let text = format!("permission denied to set parameter \"{name}\"");
+            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text));
+        }
         let noted = self.transaction.active_mut().map(|active| &mut active.state.settings);
         self.services.settings.change_one(name, value, local, noted)?;
         self.settings_changed();

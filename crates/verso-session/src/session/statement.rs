@@ -39,6 +39,7 @@ impl Session {
     /// Runs a statement; with all that goes around it.
     pub(crate) fn perform(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
         self.begin_work(job)?;
+        let slow = self.slow_start();
         let measures = self.services.settings.statement_statistics
             && *job.statement != Statement::ShowStatementStatistics;
         let measure = measures.then(|| Measure::start(&self.services));
@@ -57,6 +58,7 @@ impl Session {
             let rows = result.as_ref().map_or(0, Done::rows);
             measure.finish(&mut self.measures, &self.services, rows);
         }
+        self.tell_slow(job, slow);
         self.end_work();
         let notices = self.services.notices.send(sink);
         if self.services.memory.held_much() {

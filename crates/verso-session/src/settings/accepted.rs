@@ -32,7 +32,6 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         "effective_cache_size" => "4GB",
         "idle_session_timeout" => "0",
         "from_collapse_limit" | "join_collapse_limit" => "8",
-        "log_min_duration_statement" => "-1",
         "log_statement" => "none",
         "max_parallel_workers_per_gather" => "2",
         "plan_cache_mode" => "auto",

@@ -30,6 +30,16 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "archive_timeout",
         "Longest time until a change is archived; 0 waits for full segments (ALTER SYSTEM SET).",
     ),
+    ("autovacuum", "Analyzes tables by itself of which enough rows have changed (ALTER SYSTEM SET)."),
+    (
+        "autovacuum_analyze_scale_factor",
+        "Share of a table's rows that change before it is analyzed by itself (ALTER SYSTEM SET).",
+    ),
+    (
+        "autovacuum_analyze_threshold",
+        "Rows that change, beside that share, before it is analyzed by itself (ALTER SYSTEM SET).",
+    ),
+    ("autovacuum_naptime", "A table is analyzed by itself at most once in this time (ALTER SYSTEM SET)."),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
     ("client_encoding", "Sets the client's character set encoding."),
     ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
@@ -45,6 +55,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
+    ("log_min_duration_statement", "Logs statements that take so long or longer; -1 logs none."),
     ("maintenance_memory", "Memory that sorting an index may take; beyond it temporary files are used."),
     ("max_parallel_workers", "Most workers of a query or of a job of maintenance (ALTER DATABASE SET)."),
     ("max_wal_size", "Most log between checkpoints (ALTER SYSTEM SET)."),
@@ -138,6 +149,8 @@ pub struct Settings {
     pub idle_in_transaction_timeout_ms: u64,
     /// How long a transaction may last.
     pub transaction_timeout_ms: u64,
+    /// Statements that take so long are logged; -1 for none, and nothing where the database says it.
+    pub log_min_duration_ms: Option<i64>,
     /// How commits are written, where the session says something about it.
     pub commit: CommitLevel,
     /// A commit within a procedure does not wait before the procedure ends.
@@ -183,6 +196,7 @@ impl Default for Settings {
             lock_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
+            log_min_duration_ms: None,
             commit: CommitLevel::default(),
             procedure_waits_later: true,
             rules: Rules::ALL,
@@ -238,6 +252,7 @@ impl Settings {
     pub fn reset(&mut self, name: &str, defaults: &Settings) -> Result<(), SqlError> {
         match name {
             // What the session began with may be that it leaves it to the database.
+            "log_min_duration_statement" => self.log_min_duration_ms = defaults.log_min_duration_ms,
             "commit_wait" => self.commit.wait = defaults.commit.wait,
             "commit_logging" => self.commit.logging = defaults.commit.logging,
             "synchronous_commit" => self.commit = defaults.commit,
@@ -350,9 +365,13 @@ impl Settings {
                 }
             }
             (
-                "colocate"
-                | "archive_target"
+                "archive_target"
                 | "archive_timeout"
+                | "autovacuum"
+                | "autovacuum_analyze_scale_factor"
+                | "autovacuum_analyze_threshold"
+                | "autovacuum_naptime"
+                | "colocate"
                 | "memory_limit"
                 | "max_wal_size"
                 | "checkpoint_interval"
@@ -376,6 +395,10 @@ impl Settings {
                         return Err(invalid(value).with_hint("Available values: deferred_wait, wait."));
                     }
                 };
+            }
+            ("log_min_duration_statement", value) => {
+                let least = |value: &str| least_duration(value).ok_or_else(|| invalid(value));
+                self.log_min_duration_ms = value.map(least).transpose()?;
             }
             ("statement_statistics", value) => {
                 self.statement_statistics = flag(name, value, default.statement_statistics)?;
@@ -487,6 +510,7 @@ impl Settings {
             "idle_in_transaction_session_timeout" => duration(self.idle_in_transaction_timeout_ms),
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
+            "log_min_duration_statement" => least_duration_text(self.log_min_duration_ms.unwrap_or(-1)),
             "work_mem" => size_text(self.work_memory_bytes),
             "min_parallel_table_scan_size" => size_text(self.parallel_scan_bytes),
             "maintenance_memory" | "maintenance_work_mem" => size_text(self.maintenance_memory_bytes),
@@ -582,6 +606,19 @@ pub(crate) fn interval_ms(text: &str) -> Option<u64> {
     }
 }
 
+/// Milliseconds from which on something is logged; -1 is never.
+pub(crate) fn least_duration(text: &str) -> Option<i64> {
+    match text.trim() {
+        "-1" => Some(-1),
+        text => milliseconds(text).and_then(|ms| i64::try_from(ms).ok()),
+    }
+}
+
+/// As SHOW gives it.
+pub(crate) fn least_duration_text(ms: i64) -> String {
+    u64::try_from(ms).map_or_else(|_| "-1".to_string(), duration)
+}
+
 /// A size in the largest unit that leaves no fraction.
 pub(crate) fn size_text(bytes: u64) -> String {
     let unit = [(30, "GB"), (20, "MB")].into_iter().find(|(shift, _)| bytes.is_multiple_of(1 << shift));
@@ -650,6 +687,7 @@ mod tests {
         let settings = Settings::default();
         for (name, _) in SETTINGS {
             let elsewhere = name.starts_with("transaction_")
+                || name.starts_with("autovacuum")
                 || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name)
                 || ["archive_target", "archive_timeout"].contains(name)
                 || ["parallel_workers", "max_parallel_workers", "worker_idle_timeout"].contains(name);

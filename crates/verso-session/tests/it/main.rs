@@ -1,5 +1,6 @@
 //! Sessions over a real engine.
 
+mod automatic;
 mod cache;
 mod campaign;
 mod cursors;
@@ -15,6 +16,7 @@ mod paths;
 mod plans;
 mod prepared;
 mod rights;
+mod slow;
 mod statements;
 mod statistics;
 mod temporary;

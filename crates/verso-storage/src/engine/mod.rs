@@ -26,6 +26,7 @@ use verso_env::{Env, JoinHandle};
 use crate::StorageError;
 use crate::archive::{ArchiveOptions, ArchiveStatus, BaseReport};
 use crate::buffer::{DamagedPage, FlushProgress};
+use crate::heap::ChangedRows;
 use crate::heap::overflow::Incarnations;
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
@@ -40,6 +41,7 @@ use crate::recovery::{
 use crate::rules::{Rule, disabled};
 use crate::sequence::Sequence;
 use crate::shared::{REDO, Shared};
+use crate::sleeper::Sleeper;
 use crate::space::ExtentKind;
 use crate::txn::transaction::{Txn, TxnOptions};
 use crate::txn::{Markers, Transactions, TxnState, prepared};
@@ -168,6 +170,7 @@ impl Engine {
             workers: WorkerPool::new(env.clone()),
             temporary: temporary_dir(path),
             sort_files: Arc::default(),
+            changes: Arc::default(),
             live: Mutex::default(),
             env: env.clone(),
             options: options.clone(),
@@ -327,6 +330,18 @@ impl Engine {
     /// The last sweeps that started by themselves, oldest first.
     pub fn own_sweeps(&self) -> Vec<SweepReport> {
         self.shared().own_sweeps.lock().iter().copied().collect()
+    }
+
+    /// Who is called when rows have changed, as [`ChangedRows::tell_at`] asks for.
+    pub fn changes(&self) -> &Arc<Sleeper> {
+        &self.shared().changes
+    }
+
+    /// How many rows of users' tables were changed: of those tables that somebody has used since the database was opened.
+    pub fn changed_rows(&self) -> Vec<(ObjectId, Arc<ChangedRows>)> {
+        let heaps = self.shared().heaps.lock();
+        let users = heaps.iter().filter(|(object, _)| object.0 >= Engine::FIRST_USER_OBJECT);
+        users.map(|(object, heap)| (*object, Arc::clone(&heap.changed))).collect()
     }
 
     /// Jobs of maintenance under way.

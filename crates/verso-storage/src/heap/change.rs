@@ -228,7 +228,10 @@ impl Heap {
             }
             let done = self.change_together(txn, &view, page_index, &slots, change(first));
             match (done, &mut stale) {
-                (Ok(done), _) => first += done,
+                (Ok(done), _) => {
+                    txn.changed(&self.changed, done as u64);
+                    first += done;
+                }
                 (Err(StorageError::Conflict { record, .. }), Some(stale)) => {
                     // Those before it go by themselves; it is left alone.
                     let rank = slots.iter().position(|slot| *slot == record.slot).unwrap_or(0);

@@ -42,6 +42,7 @@ impl Heap {
         mut records: Option<&mut Vec<RecordId>>,
     ) -> Result<(), StorageError> {
         let id = txn.begin_insert()?;
+        txn.changed(&self.changed, rows.rows as u64);
         if rows.rows == 1
             && let Some(record) = self.append_row(txn, rows)?
         {

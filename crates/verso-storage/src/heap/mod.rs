@@ -9,6 +9,7 @@ mod ahead;
 pub(crate) mod append;
 pub mod apply;
 pub mod change;
+mod changed;
 pub mod companion;
 mod directory;
 pub(crate) mod image;
@@ -32,6 +33,7 @@ pub mod undo;
 pub mod unused;
 pub mod value_slot;
 
+pub use changed::ChangedRows;
 pub use layout::ColumnSpec;
 pub use read::{HeapScan, ScanBatch, ScanSpec};
 pub use table::Heap;

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use verso_env::sync::Mutex;
 
 use super::apply;
+use super::changed::ChangedRows;
 use super::directory::Directory;
 use super::layout::{self, ColumnSpec, PageLayout};
 use super::read::{HeapScan, ScanBatch, ScanSpec, Wanted, prepare, read_page};
@@ -57,6 +58,8 @@ pub struct Heap {
     shares_pages: AtomicBool,
     /// Directory indexes of the pages that everybody's inserts go to then, the fullest first.
     shared_pages: Mutex<SmallVec<[u32; 4]>>,
+    /// Rows that were changed.
+    pub changed: Arc<ChangedRows>,
 }
 
 impl Heap {
@@ -88,6 +91,7 @@ impl Heap {
             page_locks: AtomicBool::new(false),
             shares_pages: AtomicBool::new(false),
             shared_pages: Mutex::default(),
+            changed: Arc::new(ChangedRows::new(object.0 >= crate::Engine::FIRST_USER_OBJECT)),
         })
     }
 

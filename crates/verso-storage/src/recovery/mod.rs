@@ -35,8 +35,8 @@ use verso_env::{Env, OpenMode, VfsFile};
 pub(crate) use checkpointer::CHECKPOINT_BYTES_OWN;
 pub use checkpointer::{CheckpointTarget, Checkpointer, CheckpointerOptions};
 pub use replay::{LostLog, RecoveryReport, StateRedo};
-pub use superblock::{FILE_FORMAT, renew_identity};
 pub(crate) use superblock::set_log_end;
+pub use superblock::{FILE_FORMAT, renew_identity};
 
 use crate::StorageError;
 use crate::archive::{Archiver, BaseParts, BaseReport, refuse_unfinished, write_base};

@@ -17,7 +17,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::StorageError;
-use crate::heap::image;
+use crate::heap::{ChangedRows, image};
 use crate::index::TemporarySpace;
 use crate::index::entries::Entries;
 use crate::index::unique::{self, Checked, UniqueChecks};
@@ -167,6 +167,8 @@ pub struct Txn {
     pub(crate) limits: JobLimits,
     /// Who counts their temporary files.
     pub(crate) temporary: Option<Arc<dyn TemporarySpace>>,
+    /// Tables it has changed, and how many of their rows; also those of the session's transactions before, with none.
+    changed: SmallVec<[(Arc<ChangedRows>, u64); 4]>,
 }
 
 /// Told how many bytes work of a transaction holds, each time that has become another number; its error ends the work.
@@ -219,6 +221,7 @@ impl Txn {
             gauge: None,
             limits: JobLimits::default(),
             temporary: None,
+            changed: SmallVec::new(),
         }
     }
 
@@ -394,6 +397,14 @@ impl Txn {
             self.first_lsn = lsns.0;
         }
         self.log_bytes += lsns.1.0 - lsns.0.0;
+    }
+
+    /// Counts changed rows of a table.
+    pub(crate) fn changed(&mut self, table: &Arc<ChangedRows>, rows: u64) {
+        match self.changed.iter_mut().find(|(known, _)| Arc::ptr_eq(known, table)) {
+            Some((_, counted)) => *counted += rows,
+            None => self.changed.push((Arc::clone(table), rows)),
+        }
     }
 
     /// Locks a table until the transaction ends; `false` if it was to be skipped.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod automatic;
 mod commits;
 mod guide;
 mod hidden_columns;
@@ -23,10 +24,11 @@ mod statements;
 use tempfile::TempDir;
 use versodb::{Database, Options};
 
-/// A new database in a directory that goes away.
+/// A new database in a directory that goes away. What is known of its tables does not depend on time.
 fn new_database() -> (TempDir, Database) {
     let directory = tempfile::tempdir().unwrap();
-    let database = Database::create(directory.path().join("test.verso"), Options::new()).unwrap();
+    let database =
+        Database::create(directory.path().join("test.verso"), Options::new().auto_analyze(false)).unwrap();
     (directory, database)
 }
 

@@ -246,25 +246,23 @@ fn reindex_options(cursor: &mut Cursor<'_>, reindex: &mut Reindex) -> Result<(),
 /// `ANALYZE [(VERBOSE) | VERBOSE] [table [(column, …)], …]`.
 pub fn analyze(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
-    let mut verbose = false;
+    let (mut verbose, mut skip_locked) = (false, false);
     if matches!(cursor.peek(), Token::LParen) {
         cursor.advance();
         cursor.list(|cursor| {
             let at = cursor.here().start;
             let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
             match word.as_str() {
-                "verbose" => {
+                "verbose" | "skip_locked" => {
                     cursor.advance();
                     let off = cursor.accept(&["off"]) || cursor.accept(&["false"]);
-                    verbose = !off;
                     if !off && !cursor.accept(&["on"]) {
                         cursor.accept(&["true"]);
                     }
+                    *(if word == "verbose" { &mut verbose } else { &mut skip_locked }) = !off;
                     Ok(())
                 }
-                "skip_locked" | "buffer_usage_limit" => {
-                    Err(cursor.unsupported(&format!("ANALYZE ({})", word.to_uppercase())))
-                }
+                "buffer_usage_limit" => Err(cursor.unsupported("ANALYZE (BUFFER_USAGE_LIMIT)")),
                 _ => Err(SyntaxError::syntax(format!("unrecognized ANALYZE option \"{word}\"")).at(at)),
             }
         })?;
@@ -272,7 +270,7 @@ pub fn analyze(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     } else {
         verbose = cursor.accept(&["verbose"]);
     }
-    Ok(Statement::Analyze(Analyze { verbose, tables: analyzed(cursor)? }))
+    Ok(Statement::Analyze(Analyze { verbose, skip_locked, tables: analyzed(cursor)? }))
 }
 
 /// Tables to analyze, with columns.

@@ -8,7 +8,8 @@
 //!    of many pages: rows that stand together are alike.
 //! 2. Readers and writers go on; another ANALYZE of the table waits (`SHARE UPDATE EXCLUSIVE`), and so does a change of its
 //!    definition.
-//! 3. What is kept of the sample is charged to the statement's memory. A cancel acts at the next page.
+//! 3. One that runs by itself (`automatic.rs`) ends when somebody waits for a lock of the table.
+//! 4. What is kept of the sample is charged to the statement's memory. A cancel acts at the next page.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -25,7 +26,7 @@ use verso_catalog::{Object, Relation, Rights, TableDef, TableStatistics};
 use verso_exec::ExecError;
 use verso_exec::memory::Reservation;
 use verso_storage::heap::{ScanBatch, ScanSpec};
-use verso_storage::{StorageError, TableLockMode, WaitPolicy};
+use verso_storage::{LockInfo, LockTarget, StorageError, TableLockMode, WaitPolicy};
 use verso_types::Value;
 
 use super::Schema;
@@ -69,7 +70,7 @@ impl Schema<'_> {
             }));
         }
         for (table, columns) in wanted {
-            self.analyze_table(&table, &columns, analyze.verbose)?;
+            self.analyze_table(&table, &columns, analyze)?;
         }
         Ok(tag("ANALYZE"))
     }
@@ -93,7 +94,13 @@ impl Schema<'_> {
         Ok(Some(binder.table(name)?))
     }
 
-    fn analyze_table(&self, table: &Arc<TableDef>, columns: &[usize], verbose: bool) -> Result<(), Failure> {
+    fn analyze_table(
+        &self,
+        table: &Arc<TableDef>,
+        columns: &[usize],
+        analyze: &Analyze,
+    ) -> Result<(), Failure> {
+        let verbose = analyze.verbose;
         let instance = &self.frame.services.instance;
         let inform = |text: String| {
             let notice = Notice { severity: "INFO", ..Notice::message(text) };
@@ -105,12 +112,20 @@ impl Schema<'_> {
         {
             let mut txn = self.frame.txn.borrow_mut();
             let mode = TableLockMode::ShareUpdateExclusive;
-            match instance.engine.lock_table(&mut txn, table.heap, mode, WaitPolicy::Block) {
+            let policy = if analyze.skip_locked { WaitPolicy::SkipLocked } else { WaitPolicy::Block };
+            match instance.engine.lock_table(&mut txn, table.heap, mode, policy) {
                 Err(StorageError::NoSuchObject(_)) => return Ok(()), // dropped since
+                Ok(false) => {
+                    let text = format!("skipping analyze of \"{}\" --- lock not available", table.name);
+                    self.frame.services.notices.warn("55P03", &text);
+                    return Ok(());
+                }
                 locked => locked?,
             };
             self.frame.tables().check_definition(&mut txn, table)?;
         }
+        let changed = Arc::clone(&instance.engine.heap(table.heap)?.changed);
+        let total = changed.total();
         let sample = self.sample(table, columns)?;
         if verbose {
             inform(format!(
@@ -131,7 +146,20 @@ impl Schema<'_> {
         let known =
             TableStatistics { rows: sample.rows_of_table, pages: f64::from(sample.pages), columns: found };
         instance.catalog.set_statistics(&mut self.frame.txn.borrow_mut(), table, &known)?;
+        if columns.len() == table.columns.len() {
+            changed.analyzed(total);
+        }
+        let services = self.frame.services;
+        let mut analyzed = instance.automatic.tables.lock();
+        analyzed.entry(table.heap).or_default().again(services.clocks.now(), services.automatic.get());
         Ok(())
+    }
+
+    /// Whether somebody waits for a lock that an analysis holds which nobody has asked for.
+    fn is_in_the_way(&self, table: &TableDef) -> bool {
+        let services = self.frame.services;
+        let wants = |lock: &LockInfo| !lock.granted && lock.target == LockTarget::Table(table.heap);
+        services.automatic.get() && services.instance.engine.locks().iter().any(wants)
     }
 
     /// Reads pages of a table.
@@ -162,6 +190,10 @@ impl Schema<'_> {
             sample.pages_read += 1;
             if self.frame.cancel.load(Ordering::Relaxed) {
                 return Err(SqlError::from(ExecError::Cancelled).into());
+            }
+            if sample.pages_read.is_multiple_of(64) && self.is_in_the_way(table) {
+                let text = format!("\"{}\" is not analyzed: somebody waits for its lock", table.name);
+                return Err(SqlError::new(sqlstate::QUERY_CANCELED, text).into());
             }
             let spec = ScanSpec { columns: wanted.ids(), pages: page..page + 1 };
             let mut scan = heap.scan(&self.frame.txn.borrow(), spec);

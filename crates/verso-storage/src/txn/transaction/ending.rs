@@ -19,6 +19,8 @@ use crate::wal::RecordKind;
 
 /// Bytes of memory that an ended transaction keeps for the next one, for each use.
 const SCRATCH_KEEP: usize = 4 << 10;
+/// Tables whose counters of changed rows an ended transaction keeps at hand for the next one.
+const TABLES_KEEP: usize = 8;
 
 impl Txn {
     /// Makes everything durable and visible.
@@ -206,7 +208,24 @@ impl Txn {
         if let Err(error) = self.images.clear(&self.shared) {
             tracing::warn!(%error, txn = self.id.0, "pages of undo images stay allocated until the next start");
         }
+        self.tell_changed();
         self.forget();
+    }
+
+    /// The rows that it has changed count now, and who keeps statistics is called where they are enough.
+    fn tell_changed(&mut self) {
+        let mut enough = false;
+        for (table, rows) in &mut self.changed {
+            if *rows > 0 {
+                enough |= table.add(std::mem::take(rows));
+            }
+        }
+        if self.changed.len() > TABLES_KEEP {
+            self.changed.clear();
+        }
+        if enough {
+            self.shared.changes.call();
+        }
     }
 
     /// Forgets what only an open transaction needs; memory for some records stays for the next one.

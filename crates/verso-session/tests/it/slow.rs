@@ -1,0 +1,88 @@
+//! The log of slow statements.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::{Client, World};
+
+/// Keeps the messages of a thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Visit for Log {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            self.0.lock().expect("no panic").push(format!("{value:?}"));
+        }
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// The statements that are logged while the text runs.
+fn logged(client: &mut Client, sql: &str) -> Vec<String> {
+    let log = Log::default();
+    tracing::subscriber::with_default(log.clone(), || drop(client.try_run(sql)));
+    let lines = log.0.lock().expect("no panic");
+    let told = lines.iter().filter_map(|line| line.strip_prefix("duration: "));
+    told.map(|line| line.split_once(" ms  statement: ").expect("its parts").1.to_string()).collect()
+}
+
+#[test]
+fn statements_that_take_long_are_logged() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (id int)");
+    assert_eq!(client.value("SHOW log_min_duration_statement"), "-1");
+    assert!(logged(&mut client, "SELECT 1").is_empty(), "off");
+    client.run("SET log_min_duration_statement = 0");
+    let (insert, wrong) = ("INSERT INTO t VALUES (1)", "SELECT 1 / (id - 1) FROM t");
+    assert_eq!(logged(&mut client, insert), [insert]);
+    assert_eq!(logged(&mut client, &format!("{insert}; {wrong}")), [insert, wrong], "failed ones, too");
+    let long = format!("SELECT '{}'", "x".repeat(5_000));
+    assert_eq!(logged(&mut client, &long), [format!("{} …", &long[..1_024])]);
+    client.run("SET log_min_duration_statement = '20ms'");
+    assert_eq!(logged(&mut client, "SELECT pg_sleep(0.03)"), ["SELECT pg_sleep(0.03)"]);
+    client.run("SET log_min_duration_statement = '1h'");
+    assert_eq!(client.value("SHOW log_min_duration_statement"), "1h");
+    assert!(logged(&mut client, insert).is_empty());
+    assert_eq!(client.fails("SET log_min_duration_statement = 'soon'").0, "22023");
+}
+
+#[test]
+fn the_database_says_it_for_sessions_that_do_not() {
+    let world = World::new();
+    let (mut client, mut other) = (world.connect(), world.connect());
+    client.run("ALTER SYSTEM SET log_min_duration_statement = 0");
+    assert_eq!(logged(&mut other, "SELECT 2"), ["SELECT 2"]);
+    other.run("SET log_min_duration_statement = -1");
+    assert!(logged(&mut other, "SELECT 2").is_empty());
+    other.run("RESET log_min_duration_statement");
+    assert_eq!(logged(&mut other, "SELECT 2"), ["SELECT 2"]);
+    client.run("CREATE ROLE ann LOGIN; SET SESSION AUTHORIZATION ann");
+    assert_eq!(client.fails("SET log_min_duration_statement = -1").0, "42501");
+}

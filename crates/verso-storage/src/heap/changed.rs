@@ -1,0 +1,79 @@
+//! How many rows of a table were changed, for who keeps statistics of it.
+//!
+//! ```text
+//! transaction: rows by table ──its end──► total ──reaches tell_at──► call of who collects statistics
+//! ```
+//!
+//! 1. Rows count when their transaction ends, also if it is rolled back, as in PostgreSQL: before that statistics would not
+//!    see them.
+//! 2. Who collects is called once, and then no more until it has said when next.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Rows of one table that were inserted, changed and deleted since it was opened.
+#[derive(Debug)]
+pub struct ChangedRows {
+    total: AtomicU64,
+    /// The total that the statistics know of.
+    known: AtomicU64,
+    /// The total at which who collects them is called.
+    tell_at: AtomicU64,
+}
+
+impl ChangedRows {
+    /// Of a table just opened: its first change is told, where anybody cares.
+    pub(super) fn new(told: bool) -> ChangedRows {
+        let tell_at = if told { 1 } else { u64::MAX };
+        ChangedRows { total: AtomicU64::new(0), known: AtomicU64::new(0), tell_at: AtomicU64::new(tell_at) }
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::SeqCst)
+    }
+
+    /// Those that the statistics do not know of.
+    pub fn since_analyze(&self) -> u64 {
+        self.total().saturating_sub(self.known.load(Ordering::SeqCst))
+    }
+
+    /// Statistics were collected when this was the total.
+    pub fn analyzed(&self, total: u64) {
+        self.known.fetch_max(total, Ordering::SeqCst);
+    }
+
+    /// A call is wanted when so many rows have changed that the statistics do not know of; whether they have already.
+    pub fn tell_at(&self, since_analyze: u64) -> bool {
+        let at = self.known.load(Ordering::SeqCst).saturating_add(since_analyze);
+        self.tell_at.store(at, Ordering::SeqCst);
+        // A change behind the store sees it; one before it is seen here.
+        self.total() >= at
+    }
+
+    /// Counts rows; whether who collects statistics is to be called.
+    pub(crate) fn add(&self, rows: u64) -> bool {
+        let total = self.total.fetch_add(rows, Ordering::SeqCst) + rows;
+        total >= self.tell_at.load(Ordering::SeqCst)
+            && self.tell_at.swap(u64::MAX, Ordering::SeqCst) != u64::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_collects_is_called_once_and_then_when_it_said() {
+        let rows = ChangedRows::new(true);
+        assert!(rows.add(3), "the first change");
+        assert!(!rows.add(1_000), "nobody has said when next");
+        rows.analyzed(rows.total());
+        assert_eq!((rows.total(), rows.since_analyze()), (1_003, 0));
+        assert!(!rows.tell_at(50));
+        assert!(!rows.add(49));
+        assert!(rows.add(1));
+        assert_eq!(rows.since_analyze(), 50);
+        assert!(rows.tell_at(50), "they have changed already");
+        assert!(!ChangedRows::new(false).add(1_000_000));
+    }
+}
