@@ -43,12 +43,12 @@ pub struct Array(Arc<Parts>);
 
 #[derive(Debug, PartialEq)]
 struct Parts {
-    values: Arc<[Value]>,
+    values: Vec<Value>,
     shape: Option<Arc<Shape>>,
 }
 
 impl Array {
-    fn of(values: Arc<[Value]>, shape: Option<Arc<Shape>>) -> Array {
+    fn of(values: Vec<Value>, shape: Option<Arc<Shape>>) -> Array {
         Array(Arc::new(Parts { values, shape }))
     }
 
@@ -56,7 +56,7 @@ impl Array {
     /// # Errors
     /// 54000 for more dimensions or elements than there may be, or bounds beyond an integer; XX001 where the number of
     /// elements does not fit the dimensions.
-    pub fn shaped(values: Arc<[Value]>, dimensions: &[Dimension]) -> Result<Array, TypeError> {
+    pub fn shaped(values: Vec<Value>, dimensions: &[Dimension]) -> Result<Array, TypeError> {
         check_dimensions(dimensions)?;
         let count = element_count(dimensions)?;
         if count != values.len() {
@@ -121,7 +121,7 @@ impl Array {
     #[must_use]
     pub fn with_values(&self, values: Vec<Value>) -> Array {
         let shape = self.0.shape.clone().filter(|_| values.len() == self.len());
-        Array::of(values.into(), shape)
+        Array::of(values, shape)
     }
 
     /// The dimensions, the outermost first; none of an array without elements.
@@ -146,10 +146,9 @@ impl Array {
         self.0.shape.is_none()
     }
 
-    /// The elements, shared.
-    #[must_use]
-    pub fn shared(&self) -> Arc<[Value]> {
-        Arc::clone(&self.0.values)
+    /// The elements of a plain array, to be changed where they stand; none of one that somebody else holds, too.
+    pub fn plain_values_mut(&mut self) -> Option<&mut Vec<Value>> {
+        Arc::get_mut(&mut self.0).filter(|parts| parts.shape.is_none()).map(|parts| &mut parts.values)
     }
 
     /// The element at these subscripts; none where there is no such place.
@@ -243,7 +242,7 @@ fn check_dimensions(dimensions: &[Dimension]) -> Result<(), TypeError> {
 
 impl Array {
     /// An array of one dimension whose lower bound is 0: an `int2vector` or `oidvector`.
-    pub fn vector(values: impl Into<Arc<[Value]>>) -> Array {
+    pub fn vector(values: impl Into<Vec<Value>>) -> Array {
         let values = values.into();
         let length = i32::try_from(values.len()).unwrap_or(i32::MAX);
         let shape = (length > 0).then(|| Arc::new(Shape([Dimension { length, lower: 0 }].into())));
@@ -253,7 +252,7 @@ impl Array {
 
 impl Default for Array {
     fn default() -> Array {
-        Array::of(Arc::from([]), None)
+        Array::of(Vec::new(), None)
     }
 }
 
@@ -265,15 +264,9 @@ impl Deref for Array {
     }
 }
 
-impl From<Arc<[Value]>> for Array {
-    fn from(values: Arc<[Value]>) -> Array {
-        Array::of(values, None)
-    }
-}
-
 impl From<Vec<Value>> for Array {
     fn from(values: Vec<Value>) -> Array {
-        Array::of(values.into(), None)
+        Array::of(values, None)
     }
 }
 
@@ -285,7 +278,7 @@ impl From<&[Value]> for Array {
 
 impl<const N: usize> From<[Value; N]> for Array {
     fn from(values: [Value; N]) -> Array {
-        Array::of(Arc::from(values), None)
+        Array::of(values.into(), None)
     }
 }
 

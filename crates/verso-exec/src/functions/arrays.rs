@@ -1,7 +1,6 @@
 //! Functions and operators of arrays, and between arrays and texts. Subscripts are in [`subscripts`](super::subscripts).
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use verso_types::array::{DIMENSIONS_MAX, element_count};
 use verso_types::{Array, Dimension, SqlType, TypeError, Value, cmp_sql};
@@ -30,7 +29,7 @@ pub(super) fn subscript_error(text: &str) -> ExecError {
 }
 
 /// Charges for so many elements while they are made, where they are many.
-pub(super) fn hold_elements(cx: &EvalContext<'_>, count: usize) -> Result<Option<Reservation>> {
+pub(crate) fn hold_elements(cx: &EvalContext<'_>, count: usize) -> Result<Option<Reservation>> {
     const FEW: usize = 1 << 15;
     if count <= FEW {
         return Ok(None);
@@ -114,7 +113,7 @@ fn array_prepend(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [element, array] = args else { return Err(unexpected("array_prepend", args)) };
     let array = array_of(array);
     let lower = only_dimension(&array)?.map_or(1, |dimension| dimension.lower);
-    let values: Arc<[Value]> = [element].into_iter().chain(array.iter()).cloned().collect();
+    let values: Vec<Value> = [element].into_iter().chain(array.iter()).cloned().collect();
     let length = i32::try_from(values.len()).map_err(|_| verso_types::array::too_large())?;
     Ok(Value::Array(Array::shaped(values, &[Dimension { length, lower }])?))
 }
@@ -174,7 +173,7 @@ fn array_remove(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     }
     let lower = array.dimensions().first().map_or(1, |dimension| dimension.lower);
     let length = kept.len() as i32;
-    Ok(Value::Array(Array::shaped(kept.into(), &[Dimension { length, lower }])?))
+    Ok(Value::Array(Array::shaped(kept, &[Dimension { length, lower }])?))
 }
 
 fn array_replace(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {

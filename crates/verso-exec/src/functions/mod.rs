@@ -7,7 +7,7 @@
 //! by PostgreSQL's rules, and stores the `&'static` entry in the plan.
 
 mod aggregates;
-mod arrays;
+pub(crate) mod arrays;
 mod bits;
 mod bytes;
 mod calendar;

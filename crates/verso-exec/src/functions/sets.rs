@@ -131,7 +131,7 @@ fn series_timestamptz(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
 
 fn unnest(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     let [Value::Array(values)] = args else { return Err(unexpected("unnest", args)) };
-    let values = values.shared();
+    let values = values.clone();
     Ok(Box::new((0..values.len()).map(move |i| values[i].clone())))
 }
 

@@ -13,6 +13,7 @@ mod block;
 mod cursor;
 mod diagnostics;
 mod dynamic;
+mod element;
 mod later;
 mod message;
 mod program;

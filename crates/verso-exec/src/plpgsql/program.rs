@@ -8,6 +8,7 @@ use verso_catalog::{FunctionDef, Oid};
 use verso_types::{RowType, SqlType, Value};
 
 use super::dynamic::Dynamic;
+use super::element::ElementChange;
 use super::later::Later;
 use super::short::BodyExpr;
 use crate::error::Result;
@@ -54,6 +55,8 @@ pub(super) enum StepKind {
         slot: usize,
         value: BodyExpr,
     },
+    /// To an element of an array, or to the array with one more.
+    Change(ElementChange),
     AssignField {
         place: PlPlace,
         value: RowExpr,
@@ -285,9 +288,10 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
     match kind {
         PlStatementKind::Define { text } => StepKind::Define { text: Arc::clone(text) },
         PlStatementKind::Block(inner) => StepKind::Block(block(inner, executor)),
-        PlStatementKind::Assign { slot, value } => {
-            StepKind::Assign { slot: *slot, value: BodyExpr::compile(value) }
-        }
+        PlStatementKind::Assign { slot, value } => match ElementChange::compile(*slot, value) {
+            Some(change) => StepKind::Change(change),
+            None => StepKind::Assign { slot: *slot, value: BodyExpr::compile(value) },
+        },
         PlStatementKind::AssignField { place, value } => {
             StepKind::AssignField { place: place.clone(), value: RowExpr::compile(value) }
         }
@@ -419,7 +423,10 @@ impl StepKind {
     pub fn name(&self) -> &'static str {
         match self {
             StepKind::Block(_) => "statement block",
-            StepKind::Assign { .. } | StepKind::AssignField { .. } | StepKind::AssignRow(_) => "assignment",
+            StepKind::Assign { .. }
+            | StepKind::Change(_)
+            | StepKind::AssignField { .. }
+            | StepKind::AssignRow(_) => "assignment",
             StepKind::If { .. } => "IF",
             StepKind::Loop { .. } => "LOOP",
             StepKind::While { .. } => "WHILE",

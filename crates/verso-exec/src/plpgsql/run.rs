@@ -435,6 +435,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             let value = value.eval(cx, frame)?;
             frame.assign(*slot, value)?;
         }
+        StepKind::Change(change) => change.run(cx, frame)?,
         StepKind::AssignField { place, value } => {
             let value = frame.eval(cx, value)?;
             let ty = place.ty.clone();
@@ -485,9 +486,8 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             let mut leave = Flow::Next;
             let whole = SqlType::Array(Box::new(element.clone()));
             let from = if *slice == 0 { &*element } else { &whole };
-            let values = array.shared();
             let (shape, width) = slices(&array, *slice)?;
-            for values in values.chunks(width) {
+            for values in array.chunks(width) {
                 let value = match *slice {
                     0 => values[0].clone(),
                     _ => Value::Array(Array::shaped(values.into(), &shape)?),

@@ -62,7 +62,7 @@ fn fill(slots: &mut [Value], places: &PlTrigger, call: &TriggerCall<'_>) {
 
 /// The arguments of a trigger, counted from 0.
 fn argv(args: &[Arc<str>]) -> Value {
-    let values: Arc<[Value]> = args.iter().map(|arg| Value::Text(arg.clone())).collect();
+    let values: Vec<Value> = args.iter().map(|arg| Value::Text(arg.clone())).collect();
     let length = i32::try_from(values.len()).unwrap_or_default();
     // So many arguments are always an array.
     Value::Array(Array::shaped(values, &[Dimension { length, lower: 0 }]).unwrap_or_default())

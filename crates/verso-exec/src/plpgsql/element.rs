@@ -1,0 +1,96 @@
+//! `a[i] := x` and `a := a || x`: an array that no one else holds is changed where it stands.
+//!
+//! The general way makes a new array of each assignment, so a loop that fills one would take time quadratic in its length.
+//! What is no everyday case (an array that somebody else holds, or with other bounds; a subscript beyond its end) goes to the
+//! function that the binder has chosen, with the values that were computed already: nothing is computed twice.
+
+use verso_types::Value;
+
+use super::run::Frame;
+use super::short::BodyExpr;
+use crate::error::Result;
+use crate::exec::ExecContext;
+use crate::functions::arrays::hold_elements;
+use crate::functions::subscripts::SET_ELEMENT;
+use crate::functions::{Body, BuiltinFunction, ScalarFn};
+use crate::plan::{ExprKind, TypedExpr};
+
+/// A variable's array gets an element.
+pub(super) struct ElementChange {
+    slot: usize,
+    value: BodyExpr,
+    /// Where; at the end without.
+    subscript: Option<BodyExpr>,
+    general: ScalarFn,
+}
+
+impl ElementChange {
+    /// The assignment of `value` to the variable in `slot`, if it is one to an element.
+    pub fn compile(slot: usize, value: &TypedExpr) -> Option<ElementChange> {
+        let ExprKind::Call { function, args } = &value.kind else { return None };
+        let general = scalar(function)?;
+        let (array, value, subscript) = match args.as_slice() {
+            [array, value, subscript] if std::ptr::eq(*function, &raw const SET_ELEMENT) => {
+                (array, value, Some(BodyExpr::compile(subscript)))
+            }
+            [array, value] if function.name == "array_append" => (array, value, None),
+            _ => return None,
+        };
+        let own = matches!(array.kind, ExprKind::Parameter(of) if of == slot);
+        own.then(|| ElementChange { slot, value: BodyExpr::compile(value), subscript, general })
+    }
+
+    pub fn run(&self, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
+        let value = self.value.eval(cx, frame)?;
+        let subscript = self.subscript.as_ref().map(|subscript| subscript.eval(cx, frame)).transpose()?;
+        let Some(value) = set_in_place(cx, &mut frame.slots[self.slot], value, subscript.as_ref())? else {
+            return Ok(());
+        };
+        let mut args = vec![frame.slots[self.slot].clone(), value];
+        args.extend(subscript);
+        let changed = (self.general)(&cx.eval(), &args)?;
+        frame.assign(self.slot, changed)
+    }
+}
+
+fn scalar(function: &BuiltinFunction) -> Option<ScalarFn> {
+    match function.body {
+        Body::Scalar(body) => Some(body),
+        _ => None,
+    }
+}
+
+/// Sets the element, or adds it at the end; gives the value back where that takes another array.
+fn set_in_place(
+    cx: &ExecContext<'_>,
+    array: &mut Value,
+    value: Value,
+    subscript: Option<&Value>,
+) -> Result<Option<Value>> {
+    let Value::Array(array) = array else { return Ok(Some(value)) };
+    let Some(values) = array.plain_values_mut().filter(|values| !values.is_empty()) else {
+        return Ok(Some(value));
+    };
+    let place = match subscript {
+        None => values.len(),
+        Some(Value::Int4(subscript)) => match usize::try_from(i64::from(*subscript) - 1) {
+            Ok(place) => place,
+            Err(_) => return Ok(Some(value)),
+        },
+        Some(_) => return Ok(Some(value)),
+    };
+    if let Some(element) = values.get_mut(place) {
+        *element = value;
+        return Ok(None);
+    }
+    if place > values.len() || values.len() >= verso_types::array::ELEMENTS_MAX {
+        return Ok(Some(value));
+    }
+    if values.len() == values.capacity() {
+        // There has to be room for the longer list before it is made.
+        let _room = hold_elements(&cx.eval(), values.len())?;
+        values.reserve(values.len());
+    }
+    values.push(value);
+    Ok(None)
+}
