@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
                 }
                 let values = self.values(depth + 1)?;
                 let corrupt = |_| TypeError::corrupt("dimensions of an array");
-                Value::Array(Array::shaped(values.into(), &dimensions).map_err(corrupt)?)
+                Value::Array(Array::shaped(values, &dimensions).map_err(corrupt)?)
             }
             21 => Value::Jsonb(Jsonb::from_bytes(self.bytes()?)),
             23 => {
@@ -320,7 +320,7 @@ mod tests {
                     let length = v.len() as i32;
                     let dimensions =
                         [Dimension { length: 1, lower: 1 }, Dimension { length, lower: lower.into() }];
-                    Value::Array(Array::shaped(v.into(), &dimensions).expect("fits"))
+                    Value::Array(Array::shaped(v, &dimensions).expect("fits"))
                 }),
                 list.prop_map(|v| Value::Record(v.into()))
             ]

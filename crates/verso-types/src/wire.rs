@@ -412,7 +412,7 @@ impl<'b> Reader<'b> {
             return Err(insufficient());
         }
         let values: Result<Vec<Value>, TypeError> = (0..count).map(|_| self.item(element, depth)).collect();
-        Ok(Value::Array(Array::shaped(values?.into(), &shape)?))
+        Ok(Value::Array(Array::shaped(values?, &shape)?))
     }
 
     fn record(&mut self, depth: u32) -> Result<Value, TypeError> {

@@ -283,7 +283,7 @@ fn array_fill(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         lengths.iter().zip(bounds).map(|(length, lower)| Dimension { length: *length, lower }).collect();
     let count = element_count(&dimensions)?;
     let _held = hold_elements(cx, count)?;
-    Ok(Value::Array(Array::shaped(vec![value.clone(); count].into(), &dimensions)?))
+    Ok(Value::Array(Array::shaped(vec![value.clone(); count], &dimensions)?))
 }
 
 /// Whether an element of `wanted` is among `all`; NULL never is.

@@ -45,7 +45,7 @@ fn drawn(cx: &EvalContext<'_>, array: &Array, count: Option<usize>) -> Result<Va
     }
     let part = |at: &usize| array.iter().skip(at * size).take(size).cloned();
     let values: Vec<Value> = order[..wanted].iter().flat_map(part).collect();
-    Ok(Value::Array(Array::shaped(values.into(), &dimensions)?))
+    Ok(Value::Array(Array::shaped(values, &dimensions)?))
 }
 
 fn array_shuffle(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {

@@ -142,7 +142,7 @@ pub(super) fn slice_of(array: &Array, given: i32, values: &[i32]) -> Result<Arra
     }
     let mut kept = Vec::with_capacity(element_count(&shape)?);
     runs(&dimensions, &places, |start, length| kept.extend_from_slice(&array[start..start + length]));
-    Ok(Array::shaped(kept.into(), &shape)?)
+    Ok(Array::shaped(kept, &shape)?)
 }
 
 /// The array that is changed: NULL counts as one without elements.
@@ -180,7 +180,7 @@ pub(super) fn with_element(
     {
         let (mut values, grown) = grown(cx, array, *dimension, *index, *index)?;
         values[(*index - grown.lower) as usize] = value.clone();
-        return Ok(Array::shaped(values.into(), &[grown])?);
+        return Ok(Array::shaped(values, &[grown])?);
     }
     let at =
         offset(&dimensions, subscripts).ok_or_else(|| subscript_error("array subscript out of range"))?;
@@ -273,7 +273,7 @@ fn set_slice(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         elements[start..start + length].clone_from_slice(&source[next..next + length]);
         next += length;
     });
-    Ok(Value::Array(Array::shaped(elements.into(), &dimensions)?))
+    Ok(Value::Array(Array::shaped(elements, &dimensions)?))
 }
 
 #[cold]

@@ -257,7 +257,7 @@ pub enum JsonColumn {
         /// PATH.
         path: Option<Expr>,
         /// WRAPPER, QUOTES, ON EMPTY, ON ERROR.
-        result: JsonResult,
+        result: Box<JsonResult>,
     },
     /// `NESTED [PATH] 'p' [AS name] COLUMNS (…)`.
     Nested(JsonRows),

@@ -42,10 +42,10 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
             identity.client.as_deref().and_then(|client| client.parse().ok());
         // A role of another database is not known here, whatever its number.
         let here = info.member.number() == services.instance.member.number();
-        let hidden = !sees_all && !(here && services.has_role(identity.role));
-        let text = match hidden {
-            true => Value::text("<insufficient privilege>"),
-            false => Value::Text(Arc::clone(&info.statement.lock())),
+        let is_shown = sees_all || here && services.has_role(identity.role);
+        let text = match is_shown {
+            false => Value::text("<insufficient privilege>"),
+            true => Value::Text(Arc::clone(&info.statement.lock())),
         };
         // A commit whose answer is held back until the disk has it is not over.
         let flushes = info.is_flushing();

@@ -257,9 +257,7 @@ fn copy_roles(from: &Instance, to: &Instance) -> Result<(), SqlError> {
     let memberships = reading(from, |catalog| {
         let name = |oid| catalog.role_by_oid(oid).map(|role| Arc::clone(&role.name));
         let all = catalog.memberships().iter();
-        Ok(all
-            .map(|one| (name(one.role), name(one.member), name(one.grantor), one.clone()))
-            .collect::<Vec<_>>())
+        Ok(all.map(|one| (name(one.role), name(one.member), name(one.grantor), *one)).collect::<Vec<_>>())
     })?;
     writing(to, |txn| {
         for role in &roles {

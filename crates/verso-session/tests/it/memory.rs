@@ -365,7 +365,7 @@ fn keys_of_foreign_keys_are_charged_and_looked_at_before_there_are_too_many() {
     ] {
         let (sqlstate, message) = client.fails(sql);
         assert_eq!(
-            (&*sqlstate, &*message),
+            (sqlstate, &*message),
             ("53200", &*format!("out of memory: {what} needs more than 8388608 bytes")),
             "{sql}"
         );
@@ -385,7 +385,7 @@ fn messages_that_wait_for_the_end_of_the_statement_are_charged() {
     let raise = "DO $$ BEGIN FOR i IN 1..20000 LOOP RAISE NOTICE '%', repeat('x', 1000); END LOOP; END $$";
     client.run("SET statement_memory_limit = '8MB'");
     let (sqlstate, message) = client.fails(raise);
-    assert_eq!((&*sqlstate, message.contains("messages to the client")), ("53200", true), "{message}");
+    assert_eq!((sqlstate, message.contains("messages to the client")), ("53200", true), "{message}");
     client.run("SET statement_memory_limit = 0");
     client.run(raise);
 }

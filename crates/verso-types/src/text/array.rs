@@ -184,7 +184,7 @@ pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeStyle) -> Resu
     if !input.rest.is_empty() {
         return Err(input.malformed("Junk after closing right brace."));
     }
-    Ok(Value::Array(Array::shaped(values.into(), &dimensions)?))
+    Ok(Value::Array(Array::shaped(values, &dimensions)?))
 }
 
 #[cold]

@@ -356,7 +356,7 @@ impl Cursor<'_> {
         }
         let (on_empty, on_error) = self.json_fallbacks(!exists)?;
         let result = JsonResult { wrapper, quotes, on_empty, on_error };
-        Ok(JsonColumn::Regular { name, ty, exists, path, result })
+        Ok(JsonColumn::Regular { name, ty, exists, path, result: Box::new(result) })
     }
 
     /// A string in quotes, and nothing else.
