@@ -22,10 +22,9 @@ use verso_env::JoinHandle;
 use verso_storage::ObjectId;
 use verso_storage::heap::ChangedRows;
 use verso_storage::sleeper::Sleeper;
-use verso_types::Batch;
 use verso_types::keyword::quoted;
 
-use crate::client::{CommandTag, Notice, OutputColumn, StatementSink};
+use crate::client::Nowhere;
 use crate::instance::Instance;
 use crate::registry::CancelHandle;
 use crate::session::Session;
@@ -164,7 +163,7 @@ fn round(instance: &Arc<Instance>, naps: bool, stop: &AtomicBool) -> Result<Opti
 
 impl Session {
     fn analyze_due(&mut self, naps: bool, stop: &AtomicBool) -> Result<Option<Duration>, SqlError> {
-        self.execute("SET application_name = 'autovacuum'", &[], &mut Nobody)?;
+        self.execute("SET application_name = 'autovacuum'", &[], &mut Nowhere)?;
         self.set_automatic();
         let mut tried = Vec::new();
         let mut next = None;
@@ -183,7 +182,7 @@ impl Session {
                 let before = changed.since_analyze();
                 let sql = format!("ANALYZE (SKIP_LOCKED) {}.{}", quoted(&table.schema), quoted(&table.name));
                 tried.push(table.heap);
-                match self.execute(&sql, &[], &mut Nobody) {
+                match self.execute(&sql, &[], &mut Nowhere) {
                     Ok(()) => tracing::debug!(table = &*table.name, rows = before, "analyzed by itself"),
                     Err(error) if matches!(error.sqlstate, "58030" | "08003") => return Err(error),
                     Err(error) => {
@@ -316,26 +315,5 @@ fn run(instance: &Weak<Instance>, changes: &Sleeper, stop: &AtomicBool) {
                 (next, told) = (Some(RETRY), Some(error.message));
             }
         }
-    }
-}
-
-/// Hears nothing.
-struct Nobody;
-
-impl StatementSink for Nobody {
-    fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn batch(&mut self, _: &Batch) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn notice(&mut self, _: &Notice) -> Result<(), SqlError> {
-        Ok(())
     }
 }
