@@ -79,8 +79,26 @@ impl<'a> ExecContext<'a> {
         cancel: &'a Arc<AtomicBool>,
         executor: Executor,
     ) -> Self {
+        Self::bare(Some(tables), catalog, params, services, cancel, executor)
+    }
+
+    /// The context of a worker of a parallel operator: of what the session lends it has only what `services` offers.
+    pub(super) fn of_worker(worker: WorkerParts<'a>) -> Self {
+        let WorkerParts { catalog, params, outer, services, cancel, stop, executor, probes } = worker;
+        let bare = Self::bare(None, catalog, params, services, cancel, executor);
+        Self { stop: Some(stop), outer, probes, ..bare }
+    }
+
+    fn bare(
+        tables: Option<&'a dyn Tables>,
+        catalog: &'a Arc<CatalogSnapshot>,
+        params: &'a [Value],
+        services: &'a Services<'a>,
+        cancel: &'a Arc<AtomicBool>,
+        executor: Executor,
+    ) -> Self {
         Self {
-            tables: Some(tables),
+            tables,
             catalog,
             params,
             services,
@@ -97,30 +115,6 @@ impl<'a> ExecContext<'a> {
             transitions: None,
             external: None,
             probes: None,
-        }
-    }
-
-    /// The context of a worker of a parallel operator: of what the session lends it has only what `services` offers.
-    pub(super) fn of_worker(worker: WorkerParts<'a>) -> Self {
-        let WorkerParts { catalog, params, outer, services, cancel, stop, executor, probes } = worker;
-        Self {
-            tables: None,
-            catalog,
-            params,
-            services,
-            cancel,
-            stop: Some(stop),
-            executor,
-            programs: OnceCell::new(),
-            outer,
-            state: None,
-            depth: 0,
-            ends: None,
-            definitions: None,
-            defined: 0,
-            transitions: None,
-            external: None,
-            probes,
         }
     }
 

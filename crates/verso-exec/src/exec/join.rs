@@ -35,7 +35,7 @@ use std::sync::Arc;
 use verso_types::{Batch, Column, SqlType};
 
 use super::filter::{KeyFilter, Reach};
-use super::operator::Operator;
+use super::operator::{Operator, boxed};
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::error::Result;
 use crate::expr::{Executor, Predicate};
@@ -313,12 +313,7 @@ impl Operator for JoinOperator {
             bounded: false,
             is_safe: true,
         };
-        Ok(self
-            .sides
-            .split(cx, parts)?
-            .into_iter()
-            .map(|sides| Box::new(part(sides)) as Box<dyn Operator>)
-            .collect())
+        Ok(boxed(self.sides.split(cx, parts)?.into_iter().map(part)))
     }
 
     fn close(&mut self) {

@@ -7,7 +7,7 @@ use verso_env::stack;
 use verso_types::Batch;
 
 use super::filter::{KeyFilter, Reach};
-use super::operator::Operator;
+use super::operator::{Operator, boxed};
 use super::{ExecContext, KEEP_BYTES};
 use crate::error::Result;
 use crate::memory::{Reservation, SMALL_BYTES};
@@ -93,7 +93,7 @@ impl Operator for MeteredOperator {
 
     fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
         let parts = self.input.split(cx, parts)?.into_iter();
-        Ok(parts.map(|part| Box::new(Self::new(part, self.place)) as Box<dyn Operator>).collect())
+        Ok(boxed(parts.map(|part| Self::new(part, self.place))))
     }
 
     fn is_portable(&self) -> bool {

@@ -245,6 +245,11 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     }
 }
 
+/// The parts of a split operator, as its caller takes them.
+pub(super) fn boxed<O: Operator + 'static>(parts: impl IntoIterator<Item = O>) -> Vec<Box<dyn Operator>> {
+    parts.into_iter().map(|part| Box::new(part) as Box<dyn Operator>).collect()
+}
+
 /// Yields nothing: the input of a part of an operator that reads that input no more.
 pub(super) struct Nothing;
 

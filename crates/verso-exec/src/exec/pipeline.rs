@@ -6,7 +6,7 @@ use verso_env::stack;
 use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::filter::{KeyFilter, Reach};
-use super::operator::{Bounded, Operator};
+use super::operator::{Bounded, Operator, boxed};
 use super::{BATCH_BYTES, ExecContext, KEEP_BYTES};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
@@ -117,7 +117,7 @@ impl Operator for ProjectOperator {
 
     fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
         let inputs = self.input.split(cx, parts)?.into_iter();
-        Ok(inputs.map(|input| Box::new(self.over(input)) as Box<dyn Operator>).collect())
+        Ok(boxed(inputs.map(|input| self.over(input))))
     }
 
     fn is_portable(&self) -> bool {
@@ -213,7 +213,7 @@ impl Operator for FilterOperator {
 
     fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Box<dyn Operator>>> {
         let inputs = self.input.split(cx, parts)?.into_iter();
-        Ok(inputs.map(|input| Box::new(self.over(input)) as Box<dyn Operator>).collect())
+        Ok(boxed(inputs.map(|input| self.over(input))))
     }
 
     fn is_portable(&self) -> bool {

@@ -11,7 +11,7 @@ use super::access::{Access, Found};
 use super::filter::{KeyFilter, Reach, ScanFilters};
 use super::late::{Late, Trial};
 use super::lock::record_number;
-use super::operator::{Bounded, Operator};
+use super::operator::{Bounded, Operator, boxed};
 use super::values::ListedRows;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, IndexReader, TableCursor};
 use crate::context::EvalContext;
@@ -361,7 +361,7 @@ impl Operator for ScanOperator {
             late: None,
             trial: Trial::default(),
         };
-        Ok(cursors.into_iter().map(|cursor| Box::new(part(cursor)) as Box<dyn Operator>).collect())
+        Ok(boxed(cursors.into_iter().map(part)))
     }
 
     fn is_portable(&self) -> bool {

@@ -398,6 +398,25 @@ pub struct Select {
     pub hints: Vec<Hint>,
 }
 
+impl Select {
+    /// `SELECT items FROM from`, and nothing else.
+    #[must_use]
+    pub fn of(items: Vec<SelectItem>, from: FromItem) -> Select {
+        Select {
+            distinct: false,
+            distinct_on: Vec::new(),
+            items,
+            from: Some(from),
+            filter: None,
+            group_by: Vec::new(),
+            group_distinct: false,
+            having: None,
+            windows: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+}
+
 /// `/*+ … */` or `{+ … }` behind the first word of a statement or query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hint {

@@ -245,18 +245,7 @@ impl Source<'_> {
         };
         let own = self.columns.iter().map(|text| item(column(ROWS, text, at), text, at));
         let added = added.into_iter().zip(names).map(|(value, name)| item(value, name, at));
-        let select = Select {
-            distinct: false,
-            distinct_on: Vec::new(),
-            items: own.chain(added).collect(),
-            from: Some(from),
-            filter: None,
-            group_by: Vec::new(),
-            group_distinct: false,
-            having: None,
-            windows: Vec::new(),
-            hints: Vec::new(),
-        };
+        let select = Select::of(own.chain(added).collect(), from);
         Query::of(QueryBody::Select(Box::new(select)), span)
     }
 }

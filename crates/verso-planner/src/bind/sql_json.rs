@@ -568,17 +568,6 @@ fn array_of_query(
         lateral: true,
         ..FromItem::of(FromSource::Query(Box::new(query.clone()), query.at))
     };
-    let select = Select {
-        distinct: false,
-        distinct_on: Vec::new(),
-        items: vec![SelectItem::Expr { expr: gathered, alias: None }],
-        from: Some(from),
-        filter: None,
-        group_by: Vec::new(),
-        group_distinct: false,
-        having: None,
-        windows: Vec::new(),
-        hints: Vec::new(),
-    };
+    let select = Select::of(vec![SelectItem::Expr { expr: gathered, alias: None }], from);
     Query::of(QueryBody::Select(Box::new(select)), query.at)
 }

@@ -15,7 +15,7 @@ use super::build::NONE;
 use super::sides::{LeftRows, Sides};
 use crate::error::Result;
 use crate::exec::filter::{KeyFilter, Reach};
-use crate::exec::operator::Operator;
+use crate::exec::operator::{Operator, boxed};
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::expr::{Executor, Predicate};
 use crate::plan::{JoinKind, TypedExpr};
@@ -180,12 +180,7 @@ impl Operator for SemiOperator {
             both: self.both.clone(),
             is_safe: true,
         };
-        Ok(self
-            .sides
-            .split(cx, parts)?
-            .into_iter()
-            .map(|sides| Box::new(part(sides)) as Box<dyn Operator>)
-            .collect())
+        Ok(boxed(self.sides.split(cx, parts)?.into_iter().map(part)))
     }
 
     fn close(&mut self) {

@@ -144,18 +144,7 @@ impl Cursor<'_> {
         if !only {
             self.accept_token(&Token::Mul);
         }
-        Ok(Select {
-            distinct: false,
-            distinct_on: Vec::new(),
-            items: vec![SelectItem::Wildcard { table: None, at }],
-            from: Some(FromItem::of(FromSource::Table(name))),
-            filter: None,
-            group_by: Vec::new(),
-            group_distinct: false,
-            having: None,
-            windows: Vec::new(),
-            hints: Vec::new(),
-        })
+        Ok(Select::of(vec![SelectItem::Wildcard { table: None, at }], FromItem::of(FromSource::Table(name))))
     }
 
     /// ORDER BY, LIMIT, OFFSET, FETCH and locks.
