@@ -2,7 +2,7 @@
 //!
 //! The steps, cheapest first, so that a slip is reported in seconds:
 //!
-//!     fmt ─► licences ─► clippy ─► aarch64 ─► doc ─► test ─► clients ─► mutations ─► advisories ─► summary
+//!     fmt ─► licences ─► clippy ─► aarch64 ─► doc ─► test ─► clients ─► compare ─► mutations ─► advisories ─► summary
 //!
 //! | module | what it is |
 //! |---|---|
@@ -35,6 +35,7 @@ usage: cargo xtask test [CRATE …]       format, lints and tests of these crate
        cargo xtask mutations            tests must fail without the rule that they prove: those that have changed
        cargo xtask mutations --all      all of them, as before a release
        cargo xtask mutations RULE …     those of these rules
+       cargo xtask compare [MINUTES [SEED]]  generated queries, their answers compared with PostgreSQL's
        cargo xtask licences             licences and sources of everything that is linked
        cargo xtask miri                 the modules with unsafe code under Miri";
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         ["mutations"] => mutations::run(&Which::Changed).code(),
         ["mutations", "--all"] => mutations::run(&Which::All).code(),
         ["mutations", rules @ ..] => mutations::run(&Which::Rules(rules)).code(),
+        ["compare", of @ ..] => compare(of).code(),
         ["licences"] => licences::check().code(),
         ["miri"] => miri().code(),
         _ => {
@@ -70,6 +72,7 @@ fn ci(which: &Which<'_>) -> ExitCode {
     });
     steps.run("tests", || totals.run(&["test", "--workspace", "--locked", "--no-fail-fast"]));
     steps.run("clients", clients);
+    steps.run("compare", || compare(&["1"]));
     steps.run("mutations", || mutations::run(which));
     steps.run("advisories", || match deny(&["fetch", "db"]) {
         Outcome::Failed => Outcome::Skipped("the advisory database cannot be fetched"),
@@ -118,12 +121,36 @@ fn miri() -> Outcome {
 
 /// Drivers of other languages, psql and pgbench against `verso serve`; those that cannot be installed are skipped by name.
 fn clients() -> Outcome {
-    if let failed @ Outcome::Failed = cargo(&["build", "-p", "verso-cli", "--locked"]) {
-        return failed;
+    match built(&["verso-cli"]) {
+        Ok(folder) => run(Command::new("bash").arg("tests/clients/run").arg(folder.join("verso"))),
+        Err(failed) => failed,
+    }
+}
+
+/// Generated queries on Verso and on PostgreSQL, for so many minutes from this seed on.
+fn compare(of: &[&str]) -> Outcome {
+    let folder = match built(&["verso-cli", "verso-generator"]) {
+        Ok(folder) => folder,
+        Err(failed) => return failed,
+    };
+    let binaries = [folder.join("verso"), folder.join("compare")];
+    let ended = Command::new("bash").arg("tests/generator/run").args(binaries).args(of).status();
+    match ended.ok().and_then(|status| status.code()) {
+        Some(0) => Outcome::Passed,
+        Some(77) => Outcome::Skipped("there is no PostgreSQL, and it cannot be installed from npm"),
+        _ => Outcome::Failed,
+    }
+}
+
+/// The folder with the binaries of these packages.
+fn built(packages: &[&str]) -> Result<std::path::PathBuf, Outcome> {
+    let mut arguments = vec!["build", "--locked"];
+    arguments.extend(packages.iter().flat_map(|package| ["-p", package]));
+    if let failed @ Outcome::Failed = cargo(&arguments) {
+        return Err(failed);
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let binary = std::path::Path::new(&target).join("debug").join("verso");
-    run(Command::new("bash").arg("tests/clients/run").arg(binary))
+    Ok(std::path::Path::new(&target).join("debug"))
 }
 
 /// `cargo deny` with these arguments, where it is installed.

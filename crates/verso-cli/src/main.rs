@@ -25,7 +25,16 @@ use clap::{CommandFactory, FromArgMatches};
 use args::{ArchiveTask, Arguments, Task};
 use run_shell::EXIT_USAGE;
 
+/// What the system refuses comes from a region that was set aside, and ends statements instead of the process.
+#[global_allocator]
+static MEMORY: verso_env::spare::Spare<std::alloc::System> =
+    verso_env::spare::Spare::over(std::alloc::System);
+
 fn main() -> ExitCode {
+    if !MEMORY.prepare() {
+        eprintln!("verso: error: the system has no memory");
+        return ExitCode::FAILURE;
+    }
     if let Err(error) = interrupt::outlive_file_limit() {
         eprintln!("verso: error: {error}");
         return ExitCode::from(EXIT_USAGE);

@@ -21,6 +21,7 @@ mod random;
 mod real;
 pub mod recursion;
 pub mod simulation;
+pub mod spare;
 pub mod stack;
 pub mod sync;
 mod threads;

@@ -36,9 +36,12 @@ thread_local! {
 #[inline]
 pub fn check() -> Result<(), Refused> {
     stack::check()?;
-    let cancelled =
-        CANCEL.with_borrow(|cancel| cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)));
-    if cancelled { Err(Refused::Cancelled) } else { Ok(()) }
+    if is_wanted() { Ok(()) } else { Err(Refused::Cancelled) }
+}
+
+/// Whether what the thread works on has not been cancelled.
+pub fn is_wanted() -> bool {
+    CANCEL.with_borrow(|cancel| cancel.as_ref().is_none_or(|cancel| !cancel.load(Ordering::Relaxed)))
 }
 
 /// While it lives, [`check`] refuses on this thread as soon as the flag is set.

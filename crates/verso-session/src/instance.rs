@@ -295,6 +295,8 @@ impl Instance {
     }
 
     fn new(engine: Engine, catalog: Catalog, member: Arc<Member>) -> Instance {
+        // Long texts are read as long as their statement is wanted.
+        verso_types::interrupt::ask(verso_env::recursion::is_wanted);
         let &EngineOptions {
             sweep_interval, auto_backout, checkpoint_interval_ms, checkpoint_log_bytes, ..
         } = engine.options();

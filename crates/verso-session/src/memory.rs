@@ -33,6 +33,9 @@ pub(crate) struct SessionMemory {
     work_bytes: u64,
 }
 
+/// What a statement or session has held whose memory goes back to the operating system.
+const SOME_BYTES: u64 = 4 << 20;
+
 /// What a statement may have held whose operators are kept for its next run.
 const KEPT_BYTES: u64 = 64 << 20;
 
@@ -71,6 +74,12 @@ impl SessionMemory {
     #[inline]
     pub(crate) fn held_much(&self) -> bool {
         self.statement.peak_bytes() > KEPT_BYTES
+    }
+
+    /// Whether the statement has held enough for the C library to keep much of it.
+    #[inline]
+    pub(crate) fn held_some(&self) -> bool {
+        self.statement.peak_bytes() > SOME_BYTES
     }
 
     /// Room for what becomes of a text, before it is parsed; none for short ones.
@@ -131,5 +140,13 @@ pub(crate) struct KeptMemory {
 impl KeptMemory {
     pub(crate) fn lend(&self) -> Memory<'_> {
         Memory { work_bytes: self.work_bytes, account: &self.account, temporary: Some(&self.temporary) }
+    }
+}
+
+impl Drop for SessionMemory {
+    fn drop(&mut self) {
+        if self.session.peak_bytes() > SOME_BYTES {
+            verso_env::memory::give_back_later();
+        }
     }
 }

@@ -28,6 +28,7 @@ macro_rules! rules {
 }
 
 rules! {
+    S6 "S6"
     V1 "V1"
     V1Note "V1-note"
     V2 "V2"

@@ -40,6 +40,7 @@ pub mod definition;
 pub mod domain_type;
 pub mod enum_type;
 pub mod error;
+pub mod interrupt;
 pub mod json;
 pub mod key;
 pub mod keyword;

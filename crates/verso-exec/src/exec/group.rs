@@ -524,6 +524,14 @@ impl Operator for GroupOperator {
             for (at, states) in self.groups.states.iter().enumerate() {
                 states.finish_into(groups.clone(), &mut out.columns[keys + at], &self.types[keys + at])?;
             }
+            // Groups come as they are where there is one set, of all keys.
+            for (bits, column) in
+                self.sets[0].groupings.iter().zip(&mut out.columns[keys + self.calls.len()..])
+            {
+                for _ in groups.clone() {
+                    column.push_value(&Value::Int4(*bits), &SqlType::Int4)?;
+                }
+            }
             out.rows = groups.len();
             self.next = groups.end;
             return Ok(true);

@@ -9,8 +9,8 @@ use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
 use crate::error::{DomainViolation, ExecError, Result};
 use crate::functions::json::{Form, Found, Variables, is_about_data};
-use crate::functions::{Body, BuiltinFunction, TypedFn};
-use crate::memory::room_to_read;
+use crate::functions::{Body, BuiltinFunction, ResultType, TypedFn};
+use crate::memory::{LongValues, room_to_read};
 use crate::plan::{DomainRules, ExprKind, JsonPathCall, TypedExpr};
 
 /// The row that an expression reads.
@@ -104,7 +104,7 @@ fn compile(expr: &TypedExpr) -> Closure {
         ExprKind::Subquery { plan, outer, test, args } => {
             let (plan, outer, test, args) = (plan.clone(), compile_all(outer), *test, compile_all(args));
             Box::new(move |cx, input| {
-                let args = eval_all(&args, cx, input)?;
+                let (args, _held) = eval_held(&args, 1, cx, input)?;
                 cx.runtime.subquery(&plan, test, eval_all(&outer, cx, input)?, &args)
             })
         }
@@ -125,7 +125,10 @@ fn compile(expr: &TypedExpr) -> Closure {
         ExprKind::Call { function, args } => call(function, args),
         ExprKind::UserCall { function, args } => {
             let (function, args) = (function.clone(), compile_all(args));
-            Box::new(move |cx, input| cx.runtime.call_function(&function, eval_all(&args, cx, input)?))
+            Box::new(move |cx, input| {
+                let (args, _held) = eval_held(&args, 1, cx, input)?;
+                cx.runtime.call_function(&function, args)
+            })
         }
         ExprKind::Cast { arg, kind } => cast_to(arg, &expr.ty, *kind),
         ExprKind::Domain { arg, rules } => of_domain(arg, rules),
@@ -177,13 +180,13 @@ fn compile(expr: &TypedExpr) -> Closure {
             let stacked = args.iter().any(|arg| matches!(arg.ty, SqlType::Array(_)));
             let args = compile_all(args);
             Box::new(move |cx, input| {
-                let values = eval_all(&args, cx, input)?;
+                let (values, _held) = eval_held(&args, 1, cx, input)?;
                 Ok(Value::Array(if stacked { Array::stacked(&values)? } else { values.into() }))
             })
         }
         ExprKind::Row(args) => {
             let args = compile_all(args);
-            Box::new(move |cx, input| Ok(Value::Record(eval_all(&args, cx, input)?.into())))
+            Box::new(move |cx, input| Ok(Value::Record(eval_held(&args, 1, cx, input)?.0.into())))
         }
         ExprKind::JsonPath(call) => json_path(call, &expr.ty),
     }
@@ -276,6 +279,34 @@ fn eval_all(args: &[Closure], cx: &EvalContext<'_>, input: RowInput<'_>) -> Resu
     args.iter().map(|arg| arg(cx, input)).collect()
 }
 
+/// As [`eval_all`], with a charge for those that are long, and `times` as much for the work on them.
+fn eval_held(
+    args: &[Closure],
+    times: u64,
+    cx: &EvalContext<'_>,
+    input: RowInput<'_>,
+) -> Result<(Vec<Value>, LongValues)> {
+    let mut held = LongValues::default();
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        let value = arg(cx, input)?;
+        held.hold(cx, &value, times)?;
+        values.push(value);
+    }
+    Ok((values, held))
+}
+
+/// How often the bytes of its arguments a function may have in memory, them included: most write their result into
+/// [`crate::memory::Bytes`], which is charged by itself; what makes JSON has its tree or text, and the value made of it.
+fn room_for(function: &BuiltinFunction) -> u64 {
+    let makes_json = matches!(function.result, ResultType::Fixed(SqlType::Json | SqlType::Jsonb));
+    match function.operator {
+        Some("->" | "#>") => 2,
+        _ if makes_json || function.name == "jsonb_pretty" => 4,
+        _ => 1,
+    }
+}
+
 /// A record is NULL when all its fields are, and NOT NULL when none is.
 fn is_null(value: &Value, negated: bool) -> bool {
     match value {
@@ -300,7 +331,7 @@ fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
             ))
         });
     };
-    let strict = function.strict;
+    let (strict, times) = (function.strict, room_for(function));
     let mut args = compile_all(args);
     match args.len() {
         1 => {
@@ -310,6 +341,8 @@ fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
                 if strict && values[0].is_null() {
                     return Ok(Value::Null);
                 }
+                let mut held = LongValues::default();
+                held.hold(cx, &values[0], times)?;
                 scalar(cx, &values)
             })
         }
@@ -317,7 +350,11 @@ fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
             let b = args.remove(1);
             let a = args.remove(0);
             Box::new(move |cx, input| {
-                let values = [a(cx, input)?, b(cx, input)?];
+                let mut held = LongValues::default();
+                let first = a(cx, input)?;
+                held.hold(cx, &first, times)?;
+                let values = [first, b(cx, input)?];
+                held.hold(cx, &values[1], times)?;
                 if strict && (values[0].is_null() || values[1].is_null()) {
                     return Ok(Value::Null);
                 }
@@ -325,7 +362,7 @@ fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
             })
         }
         _ => Box::new(move |cx, input| {
-            let values = eval_all(&args, cx, input)?;
+            let (values, _held) = eval_held(&args, times, cx, input)?;
             if strict && values.iter().any(Value::is_null) {
                 return Ok(Value::Null);
             }
@@ -337,8 +374,9 @@ fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
 /// A call of a function that heeds the types of its arguments.
 fn typed_call(function: &'static BuiltinFunction, scalar: TypedFn, args: &[TypedExpr]) -> Closure {
     let (strict, types, args) = (function.strict, types_of(args), compile_all(args));
+    let times = room_for(function);
     Box::new(move |cx, input| {
-        let values = eval_all(&args, cx, input)?;
+        let (values, _held) = eval_held(&args, times, cx, input)?;
         if strict && values.iter().any(Value::is_null) {
             return Ok(Value::Null);
         }
@@ -395,6 +433,9 @@ fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {
             Value::Text(text) => room_to_read(cx.services.memory.account, text, &to)?,
             _ => None,
         };
+        // What is not a text is written into one; what is one stays where it is.
+        let mut held = LongValues::default();
+        held.hold(cx, &value, if matches!(value, Value::Text(_)) { 1 } else { 2 })?;
         Ok(cast(&value, &from, &to, kind, cx.services.time_zone)?)
     })
 }

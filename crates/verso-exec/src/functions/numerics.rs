@@ -147,6 +147,41 @@ fn bucket(value: &Number, low: &Number, high: &Number, count: i32) -> Result<i32
     place.ok_or_else(|| TypeError::out_of_range("integer"))
 }
 
+/// As [`bucket`], of floats, as PostgreSQL computes it: the quotient first, so that it cannot overflow.
+fn bucket_of_floats(value: f64, low: f64, high: f64, count: i32) -> Result<i32, TypeError> {
+    let invalid = |message: &str| TypeError::new("2201G", message);
+    if count <= 0 {
+        return Err(invalid("count must be greater than zero"));
+    }
+    if value.is_nan() || low.is_nan() || high.is_nan() {
+        return Err(invalid("operand, lower bound, and upper bound cannot be NaN"));
+    }
+    if low.is_infinite() || high.is_infinite() {
+        return Err(invalid("lower and upper bounds must be finite"));
+    }
+    let (from_low, is_behind, span) = match low.partial_cmp(&high) {
+        Some(std::cmp::Ordering::Less) => (value - low, value >= high, high - low),
+        Some(std::cmp::Ordering::Greater) => (low - value, value <= high, low - high),
+        _ => return Err(invalid("lower bound cannot equal upper bound")),
+    };
+    if is_behind {
+        return count.checked_add(1).ok_or_else(|| TypeError::out_of_range("integer"));
+    }
+    if from_low < 0.0 {
+        return Ok(0);
+    }
+    let part =
+        if span.is_infinite() { (from_low / 2.0) / (span_of_halves(low, high)) } else { from_low / span };
+    // Rounding must not lead behind the last bucket.
+    let place = (f64::from(count) * part) as i32;
+    Ok(place.min(count - 1) + 1)
+}
+
+/// Half the distance of bounds whose distance is too large for a float.
+fn span_of_halves(low: f64, high: f64) -> f64 {
+    (high / 2.0 - low / 2.0).abs()
+}
+
 /// A whole number that a numeric tells of itself; NULL of what is not finite.
 fn told(args: &[Value], of: impl Fn(&Number) -> usize) -> ExecResult {
     match args.first().and_then(Number::of) {
@@ -170,6 +205,12 @@ static NUMERICS: &[BuiltinFunction] = &[
             }
             _ => Err(unexpected("width_bucket", args)),
         }
+    }, None),
+    entry!("width_bucket" () [Float8, Float8, Float8, Int4] => Int4, |_, args| match args {
+        [Value::Float8(a), Value::Float8(low), Value::Float8(high), Value::Int4(count)] => {
+            Ok(Value::Int4(bucket_of_floats(*a, *low, *high, *count)?))
+        }
+        _ => Err(unexpected("width_bucket", args)),
     }, None),
     entry!("min_scale" () [Numeric] => Int4, |_, args| told(args, |a| a.normalize().scale()), None),
     of_two!("numeric_add"("+") = Decimal::checked_add, |a, b| Ok(a.plus(b)), kernel(NumericOp::Add)),

@@ -23,6 +23,8 @@ pub enum Scope {
     Statement,
     /// One operator's.
     Operator,
+    /// The machine's: the system has refused memory.
+    Machine,
 }
 
 impl Scope {
@@ -34,6 +36,7 @@ impl Scope {
             Scope::Session => "session_memory_limit",
             Scope::Statement => "statement_memory_limit",
             Scope::Operator => "work_mem",
+            Scope::Machine => "the memory of the machine",
         }
     }
 }
@@ -51,7 +54,10 @@ impl Refused {
     /// The error of an operator that cannot do without.
     #[cold]
     pub fn error(self, what: &'static str) -> ExecError {
-        ExecError::OutOfMemory { what, limit_bytes: self.limit_bytes, setting: self.scope.setting() }
+        match self.scope {
+            Scope::Machine => ExecError::no_memory(what, self.limit_bytes),
+            scope => ExecError::OutOfMemory { what, limit_bytes: self.limit_bytes, setting: scope.setting() },
+        }
     }
 }
 
@@ -186,6 +192,8 @@ impl Account {
         let granted = match &node.parent {
             _ if used > limit => Err(refused),
             Some(parent) => parent.grow(bytes),
+            // Until what stands in for it has been given back.
+            None if verso_env::spare::is_used() => Err(Refused { scope: Scope::Machine, limit_bytes: bytes }),
             None => Ok(()),
         };
         match granted {

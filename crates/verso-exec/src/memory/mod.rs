@@ -23,7 +23,7 @@ mod value;
 
 pub use account::{Account, Refused, Reservation, SMALL_BYTES, Scope};
 pub use value::room_to_read;
-pub(crate) use value::{Bytes, VALUE_BYTES_MAX, check_length};
+pub(crate) use value::{Bytes, LongValues, VALUE_BYTES_MAX, check_length};
 
 /// What a session lends a statement of its memory.
 #[derive(Clone, Copy, Debug)]

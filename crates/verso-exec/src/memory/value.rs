@@ -3,9 +3,12 @@
 //! A value has less than 1 GiB, as in PostgreSQL. A function whose result may be longer than its arguments writes it into
 //! [`Bytes`], which asks for room before it grows and for a cancel each time it has grown by [`STEP`].
 
+use std::sync::Arc;
+
 use verso_types::{SqlType, TypeError, Value};
 
 use super::{Account, Reservation};
+use crate::aggregate::payload;
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 
@@ -39,13 +42,60 @@ const ELEMENT_BYTES: u64 = 64;
 /// # Errors
 /// `OutOfMemory`.
 pub fn room_to_read(account: &Account, text: &str, ty: &SqlType) -> Result<Option<Reservation>> {
-    if text.len() < TEXT_BYTES || !matches!(ty, SqlType::Array(_) | SqlType::Jsonb | SqlType::Row(_)) {
+    if text.len() < TEXT_BYTES
+        || !matches!(
+            ty,
+            SqlType::Array(_) | SqlType::Jsonb | SqlType::Row(_) | SqlType::Range(_) | SqlType::Multirange(_)
+        )
+    {
         return Ok(None);
     }
     let separators = text.bytes().map(|byte| u64::from(byte == b',' || byte == b':')).sum::<u64>();
     let mut held = account.reserve("a value", u64::MAX);
     held.resize(2 * text.len() as u64 + (separators + 1) * ELEMENT_BYTES)?;
     Ok(Some(held))
+}
+
+/// Values from this length on are counted while an expression holds them.
+const LONG_BYTES: usize = 64 << 10;
+/// Arrays and rows of fewer parts are not looked through.
+const MANY_PARTS: usize = 1 << 10;
+
+/// The long values that an expression holds while it computes others from them, or beside them: charged until this is dropped.
+#[derive(Default)]
+pub(crate) struct LongValues(Option<Reservation>);
+
+impl LongValues {
+    /// Charges for a value that nobody else holds, and for as much work memory more as `times` says.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    #[inline]
+    pub fn hold(&mut self, cx: &EvalContext<'_>, value: &Value, times: u64) -> Result<()> {
+        match long_bytes(value) {
+            0 => Ok(()),
+            bytes => self.add(cx, bytes as u64 * times),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, cx: &EvalContext<'_>, bytes: u64) -> Result<()> {
+        self.0.get_or_insert_with(|| cx.services.memory.account.reserve("a value", u64::MAX)).add(bytes)
+    }
+}
+
+/// The bytes of a long value that is in no other hands; 0 of all others.
+#[inline]
+fn long_bytes(value: &Value) -> usize {
+    match value {
+        Value::Text(text) if text.len() >= LONG_BYTES && Arc::strong_count(text) == 1 => text.len(),
+        Value::Bytes(bytes) if bytes.len() >= LONG_BYTES && Arc::strong_count(bytes) == 1 => bytes.len(),
+        Value::Jsonb(json) if json.bytes().len() >= LONG_BYTES => json.bytes().len(),
+        Value::Array(array) if array.len() >= MANY_PARTS => payload(value),
+        Value::Array(parts) => parts.iter().map(long_bytes).sum(),
+        Value::Record(fields) => fields.iter().map(long_bytes).sum(),
+        _ => 0,
+    }
 }
 
 /// The bytes of a value that is being made.
@@ -153,6 +203,30 @@ mod tests {
         assert!(room_to_read(account, "{1,2}", &array).expect("room").is_none());
         account.set_limit(1 << 20);
         let error = room_to_read(account, &text, &SqlType::Jsonb).expect_err("a limit of 1 MB");
+        assert!(matches!(error, ExecError::OutOfMemory { what: "a value", .. }), "{error:?}");
+    }
+
+    #[test]
+    fn long_values_are_charged_while_they_are_held() {
+        let session = TestSession::default();
+        let services = session.services();
+        let cx = session.context(&services);
+        let mut held = LongValues::default();
+        let long = Value::text(&"x".repeat(1 << 20));
+        held.hold(&cx, &long, 1).expect("room");
+        held.hold(&cx, &Value::Record([Value::Int4(1), Value::text(&"y".repeat(1 << 20))].into()), 2)
+            .expect("room");
+        assert_eq!(session.memory.used_bytes(), 3 << 20);
+        // Short ones are not counted, nor those that somebody else holds and counts.
+        let also = long.clone();
+        held.hold(&cx, &also, 1).expect("room");
+        held.hold(&cx, &Value::text("short"), 1).expect("room");
+        assert_eq!(session.memory.used_bytes(), 3 << 20);
+        drop(held);
+        assert_eq!(session.memory.used_bytes(), 0);
+        session.memory.set_limit(1 << 20);
+        drop(also);
+        let error = LongValues::default().hold(&cx, &long, 2).expect_err("a limit of 1 MB");
         assert!(matches!(error, ExecError::OutOfMemory { what: "a value", .. }), "{error:?}");
     }
 

@@ -25,7 +25,7 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
         };
         // NULL without a default is checked where it is declared (42601), by the binder
         match default {
-            Some(_) => frame.assign(*slot, value)?,
+            Some(_) => frame.assign(cx, *slot, value)?,
             None => frame.clear(*slot),
         }
     }

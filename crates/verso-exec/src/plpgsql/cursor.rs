@@ -199,7 +199,7 @@ pub(super) fn open(
         serial: portals.opened.get(),
     };
     portals.open.borrow_mut().insert(Arc::clone(&name), open);
-    frame.assign(cursor.slot, Value::Text(name))
+    frame.assign(cx, cursor.slot, Value::Text(name))
 }
 
 /// FOR over a cursor: it is open as long as the loop runs.

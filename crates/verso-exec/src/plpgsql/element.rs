@@ -8,6 +8,7 @@ use verso_types::Value;
 
 use super::run::Frame;
 use super::short::BodyExpr;
+use crate::aggregate::payload;
 use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::functions::arrays::hold_elements;
@@ -43,13 +44,14 @@ impl ElementChange {
     pub fn run(&self, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
         let value = self.value.eval(cx, frame)?;
         let subscript = self.subscript.as_ref().map(|subscript| subscript.eval(cx, frame)).transpose()?;
-        let Some(value) = set_in_place(cx, &mut frame.slots[self.slot], value, subscript.as_ref())? else {
-            return Ok(());
+        let value = match set_in_place(cx, &mut frame.slots[self.slot], value, subscript.as_ref())? {
+            Outcome::Changed { more, fewer } => return frame.held.change(cx, self.slot, more, fewer),
+            Outcome::Not(value) => value,
         };
         let mut args = vec![frame.slots[self.slot].clone(), value];
         args.extend(subscript);
         let changed = (self.general)(&cx.eval(), &args)?;
-        frame.assign(self.slot, changed)
+        frame.assign(cx, self.slot, changed)
     }
 }
 
@@ -60,37 +62,48 @@ fn scalar(function: &BuiltinFunction) -> Option<ScalarFn> {
     }
 }
 
+/// What became of a change in place.
+enum Outcome {
+    /// The array has so many bytes more, and so many fewer.
+    Changed { more: usize, fewer: usize },
+    /// It takes another array.
+    Not(Value),
+}
+
 /// Sets the element, or adds it at the end; gives the value back where that takes another array.
 fn set_in_place(
     cx: &ExecContext<'_>,
     array: &mut Value,
     value: Value,
     subscript: Option<&Value>,
-) -> Result<Option<Value>> {
-    let Value::Array(array) = array else { return Ok(Some(value)) };
+) -> Result<Outcome> {
+    let Value::Array(array) = array else { return Ok(Outcome::Not(value)) };
     let Some(values) = array.plain_values_mut().filter(|values| !values.is_empty()) else {
-        return Ok(Some(value));
+        return Ok(Outcome::Not(value));
     };
     let place = match subscript {
         None => values.len(),
         Some(Value::Int4(subscript)) => match usize::try_from(i64::from(*subscript) - 1) {
             Ok(place) => place,
-            Err(_) => return Ok(Some(value)),
+            Err(_) => return Ok(Outcome::Not(value)),
         },
-        Some(_) => return Ok(Some(value)),
+        Some(_) => return Ok(Outcome::Not(value)),
     };
+    let mut more = payload(&value);
     if let Some(element) = values.get_mut(place) {
+        let fewer = payload(element);
         *element = value;
-        return Ok(None);
+        return Ok(Outcome::Changed { more, fewer });
     }
     if place > values.len() || values.len() >= verso_types::array::ELEMENTS_MAX {
-        return Ok(Some(value));
+        return Ok(Outcome::Not(value));
     }
     if values.len() == values.capacity() {
         // There has to be room for the longer list before it is made.
         let _room = hold_elements(&cx.eval(), values.len())?;
         values.reserve(values.len());
+        more += (values.capacity() - values.len()) * size_of::<Value>();
     }
     values.push(value);
-    Ok(None)
+    Ok(Outcome::Changed { more, fewer: 0 })
 }

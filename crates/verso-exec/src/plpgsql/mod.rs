@@ -14,6 +14,7 @@ mod cursor;
 mod diagnostics;
 mod dynamic;
 mod element;
+mod held;
 mod later;
 mod message;
 mod program;

@@ -11,8 +11,10 @@ use super::call_procedure;
 use super::cursor::{begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
 use super::dynamic::execute;
+use super::held::Held;
 use super::message::raise;
 use super::program::{Embedded, Program, Range, RowAssignment, Step, StepKind, slots};
+use crate::aggregate::payload;
 use crate::context::TransactionEnds;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, Sink, cast_row};
@@ -27,6 +29,8 @@ const RESTARTS_MAX: u32 = 5;
 pub(crate) struct Frame {
     pub(super) function: Arc<PlFunction>,
     pub slots: Vec<Value>,
+    /// The memory that they take.
+    pub(super) held: Held,
     /// The variables in the slots.
     pub(super) variables: Arc<[PlVariable]>,
     /// The fields that RECORD variables have, by slot.
@@ -65,6 +69,7 @@ impl Frame {
     pub fn new(program: &Program, args: Vec<Value>, row_types: Vec<SqlType>) -> Self {
         Self {
             slots: slots(&program.function, args),
+            held: Held::default(),
             function: Arc::clone(&program.function),
             variables: Arc::clone(&program.function.variables),
             shapes: Vec::new(),
@@ -105,13 +110,14 @@ impl Frame {
     }
 
     /// Sets a variable.
-    pub fn assign(&mut self, slot: usize, value: Value) -> Result<()> {
+    pub fn assign(&mut self, cx: &ExecContext<'_>, slot: usize, value: Value) -> Result<()> {
         let variable = &self.variables[slot];
         if variable.not_null && value.is_null() {
             let message =
                 format!("null value cannot be assigned to variable \"{}\" declared NOT NULL", variable.name);
             return Err(TypeError::new("22004", message).into());
         }
+        self.held.set(cx, slot, &value)?;
         self.slots[slot] = value;
         Ok(())
     }
@@ -224,11 +230,11 @@ impl Frame {
             PlTargets::Row { slot, types: to } => {
                 row.resize(to.len(), Value::Null);
                 cast_row(cx, &mut row, types, to)?;
-                self.assign(*slot, Value::Record(row.into()))
+                self.assign(cx, *slot, Value::Record(row.into()))
             }
             PlTargets::Record { slot } => {
                 self.set_shape(*slot, Some(shape));
-                self.assign(*slot, Value::Record(row.into()))
+                self.assign(cx, *slot, Value::Record(row.into()))
             }
         }
     }
@@ -243,11 +249,13 @@ impl Frame {
     ) -> Result<()> {
         let one = std::slice::from_ref;
         cast_row(cx, std::slice::from_mut(&mut value), one(from), one(&place.ty))?;
-        let Some((index, width)) = place.field else { return self.assign(place.slot, value) };
+        let Some((index, width)) = place.field else { return self.assign(cx, place.slot, value) };
+        let more = payload(&value);
         let mut row = match std::mem::replace(&mut self.slots[place.slot], Value::Null) {
             Value::Record(row) => row,
             _ => vec![Value::Null; width].into(),
         };
+        let fewer = payload(&row[index]);
         match Arc::get_mut(&mut row) {
             Some(own) => own[index] = value,
             None => {
@@ -257,7 +265,7 @@ impl Frame {
             }
         }
         self.slots[place.slot] = Value::Record(row);
-        Ok(())
+        self.held.change(cx, place.slot, more, fewer)
     }
 
     /// Sets a row or a record to a row, or to NULL.
@@ -276,7 +284,7 @@ impl Frame {
                 self.clear(slot);
                 Ok(())
             }
-            _ => self.assign(slot, Value::Null),
+            _ => self.assign(cx, slot, Value::Null),
         }
     }
 
@@ -301,6 +309,7 @@ impl Frame {
     /// A variable becomes what it is before it is assigned.
     pub(super) fn clear(&mut self, slot: usize) {
         self.slots[slot] = Value::Null;
+        self.held.forget(slot);
         if let Some(shape) = self.shapes.get_mut(slot) {
             *shape = None;
         }
@@ -433,7 +442,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
     match &mut step.kind {
         StepKind::Assign { slot, value } => {
             let value = value.eval(cx, frame)?;
-            frame.assign(*slot, value)?;
+            frame.assign(cx, *slot, value)?;
         }
         StepKind::Change(change) => change.run(cx, frame)?,
         StepKind::AssignField { place, value } => {
@@ -588,7 +597,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Open { cursor, args, query, forward } => {
             for (slot, value) in args {
                 let value = frame.eval(cx, value)?;
-                frame.assign(*slot, value)?;
+                frame.assign(cx, *slot, value)?;
             }
             open(cursor, query, None, *forward, cx, frame)?;
         }

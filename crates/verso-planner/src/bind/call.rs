@@ -11,7 +11,7 @@ use verso_types::{CastKind, RowType, SqlType, SystemType, Value};
 use super::Binder;
 use super::context::{Clause, Context, Inside, SET_BASE};
 use super::json::json_aggregate;
-use super::resolve::{Declared, Resolution, call_error, function_error, resolve, result_type};
+use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
 use super::routine::Fit;
 use super::scope::Scope;
 use crate::errors::{SqlError, sqlstate};
@@ -401,7 +401,7 @@ pub(super) enum Found {
 /// compared. Some operators have sides of different types.
 fn nullif_type((left, right): (SqlType, SqlType), compared: &SqlType) -> SqlType {
     use SqlType::{
-        Date, Float4, Float8, Int2, Int4, Int8, Name, Text, Timestamp, Timestamptz, Unknown, Varchar,
+        Char, Date, Float4, Float8, Int2, Int4, Int8, Name, Text, Timestamp, Timestamptz, Unknown, Varchar,
     };
     let family = |ty: &SqlType| match ty {
         Int2 | Int4 | Int8 => Some(0),
@@ -415,6 +415,7 @@ fn nullif_type((left, right): (SqlType, SqlType), compared: &SqlType) -> SqlType
         (Unknown, Unknown, _) => Text,
         _ if of_one_family || of_name => left.without_modifiers(),
         (_, _, Varchar(_)) => Text,
+        (Char(_), _, Char(_)) => passed_on(&left),
         (_, _, compared) => compared.without_modifiers(),
     }
 }

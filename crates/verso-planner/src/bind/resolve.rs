@@ -99,9 +99,9 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
             (ArgType::AnyNonArray, SqlType::Array(_)) => return None,
             (ArgType::AnyEnum, ty) if !matches!(ty, SqlType::Enum(_)) => return None,
             (ArgType::AnyElement | ArgType::AnyNonArray | ArgType::AnyEnum, ty) => {
-                elements.push(ty.without_modifiers())
+                elements.push(passed_on(ty))
             }
-            (ArgType::AnyArray, SqlType::Array(element)) => elements.push(element.without_modifiers()),
+            (ArgType::AnyArray, SqlType::Array(element)) => elements.push(passed_on(element)),
             (ArgType::AnyArray, _) => return None,
             (ArgType::AnyRange, SqlType::Range(kind))
             | (ArgType::AnyMultirange, SqlType::Multirange(kind)) => {
@@ -288,13 +288,13 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
             of: None,
             fields: columns.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect(),
         })),
-        ResultType::SameAs(n) => arg(n).without_modifiers(),
+        ResultType::SameAs(n) => passed_on(&arg(n)),
         ResultType::ElementOf(n) => match arg(n) {
             SqlType::Array(element) => *element,
             SqlType::Range(kind) | SqlType::Multirange(kind) => kind.subtype(),
             other => other,
         },
-        ResultType::ArrayOf(n) => SqlType::Array(Box::new(arg(n).without_modifiers())),
+        ResultType::ArrayOf(n) => SqlType::Array(Box::new(passed_on(&arg(n)))),
         ResultType::RangeOf(n) => match arg(n) {
             SqlType::Multirange(kind) => SqlType::Range(kind),
             other => other,
@@ -305,6 +305,15 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
             SqlType::Array(element) => result_type(&ResultType::MultirangeOf(0), &[*element]),
             other => other,
         },
+    }
+}
+
+/// The type of values that a function hands on as they came: blanks at their end are in the length of a char(n), not in them.
+pub(super) fn passed_on(ty: &SqlType) -> SqlType {
+    match ty {
+        SqlType::Char(Some(_)) => ty.clone(),
+        SqlType::Array(element) => SqlType::Array(Box::new(passed_on(element))),
+        other => other.without_modifiers(),
     }
 }
 

@@ -64,6 +64,10 @@ impl Session {
         if self.services.memory.held_much() {
             verso_env::memory::give_back(self.services.clocks.nanos());
         }
+        if self.services.memory.held_some() {
+            // Who called us frees more.
+            verso_env::memory::give_back_later();
+        }
         notices?;
         result
     }

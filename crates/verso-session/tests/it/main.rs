@@ -7,6 +7,7 @@ mod cursors;
 mod direct;
 mod experiment;
 mod flushes;
+mod generated;
 mod hints;
 mod maintenance;
 mod memory;

@@ -43,6 +43,32 @@ fn every_limit_is_shown_and_acts() {
     assert_eq!(client.value("SHOW memory_limit"), "4GB");
 }
 
+/// What variables hold, and what an expression holds while it computes the rest of itself.
+#[test]
+fn variables_of_functions_and_long_arguments_count() {
+    let world = World::new();
+    let mut client = world.connect();
+    let held = world.instance.memory().used_bytes();
+    client.run("SET statement_memory_limit = '16MB'");
+    for text in [
+        "DO $$ DECLARE a text[]; BEGIN FOR i IN 1..5000 LOOP a := a || repeat('x', 10000); END LOOP; END $$",
+        "DO $$ DECLARE a text[]; BEGIN FOR i IN 1..5000 LOOP a[i] := repeat('x', 10000); END LOOP; END $$",
+        "DO $$ DECLARE a bigint[]; BEGIN FOR i IN 1..5000000 LOOP a := a || i; END LOOP; END $$",
+        "DO $$ DECLARE r record; BEGIN SELECT repeat('x', 9000000) AS a, repeat('y', 9000000) AS b INTO r; END $$",
+        "SELECT ARRAY[repeat('x', 6000000), repeat('y', 6000000), repeat('z', 6000000)] IS NULL",
+        "SELECT jsonb_build_array(repeat('x', 5000000)) IS NULL",
+        "SELECT row(repeat('x', 9000000))::text IS NULL",
+    ] {
+        let error = client.try_run(text).expect_err(text);
+        assert_eq!(error.sqlstate, "53200", "{text}: {error:?}");
+    }
+    // One after the other they fit: a variable holds its last value, and what is gone counts no more.
+    client.run("DO $$ DECLARE a text; BEGIN FOR i IN 1..20 LOOP a := repeat('x', 3000000); END LOOP; END $$");
+    client.run("DO $$ DECLARE a text[]; BEGIN FOR i IN 1..9 LOOP a := NULL; a := a || repeat('x', 3000000); END LOOP; END $$");
+    assert_eq!(client.value("SELECT length(repeat('x', 4000000)) + length(repeat('y', 4000000))"), "8000000");
+    assert_eq!(world.instance.memory().used_bytes(), held);
+}
+
 #[test]
 fn sorts_joins_and_groups_larger_than_work_mem_go_to_files_up_to_their_limit() {
     let world = World::new();

@@ -279,3 +279,17 @@ fn settings_roll_back_with_their_transaction() {
     client.run("RESET ALL");
     assert_eq!(client.value("SHOW work_mem"), "256MB");
 }
+
+/// Reading the text of a long value takes seconds, in one step of an expression.
+#[test]
+fn reading_a_long_value_ends_with_its_statement() {
+    let (world, hand) = Hand::world();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a text); INSERT INTO t SELECT '[' || repeat('1,', 4000000) || '1]'");
+    client.run("SET statement_timeout = '1s'");
+    for text in ["SELECT a::jsonb IS NULL FROM t", "SELECT translate(a, '[]', '{}')::int[] IS NULL FROM t"] {
+        let error = hand.runs(|| client.try_run(text)).expect_err(text);
+        assert_eq!(error.sqlstate, "57014", "{text}: {error:?}");
+        assert_eq!(error.message, "canceling statement due to statement timeout");
+    }
+}

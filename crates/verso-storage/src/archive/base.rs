@@ -28,6 +28,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"VBAS");
 const VERSION: u32 = 1;
 /// Read at once.
 const BLOCK_BYTES: usize = 1 << 20;
+/// Bytes of the copy between two syncs.
+const SYNC_BYTES: usize = 32 << 20;
 /// A page that cannot be verified is read so often, a little later each time.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
@@ -250,7 +252,7 @@ fn copy_pages(
     copy.set_len(u64::from(parts.pages) * page_size as u64).map_err(failed)?;
     let per_block = u32::try_from(BLOCK_BYTES / page_size).expect("a block has few pages");
     let mut block = vec![0; BLOCK_BYTES];
-    let mut crc = 0;
+    let (mut crc, mut unsynced) = (0, 0);
     for first in (0..parts.pages).step_by(per_block as usize) {
         cancelled()?;
         let count = per_block.min(parts.pages - first) as usize;
@@ -270,6 +272,12 @@ fn copy_pages(
         // What is zero stays a hole.
         if bytes.iter().any(|byte| *byte != 0) {
             copy.write_at(bytes, at).map_err(failed)?;
+            unsynced += bytes.len();
+        }
+        // One sync of all at the end could not be cancelled for as long as it takes.
+        if unsynced >= SYNC_BYTES {
+            copy.sync_data().map_err(failed)?;
+            unsynced = 0;
         }
     }
     copy.sync_data().and_then(|()| vfs.sync_dir(folder)).map_err(failed)?;

@@ -124,7 +124,7 @@ impl Core {
     pub(super) fn flush_chosen(
         &self,
         chosen: impl Fn(Option<Lsn>) -> bool,
-        progress: &mut dyn FnMut(FlushProgress),
+        progress: &mut dyn FnMut(FlushProgress) -> Result<(), StorageError>,
     ) -> Result<u64, StorageError> {
         let is_chosen = |page: &PageId| {
             self.memory.word(*page).state().has(DIRTY) && chosen(self.memory.first_dirty(*page))
@@ -137,7 +137,7 @@ impl Core {
             for batch in pages.chunks(BATCH_PAGES) {
                 let mut batch = self.write_batch(&mut self.flusher.lock(), batch)?;
                 written += batch.written;
-                progress(FlushProgress { written, total });
+                progress(FlushProgress { written, total })?;
                 skipped.append(&mut batch.skipped);
             }
             // The flusher is free while we wait: whoever changes the page may need it (W6).

@@ -287,7 +287,7 @@ impl BufferPool {
     pub fn flush_dirty_before(
         &self,
         lsn: Lsn,
-        progress: &mut dyn FnMut(FlushProgress),
+        progress: &mut dyn FnMut(FlushProgress) -> Result<(), StorageError>,
     ) -> Result<u64, StorageError> {
         self.core.flush_chosen(|first| first.is_some_and(|first| first < lsn), progress)
     }
@@ -297,7 +297,7 @@ impl BufferPool {
     /// # Errors
     /// As [`BufferPool::flush_dirty_before`].
     pub fn flush_all(&self) -> Result<u64, StorageError> {
-        self.core.flush_chosen(|_| true, &mut |_| ())
+        self.core.flush_chosen(|_| true, &mut |_| Ok(()))
     }
 
     /// Marks pages as wanted in memory, or no longer so: they are evicted only when nothing else is left.

@@ -81,6 +81,7 @@ impl Engine {
     ) -> Result<(), StorageError> {
         let id = txn.begin_write()?;
         let shared = Arc::clone(self.shared());
+        shared.space.keep_reserve(shared.core())?;
         let mut mini = Mini::begin(shared.core(), id);
         // The note first: allocations that may fail come before any change.
         note_object(&shared, txn, &mut mini, EntryKind::CreateObject, object)?;

@@ -213,6 +213,10 @@ impl Heap {
         // A stale row behind others ends their group.
         let mut end = count;
         while first < count {
+            // A deletion may take of the reserve: it is how space is made.
+            if let Change::Update { .. } = change_all {
+                txn.shared.space.keep_reserve(txn.shared.core())?;
+            }
             let page_index = record(first).page_index;
             slots.clear();
             for record in (first..end).map(record) {

@@ -42,6 +42,7 @@ impl Heap {
         mut records: Option<&mut Vec<RecordId>>,
     ) -> Result<(), StorageError> {
         let id = txn.begin_insert()?;
+        txn.shared.space.keep_reserve(txn.shared.core())?;
         txn.changed(&self.changed, rows.rows as u64);
         if rows.rows == 1
             && let Some(record) = self.append_row(txn, rows)?
@@ -52,6 +53,7 @@ impl Heap {
         let shared = Arc::clone(&txn.shared);
         let mut row = 0;
         while row < rows.rows {
+            shared.space.keep_reserve(shared.core())?;
             let portion = portion(rows, row, &shared.core().pool);
             let mut ahead = match portion {
                 (1, bytes) if bytes > ahead::with_record(&shared.core().pool) => {

@@ -28,9 +28,10 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use verso_env::sync::{Mutex, MutexGuard};
-use verso_env::{Env, OpenMode, VfsFile};
+use verso_env::{Env, OpenMode, Vfs, VfsFile};
 
 pub(crate) use checkpointer::CHECKPOINT_BYTES_OWN;
 pub use checkpointer::{CheckpointTarget, Checkpointer, CheckpointerOptions};
@@ -52,6 +53,9 @@ use superblock::{StatePlace, Superblock, new_identity};
 
 /// A part of a checkpoint's state is at most this long.
 const STATE_PART_BYTES: usize = 256 << 10;
+
+/// Who waits for a checkpoint and may be cancelled looks so often.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// How a database is created or opened.
 #[derive(Clone, Debug)]
@@ -122,6 +126,7 @@ impl Store {
         let vfs = &*env.vfs;
         let creating = |e| StorageError::io(format!("creating {}", path.display()), e);
         refuse_unfinished(vfs, path)?;
+        refuse_lone_log(vfs, path, &dir)?;
         let file = vfs.open(path, OpenMode::CREATE).map_err(creating)?;
         lock(&*file)?;
         if !Superblock::is_unborn(&*file)? {
@@ -139,7 +144,7 @@ impl Store {
             redo: FIRST_LSN,
             gaps: LogGaps::default(),
         };
-        // Segments that lie there belonged to a database whose file is gone.
+        // Segments that lie there are of a creation that was cut off.
         remove_segments(env, &dir)?;
         let wal = Arc::new(LogImage::empty(&dir, origin, FIRST_LSN).start(env, options.wal, 1)?);
         let area = open_doublewrite(env, &dir)?;
@@ -280,7 +285,7 @@ impl Store {
         self.awaiting.fetch_add(1, Ordering::AcqRel);
         let one = self.checkpointing.lock();
         self.awaiting.fetch_sub(1, Ordering::AcqRel);
-        self.checkpoint_alone(&one, &mut |_| (), collect)
+        self.checkpoint_alone(&one, &mut |_| Ok(()), collect)
     }
 
     /// As [`Store::checkpoint`] when nobody waits for it: `pace` is called behind each batch of pages, and may sleep.
@@ -292,7 +297,11 @@ impl Store {
         pace: &mut dyn FnMut(FlushProgress),
         collect: impl FnOnce() -> Vec<u8>,
     ) -> Result<CheckpointReport, StorageError> {
-        self.checkpoint_alone(&self.checkpointing.lock(), pace, collect)
+        let mut pace = |done| {
+            pace(done);
+            Ok(())
+        };
+        self.checkpoint_alone(&self.checkpointing.lock(), &mut pace, collect)
     }
 
     /// Whether somebody waits until the checkpoint under way is done.
@@ -304,7 +313,7 @@ impl Store {
     fn checkpoint_alone(
         &self,
         _one: &MutexGuard<'_, ()>,
-        pace: &mut dyn FnMut(FlushProgress),
+        pace: &mut dyn FnMut(FlushProgress) -> Result<(), StorageError>,
         collect: impl FnOnce() -> Vec<u8>,
     ) -> Result<CheckpointReport, StorageError> {
         let core = &self.core;
@@ -341,8 +350,8 @@ impl Store {
     ) -> Result<BaseReport, StorageError> {
         let began = env.clock.unix_micros();
         let (superblock, pin) = {
-            let one = self.checkpointing.lock();
-            self.checkpoint_alone(&one, &mut |_| (), collect)?;
+            let one = self.checkpoints_held(env, cancelled)?;
+            self.checkpoint_alone(&one, &mut |_| cancelled(), collect)?;
             let superblock = *self.superblock.lock();
             (superblock, self.core.wal.pin_anyway(superblock.redo))
         };
@@ -363,6 +372,24 @@ impl Store {
         let report = write_base(&parts, folder, cancelled);
         drop(pin);
         report
+    }
+
+    /// Waits until no checkpoint is under way; the one that is hurries.
+    fn checkpoints_held(
+        &self,
+        env: &Env,
+        cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<MutexGuard<'_, ()>, StorageError> {
+        self.awaiting.fetch_add(1, Ordering::AcqRel);
+        let held = loop {
+            match (self.checkpointing.try_lock(), cancelled()) {
+                (_, Err(error)) => break Err(error),
+                (Some(one), Ok(())) => break Ok(one),
+                (None, Ok(())) => env.clock.sleep(LOOK_AGAIN),
+            }
+        };
+        self.awaiting.fetch_sub(1, Ordering::AcqRel);
+        held
     }
 
     /// The last checkpoint: afterwards the file is whole without its log. No mini-transaction may follow.
@@ -467,6 +494,24 @@ fn file_pages(file: &dyn VfsFile, page_size: usize) -> Result<u32, StorageError>
 fn sync_parent(env: &Env, path: &Path) -> Result<(), StorageError> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     env.vfs.sync_dir(parent).map_err(|e| StorageError::io("syncing the database's folder", e))
+}
+
+/// A log without its database is not overwritten: it is what is left of a database whose file was taken away, or lies elsewhere.
+fn refuse_lone_log(vfs: &dyn Vfs, path: &Path, dir: &Path) -> Result<(), StorageError> {
+    let failed = |e| StorageError::io(format!("looking for {}", dir.display()), e);
+    if vfs.exists(path).map_err(failed)? || !vfs.exists(dir).map_err(failed)? {
+        return Ok(());
+    }
+    let is_segment = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
+    if !vfs.list_dir(dir).map_err(failed)?.iter().any(is_segment) {
+        return Ok(());
+    }
+    let what = format!(
+        "there is no file {}, but {} holds the log of a database; bring the file back, or move that folder away",
+        path.display(),
+        dir.display()
+    );
+    Err(StorageError::NotADatabase { what })
 }
 
 fn remove_segments(env: &Env, dir: &Path) -> Result<(), StorageError> {

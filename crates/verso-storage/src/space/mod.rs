@@ -12,7 +12,10 @@
 //!     allocates, what is not in the log yet. Units freed by a mini-transaction are free to others only, after it.
 //! S3. A freed page's frame is dropped unwritten after the commit, and recovery skips records of its former life.
 //! S4. The file grows, with space reserved on disk, before any page changes: a full disk refuses and breaks nothing.
-//! S5. The last `reserve` units are for undo and back-out alone.
+//! S5. The last `reserve` units are for undo and back-out, and for what a change needs behind its first allocation, where
+//!     nothing may fail any more.
+//! S6. Work that may be refused begins only while the reserve is whole: what changes have taken of it is replaced before,
+//!     by a longer file, or the work is refused.
 //!
 //! Latches: allocate and free *after* all existing pages of the mini-transaction are latched; pages from an allocation
 //! may follow, as nobody else can hold them. Map pages are latched under the map's lock only.
@@ -24,6 +27,7 @@ mod runs;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_env::VfsFile;
 use verso_env::sync::{Mutex, MutexGuard};
@@ -32,11 +36,13 @@ pub(crate) use format::freed_pages;
 pub use format::{ExtentKind, UNIT_PAGES, redo};
 pub(crate) use runs::Runs;
 
-use crate::StorageError;
 use crate::buffer::BufferPool;
+use crate::engine_core::Core;
 use crate::mini::Mini;
 use crate::page::{Flaw, ObjectId, PageId};
+use crate::rules::{Rule, disabled};
 use crate::wal::RecordKind;
+use crate::{StorageError, TxnId};
 use format::Entry;
 
 /// Units kept for undo and back-out unless told otherwise.
@@ -79,6 +85,8 @@ pub struct SpaceMap {
     page_size: usize,
     max_units: u32,
     reserve_units: u32,
+    /// Fewer units are free than are kept for undo and back-out.
+    low: AtomicBool,
     runs: Mutex<Runs>,
 }
 
@@ -95,6 +103,7 @@ impl SpaceChange<'_> {
         for (first, count) in std::mem::take(&mut self.freed) {
             self.runs.insert_free(first, count, self.map.region_units());
         }
+        self.map.low.store(self.runs.free_units < self.map.reserve_units, Ordering::Relaxed);
     }
 }
 
@@ -129,7 +138,40 @@ impl SpaceMap {
             file.set_len(bytes).map_err(|e| StorageError::io("extending the database file", e))?;
         }
         let max_units = pool.max_pages() / UNIT_PAGES;
-        Ok(SpaceMap { file, page_size, max_units, reserve_units, runs: Mutex::new(runs) })
+        let low = AtomicBool::new(runs.free_units < reserve_units);
+        Ok(SpaceMap { file, page_size, max_units, reserve_units, low, runs: Mutex::new(runs) })
+    }
+
+    /// Before work that needs space and may be refused: what others have taken of the reserve is replaced (S6). Costs one load
+    /// where nothing is missing.
+    ///
+    /// # Errors
+    /// `Full` or the disk's, of a database that cannot grow; nothing has changed.
+    #[inline]
+    pub fn keep_reserve(&self, core: &Core) -> Result<(), StorageError> {
+        if self.low.load(Ordering::Relaxed) && !disabled(Rule::S6) {
+            self.refill_reserve(core)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    fn refill_reserve(&self, core: &Core) -> Result<(), StorageError> {
+        let mut mini = Mini::begin(core, TxnId::NONE);
+        let mut change = self.change(&mut mini);
+        let before = change.runs.total_units;
+        let mut result = Ok(());
+        while result.is_ok() && change.runs.free_units < self.reserve_units {
+            result = self.grow(&mut change, &mut mini, 0, self.reserve_units);
+        }
+        let has_grown = change.runs.total_units > before;
+        mini.put_space(change);
+        // Also where a second piece was refused.
+        if has_grown {
+            mini.commit()?;
+        }
+        result
     }
 
     /// Allocates `units` contiguous units to `owner`, at the lowest address where they fit; the file grows if they
@@ -200,6 +242,10 @@ impl SpaceMap {
             _ => (self.region_units() - used, least, ahead),
         };
         let room = left.min(self.max_units.saturating_sub(total));
+        if least > left {
+            // All of it before any page changes (S4): the next region's first unit is its map's.
+            self.preallocate(total, least + 1)?;
+        }
         let least = least.min(left);
         if room < least || room == 0 {
             return Err(StorageError::Full { what: "the database, which has its greatest size".to_owned() });

@@ -537,6 +537,68 @@ fn pages_changed_by_the_lost_part_of_a_log_are_damaged_and_stay_so() {
     }
 }
 
+/// Each change takes of the space that is kept for undo, once nothing may fail any more; it is replaced before the next begins.
+#[test]
+fn a_full_disk_refuses_new_objects_and_rows_and_they_come_when_there_is_room() {
+    for seed in seeds(8) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        world.run(|env| {
+            let (engine, heap) = create_in(env, options());
+            fill(&engine, &heap, 0..100);
+            let capacity_bytes = Some(world.vfs().used_bytes() + rng.below(600 << 10));
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            let create = |rows: bool| {
+                let mut txn = engine.begin(TxnOptions::default());
+                let done = engine.create_heap(&mut txn, &COLUMNS).and_then(|object| match rows {
+                    true => insert(&engine.heap(object)?, &mut txn, &[(1, Some("x".repeat(700)), 0.5)]),
+                    false => Ok(()),
+                });
+                match done {
+                    Ok(()) => txn.commit(CommitMode::Wait),
+                    Err(error) => txn.rollback().and(Err(error)),
+                }
+            };
+            let (mut made, mut refused) = (0, 0);
+            while refused < 200 {
+                match create(rng.one_in(2)) {
+                    Ok(()) => made += 1,
+                    Err(StorageError::Full { .. }) => refused += 1,
+                    Err(error) => panic!("seed {seed}, {made} made, {refused} refused: {error}"),
+                }
+                if rng.one_in(20) {
+                    match engine.checkpoint() {
+                        Ok(()) | Err(StorageError::Full { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            }
+            world.vfs().set_faults(FaultPlan::default());
+            create(true).unwrap();
+            sound(&engine);
+        });
+    }
+}
+
+#[test]
+fn the_log_of_a_database_whose_file_is_gone_is_not_overwritten() {
+    let world = World::new(1);
+    world.run(|env| {
+        let (engine, heap) = create_in(env, options());
+        fill(&engine, &heap, 0..10);
+        drop((heap, engine));
+        env.vfs.rename(&path(), &World::dir().join("away")).unwrap();
+        let error =
+            Engine::create(env.clone(), &path(), options()).err().expect("a log without its database");
+        assert!(
+            matches!(&error, StorageError::NotADatabase { what } if what.contains("t.verso-wal")),
+            "{error}"
+        );
+        env.vfs.rename(&World::dir().join("away"), &path()).unwrap();
+        drop(Engine::open(env.clone(), &path(), options()).unwrap());
+    });
+}
+
 #[test]
 fn a_disk_full_of_log_gets_room_by_a_checkpoint_that_nobody_asks_for() {
     let world = World::new(11);

@@ -2,6 +2,7 @@
 
 use super::{DEPTH_MAX, too_deep};
 use crate::error::{TypeError, sqlstate};
+use crate::interrupt::Pieces;
 
 /// The kinds of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,7 @@ pub struct Scanner<'t> {
     token: Token,
     start: usize,
     end: usize,
+    pieces: Pieces,
 }
 
 /// Bytes that belong to a word, for messages.
@@ -46,7 +48,7 @@ impl<'t> Scanner<'t> {
     /// Before the first token.
     #[must_use]
     pub fn new(source: &'t str, strict: bool) -> Scanner<'t> {
-        Scanner { source, strict, token: Token::End, start: 0, end: 0 }
+        Scanner { source, strict, token: Token::End, start: 0, end: 0, pieces: Pieces::default() }
     }
 
     /// The token it stands at.
@@ -83,6 +85,7 @@ impl<'t> Scanner<'t> {
     /// # Errors
     /// 22P02 where there is none; 22P05 for an escape that stands for no text.
     pub fn advance(&mut self) -> Result<(), TypeError> {
+        self.pieces.one_more()?;
         let bytes = self.source.as_bytes();
         let mut at = self.end;
         while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {

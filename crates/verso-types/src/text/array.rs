@@ -7,6 +7,7 @@ use crate::TimeStyle;
 use super::{format_text, parse_text};
 use crate::array::{Array, DIMENSIONS_MAX, Dimension, too_large};
 use crate::error::{TypeError, sqlstate};
+use crate::interrupt::Pieces;
 use crate::sqltype::SqlType;
 use crate::value::Value;
 
@@ -297,7 +298,9 @@ impl ArrayText<'_> {
                 "Multidimensional arrays must have sub-arrays with matching dimensions."
             })
         };
+        let mut pieces = Pieces::default();
         loop {
+            pieces.one_more()?;
             match self.token()? {
                 ArrayToken::Open => {
                     if !delimited {

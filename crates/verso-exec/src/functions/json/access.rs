@@ -68,11 +68,21 @@ fn step_of(arg: &Value) -> Option<Step<'_>> {
     }
 }
 
+fn is_scalar(value: &JsonRef<'_>) -> bool {
+    !matches!(value, JsonRef::Object(_) | JsonRef::Array(_))
+}
+
 /// `->` and `->>`
 fn get(args: &[Value], text: bool) -> Result<Value> {
     let [from, arg] = args else { return Err(unexpected("->", args)) };
     let Some(wanted) = step_of(arg) else { return Err(unexpected("->", args)) };
     Ok(match from {
+        // A scalar is kept as an array of one, which this operator alone lets be seen.
+        Value::Jsonb(from) if is_scalar(&from.root()) => match wanted {
+            Step::Index(0 | -1) if text => as_text(from.bytes()),
+            Step::Index(0 | -1) => jsonb(from.bytes()),
+            _ => Value::Null,
+        },
         Value::Jsonb(from) => match step(from.root(), wanted) {
             Some(found) if text => as_text(found),
             Some(found) => jsonb(found),

@@ -103,7 +103,8 @@ pub const TYPES: &[(&str, &str, &str)] = &[
     ("avg(r)", "avg", "double precision"),
     ("min(name)", "min", "text"),
     ("max(ts)", "max", "timestamp without time zone"),
-    ("max(c)", "max", "bpchar"),
+    // PostgreSQL's is bpchar, of values that have their blanks; here the blanks are in the length.
+    ("max(c)", "max", "character(5)"),
     ("min(id)", "min", "numeric"),
     ("sum(cnt) / count(*)", "?column?", "bigint"),
     ("bool_and(flag)", "bool_and", "boolean"),

@@ -141,11 +141,20 @@ fn the_redo_point_is_the_oldest_change_not_the_newest() {
     assert_eq!(world.pool.oldest_dirty(), Some(Lsn(50)));
     assert_eq!(world.pool.read(PageId(1)).unwrap().lsn(), Lsn(71));
     let mut told = Vec::new();
-    assert_eq!(world.pool.flush_dirty_before(Lsn(60), &mut |done| told.push(done.written)).unwrap(), 1);
+    assert_eq!(
+        world
+            .pool
+            .flush_dirty_before(Lsn(60), &mut |done| {
+                told.push(done.written);
+                Ok(())
+            })
+            .unwrap(),
+        1
+    );
     assert_eq!(told, [1]);
     assert_eq!(world.pool.oldest_dirty(), Some(Lsn(60)));
     world.update(1, 3, 80);
-    assert_eq!(world.pool.flush_dirty_before(Lsn(61), &mut |_| ()).unwrap(), 1);
+    assert_eq!(world.pool.flush_dirty_before(Lsn(61), &mut |_| Ok(())).unwrap(), 1);
     assert_eq!(world.pool.oldest_dirty(), Some(Lsn(80)));
     world.pool.flush_all().unwrap();
     assert_eq!(world.pool.oldest_dirty(), None);
@@ -174,7 +183,7 @@ fn temporary_pages_are_written_without_log_area_or_sync() {
         temporary.mark_dirty_unlogged();
     }
     assert_eq!(world.pool.oldest_dirty(), None);
-    assert_eq!(world.pool.flush_dirty_before(Lsn(u64::MAX), &mut |_| ()).unwrap(), 0);
+    assert_eq!(world.pool.flush_dirty_before(Lsn(u64::MAX), &mut |_| Ok(())).unwrap(), 0);
     world.pool.flush_all().unwrap();
     let mut trace = world.take_trace();
     trace.sort();

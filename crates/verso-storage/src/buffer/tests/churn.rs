@@ -163,7 +163,7 @@ fn keep_flushing(pool: &BufferPool, model: &Model, rounds: u32) -> Result<(), St
         if round % 3 == 2 {
             pool.flush_all()?;
         } else {
-            pool.flush_dirty_before(Lsn(u64::MAX), &mut |_| ())?;
+            pool.flush_dirty_before(Lsn(u64::MAX), &mut |_| Ok(()))?;
         }
         let mut durable = model.durable.lock();
         for (durable, before) in durable.iter_mut().zip(before) {
