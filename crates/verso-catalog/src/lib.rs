@@ -30,6 +30,7 @@ mod catalog;
 mod ddl;
 pub mod definition;
 pub mod error;
+mod key_class;
 pub mod packs;
 pub mod path;
 pub mod relations;
@@ -52,6 +53,7 @@ mod view_text;
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
 pub use ddl::{CommentOn, DomainChange, MembershipChange, Rewrite, TypeUses};
+pub use key_class::KeyClass;
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,

@@ -11,6 +11,7 @@ use verso_types::{CastKind, SqlType, cast_kind};
 
 use super::names::Names;
 use crate::catalog::Catalog;
+use crate::key_class::KeyClass;
 use crate::definition::{
     ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, IndexDef, IndexPart, Oid, ReferentialAction,
     SchemaDef, TableDef,
@@ -214,7 +215,7 @@ impl Catalog {
             column: *column,
             descending: false,
             nulls_first: false,
-            pattern: false,
+            class: KeyClass::Ordered,
         };
         let definition = IndexDef {
             oid: self.new_oid()?,

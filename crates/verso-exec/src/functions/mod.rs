@@ -48,6 +48,7 @@ mod templates;
 mod tests;
 pub(crate) mod texts;
 mod timetz;
+pub(crate) mod trigrams;
 mod unicode;
 mod uuids;
 mod windows;
@@ -98,4 +99,5 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &sets::TABLES,
     &sizes::TABLES,
     &ranges::TABLES,
+    &trigrams::TABLES,
 ];
