@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use verso_types::inverted::trigram::{self, Trigram};
-use verso_types::{Array, SqlType, TypeError, Value};
+use verso_types::{SqlType, TypeError, Value};
 
 use super::define::{optional, sql_type, unexpected};
 use super::session::session_function;
@@ -113,7 +113,7 @@ fn word_similarity(cx: &EvalContext<'_>, word: &str, text: &str, strict: bool) -
 fn show(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text)] = args else { return Err(unexpected("show_trgm", args)) };
     let trigrams: Vec<Value> = trigram::of(text).iter().map(|one| Value::text(&one.text())).collect();
-    Ok(Value::Array(Array::vector(trigrams)))
+    Ok(Value::Array(trigrams.into()))
 }
 
 fn show_limit(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {

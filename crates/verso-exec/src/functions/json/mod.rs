@@ -18,6 +18,7 @@ mod construct;
 mod encode;
 mod expand;
 mod path;
+mod populate;
 mod path_eval;
 mod path_methods;
 mod query;
@@ -124,11 +125,12 @@ fn invalid(text: impl Into<String>) -> ExecError {
 }
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 6] = [
+pub(super) static TABLES: [&[BuiltinFunction]; 7] = [
     encode::FUNCTIONS,
     access::FUNCTIONS,
     change::FUNCTIONS,
     expand::FUNCTIONS,
+    populate::FUNCTIONS,
     path::FUNCTIONS,
     path::OPERATORS,
 ];
