@@ -345,9 +345,7 @@ impl IndexDef {
             Some(text) => format!("({text})"),
             None => table.column_with_id(id).map_or_else(String::new, |at| quote(&table.columns[at].name)),
         };
-        let part = |part: &IndexPart| {
-            format!("{}{}{}", name(part.column), part.class.suffix(), part.order())
-        };
+        let part = |part: &IndexPart| format!("{}{}{}", name(part.column), part.class.suffix(), part.order());
         let parts: Vec<String> = self.parts.iter().map(part).collect();
         let method = if self.is_inverted() { "USING gin " } else { "" };
         let mut text = format!("{method}({})", parts.join(", "));

@@ -100,7 +100,9 @@ impl KeyClass {
     #[must_use]
     pub fn inverted(name: Option<&str>, ty: &SqlType) -> Option<KeyClass> {
         match (name, plain(ty)) {
-            (Some(name), _) => KeyClass::ALL.into_iter().find(|class| class.is_inverted() && class.name() == name),
+            (Some(name), _) => {
+                KeyClass::ALL.into_iter().find(|class| class.is_inverted() && class.name() == name)
+            }
             (None, SqlType::Jsonb) => Some(KeyClass::JsonbKeys),
             (None, SqlType::Array(_)) => Some(KeyClass::Elements),
             _ => None,

@@ -53,7 +53,6 @@ mod view_text;
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
 pub use ddl::{CommentOn, DomainChange, MembershipChange, Rewrite, TypeUses};
-pub use key_class::KeyClass;
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
@@ -61,6 +60,7 @@ pub use definition::{
     guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
+pub use key_class::KeyClass;
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{

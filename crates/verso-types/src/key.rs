@@ -164,16 +164,17 @@ impl KeyType {
 
     /// Whether a key gives the stored value back, bit by bit.
     pub fn is_exact(self) -> bool {
-        !self.is_inverted() && !matches!(
-            self,
-            KeyType::F32
-                | KeyType::F64
-                | KeyType::PaddedBytes
-                | KeyType::Decimal
-                | KeyType::Interval
-                | KeyType::Jsonb
-                | KeyType::Range
-        )
+        !self.is_inverted()
+            && !matches!(
+                self,
+                KeyType::F32
+                    | KeyType::F64
+                    | KeyType::PaddedBytes
+                    | KeyType::Decimal
+                    | KeyType::Interval
+                    | KeyType::Jsonb
+                    | KeyType::Range
+            )
     }
 }
 

@@ -11,12 +11,12 @@ use verso_types::{CastKind, SqlType, cast_kind};
 
 use super::names::Names;
 use crate::catalog::Catalog;
-use crate::key_class::KeyClass;
 use crate::definition::{
     ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, IndexDef, IndexPart, Oid, ReferentialAction,
     SchemaDef, TableDef,
 };
 use crate::error::{CatalogError, ObjectKind};
+use crate::key_class::KeyClass;
 use crate::request::{NewConstraint, NewConstraintKind};
 use crate::snapshot::CatalogSnapshot;
 use crate::store;

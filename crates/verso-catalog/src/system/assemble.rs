@@ -22,8 +22,8 @@ use crate::definition::{
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
     ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
-use crate::key_class::KeyClass;
 use crate::error::CatalogError;
+use crate::key_class::KeyClass;
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, SnapshotBuilder};
 use crate::stored::StoredQuery;

@@ -5,9 +5,8 @@ use std::hash::{Hash, Hasher};
 
 use verso_types::error::sqlstate;
 use verso_types::{
-    SystemType,
-    Array, Column, ColumnData, Decimal, Interval, Number, SqlType, TypeError, Value, cmp_sql, eq_sql,
-    hash_sql,
+    Array, Column, ColumnData, Decimal, Interval, Number, SqlType, SystemType, TypeError, Value, cmp_sql,
+    eq_sql, hash_sql,
 };
 
 use super::FloatSum;

@@ -251,7 +251,9 @@ impl Access {
             let (ty, part) = (key.ty, *part as u8);
             all.push(source.with(cx, |value| {
                 Ok(match (strategy, value) {
-                    (Strategy::Regex { fold }, Value::Text(pattern)) => required::search(part, pattern, *fold),
+                    (Strategy::Regex { fold }, Value::Text(pattern)) => {
+                        required::search(part, pattern, *fold)
+                    }
                     (Strategy::Similar, Value::Text(text)) => {
                         Search::similar(part, text, similarity_threshold(cx))
                     }

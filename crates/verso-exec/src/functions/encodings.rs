@@ -25,7 +25,9 @@ impl Encoding {
             "utf8" | "unicode" => Encoding::Utf8,
             "latin1" | "iso88591" => Encoding::Latin1,
             "sqlascii" => Encoding::Ascii,
-            _ => return Err(TypeError::new("22023", format!("invalid {side} encoding name \"{name}\"")).into()),
+            _ => {
+                return Err(TypeError::new("22023", format!("invalid {side} encoding name \"{name}\"")).into());
+            }
         })
     }
 
@@ -43,9 +45,13 @@ impl Encoding {
             Encoding::Utf8 | Encoding::Ascii => match std::str::from_utf8(bytes) {
                 Ok(text) if !text.contains('\0') => Ok(text.to_owned()),
                 found => {
-                    let at = found.map_or_else(|error| error.valid_up_to(), |text| text.find('\0').unwrap_or(0));
-                    let wrong: Vec<String> =
-                        bytes[at..].iter().take(length_of(bytes[at])).map(|byte| format!("0x{byte:02x}")).collect();
+                    let at =
+                        found.map_or_else(|error| error.valid_up_to(), |text| text.find('\0').unwrap_or(0));
+                    let wrong: Vec<String> = bytes[at..]
+                        .iter()
+                        .take(length_of(bytes[at]))
+                        .map(|byte| format!("0x{byte:02x}"))
+                        .collect();
                     let text = format!("invalid byte sequence for encoding \"UTF8\": {}", wrong.join(" "));
                     Err(TypeError::new("22021", text).into())
                 }

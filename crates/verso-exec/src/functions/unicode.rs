@@ -59,9 +59,7 @@ fn casefold(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 
 fn is_assigned(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text)] = args else { return Err(unexpected("unicode_assigned", args)) };
-    let private = |c: char| {
-        matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
-    };
+    let private = |c: char| matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}');
     let assigned = |c: char| private(c) || unicode_normalization::char::is_public_assigned(c);
     Ok(Value::Bool(text.chars().all(assigned)))
 }

@@ -90,7 +90,10 @@ mod tests {
         match search {
             Search::Key(key) => vec![String::from_utf8_lossy(&key[1..]).into_owned()],
             Search::All(parts) => parts.iter().flat_map(keys).collect(),
-            Search::Any(parts) => vec![format!("({})", parts.iter().map(|part| keys(part).join("&")).collect::<Vec<_>>().join("|"))],
+            Search::Any(parts) => vec![format!(
+                "({})",
+                parts.iter().map(|part| keys(part).join("&")).collect::<Vec<_>>().join("|")
+            )],
             Search::Some(..) | Search::Unknown => vec!["?".into()],
         }
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{IndexDef, TableDef};
+use verso_catalog::{IndexDef, KeyClass, TableDef};
 use verso_exec::plan::{ExprKind, IndexAccess, Searched, TypedExpr};
 use verso_types::inverted::Strategy;
 use verso_types::{KeyType, SqlType};
@@ -12,7 +12,8 @@ use verso_types::{KeyType, SqlType};
 use super::derived::{Derived, serving_inverted};
 use super::terms::{Read, column, for_each_conjunct, is_fixed};
 
-/// The inverted index that the most conjuncts of a filter can be looked up in.
+/// The inverted index that the most conjuncts of a filter can be looked up in; of several one that knows the ways to scalars
+/// of jsonb, which has fewer keys.
 pub(super) fn access(
     table: &TableDef,
     columns: &[usize],
@@ -21,7 +22,7 @@ pub(super) fn access(
     usable: &dyn Fn(&Arc<IndexDef>) -> bool,
 ) -> Option<IndexAccess> {
     let read = Read { table, columns, derived };
-    let mut best: Option<IndexAccess> = None;
+    let mut best: Option<(usize, IndexAccess)> = None;
     for index in serving_inverted(table, derived, columns, Some(filter)).filter(|index| usable(index)) {
         let mut searched = Vec::new();
         let mut n = 0;
@@ -29,11 +30,13 @@ pub(super) fn access(
             searched.extend(through(&read, index, conjunct, n));
             n += 1;
         });
-        if searched.len() > best.as_ref().map_or(0, |best| best.searched.len()) {
-            best = Some(IndexAccess { searched, ..IndexAccess::all(Arc::clone(index)) });
+        let ways = |one: &&Searched| index.parts[one.part].class == KeyClass::JsonbPaths;
+        let rank = 2 * searched.len() + searched.iter().filter(ways).count();
+        if rank > best.as_ref().map_or(0, |(rank, _)| *rank) {
+            best = Some((rank, IndexAccess { searched, ..IndexAccess::all(Arc::clone(index)) }));
         }
     }
-    best
+    best.map(|(_, access)| access)
 }
 
 /// What a conjunct looks up in an index.
@@ -43,8 +46,12 @@ fn through(read: &Read<'_>, index: &IndexDef, conjunct: &TypedExpr, n: usize) ->
     let own = &read.table.columns[at];
     let part = index.parts.iter().position(|part| part.column == own.id)?;
     let ty = index.parts[part].class.key_type(&own.ty)?;
-    (ty.finds(strategy) && is_fixed(value) && fits(ty, strategy, &own.ty, &value.ty))
-        .then(|| Searched { part, strategy, value: value.clone(), conjunct: n })
+    (ty.finds(strategy) && is_fixed(value) && fits(ty, strategy, &own.ty, &value.ty)).then(|| Searched {
+        part,
+        strategy,
+        value: value.clone(),
+        conjunct: n,
+    })
 }
 
 /// Whether the keys of a column can be compared with what a value asks for.
@@ -60,10 +67,7 @@ fn fits(ty: KeyType, strategy: Strategy, own: &SqlType, value: &SqlType) -> bool
 }
 
 /// The side of a condition that may be a column, the strategy, and the other side.
-fn asked<'e>(
-    read: &Read<'_>,
-    conjunct: &'e TypedExpr,
-) -> Option<(&'e TypedExpr, Strategy, &'e TypedExpr)> {
+fn asked<'e>(read: &Read<'_>, conjunct: &'e TypedExpr) -> Option<(&'e TypedExpr, Strategy, &'e TypedExpr)> {
     match &conjunct.kind {
         ExprKind::Call { function, args } => {
             let [left, right] = args.as_slice() else { return None };

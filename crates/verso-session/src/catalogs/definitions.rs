@@ -202,9 +202,8 @@ pub(super) fn index_text(
     } else {
         format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name))
     };
-    let key = |one: &verso_catalog::IndexPart| {
-        format!("{}{}{}", part(one.column), one.class.suffix(), one.order())
-    };
+    let key =
+        |one: &verso_catalog::IndexPart| format!("{}{}{}", part(one.column), one.class.suffix(), one.order());
     let keys: Vec<String> = index.parts.iter().map(key).collect();
     let name = quote_ident(&index.name);
     let method = if index.is_inverted() { "gin" } else { "btree" };

@@ -90,7 +90,9 @@ pub(super) fn default_class(ty: &SqlType) -> i64 {
     static CLASSES: OnceLock<HashMap<i64, i64>> = OnceLock::new();
     let classes = CLASSES.get_or_init(|| {
         let usual = |row: &Vec<Value>| {
-            (row[7] == Value::Bool(true) && row[1] == Value::Int8(BTREE)).then(|| Some((row[6].as_i64()?, row[0].as_i64()?))).flatten()
+            (row[7] == Value::Bool(true) && row[1] == Value::Int8(BTREE))
+                .then(|| Some((row[6].as_i64()?, row[0].as_i64()?)))
+                .flatten()
         };
         table("pg_opclass").iter().flat_map(|rows| rows.iter()).filter_map(usual).collect()
     });

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Relation, Rights, TableChange,
-    TableDef, guard_text,
+    CatalogError, ColumnDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Relation, Rights,
+    TableChange, TableDef, guard_text,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::SqlType;
@@ -51,7 +51,10 @@ fn key_class(method: Option<&str>, class: Option<&Name>, ty: &SqlType) -> Result
     let Some(name) = name else { return Ok(KeyClass::Ordered) };
     let method = method.unwrap_or("btree");
     // What the classes of brin ask for, and those of hash, is in the order of the same type.
-    let ordered = match ["_minmax_ops", "_minmax_multi_ops", "_bloom_ops"].iter().find_map(|end| name.strip_suffix(end)) {
+    let ordered = match ["_minmax_ops", "_minmax_multi_ops", "_bloom_ops"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+    {
         Some(ty) if method == "brin" => format!("{ty}_ops"),
         _ => name.to_string(),
     };

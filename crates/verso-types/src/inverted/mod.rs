@@ -283,12 +283,14 @@ impl Search {
             (KeyType::JsonbKeys, S::HasKey, Value::Text(key)) => jsonb::key(part, key),
             (KeyType::JsonbKeys, S::HasAnyKey, Value::Array(keys)) => Search::any(texts(keys)),
             (KeyType::JsonbKeys, S::HasAllKeys, Value::Array(keys)) => Search::all(texts(keys)),
-            (KeyType::JsonbKeys | KeyType::JsonbPaths, S::PathExists | S::PathMatches, Value::Opaque(path)) => {
-                match std::str::from_utf8(path.bytes()).map(crate::json::path::JsonPath::parse) {
-                    Ok(Ok(path)) => path::search(ty, part, &path, strategy == S::PathMatches),
-                    _ => Search::Unknown,
-                }
-            }
+            (
+                KeyType::JsonbKeys | KeyType::JsonbPaths,
+                S::PathExists | S::PathMatches,
+                Value::Opaque(path),
+            ) => match std::str::from_utf8(path.bytes()).map(crate::json::path::JsonPath::parse) {
+                Ok(Ok(path)) => path::search(ty, part, &path, strategy == S::PathMatches),
+                _ => Search::Unknown,
+            },
             (KeyType::Elements, _, Value::Array(array)) => element::search(part, strategy, array),
             (KeyType::Trigrams, S::Equal, Value::Text(text)) => {
                 Search::all(trigram::of(text).iter().map(|trigram| trigram.search(part)))

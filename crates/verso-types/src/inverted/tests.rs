@@ -39,7 +39,9 @@ fn what_a_document_contains_is_among_its_keys() {
         is_candidate(&search, &keys_of(ty, &document))
     };
     for ty in [KeyType::JsonbKeys, KeyType::JsonbPaths] {
-        for part in ["{}", r#"{"a": 1.0}"#, r#"{"b": [1.5]}"#, r#"{"b": [{"c": null}]}"#, r#"{"d": {"f": "y"}}"#] {
+        for part in
+            ["{}", r#"{"a": 1.0}"#, r#"{"b": [1.5]}"#, r#"{"b": [{"c": null}]}"#, r#"{"d": {"f": "y"}}"#]
+        {
             assert!(found(ty, part), "{part}");
         }
         for part in [r#"{"a": 2}"#, r#"{"z": 1}"#, r#"{"d": {"f": "z"}}"#] {
@@ -54,10 +56,16 @@ fn what_a_document_contains_is_among_its_keys() {
 #[test]
 fn keys_are_looked_for_where_the_operator_looks() {
     let keys = keys_of(KeyType::JsonbKeys, &json(r#"["x", {"k": "v"}]"#));
-    let has = |key: &str| is_candidate(&Search::of(KeyType::JsonbKeys, 0, Strategy::HasKey, &Value::text(key)), &keys);
+    let has = |key: &str| {
+        is_candidate(&Search::of(KeyType::JsonbKeys, 0, Strategy::HasKey, &Value::text(key)), &keys)
+    };
     assert!(has("x") && has("k") && !has("v"));
-    let list = |list: &[&str]| Value::Array(Array::vector(list.iter().map(|key| Value::text(key)).collect::<Vec<_>>()));
-    let by = |strategy, names: &[&str]| is_candidate(&Search::of(KeyType::JsonbKeys, 0, strategy, &list(names)), &keys);
+    let list = |list: &[&str]| {
+        Value::Array(Array::vector(list.iter().map(|key| Value::text(key)).collect::<Vec<_>>()))
+    };
+    let by = |strategy, names: &[&str]| {
+        is_candidate(&Search::of(KeyType::JsonbKeys, 0, strategy, &list(names)), &keys)
+    };
     assert!(by(Strategy::HasAnyKey, &["z", "k"]) && !by(Strategy::HasAnyKey, &["z"]));
     assert!(by(Strategy::HasAllKeys, &["x", "k"]) && !by(Strategy::HasAllKeys, &["x", "z"]));
     assert!(!by(Strategy::HasAnyKey, &[]) && by(Strategy::HasAllKeys, &[]));
@@ -71,7 +79,14 @@ fn a_path_asks_for_its_members_and_equal_scalars() {
         is_candidate(&Search::of(ty, 0, strategy, &path), &keys_of(ty, &document))
     };
     for ty in [KeyType::JsonbKeys, KeyType::JsonbPaths] {
-        for path in ["$", "$.a", "$.a[*].b", "$.a[*] ? (@.b == 2)", "$.* ? (@.b == 1)", "$.a ? (@.b == 7 || @.c == \"x\")"] {
+        for path in [
+            "$",
+            "$.a",
+            "$.a[*].b",
+            "$.a[*] ? (@.b == 2)",
+            "$.* ? (@.b == 1)",
+            "$.a ? (@.b == 7 || @.c == \"x\")",
+        ] {
             assert!(found(ty, Strategy::PathExists, path), "{path}");
         }
         assert!(!found(ty, Strategy::PathExists, "$.a[*] ? (@.b == 3)"));
@@ -90,12 +105,17 @@ fn a_path_asks_for_its_members_and_equal_scalars() {
 #[test]
 fn arrays_are_found_by_their_elements() {
     let array = |list: &[Option<i32>]| {
-        Value::Array(Array::vector(list.iter().map(|v| v.map_or(Value::Null, Value::Int4)).collect::<Vec<_>>()))
+        Value::Array(Array::vector(
+            list.iter().map(|v| v.map_or(Value::Null, Value::Int4)).collect::<Vec<_>>(),
+        ))
     };
-    let rows = [array(&[]), array(&[None]), array(&[Some(1)]), array(&[Some(1), Some(2)]), array(&[Some(3), None])];
+    let rows =
+        [array(&[]), array(&[None]), array(&[Some(1)]), array(&[Some(1), Some(2)]), array(&[Some(3), None])];
     let found = |strategy, value: &Value| -> Vec<usize> {
         let search = Search::of(KeyType::Elements, 0, strategy, value);
-        (0..rows.len()).filter(|row| is_candidate(&search, &keys_of(KeyType::Elements, &rows[*row]))).collect()
+        (0..rows.len())
+            .filter(|row| is_candidate(&search, &keys_of(KeyType::Elements, &rows[*row])))
+            .collect()
     };
     assert_eq!(found(Strategy::Contains, &array(&[Some(1)])), [2, 3]);
     assert_eq!(found(Strategy::Contains, &array(&[Some(1), None])), []);
@@ -134,7 +154,9 @@ fn long_keys_are_hashed_and_sets_subtract() {
 
 #[test]
 fn similar_texts_share_enough_trigrams() {
-    let near = |text: &str, threshold: f32| is_candidate(&Search::similar(0, "word", threshold), &keys_of(KeyType::Trigrams, &Value::text(text)));
+    let near = |text: &str, threshold: f32| {
+        is_candidate(&Search::similar(0, "word", threshold), &keys_of(KeyType::Trigrams, &Value::text(text)))
+    };
     assert!(near("words", 0.3) && near("sword", 0.3) && !near("zzz", 0.3));
     assert!(near("zzz", 0.0));
 }

@@ -18,9 +18,9 @@ mod construct;
 mod encode;
 mod expand;
 mod path;
-mod populate;
 mod path_eval;
 mod path_methods;
+mod populate;
 mod query;
 mod table;
 

@@ -46,11 +46,13 @@ fn populated(raw: &str, row: &RowType, base: &Value, tz: &TimeStyle) -> Result<V
         Value::Record(values) => &values[..],
         _ => &[],
     };
-    let value = |(at, (name, ty)): (usize, &(std::sync::Arc<str>, SqlType))| {
-        match found.iter().rev().find(|(key, _)| **key == **name) {
-            Some((_, raw)) => column_value(raw, ty, tz),
-            None => Ok(own.get(at).cloned().unwrap_or(Value::Null)),
-        }
+    let value = |(at, (name, ty)): (usize, &(std::sync::Arc<str>, SqlType))| match found
+        .iter()
+        .rev()
+        .find(|(key, _)| **key == **name)
+    {
+        Some((_, raw)) => column_value(raw, ty, tz),
+        None => Ok(own.get(at).cloned().unwrap_or(Value::Null)),
     };
     Ok(Value::Record(row.fields.iter().enumerate().map(value).collect::<Result<Vec<_>>>()?.into()))
 }
