@@ -202,7 +202,7 @@ impl Tables {
                 match &search {
                     Search::Any(_) => count > 0,
                     Search::Some(least, _) => count >= *least,
-                    Search::Unknown => keys.len() > 0,
+                    Search::Unknown => !keys.is_empty(),
                     _ => count == wanted.len(),
                 }
             };
