@@ -11,6 +11,7 @@ use verso_storage::page::ObjectId;
 use verso_types::SqlType;
 pub use verso_types::{Identity, ReferentialAction};
 
+use crate::key_class::KeyClass;
 use crate::sequence::SequenceBounds;
 use crate::stored::StoredQuery;
 use crate::trigger::TriggerDef;
@@ -312,6 +313,11 @@ pub struct IndexDef {
 }
 
 impl IndexDef {
+    /// Is it an inverted one: does a row have several entries, or none?
+    pub fn is_inverted(&self) -> bool {
+        self.parts.first().is_some_and(|part| part.class.is_inverted())
+    }
+
     /// The columns that its entries depend on.
     pub fn columns(&self) -> impl Iterator<Item = u16> {
         self.parts.iter().map(|part| part.column).chain(self.include.iter().copied()).chain(self.guard)
@@ -339,12 +345,10 @@ impl IndexDef {
             Some(text) => format!("({text})"),
             None => table.column_with_id(id).map_or_else(String::new, |at| quote(&table.columns[at].name)),
         };
-        let part = |part: &IndexPart| {
-            let class = if part.pattern { " text_pattern_ops" } else { "" };
-            format!("{}{class}{}", name(part.column), part.order())
-        };
+        let part = |part: &IndexPart| format!("{}{}{}", name(part.column), part.class.suffix(), part.order());
         let parts: Vec<String> = self.parts.iter().map(part).collect();
-        let mut text = format!("({})", parts.join(", "));
+        let method = if self.is_inverted() { "USING gin " } else { "" };
+        let mut text = format!("{method}({})", parts.join(", "));
         if !self.include.is_empty() {
             let names: Vec<String> = self.include.iter().map(|id| name(*id)).collect();
             text.push_str(&format!(" INCLUDE ({})", names.join(", ")));
@@ -389,8 +393,8 @@ pub struct IndexPart {
     pub descending: bool,
     /// NULLS FIRST?
     pub nulls_first: bool,
-    /// Of a class `…_pattern_ops`? The order is the same: that of the bytes.
-    pub pattern: bool,
+    /// Its operator class.
+    pub class: KeyClass,
 }
 
 /// A constraint of a table.

@@ -30,6 +30,7 @@ mod catalog;
 mod ddl;
 pub mod definition;
 pub mod error;
+mod key_class;
 pub mod packs;
 pub mod path;
 pub mod relations;
@@ -59,6 +60,7 @@ pub use definition::{
     guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
+pub use key_class::KeyClass;
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{

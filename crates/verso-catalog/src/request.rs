@@ -132,8 +132,8 @@ pub struct NewIndexPart {
     pub descending: bool,
     /// NULLS FIRST?
     pub nulls_first: bool,
-    /// A class `…_pattern_ops`?
-    pub pattern: bool,
+    /// Its operator class.
+    pub class: crate::KeyClass,
 }
 
 /// One change of ALTER TABLE.

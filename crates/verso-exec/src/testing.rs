@@ -632,6 +632,15 @@ impl Scan for MemoryTables {
     fn index_reader(&self, table: &TableDef, _: &IndexDef, _: &[usize]) -> Result<Box<dyn IndexReader>> {
         by_scan_only(table)
     }
+    fn candidates(
+        &self,
+        table: &TableDef,
+        _: &IndexDef,
+        _: &verso_types::inverted::Search,
+        _: &[usize],
+    ) -> Result<Box<dyn TableCursor>> {
+        by_scan_only(table)
+    }
     fn index_scan(
         &self,
         table: &TableDef,
@@ -674,6 +683,15 @@ impl Change for MemoryTables {
         _: Vec<KeyRange>,
         _: &[usize],
         _: bool,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        by_scan_only(table)
+    }
+    fn candidates_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        _: &IndexDef,
+        _: &verso_types::inverted::Search,
+        _: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         by_scan_only(table)
     }

@@ -22,6 +22,8 @@ use verso_types::Value;
 pub const DISTINCT: f64 = 200.0;
 /// Rows of what tells nothing about its number.
 const ROWS: f64 = 1_000.0;
+/// Part of the rows that contain something, or are like a pattern.
+const CONTAINS: f64 = 0.01;
 /// Part of the rows that fulfils a condition which tells nothing.
 pub(crate) const SOME: f64 = 0.33;
 /// So many operators are looked at for one estimate: what is read in several places is met again each time.
@@ -72,6 +74,10 @@ impl Estimate<'_> {
         match plan {
             Plan::Values { rows, .. } => rows.len() as f64,
             Plan::TableScan { table, filter, .. } => self.table(table) * self.optional(filter.as_ref(), plan),
+            // The filter says what the index is asked for, too.
+            Plan::IndexScan { table, access, filter, .. } if access.index.is_inverted() => {
+                self.table(table) * self.optional(filter.as_ref(), plan)
+            }
             Plan::IndexScan { table, access, filter, .. } => {
                 self.access(table, access) * self.optional(filter.as_ref(), plan)
             }
@@ -140,7 +146,7 @@ impl Estimate<'_> {
         let guarded =
             access.index.guard.map_or(1.0, |guard| known(guard).map_or(SOME, |its| its.range(None, None)));
         let rows = self.table(table) * guarded;
-        let mut part = 1.0;
+        let mut part = CONTAINS.powi(access.searched.len() as i32);
         for (found, key) in access.equals.iter().zip(&access.index.parts) {
             let values = match table.column_with_id(key.column) {
                 Some(column) => self.column(table, column),
@@ -263,7 +269,8 @@ impl Estimate<'_> {
     /// Rows that a lookup by these columns of a table finds, if an index begins with some of them.
     pub fn lookup(&self, table: &Arc<TableDef>, known: &[u16]) -> Option<f64> {
         let rows = self.table(table);
-        let found = table.indexes.iter().filter(|index| index.guard.is_none()).filter_map(|index| {
+        let usable = table.indexes.iter().filter(|index| index.guard.is_none() && !index.is_inverted());
+        let found = usable.filter_map(|index| {
             let parts: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
             let bound = parts.iter().take_while(|part| known.contains(part)).count();
             if bound == 0 {

@@ -69,10 +69,18 @@ pub enum KeyType {
     Jsonb = 13,
     /// Ranges and multiranges.
     Range = 14,
+    /// Of an inverted index ([`inverted`](crate::inverted)): keys and scalars of jsonb.
+    JsonbKeys = 15,
+    /// Of an inverted index: scalars of jsonb with the way to them.
+    JsonbPaths = 16,
+    /// Of an inverted index: elements of arrays.
+    Elements = 17,
+    /// Of an inverted index: trigrams of texts.
+    Trigrams = 18,
 }
 
 impl KeyType {
-    const ALL: [KeyType; 14] = [
+    const ALL: [KeyType; 18] = [
         KeyType::Bool,
         KeyType::I16,
         KeyType::I32,
@@ -87,6 +95,10 @@ impl KeyType {
         KeyType::Uuid,
         KeyType::Jsonb,
         KeyType::Range,
+        KeyType::JsonbKeys,
+        KeyType::JsonbPaths,
+        KeyType::Elements,
+        KeyType::Trigrams,
     ];
 
     /// The type's number on disk.
@@ -138,21 +150,31 @@ impl KeyType {
             KeyType::Bytes | KeyType::PaddedBytes | KeyType::Decimal | KeyType::Jsonb | KeyType::Range => {
                 Physical::Bytes
             }
+            KeyType::JsonbKeys | KeyType::JsonbPaths | KeyType::Elements | KeyType::Trigrams => {
+                Physical::Bytes
+            }
         }
+    }
+
+    /// Whether a value has several keys, or none ([`inverted`](crate::inverted)).
+    #[inline]
+    pub fn is_inverted(self) -> bool {
+        self as u8 >= KeyType::JsonbKeys as u8
     }
 
     /// Whether a key gives the stored value back, bit by bit.
     pub fn is_exact(self) -> bool {
-        !matches!(
-            self,
-            KeyType::F32
-                | KeyType::F64
-                | KeyType::PaddedBytes
-                | KeyType::Decimal
-                | KeyType::Interval
-                | KeyType::Jsonb
-                | KeyType::Range
-        )
+        !self.is_inverted()
+            && !matches!(
+                self,
+                KeyType::F32
+                    | KeyType::F64
+                    | KeyType::PaddedBytes
+                    | KeyType::Decimal
+                    | KeyType::Interval
+                    | KeyType::Jsonb
+                    | KeyType::Range
+            )
     }
 }
 
@@ -240,6 +262,10 @@ impl KeyOrder {
                 Value::Multirange(v) => range::encode_multirange_key(&v, out)?,
                 _ => return Err(corrupt()),
             },
+            // Their values have no single key.
+            KeyType::JsonbKeys | KeyType::JsonbPaths | KeyType::Elements | KeyType::Trigrams => {
+                return Err(corrupt());
+            }
         }
         if self.descending {
             out[start..].iter_mut().for_each(|byte| *byte = !*byte);

@@ -12,6 +12,7 @@
 //! | [`text`] | values from and to text, PostgreSQL's input and output syntax |
 //! | [`cast`](mod@cast) | which casts there are and what they do |
 //! | [`column`](mod@column) | column vectors and batches: the format of scans, kernels and results |
+//! | [`inverted`] | keys of inverted indexes: of parts of values; what a search asks of them |
 //! | [`json`] | JSON text, the binary form of jsonb, its order and containment |
 //! | [`key`] | index keys: bytes in the order of the values |
 //! | [`keyword`] | the language's key words, and which names need quotes |
@@ -41,6 +42,7 @@ pub mod domain_type;
 pub mod enum_type;
 pub mod error;
 pub mod interrupt;
+pub mod inverted;
 pub mod json;
 pub mod key;
 pub mod keyword;

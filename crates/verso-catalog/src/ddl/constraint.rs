@@ -16,6 +16,7 @@ use crate::definition::{
     SchemaDef, TableDef,
 };
 use crate::error::{CatalogError, ObjectKind};
+use crate::key_class::KeyClass;
 use crate::request::{NewConstraint, NewConstraintKind};
 use crate::snapshot::CatalogSnapshot;
 use crate::store;
@@ -214,7 +215,7 @@ impl Catalog {
             column: *column,
             descending: false,
             nulls_first: false,
-            pattern: false,
+            class: KeyClass::Ordered,
         };
         let definition = IndexDef {
             oid: self.new_oid()?,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::{IndexSpec, KeyPart};
 use verso_storage::{ObjectId, StorageError, TableLockMode, Txn};
-use verso_types::{KeyType, TimeStyle, Value, format_text};
+use verso_types::{TimeStyle, Value, format_text};
 
 use super::constraint::{Target, relying_on};
 use super::names::Names;
@@ -19,6 +19,7 @@ use super::table::find_table;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, IndexDef, IndexPart, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::key_class::KeyClass;
 use crate::request::{NewIndex, NewIndexPart};
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store;
@@ -75,10 +76,10 @@ impl Catalog {
             column.map(|column| column.id).ok_or_else(missing)
         };
         for part in &new.parts {
-            let NewIndexPart { name, hidden, descending, nulls_first, pattern } = part;
+            let NewIndexPart { name, hidden, descending, nulls_first, class } = part;
             let column = hidden.map_or_else(|| number(name), Ok)?;
-            let (descending, nulls_first, pattern) = (*descending, *nulls_first, *pattern);
-            parts.push(IndexPart { column, descending, nulls_first, pattern });
+            let (descending, nulls_first, class) = (*descending, *nulls_first, *class);
+            parts.push(IndexPart { column, descending, nulls_first, class });
         }
         let include = new.include.iter().map(number).collect::<Result<Vec<u16>, CatalogError>>()?;
         // Readers go on. Two builds of one table would wait for each other at the gate of its indexes anyhow.
@@ -419,21 +420,24 @@ fn index_spec(heap: ObjectId, columns: &[ColumnDef], index: &IndexDef) -> Result
 
 /// The parts of an index's key as storage knows them.
 pub(crate) fn key_parts(columns: &[ColumnDef], index: &IndexDef) -> Result<Vec<KeyPart>, CatalogError> {
-    let part = |id: u16| {
+    let part = |id: u16, class: KeyClass| {
         let column = columns.iter().find(|column| column.id == id);
         let column = column.ok_or_else(|| CatalogError::Corrupt {
             what: format!("index \"{}\" has a column that its table has not", index.name),
         })?;
-        let ty = KeyType::of(&column.ty)
+        let ty = class
+            .key_type(&column.ty)
             .ok_or_else(|| CatalogError::NoOrder { ty: column.ty.without_modifiers().pg_name() })?;
         Ok(KeyPart::ascending(id, ty))
     };
-    let mut parts = index.held().map(part).collect::<Result<Vec<KeyPart>, CatalogError>>()?;
+    let classes = index.parts.iter().map(|part| part.class).chain(std::iter::repeat(KeyClass::Ordered));
+    let held = index.held().zip(classes).map(|(id, class)| part(id, class));
+    let mut parts = held.collect::<Result<Vec<KeyPart>, CatalogError>>()?;
     for (key, part) in parts.iter_mut().zip(&index.parts) {
         (key.descending, key.nulls_first) = (part.descending, part.nulls_first);
     }
     if let Some(guard) = index.guard {
-        parts.push(KeyPart { guard: true, ..part(guard)? });
+        parts.push(KeyPart { guard: true, ..part(guard, KeyClass::Ordered)? });
     }
     Ok(parts)
 }

@@ -23,6 +23,7 @@ use crate::definition::{
     ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
 use crate::error::CatalogError;
+use crate::key_class::KeyClass;
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, SnapshotBuilder};
 use crate::stored::StoredQuery;
@@ -303,7 +304,8 @@ impl CatalogRows {
                     column: column_id(*column)?,
                     descending: option & 1 != 0,
                     nulls_first: option & 2 != 0,
-                    pattern: option & 4 != 0,
+                    class: KeyClass::from_code((option >> 2) as u8 & 0x3f)
+                        .ok_or_else(|| corrupt(format!("index {} is of no known class", row.indexrelid)))?,
                 })
             });
             let index = IndexDef {
@@ -500,7 +502,7 @@ pub(crate) fn index_row(index: &IndexDef) -> IndexRow {
     columns.extend(&index.include);
     let count = |count: usize| i16::try_from(count).expect("the number of columns was checked");
     let option = |part: &IndexPart| {
-        i16::from(part.descending) | (i16::from(part.nulls_first) << 1) | (i16::from(part.pattern) << 2)
+        i16::from(part.descending) | (i16::from(part.nulls_first) << 1) | (i16::from(part.class as u8) << 2)
     };
     IndexRow {
         indexrelid: index.oid,

@@ -59,6 +59,15 @@ impl Scan for Doubles {
     fn index_reader(&self, _: &TableDef, _: &IndexDef, _: &[usize]) -> Result<Box<dyn IndexReader>> {
         nothing()
     }
+    fn candidates(
+        &self,
+        _: &TableDef,
+        _: &IndexDef,
+        _: &verso_types::inverted::Search,
+        _: &[usize],
+    ) -> Result<Box<dyn TableCursor>> {
+        nothing()
+    }
     fn index_scan(
         &self,
         _: &TableDef,
@@ -85,6 +94,15 @@ impl Change for Doubles {
         _: Vec<KeyRange>,
         _: &[usize],
         _: bool,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        nothing()
+    }
+    fn candidates_for_change<'t>(
+        &'t self,
+        _: &TableDef,
+        _: &IndexDef,
+        _: &verso_types::inverted::Search,
+        _: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         nothing()
     }

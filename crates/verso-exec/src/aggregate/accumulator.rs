@@ -5,15 +5,15 @@ use std::hash::{Hash, Hasher};
 
 use verso_types::error::sqlstate;
 use verso_types::{
-    Array, Column, ColumnData, Decimal, Interval, Number, SqlType, TypeError, Value, cmp_sql, eq_sql,
-    hash_sql,
+    Array, Column, ColumnData, Decimal, Interval, Number, SqlType, SystemType, TypeError, Value, cmp_sql,
+    eq_sql, hash_sql,
 };
 
 use super::FloatSum;
 use super::moments::{ExactMoments, FloatMoments};
 use super::ordered::OrderedRows;
 use crate::error::Result;
-use crate::functions::AggregateKind;
+use crate::functions::{self, AggregateKind};
 use crate::memory::{VALUE_BYTES_MAX, check_length};
 use crate::plan::AggregateCall;
 
@@ -85,6 +85,11 @@ pub(super) enum State {
         value: Option<Vec<u8>>,
     },
     Any(Value),
+    /// What a function of two values has made of them, one after the other, in any order.
+    Folded {
+        value: Value,
+        with: fn(&Value, &Value) -> Result<Value>,
+    },
     Bits {
         value: Option<i64>,
         kind: AggregateKind,
@@ -154,7 +159,7 @@ impl State {
             State::Extreme { best, .. } => best,
             State::Bool { value, .. } => value.map_or(Value::Null, Value::Bool),
             State::Bytes { value } => value.map_or(Value::Null, |bytes| Value::bytes(&bytes)),
-            State::Any(value) => value,
+            State::Any(value) | State::Folded { value, .. } => value,
             State::Bits { value: None, .. } => Value::Null,
             State::Bits { value: Some(bits), ty, .. } => match ty {
                 // Bits of numbers of that width.
@@ -209,6 +214,9 @@ impl Accumulator {
                 SqlType::Numeric(_) => State::Numeric { sum: Decimal::ZERO, count: 0, average },
                 SqlType::Float4 if !average => State::Float4 { sum: 0.0, count: 0 },
                 SqlType::Interval(_) => State::Interval { sum: Interval::default(), count: 0, average },
+                SqlType::System(SystemType::Money) => {
+                    State::Folded { value: Value::Null, with: functions::money::sum }
+                }
                 _ => State::Float { sum: FloatSum::default(), average },
             },
             AggregateKind::Min => State::Extreme { best: Value::Null, largest: false },
@@ -219,6 +227,11 @@ impl Accumulator {
             AggregateKind::StringAgg => State::Text { value: None },
             AggregateKind::ArrayAgg => State::Array(Vec::new()),
             AggregateKind::AnyValue => State::Any(Value::Null),
+            kind @ (AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor)
+                if matches!(arg, SqlType::Bit(_) | SqlType::Varbit(_)) =>
+            {
+                State::Folded { value: Value::Null, with: functions::bits::pairwise_of(kind) }
+            }
             kind @ (AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor) => {
                 State::Bits { value: None, kind, ty: arg }
             }
@@ -348,6 +361,10 @@ impl Accumulator {
                     *value = other;
                 }
             }
+            (State::Folded { value, with }, State::Folded { value: new, .. }) => {
+                fold(value, &new, *with)?;
+                self.payload = payload(value);
+            }
             (State::Bits { value, kind, .. }, State::Bits { value: Some(new), .. }) => {
                 *value = Some(bits_of(*value, new, *kind));
             }
@@ -464,6 +481,10 @@ impl Accumulator {
                 if value.is_null() {
                     *value = first.clone();
                 }
+            }
+            State::Folded { value, with } => {
+                fold(value, first, *with)?;
+                self.payload = payload(value);
             }
             State::Bits { value, kind, .. } => {
                 let new = first.as_i64().unwrap_or(0);
@@ -653,7 +674,7 @@ impl Accumulator {
             State::Text { value } => vec![value.map_or(Value::Null, |text| Value::Text(text.into()))],
             State::Array(values) => vec![Value::Array(values.into())],
             State::Bytes { value } => vec![value.map_or(Value::Null, |bytes| Value::Bytes(bytes.into()))],
-            State::Any(value) => vec![value],
+            State::Any(value) | State::Folded { value, .. } => vec![value],
             State::Bits { value, .. } => vec![value.map_or(Value::Null, Value::Int8)],
             State::Exact { .. } | State::Moments { .. } | State::Place { .. } => Vec::new(),
         };
@@ -723,7 +744,7 @@ impl Accumulator {
                     *value = Some(saved.to_vec());
                 }
             }
-            State::Any(value) => {
+            State::Any(value) | State::Folded { value, .. } => {
                 *value = next();
                 new.payload = payload(value);
             }
@@ -749,6 +770,14 @@ impl Accumulator {
         }
         Ok(new)
     }
+}
+
+/// Makes one value of two; NULL is no value yet.
+fn fold(value: &mut Value, new: &Value, with: fn(&Value, &Value) -> Result<Value>) -> Result<()> {
+    if !new.is_null() {
+        *value = if value.is_null() { new.clone() } else { with(value, new)? };
+    }
+    Ok(())
 }
 
 /// Bytes that a value has beside the place it stands in.

@@ -9,13 +9,16 @@ use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
 use verso_storage::index::key::{KeyPart, KeyRange, encode_into};
+use verso_types::inverted::{Search, Strategy};
 use verso_types::{Decimal, KeyOrder, KeyType, Number, SqlType, Value};
 
 use super::ExecContext;
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::RowExpr;
+use crate::functions::trigrams::similarity_threshold;
 use crate::plan::{ExprKind, IndexAccess, KeyMatch, TypedExpr};
+use crate::regexp::required;
 
 /// A compiled access.
 #[derive(Clone)]
@@ -27,6 +30,7 @@ pub(crate) struct Access {
     equals: Vec<Match>,
     lower: Option<(Source, bool)>,
     upper: Option<(Source, bool)>,
+    searched: Vec<(usize, Strategy, Source)>,
     point: bool,
     /// Workers may compute its values.
     pub is_safe: bool,
@@ -168,7 +172,7 @@ pub(crate) fn key_parts(table: &TableDef, index: &IndexDef) -> (Vec<KeyPart>, Ve
         let ty = column.map_or(SqlType::Text, |column| column.ty.clone());
         parts.push(KeyPart {
             column: part.column,
-            ty: KeyType::of(&ty).unwrap_or(KeyType::Bytes),
+            ty: part.class.key_type(&ty).unwrap_or(KeyType::Bytes),
             descending: part.descending,
             nulls_first: part.nulls_first,
             guard: false,
@@ -186,6 +190,10 @@ pub(crate) enum Found<'a> {
     Point(&'a [u8]),
     /// Ranges in the order of the index.
     Ranges(Vec<KeyRange>),
+    /// The candidates of an inverted index.
+    Candidates(Search),
+    /// Any row.
+    All,
 }
 
 impl Access {
@@ -207,6 +215,11 @@ impl Access {
             equals: equals.collect(),
             lower: bound(&access.lower),
             upper: bound(&access.upper),
+            searched: access
+                .searched
+                .iter()
+                .map(|one| (one.part, one.strategy, Source::compile(&one.value)))
+                .collect(),
             point: access.is_point(),
             is_safe: access.exprs().all(TypedExpr::is_parallel_safe),
             key: Vec::new(),
@@ -224,7 +237,34 @@ impl Access {
             let Access { index, parts, types, equals, key, .. } = self;
             return Ok((index, point(parts, types, equals, key, cx)?));
         }
+        if self.index.is_inverted() {
+            return Ok((&self.index, self.candidates(cx)?));
+        }
         Ok((&self.index, self.ranges(cx)?))
+    }
+
+    /// What an inverted index is asked for.
+    fn candidates(&self, cx: &EvalContext<'_>) -> Result<Found<'static>> {
+        let mut all = Vec::with_capacity(self.searched.len());
+        for (part, strategy, source) in &self.searched {
+            let Some(key) = self.parts.get(*part) else { continue };
+            let (ty, part) = (key.ty, *part as u8);
+            all.push(source.with(cx, |value| {
+                Ok(match (strategy, value) {
+                    (Strategy::Regex { fold }, Value::Text(pattern)) => {
+                        required::search(part, pattern, *fold)
+                    }
+                    (Strategy::Similar, Value::Text(text)) => {
+                        Search::similar(part, text, similarity_threshold(cx))
+                    }
+                    _ => Search::of(ty, part, *strategy, value),
+                })
+            })?);
+        }
+        Ok(match Search::all(all) {
+            Search::Unknown => Found::All,
+            search => Found::Candidates(search),
+        })
     }
 
     fn ranges(&self, cx: &EvalContext<'_>) -> Result<Found<'static>> {

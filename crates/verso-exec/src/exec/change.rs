@@ -110,6 +110,10 @@ impl Scan {
                     {
                         cx.tables()?.scan_for_change(table, columns)?
                     }
+                    Found::All => cx.tables()?.scan_for_change(table, columns)?,
+                    Found::Candidates(search) => {
+                        cx.tables()?.candidates_for_change(table, index, &search, columns)?
+                    }
                     Found::Ranges(ranges) => {
                         cx.tables()?.index_scan_for_change(table, index, ranges, columns, collect)?
                     }

@@ -18,6 +18,7 @@ use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate, RowExpr};
 use crate::functions::Body;
+use crate::memory::Reservation;
 use crate::plan::{IndexAccess, OutputColumn, RECORD_COLUMN, SetCall, TypedExpr};
 use crate::plpgsql;
 use crate::spill::Spool;
@@ -115,6 +116,8 @@ pub(crate) struct ScanOperator {
     /// Other columns are read for the rows that are left.
     late: Option<Late>,
     trial: Trial,
+    /// Memory of the list of candidates that an inverted index has found.
+    held: Option<Reservation>,
 }
 
 impl ScanOperator {
@@ -152,6 +155,7 @@ impl ScanOperator {
                 .collect(),
             late: None,
             trial: Trial::default(),
+            held: None,
         }
     }
 }
@@ -231,8 +235,8 @@ impl ScanOperator {
 
 impl Operator for ScanOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let Self { table, columns, access, cursor, point, records, whole, reader, .. } = self;
-        (*cursor, *point, *whole) = (None, false, false);
+        let Self { table, columns, access, cursor, point, records, whole, reader, held, .. } = self;
+        (*cursor, *point, *whole, *held) = (None, false, false, None);
         self.bounded = Bounded::default();
         self.filters.clear();
         (self.late, self.trial) = (None, Trial::default());
@@ -251,6 +255,21 @@ impl Operator for ScanOperator {
             Found::Nothing => return Ok(()),
             Found::Point(key) => vec![KeyRange::prefix(key)],
             Found::Ranges(ranges) => ranges,
+            Found::Candidates(search) => {
+                let found = match reader {
+                    Some(reader) => reader.candidates(&search)?,
+                    None => cx.tables()?.candidates(table, index, &search, columns)?,
+                };
+                let what = "the rows that an inverted index has found";
+                let held = held.get_or_insert_with(|| cx.services.memory.account.reserve(what, u64::MAX));
+                held.resize(found.held_bytes())?;
+                *cursor = Some(found);
+                return Ok(());
+            }
+            Found::All => {
+                *cursor = Some(cx.tables()?.scan(table, columns)?);
+                return Ok(());
+            }
         };
         if adapts && cx.tables()?.is_large(table, index, &ranges)? {
             *whole = true;
@@ -360,6 +379,7 @@ impl Operator for ScanOperator {
             judged: self.judged.clone(),
             late: None,
             trial: Trial::default(),
+            held: None,
         };
         Ok(boxed(cursors.into_iter().map(part)))
     }
@@ -393,6 +413,7 @@ impl Operator for ScanOperator {
             judged: self.judged.clone(),
             late: None,
             trial: Trial::default(),
+            held: None,
         }))
     }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_storage::index::KeyRange;
 use verso_storage::{RecordId, RecordLockMode, WaitPolicy};
+use verso_types::inverted::Search;
 use verso_types::{Batch, Value};
 
 use super::trigger::DeferredEvent;
@@ -66,6 +67,14 @@ pub trait Scan {
         descending: bool,
         columns: &[usize],
     ) -> Result<Box<dyn TableCursor>>;
+    /// Reads the rows that an inverted index finds, each once: what is looked for, and others.
+    fn candidates(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        search: &Search,
+        columns: &[usize],
+    ) -> Result<Box<dyn TableCursor>>;
 }
 
 /// Adds, changes and removes rows.
@@ -86,6 +95,14 @@ pub trait Change {
         ranges: Vec<KeyRange>,
         columns: &[usize],
         collect: bool,
+    ) -> Result<Box<dyn ChangeCursor + 't>>;
+    /// As [`Scan::candidates`], with the right to change what is read: all are found before the first is changed (T2).
+    fn candidates_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        index: &IndexDef,
+        search: &Search,
+        columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>>;
     /// As [`Change::index_scan_for_change`] for the row, one at most, with this whole key of a unique index.
     fn get_for_change<'t>(
@@ -195,12 +212,18 @@ pub trait IndexReader: Send {
     fn get(&mut self, key: &[u8], out: &mut Batch) -> Result<bool>;
     /// As [`Scan::index_scan`].
     fn scan(&mut self, ranges: Vec<KeyRange>, descending: bool) -> Result<Box<dyn TableCursor>>;
+    /// As [`Scan::candidates`].
+    fn candidates(&mut self, search: &Search) -> Result<Box<dyn TableCursor>>;
 }
 
 /// Reads a table.
 pub trait TableCursor: Send {
     /// Replaces `out` by the next rows, columns in the order asked for. False at the end.
     fn next(&mut self, out: &mut Batch) -> Result<bool>;
+    /// Memory that it takes beside the rows, which grows with what it has found.
+    fn held_bytes(&self) -> u64 {
+        0
+    }
     /// The places of the rows just read, where there are any.
     fn records(&self) -> &[RecordId] {
         &[]

@@ -4,6 +4,14 @@ use verso_types::TypeError;
 
 use crate::plan::{ExprKind, TypedExpr};
 
+/// A text in lower case, each character by itself: only the last sigma of a word would depend on what stands around it.
+fn lower(text: &str) -> String {
+    match text.contains('Σ') {
+        true => text.chars().flat_map(char::to_lowercase).collect(),
+        false => text.to_lowercase(),
+    }
+}
+
 /// One step of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
@@ -31,7 +39,7 @@ impl LikePattern {
             return Err(TypeError::new("22025", "invalid escape string")
                 .with_hint("Escape string must be empty or one character."));
         }
-        let folded = if fold { pattern.to_lowercase() } else { pattern.to_owned() };
+        let folded = if fold { lower(pattern) } else { pattern.to_owned() };
         let mut steps: Vec<Step> = Vec::new();
         let mut chars = folded.chars();
         while let Some(c) = chars.next() {
@@ -84,7 +92,7 @@ impl LikePattern {
     pub fn matches<E>(&self, text: &[u8], work: &mut Work<'_, E>) -> Result<bool, E> {
         if self.fold {
             work.add(text.len())?;
-            fits(&self.steps, String::from_utf8_lossy(text).to_lowercase().as_bytes(), work)
+            fits(&self.steps, lower(&String::from_utf8_lossy(text)).as_bytes(), work)
         } else {
             fits(&self.steps, text, work)
         }

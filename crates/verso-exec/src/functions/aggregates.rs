@@ -1,7 +1,7 @@
 //! The aggregates and their types: those of PostgreSQL. The percentiles also take an array of fractions, and then yield
 //! an array.
 
-use verso_types::SqlType;
+use verso_types::{SqlType, SystemType};
 
 use super::{AggregateFunction, AggregateKind, ArgType, ResultType};
 
@@ -36,6 +36,7 @@ pub(super) static AGGREGATES: &[AggregateFunction] = aggregates! {
     "sum" Sum [exact(SqlType::Float4)] fixed(SqlType::Float4);
     "sum" Sum [exact(SqlType::Float8)] fixed(SqlType::Float8);
     "sum" Sum [exact(SqlType::Interval(None))] fixed(SqlType::Interval(None));
+    "sum" Sum [exact(SqlType::System(SystemType::Money))] fixed(SqlType::System(SystemType::Money));
     "avg" Avg [exact(SqlType::Int2)] fixed(SqlType::Numeric(None));
     "avg" Avg [exact(SqlType::Int4)] fixed(SqlType::Numeric(None));
     "avg" Avg [exact(SqlType::Int8)] fixed(SqlType::Numeric(None));
@@ -52,6 +53,9 @@ pub(super) static AGGREGATES: &[AggregateFunction] = aggregates! {
     "bit_and" BitAnd [exact(SqlType::Int2)] fixed(SqlType::Int2);
     "bit_and" BitAnd [exact(SqlType::Int4)] fixed(SqlType::Int4);
     "bit_and" BitAnd [exact(SqlType::Int8)] fixed(SqlType::Int8);
+    "bit_and" BitAnd [exact(SqlType::Bit(None))] fixed(SqlType::Bit(None));
+    "bit_or" BitOr [exact(SqlType::Bit(None))] fixed(SqlType::Bit(None));
+    "bit_xor" BitXor [exact(SqlType::Bit(None))] fixed(SqlType::Bit(None));
     "bit_or" BitOr [exact(SqlType::Int2)] fixed(SqlType::Int2);
     "bit_or" BitOr [exact(SqlType::Int4)] fixed(SqlType::Int4);
     "bit_or" BitOr [exact(SqlType::Int8)] fixed(SqlType::Int8);

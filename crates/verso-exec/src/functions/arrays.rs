@@ -199,6 +199,18 @@ fn array_position(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(found.map_or(Value::Null, |at| Value::Int4(lower.wrapping_add((skip + at) as i32))))
 }
 
+/// How many of ascending values are not beyond a value.
+fn width_bucket(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [value, Value::Array(bounds)] = args else { return Err(unexpected("width_bucket", args)) };
+    if bounds.dimension_count() > 1 {
+        return Err(TypeError::new("2202E", "thresholds must be one-dimensional array").into());
+    }
+    if bounds.iter().any(Value::is_null) {
+        return Err(TypeError::new("22004", "thresholds array must not contain NULLs").into());
+    }
+    Ok(Value::Int4(bounds.partition_point(|bound| cmp_sql(bound, value).is_le()) as i32))
+}
+
 fn array_positions(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Array(array), element] = args else { return Ok(Value::Null) };
     only_one_dimension(array, "searching for elements in")?;
@@ -415,6 +427,7 @@ static ARRAYS: &[BuiltinFunction] = &[
     array_function!("array_position" [ARRAY, ELEMENT] => AS_INT4, strict false, array_position),
     array_function!("array_position" [ARRAY, ELEMENT, INT4] => AS_INT4, strict false, array_position),
     array_function!("array_positions" [ARRAY, ELEMENT] => ResultType::FixedArray(SqlType::Int4), strict false, array_positions),
+    array_function!("width_bucket" [ELEMENT, ARRAY] => AS_INT4, strict true, width_bucket),
     array_function!("array_fill" [ELEMENT, INT4S] => ResultType::ArrayOf(0), strict false, array_fill),
     array_function!("array_fill" [ELEMENT, INT4S, INT4S] => ResultType::ArrayOf(0),
         strict false, array_fill),

@@ -3,9 +3,9 @@
 use verso_types::opaque::bits::{BITS_MAX, Bits};
 use verso_types::{Opaque, SqlType, TypeError, Value};
 
-use super::define::valued;
+use super::define::{unexpected, valued};
 use super::texts::part_wanted;
-use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use super::{AggregateKind, ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::error::Result;
 
 fn pairwise(a: &Opaque, b: &Opaque, name: &str, with: impl Fn(u8, u8) -> u8) -> Result<Value> {
@@ -15,6 +15,21 @@ fn pairwise(a: &Opaque, b: &Opaque, name: &str, with: impl Fn(u8, u8) -> u8) -> 
         return Err(TypeError::new("22026", text).into());
     }
     Ok(a.zip(&b, with).into_value())
+}
+
+/// What an aggregate makes of two bit strings.
+pub(crate) fn pairwise_of(kind: AggregateKind) -> fn(&Value, &Value) -> Result<Value> {
+    fn of(a: &Value, b: &Value, name: &str, with: impl Fn(u8, u8) -> u8) -> Result<Value> {
+        match (a, b) {
+            (Value::Opaque(a), Value::Opaque(b)) => pairwise(a, b, name, with),
+            _ => Err(unexpected(name, &[a.clone(), b.clone()])),
+        }
+    }
+    match kind {
+        AggregateKind::BitAnd => |a, b| of(a, b, "AND", |a, b| a & b),
+        AggregateKind::BitOr => |a, b| of(a, b, "OR", |a, b| a | b),
+        _ => |a, b| of(a, b, "XOR", |a, b| a ^ b),
+    }
 }
 
 fn joined(parts: &[&Bits]) -> Result<Value> {

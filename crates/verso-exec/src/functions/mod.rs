@@ -8,7 +8,7 @@
 
 mod aggregates;
 pub(crate) mod arrays;
-mod bits;
+pub(crate) mod bits;
 mod bytes;
 mod calendar;
 mod catalogs;
@@ -19,14 +19,16 @@ mod comparison;
 mod date_templates;
 mod datetimes;
 mod define;
+mod encodings;
 mod enums;
 mod floats;
 mod identifiers;
+mod inputs;
 mod integers;
 pub mod json;
 pub mod kernel;
 mod locks;
-mod money;
+pub(crate) mod money;
 mod networks;
 mod number_templates;
 mod numerics;
@@ -48,6 +50,7 @@ mod templates;
 mod tests;
 pub(crate) mod texts;
 mod timetz;
+pub(crate) mod trigrams;
 mod unicode;
 mod uuids;
 mod windows;
@@ -98,4 +101,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &sets::TABLES,
     &sizes::TABLES,
     &ranges::TABLES,
+    &trigrams::TABLES,
+    &encodings::TABLES,
+    &inputs::TABLES,
 ];

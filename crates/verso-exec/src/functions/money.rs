@@ -3,7 +3,7 @@
 use verso_types::opaque::money::Money;
 use verso_types::{Opaque, SqlType, TypeError, Value};
 
-use super::define::valued;
+use super::define::{unexpected, valued};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::error::Result;
 
@@ -13,6 +13,17 @@ fn amount(hundredths: Option<i64>) -> Result<Value> {
 
 fn of(value: &Opaque) -> i64 {
     Money::of(value).0
+}
+
+/// The sum of two amounts.
+///
+/// # Errors
+/// 22003.
+pub(crate) fn sum(a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Opaque(a), Value::Opaque(b)) => amount(of(a).checked_add(of(b))),
+        _ => Err(unexpected("sum", &[a.clone(), b.clone()])),
+    }
 }
 
 fn by_float(a: &Opaque, factor: f64) -> Result<Value> {

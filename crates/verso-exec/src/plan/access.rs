@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
 use verso_types::KeyType;
+use verso_types::inverted::Strategy;
 
 use super::{RECORD_COLUMN, TypedExpr};
 
@@ -23,9 +24,24 @@ pub struct IndexAccess {
     pub upper: Option<(TypedExpr, bool)>,
     /// Against the order of the index.
     pub descending: bool,
+    /// What is looked up in an inverted index; the filter says it, too.
+    pub searched: Vec<Searched>,
     /// Where the range turns out to be a large part of the table, the table itself is read instead, in no order, and
     /// this is the range as a condition, over the columns read. `None`: it is the index in any case.
     pub instead: Option<Box<TypedExpr>>,
+}
+
+/// A condition whose candidates an inverted index finds.
+#[derive(Clone, Debug)]
+pub struct Searched {
+    /// Which part of the index.
+    pub part: usize,
+    /// What the column is to the value.
+    pub strategy: Strategy,
+    /// The value.
+    pub value: TypedExpr,
+    /// Which conjunct of the filter it is.
+    pub conjunct: usize,
 }
 
 /// What one part of a key is.
@@ -43,7 +59,15 @@ impl IndexAccess {
     /// The whole index.
     #[must_use]
     pub fn all(index: Arc<IndexDef>) -> IndexAccess {
-        IndexAccess { index, equals: Vec::new(), lower: None, upper: None, descending: false, instead: None }
+        IndexAccess {
+            index,
+            equals: Vec::new(),
+            lower: None,
+            upper: None,
+            descending: false,
+            searched: Vec::new(),
+            instead: None,
+        }
     }
 
     /// Whether the keys say what these columns of the table hold, so that rows of clean pages are not visited. One row is
@@ -57,7 +81,8 @@ impl IndexAccess {
         let parts: Vec<usize> = self.index.held().filter_map(|column| table.column_with_id(column)).collect();
         let once = |list: &[usize]| (1..list.len()).all(|at| !list[..at].contains(&list[at]));
         let columns: Vec<usize> = columns.iter().copied().filter(|column| *column != RECORD_COLUMN).collect();
-        !self.is_point()
+        !self.index.is_inverted()
+            && !self.is_point()
             && parts.len() == self.index.held().count()
             && parts.iter().all(|at| exact(*at))
             && once(&parts)
@@ -84,6 +109,7 @@ impl IndexAccess {
             }
         }
         self.lower.iter_mut().chain(&mut self.upper).for_each(|(expr, _)| visit(expr));
+        self.searched.iter_mut().for_each(|searched| visit(&mut searched.value));
         self.instead.iter_mut().for_each(|expr| visit(expr));
     }
 
@@ -95,6 +121,6 @@ impl IndexAccess {
             KeyMatch::Null => &[],
         });
         let bounds = self.lower.iter().chain(&self.upper).map(|(expr, _)| expr);
-        equals.chain(bounds)
+        equals.chain(bounds).chain(self.searched.iter().map(|searched| &searched.value))
     }
 }

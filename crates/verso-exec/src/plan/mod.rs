@@ -24,7 +24,7 @@ mod walk;
 mod window;
 mod with;
 
-pub use access::{IndexAccess, KeyMatch};
+pub use access::{IndexAccess, KeyMatch, Searched};
 pub use expr::{DomainRules, ExprKind, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
 pub use output::{Origin, OutputColumn, RECORD_COLUMN};

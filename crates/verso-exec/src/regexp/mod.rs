@@ -23,6 +23,7 @@ mod fast;
 mod parse;
 mod places;
 mod program;
+pub(crate) mod required;
 mod simulate;
 mod syntax;
 #[cfg(test)]

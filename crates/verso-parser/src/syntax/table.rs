@@ -210,7 +210,7 @@ pub struct CreateIndex {
     pub nulls_distinct: bool,
     /// The table.
     pub table: QualifiedName,
-    /// USING, if it is another one than btree: one that a B+tree stands in for.
+    /// USING, if it is another one than btree: gin, or one that a B+tree stands in for.
     pub method: Option<String>,
     /// The parts of its key.
     pub parts: Vec<IndexElement>,
@@ -278,8 +278,8 @@ pub struct IndexElement {
     pub descending: bool,
     /// NULLS FIRST.
     pub nulls_first: bool,
-    /// One of the classes `…_pattern_ops`.
-    pub pattern: bool,
+    /// Its operator class.
+    pub class: Option<Name>,
 }
 
 /// What a part of an index's key is of.

@@ -607,6 +607,10 @@ impl<'p> Tree<'p> {
                 node.title = format!("Seq Scan on {on}");
                 node.head.push(("Node Type", "Seq Scan".into()));
             }
+            Some(access) if access.index.is_inverted() => {
+                node.title = format!("Bitmap Heap Scan on {on}");
+                node.head.push(("Node Type", "Bitmap Heap Scan".into()));
+            }
             Some(access) => {
                 let kind = if access.answers(table, columns) { "Index Only Scan" } else { "Index Scan" };
                 let backward = if access.descending { " Backward" } else { "" };
@@ -620,16 +624,48 @@ impl<'p> Tree<'p> {
         self.name_table(node, table, &alias);
         let columns = self.table_columns(table, columns, &alias);
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-        if let Some(access) = access {
+        let mut filter = filter.cloned();
+        if let Some(access) = access.filter(|access| access.index.is_inverted()) {
+            filter = self.candidates(node, access, filter, &names);
+        } else if let Some(access) = access {
             let condition = self.index_condition(table, access, &alias);
             if !condition.is_empty() {
                 node.details.push(("Index Cond", Field::Text(condition)));
             }
         }
-        if let Some(filter) = filter {
+        if let Some(filter) = &filter {
             node.details.push(("Filter", Field::Text(text(filter, self.scope(&names)))));
         }
         columns
+    }
+
+    /// Shows how an inverted index finds candidates: the conditions that it is asked for, and that are tested again. Returns the
+    /// rest of the filter.
+    fn candidates(
+        &self,
+        node: &mut Node,
+        access: &IndexAccess,
+        filter: Option<TypedExpr>,
+        names: &[String],
+    ) -> Option<TypedExpr> {
+        let asked = |n: usize| access.searched.iter().any(|searched| searched.conjunct == n);
+        let conjuncts = filter?.conjuncts().into_iter().enumerate();
+        let (tested, rest): (Vec<_>, Vec<_>) = conjuncts.partition(|(n, _)| asked(*n));
+        let joined = |parts: Vec<(usize, TypedExpr)>| {
+            TypedExpr::conjunction(parts.into_iter().map(|(_, conjunct)| conjunct).collect())
+        };
+        let condition = joined(tested).map_or_else(String::new, |tested| text(&tested, self.scope(names)));
+        node.details.push(("Recheck Cond", Field::Text(condition.clone())));
+        let mut index = Node {
+            title: format!("Bitmap Index Scan on {}", access.index.name),
+            relationship: Some("Outer"),
+            ..Node::default()
+        };
+        index.head.push(("Node Type", "Bitmap Index Scan".into()));
+        index.head.push(("Index Name", Field::Text(access.index.name.to_string())));
+        index.details.push(("Index Cond", Field::Text(condition)));
+        node.children.push(index);
+        joined(rest)
     }
 
     /// The range of an index as a condition.

@@ -64,12 +64,22 @@ fn over_table(columns: &[usize], expr: &TypedExpr) -> TypedExpr {
     expr
 }
 
-/// Indexes that serve a filter.
+/// Inverted indexes that serve a filter.
+pub(super) fn serving_inverted<'t>(
+    table: &'t TableDef,
+    derived: &Derived,
+    columns: &[usize],
+    filter: Option<&TypedExpr>,
+) -> impl Iterator<Item = &'t Arc<IndexDef>> {
+    table.indexes.iter().filter(move |index| index.is_inverted() && derived.serves(index, columns, filter))
+}
+
+/// Indexes in the order of their keys that serve a filter.
 pub(super) fn serving<'t>(
     table: &'t TableDef,
     derived: &Derived,
     columns: &[usize],
     filter: Option<&TypedExpr>,
 ) -> impl Iterator<Item = &'t Arc<IndexDef>> {
-    table.indexes.iter().filter(move |index| derived.serves(index, columns, filter))
+    table.indexes.iter().filter(move |index| !index.is_inverted() && derived.serves(index, columns, filter))
 }

@@ -19,9 +19,11 @@
 //! | [`terms`] | what a condition says about single columns |
 //! | [`order`] | orders that an index has |
 //! | [`derived`] | expressions and conditions of indexes |
+//! | [`inverted`] | what a condition looks up in an inverted index |
 //! | [`system`] | what a condition says about the rows of a system view |
 
 mod derived;
+mod inverted;
 mod order;
 mod system;
 mod terms;
@@ -314,7 +316,7 @@ impl Path {
     /// Leaves the choice to the moment when it is opened, unless it finds one row at most.
     fn adapt(&mut self, filter: Option<&TypedExpr>) {
         // How large a part of a partial index a range is says nothing about the table.
-        if self.access.is_point() || self.access.index.guard.is_some() {
+        if self.access.is_point() || self.access.index.guard.is_some() || self.access.index.is_inverted() {
             return;
         }
         let Some(filter) = filter else { return };
@@ -360,10 +362,20 @@ fn path(
         }
     };
     // Of equals the oldest: max_by_key would take the last.
-    paths.fold(None, |best: Option<Path>, path| match best {
+    let ordered = paths.fold(None, |best: Option<Path>, path| match best {
         Some(best) if !better(&path, &best) => Some(best),
         _ => Some(path),
-    })
+    });
+    let usable = |index: &Arc<IndexDef>| may_use(hints, table, index);
+    let Some(access) = inverted::access(table, columns, filter?, &derived, &usable) else { return ordered };
+    let inverted = Path { access, said: Vec::new() };
+    let is_better = |path: &Path| match known {
+        _ if path.access.is_point() => true,
+        true => estimate.access(table, &path.access) <= estimate.access(table, &inverted.access),
+        // Nothing is known of how many rows a range has.
+        false => !path.access.equals.is_empty(),
+    };
+    ordered.filter(is_better).or(Some(inverted))
 }
 
 /// Whether hints let an index be used.

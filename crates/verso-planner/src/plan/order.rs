@@ -18,6 +18,9 @@ type Wanted = (u16, bool, bool);
 pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>) -> bool {
     let Some((scan, wanted)) = below(plan, unbound(keys), estimate) else { return false };
     let Plan::IndexScan { table, access, .. } = scan else { return false };
+    if access.index.is_inverted() {
+        return false;
+    }
     // Half a table is sorted faster than it is read in order.
     if access.instead.is_some()
         && access.equals.is_empty()

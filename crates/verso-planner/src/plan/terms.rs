@@ -65,7 +65,7 @@ fn behind(prefix: &str) -> Option<String> {
     None
 }
 
-fn for_each_conjunct<'f>(filter: &'f TypedExpr, visit: &mut dyn FnMut(&'f TypedExpr)) {
+pub(super) fn for_each_conjunct<'f>(filter: &'f TypedExpr, visit: &mut dyn FnMut(&'f TypedExpr)) {
     match &filter.kind {
         ExprKind::And(parts) => parts.iter().for_each(|part| for_each_conjunct(part, visit)),
         _ => visit(filter),
@@ -92,14 +92,14 @@ pub(super) fn of<'f>(
 }
 
 /// What a filter is over.
-struct Read<'r> {
-    table: &'r TableDef,
-    columns: &'r [usize],
-    derived: &'r Derived,
+pub(super) struct Read<'r> {
+    pub table: &'r TableDef,
+    pub columns: &'r [usize],
+    pub derived: &'r Derived,
 }
 
 /// The column that an expression is, perhaps cast to a wider type; of an expression of an index the hidden one.
-fn column(read: &Read<'_>, expr: &TypedExpr) -> Option<usize> {
+pub(super) fn column(read: &Read<'_>, expr: &TypedExpr) -> Option<usize> {
     if let Some(hidden) = read.derived.column(read.columns, expr) {
         return read.table.column_with_id(hidden);
     }

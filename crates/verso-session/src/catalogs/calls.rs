@@ -5,7 +5,9 @@ use std::sync::Arc;
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{CatalogSnapshot, Oid, Relation, SystemRelation, TableDef};
 use verso_exec::ExecError;
-use verso_types::{SqlType, SystemType, Value, names as references};
+use verso_planner::errors::SqlError;
+use verso_types::cast::{CastKind, cast};
+use verso_types::{SqlType, SystemType, Value, names as references, parse_text};
 
 use super::objects::UTF8;
 use super::{definitions, fixed, names};
@@ -125,6 +127,17 @@ impl Call<'_> {
             | "pg_get_statisticsobjdef_columns"
             | "pg_get_partkeydef"
             | "pg_get_partition_constraintdef" => Value::Null,
+            "pg_input_type" => {
+                self.input_type(args.text(0))?;
+                Value::Null
+            }
+            // The value that a text is, or the error.
+            "pg_input" => {
+                let zone = &self.views.services.settings.time_zone;
+                let ty = self.input_type(args.text(1))?;
+                let value = parse_text(&ty, args.text(0), zone)?;
+                cast(&value, &ty, &ty, CastKind::Implicit, zone)?
+            }
             "pg_get_userbyid" => match catalog.role_by_oid(args.oid(0)) {
                 Some(role) => Value::Text(Arc::clone(&role.name)),
                 None => Value::text(&format!("unknown (OID={})", args.oid(0))),
@@ -444,6 +457,17 @@ impl Call<'_> {
             "pg_collation_is_visible" => fixed("pg_collation"),
             _ => Value::Null,
         }
+    }
+
+    /// The type that a text names, with what its length or precision is.
+    fn input_type(&self, name: &str) -> Result<SqlType> {
+        let failed = |error: SqlError| ExecError::raised(error.sqlstate, error.message);
+        let ty = verso_parser::parse_type(name).map_err(|error| failed(error.into()))?;
+        let ty = definitions::binder(self.views, self.catalog).data_type(&ty).map_err(failed)?;
+        if matches!(ty, SqlType::Domain(_)) {
+            return Err(ExecError::raised("0A000", "input of a domain is not supported here"));
+        }
+        Ok(ty)
     }
 
     fn to_reference(&self, kind: &str) -> Result<Value> {

@@ -202,13 +202,12 @@ pub(super) fn index_text(
     } else {
         format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name))
     };
-    let key = |one: &verso_catalog::IndexPart| {
-        let class = if one.pattern { " text_pattern_ops" } else { "" };
-        format!("{}{class}{}", part(one.column), one.order())
-    };
+    let key =
+        |one: &verso_catalog::IndexPart| format!("{}{}{}", part(one.column), one.class.suffix(), one.order());
     let keys: Vec<String> = index.parts.iter().map(key).collect();
     let name = quote_ident(&index.name);
-    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({})", keys.join(", "));
+    let method = if index.is_inverted() { "gin" } else { "btree" };
+    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING {method} ({})", keys.join(", "));
     if !index.include.is_empty() {
         text.push_str(&format!(" INCLUDE ({})", column_list(&table, &index.include)));
     }

@@ -17,6 +17,7 @@ type Rows = Arc<[Vec<Value>]>;
 
 /// `anyarray`, `anyrange`, `anymultirange`.
 const ANY_ARRAY: i64 = 2277;
+const ANY_ENUM: i64 = 3500;
 const ANY_RANGE: i64 = 3831;
 const ANY_MULTIRANGE: i64 = 4537;
 
@@ -81,12 +82,17 @@ pub(super) fn type_facts() -> &'static HashMap<i64, TypeFacts> {
     })
 }
 
+/// The access method `btree` in `pg_am`.
+const BTREE: i64 = 403;
+
 /// The operator class that indexes use for a type, by its number; the family's for arrays.
 pub(super) fn default_class(ty: &SqlType) -> i64 {
     static CLASSES: OnceLock<HashMap<i64, i64>> = OnceLock::new();
     let classes = CLASSES.get_or_init(|| {
         let usual = |row: &Vec<Value>| {
-            (row[7] == Value::Bool(true)).then(|| Some((row[6].as_i64()?, row[0].as_i64()?))).flatten()
+            (row[7] == Value::Bool(true) && row[1] == Value::Int8(BTREE))
+                .then(|| Some((row[6].as_i64()?, row[0].as_i64()?)))
+                .flatten()
         };
         table("pg_opclass").iter().flat_map(|rows| rows.iter()).filter_map(usual).collect()
     });
@@ -99,6 +105,28 @@ pub(super) fn default_class(ty: &SqlType) -> i64 {
         _ => None,
     };
     oid(ty).or(wider).unwrap_or(0)
+}
+
+/// Whether a class of B+trees with this name takes values of a type; `None` where there is none.
+pub(crate) fn class_takes(name: &str, ty: &SqlType) -> Option<bool> {
+    let wanted = Value::text(name);
+    let rows = table("pg_opclass")?;
+    let row = rows.iter().find(|row| row[1] == Value::Int8(BTREE) && row[2] == wanted)?;
+    let takes = row[6].as_i64()?;
+    let mut plain = ty;
+    while let SqlType::Domain(domain) = plain {
+        plain = &domain.base;
+    }
+    let oid = i64::from(plain.pg_oid());
+    let text = i64::from(SqlType::Text.pg_oid());
+    Some(match plain {
+        SqlType::Array(_) => takes == ANY_ARRAY,
+        SqlType::Range(_) => takes == ANY_RANGE,
+        SqlType::Multirange(_) => takes == ANY_MULTIRANGE,
+        SqlType::Enum(_) => takes == ANY_ENUM,
+        SqlType::Varchar(_) => takes == text,
+        _ => takes == oid,
+    })
 }
 
 /// Reads a file. Its lines are as `COPY` writes them; a test shows that each is well formed.
@@ -253,6 +281,7 @@ mod tests {
         assert_eq!(row("pg_type", 600), None); // point
         assert_eq!(row("pg_proc", 1317), Some(Value::text("length")));
         assert_eq!(row("pg_operator", 96), Some(Value::text("=")));
+        assert_eq!(row("pg_am", 2742), Some(Value::text("gin")));
         assert_eq!(row("pg_am", 403), Some(Value::text("btree")));
         assert_eq!(default_class(&SqlType::Int4), 1978);
         assert_eq!(default_class(&SqlType::Varchar(Some(3))), default_class(&SqlType::Text));

@@ -49,6 +49,7 @@ use crate::views::Views;
 use keys::Keys;
 
 pub(crate) use calls::call;
+pub(crate) use fixed::class_takes;
 
 pub(crate) use names::SessionNames;
 

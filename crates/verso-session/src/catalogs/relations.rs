@@ -21,6 +21,7 @@ pub(super) const INFORMATION_SCHEMA_OID: u32 = 13_144;
 /// The access methods, as `pg_am` has them.
 const HEAP: u32 = 2;
 const BTREE: u32 = 403;
+const GIN: u32 = 2742;
 
 /// The number of a schema.
 pub(super) fn namespace(catalog: &CatalogSnapshot, schema: &str) -> Value {
@@ -226,7 +227,8 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             }
             Relation::Index(index) => {
                 let columns = index.parts.len() + index.include.len();
-                Class { method: BTREE, file: index.object.0, kind: 'i', columns, ..base }
+                let method = if index.is_inverted() { GIN } else { BTREE };
+                Class { method, file: index.object.0, kind: 'i', columns, ..base }
             }
             Relation::Sequence(sequence) => {
                 Class { file: sequence.object.0, rows: 1.0, kind: 'S', columns: 3, ..base }
@@ -496,9 +498,6 @@ fn indexes_of_users(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Arc<
     relations.into_iter().filter_map(index).collect()
 }
 
-/// `text_pattern_ops` in `pg_opclass`.
-const TEXT_PATTERN_OPS: i64 = 4217;
-
 /// The rows of `pg_index`.
 pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |index: Arc<IndexDef>| {
@@ -536,10 +535,13 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 None => Value::Int2(attnum(column)),
             })),
             vector(types.iter().map(collation)),
-            vector(index.parts.iter().zip(&types).map(|(part, ty)| match part.pattern {
-                true => Value::Int8(TEXT_PATTERN_OPS),
-                false => Value::Int8(default_class(ty)),
-            })),
+            vector(
+                index
+                    .parts
+                    .iter()
+                    .zip(&types)
+                    .map(|(part, ty)| Value::Int8(part.class.oid().unwrap_or_else(|| default_class(ty)))),
+            ),
             vector(
                 index
                     .parts

@@ -3,18 +3,70 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, NewIndex, NewIndexPart, Object, ObjectKind, Relation, Rights, TableChange,
-    TableDef, guard_text,
+    CatalogError, ColumnDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Relation, Rights,
+    TableChange, TableDef, guard_text,
 };
 use verso_exec::plan::ExprKind;
-use verso_types::{KeyType, SqlType};
+use verso_types::SqlType;
 
 use super::{Schema, text};
+use crate::catalogs::class_takes;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 use verso_parser::syntax::{AlterIndex, CreateIndex, IndexKey, Name, QualifiedName, Reindex, ReindexTarget};
 use verso_planner::bind::{Binder, index_name};
 use verso_planner::errors::{SqlError, sqlstate};
+
+/// The access method of inverted indexes.
+const INVERTED: &str = "gin";
+
+/// The operator class of a part of an index with this method, over values of a type.
+fn key_class(method: Option<&str>, class: Option<&Name>, ty: &SqlType) -> Result<KeyClass, SqlError> {
+    let shown = || ty.without_modifiers().pg_name();
+    let name = class.map(|class| class.text.as_str());
+    let missing = |name: &str, method: &str| {
+        let text = format!("operator class \"{name}\" does not exist for access method \"{method}\"");
+        SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
+    };
+    let unfit = |name: &str| {
+        let text = format!("operator class \"{name}\" does not accept data type {}", shown());
+        SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+    };
+    if method == Some(INVERTED) {
+        let Some(class) = KeyClass::inverted(name, ty) else {
+            let Some(name) = name else {
+                let text = format!(
+                    "data type {} has no default operator class for access method \"{INVERTED}\"",
+                    shown()
+                );
+                return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).with_hint(
+                    "You must specify an operator class for the index or define a default operator class for the \
+                     data type.",
+                ));
+            };
+            return Err(missing(name, INVERTED));
+        };
+        return class.key_type(ty).map(|_| class).ok_or_else(|| unfit(class.name()));
+    }
+    let Some(name) = name else { return Ok(KeyClass::Ordered) };
+    let method = method.unwrap_or("btree");
+    // What the classes of brin ask for, and those of hash, is in the order of the same type.
+    let ordered = match ["_minmax_ops", "_minmax_multi_ops", "_bloom_ops"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+    {
+        Some(ty) if method == "brin" => format!("{ty}_ops"),
+        _ => name.to_string(),
+    };
+    match class_takes(&ordered, ty) {
+        None => Err(missing(name, method)),
+        Some(false) => Err(unfit(name)),
+        Some(true) => Ok(KeyClass::ALL
+            .into_iter()
+            .find(|class| !class.is_inverted() && class.name() == ordered)
+            .unwrap_or_default()),
+    }
+}
 
 impl Schema<'_> {
     /// CREATE INDEX.
@@ -32,7 +84,7 @@ impl Schema<'_> {
             concurrently: create.concurrently,
         };
         self.own_named(&create.table)?;
-        if let Some(method) = &create.method {
+        if let Some(method) = create.method.as_deref().filter(|method| *method != INVERTED) {
             self.skip(format!("access method \"{method}\" is stood in for by a B+tree"));
         }
         let taken = create.name.as_ref().is_some_and(|name| self.is_taken(&home, &name.text));
@@ -83,26 +135,35 @@ impl Schema<'_> {
         // For each part, and for the condition, which of the wanted ones it is.
         let mut places = Vec::new();
         for part in &create.parts {
-            let (descending, nulls_first, pattern) = (part.descending, part.nulls_first, part.pattern);
-            let (name, place) = match &part.key {
-                IndexKey::Column(name) => (text(name), None),
+            let (descending, nulls_first) = (part.descending, part.nulls_first);
+            let class = |ty: &SqlType| key_class(create.method.as_deref(), part.class.as_ref(), ty);
+            let column_class = |name: &str| match table.shown().iter().find(|column| *column.name == *name) {
+                Some(column) => class(&column.ty),
+                None => Ok(KeyClass::Ordered), // the catalog says what is wrong
+            };
+            let (name, place, class) = match &part.key {
+                IndexKey::Column(name) => (text(name), None, column_class(&name.text)?),
                 IndexKey::Expression(expr, kept) => {
                     let bind = |binder: &Binder<'_>| binder.index_expression(expr, table);
                     let (kept, bound) = binder.kept_text(expr, kept, bind)?;
                     match bound.kind {
-                        ExprKind::Column(at) => (Arc::clone(&table.columns[at].name), None),
+                        ExprKind::Column(at) => {
+                            let column = &table.columns[at];
+                            (Arc::clone(&column.name), None, class(&column.ty)?)
+                        }
                         _ => {
-                            if KeyType::of(&bound.ty).is_none() {
+                            let class = class(&bound.ty)?;
+                            if class.key_type(&bound.ty).is_none() {
                                 let ty = bound.ty.without_modifiers().pg_name();
                                 return Err(CatalogError::NoOrder { ty }.into());
                             }
                             wanted.push((bound.ty.clone(), kept.into()));
-                            (index_name(expr).into(), Some(wanted.len() - 1))
+                            (index_name(expr).into(), Some(wanted.len() - 1), class)
                         }
                     }
                 }
             };
-            new.parts.push(NewIndexPart { name, hidden: None, descending, nulls_first, pattern });
+            new.parts.push(NewIndexPart { name, hidden: None, descending, nulls_first, class });
             places.push(place);
         }
         let mut guard = None;

@@ -7,8 +7,9 @@ use verso_catalog::{ColumnDef, IndexDef, TableDef};
 use verso_exec::error::Result;
 use verso_exec::exec::{ChangeCursor, TableCursor};
 use verso_storage::heap::{Heap, HeapScan, ScanBatch, ScanSpec};
-use verso_storage::index::{Index, IndexScan, IndexScanSpec, KeyRange};
+use verso_storage::index::{CandidateScan, Index, IndexScan, IndexScanSpec, KeyRange};
 use verso_storage::{RecordId, StorageError, Txn};
+use verso_types::inverted::Search;
 use verso_types::{Batch, Physical, SqlType, Value};
 
 use super::EngineTables;
@@ -70,6 +71,41 @@ impl Ranges {
     }
 }
 
+/// The rows that an inverted index has found.
+pub(super) struct Candidates {
+    scan: CandidateScan,
+    wanted: Wanted,
+}
+
+impl Candidates {
+    pub(super) fn open(
+        tables: &EngineTables<'_>,
+        txn: &Txn,
+        table: &TableDef,
+        index: &IndexDef,
+        search: &Search,
+        columns: &[usize],
+    ) -> Result<Candidates> {
+        let heap = tables.heap(table)?;
+        let wanted = Wanted::of(&heap, columns_at(table, columns));
+        let index = tables.index(&heap, index)?;
+        Ok(Candidates::of(heap.candidates(txn, &index, search, wanted.ids())?, wanted))
+    }
+
+    /// Of a scan that yields the columns wanted.
+    pub(super) fn of(scan: CandidateScan, wanted: Wanted) -> Candidates {
+        Candidates { scan, wanted }
+    }
+
+    fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {
+        let more = self.scan.next(out)?;
+        if more {
+            self.wanted.finish(&mut out.batch)?;
+        }
+        Ok(more)
+    }
+}
+
 /// A scan of a table.
 pub(super) struct Pages {
     scan: HeapScan,
@@ -97,6 +133,7 @@ impl Pages {
 pub(super) enum Rows {
     Heap(Pages),
     Index(Ranges),
+    Candidates(Candidates),
     /// One row, which stands in the batch already; whether it is still to come.
     Found(bool),
     /// Read before the first was changed.
@@ -118,6 +155,7 @@ impl Rows {
         match self {
             Rows::Heap(scan) => scan.next(out),
             Rows::Index(scan) => scan.next(out),
+            Rows::Candidates(scan) => scan.next(out),
             Rows::Found(found) => Ok(std::mem::take(found)),
             Rows::Collected(batches) => match batches.next() {
                 Some(batch) => {
@@ -214,10 +252,17 @@ impl TableCursor for Reader {
         &self.rows.records
     }
 
+    fn held_bytes(&self) -> u64 {
+        match &self.scan {
+            Rows::Candidates(found) => found.scan.held_bytes(),
+            _ => 0,
+        }
+    }
+
     fn pages_left(&self) -> Option<u64> {
         match &self.scan {
             Rows::Heap(pages) => Some(pages.scan.pages_left().into()),
-            Rows::Index(_) | Rows::Found(_) | Rows::Collected(_) => None,
+            Rows::Index(_) | Rows::Candidates(_) | Rows::Found(_) | Rows::Collected(_) => None,
         }
     }
 

@@ -10,8 +10,9 @@ use verso_storage::SnapshotReader;
 use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::{Index, IndexScanSpec, KeyRange};
 use verso_types::Batch;
+use verso_types::inverted::Search;
 
-use super::cursor::{Ranges, Reader, Rows, columns_at};
+use super::cursor::{Candidates, Ranges, Reader, Rows, columns_at};
 
 /// See the module. The table is locked by the transaction.
 pub(super) struct Lookups {
@@ -44,6 +45,12 @@ impl IndexReader for Lookups {
         std::mem::swap(out, &mut rows.batch);
         finished?;
         Ok(found?)
+    }
+
+    fn candidates(&mut self, search: &Search) -> Result<Box<dyn TableCursor>> {
+        let columns = self.wanted.ids();
+        let scan = self.heap.candidates_by(self.reader.clone(), &self.index, search, columns)?;
+        Ok(Box::new(Reader::new(Rows::Candidates(Candidates::of(scan, self.wanted.clone())))))
     }
 
     fn scan(&mut self, mut ranges: Vec<KeyRange>, descending: bool) -> Result<Box<dyn TableCursor>> {

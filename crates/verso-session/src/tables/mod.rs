@@ -39,11 +39,12 @@ use verso_storage::{
     Engine, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn, TxnId,
     WaitPolicy,
 };
+use verso_types::inverted::Search;
 use verso_types::{Batch, TimeStyle, Value};
 
 use crate::services::Services;
 
-use cursor::{Changer, Pages, Ranges, Reader, Rows, columns_at};
+use cursor::{Candidates, Changer, Pages, Ranges, Reader, Rows, columns_at};
 pub(crate) use deferred::{ConstraintModes, Deferred};
 pub(crate) use duplicate::explain_unique;
 use lookups::Lookups;
@@ -250,6 +251,18 @@ impl Scan for EngineTables<'_> {
         let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, descending, columns)?;
         Ok(Box::new(Reader::new(Rows::Index(scan))))
     }
+
+    fn candidates(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        search: &Search,
+        columns: &[usize],
+    ) -> Result<Box<dyn TableCursor>> {
+        self.lock(table, TableLockMode::AccessShare)?;
+        let found = Candidates::open(self, &self.txn.borrow(), table, index, search, columns)?;
+        Ok(Box::new(Reader::new(Rows::Candidates(found))))
+    }
 }
 
 impl Change for EngineTables<'_> {
@@ -290,6 +303,18 @@ impl Change for EngineTables<'_> {
         let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, columns)?;
         let scan = if collect { Rows::collect(scan)? } else { Rows::Index(scan) };
         Ok(Box::new(Changer::new(self, table, heap, scan, columns)))
+    }
+
+    fn candidates_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        index: &IndexDef,
+        search: &Search,
+        columns: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        let heap = self.heap_for_change(table)?;
+        let found = Candidates::open(self, &self.txn.borrow(), table, index, search, columns)?;
+        Ok(Box::new(Changer::new(self, table, heap, Rows::Candidates(found), columns)))
     }
 
     fn get_for_change<'t>(

@@ -1,5 +1,7 @@
 //! Proof of an index: its tree is one, every record is in it, and nothing else.
 
+use verso_types::inverted::Keys;
+
 use super::entries::{RECORD, record_of};
 use super::table::Index;
 use super::versions::Versions;
@@ -119,13 +121,13 @@ impl Checker<'_> {
                     continue;
                 }
                 let mut missing = 0;
-                home.keys(horizon, |key, _, writer| {
+                home.walk(horizon, |version, keys, _| {
                     // Who has not ended may be between the record and its entry.
-                    if !key.is_empty()
-                        && shared.transactions.state(writer) == TxnState::Committed
-                        && !index.has_entry(shared, key, record)?
-                    {
-                        missing += 1;
+                    if shared.transactions.state(version.writer) != TxnState::Committed {
+                        return Ok(());
+                    }
+                    for key in keys.iter() {
+                        missing += u32::from(!index.has_entry(shared, key, record)?);
                     }
                     Ok(())
                 })?;
@@ -146,7 +148,7 @@ impl Checker<'_> {
     fn entries(&mut self) -> Result<Vec<(Vec<u8>, PageId)>, StorageError> {
         let (shared, heap, index) = (self.shared, self.heap, self.index);
         let mut stale = Vec::new();
-        let mut from = Vec::new();
+        let (mut from, mut keys) = (Vec::new(), Keys::default());
         loop {
             // Copied: no leaf is latched while the heap is visited.
             let (entries, high, id) = {
@@ -167,8 +169,14 @@ impl Checker<'_> {
                         let _walking = shared.versions.walk();
                         let horizon = shared.transactions.horizon();
                         let (page_index, slot) = (record.page_index, record.slot);
+                        keys.clear();
+                        keys.push_with(|out| {
+                            out.extend_from_slice(key);
+                            Ok::<_, StorageError>(())
+                        })?;
                         Versions::home(shared, heap, index, &page, &layout, page_index, slot)
-                            .hold(key, horizon)?
+                            .keep_unheld(&mut keys, horizon)?;
+                        keys.is_empty()
                     }
                 };
                 if !held {

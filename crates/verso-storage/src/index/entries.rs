@@ -1,5 +1,7 @@
 //! Entries to be added to or removed from a tree: keys with the records that have them.
 
+use verso_types::inverted::Keys;
+
 use crate::page::RecordId;
 
 /// Bytes of a record's name behind its key.
@@ -142,6 +144,11 @@ impl Entries {
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(&record_bytes(record));
         self.close(start, free);
+    }
+
+    /// Adds an entry for each of these keys of a record.
+    pub fn push_keys(&mut self, keys: &Keys, record: RecordId, free: bool) {
+        keys.iter().for_each(|key| self.push(key, record, free));
     }
 
     /// Adds an entry that is whole; `free` says whether equal keys are allowed.

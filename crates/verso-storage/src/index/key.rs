@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use verso_types::error::TypeError;
+use verso_types::inverted::{self, Keys};
 use verso_types::{Column, ColumnData, KeyOrder, KeyType, SqlType, Value};
 
 /// One part of an index's keys.
@@ -89,6 +90,38 @@ pub fn encode_row(
         }
     }
     Ok(any_null)
+}
+
+/// Sets `keys` to those of row `row`, in order: the one that [`encode_row`] makes, or those of its parts in an inverted
+/// index. Returns whether a part is NULL.
+///
+/// # Errors
+/// As [`encode_row`].
+pub fn keys_of_row(
+    parts: &[KeyPart],
+    columns: &[&Column],
+    row: usize,
+    keys: &mut Keys,
+) -> Result<bool, TypeError> {
+    keys.clear();
+    if !is_inverted(parts) {
+        return keys.push_with(|out| encode_row(parts, columns, row, out));
+    }
+    for ((n, part), column) in (0..).zip(parts).zip(columns) {
+        if !part.guard {
+            inverted::extract(part.ty, n, (!column.is_null(row)).then(|| column.raw_at(row)), keys)?;
+        } else if column.is_null(row) {
+            keys.clear();
+        }
+    }
+    keys.sort();
+    Ok(false)
+}
+
+/// Whether these are parts of an inverted index: each value has several keys, or none.
+#[inline]
+pub fn is_inverted(parts: &[KeyPart]) -> bool {
+    parts.first().is_some_and(|part| part.ty.is_inverted())
 }
 
 /// Appends the part of row `row`. Returns whether it is NULL.

@@ -1,4 +1,4 @@
-//! Indexes: B+trees over keys in byte order.
+//! Indexes: B+trees over keys in byte order. A record has one key in an index, or several in an inverted one.
 
 mod build;
 mod check;
@@ -10,6 +10,7 @@ pub(crate) mod maintain;
 pub(crate) mod node;
 pub mod purging;
 mod scan;
+mod search;
 pub mod set;
 mod shape;
 mod stale;
@@ -21,6 +22,7 @@ mod versions;
 pub use hint::LeafHints;
 pub use key::{KeyPart, KeyRange};
 pub use scan::{IndexScan, IndexScanSpec};
+pub use search::CandidateScan;
 pub(crate) use set::ClosedGate;
 pub use set::IndexSet;
 pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};

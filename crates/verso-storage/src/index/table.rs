@@ -12,7 +12,7 @@ use verso_types::KeyType;
 
 use super::entries::{RECORD, record_bytes, record_of};
 use super::filling::Filling;
-use super::key::{KeyPart, KeyRange};
+use super::key::{KeyPart, KeyRange, is_inverted, successor};
 use super::purging::Purging;
 use crate::StorageError;
 use crate::buffer::BufferPool;
@@ -210,6 +210,12 @@ impl Index {
         &self.spec
     }
 
+    /// Whether a record has several entries: one for each key of its values.
+    #[inline]
+    pub fn is_inverted(&self) -> bool {
+        is_inverted(&self.spec.parts)
+    }
+
     /// Whether several records may have a key, `any_null` saying whether a part of it is NULL.
     #[inline]
     pub(super) fn is_free(&self, any_null: bool) -> bool {
@@ -305,6 +311,12 @@ impl Index {
             share += (end - self.place(shared, &range.start())?).max(0.0);
         }
         Ok(Some(share))
+    }
+
+    /// About which part of the entries has a key, from 0 to 1.
+    pub(super) fn part_of(&self, shared: &Shared, key: &[u8]) -> Result<f64, StorageError> {
+        let end = successor(key).map_or(Ok(1.0), |end| self.place(shared, &end))?;
+        Ok((end - self.place(shared, key)?).max(0.0))
     }
 
     /// Where among all entries, from 0 to 1, a string stands.

@@ -6,8 +6,10 @@
 use std::cell::RefCell;
 
 use smallvec::SmallVec;
+use verso_types::TypeError;
+use verso_types::inverted::{self, Keys};
 
-use super::key::KeyPart;
+use super::key::{KeyPart, is_inverted};
 use super::table::Index;
 use crate::StorageError;
 use crate::heap::layout::{PageLayout, SLOT_HIGH};
@@ -174,46 +176,97 @@ impl<'a> Versions<'a> {
         Ok(any_null)
     }
 
-    /// Appends one part of a key; whether it is NULL.
-    pub fn part(&self, part: &KeyPart, out: &mut Vec<u8>) -> Result<bool, StorageError> {
-        let mut any_null = false;
-        let old = self.old.iter().rev().find(|(column, _)| *column == part.column);
-        let encoded = match old {
-            Some((_, Old::Null)) => {
-                any_null = true;
-                part.order().encode_raw(None, out)
+    /// Sets `keys` to the version's, in order: one; several in an inverted index; none where a guard keeps the version out.
+    /// Whether a part is NULL.
+    pub fn keys(&self, keys: &mut Keys) -> Result<bool, StorageError> {
+        keys.clear();
+        let parts = &self.index.spec().parts;
+        if !is_inverted(parts) {
+            return keys.push_with(|out| self.key(out));
+        }
+        self.keys_by(keys, |_, part, take| self.with_raw(part, take))
+    }
+
+    /// As [`Versions::keys`] where `value` hands out the values of the parts, by number: `None` for NULL.
+    pub fn keys_by(
+        &self,
+        keys: &mut Keys,
+        value: impl Fn(usize, &KeyPart, &mut dyn FnMut(Option<&[u8]>)) -> Result<(), StorageError>,
+    ) -> Result<bool, StorageError> {
+        keys.clear();
+        let parts = &self.index.spec().parts;
+        let corrupt = |error: TypeError| self.corrupt(Flaw::new(error.message));
+        if is_inverted(parts) {
+            for (n, part) in parts.iter().enumerate() {
+                let mut done = Ok(());
+                value(n, part, &mut |raw| {
+                    if !part.guard {
+                        done = inverted::extract(part.ty, n as u8, raw, keys);
+                    } else if raw.is_none() {
+                        keys.clear();
+                    }
+                })?;
+                done.map_err(corrupt)?;
             }
-            Some((_, Old::Bytes(bytes))) => part.order().encode_raw(Some(bytes), out),
+            keys.sort();
+            return Ok(false);
+        }
+        keys.push_with(|out| {
+            let start = out.len();
+            let mut any_null = false;
+            for (n, part) in parts.iter().enumerate() {
+                let (mut null, mut encoded) = (false, Ok(()));
+                value(n, part, &mut |raw| {
+                    null = raw.is_none();
+                    if !part.guard {
+                        encoded = part.order().encode_raw(raw, out);
+                    }
+                })?;
+                encoded.map_err(corrupt)?;
+                if !part.guard {
+                    any_null |= null;
+                } else if null {
+                    out.truncate(start);
+                    return Ok(false);
+                }
+            }
+            Ok(any_null)
+        })
+    }
+
+    /// Calls `take` with the raw value of a part; `None` for NULL.
+    pub fn with_raw(&self, part: &KeyPart, take: &mut dyn FnMut(Option<&[u8]>)) -> Result<(), StorageError> {
+        let old = self.old.iter().rev().find(|(column, _)| *column == part.column);
+        match old {
+            Some((_, Old::Null)) => take(None),
+            Some((_, Old::Bytes(bytes))) => take(Some(bytes)),
             None => match home_value(self.shared, self.heap, self.page, self.layout, part.column, self.slot)?
             {
-                None => {
-                    any_null = true;
-                    part.order().encode_raw(None, out)
-                }
-                Some(Home::Here(bytes)) => part.order().encode_raw(Some(bytes), out),
-                Some(Home::Away(bytes)) => part.order().encode_raw(Some(&bytes), out),
+                None => take(None),
+                Some(Home::Here(bytes)) => take(Some(bytes)),
+                Some(Home::Away(bytes)) => take(Some(&bytes)),
             },
-        };
+        }
+        Ok(())
+    }
+
+    /// Appends one part of a key; whether it is NULL.
+    pub fn part(&self, part: &KeyPart, out: &mut Vec<u8>) -> Result<bool, StorageError> {
+        let (mut null, mut encoded) = (false, Ok(()));
+        self.with_raw(part, &mut |raw| {
+            null = raw.is_none();
+            encoded = part.order().encode_raw(raw, out);
+        })?;
         encoded.map_err(|error| self.corrupt(Flaw::new(error.message)))?;
-        Ok(any_null)
+        Ok(null)
     }
 
     /// The raw values of the key's parts.
     pub fn values(&self) -> Result<SmallVec<[RawValue; 4]>, StorageError> {
         let value = |part: &KeyPart| {
-            let old = self.old.iter().rev().find(|(column, _)| *column == part.column);
-            Ok(match old {
-                Some((_, Old::Null)) => None,
-                Some((_, Old::Bytes(bytes))) => Some(bytes.clone()),
-                None => {
-                    match home_value(self.shared, self.heap, self.page, self.layout, part.column, self.slot)?
-                    {
-                        None => None,
-                        Some(Home::Here(bytes)) => Some(SmallVec::from_slice(bytes)),
-                        Some(Home::Away(bytes)) => Some(SmallVec::from_vec(bytes)),
-                    }
-                }
-            })
+            let mut value = None;
+            self.with_raw(part, &mut |raw| value = raw.map(SmallVec::from_slice))?;
+            Ok(value)
         };
         self.index.spec().parts.iter().map(value).collect()
     }
@@ -332,57 +385,39 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// Whether this version or an older one that somebody may see has `key`. `horizon` is that of a moment
-    /// since which no version page was retired.
-    pub fn hold(mut self, key: &[u8], horizon: u64) -> Result<bool, StorageError> {
-        // Nothing is removed for a version that has no key.
-        if key.is_empty() {
-            return Ok(true);
-        }
-        let mut own = Vec::new();
-        loop {
-            if self.writer == TxnId::NONE {
-                return Ok(false);
-            }
-            own.clear();
-            self.key(&mut own)?;
-            if own == key {
-                return Ok(true);
-            }
-            let seen_by_all =
-                self.shared.transactions.commit_number(self.writer).is_some_and(|number| number <= horizon);
-            if seen_by_all || !self.older_writer()? {
-                return Ok(false);
+    /// Takes out of `keys` those that this version, or an older one that somebody may see, has. `horizon` is that of a
+    /// moment since which no version page was retired.
+    pub fn keep_unheld(mut self, keys: &mut Keys, horizon: u64) -> Result<(), StorageError> {
+        let mut own = Keys::default();
+        while !keys.is_empty() && self.writer != TxnId::NONE {
+            self.keys(&mut own)?;
+            keys.subtract(&own);
+            if keys.is_empty() || self.is_seen_by_all(horizon) || !self.older_writer()? {
+                break;
             }
         }
+        Ok(())
     }
 
-    /// The keys of this version and older ones that somebody may see.
-    pub fn keys(
-        self,
-        horizon: u64,
-        mut each: impl FnMut(&[u8], bool, TxnId) -> Result<(), StorageError>,
-    ) -> Result<(), StorageError> {
-        self.walk(horizon, |version, key, any_null| each(key, any_null, version.writer))
+    /// Whether nobody may see an older version.
+    fn is_seen_by_all(&self, horizon: u64) -> bool {
+        self.shared.transactions.commit_number(self.writer).is_some_and(|number| number <= horizon)
     }
 
     /// This version and older ones that somebody may see, with their keys and whether a part of them is NULL.
     pub fn walk(
         mut self,
         horizon: u64,
-        mut each: impl FnMut(&Versions<'a>, &[u8], bool) -> Result<(), StorageError>,
+        mut each: impl FnMut(&Versions<'a>, &Keys, bool) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
-        let mut own = Vec::new();
+        let mut own = Keys::default();
         loop {
             if self.writer == TxnId::NONE {
                 return Ok(());
             }
-            own.clear();
-            let any_null = self.key(&mut own)?;
+            let any_null = self.keys(&mut own)?;
             each(&self, &own, any_null)?;
-            let seen_by_all =
-                self.shared.transactions.commit_number(self.writer).is_some_and(|number| number <= horizon);
-            if seen_by_all || !self.older_writer()? {
+            if self.is_seen_by_all(horizon) || !self.older_writer()? {
                 return Ok(());
             }
         }

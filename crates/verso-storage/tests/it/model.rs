@@ -24,16 +24,24 @@ use verso_storage::{
     CommitMode, Engine, EngineOptions, Index, IndexScanSpec, IndexSpec, Isolation, KeyPart, KeyRange,
     ObjectId, StorageError, SweepOptions, Txn, TxnOptions,
 };
+use verso_types::inverted::{Keys, Search, extract};
 use verso_types::{Column, KeyType};
 
 use crate::columns::{COLUMNS, PAGE_SIZE, TABLE_COUNT, batch, ids, record, rid, rows_of};
-/// The indexes of a table: one of a single column, one of two, one that few values crowd.
-fn indexes(table: ObjectId) -> [IndexSpec; 3] {
+/// The indexes of a table: one of a single column, one of two, one that few values crowd, and an inverted one of the rows that
+/// have a small number.
+fn indexes(table: ObjectId) -> [IndexSpec; 4] {
     let first = KeyPart::ascending(1, KeyType::I64);
     let name = KeyPart { descending: true, nulls_first: true, ..KeyPart::ascending(2, KeyType::Bytes) };
     let small = KeyPart::ascending(4, KeyType::I16);
     let of = |parts: Vec<KeyPart>| IndexSpec { table, parts, unique: false, nulls_distinct: true };
-    [of(vec![first]), of(vec![name, first]), of(vec![KeyPart { descending: true, ..small }, name])]
+    let trigrams = KeyPart::ascending(2, KeyType::Trigrams);
+    [
+        of(vec![first]),
+        of(vec![name, first]),
+        of(vec![KeyPart { descending: true, ..small }, name]),
+        of(vec![trigrams, KeyPart::guard(4, KeyType::I16)]),
+    ]
 }
 
 fn mix(rng: &mut Rng) -> Mix {
@@ -147,12 +155,75 @@ impl Tables {
             }
         }
         for index in self.heap(table).indexes.list().iter() {
+            if index.is_inverted() {
+                if self.rng.lock().one_in(4) {
+                    self.search(txn, table, index, &rows)?;
+                }
+                continue;
+            }
             let through = self.read_through(txn, table, index)?;
             if let Some(text) = difference(&rows, &through) {
                 panic!("table {table} through {}: {text}", index.object());
             }
         }
         Ok(rows)
+    }
+
+    /// Looks the keys of a few rows up in an inverted index: all rows that have one are found, none twice.
+    fn search(
+        &self,
+        txn: &Txn,
+        table: u32,
+        index: &Arc<Index>,
+        rows: &BTreeMap<u64, Row>,
+    ) -> Result<(), StorageError> {
+        let keys_of = |row: &Row| {
+            let mut keys = Keys::default();
+            if row[2].is_some() {
+                extract(KeyType::Trigrams, 0, row[1].as_deref(), &mut keys).unwrap();
+            }
+            keys.sort();
+            keys
+        };
+        let ids = ids();
+        for _ in 0..2 {
+            let skipped = self.rng.lock().index(rows.len().max(1));
+            let Some(row) = rows.values().nth(skipped) else { break };
+            let mut wanted: Vec<Vec<u8>> = keys_of(row).iter().map(<[u8]>::to_vec).collect();
+            wanted.truncate(3);
+            let search = match self.rng.lock().below(3) {
+                0 => Search::Any(wanted.iter().cloned().map(Search::Key).collect()),
+                1 => Search::Some(2, wanted.iter().cloned().map(Search::Key).collect()),
+                _ => Search::all(wanted.iter().cloned().map(Search::Key)),
+            };
+            let is_found = |row: &Row| {
+                let keys = keys_of(row);
+                let count = wanted.iter().filter(|key| keys.iter().any(|own| own == **key)).count();
+                match &search {
+                    Search::Any(_) => count > 0,
+                    Search::Some(least, _) => count >= *least,
+                    Search::Unknown => !keys.is_empty(),
+                    _ => count == wanted.len(),
+                }
+            };
+            let expected: BTreeMap<u64, Row> =
+                rows.iter().filter(|(_, row)| is_found(row)).map(|(rid, row)| (*rid, row.clone())).collect();
+            let mut found: BTreeMap<u64, Row> = BTreeMap::new();
+            let mut scan = self.heap(table).candidates(txn, index, &search, &ids)?;
+            let mut out = ScanBatch::default();
+            while scan.next(&mut out)? {
+                for (row, record) in rows_of(&out).into_iter().zip(&out.records) {
+                    // Candidates that are none, by now or for this snapshot, are sorted out by whoever asks.
+                    if is_found(&row) {
+                        assert_eq!(found.insert(rid(*record), row), None, "{record} twice in one search");
+                    }
+                }
+            }
+            if let Some(text) = difference(&expected, &found) {
+                panic!("table {table}, {search:?} in {}: {text}", index.object());
+            }
+        }
+        Ok(())
     }
 
     /// The same through an index, in either direction.

@@ -78,7 +78,7 @@ impl Child {
             .table
             .indexes
             .iter()
-            .filter(|index| index.guard.is_none())
+            .filter(|index| index.guard.is_none() && !index.is_inverted())
             .map(|index| (index, prefix(index)))
             .max_by_key(|(index, parts)| (parts.len(), std::cmp::Reverse(index.oid)))?;
         if parts.is_empty() {
@@ -128,6 +128,8 @@ impl Child {
                         Found::Nothing => return Ok(false),
                         Found::Point(key) => vec![KeyRange::prefix(key)],
                         Found::Ranges(ranges) => ranges,
+                        // No inverted index is asked.
+                        Found::Candidates(_) | Found::All => vec![KeyRange::all()],
                     },
                 ))
             }

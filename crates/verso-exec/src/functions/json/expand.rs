@@ -161,7 +161,7 @@ fn in_columns(record: Value, types: &[SqlType]) -> Value {
     }
 }
 
-fn text_form(value: &Value) -> std::borrow::Cow<'_, str> {
+pub(super) fn text_form(value: &Value) -> std::borrow::Cow<'_, str> {
     match value {
         Value::Jsonb(value) => {
             let mut text = String::new();

@@ -20,6 +20,7 @@ mod expand;
 mod path;
 mod path_eval;
 mod path_methods;
+mod populate;
 mod query;
 mod table;
 
@@ -124,11 +125,12 @@ fn invalid(text: impl Into<String>) -> ExecError {
 }
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 6] = [
+pub(super) static TABLES: [&[BuiltinFunction]; 7] = [
     encode::FUNCTIONS,
     access::FUNCTIONS,
     change::FUNCTIONS,
     expand::FUNCTIONS,
+    populate::FUNCTIONS,
     path::FUNCTIONS,
     path::OPERATORS,
 ];

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use verso_types::inverted::Keys;
+
 use super::run::FileRun;
 use crate::StorageError;
 use crate::heap::Heap;
@@ -83,7 +85,7 @@ impl Collected {
         let horizon = shared.transactions.horizon();
         // The first old key of each record, then the second of those that have one, and so on: slots ascend in each.
         let mut rounds: Vec<OldKeys> = Vec::new();
-        let entries = &mut self.entries;
+        let (entries, mut keys, mut more) = (&mut self.entries, Keys::default(), Keys::default());
         // Rows of one writer stand together.
         let mut seen_by_all = TxnId::NONE;
         for slot in 0..u16_at(&page, SLOT_HIGH) {
@@ -94,7 +96,12 @@ impl Collected {
                 continue;
             }
             let first = entries.len();
-            entries.push_with(record, |out| versions.key(out).map(|any_null| index.is_free(any_null)))?;
+            if index.is_inverted() {
+                versions.keys(&mut keys)?;
+                entries.push_keys(&keys, record, true);
+            } else {
+                entries.push_with(record, |out| versions.key(out).map(|any_null| index.is_free(any_null)))?;
+            }
             if writer == seen_by_all {
                 continue;
             }
@@ -106,11 +113,18 @@ impl Collected {
                 continue;
             }
             let mut round = 0;
-            versions.walk(horizon, |version, key, any_null| {
-                if key.is_empty() || (first..entries.len()).any(|other| entries.key(other) == key) {
+            versions.walk(horizon, |version, own, any_null| {
+                let before = entries.len();
+                more.clone_from(own);
+                more.subtract(&keys);
+                for key in more.iter() {
+                    if !(first..before).any(|other| entries.key(other) == key) {
+                        entries.push(key, record, index.is_free(any_null));
+                    }
+                }
+                if entries.len() == before {
                     return Ok(());
                 }
-                entries.push(key, record, index.is_free(any_null));
                 if round == rounds.len() {
                     rounds.push(OldKeys::default());
                 }

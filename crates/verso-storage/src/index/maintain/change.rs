@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use verso_types::inverted::Keys;
 use verso_types::{Batch, Column};
 
 use crate::StorageError;
@@ -20,8 +21,6 @@ use crate::page::{RecordId, TxnId};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::transaction::Txn;
-
-use super::bad_key;
 
 /// Whether a change of `columns` has to be looked at again when its version entry is retired. Not only where keys differ:
 /// a later change by the same transaction, which does make a difference, may find its columns in that entry (V3).
@@ -136,7 +135,7 @@ pub(crate) fn before_change(
 ) -> Result<Option<KeyChanges>, StorageError> {
     let Some((columns, values, first_row)) = update.filter(|_| heap.indexes.any()) else { return Ok(None) };
     let mut changes: SmallVec<[KeyChange; 2]> = SmallVec::new();
-    let (mut old, mut new) = (Vec::new(), Vec::new());
+    let (mut old, mut new, mut lost) = (Keys::default(), Keys::default(), Keys::default());
     for index in heap.indexes.list().iter() {
         let parts = &index.spec().parts;
         if !parts.iter().any(|part| columns.contains(&part.column)) {
@@ -145,24 +144,25 @@ pub(crate) fn before_change(
         let (mut add, mut gone) = (Entries::default(), Entries::default());
         for (row, slot) in (first_row..).zip(slots) {
             let home = Versions::home(shared, heap, index, page, layout, page_index, *slot);
-            old.clear();
-            new.clear();
-            home.key(&mut old)?;
-            let any_null = updated_key(&home, index, columns, values, row, &mut new)
-                .map_err(|error| error.unwrap_or_else(|error| bad_key(heap, error)))?;
+            home.keys(&mut old)?;
+            let any_null = updated_keys(&home, columns, values, row, &mut new)?;
             if old == new {
                 continue;
             }
             let record = RecordId { page_index, slot: *slot };
-            add.push(&new, record, index.is_free(any_null));
             if home.writer == txn.id && !disabled(Rule::I4) {
                 let _walking = shared.versions.walk();
                 let horizon = shared.transactions.horizon();
+                lost.clone_from(&old);
+                lost.subtract(&new);
                 let mut before = home;
-                if !(before.older_writer()? && before.hold(&old, horizon)?) {
-                    gone.push(&old, record, true);
+                if before.older_writer()? {
+                    before.keep_unheld(&mut lost, horizon)?;
                 }
+                gone.push_keys(&lost, record, true);
             }
+            new.subtract(&old);
+            add.push_keys(&new, record, index.is_free(any_null));
         }
         if !add.is_empty() || !gone.is_empty() {
             changes.push(KeyChange { index: Arc::clone(index), add, gone });
@@ -189,38 +189,22 @@ pub(crate) fn before_change(
     }
 }
 
-/// The key that a record has after an update.
-fn updated_key(
+/// The keys that a record has after an update; whether a part is NULL.
+fn updated_keys(
     home: &Versions<'_>,
-    index: &Index,
     columns: &[u16],
     values: &Batch,
     row: usize,
-    out: &mut Vec<u8>,
-) -> Result<bool, Result<StorageError, verso_types::TypeError>> {
-    let start = out.len();
-    let mut any_null = false;
-    for part in &index.spec().parts {
-        let end = out.len();
-        let null = match columns.iter().position(|column| *column == part.column) {
-            Some(at) => {
-                let column = &values.columns[at];
-                let null = column.is_null(row);
-                part.order().encode_raw((!null).then(|| column.raw_at(row)), out).map_err(Err)?;
-                null
-            }
-            None => home.part(part, out).map_err(Ok)?,
+    keys: &mut Keys,
+) -> Result<bool, StorageError> {
+    home.keys_by(keys, |_, part, take| {
+        let Some(at) = columns.iter().position(|column| *column == part.column) else {
+            return home.with_raw(part, take);
         };
-        if !part.guard {
-            any_null |= null;
-            continue;
-        }
-        out.truncate(if null { start } else { end });
-        if null {
-            return Ok(false);
-        }
-    }
-    Ok(any_null)
+        let column = &values.columns[at];
+        take((!column.is_null(row)).then(|| column.raw_at(row)));
+        Ok(())
+    })
 }
 
 impl KeyChanges {

@@ -4,14 +4,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use verso_types::Batch;
+use verso_types::inverted::Keys;
+use verso_types::{Batch, Column, TypeError};
 
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::index::Index;
 use crate::index::entries::Entries;
 use crate::index::hint::LeafHints;
-use crate::index::key::{encode_part, encode_row};
+use crate::index::key::{encode_part, encode_row, keys_of_row};
 use crate::index::tree::Rival;
 use crate::index::unique::check_record;
 use crate::mini::Mini;
@@ -55,12 +56,7 @@ fn insert_all(
         let columns: KeyColumns<'_> = index.ordinals.iter().map(|ordinal| &rows.columns[*ordinal]).collect();
         for (row, slot) in taken.clone().zip(slots) {
             let record = RecordId { page_index, slot: *slot };
-            entries
-                .push_with(record, |out| {
-                    let any_null = encode_row(&index.spec().parts, &columns, row, out)?;
-                    Ok(index.is_free(any_null))
-                })
-                .map_err(|error| bad_key(heap, error))?;
+            push_row(index, &columns, row, record, entries).map_err(|error| bad_key(heap, error))?;
         }
         entries.sort();
         {
@@ -110,8 +106,9 @@ pub(crate) fn add_within<'e>(
     let mut keys = AddedKeys::default();
     let mut rivals = Vec::new();
     for (at, index) in indexes.iter().enumerate() {
-        // A key that cannot be made is an error of the statement, which the general way tells.
-        if encode_entry(index, rows, 0, record, entries).is_err()
+        // A key that cannot be made is an error of the statement, which the general way tells; so are many keys left to it.
+        if index.is_inverted()
+            || encode_entry(index, rows, 0, record, entries).is_err()
             || !index.add_within(shared, mini, entries, leaves, &mut rivals)?
         {
             break;
@@ -169,14 +166,40 @@ fn is_listed(gate: &[Arc<Index>], index: &Arc<Index>) -> bool {
     gate.iter().any(|listed| Arc::ptr_eq(listed, index))
 }
 
-/// Makes `entries` the one entry of a row.
+/// Adds the entries of a row.
+#[inline]
+fn push_row(
+    index: &Index,
+    columns: &[&Column],
+    row: usize,
+    record: RecordId,
+    entries: &mut Entries,
+) -> Result<(), TypeError> {
+    let parts = &index.spec().parts;
+    if index.is_inverted() {
+        let mut keys = Keys::default();
+        keys_of_row(parts, columns, row, &mut keys)?;
+        entries.push_keys(&keys, record, true);
+        return Ok(());
+    }
+    entries.push_with(record, |out| Ok(index.is_free(encode_row(parts, columns, row, out)?)))
+}
+
+/// Makes `entries` those of a row: one, but of an inverted index.
 fn encode_entry(
     index: &Index,
     rows: &Batch,
     row: usize,
     record: RecordId,
     entries: &mut Entries,
-) -> Result<(), verso_types::TypeError> {
+) -> Result<(), TypeError> {
+    if index.is_inverted() {
+        entries.clear();
+        let columns: KeyColumns<'_> = index.ordinals.iter().map(|ordinal| &rows.columns[*ordinal]).collect();
+        push_row(index, &columns, row, record, entries)?;
+        entries.sort();
+        return Ok(());
+    }
     entries.set_with(record, |out| {
         let mut any_null = false;
         for (part, ordinal) in index.spec().parts.iter().zip(&index.ordinals) {

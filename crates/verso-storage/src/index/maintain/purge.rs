@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use verso_types::inverted::Keys;
 
-use super::bad_key;
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::heap::layout::PageLayout;
@@ -31,7 +31,7 @@ pub(crate) struct KeyPurge<'p> {
     heap: &'p Heap,
     indexes: Vec<OfIndex<'p>>,
     bytes: usize,
-    key: Vec<u8>,
+    keys: Keys,
 }
 
 struct OfIndex<'p> {
@@ -50,7 +50,7 @@ impl<'p> KeyPurge<'p> {
         };
         let none = disabled(Rule::I3Purge);
         let indexes = indexes.iter().filter(|_| !none).map(begin).collect();
-        KeyPurge { shared, heap, indexes, bytes: 0, key: Vec::new() }
+        KeyPurge { shared, heap, indexes, bytes: 0, keys: Keys::default() }
     }
 
     /// Whether there are indexes.
@@ -68,10 +68,9 @@ impl<'p> KeyPurge<'p> {
     ) -> Result<(), StorageError> {
         for OfIndex { index, under_way, gone } in &mut self.indexes {
             for slot in slots {
-                self.key.clear();
                 let home = Versions::home(self.shared, self.heap, index, page, layout, page_index, *slot);
-                home.key(&mut self.key)?;
-                self.bytes += goes(under_way, gone, &self.key, RecordId { page_index, slot: *slot });
+                home.keys(&mut self.keys)?;
+                self.bytes += go(under_way, gone, &self.keys, RecordId { page_index, slot: *slot });
             }
         }
         Ok(())
@@ -106,23 +105,17 @@ impl<'p> KeyPurge<'p> {
                 if entry.is_void() && its.iter().any(|slice| slice.is_reference(rank)) {
                     continue;
                 }
-                self.key.clear();
-                for ((part, slice), starts) in parts.iter().zip(&its).zip(&starts) {
-                    let value = slice_value(shared, heap, slice, rank, starts)?;
-                    if !part.guard {
-                        part.order()
-                            .encode_raw(value.as_deref(), &mut self.key)
-                            .map_err(|error| bad_key(heap, error))?;
-                    } else if value.is_none() {
-                        self.key.clear();
-                        break;
-                    }
-                }
                 let home =
                     Versions::home(shared, heap, index, page, layout, page_index, slot).with_last(&last);
-                if disabled(Rule::I3) || !home.hold(&self.key, horizon)? {
-                    self.bytes += goes(under_way, gone, &self.key, RecordId { page_index, slot });
+                let keys = &mut self.keys;
+                home.keys_by(keys, |n, _, take| {
+                    take(slice_value(shared, heap, its[n], rank, &starts[n])?.as_deref());
+                    Ok(())
+                })?;
+                if !disabled(Rule::I3) {
+                    home.keep_unheld(keys, horizon)?;
                 }
+                self.bytes += go(under_way, gone, keys, RecordId { page_index, slot });
             }
         }
         Ok(())
@@ -145,12 +138,13 @@ impl<'p> KeyPurge<'p> {
     }
 }
 
-/// Notes a key that goes; how many bytes of memory that takes, about. A version without a key had no entry.
-fn goes(under_way: &UnderWay<'_>, gone: &mut Entries, key: &[u8], record: RecordId) -> usize {
-    if key.is_empty() {
-        return 0;
+/// Notes keys that go; how many bytes of memory that takes, about. A version without a key had no entry.
+fn go(under_way: &UnderWay<'_>, gone: &mut Entries, keys: &Keys, record: RecordId) -> usize {
+    let mut bytes = 0;
+    for key in keys.iter() {
+        gone.push(key, record, true);
+        under_way.goes(gone.entry(gone.len() - 1));
+        bytes += key.len() + 32;
     }
-    gone.push(key, record, true);
-    under_way.goes(gone.entry(gone.len() - 1));
-    key.len() + 32
+    bytes
 }

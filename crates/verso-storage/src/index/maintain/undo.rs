@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use verso_types::inverted::Keys;
 
 use crate::StorageError;
 use crate::heap::Heap;
@@ -41,7 +42,7 @@ pub(crate) fn before_undo(
         .map_err(|flaw| StorageError::corrupt(header::page_id(page), heap.object, flaw))?;
     let _walking = shared.versions.walk();
     let horizon = shared.transactions.horizon();
-    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let (mut before, mut after) = (Keys::default(), Keys::default());
     let runs = match frame {
         Some((frame, store)) => frame
             .images
@@ -67,7 +68,6 @@ pub(crate) fn before_undo(
             }
             let home = Versions::home(shared, heap, index, page, &layout, page_index, slot).with_last(&last);
             let record = RecordId { page_index, slot };
-            before.clear();
             if frame.is_none_or(|(frame, _)| frame.bits.contains(slot)) {
                 // Step back: to the version of somebody else, or to nothing.
                 let mut rest = home.clone();
@@ -75,13 +75,14 @@ pub(crate) fn before_undo(
                 if is_older && rest.is_as_home()? {
                     continue;
                 }
-                home.key(&mut before)?;
-                if !(is_older && rest.hold(&before, horizon)?) {
-                    gone.push(&before, record, true);
+                home.keys(&mut before)?;
+                if is_older {
+                    rest.keep_unheld(&mut before, horizon)?;
                 }
+                gone.push_keys(&before, record, true);
                 continue;
             }
-            home.key(&mut before)?;
+            home.keys(&mut before)?;
             let mut restored = home.clone();
             let mut touched = false;
             // Older images stand in front and win, so they are put last.
@@ -94,16 +95,19 @@ pub(crate) fn before_undo(
             if !touched {
                 continue;
             }
-            after.clear();
-            let any_null = restored.key(&mut after)?;
+            let any_null = restored.keys(&mut after)?;
             if after == before {
                 continue;
             }
-            back.push(&after, record, index.is_free(any_null));
+            let mut lost = before.clone();
+            lost.subtract(&after);
             let mut rest = home;
-            if !(rest.older_writer()? && rest.hold(&before, horizon)?) {
-                gone.push(&before, record, true);
+            if rest.older_writer()? {
+                rest.keep_unheld(&mut lost, horizon)?;
             }
+            gone.push_keys(&lost, record, true);
+            after.subtract(&before);
+            back.push_keys(&after, record, index.is_free(any_null));
         }
         if !back.is_empty() && !disabled(Rule::I4) {
             back.sort();
