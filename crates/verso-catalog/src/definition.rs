@@ -419,6 +419,11 @@ pub struct ConstraintDef {
 /// What a constraint demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConstraintKind {
+    /// NOT NULL.
+    NotNull {
+        /// The column's number.
+        column: u16,
+    },
     /// That a condition is not false for any row.
     Check {
         /// The condition, as SQL text.

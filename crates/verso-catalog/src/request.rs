@@ -61,6 +61,11 @@ pub struct NewConstraint {
 /// What a new constraint demands; columns by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewConstraintKind {
+    /// NOT NULL.
+    NotNull {
+        /// The column.
+        column: Arc<str>,
+    },
     /// CHECK.
     Check {
         /// The condition, as SQL text.

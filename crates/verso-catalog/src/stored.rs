@@ -19,6 +19,8 @@ use crate::error::CatalogError;
 /// A query that the catalog keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredQuery {
+    /// Its row in `pg_rewrite`; 0 before it has one.
+    pub rule: Oid,
     /// As it was given.
     pub text: Arc<str>,
     /// What the names of relations mean.
@@ -128,6 +130,7 @@ mod tests {
     fn what_names_mean_is_read_as_it_was_written() {
         let column = |id, name: &str, used| StoredColumn { id, name: name.into(), used };
         let query = StoredQuery {
+            rule: Oid(0),
             text: "select \"a b\", f(c) from t".into(),
             relations: vec![StoredRelation {
                 place: 24,

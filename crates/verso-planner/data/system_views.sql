@@ -15,6 +15,12 @@ FROM pg_catalog.pg_index x
   LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'm', 'p') AND i.relkind IN ('i', 'I')
 
+-- view pg_catalog.pg_views
+SELECT n.nspname AS schemaname, c.relname AS viewname, pg_catalog.pg_get_userbyid(c.relowner) AS viewowner,
+       pg_catalog.pg_get_viewdef(c.oid) AS definition
+FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'v'
+
 -- view pg_catalog.pg_matviews
 SELECT n.nspname AS schemaname, c.relname AS matviewname, pg_catalog.pg_get_userbyid(c.relowner) AS matviewowner,
        c.relhasindex AS hasindexes, c.relispopulated AS ispopulated, pg_catalog.pg_get_viewdef(c.oid) AS definition
@@ -174,7 +180,7 @@ WHERE t.typtype = 'd' AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN (
 -- view information_schema.table_constraints
 SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name,
        pg_catalog.current_database() AS table_catalog, nr.nspname AS table_schema, r.relname AS table_name,
-       CASE c.contype WHEN 'c' THEN 'CHECK' WHEN 'f' THEN 'FOREIGN KEY' WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' END
+       CASE c.contype WHEN 'c' THEN 'CHECK' WHEN 'n' THEN 'CHECK' WHEN 'f' THEN 'FOREIGN KEY' WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' END
          AS constraint_type,
        CASE WHEN c.condeferrable THEN 'YES' ELSE 'NO' END AS is_deferrable,
        CASE WHEN c.condeferred THEN 'YES' ELSE 'NO' END AS initially_deferred,
@@ -186,7 +192,7 @@ FROM pg_catalog.pg_constraint c
   JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
   JOIN pg_catalog.pg_class r ON c.conrelid = r.oid
   JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
-WHERE c.contype IN ('c', 'f', 'p', 'u')
+WHERE c.contype IN ('c', 'n', 'f', 'p', 'u')
 
 -- view information_schema.key_column_usage
 SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name,
@@ -241,11 +247,11 @@ SELECT pg_catalog.current_database() AS constraint_catalog, n.nspname AS constra
 FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_namespace n ON n.oid = c.connamespace
 WHERE c.contype = 'c'
 UNION ALL
-SELECT pg_catalog.current_database(), n.nspname, r.relname || '_' || a.attname || '_not_null', a.attname || ' IS NOT NULL'
-FROM pg_catalog.pg_attribute a
-  JOIN pg_catalog.pg_class r ON r.oid = a.attrelid
-  JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace
-WHERE a.attnum > 0 AND a.attnotnull AND r.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+SELECT pg_catalog.current_database(), n.nspname, c.conname, coalesce(a.attname, 'VALUE') || ' IS NOT NULL'
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.connamespace
+  LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+WHERE c.contype = 'n'
 
 -- view information_schema.sequences
 SELECT pg_catalog.current_database() AS sequence_catalog, n.nspname AS sequence_schema, c.relname AS sequence_name,

@@ -97,6 +97,14 @@ fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) 
         text.push_str(&format!(" DEFAULT {default}"));
     }
     if column.not_null {
+        // a name that is not the usual one
+        let own = |constraint: &&Arc<verso_catalog::ConstraintDef>| {
+            constraint.kind == ConstraintKind::NotNull { column: column.id }
+                && *constraint.name != *format!("{}_{}_not_null", table.name, column.name)
+        };
+        if let Some(constraint) = table.constraints.iter().find(own) {
+            text.push_str(&format!(" CONSTRAINT {}", name(&constraint.name)));
+        }
         text.push_str(" NOT NULL");
     }
     text

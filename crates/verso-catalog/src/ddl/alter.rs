@@ -54,7 +54,15 @@ impl Catalog {
         let schema = schema_of(&snapshot, &table)?;
         self.lock_out(txn, &table, &snapshot)?;
         self.change(txn, |txn| match change {
-            TableChange::NotNull { column, not_null } => self.set_not_null(txn, &table, column, *not_null),
+            TableChange::NotNull { column, not_null } => {
+                self.set_not_null(txn, &table, column, *not_null)?;
+                let mut target = Target::of(&table, Arc::clone(&schema));
+                if *not_null && let Some(at) = table.column(column) {
+                    target.columns[at].not_null = true;
+                    self.complete_not_null(txn, &mut Names::new(&snapshot, &schema), &mut target)?;
+                }
+                Ok(())
+            }
             TableChange::Default { column, default } => {
                 self.set_default(txn, &table, column, default.as_ref())
             }
@@ -76,6 +84,11 @@ impl Catalog {
                     let what = format!("constraint {name} on table {}", table.name);
                     let references = relying_on(&table, index);
                     self.release_references(txn, &snapshot, what, &references, *cascade)?;
+                }
+                if let ConstraintKind::NotNull { column } = constraint.kind
+                    && let Some(at) = table.column_with_id(column)
+                {
+                    return self.set_not_null(txn, &table, &table.columns[at].name, false);
                 }
                 self.remove_constraint(txn, &table, &constraint)
             }
@@ -281,6 +294,7 @@ impl Catalog {
                 );
                 return Err(CatalogError::invalid("42601", text));
             }
+            self.remove_not_null(txn, table.oid, column.id)?;
         }
         let is_it = is_attribute(table.oid, column);
         store::update(&self.engine, txn, is_it, |row| row.attnotnull = not_null)?;
@@ -415,6 +429,10 @@ impl Catalog {
         let is_it = |row: &ClassRow| row.oid == table.oid;
         store::update(&self.engine, txn, is_it, |row| row.relnatts = id)?;
         table.columns.push(definition);
+        let mut target = Target::of(table, Arc::new(schema.clone()));
+        let known = target.constraints.len();
+        self.complete_not_null(txn, &mut Names::new(snapshot, schema), &mut target)?;
+        table.constraints.extend(target.constraints.drain(known..));
         Ok(())
     }
 
@@ -496,6 +514,7 @@ impl Catalog {
         }
         let mentions = |constraint: &&Arc<ConstraintDef>| match &constraint.kind {
             ConstraintKind::Check { expression } => mentions(expression, &column.name),
+            ConstraintKind::NotNull { column: own } => *own == column.id,
             ConstraintKind::Unique { columns, .. } => columns.contains(&column.id),
             ConstraintKind::Foreign(key) => key.columns.contains(&column.id),
         };

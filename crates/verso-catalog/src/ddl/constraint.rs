@@ -2,6 +2,8 @@
 //!
 //! K1. A unique constraint and its index have one name and go away together.
 //! K2. A foreign key names the unique index that it relies on; neither that index nor its table is dropped without it.
+//! K4. Each column that is NOT NULL has a constraint of that kind, made with the table, the key or the column; a table of an
+//!     older file gets those that are missing with its next change.
 //! K3. Rows that were there before are the caller's to check, but for uniqueness, which building the index checks.
 
 use std::sync::Arc;
@@ -48,6 +50,12 @@ impl Target {
         }
     }
 
+    /// The constraint that says that a column is NOT NULL.
+    fn not_null(&self, column: u16) -> Option<&Arc<ConstraintDef>> {
+        let is_it = |known: &&Arc<ConstraintDef>| known.kind == ConstraintKind::NotNull { column };
+        self.constraints.iter().find(is_it)
+    }
+
     /// The numbers of columns; `missing` says what to call one that is not there.
     fn ids(&self, names: &[Arc<str>], missing: impl Fn(&str) -> String) -> Result<Vec<u16>, CatalogError> {
         names.iter().map(|name| Ok(find_column(&self.columns, name, &missing)?.id)).collect()
@@ -87,12 +95,125 @@ impl Catalog {
         }
         let rank = |constraint: &&NewConstraint| match constraint.kind {
             NewConstraintKind::Check { .. } => 0,
-            NewConstraintKind::Unique { primary, .. } => 2 - u8::from(primary),
-            NewConstraintKind::Foreign { .. } => 3,
+            NewConstraintKind::NotNull { .. } => 1,
+            NewConstraintKind::Unique { primary, .. } => 3 - u8::from(primary),
+            NewConstraintKind::Foreign { .. } => 4,
         };
         let mut ordered: Vec<&NewConstraint> = new.iter().collect();
         ordered.sort_by_key(rank);
-        ordered.into_iter().try_for_each(|one| self.add_constraint(txn, snapshot, names, target, one))
+        ordered.into_iter().try_for_each(|one| self.add_constraint(txn, snapshot, names, target, one))?;
+        self.complete_not_null(txn, names, target)
+    }
+
+    /// Gives the columns that are NOT NULL without a constraint one (K4).
+    pub(super) fn complete_not_null(
+        &self,
+        txn: &mut Txn,
+        names: &mut Names,
+        target: &mut Target,
+    ) -> Result<(), CatalogError> {
+        let missing: Vec<(u16, Arc<str>)> = target
+            .columns
+            .iter()
+            .filter(|column| column.not_null && !column.is_hidden() && target.not_null(column.id).is_none())
+            .map(|column| (column.id, Arc::clone(&column.name)))
+            .collect();
+        for (id, column) in missing {
+            let name = names.constraint(&target.name, &[&column], "not_null").into();
+            self.insert_not_null(txn, target, id, name)?;
+        }
+        Ok(())
+    }
+
+    fn insert_not_null(
+        &self,
+        txn: &mut Txn,
+        target: &mut Target,
+        column: u16,
+        name: Arc<str>,
+    ) -> Result<(), CatalogError> {
+        let plain = NewConstraint {
+            name: None,
+            kind: NewConstraintKind::NotNull { column: "".into() },
+            deferrable: false,
+            initially_deferred: false,
+            validated: true,
+        };
+        let oid = self.new_oid()?;
+        self.insert_constraint(txn, target, &plain, oid, name, ConstraintKind::NotNull { column })
+    }
+
+    /// `[CONSTRAINT name] NOT NULL column`; its rows are checked.
+    fn add_not_null(
+        &self,
+        txn: &mut Txn,
+        names: &mut Names,
+        target: &mut Target,
+        new: &NewConstraint,
+        column: &Arc<str>,
+    ) -> Result<(), CatalogError> {
+        if new.deferrable {
+            let text = "not-null constraints cannot be marked DEFERRABLE";
+            return Err(CatalogError::invalid("0A000", text));
+        }
+        let missing =
+            |name: &str| format!("column \"{name}\" of relation \"{}\" does not exist", target.name);
+        let id = find_column(&target.columns, column, missing)?.id;
+        if let Some(known) = target.not_null(id) {
+            return match &new.name {
+                Some(name) if known.name != *name => {
+                    let text = format!(
+                        "cannot create not-null constraint \"{name}\" on column \"{column}\" of table \"{}\"",
+                        target.name
+                    );
+                    let detail = format!(
+                        "A not-null constraint named \"{}\" already exists for this column.",
+                        known.name
+                    );
+                    Err(CatalogError::InvalidDefinition {
+                        sqlstate: "55000",
+                        message: text,
+                        detail: Some(detail),
+                    })
+                }
+                _ => Ok(()),
+            };
+        }
+        self.require_values(txn, target, &[id])?;
+        let name = match &new.name {
+            Some(name) => Arc::clone(name),
+            None => names.constraint(&target.name, &[column], "not_null").into(),
+        };
+        self.insert_not_null(txn, target, id, name)
+    }
+
+    /// Makes columns NOT NULL.
+    fn require_values(&self, txn: &mut Txn, target: &mut Target, ids: &[u16]) -> Result<(), CatalogError> {
+        store::update(
+            &self.engine,
+            txn,
+            |row: &AttributeRow| {
+                row.attrelid == target.oid
+                    && !row.attnotnull
+                    && ids.iter().any(|id| i32::from(*id) == i32::from(row.attnum))
+            },
+            |row| row.attnotnull = true,
+        )?;
+        for column in &mut target.columns {
+            column.not_null |= ids.contains(&column.id);
+        }
+        Ok(())
+    }
+
+    /// Removes the constraint that says that a column is NOT NULL.
+    pub(super) fn remove_not_null(&self, txn: &mut Txn, table: Oid, column: u16) -> Result<(), CatalogError> {
+        let number = i32::from(column);
+        let is_it = |row: &ConstraintRow| {
+            row.conrelid == table
+                && row.contype.0 == 'n'
+                && row.conkey.as_deref().is_some_and(|key| key.iter().any(|own| i32::from(*own) == number))
+        };
+        store::delete(&self.engine, txn, is_it).map(drop)
     }
 
     fn add_constraint(
@@ -110,6 +231,9 @@ impl Catalog {
                 let name =
                     new.name.clone().unwrap_or_else(|| names.constraint(&target.name, &only, "check").into());
                 (name, ConstraintKind::Check { expression: Arc::clone(expression) })
+            }
+            NewConstraintKind::NotNull { column } => {
+                return self.add_not_null(txn, names, target, new, column);
             }
             NewConstraintKind::Unique { columns, primary, nulls_distinct } => {
                 return self.add_unique(txn, names, target, new, columns, *primary, *nulls_distinct);
@@ -196,19 +320,7 @@ impl Catalog {
             }
         };
         if primary {
-            store::update(
-                &self.engine,
-                txn,
-                |row: &AttributeRow| {
-                    row.attrelid == target.oid
-                        && !row.attnotnull
-                        && ids.iter().any(|id| i32::from(*id) == i32::from(row.attnum))
-                },
-                |row| row.attnotnull = true,
-            )?;
-            for column in &mut target.columns {
-                column.not_null |= ids.contains(&column.id);
-            }
+            self.require_values(txn, target, &ids)?;
         }
         let constraint = self.new_oid()?;
         let key = |column: &u16| IndexPart {

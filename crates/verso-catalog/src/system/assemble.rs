@@ -119,6 +119,7 @@ impl CatalogRows {
                                 corrupt(format!("materialized view \"{name}\" has no row in pg_rewrite"))
                             })?;
                             let query = StoredQuery::read(rule.ev_action, &rule.ev_names)?;
+                            let query = StoredQuery { rule: rule.oid, ..query };
                             Some(Materialized { query, populated: class.relispopulated })
                         }
                     };
@@ -161,12 +162,13 @@ impl CatalogRows {
                     let rule = rules
                         .remove(&class.oid)
                         .ok_or_else(|| corrupt(format!("view \"{name}\" has no row in pg_rewrite")))?;
+                    let query = StoredQuery::read(rule.ev_action, &rule.ev_names)?;
                     let view = ViewDef {
                         oid: class.oid,
                         schema,
                         name,
                         columns: columns.remove(&class.oid).unwrap_or_default(),
-                        query: StoredQuery::read(rule.ev_action, &rule.ev_names)?,
+                        query: StoredQuery { rule: rule.oid, ..query },
                         options: options_of(class.reloptions.as_deref()),
                         triggers: triggers.remove(&class.oid).unwrap_or_default(),
                     };
@@ -381,6 +383,10 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
     };
     let kind = match row.contype.0 {
         'c' => ConstraintKind::Check { expression: row.conbin.clone().ok_or_else(|| flaw("no condition"))? },
+        'n' => {
+            let columns = column_ids(row.conkey.as_deref())?;
+            ConstraintKind::NotNull { column: *columns.first().ok_or_else(|| flaw("no column"))? }
+        }
         'p' | 'u' => ConstraintKind::Unique {
             columns: column_ids(row.conkey.as_deref())?,
             index: row.conindid,
@@ -546,6 +552,10 @@ pub(crate) fn constraint_row(constraint: &ConstraintDef, schema: Oid) -> Constra
         ConstraintKind::Check { expression } => {
             row.contype = Letter('c');
             row.conbin = Some(Arc::clone(expression));
+        }
+        ConstraintKind::NotNull { column } => {
+            row.contype = Letter('n');
+            row.conkey = Some(numbers(&[*column]));
         }
         ConstraintKind::Unique { columns, index, primary } => {
             row.contype = Letter(if *primary { 'p' } else { 'u' });

@@ -314,7 +314,7 @@ system_row! {
         oid: Oid,
         conname: Name,
         connamespace: Oid,
-        /// `c` check, `p` primary key, `u` unique, `f` foreign key.
+        /// `c` check, `n` not null, `p` primary key, `u` unique, `f` foreign key.
         contype: Letter,
         condeferrable: bool,
         condeferred: bool,

@@ -2,6 +2,8 @@
 //!
 //! A pattern is rewritten as a regular expression that matches whole texts, as PostgreSQL does.
 
+use std::sync::Arc;
+
 use verso_types::{SqlType, TypeError, Value};
 
 use super::define::{entry, unexpected};
@@ -77,6 +79,36 @@ fn similar_to_escape(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     }
 }
 
+/// A pattern of LIKE whose escape character is a backslash, from one with another: what `LIKE … ESCAPE …` becomes in
+/// definitions.
+fn like_escape(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(pattern), Value::Text(escape)] = args else {
+        return Err(unexpected("like_escape", args));
+    };
+    let mut characters = escape.chars();
+    let escape = characters.next();
+    if characters.next().is_some() {
+        return Err(TypeError::new("22025", "invalid escape string")
+            .with_hint("Escape string must be empty or one character.")
+            .into());
+    }
+    if escape == Some('\\') {
+        return Ok(Value::Text(Arc::clone(pattern)));
+    }
+    let mut out = String::with_capacity(pattern.len());
+    let mut escaped = false;
+    for c in pattern.chars() {
+        let escapes = Some(c) == escape && !escaped;
+        match c {
+            _ if escapes => out.push('\\'),
+            '\\' if !escaped => out.push_str("\\\\"),
+            c => out.push(c),
+        }
+        escaped = escapes;
+    }
+    Ok(Value::Text(out.into()))
+}
+
 /// `substring(text, pattern, escape)`
 fn substring(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Text(pattern), Value::Text(escape)] = args else {
@@ -88,6 +120,7 @@ fn substring(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 static SIMILAR: &[BuiltinFunction] = &[
     entry!("similar_to_escape" () [Text] => Text, similar_to_escape, None),
     entry!("similar_to_escape" () [Text, Text] => Text, similar_to_escape, None),
+    entry!("like_escape" () [Text, Text] => Text, like_escape, None),
     entry!("substring" () [Text, Text, Text] => Text, substring, None),
 ];
 

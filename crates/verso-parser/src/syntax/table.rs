@@ -116,6 +116,8 @@ pub struct ConstraintDefinition {
 /// What a constraint demands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConstraintClause {
+    /// `NOT NULL a`.
+    NotNull(Name),
     /// CHECK, with its text, which the catalog keeps.
     Check(Expr, String),
     /// UNIQUE, PRIMARY KEY.

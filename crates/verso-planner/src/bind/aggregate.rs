@@ -129,6 +129,9 @@ impl Binder<'_> {
             Resolution::One(index, to) => (entries[index], to),
             found => return Err(function_error(name, &types, &found).at(at)),
         };
+        if let Some(trace) = self.traced {
+            trace.operands(at, &to);
+        }
         let extreme = matches!(function.kind, AggregateKind::Min | AggregateKind::Max);
         if extreme && matches!(to.as_slice(), [SqlType::Bool | SqlType::Uuid]) {
             return Err(function_error(name, &types, &Resolution::None).at(at)); // as PostgreSQL has none
@@ -234,6 +237,9 @@ impl Binder<'_> {
                 Resolution::One(index, to) if entries[index].direct == direct.len() => (entries[index], to),
                 _ => return Err(missing()),
             };
+            if let Some(trace) = self.traced {
+                trace.operands(at, &to);
+            }
             let skipped = usize::from(several);
             let cast =
                 |(arg, at): (TypedExpr, u32), to: &SqlType| self.coerce(arg, at, to, CastKind::Implicit);

@@ -221,6 +221,9 @@ impl Binder<'_> {
                 _ => resolution = Resolution::Ambiguous,
             }
         }
+        if let (Some(trace), Resolution::One(_, types)) = (self.traced, &resolution) {
+            trace.operands(at, types);
+        }
         match resolution {
             Resolution::One(index, types) => match entries.get(index) {
                 Some(entry)
@@ -237,6 +240,9 @@ impl Binder<'_> {
                 None => {
                     let (function, fit) = &fits[index - entries.len()];
                     let (fitted, args) = self.fitted(function, fit, args, &types)?;
+                    if let Some(trace) = self.traced {
+                        trace.function(at, &function.schema, &function.name);
+                    }
                     if let Some(noting) = self.noting {
                         noting.function(at, function.oid);
                     }

@@ -113,7 +113,9 @@ impl Binder<'_> {
                     of: CheckOf::Table { validated: constraint.validated },
                 }))
             }
-            ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,
+            ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) | ConstraintKind::NotNull { .. } => {
+                None
+            }
         };
         table.constraints.iter().filter_map(check).collect()
     }

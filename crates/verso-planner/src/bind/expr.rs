@@ -9,8 +9,9 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::once::once;
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
-use super::scope::Meaning;
+use super::scope::{Meaning, Scope};
 use super::subscript::array_over;
+use super::trace::{Source, Trace, source_of};
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Literal};
@@ -35,6 +36,14 @@ impl Binder<'_> {
     /// Binds an expression; an untyped literal stays `Unknown`.
     pub(super) fn expr(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         recursion::check()?;
+        let bound = self.untraced(expr, cx)?;
+        if let Some(trace) = self.traced {
+            trace.expr(expr.at, &bound.ty);
+        }
+        Ok(bound)
+    }
+
+    fn untraced(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         match &expr.kind {
             ExprKind::Column(parts) => self.column(parts, cx),
             ExprKind::Literal(literal) => self.literal(literal, expr.at.start),
@@ -225,6 +234,9 @@ impl Binder<'_> {
             let text = "cannot use column reference in DEFAULT expression";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
         }
+        if let Some(trace) = self.traced {
+            self.trace_column(trace, parts, cx.scope);
+        }
         let meaning = match (cx.scope.find(parts, &self.variables), self.outer) {
             (Err(error), _) if error.sqlstate == sqlstate::UNDEFINED_COLUMN && cx.scope.is_table(parts) => {
                 return Ok(self.whole_row(parts, cx));
@@ -266,6 +278,28 @@ impl Binder<'_> {
         }
     }
 
+    /// Notes what the name of a column means.
+    fn trace_column(&self, trace: &Trace, parts: &[verso_parser::syntax::Name], scope: &Scope) {
+        let Some(first) = parts.first() else { return };
+        let own = match scope.lookup(parts) {
+            Ok(Some(expr)) => Some(source_of(scope, &expr).unwrap_or_else(|| {
+                Source::Merged(parts.last().map_or("", |name| name.text.as_str()).into())
+            })),
+            _ => self.outer.and_then(|outer| outer.source(parts)),
+        };
+        let row = || {
+            let named = match parts {
+                [table, star] if star.text == "*" => table,
+                [table] => table,
+                _ => return None,
+            };
+            scope.table(&named.text).map(|item| Source::Row(item.place))
+        };
+        if let Some(source) = own.or_else(row) {
+            trace.column(first.at.start, source);
+        }
+    }
+
     fn literal(&self, literal: &Literal, at: u32) -> Result<TypedExpr, SqlError> {
         Ok(match literal {
             Literal::Null => TypedExpr::null(SqlType::Unknown),
@@ -295,14 +329,14 @@ impl Binder<'_> {
         let mut steps = Vec::new();
         let mut first = expr;
         while let ExprKind::Binary { op, left, right } = &first.kind {
-            steps.push((op, &**right, first.point, left.at.start));
+            steps.push((op, &**right, first.point, left.at.start, first.at));
             first = left;
         }
         // The result is as deep as the chain is long, and walked by functions without a check of their own.
         levels(steps.len())?;
         // A row is compared as a whole.
         let compared = match (self.spread(first, cx.scope), steps.last()) {
-            (Some(left), Some((op, right, point, _))) => {
+            (Some(left), Some((op, right, point, ..))) => {
                 match self.composite_operator(op, first, right, *point, cx)? {
                     None => self.row_operator(op, &left, right, *point, cx)?,
                     compared => compared,
@@ -317,9 +351,12 @@ impl Binder<'_> {
             }
             None => self.expr(first, cx)?,
         };
-        for (op, right, point, start) in steps.into_iter().rev() {
+        for (op, right, point, start, at) in steps.into_iter().rev() {
             let right_bound = self.expr(right, cx)?;
             result = self.operator(op, vec![(result, start), (right_bound, right.at.start)], point)?;
+            if let Some(trace) = self.traced {
+                trace.expr(at, &result.ty);
+            }
         }
         Ok(result)
     }
@@ -339,7 +376,12 @@ impl Binder<'_> {
         let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
         let declared: Vec<Declared> = entries.iter().map(|entry| entry.declared(types.len())).collect();
         match resolve(&declared, &types, true) {
-            Resolution::One(index, to) => self.built_in(entries[index], operands, &to),
+            Resolution::One(index, to) => {
+                if let Some(trace) = self.traced {
+                    trace.operands(point, &to);
+                }
+                self.built_in(entries[index], operands, &to)
+            }
             found => match (quantified(op, &types), entries) {
                 (Some(to), [entry]) => self.built_in(entry, operands, &to),
                 _ => Err(operator_error(op, &types, &found).at(point)),

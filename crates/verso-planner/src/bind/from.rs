@@ -100,6 +100,18 @@ impl Binder<'_> {
                 let mut input = self.join(join, locks)?;
                 if let Some(alias) = &item.alias {
                     input.scope = input.scope.of_join(alias, &item.columns)?;
+                    if let Some(own) = input.scope.tables.last_mut() {
+                        own.place = place_of(item);
+                    }
+                    if let Some(trace) = self.traced {
+                        let columns: Vec<_> = input
+                            .scope
+                            .visible
+                            .iter()
+                            .map(|(name, expr)| (Arc::clone(name), expr.ty.clone()))
+                            .collect();
+                        trace.item(place_of(item), &columns);
+                    }
                 }
                 return Ok(input);
             }
@@ -284,6 +296,12 @@ impl Binder<'_> {
         // Rows of a change in WITH are read like those of a recursive query's last round, and are no recursion.
         scope.recursive = matches!((&item.source, &plan),
             (FromSource::Table(_), Plan::WorkTable { number, .. }) if *number < With::FIRST_NUMBER);
+        if let Some(own) = scope.tables.first_mut() {
+            own.place = place_of(item);
+        }
+        if let Some(trace) = self.traced {
+            trace.item(place_of(item), &scope.columns);
+        }
         scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(""), ty)));
         Ok(Input { plan, scope, marks })
     }
@@ -675,6 +693,17 @@ fn defined_routine(
         }
     }
     Ok(Plan::FunctionScan { call: SetCall::User { function, args }, columns })
+}
+
+/// Where an item begins, which tells it from the others of a text.
+pub(crate) fn place_of(item: &FromItem) -> u32 {
+    match &item.source {
+        FromSource::Table(name) => name.at().start,
+        FromSource::Function(call, _) => call.name.at().start,
+        FromSource::Rows(_, at) | FromSource::Query(_, at) => at.start,
+        FromSource::JsonTable(table) => table.rows.at.start,
+        FromSource::Join(_) => item.alias.as_ref().map_or(0, |alias| alias.at.start),
+    }
 }
 
 /// `unnest` of several arrays is no function of its own.

@@ -35,6 +35,7 @@
 //! | [`trigger`] | WHEN of triggers; NEW and OLD |
 //! | [`once`] | values that an expression uses several times |
 //! | [`parameter`] | types of parameters that nobody declared |
+//! | [`trace`] | what a text means, noted for the deparser |
 //! | [`unbound`] | clauses that are refused by name |
 //! | [`walk`] | walks over typed expressions |
 //!
@@ -86,6 +87,7 @@ mod stored;
 mod subquery;
 mod subscript;
 mod system_view;
+pub(crate) mod trace;
 mod trigger;
 mod unbound;
 mod view;
@@ -111,8 +113,10 @@ use crate::rewrite::{Planning, Rules};
 use verso_parser::syntax;
 
 pub(crate) use coerce::exactly;
+pub(crate) use from::place_of;
 pub use generated::columns_in_scope;
 pub use names::index_name;
+pub(crate) use names::output_name;
 pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_sql_function;
@@ -120,6 +124,7 @@ pub use plpgsql::bind_trigger;
 pub use plpgsql::check_function;
 pub use plpgsql::{bind_function, function_statements};
 pub use resolve::category;
+pub(crate) use resolve::common_type;
 pub use routine::{is_polymorphic, of_element, takes_polymorphic};
 pub(crate) use start::before_changes;
 pub use walk::columns_of;
@@ -150,6 +155,8 @@ pub struct Binder<'c> {
     noted: Option<&'c stored::Notes>,
     /// Notes what names mean, for a query that becomes a view's.
     noting: Option<&'c view::Noting>,
+    /// Notes what a text means, for the deparser.
+    traced: Option<&'c trace::Trace>,
     /// The query of a view that is being bound.
     stored: Option<&'c StoredQuery>,
     /// The views around it.
@@ -183,6 +190,7 @@ impl<'c> Binder<'c> {
             changed_twice: Vec::new(),
             noted: None,
             noting: None,
+            traced: None,
             stored: None,
             expanding: Vec::new(),
             acting: catalog.acting_role().and_then(|role| rights::limited(catalog, role)),

@@ -9,6 +9,7 @@ use verso_exec::plan::{AggregateCall, ExprKind, TypedExpr};
 use verso_types::{SqlType, Value};
 
 use super::rights::Noted;
+use super::trace::{Source, source_of};
 use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::Name;
@@ -41,6 +42,8 @@ pub struct ScopeTable {
     pub hidden: Option<Arc<str>>,
     /// Its columns within the input.
     pub columns: Range<usize>,
+    /// Where it begins in the text; 0 of what is not written.
+    pub place: u32,
     /// The oid of the table that it is; none for queries and functions.
     pub relation: Option<u32>,
     /// A function that yields one value a row: its name means that, not a row of it.
@@ -79,6 +82,15 @@ impl Correlation<'_> {
             (None, None) => return Ok(None),
         };
         Ok(Some(self.hand_in(found)))
+    }
+
+    /// The column of which item a name means in a query around this one.
+    pub fn source(&self, parts: &[Name]) -> Option<Source> {
+        let here = if self.hidden { None } else { self.scope.lookup(parts).ok().flatten() };
+        match here {
+            Some(expr) => source_of(self.scope, &expr),
+            None => self.parent?.source(parts),
+        }
     }
 
     /// What stands inside for an expression over the columns here.
@@ -147,6 +159,7 @@ impl Scope {
             name: Some(name.into()),
             hidden: None,
             columns: own..2 * own,
+            place: 0,
             relation: None,
             scalar: false,
             merged: Vec::new(),
@@ -167,6 +180,7 @@ impl Scope {
             name: table,
             hidden,
             columns: columns_of_it,
+            place: 0,
             relation: None,
             scalar: false,
             merged: Vec::new(),
@@ -203,6 +217,7 @@ impl Scope {
             name,
             hidden: None,
             columns: 0..0,
+            place: 0,
             relation: None,
             scalar: false,
             merged,

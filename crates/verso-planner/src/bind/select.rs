@@ -164,6 +164,9 @@ impl Binder<'_> {
                 }
                 _ => self.settle(expr, item.at)?,
             };
+            if let Some(trace) = self.traced {
+                trace.output(item.at, &item.expr.ty);
+            }
         }
         Ok(items)
     }
@@ -215,6 +218,9 @@ impl Binder<'_> {
                             own.chain(item.merged.iter().cloned()).collect()
                         }
                     };
+                    if let Some(trace) = self.traced {
+                        trace.star(at.start, scope, &columns);
+                    }
                     for (name, expr) in columns {
                         cx.uses(&expr, at.start);
                         all.push(Item { expr, name, at: at.start });

@@ -8,11 +8,15 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, SequenceDef, WantedPath};
+use verso_catalog::{CatalogSnapshot, FunctionDef, SequenceDef, TableDef, TriggerDef, WantedPath};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{SqlType, Value};
 
 use super::Binder;
+use super::context::{Clause, Context};
+use super::scope::Scope;
+use super::trace::Trace;
+use super::trigger::record_names;
 use crate::errors::SqlError;
 use verso_parser::syntax::Expr;
 
@@ -73,6 +77,34 @@ impl Binder<'_> {
             kept.push(c);
         }
         Ok((kept, bound))
+    }
+
+    /// Binds an expression over a table's columns, or over the rows of a trigger, and notes what its text means; what the
+    /// trigger calls these rows. The items of the trace are 0, or 1 and 2 for the old row and the new one.
+    pub(crate) fn traced_expression(
+        &self,
+        expr: &Expr,
+        table: &TableDef,
+        trigger: Option<&TriggerDef>,
+        trace: &Trace,
+    ) -> Result<Option<(Arc<str>, Arc<str>)>, SqlError> {
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.traced_expression(expr, table, trigger, trace);
+        }
+        let columns =
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        let names = trigger.map(record_names);
+        let scope = match &names {
+            None => Scope::of(Some(Arc::clone(&table.name)), None, columns),
+            Some((old, new)) => {
+                let mut scope = Scope::of(Some(Arc::clone(old)), None, columns).with_second(new);
+                scope.tables.iter_mut().zip(1..).for_each(|(item, place)| item.place = place);
+                scope
+            }
+        };
+        let clause = if names.is_some() { Clause::TriggerWhen } else { Clause::Check };
+        Binder { traced: Some(trace), ..self.clone() }.expr(expr, &mut Context::new(&scope, clause))?;
+        Ok(names)
     }
 
     /// Gives sequences that the expression names by a literal their schemas (T2).

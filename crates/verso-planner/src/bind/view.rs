@@ -15,6 +15,7 @@ use verso_types::SqlType;
 
 use super::Binder;
 use super::lock::{Locking, Mark, Wanted};
+use super::trace::Trace;
 use crate::errors::SqlError;
 use crate::rewrite::{Planning, Rules};
 use verso_parser::syntax::{self, QualifiedName, Query};
@@ -76,7 +77,7 @@ impl Binder<'_> {
             relation.columns.iter_mut().for_each(|column| column.used = used.contains(&column.id));
         }
         let (functions, types) = (noting.functions.into_inner(), noting.types.into_inner());
-        Ok((StoredQuery { text: text.into(), relations, functions, types }, columns))
+        Ok((StoredQuery { rule: Oid(0), text: text.into(), relations, functions, types }, columns))
     }
 
     /// The view that a name in FROM means.
@@ -175,8 +176,20 @@ impl Binder<'_> {
         }
     }
 
+    /// Binds the query of a view again and notes what its text means.
+    pub(crate) fn traced_view(&self, view: &ViewDef, trace: &Trace) -> Result<Query, SqlError> {
+        let query = parsed(&view.query.text)?;
+        Binder { traced: Some(trace), acting: None, ..self.within(view)? }.query(&query)?;
+        Ok(query)
+    }
+
+    /// The relation that was noted of the name at a place of a view's text.
+    pub(crate) fn stored_relation(&self, place: u32) -> Option<&StoredRelation> {
+        self.stored?.relation_at(place)
+    }
+
     /// What binds the text of a view (V1, V2).
-    pub(super) fn within<'v>(&'v self, view: &'v ViewDef) -> Result<Binder<'v>, SqlError> {
+    pub(crate) fn within<'v>(&'v self, view: &'v ViewDef) -> Result<Binder<'v>, SqlError> {
         if self.expanding.contains(&view.oid) {
             let text = format!("infinite recursion detected in rules for relation \"{}\"", view.name);
             return Err(SqlError::new("42P17", text));
@@ -191,6 +204,7 @@ impl Binder<'_> {
             ctes: Vec::new(),
             noted: None,
             noting: None,
+            traced: None,
             stored: Some(&view.query),
             expanding,
             acting: self.acting_within(view),
@@ -215,7 +229,8 @@ fn used_columns(plan: Plan) -> Result<BTreeMap<Oid, BTreeSet<u16>>, SqlError> {
     if let Statement::Query(plan) = &statement {
         plan.any(&mut |part| {
             if let Plan::TableScan { table, columns, .. } = part {
-                let ids = columns.iter().map(|column| table.columns[*column].id);
+                // behind them stand the places of records that are locked or sampled
+                let ids = columns.iter().filter_map(|column| Some(table.columns.get(*column)?.id));
                 used.entry(table.oid).or_default().extend(ids);
             }
             false

@@ -181,6 +181,9 @@ impl Binder<'_> {
             Resolution::One(index, to) if !call.star => (windows[index], to),
             found => return Err(function_error(name, &types, &found).at(at)),
         };
+        if let Some(trace) = self.traced {
+            trace.operands(at, &to);
+        }
         let cast =
             |((arg, at), to): ((TypedExpr, u32), &SqlType)| self.coerce(arg, at, to, CastKind::Implicit);
         let args = args.into_iter().zip(&to).map(cast).collect::<Result<Vec<_>, _>>()?;

@@ -118,6 +118,7 @@ impl Conversation {
         if !types.is_empty() {
             check_formats(bind.formats)?;
         }
+        self.session.know_names(types);
         let time_zone = self.session.timezone();
         let read = |(i, (bytes, ty)): (usize, (Option<&[u8]>, &SqlType))| {
             let Some(bytes) = bytes else { return Ok(Value::Null) };

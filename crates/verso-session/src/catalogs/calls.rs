@@ -5,6 +5,7 @@ use std::sync::Arc;
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{CatalogSnapshot, Oid, Relation, SystemRelation, TableDef};
 use verso_exec::ExecError;
+use verso_planner::deparse;
 use verso_planner::errors::SqlError;
 use verso_types::cast::{CastKind, cast};
 use verso_types::{SqlType, SystemType, Value, names as references, parse_text};
@@ -104,15 +105,18 @@ impl Call<'_> {
                 let name = names::type_name(self.catalog, oid).unwrap_or_default();
                 if row[13] == Value::Bool(true) { format!("SETOF {name}") } else { name }
             }),
-            "pg_get_triggerdef" => text(super::triggers::trigger_text(catalog, args.oid(0), args.flag(1))),
-            // What there is nothing of in Verso has no definition.
-            // The text that was given, with the names of today.
+            "pg_get_triggerdef" => {
+                text(super::triggers::trigger_text(self.views, catalog, args.oid(0), args.flag(1)))
+            }
             "pg_get_viewdef" => {
-                let oid = args.oid(0);
-                let view = catalog.all_views().find(|view| view.oid == oid && !oid.is_system());
-                view.map_or(Value::Null, |view| {
-                    Value::text(&format!(" {};", verso_catalog::view_text(catalog, &view)))
-                })
+                let style = match args.0.get(1) {
+                    Some(Value::Int4(_)) => deparse::Style {
+                        pretty: true,
+                        wrap: usize::try_from(args.number(1)).unwrap_or_default(),
+                    },
+                    _ => deparse::Style { pretty: args.flag(1), wrap: 0 },
+                };
+                text(definitions::view_text(self.views, catalog, args.oid(0), style))
             }
             "pg_get_function_arg_default" => {
                 let own = definitions::function(catalog, args.oid(0));
@@ -122,8 +126,9 @@ impl Call<'_> {
                 let own = definitions::function(catalog, args.oid(0));
                 text(own.filter(|own| own.standard_body).map(|own| own.body.to_string()))
             }
-            "pg_get_ruledef"
-            | "pg_get_statisticsobjdef"
+            "pg_get_ruledef" => text(definitions::rule_text(self.views, catalog, args.oid(0), args.flag(1))),
+            // What there is nothing of in Verso has no definition.
+            "pg_get_statisticsobjdef"
             | "pg_get_statisticsobjdef_columns"
             | "pg_get_partkeydef"
             | "pg_get_partition_constraintdef" => Value::Null,

@@ -71,6 +71,10 @@ fn row(
                 key = shorts(columns.iter().map(|column| attnum(*column)));
             }
         }
+        ConstraintKind::NotNull { column } => {
+            kind = 'n';
+            key = numbers(&[*column]);
+        }
         ConstraintKind::Unique { columns, index: own, primary } => {
             kind = if *primary { 'p' } else { 'u' };
             index = oid(*own);
@@ -109,7 +113,7 @@ fn row(
         matches,
         Value::Bool(true),
         Value::Int2(0),
-        Value::Bool(kind != 'c'),
+        Value::Bool(!matches!(kind, 'c' | 'n')),
         Value::Bool(false),
         key,
         other,
@@ -154,6 +158,9 @@ pub(super) fn depends(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
                     let constrained = (CONSTRAINT, constraint.oid.0, 0);
                     match &constraint.kind {
                         ConstraintKind::Check { .. } => add(constrained, (CLASS, own, 0), 'a'),
+                        ConstraintKind::NotNull { column } => {
+                            add(constrained, (CLASS, own, i32::from(*column)), 'a');
+                        }
                         ConstraintKind::Unique { columns, index, .. } => {
                             for column in columns {
                                 add(constrained, (CLASS, own, i32::from(*column)), 'a');

@@ -54,10 +54,18 @@ pub(super) fn default_text(
     let stored = column.default.as_deref()?;
     if column.generated {
         let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
+        let part = deparse::Part::Value(&column.ty);
+        if let Some(text) = deparse::over_table(&binder(views, catalog), stored, table, part, false) {
+            return Some(text);
+        }
         let bound = binder(views, catalog).stored_generation(column, table);
         return Some(
             bound.map_or_else(|_| stored.to_string(), |bound| deparse::expression(&bound, &names, false)),
         );
+    }
+    let part = deparse::Part::Value(&column.ty);
+    if let Some(text) = deparse::over_table(&binder(views, catalog), stored, table, part, false) {
+        return Some(text);
     }
     if let Some(number) = number_text(views, catalog, stored) {
         return Some(number);
@@ -97,7 +105,13 @@ pub(super) fn check_text(
     let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
     let mut columns = Vec::new();
     columns_of(&check.condition, table, &mut columns);
-    Some((deparse::expression(&check.condition, &names, pretty), columns))
+    let stored = table.constraints.iter().find_map(|constraint| match &constraint.kind {
+        ConstraintKind::Check { expression } if &*constraint.name == name => Some(expression),
+        _ => None,
+    })?;
+    let part = deparse::Part::Value(&verso_types::SqlType::Bool);
+    let text = deparse::over_table(&binder(views, &catalog), stored, table, part, pretty);
+    Some((text.unwrap_or_else(|| deparse::expression(&check.condition, &names, pretty)), columns))
 }
 
 /// The numbers of the columns that an expression reads, in the order of their first use.
@@ -135,6 +149,7 @@ pub(super) fn constraint_text(
             let condition = condition.map_or_else(|| expression.to_string(), |(text, _)| text);
             format!("CHECK ({condition})")
         }
+        ConstraintKind::NotNull { column } => format!("NOT NULL {}", column_list(table, &[*column])),
         ConstraintKind::Unique { columns, index, primary } => {
             let distinct = table.index(*index).is_none_or(|index| index.nulls_distinct);
             let word = match (primary, distinct) {
@@ -188,8 +203,9 @@ pub(super) fn index_text(
 ) -> Option<String> {
     let Relation::Index(index) = catalog.relation_by_oid(oid)? else { return None };
     let table = catalog.table_by_oid(index.table)?;
-    let part = |id: u16| match hidden_value(views, catalog, &table, id) {
-        Some(value) => key_text(&value, &table, pretty),
+    let part = |id: u16| match key_text(views, catalog, &table, id, pretty) {
+        Some((text, true)) => text,
+        Some((text, false)) => format!("({text})"),
         None => column_list(&table, &[id]),
     };
     if column > 0 {
@@ -232,16 +248,27 @@ fn hidden_value(
     is_it.then(|| binder(views, catalog).stored_generation(column, table).ok()).flatten()
 }
 
-/// An expression as a part of a key: calls stand alone, others in parentheses.
-fn key_text(value: &TypedExpr, table: &TableDef, pretty: bool) -> String {
+/// An expression as a part of a key, and whether it is a call: calls stand alone, others in parentheses.
+fn key_text(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    table: &TableDef,
+    id: u16,
+    pretty: bool,
+) -> Option<(String, bool)> {
+    let value = hidden_value(views, catalog, table, id)?;
+    let stored = table.columns[table.column_with_id(id)?].default.as_deref()?;
+    if let Some(known) = deparse::index_key(&binder(views, catalog), stored, table, pretty) {
+        return Some(known);
+    }
     let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
-    let text = deparse::expression(value, &names, pretty);
+    let text = deparse::expression(&value, &names, pretty);
     let is_call = match &value.kind {
         ExprKind::Call { function, .. } => function.operator.is_none(),
         ExprKind::UserCall { .. } | ExprKind::Coalesce(_) | ExprKind::NullIf { .. } => true,
         _ => false,
     };
-    if is_call { text } else { format!("({text})") }
+    Some((text, is_call))
 }
 
 /// `pg_index.indexprs` as `pg_get_expr` shows it.
@@ -251,9 +278,8 @@ pub(super) fn index_expressions(
     table: &TableDef,
     index: &IndexDef,
 ) -> Option<String> {
-    let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
-    let values = index.parts.iter().filter_map(|part| hidden_value(views, catalog, table, part.column));
-    let texts: Vec<String> = values.map(|value| deparse::expression(&value, &names, false)).collect();
+    let keys = index.parts.iter().filter_map(|part| key_text(views, catalog, table, part.column, false));
+    let texts: Vec<String> = keys.map(|(text, _)| text).collect();
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
@@ -268,7 +294,9 @@ pub(super) fn pretty(
     let expr = verso_parser::parse_expression(text).ok()?;
     let bound = binder(views, catalog).index_expression(&expr, &table).ok()?;
     let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
-    Some(deparse::expression(&bound, &names, true))
+    let part = deparse::Part::Expression;
+    let shown = deparse::over_table(&binder(views, catalog), text, &table, part, true);
+    Some(shown.unwrap_or_else(|| deparse::expression(&bound, &names, true)))
 }
 
 /// The condition of a partial index.
@@ -280,6 +308,11 @@ pub(super) fn index_predicate(
     pretty: bool,
 ) -> Option<String> {
     let value = hidden_value(views, catalog, table, index.guard?)?;
+    let stored = table.columns[table.column_with_id(index.guard?)?].default.as_deref()?;
+    let part = deparse::Part::Guard;
+    if let Some(text) = deparse::over_table(&binder(views, catalog), stored, table, part, pretty) {
+        return Some(text);
+    }
     let ExprKind::Case { branches, .. } = &value.kind else { return None };
     let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
     branches.first().map(|(condition, _)| deparse::expression(condition, &names, pretty))
@@ -440,4 +473,34 @@ pub(super) fn shown(catalog: &CatalogSnapshot, oid: Oid) -> String {
 /// A text as a literal.
 fn literal_text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
+}
+
+/// `pg_get_ruledef`, of the one rule that a view has.
+pub(super) fn rule_text(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    oid: Oid,
+    pretty: bool,
+) -> Option<String> {
+    let view = catalog.all_views().find(|view| view.query.rule == oid)?;
+    let query = view_text(views, catalog, view.oid, deparse::Style { pretty, wrap: 0 })?;
+    let name = if pretty {
+        qualified(&view.schema, &view.name)
+    } else {
+        format!("{}.{}", quote_ident(&view.schema), quote_ident(&view.name))
+    };
+    Some(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {query}"))
+}
+
+/// `pg_get_viewdef`: the query of a view with the names of today; as it was given, where its text cannot be made.
+pub(super) fn view_text(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    oid: Oid,
+    style: deparse::Style,
+) -> Option<String> {
+    let view = catalog.all_views().find(|view| view.oid == oid && !oid.is_system())?;
+    let text = deparse::view(&binder(views, catalog), &view, style)
+        .unwrap_or_else(|| format!(" {}", verso_catalog::view_text(catalog, &view)));
+    Some(format!("{text};"))
 }

@@ -72,6 +72,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_index" => all(relations::indexes(views, &catalog, &keys)),
         "pg_sequence" => all(relations::sequences(&catalog, &keys)),
         "pg_constraint" => all(constraints::constraints(views, &catalog, &keys)),
+        "pg_rewrite" => all(triggers::rules(&catalog)),
         "pg_trigger" => all(triggers::triggers(&catalog, &keys)),
         "pg_depend" => all(constraints::depends(&catalog)),
         "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(&catalog, &keys))),

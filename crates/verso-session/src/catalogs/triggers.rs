@@ -1,13 +1,15 @@
-//! Rows of `pg_trigger`, and `pg_get_triggerdef`.
+//! Rows of `pg_trigger` and `pg_rewrite`, and `pg_get_triggerdef`.
 
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, Oid, Relation, TriggerDef};
+use verso_planner::deparse;
 use verso_types::Value;
 
 use super::keys::Keys;
 use super::relations::of_users;
 use super::{attnum, letter, number, oid, vector};
+use crate::views::Views;
 
 /// The rows of `pg_trigger`.
 pub(super) fn triggers(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
@@ -50,12 +52,40 @@ fn row(trigger: &TriggerDef) -> Vec<Value> {
 }
 
 /// `pg_get_triggerdef`.
-pub(super) fn trigger_text(catalog: &Arc<CatalogSnapshot>, wanted: Oid, pretty: bool) -> Option<String> {
+pub(super) fn trigger_text(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    wanted: Oid,
+    pretty: bool,
+) -> Option<String> {
     let of_relation = |relation: &Relation| {
         let found = relation.triggers().iter().find(|trigger| trigger.oid == wanted)?;
         Some((relation.of_triggers()?, Arc::clone(found)))
     };
     let (table, trigger) = catalog.relations().find_map(of_relation)?;
     let function = catalog.all_functions().find(|function| function.oid == trigger.function);
-    Some(trigger.sql(&table, function.map(|function| &**function), pretty))
+    let binder = super::definitions::binder(views, catalog);
+    let condition = deparse::trigger_condition(&binder, &trigger, &table, pretty);
+    let shown = match condition {
+        Some(condition) => TriggerDef { condition: Some(condition.into()), ..(*trigger).clone() },
+        None => (*trigger).clone(),
+    };
+    Some(shown.sql(&table, function.map(|function| &**function), pretty))
+}
+
+/// The rows of `pg_rewrite`: one for each view.
+pub(super) fn rules(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let row = |view: Arc<verso_catalog::ViewDef>| {
+        vec![
+            oid(view.query.rule),
+            Value::text("_RETURN"),
+            oid(view.oid),
+            letter('1'),
+            letter('O'),
+            Value::Bool(true),
+            Value::text("<>"),
+            Value::Text(Arc::clone(&view.query.text)),
+        ]
+    };
+    catalog.all_views().map(row).collect()
 }

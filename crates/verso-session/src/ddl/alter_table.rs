@@ -224,6 +224,9 @@ impl Schema<'_> {
     ) -> Result<(), Failure> {
         let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
         let new = self.new_constraint(binder, (&table.schema, &table.name), &columns, constraint)?;
+        if let NewConstraintKind::NotNull { column } = &new.kind {
+            self.refuse_nulls_there(table, std::slice::from_ref(column))?;
+        }
         if let NewConstraintKind::Unique { columns, primary: true, .. } = &new.kind {
             self.refuse_nulls_there(table, columns)?;
         }
@@ -326,7 +329,7 @@ fn rename_column(table: &TableDef, column: &Name, to: &Name) -> TableChange {
             let renamed = verso_parser::rename_column(expression, &column.text, &to.text);
             Some((constraint.oid, renamed.into()))
         }
-        ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,
+        ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) | ConstraintKind::NotNull { .. } => None,
     });
     let triggers = table.triggers.iter().filter_map(|trigger| {
         let condition = trigger.condition.as_deref()?;

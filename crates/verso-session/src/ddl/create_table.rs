@@ -183,6 +183,7 @@ impl Schema<'_> {
                 let columns = used.iter().map(|column| Arc::clone(&columns[*column].0)).collect();
                 NewConstraintKind::Check { expression: text.into(), columns }
             }
+            ConstraintClause::NotNull(column) => NewConstraintKind::NotNull { column: text(column) },
             ConstraintClause::Unique { columns, primary, nulls_distinct } => NewConstraintKind::Unique {
                 columns: texts(columns),
                 primary: *primary,

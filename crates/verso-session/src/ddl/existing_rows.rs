@@ -52,7 +52,8 @@ impl Schema<'_> {
         constraint: &Arc<ConstraintDef>,
     ) -> Result<(), Failure> {
         match &constraint.kind {
-            ConstraintKind::Unique { .. } => Ok(()), // building the index has
+            // building the index has, and NULLs were looked for before
+            ConstraintKind::Unique { .. } | ConstraintKind::NotNull { .. } => Ok(()),
             ConstraintKind::Check { expression } => {
                 let condition = binder.stored_condition(expression, table)?;
                 let broken = TypedExpr::new(ExprKind::Not(Box::new(condition)), SqlType::Bool);

@@ -41,6 +41,11 @@ pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: boo
                     NewConstraintKind::Check { expression: Arc::clone(expression), columns: Vec::new() };
                 (Some(Arc::clone(&constraint.name)), kind)
             }
+            ConstraintKind::NotNull { column } => match name_of(column) {
+                // always, and under its name
+                Some(column) => (Some(Arc::clone(&constraint.name)), NewConstraintKind::NotNull { column }),
+                None => continue,
+            },
             ConstraintKind::Unique { columns, index, primary } if keys => {
                 let kind = NewConstraintKind::Unique {
                     columns: columns.iter().filter_map(name_of).collect(),

@@ -104,6 +104,20 @@ impl Session {
         Ok(nothing.with_columns(columns))
     }
 
+    /// Makes the names of the catalog of now known to the thread, where a value of one of these types is about to be read:
+    /// parameters, and the literals of a text that was executed before, are read before the statement begins.
+    pub fn know_names(&self, types: &[SqlType]) {
+        let refers = |ty: &SqlType| match ty {
+            SqlType::Array(element) => matches!(&**element, SqlType::System(ty) if ty.is_reference()),
+            SqlType::System(ty) => ty.is_reference(),
+            _ => false,
+        };
+        if types.iter().any(refers) {
+            // In a transaction that has failed nothing is read any more, and that is said elsewhere.
+            let _ = self.with_catalog(|_, _, _| Ok(()));
+        }
+    }
+
     /// Runs `work` with the catalog as the open transaction sees it, or a new one would; and whether others may see
     /// what comes of it.
     pub(crate) fn with_catalog<T>(

@@ -54,6 +54,7 @@ impl Session {
         sql: &str,
         sink: &mut dyn StatementSink,
     ) -> Result<(), SqlError> {
+        self.know_names(prepared.params());
         let mut values = std::mem::take(&mut texts.normal.values);
         let read = prepared.read_arguments(
             &mut values,

@@ -66,7 +66,7 @@ fn positions(table: &TableDef, ids: &[u16]) -> Vec<usize> {
 fn foreign(constraint: &ConstraintDef) -> Option<&ForeignKey> {
     match &constraint.kind {
         ConstraintKind::Foreign(key) => Some(key),
-        ConstraintKind::Check { .. } | ConstraintKind::Unique { .. } => None,
+        ConstraintKind::Check { .. } | ConstraintKind::Unique { .. } | ConstraintKind::NotNull { .. } => None,
     }
 }
 

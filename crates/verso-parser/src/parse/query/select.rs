@@ -143,7 +143,8 @@ impl Cursor<'_> {
         {
             n += 2;
         }
-        if n == 0 || self.peek_at(n) != Token::Mul {
+        // `t.*::t` is a value: its row
+        if n == 0 || self.peek_at(n) != Token::Mul || self.peek_at(n + 1) == Token::DoubleColon {
             return Ok(None);
         }
         let first = self.name()?;

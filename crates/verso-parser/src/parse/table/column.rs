@@ -8,7 +8,7 @@ use super::super::cursor::Cursor;
 use super::super::ddl::{empty_sequence, sequence_options};
 use super::constraint::{check, constraint, deferral, references, unique};
 use crate::error::SyntaxError;
-use crate::syntax::{ColumnDefinition, CreateSequence, Expr, Name, QualifiedName, Span};
+use crate::syntax::{ColumnDefinition, ConstraintClause, CreateSequence, Expr, Name, QualifiedName, Span};
 
 /// A column with its constraints.
 pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinition, SyntaxError> {
@@ -39,8 +39,15 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
         let own = |name: &Name| vec![name.clone()];
         match word.as_str() {
             "not" if cursor.word_at(1).as_deref() != Some("deferrable") => {
-                cursor.expect(&["not", "null"])?; // a name for it is forgotten, as in PostgreSQL 15
+                cursor.expect(&["not", "null"])?;
+                if cursor.is(&["no", "inherit"]) {
+                    return Err(cursor.unsupported("NO INHERIT"));
+                }
                 not_null = true;
+                if named.is_some() {
+                    let clause = ConstraintClause::NotNull(column.name.clone());
+                    column.constraints.push(constraint(named, clause, at));
+                }
             }
             "null" => {
                 cursor.advance();

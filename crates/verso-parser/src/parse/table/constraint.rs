@@ -17,12 +17,21 @@ pub(super) fn table_constraint(cursor: &mut Cursor<'_>) -> Result<Option<Constra
     if word == "exclude" && cursor.word_at(first + 1).as_deref() == Some("using") {
         return Err(cursor.unsupported("EXCLUDE"));
     }
-    if !["primary", "unique", "check", "foreign"].contains(&word.as_str()) {
+    let not_null = word == "not" && cursor.word_at(first + 1).as_deref() == Some("null");
+    if !not_null && !["primary", "unique", "check", "foreign"].contains(&word.as_str()) {
         return Ok(None);
     }
     let name = if cursor.accept(&["constraint"]) { Some(cursor.name()?) } else { None };
     let clause = match word.as_str() {
         "check" => check(cursor)?,
+        "not" => {
+            cursor.expect(&["not", "null"])?;
+            let column = cursor.name()?;
+            if cursor.is(&["no", "inherit"]) {
+                return Err(cursor.unsupported("NO INHERIT"));
+            }
+            ConstraintClause::NotNull(column)
+        }
         "foreign" => {
             cursor.expect(&["foreign", "key"])?;
             let columns = names(cursor)?;
@@ -38,6 +47,9 @@ pub(super) fn table_constraint(cursor: &mut Cursor<'_>) -> Result<Option<Constra
                 let what = if primary { "PRIMARY KEY" } else { "UNIQUE" };
                 let text = format!("{what} constraints cannot be marked NOT VALID");
                 return Err(SyntaxError::new("0A000", text).at(at));
+            }
+            if let ConstraintClause::NotNull(_) = definition.clause {
+                return Err(SyntaxError::unsupported("NOT NULL constraints with NOT VALID").at(at));
             }
             definition.not_valid = true;
         } else if !deferral(cursor, &mut definition)? {

@@ -12,6 +12,11 @@ use verso_types::{SqlType, TimeStyle, Value, format_text};
 use crate::json_text::path_call;
 pub use verso_exec::functions::quote_ident as identifier;
 
+/// A text in quotes, as definitions show it: never as `E'…'`.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 /// A text in quotes.
 pub fn literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
@@ -274,6 +279,6 @@ fn constant(value: &Value, ty: &SqlType, operand: bool, pretty: bool) -> String 
                 (false, false) => format!("'{text}'::{name}"),
             }
         }
-        _ => format!("{}::{name}", literal(&text)),
+        _ => format!("{}::{name}", quoted(&text)),
     }
 }

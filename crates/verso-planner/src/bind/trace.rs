@@ -1,0 +1,136 @@
+//! What a text means, noted while it is bound: what the deparser needs to know of it besides its syntax.
+//!
+//! D1. Expressions are known by their places in the text, FROM items by where they begin; the trace is of one text only, so
+//!     whatever binds another one (the query of a view that is named, a domain's condition) goes on without it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_parser::syntax::Span;
+use verso_types::SqlType;
+
+use super::scope::Scope;
+use super::walk::same;
+
+/// What a name of a column means.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Source {
+    /// The column with that number of the FROM item that begins there.
+    Column(u32, usize),
+    /// What USING of a FULL JOIN has made of two columns.
+    Merged(Arc<str>),
+    /// A whole row of the FROM item that begins there.
+    Row(u32),
+}
+
+/// One of the columns that a star stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct Starred {
+    pub(crate) name: Arc<str>,
+    pub(crate) source: Source,
+    pub(crate) ty: SqlType,
+}
+
+/// What was noted of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    exprs: RefCell<HashMap<(u32, u32), SqlType>>,
+    columns: RefCell<HashMap<u32, Source>>,
+    operands: RefCell<HashMap<u32, Vec<SqlType>>>,
+    stars: RefCell<HashMap<u32, Vec<Starred>>>,
+    outputs: RefCell<HashMap<u32, SqlType>>,
+    items: RefCell<HashMap<u32, Vec<(Arc<str>, SqlType)>>>,
+    functions: RefCell<HashMap<u32, (Arc<str>, Arc<str>)>>,
+}
+
+impl Trace {
+    /// An expression was bound and has this type.
+    pub(super) fn expr(&self, at: Span, ty: &SqlType) {
+        self.exprs.borrow_mut().insert((at.start, at.end), ty.clone());
+    }
+
+    /// A name of a column means this.
+    pub(super) fn column(&self, place: u32, source: Source) {
+        self.columns.borrow_mut().insert(place, source);
+    }
+
+    /// An operator or function takes its arguments as these types.
+    pub(super) fn operands(&self, place: u32, types: &[SqlType]) {
+        self.operands.borrow_mut().insert(place, types.to_vec());
+    }
+
+    /// A star stands for these columns.
+    pub(super) fn star(&self, place: u32, scope: &Scope, columns: &[(Arc<str>, TypedExpr)]) {
+        let one = |(name, expr): &(Arc<str>, TypedExpr)| {
+            let source = source_of(scope, expr).unwrap_or_else(|| Source::Merged(Arc::clone(name)));
+            Starred { name: Arc::clone(name), source, ty: expr.ty.clone() }
+        };
+        self.stars.borrow_mut().insert(place, columns.iter().map(one).collect());
+    }
+
+    /// The column of an output list at a place has this type, where it is no longer open.
+    pub(super) fn output(&self, place: u32, ty: &SqlType) {
+        self.outputs.borrow_mut().insert(place, ty.clone());
+    }
+
+    /// A FROM item has these columns.
+    pub(super) fn item(&self, place: u32, columns: &[(Arc<str>, SqlType)]) {
+        self.items.borrow_mut().insert(place, columns.to_vec());
+    }
+
+    /// A call means a user's function: its schema and name.
+    pub(super) fn function(&self, place: u32, schema: &Arc<str>, name: &Arc<str>) {
+        self.functions.borrow_mut().insert(place, (Arc::clone(schema), Arc::clone(name)));
+    }
+
+    /// The type of an expression; none where it was not bound by itself.
+    pub(crate) fn type_of(&self, at: Span) -> Option<SqlType> {
+        self.exprs.borrow().get(&(at.start, at.end)).cloned()
+    }
+
+    /// What the name of a column at a place means.
+    pub(crate) fn source(&self, place: u32) -> Option<Source> {
+        self.columns.borrow().get(&place).cloned()
+    }
+
+    /// The types that an operator or function takes its arguments as.
+    pub(crate) fn taken(&self, place: u32) -> Option<Vec<SqlType>> {
+        self.operands.borrow().get(&place).cloned()
+    }
+
+    /// The type that the column of an output list at a place has.
+    pub(crate) fn output_type(&self, place: u32) -> Option<SqlType> {
+        self.outputs.borrow().get(&place).cloned()
+    }
+
+    /// What the star at a place stands for.
+    pub(crate) fn starred(&self, place: u32) -> Option<Vec<Starred>> {
+        self.stars.borrow().get(&place).cloned()
+    }
+
+    /// The columns of the FROM item that begins at a place.
+    pub(crate) fn columns_of(&self, place: u32) -> Option<Vec<(Arc<str>, SqlType)>> {
+        self.items.borrow().get(&place).cloned()
+    }
+
+    /// The user's function that the call at a place means: its schema and name.
+    pub(crate) fn function_at(&self, place: u32) -> Option<(Arc<str>, Arc<str>)> {
+        self.functions.borrow().get(&place).cloned()
+    }
+}
+
+/// Which column of which FROM item an expression of a scope is.
+pub(super) fn source_of(scope: &Scope, expr: &TypedExpr) -> Option<Source> {
+    if let ExprKind::Column(index) = expr.kind
+        && let Some(item) = scope.tables.iter().find(|item| item.columns.contains(&index))
+    {
+        return Some(Source::Column(item.place, index - item.columns.start));
+    }
+    // a column of a join that has a name of its own
+    scope.tables.iter().filter(|item| item.place > 0).find_map(|item| {
+        let number = item.merged.iter().position(|(_, known)| same(known, expr))?;
+        Some(Source::Column(item.place, number))
+    })
+}

@@ -1,0 +1,529 @@
+//! Expressions: from the syntax of a text and the trace of its meaning to nodes.
+
+use verso_env::stack;
+use verso_exec::functions::quote_ident;
+use verso_parser::syntax::{Expr, ExprKind, Literal, Query, Span};
+use verso_types::datetime::heeds_clock;
+use verso_types::{SqlType, format_text, parse_text};
+
+use super::node::{Connective, Node, Sublink, SublinkKind, Subscript};
+use super::operands;
+use crate::bind::Binder;
+use crate::bind::common_type;
+use crate::bind::trace::{Source, Trace};
+
+/// Lowers one text. What has no node yields none, for the whole text.
+pub(super) struct Lowering<'b> {
+    pub(super) binder: &'b Binder<'b>,
+    pub(super) trace: &'b Trace,
+    /// The text by characters, as places count them.
+    pub(super) text: Vec<char>,
+    /// Names of the queries of WITH that are in scope.
+    pub(super) ctes: Vec<String>,
+}
+
+/// The base of a type, as far as casts that nobody sees are concerned.
+fn same(a: &SqlType, b: &SqlType) -> bool {
+    a.same_base(b)
+}
+
+impl<'b> Lowering<'b> {
+    pub(super) fn new(binder: &'b Binder<'b>, trace: &'b Trace, text: &str) -> Lowering<'b> {
+        Lowering { binder, trace, text: text.chars().collect(), ctes: Vec::new() }
+    }
+
+    /// The type of an expression as it was bound; `Unknown` for a literal without one.
+    pub(super) fn type_of(&self, expr: &Expr) -> SqlType {
+        match &expr.kind {
+            ExprKind::Literal(Literal::String(_) | Literal::Null) => SqlType::Unknown,
+            _ => self.trace.type_of(expr.at).unwrap_or(SqlType::Unknown),
+        }
+    }
+
+    /// What stands at a place: its characters.
+    pub(super) fn between(&self, start: u32, end: u32) -> String {
+        let end = (end as usize).min(self.text.len());
+        self.text.get(start as usize..end).unwrap_or_default().iter().collect()
+    }
+
+    /// An expression of that type, with the cast that makes it one.
+    pub(super) fn typed(&mut self, expr: &Expr, to: &SqlType) -> Option<Node> {
+        let node = self.expr(expr)?;
+        Some(self.coerced(node, &self.type_of(expr), to))
+    }
+
+    /// An expression that is text where nothing else is known of it.
+    pub(super) fn settled(&mut self, expr: &Expr) -> Option<Node> {
+        match self.type_of(expr) {
+            SqlType::Unknown => self.typed(expr, &SqlType::Text),
+            _ => self.expr(expr),
+        }
+    }
+
+    /// The cast of a node that nobody has written.
+    pub(super) fn coerced(&self, node: Node, from: &SqlType, to: &SqlType) -> Node {
+        match node {
+            Node::Const { text, ty: SqlType::Unknown } => self.constant(text, to),
+            node if same(from, to) || matches!(to, SqlType::Unknown | SqlType::Record) => node,
+            node if *from == SqlType::Unknown || from.is_row() => node,
+            node => cast(node, from, to.without_modifiers(), true),
+        }
+    }
+
+    /// A literal that becomes a constant of a type, as the type writes it.
+    pub(super) fn constant(&self, text: Option<String>, to: &SqlType) -> Node {
+        let ty = to.without_modifiers();
+        let shown = text.map(|text| {
+            if to.has_times() && heeds_clock(&text) {
+                return text;
+            }
+            match parse_text(&ty, &text, self.binder.time_zone) {
+                Ok(value) => {
+                    let mut out = String::new();
+                    format_text(&value, &ty, self.binder.time_zone, &mut out);
+                    out
+                }
+                Err(_) => text,
+            }
+        });
+        Node::Const { text: shown, ty }
+    }
+
+    /// Expressions brought to the type that they have in common.
+    pub(super) fn unified(&mut self, exprs: &[&Expr]) -> Option<Vec<Node>> {
+        let types: Vec<SqlType> = exprs.iter().map(|expr| self.type_of(expr)).collect();
+        let common = common_type(types.iter()).ok()?;
+        exprs.iter().map(|expr| self.typed(expr, &common)).collect()
+    }
+
+    pub(super) fn exprs(&mut self, exprs: &[Expr]) -> Option<Vec<Node>> {
+        exprs.iter().map(|expr| self.settled(expr)).collect()
+    }
+
+    fn boxed(&mut self, expr: &Expr, to: &SqlType) -> Option<Box<Node>> {
+        self.typed(expr, to).map(Box::new)
+    }
+
+    /// An expression as it stands; a literal without a type stays one.
+    pub(super) fn expr(&mut self, expr: &Expr) -> Option<Node> {
+        stack::check().ok()?;
+        Some(match &expr.kind {
+            ExprKind::Column(parts) => {
+                let source = self.trace.source(parts.first()?.at.start)?;
+                Node::Var { source, name: parts.last()?.text.as_str().into() }
+            }
+            ExprKind::Literal(literal) => self.literal(literal)?,
+            ExprKind::Parameter(number) => Node::Param(*number),
+            ExprKind::Unary { op, arg } => self.unary(op, arg, expr)?,
+            ExprKind::Binary { op, left, right } => self.binary(op, left, right, expr.point)?,
+            ExprKind::And(args) => Node::Bool(Connective::And, self.conditions(args)?),
+            ExprKind::Or(args) => Node::Bool(Connective::Or, self.conditions(args)?),
+            ExprKind::Not(arg) => not(self.typed(arg, &SqlType::Bool)?),
+            ExprKind::IsNull { arg, negated } => {
+                Node::IsNull { arg: Box::new(self.settled(arg)?), negated: *negated }
+            }
+            ExprKind::IsTruth { arg, truth, negated } => {
+                let test = match (truth, negated) {
+                    (Some(true), false) => "IS TRUE",
+                    (Some(true), true) => "IS NOT TRUE",
+                    (Some(false), false) => "IS FALSE",
+                    (Some(false), true) => "IS NOT FALSE",
+                    (None, false) => "IS UNKNOWN",
+                    (None, true) => "IS NOT UNKNOWN",
+                };
+                Node::IsTruth { arg: self.boxed(arg, &SqlType::Bool)?, test }
+            }
+            ExprKind::IsDistinct { left, right, negated } => {
+                let [left, right] = self.operands("=", [left, right], expr.point)?;
+                let test = Node::Distinct(Box::new(left), Box::new(right));
+                if *negated { not(test) } else { test }
+            }
+            ExprKind::InList { arg, list, negated } => self.in_list(arg, list, *negated)?,
+            ExprKind::Between { arg, low, high, negated } => {
+                let (below, above) = if *negated { ("<", ">") } else { (">=", "<=") };
+                let sides = [(below, low), (above, high)];
+                let parts = sides.map(|(op, bound)| {
+                    let args = self.operands(op, [arg, bound], u32::MAX)?;
+                    Some(Node::Op { op: op.into(), args: args.into() })
+                });
+                let [Some(first), Some(second)] = parts else { return None };
+                let word = if *negated { Connective::Or } else { Connective::And };
+                Node::Bool(word, vec![first, second])
+            }
+            ExprKind::Like { arg, pattern, escape, negated, case_insensitive } => {
+                let op = match (case_insensitive, negated) {
+                    (false, false) => "~~",
+                    (false, true) => "!~~",
+                    (true, false) => "~~*",
+                    (true, true) => "!~~*",
+                };
+                let left = self.matched(arg)?;
+                let mut right = self.typed(pattern, &SqlType::Text)?;
+                if let Some(escape) = escape {
+                    right = call("like_escape", vec![right, self.typed(escape, &SqlType::Text)?]);
+                }
+                Node::Op { op: op.into(), args: vec![left, right] }
+            }
+            ExprKind::SimilarTo { arg, pattern, escape, negated } => {
+                let left = self.matched(arg)?;
+                let mut args = vec![self.typed(pattern, &SqlType::Text)?];
+                if let Some(escape) = escape {
+                    args.push(self.typed(escape, &SqlType::Text)?);
+                }
+                let op = if *negated { "!~" } else { "~" };
+                Node::Op { op: op.into(), args: vec![left, call("similar_to_escape", args)] }
+            }
+            ExprKind::Case { operand, branches, otherwise } => {
+                self.case(operand.as_deref(), branches, otherwise.as_deref())?
+            }
+            ExprKind::Cast { arg, ty, .. } => {
+                let ty = self.binder.data_type(ty).ok()?;
+                self.cast(arg, &ty)?
+            }
+            ExprKind::Call(called) => self.call(called, expr)?,
+            ExprKind::Array(items) => Node::Array(self.unified(&items.iter().collect::<Vec<_>>())?, None),
+            ExprKind::Subscript { .. } | ExprKind::Slice { .. } => self.subscripts(expr)?,
+            ExprKind::Field { arg, name } => {
+                Node::Field { arg: Box::new(self.expr(arg)?), name: name.text.clone() }
+            }
+            ExprKind::Row(parts) => Node::Form("ROW", self.exprs(parts)?),
+            ExprKind::Subquery(query) => self.sublink(SublinkKind::Scalar, Vec::new(), query)?,
+            ExprKind::Exists(query) => self.sublink(SublinkKind::Exists, Vec::new(), query)?,
+            ExprKind::ArraySubquery(query) => self.sublink(SublinkKind::Array, Vec::new(), query)?,
+            ExprKind::InSubquery { args, query, negated } => {
+                let kind = if *negated && self.is_all(expr.at) {
+                    SublinkKind::All("<>".into())
+                } else {
+                    SublinkKind::In
+                };
+                let in_list = kind == SublinkKind::In;
+                let test = self.compared(kind, "=", args, query)?;
+                if *negated && in_list { not(test) } else { test }
+            }
+            ExprKind::QuantifiedSubquery { args, op, all, query } => {
+                let op = if op == "!=" { "<>" } else { op.as_str() };
+                let kind =
+                    if *all { SublinkKind::All(op.to_string()) } else { SublinkKind::Any(op.to_string()) };
+                self.compared(kind, op, args, query)?
+            }
+            ExprKind::Collate { arg, collation } => {
+                let name = match collation.schema_text() {
+                    Some("pg_catalog") | None => quote_ident(&collation.name.text),
+                    Some(schema) => format!("{}.{}", quote_ident(schema), quote_ident(&collation.name.text)),
+                };
+                Node::Collate { arg: Box::new(self.settled(arg)?), name }
+            }
+            ExprKind::IsJson { .. } | ExprKind::Json(_) | ExprKind::Default => return None,
+        })
+    }
+
+    /// `<> ALL (query)`, not NOT IN.
+    fn is_all(&self, at: Span) -> bool {
+        let before = self.between(at.start, at.end);
+        !before.to_lowercase().split_whitespace().any(|word| word == "in" || word.starts_with("in("))
+    }
+
+    fn literal(&self, literal: &Literal) -> Option<Node> {
+        Some(match literal {
+            Literal::Null => Node::Const { text: None, ty: SqlType::Unknown },
+            Literal::Bool(value) => Node::Const { text: Some(value.to_string()), ty: SqlType::Bool },
+            Literal::String(text) => Node::Const { text: Some(text.clone()), ty: SqlType::Unknown },
+            Literal::Bits(digits) => self.constant(Some(digits.clone()), &SqlType::Bit(None)),
+            Literal::Number(digits) => number(digits)?,
+        })
+    }
+
+    fn conditions(&mut self, args: &[Expr]) -> Option<Vec<Node>> {
+        args.iter().map(|arg| self.typed(arg, &SqlType::Bool)).collect()
+    }
+
+    /// What a pattern is compared with: of `char(n)`, the value itself.
+    fn matched(&mut self, arg: &Expr) -> Option<Node> {
+        match self.type_of(arg) {
+            SqlType::Char(_) | SqlType::Name => self.expr(arg),
+            _ => self.typed(arg, &SqlType::Text),
+        }
+    }
+
+    fn unary(&mut self, op: &str, arg: &Expr, whole: &Expr) -> Option<Node> {
+        if let (true, ExprKind::Literal(Literal::Number(digits))) = (matches!(op, "-" | "+"), &arg.kind) {
+            // A sign belongs to its number.
+            return match op {
+                "-" => number(&format!("-{digits}")),
+                _ => Some(Node::Op { op: op.into(), args: vec![number(digits)?] }),
+            };
+        }
+        let types = self.trace.taken(whole.point);
+        let to = types.and_then(|types| types.first().cloned()).unwrap_or_else(|| self.type_of(arg));
+        Some(Node::Op { op: op.into(), args: vec![self.typed(arg, &to)?] })
+    }
+
+    fn binary(&mut self, op: &str, left: &Expr, right: &Expr, point: u32) -> Option<Node> {
+        let op = if op == "!=" { "<>" } else { op };
+        let each = op.strip_suffix(" ANY").map(|op| (op, false));
+        if let Some((op, all)) = each.or_else(|| op.strip_suffix(" ALL").map(|op| (op, true))) {
+            return self.each(if op == "!=" { "<>" } else { op }, all, left, right);
+        }
+        if let (ExprKind::Row(ours), ExprKind::Row(theirs)) = (&left.kind, &right.kind) {
+            return self.rows_compared(op, ours, theirs);
+        }
+        let args = self.operands(op, [left, right], point)?;
+        Some(Node::Op { op: op.into(), args: args.into() })
+    }
+
+    /// The operands of an operator, cast as PostgreSQL's operator of that name takes them.
+    pub(super) fn operands(&mut self, op: &str, sides: [&Expr; 2], point: u32) -> Option<[Node; 2]> {
+        let types = [self.type_of(sides[0]), self.type_of(sides[1])];
+        let traced = self.trace.taken(point);
+        let [left, right] = operands::taken(op, &types, traced.as_deref());
+        Some([self.typed(sides[0], &left)?, self.typed(sides[1], &right)?])
+    }
+
+    fn rows_compared(&mut self, op: &str, ours: &[Expr], theirs: &[Expr]) -> Option<Node> {
+        let pairs: Option<Vec<[Node; 2]>> =
+            ours.iter().zip(theirs).map(|(left, right)| self.operands(op, [left, right], u32::MAX)).collect();
+        let pairs = pairs?;
+        let word = match op {
+            "=" => Connective::And,
+            "<>" => Connective::Or,
+            _ => {
+                let (left, right) = pairs.into_iter().map(|[left, right]| (left, right)).unzip();
+                return Some(Node::Rows { op: op.into(), left, right });
+            }
+        };
+        let test = |args: [Node; 2]| Node::Op { op: op.into(), args: args.into() };
+        Some(Node::Bool(word, pairs.into_iter().map(test).collect()))
+    }
+
+    /// `a op ANY (array)`.
+    fn each(&mut self, op: &str, all: bool, left: &Expr, right: &Expr) -> Option<Node> {
+        let (ours, array) = (self.type_of(left), self.type_of(right));
+        let element = match &array {
+            SqlType::Array(element) => (**element).clone(),
+            _ => ours.clone(),
+        };
+        let [to, of] = operands::taken(op, &[ours, element], None);
+        let left = self.typed(left, &to)?;
+        let right = self.typed(right, &SqlType::Array(Box::new(of)))?;
+        Some(Node::Each { op: op.into(), all, left: Box::new(left), right: Box::new(right) })
+    }
+
+    /// IN (…): constants as an array, columns one by one.
+    fn in_list(&mut self, arg: &Expr, list: &[Expr], negated: bool) -> Option<Node> {
+        let (op, word) = if negated { ("<>", Connective::And) } else { ("=", Connective::Or) };
+        let mut tests = Vec::new();
+        let mut plain = Vec::new();
+        let mut varying = Vec::new();
+        for item in list {
+            if self.reads_columns(item)? { varying.push(item) } else { plain.push(item) }
+        }
+        if let (ExprKind::Row(ours), true) = (&arg.kind, true) {
+            for item in list {
+                let ExprKind::Row(theirs) = &item.kind else { return None };
+                tests.push(self.rows_compared(op, ours, theirs)?);
+            }
+        } else {
+            if plain.len() > 1 {
+                let mut all = vec![arg];
+                all.extend(&plain);
+                let types: Vec<SqlType> = all.iter().map(|expr| self.type_of(expr)).collect();
+                let common = common_type(types.iter()).ok()?;
+                let items: Option<Vec<Node>> = plain.iter().map(|item| self.typed(item, &common)).collect();
+                let mut array = Node::Array(items?, None);
+                let [to, of] = operands::taken(op, &[types[0].clone(), common.clone()], None);
+                if !same(&of, &common) {
+                    array = cast(array, &common, SqlType::Array(Box::new(of)), true);
+                }
+                let left = Box::new(self.typed(arg, &to)?);
+                tests.push(Node::Each { op: op.into(), all: negated, left, right: Box::new(array) });
+            } else {
+                varying.splice(0..0, plain);
+            }
+            for item in varying {
+                let args = self.operands(op, [arg, item], u32::MAX)?;
+                tests.push(Node::Op { op: op.into(), args: args.into() });
+            }
+        }
+        match tests.len() {
+            1 => tests.pop(),
+            _ => Some(Node::Bool(word, tests)),
+        }
+    }
+
+    fn reads_columns(&mut self, expr: &Expr) -> Option<bool> {
+        let node = self.expr(expr)?;
+        Some(node.reads_columns())
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&Expr>,
+        branches: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+    ) -> Option<Node> {
+        let mut results: Vec<&Expr> = otherwise.into_iter().collect();
+        results.extend(branches.iter().map(|(_, result)| result));
+        let types: Vec<SqlType> = results.iter().map(|expr| self.type_of(expr)).collect();
+        let common = common_type(types.iter()).ok()?;
+        let mut lowered = Vec::new();
+        for (condition, result) in branches {
+            let condition = match operand {
+                // The comparison of both decides what the second one is.
+                Some(operand) => self.operands("=", [operand, condition], u32::MAX)?.into_iter().nth(1)?,
+                None => self.typed(condition, &SqlType::Bool)?,
+            };
+            lowered.push((condition, self.typed(result, &common)?));
+        }
+        let otherwise = match otherwise {
+            Some(otherwise) => self.typed(otherwise, &common)?,
+            None => Node::Const { text: None, ty: common.without_modifiers() },
+        };
+        let operand = match operand {
+            Some(operand) => Some(Box::new(self.settled(operand)?)),
+            None => None,
+        };
+        Some(Node::Case { operand, branches: lowered, otherwise: Box::new(otherwise) })
+    }
+
+    /// A cast that somebody wrote.
+    fn cast(&mut self, arg: &Expr, to: &SqlType) -> Option<Node> {
+        if let (ExprKind::Array(items), SqlType::Array(element)) = (&arg.kind, to) {
+            let inner = items.iter().any(|item| matches!(item.kind, ExprKind::Array(_)));
+            let to = if inner { to.clone() } else { (**element).clone() };
+            let lowered: Option<Vec<Node>> = items.iter().map(|item| self.cast(item, &to)).collect();
+            let ty = items.is_empty().then(|| SqlType::Array(element.clone()));
+            return Some(Node::Array(lowered?, ty));
+        }
+        let from = self.type_of(arg);
+        let node = self.expr(arg)?;
+        Some(match node {
+            Node::Const { text, ty: SqlType::Unknown } => {
+                let constant = self.constant(text, to);
+                match to.without_modifiers() == *to {
+                    true => constant,
+                    // the length is applied to the constant
+                    false => Node::Cast {
+                        arg: Box::new(constant),
+                        ty: to.clone(),
+                        implicit: false,
+                        function: true,
+                    },
+                }
+            }
+            // A cast to the type that it has is none.
+            node if from == *to || same(&from, to) && to.without_modifiers() == *to => {
+                match from == *to || matches!(from, SqlType::Unknown) {
+                    true => node,
+                    false => cast(node, &from, to.clone(), false),
+                }
+            }
+            node => cast(node, &from, to.clone(), false),
+        })
+    }
+
+    fn subscripts(&mut self, expr: &Expr) -> Option<Node> {
+        let mut steps = Vec::new();
+        let mut base = expr;
+        loop {
+            match &base.kind {
+                ExprKind::Subscript { array, index } => {
+                    let upper = Some(self.expr(index)?);
+                    steps.push(Subscript { slice: false, lower: None, upper });
+                    base = array;
+                }
+                ExprKind::Slice { array, lower, upper } => {
+                    let mut bound = |bound: &Option<Box<Expr>>| match bound {
+                        Some(bound) => self.expr(bound).map(Some),
+                        None => Some(None),
+                    };
+                    steps.push(Subscript { slice: true, lower: bound(lower)?, upper: bound(upper)? });
+                    base = array;
+                }
+                _ => break,
+            }
+        }
+        steps.reverse();
+        let of_json = self.type_of(base) == SqlType::Jsonb;
+        for step in &mut steps {
+            // a key of a JSON object is a text
+            for key in step.lower.iter_mut().chain(&mut step.upper) {
+                if of_json && matches!(key, Node::Const { ty: SqlType::Unknown, .. }) {
+                    let literal = std::mem::replace(key, Node::Param(0));
+                    *key = self.coerced(literal, &SqlType::Unknown, &SqlType::Text);
+                }
+            }
+        }
+        Some(Node::Subscript { array: Box::new(self.expr(base)?), steps })
+    }
+
+    fn sublink(&mut self, kind: SublinkKind, left: Vec<Node>, query: &Query) -> Option<Node> {
+        let query = self.query(query)?;
+        Some(Node::Sublink(Box::new(Sublink { kind, left, query })))
+    }
+
+    /// Values compared with what a query yields.
+    fn compared(&mut self, kind: SublinkKind, op: &str, args: &[Expr], query: &Query) -> Option<Node> {
+        let theirs = self.output_types(query);
+        let mut left = Vec::new();
+        for (n, arg) in args.iter().enumerate() {
+            let own = self.type_of(arg);
+            let other = theirs.get(n).cloned().unwrap_or_else(|| own.clone());
+            let [to, _] = operands::taken(op, &[own, other], None);
+            left.push(self.typed(arg, &to)?);
+        }
+        self.sublink(kind, left, query)
+    }
+}
+
+impl Node {
+    /// Whether a column is read by it.
+    fn reads_columns(&self) -> bool {
+        match self {
+            Node::Const { .. } | Node::Param(_) | Node::Word(_) => false,
+            Node::Cast { arg, .. } | Node::Collate { arg, .. } => arg.reads_columns(),
+            Node::Op { args, .. } | Node::Func { args, .. } | Node::Form(_, args) | Node::Array(args, _) => {
+                args.iter().any(Node::reads_columns)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether it is a column or a row of an item of FROM.
+    pub(super) fn is_var(&self) -> bool {
+        matches!(self, Node::Var { source: Source::Column(..) | Source::Merged(_), .. })
+    }
+}
+
+/// A number without a type of its own choice.
+fn number(digits: &str) -> Option<Node> {
+    let ty = if digits.parse::<i32>().is_ok() {
+        SqlType::Int4
+    } else if digits.parse::<i64>().is_ok() {
+        SqlType::Int8
+    } else {
+        SqlType::Numeric(None)
+    };
+    let value = parse_text(&ty, digits, &verso_types::TimeStyle::UTC).ok()?;
+    let mut text = String::new();
+    format_text(&value, &ty, &verso_types::TimeStyle::UTC, &mut text);
+    Some(Node::Const { text: Some(text), ty })
+}
+
+pub(super) fn not(node: Node) -> Node {
+    Node::Bool(Connective::Not, vec![node])
+}
+
+pub(super) fn call(name: &str, args: Vec<Node>) -> Node {
+    Node::Func { name: name.into(), args, names: Vec::new(), variadic: false }
+}
+
+pub(super) fn cast(node: Node, from: &SqlType, to: SqlType, implicit: bool) -> Node {
+    let textual = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Unknown);
+    let function = match (from, &to) {
+        (SqlType::Array(_), _) | (_, SqlType::Array(_)) => false,
+        (SqlType::Char(_) | SqlType::Name, to) if textual(to) => true,
+        (_, SqlType::Varchar(Some(_)) | SqlType::Char(_)) => true,
+        (from, to) => !textual(from) && !textual(to),
+    };
+    Node::Cast { arg: Box::new(node), ty: to, implicit, function }
+}

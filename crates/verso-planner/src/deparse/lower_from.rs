@@ -1,0 +1,297 @@
+//! FROM: from syntax and trace to the tree, with the names that tables and functions have today.
+
+use std::sync::Arc;
+
+use verso_catalog::{Oid, Relation};
+use verso_exec::functions::quote_ident;
+use verso_parser::syntax::{self, Call, FromItem, FromSource, JoinCondition, JoinKind, QualifiedName};
+use verso_types::SqlType;
+
+use super::lower::Lowering;
+use super::node::{Body, Item, ItemKind, Join, Node, Query};
+use crate::bind::place_of;
+
+/// Names and places of the items that a FROM names, joins taken apart.
+pub(super) fn leaves(item: &FromItem, leaves_of: &mut Vec<(String, u32)>) {
+    if let FromSource::Join(join) = &item.source {
+        leaves(&join.left, leaves_of);
+        leaves(&join.right, leaves_of);
+        return;
+    }
+    let own = match &item.source {
+        FromSource::Table(name) => name.name.text.as_str(),
+        _ => "",
+    };
+    let name = item.alias.as_ref().map_or(own, |alias| alias.text.as_str());
+    leaves_of.push((name.to_string(), place_of(item)));
+}
+
+/// Where the text of an item begins.
+fn start_of(item: &FromItem) -> u32 {
+    match &item.source {
+        FromSource::Join(join) => start_of(&join.left),
+        _ => place_of(item),
+    }
+}
+
+impl Lowering<'_> {
+    /// The items of FROM; those with commas between them stand beside each other.
+    pub(super) fn from(&mut self, item: &FromItem) -> Option<Vec<Item>> {
+        let mut later = Vec::new();
+        let mut first = item;
+        while let FromSource::Join(join) = &first.source
+            && first.alias.is_none()
+            && join.kind == JoinKind::Inner
+            && join.condition == JoinCondition::None
+            && self.behind_comma(start_of(&join.right))
+        {
+            later.push(&join.right);
+            first = &join.left;
+        }
+        let mut items = vec![self.item(first)?];
+        for item in later.into_iter().rev() {
+            items.push(self.item(item)?);
+        }
+        Some(items)
+    }
+
+    /// Whether a comma stands before the item that begins there.
+    fn behind_comma(&self, place: u32) -> bool {
+        let before = self.between(0, place);
+        let mut before = before.trim_end_matches(|c: char| c.is_whitespace() || c == '(');
+        for word in ["lateral", "only"] {
+            if let Some(start) = before.len().checked_sub(word.len())
+                && before.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(word))
+            {
+                before = before[..start].trim_end_matches(|c: char| c.is_whitespace() || c == '(');
+            }
+        }
+        before.ends_with(',')
+    }
+
+    fn item(&mut self, item: &FromItem) -> Option<Item> {
+        verso_env::stack::check().ok()?;
+        let place = place_of(item);
+        let mut columns: Vec<String> = match &item.source {
+            FromSource::Join(_) if item.alias.is_none() => Vec::new(),
+            _ => {
+                let known = self.trace.columns_of(place)?;
+                known.into_iter().map(|(name, _)| name.to_string()).collect()
+            }
+        };
+        let mut own = None;
+        let mut shows_columns = !item.columns.is_empty();
+        let kind = match &item.source {
+            FromSource::Table(name) => {
+                if name.schema.is_none() && self.ctes.contains(&name.name.text) {
+                    own = Some(name.name.text.clone());
+                    ItemKind::Cte(name.name.text.clone())
+                } else {
+                    let (shown, bare, now) = self.relation(name)?;
+                    let real = now.unwrap_or_else(|| columns.clone());
+                    for (n, column) in columns.iter_mut().enumerate() {
+                        // what no alias names has the name of today
+                        if n >= item.columns.len()
+                            && let Some(now) = real.get(n)
+                        {
+                            column.clone_from(now);
+                        }
+                    }
+                    shows_columns = columns.iter().zip(&real).any(|(shown, real)| shown != real);
+                    own = Some(bare);
+                    ItemKind::Relation(shown)
+                }
+            }
+            FromSource::Query(query, _) => {
+                own = Some("unnamed_subquery".to_string());
+                let query = self.query(query)?;
+                ItemKind::Query(Box::new(query))
+            }
+            FromSource::Function(call, _) => {
+                own = Some(call.name.name.text.clone());
+                shows_columns = true;
+                let function = self.function(call, &item.definitions)?;
+                ItemKind::Functions(vec![function], item.ordinality)
+            }
+            FromSource::Rows(calls, _) => {
+                own = calls.first().map(|(call, _)| call.name.name.text.clone());
+                shows_columns = true;
+                let functions: Option<Vec<_>> =
+                    calls.iter().map(|(call, columns)| self.function(call, columns)).collect();
+                ItemKind::Functions(functions?, item.ordinality)
+            }
+            FromSource::JsonTable(_) => return None,
+            FromSource::Join(join) => {
+                // of columns with the same name the later ones are given others
+                let mut taken = std::collections::HashSet::new();
+                for column in &mut columns {
+                    let given = column.clone();
+                    let mut number = 0;
+                    while !taken.insert(column.clone()) {
+                        number += 1;
+                        *column = format!("{given}_{number}");
+                    }
+                    shows_columns |= number > 0;
+                }
+                ItemKind::Join(Box::new(self.join(join)?))
+            }
+        };
+        let sample = match &item.sample {
+            None => None,
+            Some(sample) => {
+                let method = quote_ident(&sample.method.name.text);
+                let real = SqlType::Float4;
+                let args: Option<Vec<Node>> = sample.args.iter().map(|arg| self.typed(arg, &real)).collect();
+                let seed = match &sample.seed {
+                    Some(seed) => Some(self.typed(seed, &SqlType::Float8)?),
+                    None => None,
+                };
+                Some((method, args?, seed))
+            }
+        };
+        Some(Item {
+            place,
+            kind,
+            alias: item.alias.as_ref().map(|alias| alias.text.clone()),
+            own,
+            columns,
+            shows_columns,
+            lateral: item.lateral && matches!(item.source, FromSource::Query(..)) || self.is_lateral(item),
+            sample,
+        })
+    }
+
+    /// LATERAL is shown where it was written.
+    fn is_lateral(&self, item: &FromItem) -> bool {
+        item.lateral && !matches!(item.source, FromSource::Join(_))
+    }
+
+    /// A relation as it is to be shown, its bare name, and the names that its columns have today.
+    fn relation(&self, name: &QualifiedName) -> Option<(String, String, Option<Vec<String>>)> {
+        let place = name.at().start;
+        let Some(noted) = self.binder.stored_relation(place) else {
+            // a system view
+            let bare = name.name.text.clone();
+            let shown = match name.schema_text() {
+                None | Some("pg_catalog") => quote_ident(&bare),
+                Some(schema) => format!("{}.{}", quote_ident(schema), quote_ident(&bare)),
+            };
+            return Some((shown, bare, None));
+        };
+        let now = self.binder.catalog.relation_by_oid(noted.relation)?.clone();
+        let columns: &[verso_catalog::ColumnDef] = match &now {
+            Relation::Table(table) => &table.columns,
+            Relation::View(view) => &view.columns,
+            Relation::Sequence(_) | Relation::Index(_) => &[],
+        };
+        let name_of = |id: u16, then: &Arc<str>| {
+            let column = columns.iter().find(|column| column.id == id);
+            column.map_or_else(|| then.to_string(), |column| column.name.to_string())
+        };
+        let names = noted.columns.iter().map(|column| name_of(column.id, &column.name)).collect();
+        let mut shown = self.relation_name(noted.relation, now.schema(), now.name());
+        if self.ctes.iter().any(|cte| *cte == **now.name()) && !shown.contains('.') {
+            shown = format!("{}.{shown}", quote_ident(now.schema()));
+        }
+        Some((shown, now.name().to_string(), Some(names)))
+    }
+
+    /// With its schema, where the path does not lead to it.
+    fn relation_name(&self, oid: Oid, schema: &str, name: &str) -> String {
+        let catalog = self.binder.catalog;
+        let visible = catalog.system_view(None, name).is_none()
+            && catalog.relation(None, name).is_some_and(|found| found.oid() == oid);
+        match visible {
+            true => quote_ident(name),
+            false => format!("{}.{}", quote_ident(schema), quote_ident(name)),
+        }
+    }
+
+    /// The same for a function of users.
+    pub(super) fn function_name(&self, schema: &str, name: &str) -> String {
+        let catalog = self.binder.catalog;
+        let visible = catalog.functions(None, name).iter().any(|function| *function.schema == *schema);
+        match visible {
+            true => quote_ident(name),
+            false => format!("{}.{}", quote_ident(schema), quote_ident(name)),
+        }
+    }
+
+    fn function(
+        &mut self,
+        call: &Call,
+        definitions: &[(syntax::Name, SqlType)],
+    ) -> Option<(Node, Vec<(String, SqlType)>)> {
+        if call.args.len() > 1 && call.name.schema.is_none() && call.name.name.text == "unnest" {
+            return Some((super::lower::call("UNNEST", self.exprs(&call.args)?), Vec::new()));
+        }
+        let whole = syntax::Expr {
+            kind: syntax::ExprKind::Call(Box::new(call.clone())),
+            at: call.name.at(),
+            point: call.name.at().start,
+        };
+        let node = self.call(call, &whole)?;
+        let mut columns = Vec::new();
+        for (name, ty) in definitions {
+            columns.push((name.text.clone(), self.binder.data_type(ty).ok()?));
+        }
+        Some((node, columns))
+    }
+
+    fn join(&mut self, join: &syntax::Join) -> Option<Join> {
+        let left = self.item(&join.left)?;
+        let right = self.item(&join.right)?;
+        let mut using_alias = None;
+        let mut using = Vec::new();
+        let mut on = None;
+        match &join.condition {
+            JoinCondition::None => {}
+            JoinCondition::On(condition) => on = self.condition(Some(condition))?,
+            JoinCondition::Using(names, alias) => {
+                using = names.iter().map(|name| name.text.clone()).collect();
+                using_alias = alias.as_ref().map(|alias| alias.text.clone());
+            }
+            JoinCondition::Natural => {
+                let ours = visible(&left);
+                let theirs = visible(&right);
+                using = ours.into_iter().filter(|name| theirs.contains(name)).collect();
+            }
+        }
+        Some(Join { left, right, kind: join.kind, on, using, using_alias })
+    }
+}
+
+/// The names of the columns that come out of an item.
+fn visible(item: &Item) -> Vec<String> {
+    match &item.kind {
+        ItemKind::Join(join) if item.alias.is_none() => {
+            let mut names = visible(&join.left);
+            let more = visible(&join.right);
+            names.extend(more.into_iter().filter(|name| !join.using.contains(name)));
+            names
+        }
+        _ => item.columns.clone(),
+    }
+}
+
+/// The names of the columns of a query's output.
+pub(super) fn output_names(query: &Query) -> Vec<String> {
+    let mut body = &query.body;
+    loop {
+        let side = match body {
+            Body::Select(select) => return select.targets.iter().map(|target| target.name.clone()).collect(),
+            Body::Values(rows) => {
+                return (1..=rows.first().map_or(0, Vec::len)).map(|n| format!("column{n}")).collect();
+            }
+            Body::Set(left, ..) => left,
+        };
+        let mut side = side;
+        while let super::node::Side::Set(left, ..) = &**side {
+            side = left;
+        }
+        match &**side {
+            super::node::Side::Leaf(query) => body = &query.body,
+            super::node::Side::Set(..) => return Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What an expression or query means, as PostgreSQL's parse analysis leaves it: with casts, without sugar.
+
+use std::sync::Arc;
+
+use verso_parser::syntax::{FrameExclude, FrameMode, JoinKind, SetOperator};
+use verso_types::SqlType;
+
+use crate::bind::trace::Source;
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    /// A column.
+    Var { source: Source, name: Arc<str> },
+    /// A constant; `None` is NULL. `Unknown` is the type of a literal that nothing has given one yet.
+    Const { text: Option<String>, ty: SqlType },
+    /// `$1`.
+    Param(u32),
+    /// An operator before or between its operands.
+    Op { op: String, args: Vec<Node> },
+    /// AND, OR, NOT.
+    Bool(Connective, Vec<Node>),
+    /// A function by its name, as it is to be shown.
+    Func { name: String, args: Vec<Node>, names: Vec<String>, variadic: bool },
+    /// A function with words between its arguments.
+    Sql(SqlForm, Vec<Node>),
+    /// An aggregate or window function.
+    Aggregate(Box<Aggregate>),
+    /// A cast; one that nobody wrote is shown only where it matters. `function`: is it computed by a function?
+    Cast { arg: Box<Node>, ty: SqlType, implicit: bool, function: bool },
+    /// CASE.
+    Case { operand: Option<Box<Node>>, branches: Vec<(Node, Node)>, otherwise: Box<Node> },
+    /// `COALESCE(…)` and the like.
+    Form(&'static str, Vec<Node>),
+    /// `ARRAY[…]`, with its type where it is empty.
+    Array(Vec<Node>, Option<SqlType>),
+    /// IS NULL.
+    IsNull { arg: Box<Node>, negated: bool },
+    /// IS TRUE and the like.
+    IsTruth { arg: Box<Node>, test: &'static str },
+    /// IS DISTINCT FROM.
+    Distinct(Box<Node>, Box<Node>),
+    /// `a op ANY (b)`.
+    Each { op: String, all: bool, left: Box<Node>, right: Box<Node> },
+    /// Two rows compared as a whole.
+    Rows { op: String, left: Vec<Node>, right: Vec<Node> },
+    /// A query.
+    Sublink(Box<Sublink>),
+    /// `a[i]`, `a[i:j]`.
+    Subscript { array: Box<Node>, steps: Vec<Subscript> },
+    /// `(r).f`.
+    Field { arg: Box<Node>, name: String },
+    /// COLLATE.
+    Collate { arg: Box<Node>, name: String },
+    /// A word, such as CURRENT_DATE.
+    Word(String),
+}
+
+/// What puts conditions together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Connective {
+    And,
+    Or,
+    Not,
+}
+
+/// Functions that the standard gives a syntax of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SqlForm {
+    Extract,
+    Position,
+    Overlay,
+    Substring,
+    Trim(&'static str),
+    Normalize,
+    IsNormalized,
+    Overlaps,
+    AtTimeZone,
+}
+
+/// `[lower:]upper`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Subscript {
+    pub(super) slice: bool,
+    pub(super) lower: Option<Node>,
+    pub(super) upper: Option<Node>,
+}
+
+/// An aggregate or window function.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Aggregate {
+    pub(super) name: String,
+    pub(super) star: bool,
+    pub(super) distinct: bool,
+    pub(super) args: Vec<Node>,
+    pub(super) order_by: Vec<Sort>,
+    pub(super) within: Vec<Sort>,
+    pub(super) filter: Option<Node>,
+    pub(super) over: Option<Over>,
+}
+
+/// OVER.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Over {
+    Name(String),
+    Spec(Box<Window>),
+}
+
+/// A window.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Window {
+    pub(super) base: Option<String>,
+    pub(super) partition_by: Vec<Node>,
+    pub(super) order_by: Vec<Sort>,
+    pub(super) frame: Option<Frame>,
+}
+
+/// Its frame, where one is given; without an end, it ends at the current row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Frame {
+    pub(super) mode: FrameMode,
+    pub(super) start: Bound,
+    pub(super) end: Option<Bound>,
+    pub(super) exclude: FrameExclude,
+}
+
+/// An end of a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Bound {
+    Fixed(&'static str),
+    Distance(Node, &'static str),
+}
+
+/// A query in an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sublink {
+    pub(super) kind: SublinkKind,
+    /// What is compared with its rows.
+    pub(super) left: Vec<Node>,
+    pub(super) query: Query,
+}
+
+/// What is asked of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum SublinkKind {
+    Scalar,
+    Array,
+    Exists,
+    In,
+    Any(String),
+    All(String),
+}
+
+/// ORDER BY.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sort {
+    pub(super) key: SortKey,
+    pub(super) descending: bool,
+    pub(super) nulls_first: bool,
+}
+
+/// What rows are sorted or grouped by.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SortKey {
+    pub(super) node: Node,
+    /// The column of the output that it is.
+    pub(super) target: Option<usize>,
+}
+
+/// A query.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Query {
+    pub(super) with: Vec<Cte>,
+    pub(super) recursive: bool,
+    pub(super) body: Body,
+    pub(super) order_by: Vec<Sort>,
+    pub(super) limit: Option<Node>,
+    pub(super) ties: bool,
+    pub(super) offset: Option<Node>,
+    pub(super) locks: Vec<Lock>,
+}
+
+/// FOR UPDATE and the like, of items that begin at these places.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Lock {
+    pub(super) words: &'static str,
+    pub(super) of: Vec<u32>,
+    pub(super) wait: &'static str,
+}
+
+/// Its middle.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Body {
+    Select(Box<Select>),
+    Values(Vec<Vec<Node>>),
+    Set(Box<Side>, SetOperator, bool, Box<Side>),
+}
+
+impl Default for Body {
+    fn default() -> Body {
+        Body::Values(Vec::new())
+    }
+}
+
+/// A side of UNION.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Side {
+    Leaf(Query),
+    Set(Box<Side>, SetOperator, bool, Box<Side>),
+}
+
+/// A query of WITH.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cte {
+    pub(super) name: String,
+    pub(super) columns: Vec<String>,
+    pub(super) materialized: Option<bool>,
+    pub(super) query: Query,
+    /// SEARCH and CYCLE, as text.
+    pub(super) behind: String,
+}
+
+/// SELECT.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Select {
+    pub(super) distinct: bool,
+    pub(super) distinct_on: Vec<SortKey>,
+    pub(super) targets: Vec<Target>,
+    pub(super) from: Vec<Item>,
+    pub(super) filter: Option<Node>,
+    pub(super) group_by: Vec<Group>,
+    pub(super) group_distinct: bool,
+    pub(super) having: Option<Node>,
+    pub(super) windows: Vec<(String, Window)>,
+}
+
+/// A column of the output.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Target {
+    pub(super) node: Node,
+    pub(super) name: String,
+}
+
+/// An item of GROUP BY.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Group {
+    Key(SortKey),
+    Set(Vec<SortKey>),
+    Rollup(Vec<Vec<SortKey>>),
+    Cube(Vec<Vec<SortKey>>),
+    Sets(Vec<Group>),
+}
+
+/// What is read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Item {
+    /// Where it begins in the text, which is its identity.
+    pub(super) place: u32,
+    pub(super) kind: ItemKind,
+    pub(super) alias: Option<String>,
+    /// The name that it has without an alias.
+    pub(super) own: Option<String>,
+    /// The names of its columns.
+    pub(super) columns: Vec<String>,
+    /// They are shown behind the alias.
+    pub(super) shows_columns: bool,
+    pub(super) lateral: bool,
+    /// TABLESAMPLE, and what stands between the name and the alias.
+    pub(super) sample: Option<(String, Vec<Node>, Option<Node>)>,
+}
+
+/// What an item is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum ItemKind {
+    /// A table or view, by the name to show.
+    Relation(String),
+    /// A query of WITH.
+    Cte(String),
+    Query(Box<Query>),
+    /// Functions, with the columns that the query defines for each; numbered?
+    Functions(Vec<(Node, Vec<(String, SqlType)>)>, bool),
+    Join(Box<Join>),
+}
+
+/// A join.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Join {
+    pub(super) left: Item,
+    pub(super) right: Item,
+    pub(super) kind: JoinKind,
+    pub(super) on: Option<Node>,
+    pub(super) using: Vec<String>,
+    pub(super) using_alias: Option<String>,
+}
