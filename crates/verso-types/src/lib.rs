@@ -14,6 +14,7 @@
 //! | [`column`](mod@column) | column vectors and batches: the format of scans, kernels and results |
 //! | [`json`] | JSON text, the binary form of jsonb, its order and containment |
 //! | [`key`] | index keys: bytes in the order of the values |
+//! | [`collation`] | in which order texts stand: ICU's collations, the derivation of an expression's |
 //! | [`keyword`] | the language's key words, and which names need quotes |
 //! | [`range`] | ranges and multiranges: their forms, their algebra |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
@@ -32,6 +33,7 @@
 pub mod array;
 pub mod arrow;
 pub mod cast;
+pub mod collation;
 pub mod column;
 pub mod composite;
 pub mod datetime;
@@ -59,6 +61,7 @@ pub mod wire;
 pub use array::{Array, Dimension};
 pub use arrow::{arrow_schema, arrow_type};
 pub use cast::{CastKind, cast, cast_kind};
+pub use collation::{CollatedType, Collation, CollationData, Collator, Derivation};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 pub use composite::CompositeName;
 pub use decimal::Decimal;
