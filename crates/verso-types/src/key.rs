@@ -122,7 +122,9 @@ impl KeyType {
             SqlType::Row(_) | SqlType::Json | SqlType::Named(_) => return None,
             SqlType::System(SystemType::JsonPath) => return None,
             SqlType::Domain(domain) => return KeyType::of(&domain.base),
-            SqlType::Collated(collated) => return KeyType::of(&collated.base)?.collated(collated.collation.collator),
+            SqlType::Collated(collated) => {
+                return KeyType::of(&collated.base)?.collated(collated.collation.collator);
+            }
             other => match other.physical() {
                 Physical::Bool => KeyType::Bool,
                 Physical::I16 => KeyType::I16,
@@ -295,6 +297,16 @@ impl KeyOrder {
             }
             (KeyType::Bytes | KeyType::PaddedBytes, Value::Bytes(v)) => self.encode_raw(Some(v), out),
             (KeyType::Collated(_), Value::Text(v)) => self.encode_raw(Some(v.as_bytes()), out),
+            // A key that was made before.
+            (KeyType::Collated(_), Value::Bytes(key)) => {
+                out.push(VALUE);
+                let start = out.len();
+                encode_bytes(key, out);
+                if self.descending {
+                    out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+                }
+                Ok(())
+            }
             (KeyType::I64 | KeyType::I128, _) if matches!(ty, SqlType::Numeric(_)) => {
                 let SqlType::Numeric(Some(spec)) = ty else { return Err(mismatch()) };
                 let number = match value {

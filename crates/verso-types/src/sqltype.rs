@@ -24,7 +24,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::collation::{CollatedType, Derivation};
+use crate::collation::{CollatedType, Collation, Derivation};
 use crate::composite::CompositeName;
 use crate::domain_type::DomainType;
 use crate::enum_type::EnumType;
@@ -502,6 +502,7 @@ impl SqlType {
     /// PostgreSQL's `atttypmod`: -1 without modifiers.
     pub fn typmod(&self) -> i32 {
         match self {
+            SqlType::Collated(collated) => collated.base.typmod(),
             SqlType::Numeric(Some(spec)) => (i32::from(spec.precision) << 16 | i32::from(spec.scale)) + 4,
             SqlType::Time(Some(digits))
             | SqlType::Timetz(Some(digits))
@@ -647,6 +648,33 @@ impl SqlType {
         }
     }
 
+    /// The collation that a column of it was declared with: its own, or that of the domain that it is.
+    pub fn collation(&self) -> Option<Arc<Collation>> {
+        match self {
+            SqlType::Collated(collated) => Some(Arc::clone(&collated.collation)),
+            SqlType::Domain(domain) => domain.base.collation(),
+            SqlType::Array(element) => element.collation(),
+            _ => None,
+        }
+    }
+
+    /// The type of the values of a column that was declared as it, with their collation.
+    #[must_use]
+    pub fn seen(&self) -> SqlType {
+        match self.collation() {
+            Some(collation) => self.erased().collated(&Derivation::Implicit(collation)),
+            None => self.erased(),
+        }
+    }
+
+    /// The type without its collation.
+    pub fn uncollated(&self) -> &SqlType {
+        match self {
+            SqlType::Collated(collated) => &collated.base,
+            other => other,
+        }
+    }
+
     /// The type alone, and the collation of a column that was declared with it.
     pub fn split_collation(self) -> (SqlType, Derivation) {
         match self {
@@ -719,6 +747,7 @@ impl SqlType {
             SqlType::Timestamptz(_) => SqlType::Timestamptz(None),
             SqlType::Interval(_) => SqlType::Interval(None),
             SqlType::Array(element) => SqlType::Array(Box::new(element.without_modifiers())),
+            SqlType::Collated(collated) => collated.base.without_modifiers(),
             other => other.clone(),
         }
     }

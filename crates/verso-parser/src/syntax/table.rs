@@ -241,7 +241,10 @@ impl Reindex {
     /// Are they the indexes of several tables, each of which is a transaction of its own?
     #[must_use]
     pub fn names_many(&self) -> bool {
-        matches!(self.target, ReindexTarget::Schema(_) | ReindexTarget::Database(_))
+        matches!(
+            self.target,
+            ReindexTarget::Schema(_) | ReindexTarget::Database(_) | ReindexTarget::Collations
+        )
     }
 }
 
@@ -256,6 +259,8 @@ pub enum ReindexTarget {
     Schema(Name),
     /// All; with the database's name or without.
     Database(Option<Name>),
+    /// Those whose keys were made from other data of collations than the program has.
+    Collations,
 }
 
 /// `ALTER INDEX name ACTIVE | INACTIVE`, as Firebird has it.
@@ -280,6 +285,8 @@ pub struct IndexElement {
     pub nulls_first: bool,
     /// One of the classes `…_pattern_ops`.
     pub pattern: bool,
+    /// COLLATE.
+    pub collation: Option<QualifiedName>,
 }
 
 /// What a part of an index's key is of.

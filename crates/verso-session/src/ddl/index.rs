@@ -84,25 +84,50 @@ impl Schema<'_> {
         let mut places = Vec::new();
         for part in &create.parts {
             let (descending, nulls_first, pattern) = (part.descending, part.nulls_first, part.pattern);
-            let (name, place) = match &part.key {
-                IndexKey::Column(name) => (text(name), None),
+            let explicit = match &part.collation {
+                Some(name) => {
+                    let found =
+                        binder.collation_named(name.schema_text(), &name.name.text, name.at().start)?;
+                    Some(Arc::clone(&found.collation))
+                }
+                None => None,
+            };
+            let seen = |name: &str| {
+                let column = table.columns.iter().find(|column| *column.name == *name && !column.is_hidden());
+                column.map_or(SqlType::Void, |column| column.declared().clone())
+            };
+            let (name, place, ty) = match &part.key {
+                IndexKey::Column(name) => (text(name), None, seen(&name.text)),
                 IndexKey::Expression(expr, kept) => {
                     let bind = |binder: &Binder<'_>| binder.index_expression(expr, table);
                     let (kept, bound) = binder.kept_text(expr, kept, bind)?;
                     match bound.kind {
-                        ExprKind::Column(at) => (Arc::clone(&table.columns[at].name), None),
+                        ExprKind::Column(at) => {
+                            let declared = table.columns[at].declared().clone();
+                            // `(a COLLATE c)` is the column in that order.
+                            let declared = declared.uncollated().clone().collated(&bound.collation);
+                            (Arc::clone(&table.columns[at].name), None, declared)
+                        }
                         _ => {
                             if KeyType::of(&bound.ty).is_none() {
                                 let ty = bound.ty.without_modifiers().pg_name();
                                 return Err(CatalogError::NoOrder { ty }.into());
                             }
                             wanted.push((bound.ty.clone(), kept.into()));
-                            (index_name(expr).into(), Some(wanted.len() - 1))
+                            (index_name(expr).into(), Some(wanted.len() - 1), bound.seen())
                         }
                     }
                 }
             };
-            new.parts.push(NewIndexPart { name, hidden: None, descending, nulls_first, pattern });
+            if explicit.is_some() && !(ty.erased().is_collatable() || ty == SqlType::Void) {
+                let text =
+                    format!("collations are not supported by type {}", ty.without_modifiers().pg_name());
+                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).into());
+            }
+            let collation = explicit.or_else(|| ty.collation());
+            // Arrays have no keys.
+            let collation = collation.filter(|_| !matches!(ty.uncollated(), SqlType::Array(_)));
+            new.parts.push(NewIndexPart { name, hidden: None, descending, nulls_first, pattern, collation });
             places.push(place);
         }
         let mut guard = None;
@@ -177,7 +202,7 @@ impl Schema<'_> {
         let (index, name) = match &reindex.target {
             ReindexTarget::Index(name) => (true, name),
             ReindexTarget::Table(name) => (false, name),
-            ReindexTarget::Schema(_) | ReindexTarget::Database(_) => {
+            ReindexTarget::Schema(_) | ReindexTarget::Database(_) | ReindexTarget::Collations => {
                 return Err(SqlError::internal("REINDEX of several tables at a time").into());
             }
         };

@@ -209,8 +209,7 @@ impl Collator {
     /// Appends ICU's sort key of a text.
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
-        let ascii = self.0.ascii.get_or_init(|| AsciiTable::learn(&self.0.icu).map(Box::new));
-        let short = ascii.as_deref().is_some_and(|table| table.sort_key(text, out));
+        let short = self.ascii().is_some_and(|table| table.sort_key(text, out));
         if !short {
             self.icu_sort_key(text, out);
         }
@@ -219,6 +218,11 @@ impl Collator {
             alter(&mut altered);
             out.append(&mut altered);
         }
+    }
+
+    /// The table of the short way, learnt when it is asked for first.
+    pub(super) fn ascii(self) -> Option<&'static AsciiTable> {
+        self.0.ascii.get_or_init(|| AsciiTable::learn(&self.0.icu).map(Box::new)).as_deref()
     }
 
     /// The same, by ICU whatever the text is.

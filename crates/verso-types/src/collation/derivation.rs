@@ -17,8 +17,8 @@ pub enum Derivation {
     Default,
     /// That of a column.
     Implicit(Arc<Collation>),
-    /// Of columns with different ones.
-    Open,
+    /// Of columns with different ones: two of them.
+    Open(Arc<(Arc<Collation>, Arc<Collation>)>),
     /// That of COLLATE.
     Explicit(Arc<Collation>),
     /// Of two COLLATE that say different things.
@@ -40,7 +40,9 @@ impl Derivation {
             (Explicit(_), _) => self.clone(),
             (_, Explicit(_)) => other.clone(),
             (Implicit(one), Implicit(two)) if one.oid == two.oid => self.clone(),
-            (Implicit(_) | Open, _) => Open,
+            (Implicit(one), Implicit(two)) => Open(Arc::new((Arc::clone(one), Arc::clone(two)))),
+            (Open(_), _) => self.clone(),
+            (_, Open(_)) => other.clone(),
         }
     }
 

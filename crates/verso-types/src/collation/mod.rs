@@ -51,7 +51,6 @@ impl Collation {
     pub fn is_deterministic(&self) -> bool {
         self.collator.is_none_or(|collator| collator.is_deterministic())
     }
-
 }
 
 impl fmt::Display for Collation {
