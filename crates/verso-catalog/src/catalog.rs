@@ -142,12 +142,32 @@ impl Catalog {
         Ok(())
     }
 
+    /// Takes indexes out of use whose keys a program with other data of collations has made, in a transaction of its own.
+    fn leave_old_keys(engine: &Engine) -> Result<(), CatalogError> {
+        let mut txn = engine.begin(internal(false));
+        txn.begin_statement()?;
+        let retired = Catalog::retire_indexes(engine, &mut txn)?;
+        txn.end_statement()?;
+        if retired == 0 {
+            txn.rollback()?;
+            return Ok(());
+        }
+        tracing::warn!(
+            indexes = retired,
+            version = engine.options().collation_data.version(),
+            "indexes were built with another version of the collations and are not used: REINDEX COLLATIONS builds them anew"
+        );
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        Ok(())
+    }
+
     /// Reads the catalog of an existing database; makes the system tables that came after it.
     ///
     /// # Errors
     /// `Corrupt` if the system tables contradict each other; those of storage.
     pub fn load(engine: &Engine) -> Result<Catalog, CatalogError> {
         Catalog::complete(engine)?;
+        Catalog::leave_old_keys(engine)?;
         let mut txn = engine.begin(internal(true));
         txn.begin_statement()?;
         let versions = Versions::new(engine.prepared().into_iter().map(|prepared| prepared.txn));
@@ -441,6 +461,9 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         default_acls: store::read(engine, txn)?,
         policies: store::read(engine, txn)?,
         settings: store::read(engine, txn)?,
+        collations: store::read(engine, txn)?,
+        collated: store::read(engine, txn)?,
+        collation_data: engine.options().collation_data,
     })
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
-use verso_types::SqlType;
+use verso_types::{Collation, SqlType};
 pub use verso_types::{Identity, ReferentialAction};
 
 use crate::key_class::KeyClass;
@@ -210,7 +210,7 @@ pub struct ColumnDef {
     pub id: u16,
     /// The type of its values.
     pub ty: SqlType,
-    /// The domain, or the array of one, that it was declared as.
+    /// The domain, or the array of one, or the type with a collation, that it was declared as.
     pub domain: Option<SqlType>,
     /// Declared NOT NULL?
     pub not_null: bool,
@@ -257,9 +257,17 @@ impl ColumnDef {
         self.domain.as_ref().unwrap_or(&self.ty)
     }
 
+    /// The type of its values with their collation.
+    pub fn seen(&self) -> SqlType {
+        match &self.domain {
+            None => self.ty.clone(),
+            Some(declared) => declared.seen(),
+        }
+    }
+
     /// The domain that a type to declare a column as is, as [`ColumnDef::domain`] has it.
     pub fn domain_of(ty: &SqlType) -> Option<SqlType> {
-        ty.is_constrained().then(|| ty.clone())
+        (ty.is_constrained() || matches!(ty, SqlType::Collated(_))).then(|| ty.clone())
     }
 }
 
@@ -292,6 +300,8 @@ pub struct IndexDef {
     pub object: ObjectId,
     /// Is it used, and kept in step? Otherwise it is a name and a definition, until it is built anew.
     pub valid: bool,
+    /// Is it not valid because its keys were made from other data of collations than the program has?
+    pub outdated: bool,
     /// The columns of its key, most significant first. An expression is a hidden column ([`ColumnDef::is_hidden`]).
     pub parts: Vec<IndexPart>,
     /// INCLUDE: columns that its rows have beside the key.
@@ -345,7 +355,16 @@ impl IndexDef {
             Some(text) => format!("({text})"),
             None => table.column_with_id(id).map_or_else(String::new, |at| quote(&table.columns[at].name)),
         };
-        let part = |part: &IndexPart| format!("{}{}{}", name(part.column), part.class.suffix(), part.order());
+        let part = |part: &IndexPart| {
+            let own =
+                table.column_with_id(part.column).and_then(|at| table.columns[at].declared().collation());
+            let shown = part.collation.as_ref().filter(|one| own.as_ref() != Some(one));
+            let collation = shown.map_or_else(String::new, |one| match &*one.schema {
+                crate::snapshot::PG_CATALOG => format!(" COLLATE {}", quote(&one.name)),
+                schema => format!(" COLLATE {}.{}", quote(schema), quote(&one.name)),
+            });
+            format!("{}{collation}{}{}", name(part.column), part.class.suffix(), part.order())
+        };
         let parts: Vec<String> = self.parts.iter().map(part).collect();
         let method = if self.is_inverted() { "USING gin " } else { "" };
         let mut text = format!("{method}({})", parts.join(", "));
@@ -385,7 +404,7 @@ impl IndexPart {
 }
 
 /// A column of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexPart {
     /// The column's number in storage.
     pub column: u16,
@@ -395,6 +414,8 @@ pub struct IndexPart {
     pub nulls_first: bool,
     /// Its operator class.
     pub class: KeyClass,
+    /// In the order of which collation; by bytes where none stands here.
+    pub collation: Option<Arc<Collation>>,
 }
 
 /// A constraint of a table.

@@ -27,6 +27,8 @@ pub enum ObjectKind {
     Function,
     /// A type.
     Type,
+    /// A collation.
+    Collation,
     /// A role.
     Role,
 }
@@ -45,6 +47,7 @@ impl std::fmt::Display for ObjectKind {
             ObjectKind::Column => "column",
             ObjectKind::Function => "function",
             ObjectKind::Type => "type",
+            ObjectKind::Collation => "collation",
             ObjectKind::Role => "role",
         })
     }
@@ -206,7 +209,7 @@ impl CatalogError {
 
 fn already_exists(kind: ObjectKind, name: &str) -> String {
     match kind {
-        ObjectKind::Schema | ObjectKind::Role | ObjectKind::Type => {
+        ObjectKind::Schema | ObjectKind::Role | ObjectKind::Type | ObjectKind::Collation => {
             format!("{kind} \"{name}\" already exists")
         }
         ObjectKind::Function => {

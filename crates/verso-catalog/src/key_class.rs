@@ -2,12 +2,15 @@
 
 use verso_types::{KeyType, SqlType};
 
-/// A type without the domains around it.
+/// A type without the domains and collations around it.
 fn plain(mut ty: &SqlType) -> &SqlType {
-    while let SqlType::Domain(domain) = ty {
-        ty = &domain.base;
+    loop {
+        ty = match ty {
+            SqlType::Domain(domain) => &domain.base,
+            SqlType::Collated(collated) => &collated.base,
+            _ => return ty,
+        };
     }
-    ty
 }
 
 /// An operator class that says more than the type of its column does. The numbers stand on disk.

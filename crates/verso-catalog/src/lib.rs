@@ -27,6 +27,7 @@
 
 pub mod authority;
 mod catalog;
+pub mod collation;
 mod ddl;
 pub mod definition;
 pub mod error;
@@ -52,7 +53,8 @@ mod view_text;
 
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
-pub use ddl::{CommentOn, DomainChange, MembershipChange, Rewrite, TypeUses};
+pub use collation::CollationDef;
+pub use ddl::{CollationChange, CommentOn, DomainChange, MembershipChange, NewCollation, Rewrite, TypeUses};
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,

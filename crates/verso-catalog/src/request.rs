@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_types::SqlType;
+use verso_types::{Collation, SqlType};
 
 use crate::definition::{
     ColumnDef, FunctionArg, FunctionLanguage, FunctionReturn, Identity, Oid, ReferentialAction, TableOptions,
@@ -139,6 +139,8 @@ pub struct NewIndexPart {
     pub nulls_first: bool,
     /// Its operator class.
     pub class: crate::KeyClass,
+    /// In the order of which collation; by bytes without.
+    pub collation: Option<Arc<Collation>>,
 }
 
 /// One change of ALTER TABLE.

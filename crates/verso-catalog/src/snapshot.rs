@@ -15,9 +15,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use verso_storage::Engine;
-use verso_types::{NamedType, SqlType};
+use verso_types::{CollationData, NamedType, SqlType};
 
 use crate::authority::Authority;
+use crate::collation::{CollationDef, system_collation, system_collation_name};
 use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::ObjectKind;
 use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
@@ -152,6 +153,9 @@ pub(crate) struct Contents {
     relations_by_oid: HashMap<Oid, Relation>,
     /// Users' types, also by the number of their arrays.
     types_by_oid: HashMap<Oid, Arc<TypeDef>>,
+    /// Those that users have made, by number.
+    collations: HashMap<u32, Arc<CollationDef>>,
+    collation_data: CollationData,
     /// By catalog, object and column.
     comments: HashMap<(Oid, Oid, i32), Arc<str>>,
     /// By table.
@@ -373,6 +377,42 @@ impl CatalogSnapshot {
         })
     }
 
+    /// The data that keys of collations are made from.
+    pub fn collation_data(&self) -> CollationData {
+        self.contents.collation_data
+    }
+
+    /// The collation of that name: the system's own first.
+    pub fn collation(&self, schema: Option<&str>, name: &str) -> Option<Arc<CollationDef>> {
+        if matches!(schema, None | Some(PG_CATALOG))
+            && let Some(own) = system_collation(name, self.contents.collation_data)
+        {
+            return Some(Arc::new(own));
+        }
+        self.path(schema).find_map(|schema| {
+            let mut users = self.contents.collations.values();
+            let is_it = |one: &&Arc<CollationDef>| {
+                *one.collation.name == *name && one.collation.schema == schema.definition.name
+            };
+            users.find(is_it).cloned()
+        })
+    }
+
+    /// The collation with that row in `pg_collation`.
+    pub fn collation_by_oid(&self, oid: u32) -> Option<Arc<CollationDef>> {
+        match self.contents.collations.get(&oid) {
+            Some(user) => Some(Arc::clone(user)),
+            None => system_collation(system_collation_name(oid)?, self.contents.collation_data).map(Arc::new),
+        }
+    }
+
+    /// Every collation that a user has made, by number.
+    pub fn collations(&self) -> Vec<Arc<CollationDef>> {
+        let mut all: Vec<_> = self.contents.collations.values().cloned().collect();
+        all.sort_by_key(|one| one.oid());
+        all
+    }
+
     /// Every type that a user has made, by schema and name.
     pub fn types(&self) -> impl Iterator<Item = &Arc<TypeDef>> {
         self.contents.schemas.values().flat_map(|schema| schema.types.values())
@@ -556,6 +596,18 @@ impl SnapshotBuilder {
     /// If the schema was not added before.
     pub fn add_view(&mut self, view: impl Into<Arc<ViewDef>>) -> &mut Self {
         self.add_relation(Relation::View(view.into()))
+    }
+
+    /// Adds a collation.
+    pub fn add_collation(&mut self, collation: impl Into<Arc<CollationDef>>) -> &mut Self {
+        let collation = collation.into();
+        self.contents.collations.insert(collation.oid().0, collation);
+        self
+    }
+
+    /// Says which data keys of collations are made from.
+    pub(crate) fn set_collation_data(&mut self, data: CollationData) {
+        self.contents.collation_data = data;
     }
 
     /// Adds a comment.

@@ -26,6 +26,9 @@ pub enum Task {
     Shell(ShellArguments),
     /// Remove what dead transactions left and nobody sees any more
     Sweep(SweepArguments),
+    /// Build the indexes anew that a release with other collations has made
+    #[command(name = "reindex-collations")]
+    ReindexCollations(SweepArguments),
     /// Read every page and prove the rules of the file format
     Check(DatabaseArguments),
     /// Show the markers, the space and the log
@@ -267,7 +270,7 @@ pub struct RestoreArguments {
     pub watch: WatchArguments,
 }
 
-/// `verso sweep`
+/// `verso sweep`, `verso reindex-collations`
 #[derive(Debug, Args)]
 pub struct SweepArguments {
     /// The database

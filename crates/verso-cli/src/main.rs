@@ -58,6 +58,7 @@ fn main() -> ExitCode {
             run_shell::run(shell, matches)
         }
         Task::Sweep(sweep) => tools::sweep(sweep),
+        Task::ReindexCollations(arguments) => tools::reindex_collations(arguments),
         Task::Check(database) => tools::check(database),
         Task::Stat(stat) => match (&stat.database, &stat.server) {
             (_, Some(server)) => server_stat::run(server),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use versodb::{Database, Error, Markers, SweepOptions};
+use versodb::{Connection, Database, Error, Markers, SweepOptions};
 
 use crate::args::{DatabaseArguments, PageArguments, SweepArguments};
 use crate::interrupt::Interrupts;
@@ -44,6 +44,28 @@ pub fn sweep(arguments: &SweepArguments) -> ExitCode {
             let _ = writeln!(out, "{} damaged pages were left out", report.damaged);
             return Ok(ExitCode::from(EXIT_SCRIPT));
         }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// `verso reindex-collations`: one line for each index that was built.
+pub fn reindex_collations(arguments: &SweepArguments) -> ExitCode {
+    with_database(&arguments.database, |database, out| {
+        let mut connection = database.connect()?;
+        let idle = |connection: &mut Connection| -> Result<Vec<String>, Error> {
+            let rows = connection
+                .query("SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid ORDER BY 1")?;
+            Ok(rows.into_rows().iter().map(|row| row.text(0)).collect())
+        };
+        let before = idle(&mut connection)?;
+        let workers = arguments.parallel.unwrap_or_else(|| verso_env::process::processors() as u32);
+        connection.execute(&format!("REINDEX (PARALLEL {workers}) COLLATIONS"))?;
+        let after = idle(&mut connection)?;
+        let built: Vec<&String> = before.iter().filter(|name| !after.contains(name)).collect();
+        for name in &built {
+            let _ = writeln!(out, "{name}");
+        }
+        let _ = writeln!(out, "{} indexes were built anew", built.len());
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_env::stack;
 use verso_exec::plan::{ExprKind as K, IndexAccess, JoinKind, KeyMatch, Plan, TypedExpr};
-use verso_types::Value;
+use verso_types::{Collator, SqlType, Value};
 
 /// Values that a column without a unique key is taken to have.
 pub const DISTINCT: f64 = 200.0;
@@ -152,23 +152,29 @@ impl Estimate<'_> {
                 Some(column) => self.column(table, column),
                 None => DISTINCT,
             };
+            let collated = key.collation.as_ref().is_some_and(|collation| collation.collator.is_some());
+            let sought = |value: &TypedExpr| sought(value, collated);
             part *= match (found, known(key.column)) {
-                (KeyMatch::Equal(value), Some(known)) => known.equals(literal(value)),
+                (KeyMatch::Equal(value), Some(known)) => known.equals(sought(value).as_ref()),
                 (KeyMatch::In(list), Some(known)) => {
-                    list.iter().map(|value| known.equals(literal(value))).sum::<f64>().min(1.0)
+                    list.iter().map(|value| known.equals(sought(value).as_ref())).sum::<f64>().min(1.0)
                 }
                 (KeyMatch::Equal(_) | KeyMatch::Null, _) => 1.0 / values,
                 (KeyMatch::In(list), None) => (list.len() as f64 / values).min(1.0),
             };
         }
         let next = access.index.parts.get(access.equals.len()).and_then(|part| known(part.column));
+        let by_keys = access.index.parts.get(access.equals.len()).is_some_and(|part| {
+            part.collation.as_ref().is_some_and(|collation| collation.collator.is_some())
+        });
         let sides = access.lower.iter().count() + access.upper.iter().count();
         match next.filter(|_| sides > 0) {
             Some(known) => {
                 let side =
                     |bound: &Option<(TypedExpr, bool)>| bound.as_ref().map(|(_, inclusive)| *inclusive);
                 let value = |bound: &'_ Option<(TypedExpr, bool)>| {
-                    bound.as_ref().and_then(|(value, _)| literal(value)).cloned()
+                    // Statistics have the order of the bytes.
+                    bound.as_ref().and_then(|(value, _)| literal(value)).filter(|_| !by_keys).cloned()
                 };
                 let (low, high) = (value(&access.lower), value(&access.upper));
                 let lower = side(&access.lower).map(|inclusive| (low.as_ref(), inclusive));
@@ -286,6 +292,17 @@ impl Estimate<'_> {
             Some((rows / values).max(1.0))
         });
         found.min_by(f64::total_cmp)
+    }
+}
+
+/// The value that a part of a key is compared with: of the key of a text the text.
+fn sought(expr: &TypedExpr, collated: bool) -> Option<Value> {
+    match literal(expr)? {
+        Value::Bytes(key) if collated && expr.ty == SqlType::Bytea => match Collator::text_of_key(key) {
+            Some(text) => std::str::from_utf8(text).ok().map(Value::text),
+            None => Some(Value::Bytes(key.clone())),
+        },
+        value => Some(value.clone()),
     }
 }
 

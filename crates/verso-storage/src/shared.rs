@@ -158,7 +158,7 @@ impl Shared {
         for object in listed {
             let root = self.roots.lock().get(&object).copied();
             if let Some(root) = root {
-                indexes.push(Arc::new(Index::load(&self.core().pool, object, root, heap.columns())?));
+                indexes.extend(Index::load(self, object, root, heap.columns())?.map(Arc::new));
             }
         }
         heap.indexes.set(&mut heap.indexes.close(), indexes);

@@ -79,6 +79,7 @@ pub fn arrow_type(ty: &SqlType) -> DataType {
         | SqlType::Enum(_)
         | SqlType::Named(_) => DataType::Utf8,
         SqlType::Domain(domain) => arrow_type(&domain.base),
+        SqlType::Collated(collated) => arrow_type(&collated.base),
     }
 }
 

@@ -43,6 +43,8 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
     match (from, to) {
         (T::Domain(domain), to) => return cast_kind(&domain.base, to),
         (from, T::Domain(domain)) => return cast_kind(from, &domain.base),
+        (T::Collated(collated), to) => return cast_kind(&collated.base, to),
+        (from, T::Collated(collated)) => return cast_kind(from, &collated.base),
         _ => {}
     }
     let plain = |ty: &SqlType| matches!(ty, T::LongNumeric(_)).then_some(T::Numeric(None));

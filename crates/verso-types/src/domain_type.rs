@@ -88,6 +88,7 @@ impl SqlType {
     pub fn erased(&self) -> SqlType {
         match self {
             SqlType::Domain(domain) => domain.base.erased(),
+            SqlType::Collated(collated) => collated.base.erased(),
             SqlType::Array(element) if element.is_constrained() => SqlType::Array(Box::new(element.erased())),
             other => other.clone(),
         }

@@ -21,7 +21,9 @@
 //! | jsonb | kind, count, and the parts so, as [`json::encode_key`] |
 //! | ranges, multiranges | as [`range::encode_key`] |
 //! | text, bytea | 0 as 0 255; ends with 0 0 |
+//! | text of a collation | its [key](crate::collation), as bytea |
 
+use crate::collation::Collator;
 use crate::column::Column;
 use crate::decimal::Decimal;
 use crate::error::TypeError;
@@ -77,6 +79,8 @@ pub enum KeyType {
     Elements = 17,
     /// Of an inverted index: trigrams of texts.
     Trigrams = 18,
+    /// Text in the order of a collation: [`Collator::key`].
+    Collated(Collator) = 19,
 }
 
 impl KeyType {
@@ -103,10 +107,16 @@ impl KeyType {
 
     /// The type's number on disk.
     pub fn code(self) -> u8 {
-        self as u8
+        match self {
+            KeyType::Collated(_) => KeyType::COLLATED,
+            other => (1..).zip(KeyType::ALL).find(|(_, ty)| *ty == other).map_or(0, |(code, _)| code),
+        }
     }
 
-    /// The type with this number on disk.
+    /// The number on disk of texts in the order of a collation, which stands beside it.
+    pub const COLLATED: u8 = 19;
+
+    /// The type with this number on disk, [`KeyType::COLLATED`] without.
     pub fn from_code(code: u8) -> Option<KeyType> {
         KeyType::ALL.get(usize::from(code).checked_sub(1)?).copied()
     }
@@ -124,6 +134,9 @@ impl KeyType {
             SqlType::Row(_) | SqlType::Json | SqlType::Named(_) => return None,
             SqlType::System(SystemType::JsonPath) => return None,
             SqlType::Domain(domain) => return KeyType::of(&domain.base),
+            SqlType::Collated(collated) => {
+                return KeyType::of(&collated.base)?.collated(collated.collation.collator);
+            }
             other => match other.physical() {
                 Physical::Bool => KeyType::Bool,
                 Physical::I16 => KeyType::I16,
@@ -137,6 +150,15 @@ impl KeyType {
         })
     }
 
+    /// The same in the order of a collation; `None` for what is no text.
+    pub fn collated(self, collator: Option<Collator>) -> Option<KeyType> {
+        match (self, collator) {
+            (_, None) => Some(self),
+            (KeyType::Bytes | KeyType::PaddedBytes, Some(collator)) => Some(KeyType::Collated(collator)),
+            _ => None,
+        }
+    }
+
     /// How such values are stored.
     pub fn physical(self) -> Physical {
         match self {
@@ -147,19 +169,22 @@ impl KeyType {
             KeyType::I128 | KeyType::Interval | KeyType::Uuid => Physical::I128,
             KeyType::F32 => Physical::F32,
             KeyType::F64 => Physical::F64,
-            KeyType::Bytes | KeyType::PaddedBytes | KeyType::Decimal | KeyType::Jsonb | KeyType::Range => {
-                Physical::Bytes
-            }
             KeyType::JsonbKeys | KeyType::JsonbPaths | KeyType::Elements | KeyType::Trigrams => {
                 Physical::Bytes
             }
+            KeyType::Bytes
+            | KeyType::PaddedBytes
+            | KeyType::Decimal
+            | KeyType::Jsonb
+            | KeyType::Range
+            | KeyType::Collated(_) => Physical::Bytes,
         }
     }
 
     /// Whether a value has several keys, or none ([`inverted`](crate::inverted)).
     #[inline]
     pub fn is_inverted(self) -> bool {
-        self as u8 >= KeyType::JsonbKeys as u8
+        matches!(self, KeyType::JsonbKeys | KeyType::JsonbPaths | KeyType::Elements | KeyType::Trigrams)
     }
 
     /// Whether a key gives the stored value back, bit by bit.
@@ -174,6 +199,7 @@ impl KeyType {
                     | KeyType::Interval
                     | KeyType::Jsonb
                     | KeyType::Range
+                    | KeyType::Collated(_)
             )
     }
 }
@@ -252,6 +278,11 @@ impl KeyOrder {
                 let length = raw.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
                 encode_bytes(&raw[..length], out);
             }
+            KeyType::Collated(collator) => {
+                let mut key = Vec::with_capacity(4 * raw.len() + 8);
+                collator.key(raw, &mut key);
+                encode_bytes(&key, out);
+            }
             KeyType::Decimal => match Number::value_from_bytes(raw)? {
                 Value::Numeric(number) => encode_decimal(&number, out),
                 other => encode_big(&Number::of(&other).ok_or_else(corrupt)?, out),
@@ -291,6 +322,17 @@ impl KeyOrder {
                 self.encode_raw(Some(v.as_bytes()), out)
             }
             (KeyType::Bytes | KeyType::PaddedBytes, Value::Bytes(v)) => self.encode_raw(Some(v), out),
+            (KeyType::Collated(_), Value::Text(v)) => self.encode_raw(Some(v.as_bytes()), out),
+            // A key that was made before.
+            (KeyType::Collated(_), Value::Bytes(key)) => {
+                out.push(VALUE);
+                let start = out.len();
+                encode_bytes(key, out);
+                if self.descending {
+                    out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+                }
+                Ok(())
+            }
             (KeyType::I64 | KeyType::I128, _) if matches!(ty, SqlType::Numeric(_)) => {
                 let SqlType::Numeric(Some(spec)) = ty else { return Err(mismatch()) };
                 let number = match value {

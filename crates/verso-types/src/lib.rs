@@ -15,6 +15,7 @@
 //! | [`inverted`] | keys of inverted indexes: of parts of values; what a search asks of them |
 //! | [`json`] | JSON text, the binary form of jsonb, its order and containment |
 //! | [`key`] | index keys: bytes in the order of the values |
+//! | [`collation`] | in which order texts stand: ICU's collations, the derivation of an expression's |
 //! | [`keyword`] | the language's key words, and which names need quotes |
 //! | [`range`] | ranges and multiranges: their forms, their algebra |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
@@ -33,6 +34,7 @@
 pub mod array;
 pub mod arrow;
 pub mod cast;
+pub mod collation;
 pub mod column;
 pub mod composite;
 pub mod datetime;
@@ -62,6 +64,7 @@ pub mod wire;
 pub use array::{Array, Dimension};
 pub use arrow::{arrow_schema, arrow_type};
 pub use cast::{CastKind, cast, cast_kind};
+pub use collation::{CollatedType, Collation, CollationData, Collator, Derivation};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 pub use composite::CompositeName;
 pub use decimal::Decimal;

@@ -24,6 +24,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::collation::{CollatedType, Collation, Derivation};
 use crate::composite::CompositeName;
 use crate::domain_type::DomainType;
 use crate::enum_type::EnumType;
@@ -255,6 +256,8 @@ pub enum SqlType {
     Enum(Arc<EnumType>),
     /// A domain; in declarations only ([`domain_type`](crate::domain_type)).
     Domain(Arc<DomainType>),
+    /// A type of texts with a collation; in declarations and scopes only ([`collation`](crate::collation)).
+    Collated(Arc<CollatedType>),
     /// A user's type before the catalog was asked; only in syntax trees.
     Named(Arc<NamedType>),
 }
@@ -325,6 +328,7 @@ impl SqlType {
             SqlType::Numeric(Some(_)) | SqlType::Interval(_) | SqlType::Uuid => Physical::I128,
             SqlType::System(system) => system.physical(),
             SqlType::Domain(domain) => domain.base.physical(),
+            SqlType::Collated(collated) => collated.base.physical(),
             SqlType::Numeric(None)
             | SqlType::LongNumeric(_)
             | SqlType::Text
@@ -399,6 +403,7 @@ impl SqlType {
             SqlType::Jsonb => (3802, 3807),
             SqlType::Enum(ty) => (ty.oid, ty.array),
             SqlType::Domain(domain) => (domain.oid, domain.array),
+            SqlType::Collated(collated) => collated.base.oids(),
             SqlType::Named(_) => (0, 0),
             SqlType::System(system) => (system.pg_oid(), system.array_oid()),
             SqlType::Array(element) => (element.oids().1, 0),
@@ -497,6 +502,7 @@ impl SqlType {
     /// PostgreSQL's `atttypmod`: -1 without modifiers.
     pub fn typmod(&self) -> i32 {
         match self {
+            SqlType::Collated(collated) => collated.base.typmod(),
             SqlType::Numeric(Some(spec)) => (i32::from(spec.precision) << 16 | i32::from(spec.scale)) + 4,
             SqlType::Time(Some(digits))
             | SqlType::Timetz(Some(digits))
@@ -530,6 +536,7 @@ impl SqlType {
             SqlType::Unknown => -2,
             SqlType::System(system) => system.typlen(),
             SqlType::Domain(domain) => domain.base.typlen(),
+            SqlType::Collated(collated) => collated.base.typlen(),
             _ => -1,
         }
     }
@@ -586,6 +593,7 @@ impl SqlType {
             // Their own names are known at run time only: see `pg_name`.
             SqlType::Enum(_) => "enum",
             SqlType::Domain(_) => "domain",
+            SqlType::Collated(collated) => collated.base.base_name(),
             SqlType::Named(_) => "user-defined type",
             SqlType::System(system) => system.name(),
         }
@@ -614,6 +622,7 @@ impl SqlType {
             SqlType::System(system) => system.internal_name(),
             SqlType::Enum(ty) => return ty.name.to_string(),
             SqlType::Domain(domain) => return domain.name.to_string(),
+            SqlType::Collated(collated) => return collated.base.internal_name(),
             SqlType::Row(row) if let Some(of) = &row.of => return of.name.to_string(),
             SqlType::Named(named) => return named.name.to_string(),
             other => other.base_name(),
@@ -627,6 +636,65 @@ impl SqlType {
             self,
             SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name | SqlType::Unknown
         ) || matches!(self, SqlType::System(system) if system.is_text())
+    }
+
+    /// Do its values have a collation: is it a type of texts, or an array of one?
+    pub fn is_collatable(&self) -> bool {
+        match self {
+            SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Collated(_) => true,
+            SqlType::Array(element) => element.is_collatable(),
+            SqlType::Domain(domain) => domain.base.is_collatable(),
+            _ => false,
+        }
+    }
+
+    /// The collation that a column of it was declared with: its own, or that of the domain that it is.
+    pub fn collation(&self) -> Option<Arc<Collation>> {
+        match self {
+            SqlType::Collated(collated) => Some(Arc::clone(&collated.collation)),
+            SqlType::Domain(domain) => domain.base.collation(),
+            SqlType::Array(element) => element.collation(),
+            _ => None,
+        }
+    }
+
+    /// The type of the values of a column that was declared as it, with their collation.
+    #[must_use]
+    pub fn seen(&self) -> SqlType {
+        match self.collation() {
+            Some(collation) => self.erased().collated(&Derivation::Implicit(collation)),
+            None => self.erased(),
+        }
+    }
+
+    /// The type without its collation.
+    pub fn uncollated(&self) -> &SqlType {
+        match self {
+            SqlType::Collated(collated) => &collated.base,
+            other => other,
+        }
+    }
+
+    /// The type alone, and the collation of a column that was declared with it.
+    pub fn split_collation(self) -> (SqlType, Derivation) {
+        match self {
+            SqlType::Collated(collated) => {
+                (collated.base.clone(), Derivation::Implicit(Arc::clone(&collated.collation)))
+            }
+            other => (other, Derivation::Default),
+        }
+    }
+
+    /// The type of a column of it whose values have this collation.
+    #[must_use]
+    pub fn collated(self, derivation: &Derivation) -> SqlType {
+        match derivation.collation() {
+            Some(collation) if self.is_collatable() && !matches!(self, SqlType::Collated(_)) => {
+                let collation = Arc::clone(collation);
+                SqlType::Collated(Arc::new(CollatedType { base: self, collation }))
+            }
+            _ => self,
+        }
     }
 
     /// Names and types of the columns of a row that has so many of them; `None` where they are not known.
@@ -679,6 +747,7 @@ impl SqlType {
             SqlType::Timestamptz(_) => SqlType::Timestamptz(None),
             SqlType::Interval(_) => SqlType::Interval(None),
             SqlType::Array(element) => SqlType::Array(Box::new(element.without_modifiers())),
+            SqlType::Collated(collated) => collated.base.without_modifiers(),
             other => other.clone(),
         }
     }
@@ -687,6 +756,7 @@ impl SqlType {
     pub fn same_base(&self, other: &SqlType) -> bool {
         match (self, other) {
             (SqlType::Domain(a), SqlType::Domain(b)) => a.oid == b.oid,
+            (SqlType::Collated(a), other) | (other, SqlType::Collated(a)) => a.base.same_base(other),
             (SqlType::Domain(domain), other) | (other, SqlType::Domain(domain)) => {
                 domain.base.same_base(other)
             }
@@ -746,6 +816,7 @@ impl fmt::Display for SqlType {
             },
             SqlType::Enum(ty) => f.write_str(&ty.shown()),
             SqlType::Domain(domain) => f.write_str(&domain.shown()),
+            SqlType::Collated(collated) => collated.base.fmt(f),
             SqlType::Row(row) if let Some(of) = &row.of => f.write_str(&of.shown()),
             SqlType::Named(name) => write!(f, "{name}"),
             other => f.write_str(other.base_name()),

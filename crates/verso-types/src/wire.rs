@@ -314,6 +314,7 @@ impl<'b> Reader<'b> {
             }
             SqlType::Enum(ty) => ty.parse(utf8(std::mem::take(&mut self.rest))?)?,
             SqlType::Domain(domain) => return self.value(&domain.base, depth),
+            SqlType::Collated(collated) => return self.value(&collated.base, depth),
             SqlType::Named(name) => return Err(TypeError::unknown_type(name)),
             SqlType::Array(element) => self.elements(element, depth)?,
             SqlType::System(system) => self.system(*system)?,

@@ -181,7 +181,8 @@ impl Maker<'_, '_> {
             other => other.clone(),
         };
         let columns = tables.iter().flat_map(|table| table.shown());
-        let needed: Vec<SqlType> = columns.map(|column| element(column.declared())).collect();
+        let needed: Vec<SqlType> = columns.map(|column| element(column.declared().uncollated())).collect();
+        self.collations(tables);
         self.steps.append(&mut type_steps(&catalog, self.source.selection, self.source.dialect, &needed)?);
         let free: Vec<_> = catalog
             .sequences()
@@ -239,6 +240,36 @@ impl Maker<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The collations that users have made: all, or those of the tables.
+    fn collations(&mut self, tables: &[Arc<TableDef>]) {
+        let catalog = Arc::clone(self.source.catalog);
+        let all = self.source.selection.is_all();
+        let used = |oid: u32| {
+            let columns = tables.iter().flat_map(|table| &table.columns);
+            let parts = tables.iter().flat_map(|table| table.all_indexes()).flat_map(|index| &index.parts);
+            columns.filter_map(|column| column.declared().collation()).any(|one| one.oid == oid)
+                || parts.filter_map(|part| part.collation.as_ref()).any(|one| one.oid == oid)
+        };
+        for one in catalog.collations() {
+            if !all && !used(one.oid().0) {
+                continue;
+            }
+            let provider = match one.provider {
+                'i' => "icu",
+                'b' => "builtin",
+                _ => "libc",
+            };
+            let locale = one.locale.as_deref().unwrap_or("C");
+            let deterministic = if one.deterministic { "" } else { ", deterministic = false" };
+            let sql = format!(
+                "CREATE COLLATION {} (provider = {provider}{deterministic}, locale = {})",
+                qualified(&one.collation.schema, &one.collation.name),
+                parts::literal(locale)
+            );
+            self.add(Kind::Type, None, sql);
+        }
     }
 
     fn schemas(&mut self, tables: &[Arc<TableDef>]) {

@@ -78,8 +78,23 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
     text
 }
 
+/// ` COLLATE name` of a column or domain that was declared with a collation.
+pub(super) fn collate(declared: &SqlType) -> String {
+    match declared {
+        SqlType::Collated(collated) => {
+            let collation = &collated.collation;
+            match &*collation.schema {
+                "pg_catalog" => format!(" COLLATE {}", name(&collation.name)),
+                schema => format!(" COLLATE {}", qualified(schema, &collation.name)),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
 fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) -> String {
-    let mut text = format!("{} {}", name(&column.name), type_text(column.declared()));
+    let mut text =
+        format!("{} {}{}", name(&column.name), type_text(column.declared()), collate(column.declared()));
     if let Some(identity) = column.identity {
         let always = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
         text.push_str(&format!(" GENERATED {always} AS IDENTITY"));

@@ -123,6 +123,7 @@ fn uses(ty: &SqlType, other: &SqlType) -> bool {
 fn domain_text(domain: &DomainType) -> String {
     let place = qualified(&domain.schema, &domain.name);
     let mut text = format!("CREATE DOMAIN {place} AS {}", type_text(&domain.base));
+    text.push_str(&super::parts::collate(&domain.base));
     if domain.not_null {
         text.push_str(&format!(" CONSTRAINT {} NOT NULL", name(&domain.not_null_name)));
     }

@@ -221,6 +221,7 @@ impl Catalog {
                     let row = attribute_row(table.oid, &new.columns[at]);
                     let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
                     store::update(&self.engine, txn, is_it, |old| *old = row.clone())?;
+                    self.write_collations(txn, table.oid, std::slice::from_ref(&new.columns[at]))?;
                 }
                 TableChange::Expression { column, expression: Some(expression) } => {
                     let at = column_of(&table, column)?;
@@ -263,7 +264,7 @@ impl Catalog {
             let kept: Vec<ClassRow> = store::read(&self.engine, txn)?;
             for index in &old.indexes {
                 if kept.iter().any(|row| row.oid == index.oid) {
-                    self.rebuild_index(txn, new, new.heap, index)?;
+                    self.rebuild_index(txn, new, new.heap, &recollated(index, old, new))?;
                 }
             }
             self.engine.drop_object(txn, old.heap)?;
@@ -425,6 +426,7 @@ impl Catalog {
             serial.push((definition.id, sequence));
         }
         store::insert(&self.engine, txn, &[attribute_row(table.oid, &definition)])?;
+        self.write_collations(txn, table.oid, std::slice::from_ref(&definition))?;
         self.insert_defaults(txn, table.oid, std::slice::from_ref(&definition), &serial)?;
         let is_it = |row: &ClassRow| row.oid == table.oid;
         store::update(&self.engine, txn, is_it, |row| row.relnatts = id)?;
@@ -620,6 +622,28 @@ fn constraint_of(table: &TableDef, name: &str) -> Result<Arc<ConstraintDef>, Cat
         let text = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
         CatalogError::invalid("42704", text)
     })
+}
+
+/// An index over columns that may have got other collations: its parts take those of their columns, where they had these.
+fn recollated(index: &IndexDef, old: &TableDef, new: &TableDef) -> IndexDef {
+    let mut index = index.clone();
+    let collation = |table: &TableDef, id: u16| {
+        let column = table.column_with_id(id).map(|at| &table.columns[at]);
+        column.and_then(|column| column.declared().collation())
+    };
+    for part in index.parts.iter_mut().filter(|part| part.class == crate::KeyClass::Ordered) {
+        let (before, now) = (collation(old, part.column), collation(new, part.column));
+        if before != now && part.collation == before {
+            part.collation = now;
+        }
+    }
+    if index.constraint.is_some() {
+        for part in &mut index.parts {
+            let now = collation(new, part.column);
+            part.collation = now.filter(|collation| !collation.is_deterministic());
+        }
+    }
+    index
 }
 
 /// Whether a condition's text has a column's name as a word.

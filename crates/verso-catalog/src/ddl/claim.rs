@@ -25,6 +25,7 @@ pub(crate) enum NameOf {
     Role,
     Type,
     Rights,
+    Collation,
 }
 
 /// The number by which a name is locked (FNV-1a).

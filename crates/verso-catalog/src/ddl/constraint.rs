@@ -323,11 +323,13 @@ impl Catalog {
             self.require_values(txn, target, &ids)?;
         }
         let constraint = self.new_oid()?;
-        let key = |column: &u16| IndexPart {
-            column: *column,
-            descending: false,
-            nulls_first: false,
-            class: KeyClass::Ordered,
+        let key = |id: &u16| {
+            let column = target.columns.iter().find(|column| column.id == *id);
+            // Which texts are equal is what the constraint asks: where that is their bytes, so are the keys, and no version of
+            // the data matters to them.
+            let collation = column.and_then(|column| column.declared().collation());
+            let collation = collation.filter(|collation| !collation.is_deterministic());
+            IndexPart { column: *id, descending: false, nulls_first: false, class: KeyClass::Ordered, collation }
         };
         let definition = IndexDef {
             oid: self.new_oid()?,
@@ -336,6 +338,7 @@ impl Catalog {
             table: target.oid,
             object: ObjectId(0),
             valid: true,
+            outdated: false,
             parts: ids.iter().map(key).collect(),
             include: Vec::new(),
             guard: None,
@@ -371,6 +374,7 @@ impl Catalog {
         );
         store::insert(&self.engine, txn, &[class])?;
         store::insert(&self.engine, txn, &[index_row(&definition)])?;
+        self.write_index_collations(txn, &definition)?;
         let oid = definition.oid;
         target.indexes.push(Arc::new(definition));
         Ok(oid)
@@ -381,6 +385,7 @@ impl Catalog {
         store::delete(&self.engine, txn, |row: &ClassRow| row.oid == index.oid)?;
         self.removes(txn, index.oid)?;
         store::delete(&self.engine, txn, |row: &IndexRow| row.indexrelid == index.oid)?;
+        self.remove_collated(txn, index.oid)?;
         if index.valid {
             self.engine.drop_object(txn, index.object)?;
         }
@@ -517,6 +522,15 @@ fn foreign_key(
     if index.deferrable {
         let text = format!("cannot use a deferrable unique constraint for referenced table \"{table}\"");
         return Err(CatalogError::invalid("55000", text));
+    }
+    let told_by_bytes = |column: &ColumnDef| {
+        column.declared().collation().is_none_or(|collation| collation.is_deterministic())
+    };
+    let by_bytes = target.columns.iter().filter(|column| ids.contains(&column.id)).all(told_by_bytes)
+        && names.iter().filter(|column| referenced_columns.contains(&column.id)).all(told_by_bytes);
+    if !by_bytes {
+        let text = "foreign keys over columns with nondeterministic collations are not supported";
+        return Err(CatalogError::invalid("0A000", text));
     }
     let delete_columns = target.ids(delete_columns, missing)?;
     if target.columns.iter().any(|column| column.generated && ids.contains(&column.id)) {

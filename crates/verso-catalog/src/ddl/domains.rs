@@ -13,7 +13,7 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::request::NewDomain;
 use crate::store;
-use crate::system::row::DomainRow;
+use crate::system::row::{CollatedRow, DomainRow};
 use crate::system::types::{domain_row, domain_types};
 
 /// What ALTER DOMAIN changes.
@@ -67,7 +67,11 @@ impl Catalog {
         self.hold(txn, oid)?;
         self.change(txn, |txn| {
             store::insert(&self.engine, txn, &types)?;
-            store::insert(&self.engine, txn, &[domain_row(&domain)])
+            store::insert(&self.engine, txn, &[domain_row(&domain)])?;
+            let SqlType::Collated(collated) = &domain.base else { return Ok(()) };
+            let collation = Oid(collated.collation.oid);
+            let row = CollatedRow { objid: oid, objsubid: 0, collation, version: None };
+            store::insert(&self.engine, txn, std::slice::from_ref(&row))
         })?;
         Ok(oid)
     }

@@ -76,10 +76,11 @@ impl Catalog {
             column.map(|column| column.id).ok_or_else(missing)
         };
         for part in &new.parts {
-            let NewIndexPart { name, hidden, descending, nulls_first, class } = part;
+            let NewIndexPart { name, hidden, descending, nulls_first, class, collation } = part;
             let column = hidden.map_or_else(|| number(name), Ok)?;
             let (descending, nulls_first, class) = (*descending, *nulls_first, *class);
-            parts.push(IndexPart { column, descending, nulls_first, class });
+            let collation = collation.clone().filter(|_| class == KeyClass::Ordered);
+            parts.push(IndexPart { column, descending, nulls_first, class, collation });
         }
         let include = new.include.iter().map(number).collect::<Result<Vec<u16>, CatalogError>>()?;
         // Readers go on. Two builds of one table would wait for each other at the gate of its indexes anyhow.
@@ -110,6 +111,7 @@ impl Catalog {
             table: table.oid,
             object: ObjectId(0),
             valid: true,
+            outdated: false,
             parts,
             include,
             guard: new.guard,
@@ -304,6 +306,7 @@ impl Catalog {
     /// Puts a new object into the place of an index's old one, which goes.
     fn replace_index(&self, txn: &mut Txn, index: &IndexDef, object: ObjectId) -> Result<(), CatalogError> {
         self.set_index_object(txn, index, Some(object))?;
+        self.write_index_collations(txn, index)?;
         if index.valid {
             self.engine.drop_object(txn, index.object)?;
         }
@@ -435,6 +438,10 @@ pub(crate) fn key_parts(columns: &[ColumnDef], index: &IndexDef) -> Result<Vec<K
     let mut parts = held.collect::<Result<Vec<KeyPart>, CatalogError>>()?;
     for (key, part) in parts.iter_mut().zip(&index.parts) {
         (key.descending, key.nulls_first) = (part.descending, part.nulls_first);
+        let collator = part.collation.as_ref().and_then(|collation| collation.collator);
+        key.ty = key.ty.collated(collator).ok_or_else(|| CatalogError::Corrupt {
+            what: format!("index \"{}\" has a collation of what is no text", index.name),
+        })?;
     }
     if let Some(guard) = index.guard {
         parts.push(KeyPart { guard: true, ..part(guard, KeyClass::Ordered)? });

@@ -18,12 +18,14 @@
 //! | [`view`], [`needing`] | CREATE VIEW; what needs something that is to go |
 //! | [`domains`] | CREATE DOMAIN, ALTER DOMAIN |
 //! | [`types`] | CREATE TYPE, ALTER TYPE, DROP TYPE |
+//! | [`collation`] | CREATE COLLATION, ALTER COLLATION, DROP COLLATION |
 //! | [`comment`] | COMMENT ON |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
 //! | [`rights`], [`policy`] | owners, lists of rights, memberships; policies |
 
 mod alter;
 pub(crate) mod claim;
+mod collation;
 mod comment;
 mod composite;
 mod constraint;
@@ -43,6 +45,7 @@ mod view;
 
 pub use alter::Rewrite;
 pub(crate) use alter::mentions;
+pub use collation::{CollationChange, NewCollation};
 pub use comment::CommentOn;
 pub use domains::DomainChange;
 pub use rights::MembershipChange;
@@ -141,6 +144,7 @@ impl Catalog {
         self.remove_triggers(txn, table.oid)?;
         self.remove_rule(txn, table.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;
+        self.remove_collated(txn, table.oid)?;
         let defaults = store::delete(engine, txn, |row: &DefaultRow| row.adrelid == table.oid)?;
         store::delete(engine, txn, |row: &DependRow| {
             row.classid == DefaultRow::TABLE.oid && defaults.iter().any(|default| default.oid == row.objid)

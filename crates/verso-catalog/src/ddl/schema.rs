@@ -8,6 +8,7 @@ use super::claim::NameOf;
 use super::table::{find_table, relation_kind};
 use super::{owned_sequences, refuse_if_needed};
 use crate::catalog::Catalog;
+use crate::collation::CollationDef;
 use crate::definition::{FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::path::is_temporary;
@@ -272,6 +273,16 @@ impl Catalog {
                 return Err(CatalogError::invalid("0A000", text));
             }
         }
+        for one in &contents.collations {
+            let tables: Vec<Oid> = contents.tables.iter().map(|table| table.oid).collect();
+            if super::collation::is_used_elsewhere(&snapshot, &one.collation, &tables) {
+                let text = format!(
+                    "DROP SCHEMA CASCADE while a table of another schema has columns of collation {name}.{}",
+                    one.collation.name
+                );
+                return Err(CatalogError::invalid("0A000", text));
+            }
+        }
         // Whoever is making something in it ends first; what that was the next snapshot has.
         self.lock_name(txn, NameOf::Schema, [name, ""])?;
         self.check_newest(txn, &snapshot)?;
@@ -315,6 +326,7 @@ impl Catalog {
         }
         store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
         contents.types.iter().try_for_each(|ty| self.remove_type(txn, ty))?;
+        contents.collations.iter().try_for_each(|one| self.remove_collation(txn, one.oid()))?;
         let functions = contents.functions.iter().map(|one| Object::Function(one.oid));
         let gone: Vec<Object> = functions.chain([Object::Schema(schema.oid)]).collect();
         self.remove_rights(txn, &gone)?;
@@ -330,6 +342,7 @@ struct Contents {
     sequences: Vec<Arc<SequenceDef>>,
     functions: Vec<Arc<FunctionDef>>,
     types: Vec<Arc<TypeDef>>,
+    collations: Vec<Arc<CollationDef>>,
 }
 
 impl Contents {
@@ -341,6 +354,11 @@ impl Contents {
             sequences: snapshot.sequences().filter(|sequence| inside(&sequence.schema)).cloned().collect(),
             functions: snapshot.all_functions().filter(|one| inside(&one.schema)).cloned().collect(),
             types: snapshot.types().filter(|one| inside(&one.schema)).cloned().collect(),
+            collations: snapshot
+                .collations()
+                .into_iter()
+                .filter(|one| inside(&one.collation.schema))
+                .collect(),
         }
     }
 
@@ -356,6 +374,9 @@ impl Contents {
             self.functions.iter().map(|one| (one.oid, format!("function {name}.{}", one.signature()))),
         );
         all.extend(self.types.iter().map(|one| (one.oid, format!("type {name}.{}", one.name))));
+        all.extend(
+            self.collations.iter().map(|one| (one.oid(), format!("collation {name}.{}", one.collation.name))),
+        );
         all.sort();
         all.into_iter().map(|(_, what)| what).collect()
     }

@@ -208,6 +208,7 @@ impl Catalog {
         }
         let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
         store::insert(&self.engine, txn, &attributes)?;
+        self.write_collations(txn, oid, &columns)?;
         self.insert_defaults(txn, oid, &columns, &serial)?;
         let mut names = Names::new(snapshot, schema);
         names.take_relation(&new.name);

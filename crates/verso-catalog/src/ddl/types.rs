@@ -200,6 +200,7 @@ impl Catalog {
         self.remove_rights(txn, &[crate::rights::Object::Type(ty.oid)])?;
         store::delete(engine, txn, |row: &EnumRow| row.enumtypid == ty.oid)?;
         store::delete(engine, txn, |row: &DomainRow| row.oid == ty.oid)?;
+        self.remove_collated(txn, ty.oid)?;
         if ty.ty.is_row() {
             store::delete(engine, txn, |row: &AttributeRow| row.attrelid == ty.oid)?;
         }
@@ -343,6 +344,7 @@ pub(super) fn uses(used: &SqlType, oid: Oid) -> bool {
         SqlType::Array(element) => uses(element, oid),
         SqlType::Enum(ty) => ty.oid == oid.0,
         SqlType::Domain(domain) => domain.oid == oid.0,
+        SqlType::Collated(collated) => uses(&collated.base, oid),
         SqlType::Row(row) => row.of.as_ref().is_some_and(|of| of.oid == oid.0),
         _ => false,
     }

@@ -91,7 +91,8 @@ impl Catalog {
         columns: &[ColumnDef],
     ) -> Result<(), CatalogError> {
         let rows: Vec<AttributeRow> = columns.iter().map(|column| attribute_row(view, column)).collect();
-        store::insert(&self.engine, txn, &rows)
+        store::insert(&self.engine, txn, &rows)?;
+        self.write_collations(txn, view, columns)
     }
 
     /// Writes what a view shows, and what that needs.
@@ -161,6 +162,7 @@ impl Catalog {
         }
         self.removes(txn, view.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == view.oid)?;
+        self.remove_collated(txn, view.oid)?;
         self.remove_comments(txn, view.oid)?;
         self.remove_triggers(txn, view.oid)?;
         self.remove_rule(txn, view.oid)

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
-use verso_types::{RowType, SqlType};
+use verso_types::{CollationData, RowType, SqlType};
 
+use super::collated::Collated;
 use super::field::{Bytes, Letter, Name};
 use super::row::{
-    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultAclRow,
-    DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow, NamespaceRow, PolicyRow, ProcRow,
-    RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
+    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow,
+    NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::types::UserTypes;
 use super::{
@@ -62,6 +63,9 @@ pub(crate) struct CatalogRows {
     pub default_acls: Vec<DefaultAclRow>,
     pub policies: Vec<PolicyRow>,
     pub settings: Vec<DbRoleSettingRow>,
+    pub collations: Vec<CollationRow>,
+    pub collated: Vec<CollatedRow>,
+    pub collation_data: CollationData,
 }
 
 impl CatalogRows {
@@ -93,14 +97,21 @@ impl CatalogRows {
         builder.set_authority(authority);
         let (types, labels) = (std::mem::take(&mut self.types), std::mem::take(&mut self.labels));
         let domains = std::mem::take(&mut self.domains);
-        let types = UserTypes::of(types, labels, domains, &mut self.attributes, &schema_of)?;
+        let collations = std::mem::take(&mut self.collations);
+        let collated = Collated::of(collations, &self.collated, self.collation_data, &schema_of)?;
+        let old = |oid| previous.and_then(|snapshot| snapshot.collation_by_oid(oid));
+        for one in collated.definitions() {
+            builder.add_collation(shared(old(one.oid().0), one.clone()));
+        }
+        builder.set_collation_data(self.collation_data);
+        let types = UserTypes::of(types, labels, domains, &mut self.attributes, &collated, &schema_of)?;
         for one in types.definitions() {
             let old = previous.and_then(|snapshot| snapshot.user_type(one.oid)).cloned();
             builder.add_type(shared(old, one.clone()));
         }
-        let mut columns = self.columns(&types)?;
+        let mut columns = self.columns(&types, &collated)?;
         let (mut constraints, mut references) = self.constraints_of_tables()?;
-        let mut indexes = self.indexes_of_tables(&schema_of, &constraints)?;
+        let mut indexes = self.indexes_of_tables(&schema_of, &constraints, &collated)?;
         let mut triggers = self.triggers_of_tables()?;
         let mut bounds: HashMap<Oid, SequenceRow> =
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
@@ -199,7 +210,11 @@ impl CatalogRows {
     }
 
     /// The columns of each table, in order.
-    fn columns(&mut self, types: &UserTypes) -> Result<HashMap<Oid, Vec<ColumnDef>>, CatalogError> {
+    fn columns(
+        &mut self,
+        types: &UserTypes,
+        collated: &Collated,
+    ) -> Result<HashMap<Oid, Vec<ColumnDef>>, CatalogError> {
         let mut defaults: HashMap<(Oid, i16), Arc<str>> = HashMap::new();
         let mut of_sequences = self.defaults_of_sequences();
         for row in std::mem::take(&mut self.defaults) {
@@ -214,6 +229,7 @@ impl CatalogRows {
             let id = u16::try_from(row.attnum)
                 .map_err(|_| corrupt(format!("column \"{}\" has number {}", row.attname.0, row.attnum)))?;
             let ty = types.of_oid(row.atttypid, row.atttypmod)?;
+            let ty = collated.declared(ty, row.attrelid, i32::from(row.attnum));
             let column = ColumnDef {
                 ty: ty.erased(),
                 domain: ColumnDef::domain_of(&ty),
@@ -291,6 +307,7 @@ impl CatalogRows {
         &mut self,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         constraints: &ByTable<ConstraintDef>,
+        collated: &Collated,
     ) -> Result<ByTable<IndexDef>, CatalogError> {
         let classes: HashMap<Oid, &ClassRow> =
             self.classes.iter().filter(|row| row.relkind.0 == KIND_INDEX).map(|row| (row.oid, row)).collect();
@@ -301,13 +318,14 @@ impl CatalogRows {
                 .ok_or_else(|| corrupt(format!("index {} has no row in pg_class", row.indexrelid)))?;
             let is_its = |constraint: &&Arc<ConstraintDef>| matches!(constraint.kind, ConstraintKind::Unique { index, .. } if index == row.indexrelid);
             let constraint = constraints.get(&row.indrelid).and_then(|all| all.iter().find(is_its));
-            let parts = row.indkey.iter().zip(&row.indoption).map(|(column, option)| {
+            let parts = (1..).zip(row.indkey.iter().zip(&row.indoption)).map(|(number, (column, option))| {
                 Ok(IndexPart {
                     column: column_id(*column)?,
                     descending: option & 1 != 0,
                     nulls_first: option & 2 != 0,
                     class: KeyClass::from_code((option >> 2) as u8 & 0x3f)
                         .ok_or_else(|| corrupt(format!("index {} is of no known class", row.indexrelid)))?,
+                    collation: collated.of_part(row.indexrelid, number),
                 })
             });
             let index = IndexDef {
@@ -316,7 +334,8 @@ impl CatalogRows {
                 name: Arc::clone(&class.relname.0),
                 table: row.indrelid,
                 object: ObjectId(class.relfilenode.0),
-                valid: row.indisvalid,
+                valid: row.indisvalid && collated.is_current(row.indexrelid),
+                outdated: !collated.is_current(row.indexrelid),
                 parts: parts.collect::<Result<_, CatalogError>>()?,
                 include: column_ids(row.indkey.get(row.indoption.len()..))?,
                 guard: (row.indguard != 0).then(|| column_id(row.indguard)).transpose()?,

@@ -8,9 +8,10 @@ use verso_types::SqlType;
 use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row, class_row, sequence_row};
 use super::field::{Letter, Name};
 use super::row::{
-    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultAclRow,
-    DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow, LanguageRow, NamespaceRow,
-    PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
+    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow,
+    LanguageRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow,
+    TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -67,6 +68,8 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<AclRow>(),
         shape::<DefaultAclRow>(),
         shape::<PolicyRow>(),
+        shape::<CollationRow>(),
+        shape::<CollatedRow>(),
     ]
 }
 

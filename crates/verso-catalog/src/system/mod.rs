@@ -25,6 +25,7 @@
 
 pub(crate) mod assemble;
 pub(crate) mod authority;
+mod collated;
 pub(crate) mod field;
 pub(crate) mod initial;
 pub(crate) mod row;

@@ -231,6 +231,34 @@ system_row! {
 }
 
 system_row! {
+    /// Collations that users have made.
+    CollationRow, 3456, 80, "pg_collation" {
+        oid: Oid,
+        collname: Name,
+        collnamespace: Oid,
+        collowner: Oid,
+        /// `i` ICU, `b` or `c` by bytes.
+        collprovider: Letter,
+        collisdeterministic: bool,
+        colllocale: Option<Arc<str>>,
+        collversion: Option<Arc<str>>,
+    }
+}
+
+system_row! {
+    /// Collations of columns, of domains and of the parts of indexes: what PostgreSQL calls `attcollation` and the like.
+    CollatedRow, 9010, 81, "verso_collated" {
+        /// The relation, the type or the index.
+        objid: Oid,
+        /// The column, or the part of the key; 0 of a domain.
+        objsubid: i32,
+        collation: Oid,
+        /// Of an index: the version of the data that its keys were made from.
+        version: Option<Arc<str>>,
+    }
+}
+
+system_row! {
     /// Functions.
     ProcRow, 1255, 16, "pg_proc" {
         oid: Oid,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use verso_types::{CompositeName, DomainCheck, DomainType, EnumLabel, EnumType, RowType, SqlType};
 
 use super::assemble::corrupt;
+use super::collated::Collated;
 use super::field::{Letter, Name};
 use super::row::{AttributeRow, DomainRow, EnumRow, TypeRow};
 use super::{OWNER_OID, TYPE_COMPOSITE, TYPE_DOMAIN, TYPE_ENUM};
@@ -28,6 +29,7 @@ impl UserTypes {
         labels: Vec<EnumRow>,
         domains: Vec<DomainRow>,
         attributes: &mut Vec<AttributeRow>,
+        collated: &Collated,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
     ) -> Result<UserTypes, CatalogError> {
         let mut types = UserTypes::default();
@@ -68,7 +70,7 @@ impl UserTypes {
                 }
             }
         }
-        types.add_made_of(over, &mut domains, &mut fields, schema_of)?;
+        types.add_made_of(over, &mut domains, &mut fields, (collated, schema_of))?;
         Ok(types)
     }
 
@@ -84,7 +86,7 @@ impl UserTypes {
         mut rows: Vec<TypeRow>,
         domains: &mut HashMap<Oid, DomainRow>,
         fields: &mut HashMap<Oid, Vec<AttributeRow>>,
-        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        (collated, schema_of): (&Collated, &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>),
     ) -> Result<(), CatalogError> {
         while !rows.is_empty() {
             let before = rows.len();
@@ -115,6 +117,7 @@ impl UserTypes {
                     .ok_or_else(|| corrupt(format!("domain \"{name}\" has no row in verso_domain")))?;
                 let schema = schema_of(row.typnamespace)?;
                 let base = self.of_oid(domain.typbasetype, domain.typtypmod)?;
+                let base = collated.declared(base, row.oid, 0);
                 let ty = domain_of(domain, (Arc::clone(&schema), Arc::clone(&name)), row.typarray, base);
                 let ty = SqlType::Domain(Arc::new(ty));
                 self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });

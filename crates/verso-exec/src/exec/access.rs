@@ -7,7 +7,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use verso_catalog::{IndexDef, TableDef};
+use verso_catalog::{IndexDef, IndexPart, TableDef};
 use verso_storage::index::key::{KeyPart, KeyRange, encode_into};
 use verso_types::inverted::{Search, Strategy};
 use verso_types::{Decimal, KeyOrder, KeyType, Number, SqlType, Value};
@@ -163,6 +163,13 @@ fn fit_decimal(value: &Decimal, precision: u8, scale: u8) -> Fit {
     }
 }
 
+/// How the values of a part of an index make keys.
+fn key_type(ty: &SqlType, part: &IndexPart) -> KeyType {
+    let collator = part.collation.as_ref().and_then(|collation| collation.collator);
+    let own = part.class.key_type(ty).and_then(|ty| ty.collated(collator));
+    own.unwrap_or(KeyType::Bytes)
+}
+
 /// The parts of an index's key as storage orders them.
 pub(crate) fn key_parts(table: &TableDef, index: &IndexDef) -> (Vec<KeyPart>, Vec<SqlType>) {
     let mut parts = Vec::with_capacity(index.parts.len());
@@ -172,7 +179,7 @@ pub(crate) fn key_parts(table: &TableDef, index: &IndexDef) -> (Vec<KeyPart>, Ve
         let ty = column.map_or(SqlType::Text, |column| column.ty.clone());
         parts.push(KeyPart {
             column: part.column,
-            ty: part.class.key_type(&ty).unwrap_or(KeyType::Bytes),
+            ty: key_type(&ty, part),
             descending: part.descending,
             nulls_first: part.nulls_first,
             guard: false,

@@ -14,6 +14,7 @@ mod calendar;
 mod catalogs;
 mod chance;
 mod checksums;
+pub mod collations;
 mod collected;
 mod comparison;
 mod date_templates;
@@ -73,6 +74,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &comparison::TABLES,
     &enums::TABLES,
     &texts::TABLES,
+    &collations::TABLES,
     &quoting::TABLES,
     &identifiers::TABLES,
     &unicode::TABLES,

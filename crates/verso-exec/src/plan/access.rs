@@ -85,6 +85,11 @@ impl IndexAccess {
             && !self.is_point()
             && parts.len() == self.index.held().count()
             && parts.iter().all(|at| exact(*at))
+            && self
+                .index
+                .parts
+                .iter()
+                .all(|part| part.collation.as_ref().is_none_or(|one| one.collator.is_none()))
             && once(&parts)
             && once(&columns)
             && columns.iter().all(|column| parts.contains(column))

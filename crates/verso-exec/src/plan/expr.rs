@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::FunctionDef;
-use verso_types::{DomainType, SqlType, Value};
+use verso_types::{Derivation, DomainType, SqlType, Value};
 
 use super::{JsonPathCall, Plan};
 use crate::functions::{BuiltinFunction, Volatility};
@@ -16,6 +16,36 @@ pub struct TypedExpr {
     pub kind: ExprKind,
     /// The result's type, with its modifier where one is known.
     pub ty: SqlType,
+    /// The collation that was derived for it while it was bound; what is computed depends on it no more.
+    pub collation: Derivation,
+}
+
+impl ExprKind {
+    /// The collation that follows from those of the parts, as in PostgreSQL: from the results of CASE, not its conditions;
+    /// of a query within an expression its type says it.
+    fn derived(&self) -> Derivation {
+        let of = |args: &mut dyn Iterator<Item = &TypedExpr>| {
+            let mut derived = Derivation::Default;
+            for arg in args {
+                if !arg.collation.is_default() {
+                    derived = derived.and(&arg.collation);
+                }
+            }
+            derived
+        };
+        match self {
+            ExprKind::Call { args, .. }
+            | ExprKind::UserCall { args, .. }
+            | ExprKind::Coalesce(args)
+            | ExprKind::Array(args) => of(&mut args.iter()),
+            ExprKind::Cast { arg, .. } | ExprKind::Domain { arg, .. } => arg.collation.clone(),
+            ExprKind::NullIf { left, right } => of(&mut [&**left, &**right].into_iter()),
+            ExprKind::Case { branches, otherwise } => {
+                of(&mut branches.iter().map(|(_, result)| result).chain(otherwise.as_deref()))
+            }
+            _ => Derivation::Default,
+        }
+    }
 }
 
 /// What an expression computes.
@@ -178,19 +208,29 @@ impl TypedExpr {
     /// An expression of a kind and a type.
     #[must_use]
     pub fn new(kind: ExprKind, ty: SqlType) -> Self {
-        Self { kind, ty }
+        let (ty, mut collation) = ty.split_collation();
+        if collation.is_default() && ty.is_collatable() {
+            collation = kind.derived();
+        }
+        Self { kind, ty, collation }
+    }
+
+    /// The type of a column that it becomes, with its collation.
+    #[must_use]
+    pub fn seen(&self) -> SqlType {
+        self.ty.clone().collated(&self.collation)
     }
 
     /// A constant.
     #[must_use]
     pub fn literal(value: Value, ty: SqlType) -> Self {
-        Self { kind: ExprKind::Literal(value), ty }
+        Self { kind: ExprKind::Literal(value), ty, collation: Derivation::Default }
     }
 
     /// Column `index` of the input.
     #[must_use]
     pub fn column(index: usize, ty: SqlType) -> Self {
-        Self { kind: ExprKind::Column(index), ty }
+        Self::new(ExprKind::Column(index), ty)
     }
 
     /// The NULL of a type.

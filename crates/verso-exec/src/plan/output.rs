@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_types::SqlType;
+use verso_types::{Collation, Derivation, SqlType};
 
 use super::{ExprKind, Plan, TypedExpr};
 
@@ -14,6 +14,8 @@ pub struct OutputColumn {
     pub name: Arc<str>,
     /// The type.
     pub ty: SqlType,
+    /// The collation of its values, where it is not the database's.
+    pub collation: Option<Arc<Collation>>,
     /// The column of a table that it is, unchanged.
     pub origin: Option<Origin>,
 }
@@ -36,7 +38,17 @@ impl OutputColumn {
     /// A column of this name and type, of no table.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, ty: SqlType) -> Self {
-        Self { name: name.into(), ty, origin: None }
+        let (ty, derived) = ty.split_collation();
+        Self { name: name.into(), ty, collation: derived.collation().cloned(), origin: None }
+    }
+
+    /// The type with its collation.
+    #[must_use]
+    pub fn seen(&self) -> SqlType {
+        match &self.collation {
+            Some(collation) => self.ty.clone().collated(&Derivation::Implicit(Arc::clone(collation))),
+            None => self.ty.clone(),
+        }
     }
 
     /// Column `index` of a table.
@@ -44,7 +56,8 @@ impl OutputColumn {
     pub fn of_table(table: &TableDef, index: usize) -> Option<Self> {
         let column = table.columns.get(index)?;
         let origin = Some(Origin { table: table.oid.0, column: column.id });
-        Some(Self { name: Arc::clone(&column.name), ty: column.ty.clone(), origin })
+        let collation = column.declared().collation();
+        Some(Self { name: Arc::clone(&column.name), ty: column.ty.clone(), collation, origin })
     }
 
     /// What an expression over such columns is.
@@ -53,7 +66,7 @@ impl OutputColumn {
             ExprKind::Column(index) => origins.get(index).copied().flatten(),
             _ => None,
         };
-        Self { name, ty: expr.ty.clone(), origin }
+        Self { name, ty: expr.ty.clone(), collation: expr.collation.collation().cloned(), origin }
     }
 }
 

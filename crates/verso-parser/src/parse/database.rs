@@ -47,7 +47,8 @@ fn check_option(cursor: &mut Cursor<'_>, option: &str, at: u32) -> Result<(), Sy
     let value = setting_value(cursor)?.unwrap_or_default();
     let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
     let fits = match option {
-        "encoding" => matches!(plain.as_str(), "utf8" | "unicode" | "6"),
+        // Texts are UTF-8 there, too: other bytes are refused and not kept unread.
+        "encoding" => matches!(plain.as_str(), "utf8" | "unicode" | "6" | "sqlascii" | "0"),
         "locale" | "lc_collate" | "lc_ctype" => matches!(plain.as_str(), "c" | "posix"),
         "locale_provider" => plain == "libc",
         "tablespace" => value == "pg_default",

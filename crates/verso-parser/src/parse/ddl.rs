@@ -50,8 +50,9 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "policy" => super::rights::policy(cursor, false),
         "type" => super::user_type::create_type(cursor),
         "domain" => super::domain::create_domain(cursor),
-        "aggregate" | "cast" | "collation" | "conversion" | "event" | "extension" | "foreign" | "global"
-        | "group" | "language" | "local" | "operator" | "publication" | "recursive" | "role" | "server"
+        "collation" => super::collation::create_collation(cursor),
+        "aggregate" | "cast" | "conversion" | "event" | "extension" | "foreign" | "global" | "group"
+        | "language" | "local" | "operator" | "publication" | "recursive" | "role" | "server"
         | "statistics" | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "unique"
         | "unlogged" | "user" | "view" | "constraint" | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
@@ -260,10 +261,11 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "schema" => return super::schema::drop_schema(cursor),
         "database" => return super::database::drop_database(cursor),
         "type" | "domain" => return super::user_type::drop_type(cursor, word == "domain"),
+        "collation" => return super::collation::drop_collation(cursor),
         "policy" => return super::rights::drop_policy(cursor),
         "owned" => return super::rights::drop_owned(cursor),
         "role" | "user" | "extension" | "aggregate" | "materialized" | "rule" | "operator" | "cast"
-        | "collation" | "tablespace" | "publication" | "subscription" => {
+        | "tablespace" | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),

@@ -1,8 +1,9 @@
 //! CREATE DOMAIN, ALTER DOMAIN.
 
+use super::collation::{collate, collated};
 use super::cursor::Cursor;
 use super::ddl::cascade;
-use super::table::{check, collate, expression};
+use super::table::{check, expression};
 use crate::error::SyntaxError;
 use crate::syntax::{
     ConstraintClause, CreateDomain, DomainAction, DomainCondition, Name, Owned, Statement, TypeStatement,
@@ -37,7 +38,10 @@ pub(super) fn create_domain(cursor: &mut Cursor<'_>) -> Result<Statement, Syntax
                 }
             }
             "check" => domain.checks.push(condition(cursor, named)?),
-            "collate" if named.is_none() => collate(cursor)?,
+            "collate" if named.is_none() => {
+                let name = collate(cursor)?;
+                domain.base = collated(domain.base, &name);
+            }
             "unique" | "primary" | "references" | "exclude" | "generated" => {
                 let what = match word.as_str() {
                     "primary" => "primary key constraints not possible for domains".to_string(),

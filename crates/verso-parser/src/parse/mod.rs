@@ -14,6 +14,7 @@
 //! L3. The work is linear in the text's length.
 
 mod block;
+mod collation;
 mod comment;
 mod control;
 mod copy;

@@ -236,6 +236,7 @@ impl Statement {
             Statement::Reindex(reindex) => match reindex.target {
                 ReindexTarget::Schema(_) => Some("REINDEX SCHEMA"),
                 ReindexTarget::Database(_) => Some("REINDEX DATABASE"),
+                ReindexTarget::Collations => Some("REINDEX COLLATIONS"),
                 _ => reindex.concurrently.then_some("REINDEX CONCURRENTLY"),
             },
             Statement::Database(DatabaseStatement::Create { .. }) => Some("CREATE DATABASE"),

@@ -243,7 +243,10 @@ impl Reindex {
     /// Are they the indexes of several tables, each of which is a transaction of its own?
     #[must_use]
     pub fn names_many(&self) -> bool {
-        matches!(self.target, ReindexTarget::Schema(_) | ReindexTarget::Database(_))
+        matches!(
+            self.target,
+            ReindexTarget::Schema(_) | ReindexTarget::Database(_) | ReindexTarget::Collations
+        )
     }
 }
 
@@ -258,6 +261,8 @@ pub enum ReindexTarget {
     Schema(Name),
     /// All; with the database's name or without.
     Database(Option<Name>),
+    /// Those whose keys were made from other data of collations than the program has.
+    Collations,
 }
 
 /// `ALTER INDEX name ACTIVE | INACTIVE`, as Firebird has it.
@@ -282,6 +287,8 @@ pub struct IndexElement {
     pub nulls_first: bool,
     /// Its operator class.
     pub class: Option<Name>,
+    /// COLLATE.
+    pub collation: Option<QualifiedName>,
 }
 
 /// What a part of an index's key is of.

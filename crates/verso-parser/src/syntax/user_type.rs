@@ -75,6 +75,8 @@ pub enum TypeStatement {
         /// Its new schema.
         to: Name,
     },
+    /// CREATE COLLATION and its relatives.
+    Collation(CollationStatement),
     /// DROP TYPE.
     Drop {
         /// The types.
@@ -86,6 +88,59 @@ pub enum TypeStatement {
         /// CASCADE?
         cascade: bool,
     },
+}
+
+/// What makes, changes and drops collations.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CollationStatement {
+    /// CREATE COLLATION.
+    Create {
+        /// The collation.
+        name: QualifiedName,
+        /// IF NOT EXISTS?
+        if_not_exists: bool,
+        /// FROM this one.
+        from: Option<QualifiedName>,
+        /// What stands in parentheses.
+        options: Vec<CollationOption>,
+    },
+    /// ALTER COLLATION … REFRESH VERSION.
+    Refresh {
+        /// The collation.
+        name: QualifiedName,
+    },
+    /// ALTER COLLATION … RENAME TO.
+    Rename {
+        /// The collation.
+        name: QualifiedName,
+        /// Its new name.
+        to: Name,
+    },
+    /// ALTER COLLATION … SET SCHEMA.
+    Move {
+        /// The collation.
+        name: QualifiedName,
+        /// Its new schema.
+        to: Name,
+    },
+    /// DROP COLLATION.
+    Drop {
+        /// The collations.
+        names: Vec<QualifiedName>,
+        /// IF EXISTS?
+        if_exists: bool,
+        /// CASCADE?
+        cascade: bool,
+    },
+}
+
+/// An option of CREATE COLLATION.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollationOption {
+    /// Its name.
+    pub name: Name,
+    /// What it is set to.
+    pub value: Option<String>,
 }
 
 /// What ALTER TYPE changes of the fields of a composite type.

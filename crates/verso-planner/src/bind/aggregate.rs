@@ -7,9 +7,10 @@
 
 use verso_exec::functions::{AggregateFunction, AggregateKind};
 use verso_exec::plan::{AggregateCall, ExprKind as K, SortKey, TypedExpr};
-use verso_types::{CastKind, SqlType};
+use verso_types::{CastKind, Derivation, SqlType};
 
 use super::Binder;
+use super::collate::{distinguished, extreme_keys, is_keyed, ordered, text_of_key, unkeyed};
 use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
 use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
 use super::scope::{Correlation, Scope};
@@ -28,6 +29,40 @@ fn refuse_recursive(scope: &Scope, at: u32) -> Result<(), SqlError> {
     }
     let text = "aggregate functions are not allowed in a recursive query's recursive term";
     Err(SqlError::new(sqlstate::INVALID_RECURSION, text).at(at))
+}
+
+/// What stands for the column of an aggregate: of the least and greatest key its text, of the others the column with the
+/// collation that follows from the arguments.
+pub(super) struct Shown {
+    derived: Derivation,
+    /// The type of the text.
+    of_key: Option<SqlType>,
+}
+
+impl Shown {
+    pub(super) fn of(call: &AggregateCall) -> Shown {
+        let args = || call.args.iter().map(unkeyed);
+        let derived = args().fold(Derivation::Default, |all, arg| all.and(&arg.collation));
+        let extreme = matches!(call.function.kind, AggregateKind::Min | AggregateKind::Max);
+        let text = |arg: &TypedExpr| match &arg.kind {
+            K::Cast { arg, .. } if matches!(arg.ty, SqlType::Char(_)) => arg.ty.clone(),
+            _ => arg.ty.clone(),
+        };
+        let of_key = args().next().filter(|_| extreme && call.args.iter().any(is_keyed)).map(text);
+        Shown { derived, of_key }
+    }
+
+    pub(super) fn over(self, mut column: TypedExpr) -> Result<TypedExpr, SqlError> {
+        match self.of_key {
+            Some(ty) => text_of_key(column, &ty, &self.derived),
+            None => {
+                if column.ty.is_collatable() {
+                    column.collation = self.derived;
+                }
+                Ok(column)
+            }
+        }
+    }
 }
 
 impl Binder<'_> {
@@ -50,7 +85,8 @@ impl Binder<'_> {
         let bound = self.aggregate_call(entries, call, at, cx);
         cx.inside = inside;
         let bound = bound?;
-        match self.home(&bound) {
+        let shown = Shown::of(&bound);
+        let column = match self.home(&bound) {
             0 => {
                 if let Some(text) = refusal {
                     return Err(grouping_error(text, at));
@@ -59,10 +95,11 @@ impl Binder<'_> {
                 let ty = bound.ty.clone();
                 let mut own = cx.aggregates.borrow_mut();
                 own.push(bound);
-                Ok(TypedExpr::column(AGGREGATE_BASE + own.len() - 1, ty))
+                TypedExpr::column(AGGREGATE_BASE + own.len() - 1, ty)
             }
-            home => lift(bound, &levels, home, at),
-        }
+            home => lift(bound, &levels, home, at)?,
+        };
+        shown.over(column)
     }
 
     /// How many queries further out an aggregate belongs: to the innermost one whose columns it names.
@@ -153,19 +190,37 @@ impl Binder<'_> {
             .collect::<Result<Vec<_>, SqlError>>()?;
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
         let order_by = self.sort_keys(&call.order_by, cx)?;
-        if let (true, Some(n)) =
-            (call.distinct, order_by.iter().position(|key| !args.iter().any(|arg| same(arg, &key.expr))))
-        {
+        if let (true, Some(n)) = (
+            call.distinct,
+            order_by.iter().position(|key| !args.iter().any(|arg| same(arg, unkeyed(&key.expr)))),
+        ) {
             let text = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             let at = call.order_by.get(n).map_or(at, |item| item.expr.at.start);
             return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at));
+        }
+        let mut ty = result_type(&function.result, &types);
+        let mut args = args;
+        if extreme && let Some((keys, _)) = extreme_keys(&args, at)? {
+            (args, ty) = (keys, SqlType::Bytea);
+        } else if call.distinct {
+            let told = args.iter().map(|arg| distinguished(arg.clone(), at));
+            let told = told.collect::<Result<Vec<_>, _>>()?;
+            let keyed = told.iter().any(is_keyed);
+            if keyed && function.kind != AggregateKind::Count
+                || keyed && !order_by.is_empty()
+                || order_by.iter().any(|key| is_keyed(&key.expr))
+            {
+                let text = format!("{name}(DISTINCT) under a collation that is not by bytes");
+                return Err(SqlError::unsupported(text).at(at));
+            }
+            args = told;
         }
         Ok(AggregateCall {
             distinct: call.distinct,
             args,
             order_by,
             filter,
-            ..AggregateCall::plain(function, result_type(&function.result, &types), name.into())
+            ..AggregateCall::plain(function, ty, name.into())
         })
     }
 
@@ -178,6 +233,7 @@ impl Binder<'_> {
         let one = |item: &OrderItem| {
             let bound = self.expr(&item.expr, cx)?;
             let expr = self.settle(bound, item.expr.at.start)?;
+            let expr = ordered(expr, item.expr.at.start)?;
             Ok(SortKey { expr, descending: item.descending, nulls_first: item.nulls_first })
         };
         items.iter().map(one).collect()
@@ -254,6 +310,11 @@ impl Binder<'_> {
             let ty = if several { SqlType::Array(Box::new(ty)) } else { ty };
             (function, ty, direct_cast, args)
         };
+        for (arg, item) in args.iter().zip(&call.within_group) {
+            if is_keyed(&ordered(arg.clone(), item.expr.at.start)?) {
+                return Err(SqlError::unsupported("WITHIN GROUP under a collation").at(at));
+            }
+        }
         let order_by = args.iter().zip(&call.within_group).map(|(arg, item)| SortKey {
             expr: arg.clone(),
             descending: item.descending,

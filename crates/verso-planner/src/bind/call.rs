@@ -9,6 +9,7 @@ use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedEx
 use verso_types::{CastKind, RowType, SqlType, SystemType, Value};
 
 use super::Binder;
+use super::collate::{extreme_keys, is_keyed, text_of_key};
 use super::context::{Clause, Context, Inside, SET_BASE};
 use super::json::json_aggregate;
 use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
@@ -282,6 +283,10 @@ impl Binder<'_> {
         let plain = !call.star && !call.distinct && call.filter.is_none() && call.over.is_none();
         Ok(Some(match name {
             "grouping" if plain && !call.args.is_empty() => self.grouping(call, expr.at.start, cx)?,
+            "pg_collation_for" if plain && call.args.len() == 1 => {
+                let arg = self.expr(&call.args[0], cx)?;
+                self.collation_for(arg, call.args[0].at.start)?
+            }
             "merge_action" if plain && call.args.is_empty() => self.merge_action(expr.at, cx)?,
             "coalesce" if plain && !call.args.is_empty() => {
                 let args = self.located(&call.args, cx)?;
@@ -292,6 +297,11 @@ impl Binder<'_> {
                 let sides = self.located(&call.args, cx)?;
                 let own = (sides[0].0.ty.clone(), sides[1].0.ty.clone());
                 let (left, right) = self.comparable(sides, expr.at.start)?;
+                if is_keyed(&left) {
+                    return Err(
+                        SqlError::unsupported("NULLIF under a nondeterministic collation").at(expr.at.start)
+                    );
+                }
                 let ty = left.ty.clone();
                 let result = TypedExpr::new(K::NullIf { left: Box::new(left), right: Box::new(right) }, ty);
                 let ty = nullif_type(own, &result.ty);
@@ -305,7 +315,13 @@ impl Binder<'_> {
                 let args = self.located(&call.args, cx)?;
                 let (args, ty) = self.unify(args, &name.to_uppercase())?;
                 match functions_named(name).first() {
-                    Some(function) => TypedExpr::new(K::Call { function, args }, ty),
+                    Some(function) => match extreme_keys(&args, expr.at.start)? {
+                        Some((args, derived)) => {
+                            let key = TypedExpr::new(K::Call { function, args }, SqlType::Bytea);
+                            text_of_key(key, &ty, &derived)?
+                        }
+                        None => TypedExpr::new(K::Call { function, args }, ty),
+                    },
                     None => return Ok(None),
                 }
             }

@@ -84,7 +84,7 @@ impl Binder<'_> {
             for expr in &mut returning.exprs {
                 map_columns(expr, &mut |column| {
                     if column < shift {
-                        kept.push(TypedExpr::column(column, table.columns[column].ty.clone()));
+                        kept.push(TypedExpr::column(column, table.columns[column].seen()));
                     }
                     column
                 });
@@ -97,7 +97,7 @@ impl Binder<'_> {
         for generated in rules.generated.iter().filter(|generated| assigned.contains(&generated.column)) {
             needed.extend(columns_of(&generated.value).into_iter().filter(|one| !assigned.contains(one)));
         }
-        kept.extend(needed.into_iter().map(|at| TypedExpr::column(at, table.columns[at].ty.clone())));
+        kept.extend(needed.into_iter().map(|at| TypedExpr::column(at, table.columns[at].seen())));
         let values = assignments.iter_mut().map(|(_, value)| value);
         let mut exprs: Vec<&mut TypedExpr> = values.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
         let columns = prune(&mut exprs);
@@ -235,7 +235,7 @@ impl Binder<'_> {
         }
         let mut kept: Vec<TypedExpr> = key_columns_read(&table, None)
             .into_iter()
-            .map(|at| TypedExpr::column(at, table.columns[at].ty.clone()))
+            .map(|at| TypedExpr::column(at, table.columns[at].seen()))
             .collect();
         let returned = returning.iter_mut().flat_map(|returning| returning.exprs.iter_mut());
         let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).chain(kept.iter_mut()).collect();

@@ -26,6 +26,9 @@ impl Binder<'_> {
         to: &SqlType,
         kind: CastKind,
     ) -> Result<TypedExpr, SqlError> {
+        if let SqlType::Collated(collated) = to {
+            return self.coerce(expr, at, &collated.base, kind);
+        }
         if to.is_constrained() {
             return self.coerce_to_domain(expr, at, to, kind);
         }

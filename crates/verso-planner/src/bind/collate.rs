@@ -1,16 +1,73 @@
-//! COLLATE and SIMILAR TO.
+//! COLLATE: which collation an expression has, and comparisons that follow it.
+//!
+//! L1. What compares texts under a collation of ICU compares their keys: `a < b` becomes `key(a) < key(b)`, ORDER BY and
+//!     windows sort by keys. No other part of the plan knows of collations.
+//! L2. Under a deterministic collation equal texts are equal bytes: `=`, GROUP BY, DISTINCT and joins stay as they are.
+//! L3. Under a nondeterministic one they take keys, too; a group then shows one of its texts.
+//! L4. What no collation can be derived for, and needs one, is an error (42P22), as are two that COLLATE says (42P21).
 
-use verso_exec::plan::TypedExpr;
+use std::sync::Arc;
+
+use verso_catalog::CollationDef;
+use verso_exec::functions::{ArgType, BuiltinFunction, aggregate_candidates, candidates, collations};
+use verso_exec::plan::{AggregateCall, ExprKind as K, OutputColumn, Plan, TypedExpr};
 use verso_parser::syntax::{Expr, QualifiedName};
-use verso_types::{CastKind, SqlType};
+use verso_types::{CastKind, CollatedType, Collation, Collator, Derivation, SqlType, Value};
 
 use super::Binder;
 use super::context::Context;
 use super::resolve::{Resolution, function_error, shown};
 use crate::errors::{SqlError, sqlstate};
 
+/// 42P21.
+const MISMATCH: &str = "42P21";
+/// 42P22.
+const INDETERMINATE: &str = "42P22";
+
+/// What is compared, in errors.
+const COMPARISON: &str = "string comparison";
+
 impl Binder<'_> {
-    /// `a COLLATE c`: texts compare by bytes, so only collations that say so are there.
+    /// The collation of a name.
+    ///
+    /// # Errors
+    /// 42704, and 3F000 for a schema that there is not.
+    pub fn collation_named(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        at: u32,
+    ) -> Result<Arc<CollationDef>, SqlError> {
+        if let Some(found) = self.catalog.collation(schema, name) {
+            return Ok(found);
+        }
+        if let Some(schema) = schema
+            && self.catalog.schema(schema).is_none()
+        {
+            let text = format!("schema \"{schema}\" does not exist");
+            return Err(SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(at));
+        }
+        let path = schema.map_or_else(String::new, |schema| format!("{schema}."));
+        let text = format!("collation \"{path}{name}\" for encoding \"UTF8\" does not exist");
+        Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(at))
+    }
+
+    /// A type that is declared with the collation of a name.
+    pub(super) fn declared_collation(&self, base: SqlType, named: &Collation) -> Result<SqlType, SqlError> {
+        let schema = Some(&*named.schema).filter(|schema| !schema.is_empty());
+        let found = self.collation_named(schema, &named.name, 0);
+        let found = found.map_err(|error| SqlError { position: None, ..error })?;
+        if !base.is_collatable() {
+            return Err(not_collatable(&base));
+        }
+        if found.collation.oid == Collation::DEFAULT {
+            return Ok(base);
+        }
+        let collation = Arc::clone(&found.collation);
+        Ok(SqlType::Collated(Arc::new(CollatedType { base, collation })))
+    }
+
+    /// `a COLLATE c`.
     pub(super) fn collated(
         &self,
         arg: &Expr,
@@ -19,24 +76,336 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let bound = self.expr(arg, cx)?;
-        let bound = self.settle(bound, arg.at.start)?;
-        let system = collation.schema_text().is_none_or(|schema| schema == "pg_catalog");
-        let name = collation.name.text.as_str();
-        if !system || !matches!(name, "C" | "POSIX" | "default" | "ucs_basic") {
-            let text = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
-            return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(point));
+        let mut bound = self.settle(bound, arg.at.start)?;
+        let found = self.collation_named(collation.schema_text(), &collation.name.text, point)?;
+        if !(bound.ty.is_collatable() || bound.ty == SqlType::Name) {
+            return Err(not_collatable(&bound.ty).at(point));
         }
-        let element = match &bound.ty {
-            SqlType::Array(element) => &**element,
-            ty => ty,
-        };
-        if !element.is_text() {
-            let text = format!("collations are not supported by type {}", shown(&bound.ty));
-            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(point));
-        }
+        bound.collation = Derivation::Explicit(Arc::clone(&found.collation));
         Ok(bound)
     }
 
+    /// `COLLATION FOR (a)`: the name of its collation.
+    pub(super) fn collation_for(&self, arg: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
+        let arg = self.settle(arg, at)?;
+        if !(arg.ty.is_collatable() || arg.ty == SqlType::Name) {
+            return Err(not_collatable(&arg.ty));
+        }
+        refuse_mismatch(&arg.collation, at)?;
+        let name = match (arg.collation.collation(), &arg.collation) {
+            (Some(collation), _) => Value::text(&quoted(collation)),
+            (None, Derivation::Open(_)) => Value::Null,
+            (None, _) if arg.ty == SqlType::Name => Value::text("\"C\""),
+            (None, _) => Value::text("\"default\""),
+        };
+        Ok(TypedExpr::literal(name, SqlType::Text))
+    }
+
+    /// A call of an operator, over keys where it compares texts under a collation.
+    pub(super) fn compared(&self, op: &str, call: TypedExpr, point: u32) -> Result<TypedExpr, SqlError> {
+        let K::Call { function: _, args } = &call.kind else { return Ok(call) };
+        let [left, right] = args.as_slice() else { return Ok(call) };
+        if left.collation.is_default() && right.collation.is_default() {
+            return Ok(call);
+        }
+        let derived = left.collation.and(&right.collation);
+        let base = op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL")).unwrap_or(op);
+        let collation = match base {
+            "=" | "<>" | "<" | "<=" | ">" | ">=" => needed(&derived, COMPARISON, point)?,
+            "~" | "~*" | "!~" | "!~*" => {
+                refuse_nondeterministic(&derived, "regular expressions", "regular expression", point)?;
+                return Ok(call);
+            }
+            "^@" => {
+                refuse_nondeterministic(&derived, "substring searches", COMPARISON, point)?;
+                return Ok(call);
+            }
+            _ => {
+                refuse_mismatch(&derived, point)?;
+                return Ok(call);
+            }
+        };
+        let Some(collation) = collation else { return Ok(call) };
+        if matches!(base, "=" | "<>") && collation.is_deterministic() {
+            return Ok(call);
+        }
+        let keys = args.iter().map(|arg| Ok((keyed(arg.clone(), &collation)?, point)));
+        self.operator(op, keys.collect::<Result<Vec<_>, SqlError>>()?, point)
+    }
+
+    /// LIKE, which a nondeterministic collation makes another function of.
+    pub(super) fn collated_like(&self, like: TypedExpr, point: u32) -> Result<TypedExpr, SqlError> {
+        let K::Like { arg, pattern, escape, negated, case_insensitive } = &like.kind else {
+            return Ok(like);
+        };
+        let derived = arg.collation.and(&pattern.collation);
+        if derived.is_default() {
+            return Ok(like);
+        }
+        let what = if *case_insensitive { "ILIKE" } else { "LIKE" };
+        let collation = needed(&derived, what, point)?;
+        let collator = collation.and_then(|collation| collation.collator);
+        let Some(collator) = collator.filter(|collator| !collator.is_deterministic()) else {
+            return Ok(like);
+        };
+        if *case_insensitive {
+            let text = "nondeterministic collations are not supported for ILIKE";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        let escape = match escape {
+            Some(escape) => (**escape).clone(),
+            None => text("\\"),
+        };
+        let args = vec![(**arg).clone(), (**pattern).clone(), escape, text(collator.spec())];
+        let function = function(collations::LIKE, false)?;
+        let call = TypedExpr::new(K::Call { function, args }, SqlType::Bool);
+        Ok(match negated {
+            true => TypedExpr::new(K::Not(Box::new(call)), SqlType::Bool),
+            false => call,
+        })
+    }
+}
+
+/// Refuses functions that look for texts in texts under a nondeterministic collation.
+pub(super) fn refuse_search(name: &str, args: &[TypedExpr], at: u32) -> Result<(), SqlError> {
+    if args.iter().all(|arg| arg.collation.is_default()) {
+        return Ok(());
+    }
+    let derived = args.iter().fold(Derivation::Default, |all, arg| all.and(&arg.collation));
+    refuse_mismatch(&derived, at)?;
+    match name {
+        "position" | "strpos" | "replace" | "split_part" | "starts_with" | "string_to_array"
+        | "string_to_table" => refuse_nondeterministic(&derived, "substring searches", COMPARISON, at),
+        "substring" if !args.get(1).is_some_and(|arg| arg.ty.is_text()) => Ok(()),
+        "substring" => refuse_nondeterministic(&derived, "regular expressions", "regular expression", at),
+        _ if name.starts_with("regexp_") => {
+            refuse_nondeterministic(&derived, "regular expressions", "regular expression", at)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn not_collatable(ty: &SqlType) -> SqlError {
+    let text = format!("collations are not supported by type {}", shown(ty));
+    SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+}
+
+/// The name as it is written in SQL.
+fn quoted(collation: &Collation) -> String {
+    let name = format!("\"{}\"", collation.name.replace('"', "\"\""));
+    match &*collation.schema {
+        "pg_catalog" => name,
+        schema => format!("{}.{name}", verso_exec::functions::quote_ident(schema)),
+    }
+}
+
+fn text(text: &str) -> TypedExpr {
+    TypedExpr::literal(Value::text(text), SqlType::Text)
+}
+
+/// 42P21 where COLLATE says two things.
+pub(super) fn refuse_mismatch(derived: &Derivation, at: u32) -> Result<(), SqlError> {
+    let Derivation::Mismatch(two) = derived else { return Ok(()) };
+    let text = format!("collation mismatch between explicit collations \"{}\" and \"{}\"", two.0, two.1);
+    Err(SqlError::new(MISMATCH, text).at(at))
+}
+
+/// The collation of ICU's that something has to follow; `None` where bytes decide.
+///
+/// # Errors
+/// 42P21, 42P22 (L4).
+fn needed(derived: &Derivation, what: &str, at: u32) -> Result<Option<Arc<Collation>>, SqlError> {
+    refuse_mismatch(derived, at)?;
+    if matches!(derived, Derivation::Open(_)) {
+        let text = format!("could not determine which collation to use for {what}");
+        let error = SqlError::new(INDETERMINATE, text);
+        return Err(error.with_hint("Use the COLLATE clause to set the collation explicitly."));
+    }
+    Ok(derived.collation().filter(|collation| collation.collator.is_some()).cloned())
+}
+
+/// The same where rows are ordered or told apart: two columns that say different things are a mismatch there.
+fn sorted_by(derived: &Derivation, at: u32) -> Result<Option<Arc<Collation>>, SqlError> {
+    if let Derivation::Open(two) = derived {
+        let text = format!("collation mismatch between implicit collations \"{}\" and \"{}\"", two.0, two.1);
+        let hint = "You can choose the collation by applying the COLLATE clause to one or both expressions.";
+        return Err(SqlError::new(MISMATCH, text).with_hint(hint).at(at));
+    }
+    needed(derived, COMPARISON, at)
+}
+
+fn refuse_nondeterministic(derived: &Derivation, of: &str, what: &str, at: u32) -> Result<(), SqlError> {
+    match needed(derived, what, at)? {
+        Some(collation) if !collation.is_deterministic() => {
+            let text = format!("nondeterministic collations are not supported for {of}");
+            Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A function of collations: of texts, or of arrays of them.
+fn function(name: &'static str, of_array: bool) -> Result<&'static BuiltinFunction, SqlError> {
+    let fits =
+        |one: &&'static BuiltinFunction| matches!(one.args.first(), Some(ArgType::ArrayOf(_))) == of_array;
+    let mut found = candidates(name).iter().copied();
+    found.find(fits).ok_or_else(|| SqlError::internal("a function of collations that is not there"))
+}
+
+/// The key of a text, or the keys of the texts of an array.
+fn keyed(expr: TypedExpr, collation: &Collation) -> Result<TypedExpr, SqlError> {
+    match collation.collator {
+        Some(collator) => keyed_by(expr, collator, &quoted(collation)),
+        None => Ok(expr),
+    }
+}
+
+fn keyed_by(expr: TypedExpr, collator: Collator, name: &str) -> Result<TypedExpr, SqlError> {
+    let of_array = matches!(expr.ty, SqlType::Array(_));
+    let (of_texts, keys) = match of_array {
+        true => (SqlType::Array(Box::new(SqlType::Text)), SqlType::Array(Box::new(SqlType::Bytea))),
+        false => (SqlType::Text, SqlType::Bytea),
+    };
+    let expr = match expr.ty == of_texts {
+        true => expr,
+        false => TypedExpr::new(K::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, of_texts),
+    };
+    let args = vec![expr, text(collator.spec()), text(name)];
+    Ok(TypedExpr::new(K::Call { function: function(collations::KEY, of_array)?, args }, keys))
+}
+
+/// What a key is of; the expression itself where it is no key.
+pub(crate) fn unkeyed(expr: &TypedExpr) -> &TypedExpr {
+    match &expr.kind {
+        K::Call { function, args } if function.name == collations::KEY => args.first().unwrap_or(expr),
+        _ => expr,
+    }
+}
+
+/// Is it the key of a text?
+pub(super) fn is_keyed(expr: &TypedExpr) -> bool {
+    matches!(&expr.kind, K::Call { function, .. } if function.name == collations::KEY)
+}
+
+/// What rows are ordered by for an expression: itself, or its key.
+pub(super) fn ordered(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
+    if expr.collation.is_default() {
+        return Ok(expr);
+    }
+    match sorted_by(&expr.collation, at)? {
+        Some(collation) => keyed(expr, &collation),
+        None => Ok(expr),
+    }
+}
+
+/// What rows are told apart by for an expression: itself, or its key where equal texts may have other bytes.
+pub(super) fn distinguished(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
+    if expr.collation.is_default() {
+        return Ok(expr);
+    }
+    match sorted_by(&expr.collation, at)? {
+        Some(collation) if !collation.is_deterministic() => keyed(expr, &collation),
+        _ => Ok(expr),
+    }
+}
+
+/// The same for several at once under the collation that follows from all of them.
+pub(super) fn distinguished_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<TypedExpr>, SqlError> {
+    let derived = exprs.iter().fold(Derivation::Default, |all, expr| all.and(&expr.collation));
+    match needed(&derived, COMPARISON, at)? {
+        Some(collation) if !collation.is_deterministic() => {
+            exprs.into_iter().map(|expr| keyed(expr, &collation)).collect()
+        }
+        _ => Ok(exprs),
+    }
+}
+
+/// Keys of which the least and the greatest say their text, with what is derived for that; `None` where bytes decide.
+pub(super) fn extreme_keys(
+    args: &[TypedExpr],
+    at: u32,
+) -> Result<Option<(Vec<TypedExpr>, Derivation)>, SqlError> {
+    let derived = args.iter().fold(Derivation::Default, |all, arg| all.and(&arg.collation));
+    if derived.is_default() {
+        return Ok(None);
+    }
+    let Some(collation) = needed(&derived, COMPARISON, at)? else { return Ok(None) };
+    let Some(collator) = collation.collator else { return Ok(None) };
+    if args.iter().any(|arg| matches!(arg.ty, SqlType::Array(_))) {
+        return Err(SqlError::unsupported("the least or greatest array under a collation").at(at));
+    }
+    let name = quoted(&collation);
+    let keys = args.iter().map(|arg| keyed_by(arg.clone(), collator.with_texts(), &name));
+    Ok(Some((keys.collect::<Result<_, _>>()?, derived)))
+}
+
+/// The text of a key that says it, of this type and collation.
+pub(super) fn text_of_key(key: TypedExpr, ty: &SqlType, derived: &Derivation) -> Result<TypedExpr, SqlError> {
+    let call = K::Call { function: function(collations::TEXT, false)?, args: vec![key] };
+    let mut result = TypedExpr::new(call, SqlType::Text);
+    if *ty != SqlType::Text {
+        result = TypedExpr::new(K::Cast { arg: Box::new(result), kind: CastKind::Implicit }, ty.clone());
+    }
+    result.collation = derived.clone();
+    Ok(result)
+}
+
+/// Distinct rows of a plan, as its collations tell them apart.
+pub(super) fn distinct(plan: Plan) -> Result<Plan, SqlError> {
+    let output = plan.output();
+    let column = |(n, column): (usize, &OutputColumn)| TypedExpr::column(n, column.seen());
+    let columns = output.iter().enumerate().map(column);
+    let keys = columns.map(|column| distinguished(column, 0)).collect::<Result<Vec<_>, _>>()?;
+    if !keys.iter().any(is_keyed) {
+        return Ok(Plan::Distinct { input: Box::new(plan) });
+    }
+    let names = output.iter().map(|column| Arc::clone(&column.name)).collect();
+    let groups =
+        Plan::Aggregate { input: Box::new(plan), group_by: keys, aggregates: Vec::new(), sets: None };
+    with_texts(groups, names)
+}
+
+/// Groups, with one of the texts of each in place of every key of theirs.
+pub(super) fn with_texts(mut plan: Plan, names: Vec<Arc<str>>) -> Result<Plan, SqlError> {
+    let Plan::Aggregate { group_by, aggregates, sets, .. } = &mut plan else { return Ok(plan) };
+    if !group_by.iter().any(is_keyed) {
+        return Ok(plan);
+    }
+    let any = aggregate_candidates("any_value").iter().find(|entry| entry.args.len() == 1);
+    let any = any.ok_or_else(|| SqlError::internal("an aggregate that is not there"))?;
+    let (own, before) = (group_by.len(), aggregates.len());
+    let calls = sets.as_ref().map_or(0, |sets| sets.calls.len());
+    let mut texts = vec![None; own];
+    for (n, key) in group_by.iter().enumerate().filter(|(_, key)| is_keyed(key)) {
+        let arg = unkeyed(key).clone();
+        texts[n] = Some((own + aggregates.len(), arg.seen()));
+        let ty = arg.ty.clone();
+        aggregates.push(AggregateCall { args: vec![arg], ..AggregateCall::plain(any, ty, "".into()) });
+    }
+    let added = aggregates.len() - before;
+    let output = plan.output();
+    let mut exprs = Vec::with_capacity(own + before + calls);
+    for n in 0..own + before + calls {
+        let Some((place, ty)) = texts.get(n).and_then(Option::as_ref) else {
+            let place = if n < own + before { n } else { n + added };
+            exprs.push(TypedExpr::column(place, output[place].seen()));
+            continue;
+        };
+        // A key that is missing from a grouping set is NULL there.
+        let key = TypedExpr::column(n, SqlType::Bytea);
+        let missing = TypedExpr::new(K::IsNull { arg: Box::new(key), negated: false }, SqlType::Bool);
+        let value = TypedExpr::column(*place, ty.clone());
+        let branches = vec![(missing, TypedExpr::null(value.ty.clone()))];
+        exprs.push(TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(value)) }, ty.clone()));
+    }
+    let names = match names.len() == exprs.len() {
+        true => names,
+        false => exprs.iter().map(|_| Arc::from("?column?")).collect(),
+    };
+    Ok(Plan::Project { input: Box::new(plan), exprs, names })
+}
+
+impl Binder<'_> {
     /// `a [NOT] SIMILAR TO pattern [ESCAPE e]`: a regular expression for the whole text.
     pub(super) fn similar_to(
         &self,

@@ -43,7 +43,7 @@ impl Binder<'_> {
         let mut values = Vec::with_capacity(table.columns.len());
         for (index, column) in table.columns.iter().enumerate() {
             values.push(match chosen.iter().position(|chosen| *chosen == index) {
-                Some(n) => TypedExpr::column(n, column.ty.clone()),
+                Some(n) => TypedExpr::column(n, column.seen()),
                 None => self.column_default(&table, index)?,
             });
         }
@@ -60,7 +60,7 @@ impl Binder<'_> {
                     .at(filter.at.start));
             }
             let predicate = self.boolean(bound, filter.at.start, "WHERE")?;
-            let own = |(n, column): (usize, &ColumnDef)| TypedExpr::column(n, column.ty.clone());
+            let own = |(n, column): (usize, &ColumnDef)| TypedExpr::column(n, column.seen());
             let row = table.columns.iter().enumerate().map(own).collect();
             let exprs = std::mem::replace(&mut values, row);
             let names = table.columns.iter().map(|column| Arc::clone(&column.name)).collect();

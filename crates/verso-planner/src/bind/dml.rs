@@ -270,7 +270,7 @@ impl Binder<'_> {
         let output = columns[..width]
             .iter()
             .map(|index| &table.columns[*index])
-            .map(|column| OutputColumn::new(Arc::clone(&column.name), column.ty.clone()))
+            .map(|column| OutputColumn::new(Arc::clone(&column.name), column.seen()))
             .collect();
         Ok((Plan::Values { rows: bound, columns: output }, width))
     }
@@ -314,7 +314,7 @@ impl Binder<'_> {
         for (at, column) in output.iter().enumerate() {
             exprs.push(match table.columns[columns[at]].identity {
                 Some(_) => self.column_default(table, columns[at])?,
-                None => TypedExpr::column(at, column.ty.clone()),
+                None => TypedExpr::column(at, column.seen()),
             });
         }
         let names = output.into_iter().map(|column| column.name).collect();
@@ -359,7 +359,7 @@ pub(super) fn table_scope(table: &TableDef, alias: Option<&Name>) -> Scope {
     Scope::of(
         Some(alias.map_or_else(|| Arc::clone(&table.name), |alias| alias.text.as_str().into())),
         alias.map(|_| Arc::clone(&table.name)),
-        table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect(),
+        table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect(),
     )
 }
 

@@ -89,7 +89,7 @@ impl Binder<'_> {
         let mut checks = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
             let Some(declared) = &column.domain else { continue };
-            let value = self.of_domain(TypedExpr::column(at, column.ty.clone()), declared)?;
+            let value = self.of_domain(TypedExpr::column(at, column.seen()), declared)?;
             if !matches!(value.kind, K::Domain { .. }) {
                 continue;
             }

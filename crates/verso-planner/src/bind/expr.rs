@@ -6,6 +6,7 @@ use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, Value, cast_kind};
 
 use super::Binder;
+use super::collate::{distinguished_together, refuse_mismatch, refuse_search};
 use super::context::{Clause, Context};
 use super::once::once;
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
@@ -35,6 +36,12 @@ fn quantified(op: &str, types: &[SqlType]) -> Option<[SqlType; 2]> {
 impl Binder<'_> {
     /// Binds an expression; an untyped literal stays `Unknown`.
     pub(super) fn expr(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let bound = self.expr_of_kind(expr, cx)?;
+        refuse_mismatch(&bound.collation, expr.at.start)?;
+        Ok(bound)
+    }
+
+    fn expr_of_kind(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         recursion::check()?;
         let bound = self.untraced(expr, cx)?;
         if let Some(trace) = self.traced {
@@ -159,7 +166,7 @@ impl Binder<'_> {
                     negated: *negated,
                     case_insensitive: *case_insensitive,
                 };
-                Ok(TypedExpr::new(kind, SqlType::Bool))
+                self.collated_like(TypedExpr::new(kind, SqlType::Bool), expr.point)
             }
             ExprKind::Case { operand, branches, otherwise } => {
                 self.case(operand.as_deref(), branches, otherwise.as_deref(), cx)
@@ -380,10 +387,14 @@ impl Binder<'_> {
                 if let Some(trace) = self.traced {
                     trace.operands(point, &to);
                 }
-                self.built_in(entries[index], operands, &to)
+                let call = self.built_in(entries[index], operands, &to)?;
+                self.compared(op, call, point)
             }
             found => match (quantified(op, &types), entries) {
-                (Some(to), [entry]) => self.built_in(entry, operands, &to),
+                (Some(to), [entry]) => {
+                    let call = self.built_in(entry, operands, &to)?;
+                    self.compared(op, call, point)
+                }
                 _ => Err(operator_error(op, &types, &found).at(point)),
             },
         }
@@ -408,6 +419,7 @@ impl Binder<'_> {
                 _ => self.coerce(arg, at, to, CastKind::Implicit),
             })
             .collect::<Result<Vec<_>, _>>()?;
+        refuse_search(function.name, &args, 0).map_err(|error| SqlError { position: None, ..error })?;
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
         let ty = result_type(&function.result, &types);
         Ok(TypedExpr::new(K::Call { function, args }, ty))
@@ -419,7 +431,7 @@ impl Binder<'_> {
         operands: Vec<(TypedExpr, u32)>,
         point: u32,
     ) -> Result<(TypedExpr, TypedExpr), SqlError> {
-        let TypedExpr { kind: K::Call { function: _, args }, ty: _ } = self.operator("=", operands, point)?
+        let TypedExpr { kind: K::Call { function: _, args }, .. } = self.operator("=", operands, point)?
         else {
             return Err(SqlError::internal("an operator that is no call"));
         };
@@ -448,6 +460,7 @@ impl Binder<'_> {
             return Err(operator_error("=", &[types[0].clone(), right], &Resolution::None).at(point));
         }
         let (all, _) = self.unify(all, "IN")?;
+        let all = distinguished_together(all, point)?;
         let mut all = all.into_iter();
         let Some(arg) = all.next() else { return Err(SqlError::internal("IN without an argument")) };
         let kind = K::InList { arg: Box::new(arg), list: all.collect(), negated };

@@ -242,7 +242,7 @@ impl Binder<'_> {
         single: bool,
     ) -> Result<Input, SqlError> {
         let mut columns: Vec<(Arc<str>, SqlType)> =
-            plan.output().into_iter().map(|column| (column.name, column.ty)).collect();
+            plan.output().into_iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         // Places of records have no names.
         let places =
             columns.split_off(columns.len() - marks.iter().filter(|mark| mark.row.is_some()).count());

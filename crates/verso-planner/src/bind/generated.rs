@@ -77,7 +77,7 @@ impl Binder<'_> {
     }
 
     fn of_index(&self, expr: &Expr, table: &TableDef, clause: Clause) -> Result<TypedExpr, SqlError> {
-        let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone()));
+        let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen()));
         let scope = Scope::of(Some(Arc::clone(&table.name)), None, columns.collect());
         self.expr(expr, &mut Context::new(&scope, clause))
     }
@@ -116,7 +116,7 @@ impl Binder<'_> {
 
 /// The columns of a table, as its generated ones see them.
 pub fn columns_in_scope(table: &TableDef) -> Vec<ColumnInScope> {
-    let column = |column: &ColumnDef| (Arc::clone(&column.name), column.ty.clone(), column.generated);
+    let column = |column: &ColumnDef| (Arc::clone(&column.name), column.seen(), column.generated);
     table.columns.iter().map(column).collect()
 }
 

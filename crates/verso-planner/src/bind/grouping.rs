@@ -10,6 +10,7 @@ use verso_exec::plan::{AggregateCall, ExprKind as K, GroupingSets, Plan, SetColu
 
 use super::Binder;
 use super::aggregate::{add_dependent, over_groups};
+use super::collate::{distinguished, with_texts};
 use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
 use super::scope::Scope;
 use super::select::{Item, check_targets};
@@ -90,7 +91,9 @@ impl Grouping<'_> {
             None => Some(GroupingSets { sets: vec![(0..keys.len()).collect()], calls }),
             Some(sets) => Some(GroupingSets { sets, calls }),
         };
-        Ok(Plan::Aggregate { input: Box::new(plan), group_by: keys, aggregates, sets })
+        let keys = keys.into_iter().map(|key| distinguished(key, 0)).collect::<Result<Vec<_>, _>>()?;
+        let groups = Plan::Aggregate { input: Box::new(plan), group_by: keys, aggregates, sets };
+        with_texts(groups, Vec::new())
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use verso_env::recursion;
 use verso_exec::functions::json::JSON_TABLE;
-use verso_exec::plan::{ExprKind as K, JsonPathTest, OutputColumn, Plan, SetCall, TypedExpr};
+use verso_exec::plan::{JsonPathTest, OutputColumn, Plan, SetCall, TypedExpr};
 use verso_parser::syntax::{
     Expr, ExprKind, JsonColumn, JsonFallback, JsonOutput, JsonResult, JsonRows, JsonTable, JsonWrapper,
     Literal, Name,
@@ -218,7 +218,7 @@ impl Binder<'_> {
     }
 
     fn json_path_literal(&self, text: &str, at: u32) -> Result<TypedExpr, SqlError> {
-        let literal = TypedExpr { kind: K::Literal(Value::text(text)), ty: SqlType::Unknown };
+        let literal = TypedExpr::literal(Value::text(text), SqlType::Unknown);
         self.coerce(literal, at, &SqlType::System(SystemType::JsonPath), CastKind::Explicit)
     }
 }

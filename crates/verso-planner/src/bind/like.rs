@@ -51,7 +51,7 @@ impl Binder<'_> {
             negated: op.starts_with('!'),
             case_insensitive: op.ends_with('*'),
         };
-        Ok(TypedExpr::new(kind, SqlType::Bool))
+        self.collated_like(TypedExpr::new(kind, SqlType::Bool), point)
     }
 
     /// `a op ANY (array)`, `a op ALL (array)`: over the rows of its elements.

@@ -166,7 +166,7 @@ fn join(table: &Arc<TableDef>, source: Plan, on: TypedExpr, clauses: &[MergeClau
     let left = Plan::TableScan { table, columns: (0..own).chain([RECORD_COLUMN]).collect(), filter: None };
     let output = source.output();
     let here = TypedExpr::literal(Value::Bool(true), SqlType::Bool);
-    let columns = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.ty.clone()));
+    let columns = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.seen()));
     let right = project(Box::new(source), columns.chain([here]).collect());
     let asks = |rows| clauses.iter().any(|clause| clause.rows == rows);
     let kind = match (asks(MergeRows::NotMatchedBySource), asks(MergeRows::NotMatchedByTarget)) {

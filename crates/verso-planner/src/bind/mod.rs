@@ -113,6 +113,7 @@ use crate::rewrite::{Planning, Rules};
 use verso_parser::syntax;
 
 pub(crate) use coerce::exactly;
+pub(crate) use collate::unkeyed;
 pub(crate) use from::place_of;
 pub use generated::columns_in_scope;
 pub use names::index_name;
@@ -285,7 +286,7 @@ impl<'c> Binder<'c> {
     /// Binds the condition that a table's CHECK constraint has in the catalog, over all of its columns.
     pub fn stored_condition(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
         let columns: Vec<_> =
-            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         if let Some(plain) = self.plain_names() {
             return Binder { catalog: &plain, ..self.clone() }.stored_condition(text, table);
         }
@@ -303,8 +304,7 @@ impl<'c> Binder<'c> {
         table: &TableDef,
         ty: &SqlType,
     ) -> Result<TypedExpr, SqlError> {
-        let columns =
-            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         let scope = scope::Scope::of(Some(Arc::clone(&table.name)), None, columns);
         let mut cx = context::Context::new(&scope, context::Clause::Transform);
         let bound = self.expr(expr, &mut cx)?;

@@ -17,6 +17,10 @@ impl Binder<'_> {
         Ok(match ty {
             SqlType::Named(named) => self.user_type(named)?.ty.clone(),
             SqlType::Array(element) => SqlType::Array(Box::new(self.data_type(element)?)),
+            SqlType::Collated(collated) if collated.collation.oid == 0 => {
+                let base = self.data_type(&collated.base)?;
+                self.declared_collation(base, &collated.collation)?
+            }
             known => known.clone(),
         })
     }

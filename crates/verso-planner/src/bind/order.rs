@@ -6,6 +6,7 @@ use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, RowLock, SortKey, Type
 use verso_types::SqlType;
 
 use super::Binder;
+use super::collate::{distinguished, ordered};
 use super::context::{Clause, Context};
 use super::scope::Scope;
 use super::select::Item;
@@ -43,7 +44,7 @@ pub(super) struct Output {
 
 impl Output {
     /// Project, Distinct, Sort and LockRows over the input.
-    pub(super) fn over(self, input: Plan) -> Plan {
+    pub(super) fn over(self, input: Plan) -> Result<Plan, SqlError> {
         let Output { exprs, names, distinct, distinct_on, mut sort, locks, shown } = self;
         if !sort.is_empty() {
             // The rows of which DISTINCT ON takes the first come one behind the other, whatever ORDER BY leaves open.
@@ -58,9 +59,11 @@ impl Output {
         let hidden = (width..exprs.len()).map(|_| Arc::from("?column?"));
         let all_names: Vec<Arc<str>> = names.iter().cloned().chain(hidden).collect();
         let together = distinct || !distinct_on.is_empty();
-        let mut plan = sorted(input, exprs, all_names, width, together, distinct, &sort);
+        let seen: Vec<SqlType> = exprs.iter().map(TypedExpr::seen).collect();
+        let mut plan = sorted(input, exprs, all_names, width, together, distinct, &sort)?;
         if !distinct_on.is_empty() {
-            let keys = distinct_on.iter().map(|n| TypedExpr::column(*n, types[*n].clone())).collect();
+            let keys = distinct_on.iter().map(|n| distinguished(TypedExpr::column(*n, seen[*n].clone()), 0));
+            let keys = keys.collect::<Result<_, _>>()?;
             plan = Plan::DistinctOn { input: Box::new(plan), keys };
         }
         let locked = !locks.is_empty();
@@ -69,11 +72,11 @@ impl Output {
         }
         if locked || types.len() > width + shown {
             let kept = (0..width).chain(types.len() - shown..types.len());
-            let exprs = kept.map(|n| TypedExpr::column(n, types[n].clone())).collect();
+            let exprs = kept.map(|n| TypedExpr::column(n, seen[n].clone())).collect();
             let names = names.into_iter().chain((0..shown).map(|_| Arc::from(""))).collect();
             plan = Plan::Project { input: Box::new(plan), exprs, names };
         }
-        plan
+        Ok(plan)
     }
 }
 
@@ -86,22 +89,27 @@ fn sorted(
     together: bool,
     distinct: bool,
     sort: &[SortColumn],
-) -> Plan {
+) -> Result<Plan, SqlError> {
     let output = input.output();
     let late: Vec<bool> = (exprs.iter().enumerate())
         .map(|(n, expr)| expr.is_volatile() && !sort.iter().any(|key| key.column == n))
         .collect();
     if !sort.is_empty() && !together && late.contains(&true) {
         let (below, above) = around_sort(exprs, &late, &output);
-        let keys = sort.iter().map(|key| key.key(above[key.column].clone())).collect();
+        let keys = sort.iter().map(|key| Ok(key.key(ordered(above[key.column].clone(), 0)?)));
+        let keys = keys.collect::<Result<_, SqlError>>()?;
         let unnamed = below.iter().map(|_| Arc::from("?column?")).collect();
         let plan = Plan::Project { input: Box::new(input), exprs: below, names: unnamed };
         let plan = Plan::Sort { input: Box::new(plan), keys };
-        return Plan::Project { input: Box::new(plan), exprs: above, names };
+        return Ok(Plan::Project { input: Box::new(plan), exprs: above, names });
     }
     let keys: Vec<SortKey> = (sort.iter())
-        .map(|key| key.key(TypedExpr::column(key.column, exprs[key.column].ty.clone())))
-        .collect();
+        .map(|key| {
+            let mut column = TypedExpr::column(key.column, exprs[key.column].ty.clone());
+            column.collation = exprs[key.column].collation.clone();
+            Ok(key.key(ordered(column, 0)?))
+        })
+        .collect::<Result<_, SqlError>>()?;
     let unchanged = exprs.len() == output.len()
         && width == exprs.len()
         && exprs.iter().enumerate().all(|(n, expr)| matches!(expr.kind, K::Column(column) if column == n))
@@ -111,12 +119,12 @@ fn sorted(
         plan = Plan::Project { input: Box::new(plan), exprs, names };
     }
     if distinct {
-        plan = Plan::Distinct { input: Box::new(plan) };
+        plan = super::collate::distinct(plan)?;
     }
     if !keys.is_empty() {
         plan = Plan::Sort { input: Box::new(plan), keys };
     }
-    plan
+    Ok(plan)
 }
 
 /// What is computed below a sort, and the expressions over that above it: what does something (a sequence's next value) is
@@ -129,7 +137,8 @@ fn around_sort(
     let mut below: Vec<TypedExpr> = Vec::new();
     let mut above = exprs;
     for (expr, _) in above.iter_mut().zip(late).filter(|(_, late)| !**late) {
-        let column = TypedExpr::column(below.len(), expr.ty.clone());
+        let mut column = TypedExpr::column(below.len(), expr.ty.clone());
+        column.collation = expr.collation.clone();
         below.push(std::mem::replace(expr, column));
     }
     let mut needed: Vec<(usize, usize)> = Vec::new();
@@ -193,12 +202,12 @@ impl Binder<'_> {
         }
         let output = plan.output();
         let item = |(index, column): (usize, &OutputColumn)| Item {
-            expr: TypedExpr::column(index, column.ty.clone()),
+            expr: TypedExpr::column(index, column.seen()),
             name: Arc::clone(&column.name),
             at: 0,
         };
         let items: Vec<Item> = output.iter().enumerate().map(item).collect();
-        let columns = output.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        let columns = output.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         let scope = Scope::of(None, None, columns);
         let mut keys = Vec::new();
         for order in order_by {
@@ -209,6 +218,7 @@ impl Binder<'_> {
                     self.settle(bound, order.expr.at.start)?
                 }
             };
+            let expr = ordered(expr, order.expr.at.start)?;
             keys.push(SortKey { expr, descending: order.descending, nulls_first: order.nulls_first });
         }
         Ok(Plan::Sort { input: Box::new(plan), keys })

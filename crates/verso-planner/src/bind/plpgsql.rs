@@ -374,8 +374,7 @@ impl<'c> Body<'c> {
             }
             _ => error,
         })?;
-        let fields =
-            table.shown().iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        let fields = table.shown().iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         Ok(SqlType::Row(Arc::new(RowType { of: None, fields })))
     }
 

@@ -50,6 +50,7 @@ pub fn category(ty: &SqlType) -> char {
         SqlType::Enum(_) => 'E',
         SqlType::Named(_) => 'X',
         SqlType::Domain(domain) => category(&domain.base),
+        SqlType::Collated(collated) => category(&collated.base),
         SqlType::System(system) => system.category(),
     }
 }

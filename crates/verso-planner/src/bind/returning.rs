@@ -145,7 +145,7 @@ fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) ->
         None => scope.table(word).is_none().then(|| word.into()),
     };
     let first = scope.columns.len();
-    let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone()));
+    let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen()));
     scope.columns.extend(columns);
     if name.is_some() {
         let columns = first..scope.columns.len();

@@ -311,7 +311,7 @@ impl Binder<'_> {
 
     fn stored_policy(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
         let columns: Vec<_> =
-            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         if let Some(plain) = self.plain_names() {
             return Binder { catalog: &plain, ..self.clone() }.stored_policy(text, table);
         }
@@ -345,7 +345,7 @@ impl Binder<'_> {
         }
         let kept = output.into_iter().take(count).enumerate();
         let (exprs, names) =
-            kept.map(|(at, column)| (TypedExpr::column(at, column.ty.clone()), column.name)).unzip();
+            kept.map(|(at, column)| (TypedExpr::column(at, column.seen()), column.name)).unzip();
         Ok(Plan::Project { input: Box::new(plan), exprs, names })
     }
 }

@@ -417,7 +417,7 @@ impl Binder<'_> {
             ours.push((handed, at));
         }
         let theirs = output.iter().enumerate();
-        let theirs = theirs.map(|(n, column)| (TypedExpr::column(n, column.ty.clone()), point)).collect();
+        let theirs = theirs.map(|(n, column)| (TypedExpr::column(n, column.seen()), point)).collect();
         let test = self.compare_rows(op, ours, theirs, point)?;
         Ok((plan, outer, test))
     }

@@ -55,7 +55,7 @@ impl Binder<'_> {
         };
         let names = columns.iter().map(|index| Arc::clone(&table.columns[*index].name)).collect();
         let exprs = columns.iter().enumerate();
-        let exprs = exprs.map(|(n, index)| TypedExpr::column(n, table.columns[*index].ty.clone())).collect();
+        let exprs = exprs.map(|(n, index)| TypedExpr::column(n, table.columns[*index].seen())).collect();
         let place = TypedExpr::column(columns.len(), SqlType::Int8);
         columns.push(RECORD_COLUMN);
         let predicate = TypedExpr::new(K::Call { function, args: vec![place, percent, seed] }, SqlType::Bool);

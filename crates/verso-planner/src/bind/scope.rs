@@ -97,7 +97,7 @@ impl Correlation<'_> {
     pub fn hand_in(&self, expr: TypedExpr) -> TypedExpr {
         let mut refs = self.refs.borrow_mut();
         let known = refs.iter().position(|known| same(known, &expr));
-        let ty = expr.ty.clone();
+        let ty = expr.seen();
         let index = known.unwrap_or_else(|| {
             refs.push(expr);
             refs.len() - 1

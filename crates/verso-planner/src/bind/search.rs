@@ -80,7 +80,7 @@ impl Binder<'_> {
         let shown = columns.iter().map(Some).chain(added.names.iter().map(|(_, shown)| shown.as_ref()));
         for (n, (column, shown)) in output.iter().zip(shown).enumerate() {
             if let Some(shown) = shown {
-                exprs.push(TypedExpr::column(n, column.ty.clone()));
+                exprs.push(TypedExpr::column(n, column.seen()));
                 names.push(shown.as_str().into());
             }
         }

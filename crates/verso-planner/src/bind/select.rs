@@ -7,6 +7,7 @@ use verso_exec::plan::{Plan, SetColumns, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
+use super::collate::ordered;
 use super::context::{Clause, Context, SET_BASE, WINDOW_BASE};
 use super::from::Input;
 use super::grouping::{Above, Grouping};
@@ -137,7 +138,7 @@ impl Binder<'_> {
         let shown = if locking.places { locked.len() } else { 0 };
         let locks = if locking.locks.is_empty() { Vec::new() } else { locked };
         let output = Output { exprs, names, distinct: select.distinct, distinct_on, sort, locks, shown };
-        Ok((output.over(plan), marks))
+        Ok((output.over(plan)?, marks))
     }
 
     /// WHERE.
@@ -260,6 +261,11 @@ impl Binder<'_> {
         for &OrderItem { ref expr, descending, nulls_first } in order_by {
             let at = expr.at.start;
             let column = self.sort_column(expr, "ORDER BY", items, &mut sorting.hidden, cx)?;
+            // What has no collation is found out while its place is known.
+            let sorted = items.get(column).map(|item| &item.expr);
+            if let Some(sorted) = sorted.or_else(|| sorting.hidden.get(column - items.len())) {
+                ordered(sorted.clone(), at)?;
+            }
             if distinct.all && column >= items.len() {
                 let text = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
                 return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at));
@@ -298,7 +304,8 @@ impl Binder<'_> {
         let bound = self.expr(expr, cx)?;
         let bound = self.settle(bound, expr.at.start)?;
         let mut known = items.iter().map(|item| &item.expr).chain(&*hidden);
-        if let Some(column) = known.position(|expr| same(expr, &bound)) {
+        let is_it = |expr: &TypedExpr| same(expr, &bound) && expr.collation == bound.collation;
+        if let Some(column) = known.position(is_it) {
             return Ok(column);
         }
         hidden.push(bound);

@@ -1,7 +1,9 @@
 //! UNION, INTERSECT, EXCEPT: both sides in common types.
 
+use std::sync::Arc;
 use verso_exec::plan::{Plan, SetOperation, TypedExpr};
-use verso_types::{CastKind, SqlType};
+
+use verso_types::{CastKind, Derivation, SqlType};
 
 use super::Binder;
 use super::coerce::exactly;
@@ -70,12 +72,54 @@ impl Binder<'_> {
         }
         let first = self.cast_output(first, &common)?;
         let second = self.cast_output(second, &common)?;
+        let first = self.collated_together(first, &second, all && operator == SetOperator::Union)?;
         let operation = match operator {
-            SetOperator::Union => return Ok(union(first, second, all)),
+            SetOperator::Union => return union(first, second, all),
             SetOperator::Intersect => SetOperation::Intersect,
             SetOperator::Except => SetOperation::Except,
         };
+        let mut columns = first.output().into_iter().filter_map(|column| column.collation);
+        if columns.any(|collation| !collation.is_deterministic()) {
+            return Err(SqlError::unsupported(format!("{word} under a nondeterministic collation")));
+        }
         Ok(Plan::SetOperation { left: Box::new(first), right: Box::new(second), operation, all })
+    }
+
+    /// The first of two plans with the collations of both: a column that has different ones has none where nothing asks for
+    /// it (`any`), and is refused otherwise.
+    fn collated_together(&self, first: Plan, second: &Plan, any: bool) -> Result<Plan, SqlError> {
+        let (ours, theirs) = (first.output(), second.output());
+        if ours.iter().chain(&theirs).all(|column| column.collation.is_none()) {
+            return Ok(first);
+        }
+        let mut exprs = Vec::with_capacity(ours.len());
+        for (n, (a, b)) in ours.iter().zip(&theirs).enumerate() {
+            let mut column = TypedExpr::column(n, a.ty.clone());
+            column.collation = match (&a.collation, &b.collation) {
+                (Some(one), Some(two)) if one.oid != two.oid && !any => {
+                    let text =
+                        format!("collation mismatch between implicit collations \"{one}\" and \"{two}\"");
+                    let hint = "You can choose the collation by applying the COLLATE clause to one or both \
+                                expressions.";
+                    return Err(SqlError::new("42P21", text).with_hint(hint));
+                }
+                (Some(one), Some(two)) if one.oid != two.oid => {
+                    Derivation::Open(Arc::new((Arc::clone(one), Arc::clone(two))))
+                }
+                (Some(one), _) | (None, Some(one)) => Derivation::Implicit(Arc::clone(one)),
+                (None, None) => Derivation::Default,
+            };
+            exprs.push(column);
+        }
+        if exprs
+            .iter()
+            .zip(&ours)
+            .all(|(expr, column)| expr.collation.collation() == column.collation.as_ref())
+        {
+            return Ok(first);
+        }
+        let names = ours.into_iter().map(|column| column.name).collect();
+        Ok(Plan::Project { input: Box::new(first), exprs, names })
     }
 
     /// The plan with its columns cast.
@@ -86,8 +130,13 @@ impl Binder<'_> {
         }
         let mut exprs = Vec::with_capacity(to.len());
         for (index, (column, to)) in output.iter().zip(to).enumerate() {
-            let expr = TypedExpr::column(index, column.ty.clone());
-            exprs.push(exactly(self.coerce(expr, 0, to, CastKind::Implicit)?, to));
+            let expr = TypedExpr::column(index, column.seen());
+            let collation = expr.collation.clone();
+            let mut cast = exactly(self.coerce(expr, 0, to, CastKind::Implicit)?, to);
+            if cast.ty.is_collatable() {
+                cast.collation = collation;
+            }
+            exprs.push(cast);
         }
         let names = output.into_iter().map(|column| column.name).collect();
         Ok(Plan::Project { input: Box::new(plan), exprs, names })
@@ -109,7 +158,7 @@ pub(super) fn refuse_locks(query: &Query) -> Result<(), SqlError> {
 }
 
 /// UNION, in one level with a UNION on its left. Duplicates that go at its end need not go before.
-fn union(first: Plan, second: Plan, all: bool) -> Plan {
+fn union(first: Plan, second: Plan, all: bool) -> Result<Plan, SqlError> {
     let inputs = match first {
         Plan::Append { inputs } if all => inputs,
         Plan::Distinct { input } if !all => match *input {
@@ -119,5 +168,5 @@ fn union(first: Plan, second: Plan, all: bool) -> Plan {
         first => vec![first],
     };
     let append = Plan::Append { inputs: inputs.into_iter().chain([second]).collect() };
-    if all { append } else { Plan::Distinct { input: Box::new(append) } }
+    if all { Ok(append) } else { super::collate::distinct(append) }
 }

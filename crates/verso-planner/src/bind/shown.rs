@@ -338,7 +338,7 @@ impl Binder<'_> {
             None => {
                 let columns = self.stored_columns(place, &source.table).unwrap_or_default();
                 let column = |(at, name): (usize, Arc<str>)| {
-                    (name, TypedExpr::column(at, source.table.columns[at].ty.clone()))
+                    (name, TypedExpr::column(at, source.table.columns[at].seen()))
                 };
                 columns.into_iter().map(column).collect()
             }

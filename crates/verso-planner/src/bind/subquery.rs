@@ -8,6 +8,7 @@ use verso_types::{CastKind, SqlType};
 
 use super::Binder;
 use super::coerce::exactly;
+use super::collate::is_keyed;
 use super::context::{Clause, Context};
 use super::resolve::common_type;
 use super::scope::Correlation;
@@ -95,20 +96,29 @@ impl Binder<'_> {
             let word = if output.len() > given.len() { "many" } else { "few" };
             return Err(SqlError::syntax(format!("subquery has too {word} columns")).at(point));
         }
-        let (mut args, mut types) = (Vec::new(), Vec::new());
+        let (mut args, mut types, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
         for (index, ((arg, at), column)) in given.into_iter().zip(&output).enumerate() {
-            let operands = vec![(arg, at), (TypedExpr::column(index, column.ty.clone()), at)];
+            let operands = vec![(arg, at), (TypedExpr::column(index, column.seen()), at)];
             let K::Call { args: sides, .. } = self.operator("=", operands, point)?.kind else {
                 return Err(SqlError::internal("an operator that is no call"));
             };
             let ty = common_type(sides.iter().map(|side| &side.ty))
                 .map_err(|_| SqlError::internal("= over two types"))?;
-            let Some(arg) = sides.into_iter().next() else {
+            let mut sides = sides.into_iter();
+            let (Some(arg), Some(side)) = (sides.next(), sides.next()) else {
                 return Err(SqlError::internal("a comparison without operands"));
             };
             args.push(exactly(self.coerce(arg, at, &ty, CastKind::Implicit)?, &ty));
             types.push(ty);
+            theirs.push(side);
         }
+        let plan = match theirs.iter().any(is_keyed) {
+            true => {
+                let names = output.iter().map(|column| Arc::clone(&column.name)).collect();
+                Plan::Project { input: Box::new(plan), exprs: theirs, names }
+            }
+            false => plan,
+        };
         let plan = self.cast_output(plan, &types)?;
         Ok(subquery(plan, outer, SubqueryTest::In { negated }, args, SqlType::Bool))
     }
@@ -150,7 +160,7 @@ fn rows_only(plan: Plan) -> Plan {
 fn only_column(plan: &Plan, query: &Query) -> Result<SqlType, SqlError> {
     let mut output = plan.output();
     match (output.pop(), output.is_empty()) {
-        (Some(column), true) => Ok(column.ty),
+        (Some(column), true) => Ok(column.seen()),
         _ => Err(SqlError::syntax("subquery must return only one column").at(query.at.start)),
     }
 }

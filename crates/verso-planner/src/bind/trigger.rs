@@ -20,7 +20,7 @@ type Columns = Vec<(Arc<str>, SqlType)>;
 type Fields = Vec<(Arc<str>, TypedExpr)>;
 
 pub(super) fn columns(table: &TableDef) -> Columns {
-    table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect()
+    table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect()
 }
 
 impl Binder<'_> {

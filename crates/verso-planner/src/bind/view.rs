@@ -69,7 +69,8 @@ impl Binder<'_> {
         let noting = Noting::default();
         let query = parsed(text)?;
         let plan = Binder { noting: Some(&noting), acting: None, ..self.clone() }.query(&query)?;
-        let columns = plan.output().into_iter().map(|column| (column.name, column.ty)).collect();
+        let columns =
+            plan.output().into_iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         let used = used_columns(plan)?;
         let mut relations = noting.relations.into_inner();
         for relation in &mut relations {
@@ -246,7 +247,6 @@ fn first_columns(plan: Plan, count: usize) -> Plan {
         return plan;
     }
     let kept = output.into_iter().take(count).enumerate();
-    let (exprs, names) =
-        kept.map(|(at, column)| (TypedExpr::column(at, column.ty.clone()), column.name)).unzip();
+    let (exprs, names) = kept.map(|(at, column)| (TypedExpr::column(at, column.seen()), column.name)).unzip();
     Plan::Project { input: Box::new(plan), exprs, names }
 }

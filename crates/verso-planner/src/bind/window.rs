@@ -12,9 +12,11 @@ use verso_exec::plan::{
     ExprKind as K, FrameBound, FrameExclusion, FrameUnit, Plan, SortKey, TypedExpr, WindowCall, WindowFrame,
     WindowFunction,
 };
-use verso_types::{CastKind, SqlType};
+use verso_types::{CastKind, Derivation, SqlType};
 
 use super::Binder;
+use super::aggregate::Shown;
+use super::collate::distinguished;
 use super::context::{Clause, Context, Inside, WINDOW_BASE};
 use super::resolve::{Declared, Resolution, function_error, implicit, resolve, result_type, shown};
 use super::walk::same;
@@ -144,16 +146,18 @@ impl Binder<'_> {
         cx.inside = Inside::Window;
         let bound = self.windowed(aggregates, windows, call, cx);
         cx.inside = Inside::Nothing;
-        let (function, args, filter, ty) = bound?;
+        let (function, args, filter, ty, shown) = bound?;
         let (definition, frame) = self.window_of(over, cx)?;
         let known = cx.windows.definitions.iter().position(|known| known.is(&definition));
         let number = known.unwrap_or_else(|| {
             cx.windows.definitions.push(definition);
             cx.windows.definitions.len() - 1
         });
-        let call = WindowCall { function, args, filter, frame, ty: ty.clone(), name: name.into() };
+        let call =
+            WindowCall { function, args, filter, frame, ty: ty.uncollated().clone(), name: name.into() };
         cx.windows.calls.push((number, call));
-        Ok(TypedExpr::column(WINDOW_BASE + cx.windows.calls.len() - 1, ty))
+        let column = TypedExpr::column(WINDOW_BASE + cx.windows.calls.len() - 1, ty);
+        shown.map_or(Ok(column.clone()), |shown| shown.over(column))
     }
 
     /// The function, its arguments, its filter and its type.
@@ -163,12 +167,19 @@ impl Binder<'_> {
         windows: &[&'static WindowEntry],
         call: &Call,
         cx: &mut Context<'_>,
-    ) -> Result<(WindowFunction, Vec<TypedExpr>, Option<TypedExpr>, SqlType), SqlError> {
+    ) -> Result<(WindowFunction, Vec<TypedExpr>, Option<TypedExpr>, SqlType, Option<Shown>), SqlError> {
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
         if windows.is_empty() {
             let bound = self.aggregate_call(aggregates, call, at, cx)?;
-            return Ok((WindowFunction::Aggregate(bound.function), bound.args, bound.filter, bound.ty));
+            let shown = Shown::of(&bound);
+            return Ok((
+                WindowFunction::Aggregate(bound.function),
+                bound.args,
+                bound.filter,
+                bound.ty,
+                Some(shown),
+            ));
         }
         if call.filter.is_some() {
             let text = "FILTER is not implemented for non-aggregate window functions";
@@ -188,7 +199,9 @@ impl Binder<'_> {
             |((arg, at), to): ((TypedExpr, u32), &SqlType)| self.coerce(arg, at, to, CastKind::Implicit);
         let args = args.into_iter().zip(&to).map(cast).collect::<Result<Vec<_>, _>>()?;
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
-        Ok((WindowFunction::Own(entry.kind), args, None, result_type(&entry.result, &types)))
+        let derived = args.iter().fold(Derivation::Default, |all, arg| all.and(&arg.collation));
+        let ty = result_type(&entry.result, &types).collated(&derived.of_column());
+        Ok((WindowFunction::Own(entry.kind), args, None, ty, None))
     }
 
     /// What OVER names or spells out.
@@ -263,7 +276,7 @@ impl Binder<'_> {
         let mut partition_by = Vec::new();
         for key in &spec.partition_by {
             let bound = self.expr(key, cx)?;
-            partition_by.push(self.settle(bound, key.at.start)?);
+            partition_by.push(distinguished(self.settle(bound, key.at.start)?, key.at.start)?);
         }
         let mut order_by = self.sort_keys(&spec.order_by, cx)?;
         if let Some(base) = base {

@@ -205,6 +205,6 @@ fn named(plan: Plan, query: &syntax::Cte) -> Result<Plan, SqlError> {
     }
     let given = query.columns.iter().map(|name| Arc::from(name.text.as_str()));
     let names = given.chain(output.iter().skip(query.columns.len()).map(|column| Arc::clone(&column.name)));
-    let exprs = output.iter().enumerate().map(|(index, column)| TypedExpr::column(index, column.ty.clone()));
+    let exprs = output.iter().enumerate().map(|(index, column)| TypedExpr::column(index, column.seen()));
     Ok(Plan::Project { exprs: exprs.collect(), names: names.collect(), input: Box::new(plan) })
 }

@@ -5,9 +5,10 @@
 //! Source: `src/backend/utils/adt/ruleutils.c` of PostgreSQL.
 
 use verso_env::stack;
+use verso_exec::functions::collations;
 use verso_exec::functions::json::{JSON_ARRAY, JSON_OBJECT, JSON_UNIQUE, JSONB_ARRAY, JSONB_OBJECT};
 use verso_exec::plan::{CastKind, ExprKind, TypedExpr};
-use verso_types::{SqlType, TimeStyle, Value, format_text};
+use verso_types::{Derivation, SqlType, TimeStyle, Value, format_text};
 
 use crate::json_text::path_call;
 pub use verso_exec::functions::quote_ident as identifier;
@@ -73,7 +74,22 @@ impl Deparse<'_> {
         if self.pretty && needless.contains(&around) { text } else { format!("({text})") }
     }
 
+    /// An expression; where COLLATE stood, it stands again.
     fn text(&self, expr: &TypedExpr, around: Around) -> String {
+        let Derivation::Explicit(collation) = &expr.collation else { return self.plain(expr, around) };
+        let mut below = false;
+        expr.for_each_child(&mut |child| below |= matches!(child.collation, Derivation::Explicit(_)));
+        if below {
+            return self.plain(expr, around);
+        }
+        let name = match &*collation.schema {
+            "pg_catalog" => identifier(&collation.name),
+            schema => format!("{}.{}", identifier(schema), identifier(&collation.name)),
+        };
+        format!("({} COLLATE {name})", self.plain(expr, Around::Operator))
+    }
+
+    fn plain(&self, expr: &TypedExpr, around: Around) -> String {
         use Around::{Logic, Nothing, Operator};
         if stack::check().is_err() {
             return "…".to_string();
@@ -121,6 +137,9 @@ impl Deparse<'_> {
                 (None, [value]) if std::ptr::eq(*function, &JSON_UNIQUE) => {
                     format!("JSON(({})::text WITH UNIQUE KEYS)", one(value, Nothing))
                 }
+                // What it compares has the collation anyhow, or says so itself.
+                (None, [arg, _, _]) if function.name == collations::KEY => one(arg, around),
+                (None, [key]) if function.name == collations::TEXT => one(key, around),
                 (None, []) if matches!(function.name, "current_user" | "session_user") => {
                     function.name.to_uppercase()
                 }

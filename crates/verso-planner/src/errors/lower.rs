@@ -138,7 +138,7 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Schema => "42P06",
                     ObjectKind::Function => DUPLICATE_FUNCTION,
                     ObjectKind::Column => DUPLICATE_COLUMN,
-                    ObjectKind::Constraint | ObjectKind::Role | ObjectKind::Type => DUPLICATE_OBJECT,
+                    ObjectKind::Constraint | ObjectKind::Role | ObjectKind::Type | ObjectKind::Collation => DUPLICATE_OBJECT,
                     ObjectKind::Table
                     | ObjectKind::View
                     | ObjectKind::MaterializedView
@@ -156,7 +156,7 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Schema => INVALID_SCHEMA_NAME,
                     ObjectKind::Function => UNDEFINED_FUNCTION,
                     ObjectKind::Column => UNDEFINED_COLUMN,
-                    ObjectKind::Index | ObjectKind::Constraint | ObjectKind::Role | ObjectKind::Type => {
+                    ObjectKind::Index | ObjectKind::Constraint | ObjectKind::Role | ObjectKind::Type | ObjectKind::Collation => {
                         UNDEFINED_OBJECT
                     }
                     ObjectKind::Table

@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use verso_env::stack;
+use verso_exec::functions::collations;
 use verso_exec::plan::{ExprKind, Plan, SubqueryTest, TypedExpr};
-use verso_types::{SqlType, TimeStyle, Value, format_text};
+use verso_types::{Collator, SqlType, TimeStyle, Value, format_text};
 
 /// What is visible where an expression stands.
 #[derive(Clone, Copy)]
@@ -73,7 +74,17 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
                 format!("({}){subscripts}", one(array))
             }
             (Some(op @ ("[:]" | "[]=" | "[:]=")), args) => format!("{op}({})", all(args, ", ")),
+            (Some(op), [left, right]) if is_key(left) || is_key(right) => {
+                format!("({} {op} {})", key_text(left, names), key_text(right, names))
+            }
             (Some(op), [left, right]) => format!("({} {op} {})", one(left), one(right)),
+            (None, [arg, _, collation]) if is_key(expr) => {
+                let name = match &collation.kind {
+                    ExprKind::Literal(Value::Text(name)) => name.to_string(),
+                    _ => one(collation),
+                };
+                format!("({} COLLATE {name})", one(arg))
+            }
             (Some(op), [arg]) => format!("({op} {})", one(arg)),
             _ => format!("{}({})", function.name, all(args, ", ")),
         },
@@ -121,6 +132,29 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
         ExprKind::Array(items) => format!("ARRAY[{}]", all(items, ", ")),
         ExprKind::Row(items) => format!("ROW({})", all(items, ", ")),
         ExprKind::JsonPath(call) => path_call(call, &expr.ty, &mut |part| one(part)),
+    }
+}
+
+/// Is it the key of a text under a collation?
+fn is_key(expr: &TypedExpr) -> bool {
+    matches!(&expr.kind, ExprKind::Call { function, .. } if function.name == collations::KEY)
+}
+
+/// What a key is of: the text that a constant one says.
+pub(super) fn key_text(expr: &TypedExpr, names: Scope<'_>) -> String {
+    if let ExprKind::Literal(Value::Bytes(key)) = &expr.kind
+        && let Some(Ok(text)) = Collator::text_of_key(key).map(std::str::from_utf8)
+    {
+        return format!("'{}'", text.replace('\'', "''"));
+    }
+    match &expr.kind {
+        // What has no columns is a value, whose key is made when the statement runs.
+        ExprKind::Call { args, .. }
+            if is_key(expr) && !expr.any(&mut |part| matches!(part.kind, ExprKind::Column(_))) =>
+        {
+            args.first().map_or_else(String::new, |arg| text(arg, names))
+        }
+        _ => text(expr, names),
     }
 }
 

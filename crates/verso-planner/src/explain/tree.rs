@@ -13,7 +13,7 @@ use verso_exec::plan::{
 };
 use verso_types::SqlType;
 
-use super::expression::{Scope, list, text};
+use super::expression::{Scope, key_text, list, text};
 use super::node::{Field, Node};
 use crate::cost::Known;
 use crate::estimate::Estimate;
@@ -679,7 +679,11 @@ impl<'p> Tree<'p> {
             }
             if self.qualified { format!("{alias}.{column}") } else { column }
         };
-        let one = |expr: &TypedExpr| text(expr, self.scope(&[]));
+        let collated = access.index.parts.iter().any(|part| part.collation.is_some());
+        let one = |expr: &TypedExpr| match collated {
+            true => key_text(expr, self.scope(&[])),
+            false => text(expr, self.scope(&[])),
+        };
         let mut conditions = Vec::new();
         for (n, part) in access.equals.iter().enumerate() {
             conditions.push(match part {

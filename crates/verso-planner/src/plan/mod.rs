@@ -388,7 +388,7 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
     let mut path = Path { access: IndexAccess::all(Arc::clone(index)), said: Vec::new() };
     let mut combinations = 1;
     for part in &index.parts {
-        let of_column = || terms.iter().filter(|term| term.column == part.column);
+        let of_column = || terms.iter().filter(|term| term.column == part.column && term.fits(part));
         let found = of_column()
             .find(|term| matches!(term.says, Says::Equal(_)))
             .or_else(|| of_column().find(|term| matches!(term.says, Says::Null)))
@@ -414,7 +414,7 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
                 path.said.push(n);
             }
             _ => {
-                for term in of_column() {
+                for term in of_column().filter(|term| term.orders(part)) {
                     term.bound(&mut path.access, &mut path.said);
                 }
                 break;
@@ -442,19 +442,16 @@ fn extreme(
         AggregateKind::Max => true,
         _ => return false,
     };
-    let [TypedExpr { kind: ExprKind::Column(column), ty }] = args.as_slice() else { return false };
-    let key = verso_exec::plan::SortKey {
-        expr: TypedExpr::column(*column, ty.clone()),
-        descending,
-        nulls_first: descending,
-    };
+    let [arg] = args.as_slice() else { return false };
+    let ExprKind::Column(column) = &crate::bind::unkeyed(arg).kind else { return false };
+    let key = verso_exec::plan::SortKey { expr: arg.clone(), descending, nulls_first: descending };
     let Plan::TableScan { table, columns, .. } = input else { return false };
     let not_null = table.columns[columns[*column]].not_null;
     if !order::by_index(input, std::slice::from_ref(&key), estimate, hints) {
         return false;
     }
     if let (Plan::IndexScan { filter, .. }, false) = (&mut *input, not_null) {
-        let arg = Box::new(TypedExpr::column(*column, ty.clone()));
+        let arg = Box::new(arg.clone());
         let mut conditions: Vec<TypedExpr> = filter.take().into_iter().collect();
         conditions.push(TypedExpr::new(ExprKind::IsNull { arg, negated: true }, SqlType::Bool));
         *filter = TypedExpr::conjunction(conditions);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
-use verso_exec::plan::{ExprKind, KeyMatch, Plan, SortKey, TypedExpr};
+use verso_exec::plan::{KeyMatch, Plan, SortKey, TypedExpr};
 
 use super::derived::{Derived, serving};
 use super::{may_use, path, terms, through};
@@ -11,8 +11,8 @@ use crate::bind::replace_columns;
 use crate::estimate::Estimate;
 use crate::hints::Hints;
 
-/// A sort key as a column of a table: its number in storage, DESC, NULLS FIRST.
-type Wanted = (u16, bool, bool);
+/// A sort key as a column of a table: its number in storage, the collation of its keys, DESC, NULLS FIRST.
+type Wanted = (u16, Option<String>, bool, bool);
 
 /// Whether a plan's rows come in this order already.
 pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>) -> bool {
@@ -97,11 +97,8 @@ fn below<'p>(
         Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } => {
             let derived = Derived::of(table, estimate);
             let wanted = |(key, descending, nulls_first): Key| {
-                let column = match key.kind {
-                    ExprKind::Column(column) => table.columns.get(*columns.get(column)?)?.id,
-                    _ => derived.column(columns, &key)?,
-                };
-                Some((column, descending, nulls_first))
+                let (column, spec) = terms::ordered_column(table, columns, &derived, &key)?;
+                Some((column, spec, descending, nulls_first))
             };
             let wanted = keys.into_iter().map(wanted).collect::<Option<Vec<_>>>()?;
             Some((plan, wanted))
@@ -119,7 +116,7 @@ fn direction(table: &TableDef, index: &IndexDef, equals: &[KeyMatch], wanted: &[
     let not_null = |column: u16| table.column_with_id(column).is_some_and(|at| table.columns[at].not_null);
     let mut direction = None;
     let mut next = 0;
-    for (column, descending, nulls_first) in wanted {
+    for (column, spec, descending, nulls_first) in wanted {
         if constant(*column) {
             continue;
         }
@@ -127,7 +124,8 @@ fn direction(table: &TableDef, index: &IndexDef, equals: &[KeyMatch], wanted: &[
             next += 1;
         }
         let part = index.parts.get(next)?;
-        if part.column != *column {
+        let collator = part.collation.as_ref().and_then(|collation| collation.collator);
+        if part.column != *column || collator.map(|collator| collator.spec()) != spec.as_deref() {
             return None;
         }
         let reversed = part.descending != *descending;

@@ -1,7 +1,7 @@
 //! What a condition says about single columns.
 
-use verso_catalog::TableDef;
-use verso_exec::functions::Volatility;
+use verso_catalog::{IndexPart, TableDef};
+use verso_exec::functions::{Volatility, collations};
 use verso_exec::plan::{CastKind, ExprKind, IndexAccess, TypedExpr};
 use verso_types::{SqlType, Value};
 
@@ -11,6 +11,8 @@ use super::derived::Derived;
 pub(super) struct Term<'f> {
     /// The column's number in storage.
     pub column: u16,
+    /// It is said of the keys that texts have under a collation, the one with this spec.
+    pub spec: Option<&'f str>,
     /// Which conjunct of the filter.
     pub conjunct: usize,
     pub says: Says<'f>,
@@ -30,6 +32,27 @@ pub(super) enum Says<'f> {
 }
 
 impl Term<'_> {
+    /// Whether it says something of the values of a part, whatever of their order.
+    pub fn fits(&self, part: &IndexPart) -> bool {
+        let collator = part.collation.as_ref().and_then(|collation| collation.collator);
+        match (self.spec, collator) {
+            (None, None) => true,
+            (Some(spec), Some(collator)) => spec == collator.spec(),
+            // Equal bytes have equal keys, and others have others.
+            (None, Some(collator)) => {
+                collator.is_deterministic() && matches!(self.says, Says::Equal(_) | Says::In(_) | Says::Null)
+                    || matches!(self.says, Says::Null)
+            }
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Whether it says something of the order of a part.
+    pub fn orders(&self, part: &IndexPart) -> bool {
+        let collator = part.collation.as_ref().and_then(|collation| collation.collator);
+        self.spec == collator.map(|collator| collator.spec())
+    }
+
     /// Narrows the range of an access, where it has no such bound yet.
     pub fn bound(&self, access: &mut IndexAccess, said: &mut Vec<usize>) {
         match &self.says {
@@ -83,8 +106,8 @@ pub(super) fn of<'f>(
     let mut terms = Vec::new();
     let mut n = 0;
     for_each_conjunct(filter, &mut |conjunct| {
-        if let Some((at, says)) = term(&read, conjunct) {
-            terms.push(Term { column: table.columns[at].id, conjunct: n, says });
+        if let Some((at, spec, says)) = term(&read, conjunct) {
+            terms.push(Term { column: table.columns[at].id, spec, conjunct: n, says });
         }
         n += 1;
     });
@@ -142,7 +165,84 @@ pub(super) fn is_fixed(expr: &TypedExpr) -> bool {
     })
 }
 
-fn term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'f>)> {
+/// The text that an expression is the key of, and the collation.
+fn key_of(expr: &TypedExpr) -> Option<(&TypedExpr, &str)> {
+    let ExprKind::Call { function, args } = &expr.kind else { return None };
+    let [text, spec, ..] = args.as_slice() else { return None };
+    let ExprKind::Literal(Value::Text(spec)) = &spec.kind else { return None };
+    (function.name == collations::KEY && expr.ty == SqlType::Bytea).then_some((text, &**spec))
+}
+
+/// The number in storage of the column that an expression is, or the key of, and the collation of that.
+pub(super) fn ordered_column(
+    table: &TableDef,
+    columns: &[usize],
+    derived: &Derived,
+    expr: &TypedExpr,
+) -> Option<(u16, Option<String>)> {
+    let number = |expr: &TypedExpr| match expr.kind {
+        ExprKind::Column(column) => Some(table.columns.get(*columns.get(column)?)?.id),
+        _ => derived.column(columns, expr),
+    };
+    if let Some(column) = number(expr) {
+        return Some((column, None));
+    }
+    let (text, spec) = key_of(expr)?;
+    let text = match &text.kind {
+        ExprKind::Cast { arg, kind: CastKind::Implicit } if is_text(&arg.ty) => arg,
+        _ => text,
+    };
+    Some((number(text)?, Some(spec.to_string())))
+}
+
+fn term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Option<&'f str>, Says<'f>)> {
+    let plain = plain_term(read, expr);
+    if let Some((at, says)) = plain {
+        return Some((at, None, says));
+    }
+    match &expr.kind {
+        ExprKind::Call { function, args } => {
+            let operator = function.operator?;
+            let [left, right] = args.as_slice() else { return None };
+            let of_column = |side: &'f TypedExpr| {
+                let (text, spec) = key_of(side)?;
+                Some((column(read, text)?, spec))
+            };
+            let (at, spec, value, mirrored) = match of_column(left) {
+                Some((at, spec)) => (at, spec, right, false),
+                None => {
+                    let (at, spec) = of_column(right)?;
+                    (at, spec, left, true)
+                }
+            };
+            if !is_fixed(value) || value.ty != SqlType::Bytea {
+                return None;
+            }
+            Some((at, Some(spec), compared(operator, mirrored, value)?))
+        }
+        ExprKind::InList { arg, list, negated: false } => {
+            let (text, spec) = key_of(arg)?;
+            let at = column(read, text)?;
+            let fits = |value: &TypedExpr| is_fixed(value) && value.ty == SqlType::Bytea;
+            list.iter().all(fits).then_some((at, Some(spec), Says::In(list)))
+        }
+        _ => None,
+    }
+}
+
+/// What a comparison of a column with a value says.
+fn compared<'f>(operator: &str, mirrored: bool, value: &'f TypedExpr) -> Option<Says<'f>> {
+    Some(match (operator, mirrored) {
+        ("=", _) => Says::Equal(value),
+        (">", false) | ("<", true) => Says::Lower(value, false),
+        (">=", false) | ("<=", true) => Says::Lower(value, true),
+        ("<", false) | (">", true) => Says::Upper(value, false),
+        ("<=", false) | (">=", true) => Says::Upper(value, true),
+        _ => return None,
+    })
+}
+
+fn plain_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'f>)> {
     match &expr.kind {
         ExprKind::Call { function, args } => {
             let operator = function.operator?;
@@ -154,15 +254,7 @@ fn term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'f>)> {
             if !is_fixed(value) || !comparable(&read.table.columns[at].ty, &value.ty) {
                 return None;
             }
-            let says = match (operator, mirrored) {
-                ("=", _) => Says::Equal(value),
-                (">", false) | ("<", true) => Says::Lower(value, false),
-                (">=", false) | ("<=", true) => Says::Lower(value, true),
-                ("<", false) | (">", true) => Says::Upper(value, false),
-                ("<=", false) | (">=", true) => Says::Upper(value, true),
-                _ => return None,
-            };
-            Some((at, says))
+            Some((at, compared(operator, mirrored, value)?))
         }
         ExprKind::InList { arg, list, negated: false } => {
             let at = column(read, arg)?;

@@ -548,7 +548,7 @@ pub(super) fn is_equality(condition: &TypedExpr) -> bool {
 fn equal_columns(condition: &TypedExpr) -> Option<(usize, usize, SqlType)> {
     let K::Call { args, .. } = &condition.kind else { return None };
     match args.as_slice() {
-        [TypedExpr { kind: K::Column(a), ty }, TypedExpr { kind: K::Column(b), ty: other }]
+        [TypedExpr { kind: K::Column(a), ty, .. }, TypedExpr { kind: K::Column(b), ty: other, .. }]
             if is_equality(condition) =>
         {
             key_type(ty, other).map(|ty| (*a, *b, ty))

@@ -459,7 +459,10 @@ impl Call<'_> {
             "pg_operator_is_visible" => fixed("pg_operator"),
             "pg_opclass_is_visible" => fixed("pg_opclass"),
             "pg_opfamily_is_visible" => fixed("pg_opfamily"),
-            "pg_collation_is_visible" => fixed("pg_collation"),
+            "pg_collation_is_visible" => match self.catalog.collation_by_oid(oid.0) {
+                Some(found) => Value::Bool(super::collations::is_visible(self.catalog, &found.collation)),
+                None => Value::Null,
+            },
             _ => Value::Null,
         }
     }

@@ -218,8 +218,19 @@ pub(super) fn index_text(
     } else {
         format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name))
     };
-    let key =
-        |one: &verso_catalog::IndexPart| format!("{}{}{}", part(one.column), one.class.suffix(), one.order());
+    let key = |one: &verso_catalog::IndexPart| {
+        let of_expression = hidden_value(views, catalog, &table, one.column);
+        let own = match &of_expression {
+            Some(value) => value.collation.collation().map(|own| own.oid),
+            None => super::relations::declared(&table, one.column).collation().map(|own| own.oid),
+        };
+        let shown = one.collation.as_ref().filter(|shown| Some(shown.oid) != own);
+        let collation = shown.map(|one| {
+            let name = super::collations::name_of(catalog, one.oid);
+            format!(" COLLATE {}", name.unwrap_or_else(|| quote_ident(&one.name)))
+        });
+        format!("{}{}{}{}", part(one.column), collation.unwrap_or_default(), one.class.suffix(), one.order())
+    };
     let keys: Vec<String> = index.parts.iter().map(key).collect();
     let name = quote_ident(&index.name);
     let method = if index.is_inverted() { "gin" } else { "btree" };

@@ -33,7 +33,6 @@ const FILES: &[(&str, &str)] = &[
     ("pg_amop", include_str!("../../data/pg_amop.tsv")),
     ("pg_amproc", include_str!("../../data/pg_amproc.tsv")),
     ("pg_aggregate", include_str!("../../data/pg_aggregate.tsv")),
-    ("pg_collation", include_str!("../../data/pg_collation.tsv")),
     ("pg_range", include_str!("../../data/pg_range.tsv")),
     ("pg_language", include_str!("../../data/pg_language.tsv")),
     ("pg_description", include_str!("../../data/pg_description.tsv")),

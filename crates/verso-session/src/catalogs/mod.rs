@@ -25,6 +25,7 @@
 
 mod activity;
 mod calls;
+mod collations;
 mod constraints;
 mod definitions;
 mod domains;
@@ -76,6 +77,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_trigger" => all(triggers::triggers(&catalog, &keys)),
         "pg_depend" => all(constraints::depends(&catalog)),
         "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(&catalog, &keys))),
+        "pg_collation" => collations::collations(&catalog, &keys),
         "pg_enum" => all(types::labels(&catalog, &keys)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_stats" => all(statistics::statistics(&catalog)),

@@ -286,8 +286,8 @@ impl ObjectNames for SessionNames {
                 Ok(fixed_by_name("pg_operator", symbol).into_iter().find(fits))
             }
             SystemType::Regcollation => {
-                let (_, name) = path(text)?;
-                Ok(fixed_by_name("pg_collation", &name).first().copied())
+                let (schema, name) = path(text)?;
+                Ok(super::collations::by_name(&self.catalog, schema.as_deref(), &name))
             }
             _ => Ok(None),
         }
@@ -329,7 +329,7 @@ impl ObjectNames for SessionNames {
                 };
                 Some(format!("{}({},{})", row[1].as_str()?, side(&row[7]), side(&row[8])))
             }
-            SystemType::Regcollation => Some(quote_ident(fixed_row("pg_collation", oid)?[1].as_str()?)),
+            SystemType::Regcollation => super::collations::name_of(&self.catalog, oid),
             _ => None,
         }
     }

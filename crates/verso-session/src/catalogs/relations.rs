@@ -314,7 +314,7 @@ impl Attribute<'_> {
             Value::Bool(false),
             Value::Bool(true),
             Value::Int2(0),
-            fact(|facts| &facts.collation, Value::Int8(0)),
+            super::collations::of_type(self.ty, fact(|facts| &facts.collation, Value::Int8(0))),
             Value::Null,
             self.acl,
             Value::Null,
@@ -498,6 +498,11 @@ fn indexes_of_users(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Arc<
     relations.into_iter().filter_map(index).collect()
 }
 
+/// The type that a column of a table was declared as.
+pub(super) fn declared(table: &verso_catalog::TableDef, id: u16) -> &SqlType {
+    table.column_with_id(id).map_or(&SqlType::Unknown, |at| table.columns[at].declared())
+}
+
 /// The rows of `pg_index`.
 pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |index: Arc<IndexDef>| {
@@ -534,7 +539,10 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 Some(_) => Value::Int2(0),
                 None => Value::Int2(attnum(column)),
             })),
-            vector(types.iter().map(collation)),
+            vector(index.parts.iter().zip(&types).map(|(part, ty)| match &part.collation {
+                Some(one) if part.class == verso_catalog::KeyClass::Ordered => number(one.oid),
+                _ => super::collations::of_type(declared(&table, part.column), collation(ty)),
+            })),
             vector(
                 index
                     .parts

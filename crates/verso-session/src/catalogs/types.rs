@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, TypeDef};
-use verso_types::{DomainType, SqlType, Value};
+use verso_types::{Collation, DomainType, SqlType, Value};
 
 use super::fixed::type_facts;
 use super::keys::Keys;
@@ -74,12 +74,18 @@ impl Row<'_> {
             Value::Int4(i32::from(
                 self.domain.is_some_and(|domain| matches!(domain.base, SqlType::Array(_))),
             )),
-            number(0),
+            number(self.domain.map_or(0, collation_of)),
             Value::Null,
             self.domain.and_then(|domain| domain.default.clone()).map_or(Value::Null, Value::Text),
             Value::Null,
         ]
     }
+}
+
+/// `typcollation` of a domain.
+fn collation_of(domain: &verso_types::DomainType) -> u32 {
+    let usual = if domain.base.is_collatable() { Collation::DEFAULT } else { 0 };
+    domain.base.collation().map_or(usual, |collation| collation.oid)
 }
 
 /// The users' rows of `pg_type`: each type and its array.

@@ -222,7 +222,7 @@ impl Schema<'_> {
         table: &Arc<TableDef>,
         constraint: &ConstraintDefinition,
     ) -> Result<(), Failure> {
-        let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
+        let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.seen())).collect();
         let new = self.new_constraint(binder, (&table.schema, &table.name), &columns, constraint)?;
         if let NewConstraintKind::NotNull { column } = &new.kind {
             self.refuse_nulls_there(table, std::slice::from_ref(column))?;

@@ -57,7 +57,7 @@ impl Schema<'_> {
             }
         }
         let columns: Vec<(Arc<str>, SqlType)> =
-            new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.erased())).collect();
+            new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.seen())).collect();
         self.bind_generated(binder, create, &mut new)?;
         for constraint in constraints {
             let made = self.new_constraint(binder, (&place, &new.name), &columns, constraint)?;
@@ -95,7 +95,7 @@ impl Schema<'_> {
         let scope: Vec<_> = new
             .columns
             .iter()
-            .map(|column| (Arc::clone(&column.name), column.ty.erased(), column.generated))
+            .map(|column| (Arc::clone(&column.name), column.ty.seen(), column.generated))
             .collect();
         for element in &create.elements {
             let TableElement::Column(ColumnDefinition { name, generated: Some((expr, text)), .. }) = element

@@ -137,19 +137,29 @@ impl Schema<'_> {
         for part in &create.parts {
             let (descending, nulls_first) = (part.descending, part.nulls_first);
             let class = |ty: &SqlType| key_class(create.method.as_deref(), part.class.as_ref(), ty);
-            let column_class = |name: &str| match table.shown().iter().find(|column| *column.name == *name) {
-                Some(column) => class(&column.ty),
-                None => Ok(KeyClass::Ordered), // the catalog says what is wrong
+            let explicit = match &part.collation {
+                Some(name) => {
+                    let found =
+                        binder.collation_named(name.schema_text(), &name.name.text, name.at().start)?;
+                    Some(Arc::clone(&found.collation))
+                }
+                None => None,
             };
-            let (name, place, class) = match &part.key {
-                IndexKey::Column(name) => (text(name), None, column_class(&name.text)?),
+            let seen = |name: &str| {
+                let column = table.columns.iter().find(|column| *column.name == *name && !column.is_hidden());
+                column.map_or(SqlType::Void, |column| column.declared().clone())
+            };
+            let (name, place, ty) = match &part.key {
+                IndexKey::Column(name) => (text(name), None, seen(&name.text)),
                 IndexKey::Expression(expr, kept) => {
                     let bind = |binder: &Binder<'_>| binder.index_expression(expr, table);
                     let (kept, bound) = binder.kept_text(expr, kept, bind)?;
                     match bound.kind {
                         ExprKind::Column(at) => {
-                            let column = &table.columns[at];
-                            (Arc::clone(&column.name), None, class(&column.ty)?)
+                            let declared = table.columns[at].declared().clone();
+                            // `(a COLLATE c)` is the column in that order.
+                            let declared = declared.uncollated().clone().collated(&bound.collation);
+                            (Arc::clone(&table.columns[at].name), None, declared)
                         }
                         _ => {
                             let class = class(&bound.ty)?;
@@ -158,12 +168,22 @@ impl Schema<'_> {
                                 return Err(CatalogError::NoOrder { ty }.into());
                             }
                             wanted.push((bound.ty.clone(), kept.into()));
-                            (index_name(expr).into(), Some(wanted.len() - 1), class)
+                            (index_name(expr).into(), Some(wanted.len() - 1), bound.seen())
                         }
                     }
                 }
             };
-            new.parts.push(NewIndexPart { name, hidden: None, descending, nulls_first, class });
+            // The catalog says what is wrong with a column that there is not.
+            let class = if ty == SqlType::Void { KeyClass::Ordered } else { class(ty.uncollated())? };
+            if explicit.is_some() && !(ty.erased().is_collatable() || ty == SqlType::Void) {
+                let text =
+                    format!("collations are not supported by type {}", ty.without_modifiers().pg_name());
+                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).into());
+            }
+            let collation = explicit.or_else(|| ty.collation());
+            // Arrays have no keys.
+            let collation = collation.filter(|_| !matches!(ty.uncollated(), SqlType::Array(_)));
+            new.parts.push(NewIndexPart { name, hidden: None, descending, nulls_first, class, collation });
             places.push(place);
         }
         let mut guard = None;
@@ -238,7 +258,7 @@ impl Schema<'_> {
         let (index, name) = match &reindex.target {
             ReindexTarget::Index(name) => (true, name),
             ReindexTarget::Table(name) => (false, name),
-            ReindexTarget::Schema(_) | ReindexTarget::Database(_) => {
+            ReindexTarget::Schema(_) | ReindexTarget::Database(_) | ReindexTarget::Collations => {
                 return Err(SqlError::internal("REINDEX of several tables at a time").into());
             }
         };

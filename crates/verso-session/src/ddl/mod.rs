@@ -22,6 +22,7 @@
 
 mod alter_table;
 mod analyze;
+mod collations;
 mod comment;
 mod composite;
 mod create_table;

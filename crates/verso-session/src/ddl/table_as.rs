@@ -49,7 +49,7 @@ impl Schema<'_> {
                 let text = format!("column \"{name}\" specified more than once");
                 return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
             }
-            new.columns.push(NewColumn::new(name, column.ty.clone()));
+            new.columns.push(NewColumn::new(name, column.seen()));
         }
         let catalog = &self.frame.services.instance.catalog;
         let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;

@@ -64,6 +64,7 @@ impl Schema<'_> {
                     catalog.alter_table(txn, Some(&table.schema), &table.name, &change)?;
                 }
             }
+            TypeStatement::Collation(statement) => return self.collation_statement(statement),
             TypeStatement::CreateDomain(create) => {
                 self.create_domain(create)?;
                 return Ok(tag("CREATE DOMAIN"));

@@ -4,8 +4,8 @@ use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
 use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
-    DatabaseStatement, DropKind, RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement,
-    ViewStatement,
+    CollationStatement, DatabaseStatement, DropKind, RightsStatement, RoleStatement, SchemaStatement,
+    Statement, TypeStatement, ViewStatement,
 };
 
 /// The word for what a statement changes in the database; none for those that only read.
@@ -57,6 +57,9 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Type(statement) => match statement {
             TypeStatement::CreateEnum { .. } | TypeStatement::CreateComposite { .. } => "CREATE TYPE",
             TypeStatement::CreateDomain(_) => "CREATE DOMAIN",
+            TypeStatement::Collation(CollationStatement::Create { .. }) => "CREATE COLLATION",
+            TypeStatement::Collation(CollationStatement::Drop { .. }) => "DROP COLLATION",
+            TypeStatement::Collation(_) => "ALTER COLLATION",
             TypeStatement::AlterDomain { .. }
             | TypeStatement::Rename { domain: true, .. }
             | TypeStatement::Move { domain: true, .. } => "ALTER DOMAIN",

@@ -112,7 +112,8 @@ impl Session {
         Ok(tag(word))
     }
 
-    /// REINDEX SCHEMA, REINDEX DATABASE: each table in a transaction of its own. Tables that have gone meanwhile are passed
+    /// REINDEX SCHEMA, REINDEX DATABASE: each table in a transaction of its own; REINDEX COLLATIONS: each index whose keys were
+    /// made from other data of collations than the program has. Tables that have gone meanwhile are passed
     /// over, and those that the role may not maintain are left alone, as in PostgreSQL.
     pub(crate) fn reindex_many(
         &mut self,
@@ -143,6 +144,20 @@ impl Session {
                 }
                 _ => None,
             };
+            let outdated = reindex.target == ReindexTarget::Collations;
+            if outdated {
+                let mut indexes: Vec<(Oid, Arc<str>, Arc<str>)> = Vec::new();
+                for table in catalog.tables().filter(|table| !table.is_system()) {
+                    let own = table.idle_indexes.iter().filter(|index| index.outdated);
+                    let may = catalog.rights(role, Object::Relation(table.oid)).has(Rights::MAINTAIN);
+                    indexes.extend(
+                        own.filter(|_| may)
+                            .map(|index| (index.oid, Arc::clone(&index.schema), Arc::clone(&index.name))),
+                    );
+                }
+                indexes.sort();
+                return Ok(indexes);
+            }
             let wanted = |table: &&Arc<TableDef>| {
                 !table.is_system()
                     && !table.is_temporary()
@@ -160,14 +175,18 @@ impl Session {
         })?;
         for (_, schema, table) in tables {
             let gone =
-                self.with_catalog(|_, catalog, _| Ok(catalog.table(Some(&schema), &table).is_none()))?;
+                self.with_catalog(|_, catalog, _| Ok(catalog.relation(Some(&schema), &table).is_none()))?;
             if gone {
                 continue;
             }
             let at = job.at;
             let name = |text: &str| Name { text: text.to_string(), at };
             let name = QualifiedName { schema: Some(name(&schema)), name: name(&table) };
-            let one = Reindex { target: ReindexTarget::Table(name), ..reindex.clone() };
+            let target = match reindex.target {
+                ReindexTarget::Collations => ReindexTarget::Index(name),
+                _ => ReindexTarget::Table(name),
+            };
+            let one = Reindex { target, ..reindex.clone() };
             let statement = Statement::Reindex(one);
             self.transactional(&Job { statement: &statement, ..*job }, sink)?;
             // Of several messages up to a Sync, too.

@@ -40,7 +40,7 @@ use verso_storage::{
     WaitPolicy,
 };
 use verso_types::inverted::Search;
-use verso_types::{Batch, TimeStyle, Value};
+use verso_types::{Batch, TimeStyle, TypeError, Value};
 
 use crate::services::Services;
 
@@ -80,8 +80,22 @@ impl EngineTables<'_> {
     /// Locks a table whose rows are to be changed, and opens it.
     fn heap_for_change(&self, table: &TableDef) -> Result<Arc<Heap>> {
         self.lock(table, TableLockMode::RowExclusive)?;
+        self.refuse_unchecked(table)?;
         self.defer_unique(table);
         self.heap_for_locks(table)
+    }
+
+    /// Refuses changes that a unique index would have to check which is out of use because its keys were made from other data
+    /// of collations.
+    fn refuse_unchecked(&self, table: &TableDef) -> Result<()> {
+        let Some(index) = table.idle_indexes.iter().find(|index| index.unique && index.outdated) else {
+            return Ok(());
+        };
+        let text = format!("unique index \"{}\" was built with another version of its collation", index.name);
+        Err(TypeError::new("55000", text)
+            .with_detail(format!("Rows of \"{}\" cannot be changed until it is built anew.", table.name))
+            .with_hint("Run REINDEX COLLATIONS.")
+            .into())
     }
 
     /// Tells storage which unique indexes of a table are checked at commit.

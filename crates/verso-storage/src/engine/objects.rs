@@ -232,7 +232,7 @@ impl Engine {
         if shared.object_kind(root)? != root::INDEX {
             return Err(missing());
         }
-        let spec = Index::read_spec(&shared.core().pool, object, root)?;
+        let (spec, _) = Index::read_spec(shared, object, root)?;
         let list = shared.heap(spec.table)?.indexes.list();
         list.iter().find(|index| index.object() == object).cloned().ok_or_else(missing)
     }

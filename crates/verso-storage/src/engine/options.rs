@@ -1,5 +1,7 @@
 //! How an engine runs.
 
+use verso_types::CollationData;
+
 use crate::buffer::PoolOptions;
 use crate::recovery::StoreOptions;
 use crate::wal::WalOptions;
@@ -32,6 +34,9 @@ pub struct EngineOptions {
     /// Whether a database is opened whose log is damaged before its end: without what stands behind the damage, and without
     /// pages that were changed by it or cannot be brought up to date. What is lost is reported.
     pub open_damaged_log: bool,
+    /// Which data the keys of collations are made from: those of the program, but in tests.
+    #[doc(hidden)]
+    pub collation_data: CollationData,
     /// Whether housekeeping and checkpoints run on threads of their own; tests that replay switch it off.
     pub background: bool,
 }
@@ -51,6 +56,7 @@ impl Default for EngineOptions {
             checkpoint_log_bytes: 256 << 20,
             eager_rollback_records: 1000,
             open_damaged_log: false,
+            collation_data: CollationData::BUILT_IN,
             background: true,
         }
     }

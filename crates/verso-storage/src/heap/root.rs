@@ -45,6 +45,8 @@ const FREE_HEAD: usize = 48;
 const COLUMN_COUNT: usize = 52;
 /// Offset of column descriptors, or of a sequence's numbers.
 pub const BODY: usize = 56;
+/// Most bytes of what an index is of.
+pub const SPEC_MAX: usize = 2048;
 /// Offset of the number of indexes, u8.
 pub const INDEX_COUNT: usize = 33;
 /// Offset of the list of indexes.

@@ -61,6 +61,11 @@ pub(crate) fn validate(heap: &Heap, specs: &[IndexSpec]) -> Result<(), StorageEr
             });
         }
         Index::new(ObjectId(0), heap.root, spec.clone(), heap.columns())?;
+        let (size, limit) = (spec.encode().len() as u64, root::SPEC_MAX as u64);
+        if size > limit {
+            let what = "the list of an index's collations".into();
+            return Err(StorageError::TooLarge { what, size, limit });
+        }
     }
     let (size, limit) = ((heap.indexes.list().len() + specs.len()) as u64, root::MAX_INDEXES as u64);
     if size > limit {
@@ -377,7 +382,7 @@ impl<'c> UniqueCheck<'c> {
 
 /// Frees an index, and takes it from its table's list.
 pub(crate) fn free(shared: &Shared, object: ObjectId, root_page: PageId) -> Result<u64, StorageError> {
-    let spec = Index::read_spec(&shared.core().pool, object, root_page)?;
+    let (spec, _) = Index::read_spec(shared, object, root_page)?;
     let heap = shared.heap_if_there(spec.table)?;
     let mut gate = heap.as_ref().map(|heap| heap.indexes.close());
     if !shared.roots.lock().contains_key(&object) {

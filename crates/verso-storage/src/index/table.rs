@@ -8,14 +8,13 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use verso_env::sync::Mutex;
-use verso_types::KeyType;
+use verso_types::{CollationData, Collator, KeyType};
 
 use super::entries::{RECORD, record_bytes, record_of};
 use super::filling::Filling;
 use super::key::{KeyPart, KeyRange, is_inverted, successor};
 use super::purging::Purging;
 use crate::StorageError;
-use crate::buffer::BufferPool;
 use crate::heap::{ColumnSpec, root};
 use crate::page::bytes::{checked_u8, checked_u16, checked_u32, u32_at};
 use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, header};
@@ -44,7 +43,8 @@ pub struct IndexSpec {
 }
 
 impl IndexSpec {
-    /// `table u32 | flags u8 | parts u8 | reserved u16 | per part: column u16, type u8, flags u8`.
+    /// `table u32 | flags u8 | parts u8 | reserved u16 | per part: column u16, type u8, flags u8 | per part with a collation:
+    /// length u8, the collation`.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = self.table.0.to_le_bytes().to_vec();
         let nulls = if self.nulls_distinct { NULLS_DISTINCT } else { 0 };
@@ -56,34 +56,63 @@ impl IndexSpec {
             let guard = if part.guard { GUARD } else { 0 };
             out.extend_from_slice(&[part.ty.code(), descending | first | guard]);
         }
+        for collator in self.collators() {
+            out.push(collator.spec().len() as u8);
+            out.extend_from_slice(collator.spec().as_bytes());
+        }
         out
     }
 
-    fn decode(bytes: &[u8]) -> Result<IndexSpec, Flaw> {
+    /// The collations of the parts that have one.
+    pub(super) fn collators(&self) -> impl Iterator<Item = Collator> {
+        self.parts.iter().filter_map(|part| match part.ty {
+            KeyType::Collated(collator) => Some(collator),
+            _ => None,
+        })
+    }
+
+    /// The spec, and whether its keys are of use: not where they were made from other data of collations. The parts are then
+    /// those of plain texts.
+    fn decode(bytes: &[u8], data: CollationData) -> Result<(IndexSpec, bool), Flaw> {
         let (table, flags) = (ObjectId(checked_u32(bytes, 0)?), checked_u8(bytes, 4)?);
         let count = usize::from(checked_u8(bytes, 5)?);
         let parts = (0..count).map(|index| {
             let at = 8 + index * 4;
             let flags = checked_u8(bytes, at + 3)?;
+            let code = checked_u8(bytes, at + 2)?;
+            let ty = match code {
+                KeyType::COLLATED => KeyType::Bytes,
+                code => KeyType::from_code(code).ok_or_else(|| Flaw::from("unknown key type"))?,
+            };
             Ok(KeyPart {
                 column: checked_u16(bytes, at)?,
-                ty: KeyType::from_code(checked_u8(bytes, at + 2)?)
-                    .ok_or_else(|| Flaw::from("unknown key type"))?,
+                ty,
                 descending: flags & DESCENDING != 0,
                 nulls_first: flags & NULLS_FIRST != 0,
                 guard: flags & GUARD != 0,
             })
         });
-        let parts = parts.collect::<Result<Vec<_>, Flaw>>()?;
+        let mut parts = parts.collect::<Result<Vec<_>, Flaw>>()?;
+        let mut is_current = true;
+        let mut at = 8 + count * 4;
+        for (n, part) in parts.iter_mut().enumerate() {
+            if checked_u8(bytes, 8 + n * 4 + 2)? != KeyType::COLLATED {
+                continue;
+            }
+            let length = usize::from(checked_u8(bytes, at)?);
+            let spec = bytes.get(at + 1..at + 1 + length).and_then(|spec| std::str::from_utf8(spec).ok());
+            let read = spec.and_then(|spec| Collator::read(spec, data).ok());
+            match read.ok_or_else(|| Flaw::from("unknown collation"))? {
+                Some(collator) => part.ty = KeyType::Collated(collator),
+                None => is_current = false,
+            }
+            at += 1 + length;
+        }
         if parts.is_empty() || parts.len() > MAX_PARTS {
             return Err(Flaw::from("an index of no parts, or too many"));
         }
-        Ok(IndexSpec {
-            table,
-            parts,
-            unique: flags & UNIQUE != 0,
-            nulls_distinct: flags & NULLS_DISTINCT != 0,
-        })
+        let (unique, nulls_distinct) = (flags & UNIQUE != 0, flags & NULLS_DISTINCT != 0);
+        Ok((IndexSpec { table, parts, unique, nulls_distinct }, is_current))
     }
 }
 
@@ -129,15 +158,18 @@ pub struct Index {
 }
 
 impl Index {
-    /// Reads the root of an index of a table with these columns.
+    /// Reads the root of an index of a table with these columns; `None` where its keys were made from other data of
+    /// collations: it is as good as not there until the catalog has it built anew.
     pub(crate) fn load(
-        pool: &BufferPool,
+        shared: &Shared,
         object: ObjectId,
         root: PageId,
         columns: &[ColumnSpec],
-    ) -> Result<Index, StorageError> {
-        let spec = Index::read_spec(pool, object, root)?;
-        Index::new(object, root, spec, columns)
+    ) -> Result<Option<Index>, StorageError> {
+        match Index::read_spec(shared, object, root)? {
+            (spec, true) => Index::new(object, root, spec, columns).map(Some),
+            (_, false) => Ok(None),
+        }
     }
 
     /// The index at a root page.
@@ -167,17 +199,18 @@ impl Index {
         })
     }
 
-    /// What the index at `root` is of.
+    /// What the index at `root` is of, and whether its keys are of use.
     pub(crate) fn read_spec(
-        pool: &BufferPool,
+        shared: &Shared,
         object: ObjectId,
         root: PageId,
-    ) -> Result<IndexSpec, StorageError> {
-        let page = pool.read(root)?;
+    ) -> Result<(IndexSpec, bool), StorageError> {
+        let page = shared.core().pool.read(root)?;
         if header::kind(&page) != Some(PageKind::Root) || page[root::OBJECT_KIND] != root::INDEX {
             return Err(StorageError::corrupt(root, object, "not the root of an index"));
         }
-        IndexSpec::decode(&page[root::BODY..]).map_err(|flaw| StorageError::corrupt(root, object, flaw))
+        let data = shared.options.collation_data;
+        IndexSpec::decode(&page[root::BODY..], data).map_err(|flaw| StorageError::corrupt(root, object, flaw))
     }
 
     /// Its number.

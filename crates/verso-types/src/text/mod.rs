@@ -77,6 +77,7 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, Typ
         SqlType::Jsonb => Value::Jsonb(Jsonb::parse(text)?),
         SqlType::Enum(ty) => ty.parse(text)?,
         SqlType::Domain(domain) => return parse_text(&domain.base, text, tz),
+        SqlType::Collated(collated) => return parse_text(&collated.base, text, tz),
         SqlType::Named(name) => return Err(TypeError::unknown_type(name)),
         SqlType::Row(row) if row.of.is_some() => composite::parse_record(text, row, tz)?,
         SqlType::Record | SqlType::Row(_) => {

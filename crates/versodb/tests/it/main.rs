@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod automatic;
+mod collations;
 mod commits;
 mod guide;
 mod hidden_columns;

@@ -21,7 +21,16 @@ impl Cursor<'_> {
                 let call = self.call_of(name)?;
                 return Ok(Some(node(ExprKind::Call(Box::new(call)), self.since(start), start.start)));
             }
-            "collation" if self.is_at(1, "for") => return Err(self.unsupported("COLLATION FOR")),
+            "collation" if self.is_at(1, "for") => {
+                let mut name = self.own_name();
+                name.name.text = "pg_collation_for".into();
+                self.expect(&["for"])?;
+                self.expect_token(&Token::LParen)?;
+                let args = vec![self.expr()?];
+                self.expect_token(&Token::RParen)?;
+                let call = ExprKind::Call(Box::new(Call::plain(name, args)));
+                return Ok(Some(node(call, self.since(start), start.start)));
+            }
             "cast" | "treat" | "extract" | "position" | "substring" | "substr" | "overlay" | "trim"
             | "normalize"
                 if open =>

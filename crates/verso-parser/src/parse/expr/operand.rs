@@ -269,7 +269,7 @@ impl Cursor<'_> {
     }
 
     /// A name of a collation, with its schema or without.
-    pub(super) fn any_name(&mut self) -> Result<crate::syntax::QualifiedName, SyntaxError> {
+    pub(in crate::parse) fn any_name(&mut self) -> Result<crate::syntax::QualifiedName, SyntaxError> {
         self.qualified()
     }
 }

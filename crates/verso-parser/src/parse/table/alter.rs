@@ -2,9 +2,10 @@
 
 use super::super::lexer::Token;
 
+use super::super::collation::{collate, collated};
 use super::super::cursor::Cursor;
 use super::super::ddl::{cascade, if_not_exists};
-use super::column::{collate, column_definition, expression, generation};
+use super::column::{column_definition, expression, generation};
 use super::constraint::table_constraint;
 use super::{check_parameter, storage_parameters};
 use crate::error::SyntaxError;
@@ -31,6 +32,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         "type" => return super::super::user_type::alter_type(cursor),
         "domain" => return super::super::domain::alter_domain(cursor),
+        "collation" => return super::super::collation::alter_collation(cursor),
         "function" | "procedure" | "routine" => return super::super::schema::alter_function(cursor),
         _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
     };
@@ -202,9 +204,9 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
         return Ok(AlterAction::DropExpression { column, if_exists });
     }
     if cursor.accept(&["set", "data", "type"]) || cursor.accept(&["type"]) {
-        let ty = cursor.data_type()?;
+        let mut ty = cursor.data_type()?;
         if cursor.is(&["collate"]) {
-            collate(cursor)?;
+            ty = collated(ty, &collate(cursor)?);
         }
         let using = if cursor.accept(&["using"]) { Some(cursor.expr()?) } else { None };
         return Ok(AlterAction::ColumnType { column, ty, using });

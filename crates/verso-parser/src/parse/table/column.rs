@@ -4,6 +4,7 @@ use super::super::lexer::Token;
 use verso_types::Identity;
 use verso_types::SqlType;
 
+use super::super::collation::{collate, collated};
 use super::super::cursor::Cursor;
 use super::super::ddl::{empty_sequence, sequence_options};
 use super::constraint::{check, constraint, deferral, references, unique};
@@ -98,7 +99,10 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
                     return Err(cursor.unexpected());
                 }
             }
-            "collate" if named.is_none() => collate(cursor)?,
+            "collate" if named.is_none() => {
+                let name = collate(cursor)?;
+                column.ty = collated(column.ty, &name);
+            }
             _ => {
                 for (words, what) in [(&["storage"][..], "STORAGE"), (&["compression"], "COMPRESSION")] {
                     if cursor.is(words) {
@@ -134,17 +138,6 @@ pub(in crate::parse) fn expression(cursor: &mut Cursor<'_>) -> Result<(Expr, Str
     let end = cursor.last().end;
     let text = cursor.source().slice(Span { start, end }).to_string();
     Ok((expr, text))
-}
-
-/// `COLLATE "C"`: the only collation there is.
-pub(in crate::parse) fn collate(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
-    let at = cursor.here().start;
-    cursor.expect(&["collate"])?;
-    let name = cursor.qualified()?;
-    match name.name.text.as_str() {
-        "C" | "POSIX" | "default" => Ok(()),
-        _ => Err(SyntaxError::unsupported(format!("COLLATE \"{}\"", name.name.text)).at(at)),
-    }
 }
 
 /// What stands behind GENERATED.

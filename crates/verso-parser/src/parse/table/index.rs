@@ -2,15 +2,16 @@
 
 use super::super::lexer::Token;
 
+use super::super::collation::collate;
 use super::super::cursor::Cursor;
 use super::super::ddl::if_not_exists;
-use super::column::{collate, generation};
+use super::column::generation;
 use super::constraint::{names, nulls_are_distinct};
 use super::storage_parameters;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    Analyze, CreateIndex, Expr, IndexElement, IndexKey, Name, QualifiedName, Reindex, ReindexTarget, Span,
-    Statement,
+    Analyze, CreateIndex, Expr, ExprKind, IndexElement, IndexKey, Name, QualifiedName, Reindex,
+    ReindexTarget, Span, Statement,
 };
 
 /// CREATE [UNIQUE] INDEX, behind CREATE.
@@ -125,17 +126,24 @@ fn with_text(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
 }
 
 fn index_part(cursor: &mut Cursor<'_>) -> Result<IndexElement, SyntaxError> {
+    let mut collation = None;
     let key = if matches!(cursor.peek(), Token::LParen) {
         let (expr, text) = generation(cursor)?;
         IndexKey::Expression(expr, text)
     } else if matches!(cursor.peek_at(1), Token::LParen | Token::Period) {
-        let (expr, text) = with_text(cursor)?;
+        let (mut expr, mut text) = with_text(cursor)?;
+        // COLLATE behind a call is that of the key.
+        if let ExprKind::Collate { arg, collation: name } = expr.kind {
+            collation = Some(name);
+            text = cursor.source().slice(arg.at).to_string();
+            expr = *arg;
+        }
         IndexKey::Expression(expr, text)
     } else {
         IndexKey::Column(cursor.name()?)
     };
     if cursor.is(&["collate"]) {
-        collate(cursor)?;
+        collation = Some(collate(cursor)?);
     }
     let is_class = !cursor.is(&["asc"]) && !cursor.is(&["desc"]) && !cursor.is(&["nulls"]);
     let class = if is_class && cursor.word().is_some() { Some(cursor.qualified()?.name) } else { None };
@@ -150,7 +158,7 @@ fn index_part(cursor: &mut Cursor<'_>) -> Result<IndexElement, SyntaxError> {
     } else {
         descending
     };
-    Ok(IndexElement { key, descending, nulls_first, class })
+    Ok(IndexElement { key, descending, nulls_first, class, collation })
 }
 
 /// REINDEX.
@@ -160,7 +168,7 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let mut reindex = Reindex { target, parallel: None, concurrently: false, verbose: false };
     reindex_options(cursor, &mut reindex)?;
     let what = cursor.word().unwrap_or_default();
-    if !["index", "table", "schema", "database"].contains(&&*what) {
+    if !["index", "table", "schema", "database", "collations"].contains(&&*what) {
         return Err(cursor.unsupported(&format!("REINDEX {}", what.to_uppercase())));
     }
     cursor.advance();
@@ -169,6 +177,7 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "index" => ReindexTarget::Index(cursor.qualified()?),
         "table" => ReindexTarget::Table(cursor.qualified()?),
         "schema" => ReindexTarget::Schema(cursor.name()?),
+        "collations" => ReindexTarget::Collations,
         _ if cursor.at_end() || matches!(cursor.peek(), Token::SemiColon) => ReindexTarget::Database(None),
         _ => ReindexTarget::Database(Some(cursor.name()?)),
     };

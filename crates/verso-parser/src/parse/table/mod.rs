@@ -6,7 +6,7 @@ mod constraint;
 mod index;
 
 pub use alter::alter;
-pub(super) use column::{collate, expression};
+pub(super) use column::expression;
 pub(super) use constraint::check;
 pub use constraint::set_constraints;
 pub use index::{analyze, analyzed, create_index, reindex};

@@ -114,7 +114,7 @@ impl Binder<'_> {
             return Err(only_default(column));
         }
         // The columns of the table that is changed come first in the scope.
-        let old = earlier.unwrap_or_else(|| TypedExpr::column(index, column.ty.clone()));
+        let old = earlier.unwrap_or_else(|| TypedExpr::column(index, column.seen()));
         let bound = (self.expr(value, cx)?, value.at.start);
         self.assigned_within(old, (&column.name, name.at.start), steps, bound, cx)
     }

@@ -125,7 +125,7 @@ impl Binder<'_> {
 fn without_places(rows: Plan) -> Plan {
     let output = rows.output();
     let mut names: Vec<Arc<str>> = output.iter().map(|column| Arc::clone(&column.name)).collect();
-    let column = |(at, column): (usize, &OutputColumn)| TypedExpr::column(at, column.ty.clone());
+    let column = |(at, column): (usize, &OutputColumn)| TypedExpr::column(at, column.seen());
     let mut exprs: Vec<TypedExpr> = output.iter().enumerate().map(column).collect();
     exprs.push(TypedExpr::null(SqlType::Int8));
     names.push("record".into());

@@ -180,17 +180,13 @@ fn compared(
     let ours = verso.answer(text);
     match (&ours, &theirs) {
         (one, _) if one.is_slow() => counts.slow += 1,
-        (Answer::Error { code: ours, .. }, Answer::Error { code: theirs, .. })
-            if ours == theirs || (of_data(ours) && of_data(theirs)) =>
+        (Answer::Error { code, .. }, Answer::Error { code: other, .. })
+            if code == other || (ours.is_of_data() && theirs.is_of_data()) =>
         {
             counts.errors += 1;
         }
-        (Answer::Error { code, .. }, Answer::Rows { .. })
-        | (Answer::Rows { .. }, Answer::Error { code, .. })
-            if of_data(code) =>
-        {
-            counts.one_error += 1;
-        }
+        (Answer::Error { .. }, Answer::Rows { .. }) if ours.is_of_data() => counts.one_error += 1,
+        (Answer::Rows { .. }, Answer::Error { .. }) if theirs.is_of_data() => counts.one_error += 1,
         _ if ours == theirs => counts.with_rows += usize::from(ours.has_rows()),
         _ => return Some(Difference { ours, theirs }),
     }

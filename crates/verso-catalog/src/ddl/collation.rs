@@ -1,0 +1,321 @@
+//! CREATE COLLATION, ALTER COLLATION, DROP COLLATION; indexes whose keys were made from other data.
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+use verso_types::{Collation, CollationData, Collator, SqlType};
+
+use super::alter::mentions;
+use super::claim::NameOf;
+use super::needing::{Lost, named, shown_type, view_name};
+use super::{refuse_if_needed, target_schema};
+use crate::catalog::Catalog;
+use crate::collation::CollationDef;
+use crate::definition::{ColumnDef, IndexDef, Oid};
+use crate::error::{CatalogError, ObjectKind};
+use crate::snapshot::CatalogSnapshot;
+use crate::store;
+use crate::system::OWNER_OID;
+use crate::system::field::{Letter, Name};
+use crate::system::row::{ClassRow, CollatedRow, CollationRow, DescriptionRow, IndexRow, SystemRow};
+
+/// CREATE COLLATION.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewCollation {
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+    /// `i`, or `b` and `c` for one by bytes.
+    pub provider: char,
+    /// ICU's locale; of one by bytes nothing.
+    pub locale: Option<Arc<str>>,
+    /// Whether only texts of the same bytes are equal.
+    pub deterministic: bool,
+}
+
+/// What ALTER COLLATION changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CollationChange {
+    /// RENAME TO.
+    Name(Arc<str>),
+    /// SET SCHEMA.
+    Schema(Arc<str>),
+    /// REFRESH VERSION.
+    Version,
+}
+
+impl Catalog {
+    /// The data that keys of collations are made from.
+    pub fn collation_data(&self) -> CollationData {
+        self.engine.options().collation_data
+    }
+
+    /// Makes a collation.
+    ///
+    /// # Errors
+    /// `Exists`, `Missing` (the schema), `SystemObject`, `InvalidDefinition` for a locale that is none; storage's.
+    pub fn create_collation(&self, txn: &mut Txn, new: &NewCollation) -> Result<Oid, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let data = self.collation_data();
+        if new.provider == 'i' {
+            let locale = new.locale.as_deref().unwrap_or_default();
+            Collator::new(locale, new.deterministic, data)
+                .map_err(|error| CatalogError::invalid(error.sqlstate, error.message))?;
+        }
+        let schema = target_schema(&snapshot, Some(&new.schema))?;
+        self.hold_schema(txn, &schema)?;
+        self.take_collation_name(txn, &snapshot, &schema.name, &new.name)?;
+        let oid = self.new_oid()?;
+        let row = CollationRow {
+            oid,
+            collname: Name(Arc::clone(&new.name)),
+            collnamespace: schema.oid,
+            collowner: OWNER_OID,
+            collprovider: Letter(new.provider),
+            collisdeterministic: new.deterministic,
+            colllocale: new.locale.clone(),
+            collversion: (new.provider == 'i').then(|| data.version().into()),
+        };
+        self.hold(txn, oid)?;
+        self.change(txn, |txn| store::insert(&self.engine, txn, std::slice::from_ref(&row)))?;
+        Ok(oid)
+    }
+
+    fn take_collation_name(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        schema: &str,
+        name: &str,
+    ) -> Result<(), CatalogError> {
+        let exists = || Err(CatalogError::exists(ObjectKind::Collation, name));
+        if snapshot.collation(Some(schema), name).is_some() {
+            return exists();
+        }
+        self.lock_name(txn, NameOf::Collation, [schema, name])?;
+        match self.committed()?.collation(Some(schema), name) {
+            Some(other) if !self.is_removed(txn, other.oid()) => exists(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes a collation.
+    ///
+    /// # Errors
+    /// `Exists`, `Missing`; storage's.
+    pub fn alter_collation(
+        &self,
+        txn: &mut Txn,
+        collation: &CollationDef,
+        change: &CollationChange,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let (oid, known) = (collation.oid(), &collation.collation);
+        if oid.is_system() {
+            return Err(CatalogError::SystemObject { name: known.name.to_string() });
+        }
+        let moved = match change {
+            CollationChange::Version => None,
+            CollationChange::Name(name) => Some((Arc::clone(&known.schema), Arc::clone(name))),
+            CollationChange::Schema(schema) => Some((Arc::clone(schema), Arc::clone(&known.name))),
+        };
+        let place = match &moved {
+            None => None,
+            Some((schema, name)) => {
+                let schema = target_schema(&snapshot, Some(schema))?;
+                self.hold_schema(txn, &schema)?;
+                self.take_collation_name(txn, &snapshot, &schema.name, name)?;
+                Some((schema.oid, Arc::clone(name)))
+            }
+        };
+        self.lock_name(txn, NameOf::Collation, [&known.schema, &known.name])?;
+        self.check_newest(txn, &snapshot)?;
+        let version: Arc<str> = self.collation_data().version().into();
+        self.change(txn, |txn| {
+            let is_it = |row: &CollationRow| row.oid == oid;
+            store::update(&self.engine, txn, is_it, |row| match &place {
+                Some((schema, name)) => {
+                    row.collnamespace = *schema;
+                    row.collname = Name(Arc::clone(name));
+                }
+                None => row.collversion = row.collversion.is_some().then(|| Arc::clone(&version)),
+            })
+            .map(drop)
+        })
+    }
+
+    /// Drops a collation that nothing needs.
+    ///
+    /// # Errors
+    /// `Needed`, `SystemObject`; storage's.
+    pub fn drop_collation(&self, txn: &mut Txn, collation: &CollationDef) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let (oid, known) = (collation.oid(), &collation.collation);
+        if oid.is_system() {
+            return Err(CatalogError::SystemObject { name: known.name.to_string() });
+        }
+        refuse_if_needed(format!("collation {}", known.name), collation_uses(&snapshot, known))?;
+        self.lock_name(txn, NameOf::Collation, [&known.schema, &known.name])?;
+        self.check_newest(txn, &snapshot)?;
+        self.change(txn, |txn| self.remove_collation(txn, oid))
+    }
+
+    /// Removes a collation's rows; the change has begun.
+    pub(super) fn remove_collation(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        let gone = store::delete(&self.engine, txn, |row: &CollationRow| row.oid == oid)?;
+        if gone.is_empty() {
+            return Err(CatalogError::missing(ObjectKind::Collation, ""));
+        }
+        self.removes(txn, oid)?;
+        store::delete(&self.engine, txn, |row: &DescriptionRow| {
+            row.classoid == CollationRow::TABLE.oid && row.objoid == oid
+        })?;
+        Ok(())
+    }
+
+    /// Writes the collations of columns of a relation, which may have had others.
+    pub(super) fn write_collations(
+        &self,
+        txn: &mut Txn,
+        relation: Oid,
+        columns: &[ColumnDef],
+    ) -> Result<(), CatalogError> {
+        let own = |row: &CollatedRow| {
+            row.objid == relation && columns.iter().any(|column| row.objsubid == i32::from(column.id))
+        };
+        store::delete(&self.engine, txn, own)?;
+        let row = |column: &ColumnDef| match column.declared() {
+            SqlType::Collated(collated) => Some(CollatedRow {
+                objid: relation,
+                objsubid: i32::from(column.id),
+                collation: Oid(collated.collation.oid),
+                version: None,
+            }),
+            _ => None,
+        };
+        let rows: Vec<CollatedRow> = columns.iter().filter_map(row).collect();
+        store::insert(&self.engine, txn, &rows)
+    }
+
+    /// Writes the collations of an index, and from which data its keys are made.
+    pub(super) fn write_index_collations(&self, txn: &mut Txn, index: &IndexDef) -> Result<(), CatalogError> {
+        store::delete(&self.engine, txn, |row: &CollatedRow| row.objid == index.oid)?;
+        let rows: Vec<CollatedRow> = (1..)
+            .zip(&index.parts)
+            .filter_map(|(number, part)| {
+                let collation = part.collation.as_ref()?;
+                Some(CollatedRow {
+                    objid: index.oid,
+                    objsubid: number,
+                    collation: Oid(collation.oid),
+                    version: collation.collator.map(|collator| collator.version().into()),
+                })
+            })
+            .collect();
+        store::insert(&self.engine, txn, &rows)
+    }
+
+    /// Removes what says which collations a relation's columns, an index's parts or a domain have.
+    pub(super) fn remove_collated(&self, txn: &mut Txn, of: Oid) -> Result<(), CatalogError> {
+        store::delete(&self.engine, txn, |row: &CollatedRow| row.objid == of).map(drop)
+    }
+
+    /// Takes indexes out of use whose keys were made from other data than the program's: their entries go, their definitions
+    /// stay. How many.
+    pub(crate) fn retire_indexes(
+        engine: &verso_storage::Engine,
+        txn: &mut Txn,
+    ) -> Result<usize, CatalogError> {
+        let current = engine.options().collation_data.version();
+        let rows: Vec<CollatedRow> = store::read(engine, txn)?;
+        let other = |row: &&CollatedRow| row.version.as_deref().is_some_and(|version| version != current);
+        let mut old: Vec<Oid> = rows.iter().filter(other).map(|row| row.objid).collect();
+        old.sort_unstable();
+        old.dedup();
+        if old.is_empty() {
+            return Ok(0);
+        }
+        let mut retired = 0;
+        let valid: Vec<IndexRow> = store::read(engine, txn)?;
+        for index in valid.iter().filter(|row| row.indisvalid && old.contains(&row.indexrelid)) {
+            let mut object = None;
+            for class in store::read::<ClassRow>(engine, txn)? {
+                if class.oid == index.indexrelid {
+                    object = Some(verso_storage::ObjectId(class.relfilenode.0));
+                }
+            }
+            store::update(
+                engine,
+                txn,
+                |row: &ClassRow| row.oid == index.indexrelid,
+                |row| row.relfilenode = Oid(0),
+            )?;
+            store::update(
+                engine,
+                txn,
+                |row: &IndexRow| row.indexrelid == index.indexrelid,
+                |row| row.indisvalid = false,
+            )?;
+            if let Some(object) = object {
+                engine.drop_object(txn, object)?;
+            }
+            retired += 1;
+        }
+        Ok(retired)
+    }
+}
+
+/// Whether a column or an index of a table other than these has a collation.
+pub(super) fn is_used_elsewhere(snapshot: &CatalogSnapshot, collation: &Collation, tables: &[Oid]) -> bool {
+    let is_it = |other: &Collation| other.oid == collation.oid;
+    snapshot.tables().filter(|table| !tables.contains(&table.oid)).any(|table| {
+        let mut columns = table.columns.iter().filter_map(|column| column.declared().collation());
+        let mut parts = table.all_indexes().flat_map(|index| &index.parts);
+        columns.any(|one| is_it(&one)) || parts.any(|part| part.collation.as_deref().is_some_and(is_it))
+    })
+}
+
+/// What needs a collation, as DETAIL lines.
+fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<String> {
+    let mut uses = Vec::new();
+    let is_it = |ty: &SqlType| matches!(ty, SqlType::Collated(one) if one.collation.oid == collation.oid);
+    for table in snapshot.tables() {
+        for column in table.columns.iter().filter(|column| !column.is_hidden() && is_it(column.declared())) {
+            uses.push(named(snapshot, Lost::Column(table.oid, column.id)));
+        }
+        for index in table.all_indexes() {
+            let collations = index.parts.iter().filter_map(|part| part.collation.as_ref());
+            let hidden = table
+                .columns
+                .iter()
+                .filter(|column| column.is_hidden() && index.columns().any(|id| id == column.id));
+            let mut texts = hidden.filter_map(|column| column.default.as_deref());
+            if collations.map(|one| one.oid).any(|oid| oid == collation.oid)
+                || texts.any(|text| mentions(text, &collation.name))
+            {
+                uses.push(format!("index {}", index.name));
+            }
+        }
+        for constraint in &table.constraints {
+            if let crate::definition::ConstraintKind::Check { expression } = &constraint.kind
+                && mentions(expression, &collation.name)
+            {
+                uses.push(format!("constraint {} on table {}", constraint.name, table.name));
+            }
+        }
+    }
+    for ty in snapshot.types() {
+        if let SqlType::Domain(domain) = &ty.ty
+            && is_it(&domain.base)
+        {
+            uses.push(format!("type {}", shown_type(snapshot, ty)));
+        }
+    }
+    for view in snapshot.all_views() {
+        if mentions(&view.query.text, &collation.name) {
+            uses.push(view_name(snapshot, &view));
+        }
+    }
+    uses.into_iter().map(|one| format!("{one} depends on collation {}", collation.name)).collect()
+}

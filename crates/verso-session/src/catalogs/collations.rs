@@ -1,0 +1,74 @@
+//! The rows of `pg_collation`, and which collation a column has.
+
+use std::sync::Arc;
+
+use verso_catalog::collation::{system_collation, system_collation_names};
+use verso_catalog::{CatalogSnapshot, CollationDef, SystemRowIter};
+use verso_types::{Collation, SqlType, Value};
+
+use super::keys::Keys;
+use super::{letter, number, oid};
+
+/// The rows of `pg_collation`.
+pub(super) fn collations(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> SystemRowIter {
+    let wanted = keys.oid("oid");
+    let users = catalog.collations();
+    let data = catalog.collation_data();
+    let system = system_collation_names().filter_map(move |name| system_collation(name, data));
+    let all = system.chain(users.into_iter().map(|one| CollationDef::clone(&one)));
+    let fits = move |one: &CollationDef| wanted.is_none_or(|oid| one.oid() == oid);
+    let catalog = Arc::clone(catalog);
+    Box::new(all.filter(fits).map(move |one| row(&catalog, &one)))
+}
+
+fn row(catalog: &CatalogSnapshot, one: &CollationDef) -> Vec<Value> {
+    let optional = |text: Option<&str>| text.map_or(Value::Null, Value::text);
+    let collation = &one.collation;
+    let schema = catalog.schema(&collation.schema).map_or(verso_catalog::Oid(11), |schema| schema.oid);
+    let of_libc = (one.provider == 'c').then(|| match &*collation.name {
+        "POSIX" => "POSIX",
+        _ => "C",
+    });
+    vec![
+        oid(one.oid()),
+        Value::text(&collation.name),
+        oid(schema),
+        oid(one.owner),
+        letter(one.provider),
+        Value::Bool(one.deterministic),
+        Value::Int4(if &*collation.name == "ucs_basic" { 6 } else { -1 }),
+        optional(of_libc),
+        optional(of_libc),
+        optional(one.locale.as_deref()),
+        Value::Null,
+        optional(one.version.as_deref()),
+    ]
+}
+
+/// `attcollation` of a column that was declared as this type, which has `usual` without COLLATE.
+pub(super) fn of_type(ty: &SqlType, usual: Value) -> Value {
+    match ty.collation() {
+        Some(collation) => number(collation.oid),
+        None => usual,
+    }
+}
+
+/// The collation with that row, by its name.
+pub(super) fn by_name(catalog: &CatalogSnapshot, schema: Option<&str>, name: &str) -> Option<u32> {
+    catalog.collation(schema, name).map(|found| found.oid().0)
+}
+
+/// The name of a collation, with its schema where it is not found without it.
+pub(super) fn name_of(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
+    let found = catalog.collation_by_oid(oid)?;
+    let quote = verso_exec::functions::quote_ident;
+    Some(match is_visible(catalog, &found.collation) {
+        true => quote(&found.collation.name),
+        false => format!("{}.{}", quote(&found.collation.schema), quote(&found.collation.name)),
+    })
+}
+
+/// Whether a collation is what its name means without a schema.
+pub(super) fn is_visible(catalog: &CatalogSnapshot, collation: &Collation) -> bool {
+    catalog.collation(None, &collation.name).is_some_and(|found| found.oid().0 == collation.oid)
+}

@@ -1,0 +1,207 @@
+//! CREATE COLLATION, ALTER COLLATION, DROP COLLATION.
+
+use std::sync::Arc;
+
+use verso_catalog::{CollationChange, CollationDef, NewCollation};
+use verso_parser::syntax::{CollationOption, CollationStatement, QualifiedName};
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+use super::{Schema, text};
+use crate::client::{CommandTag, Notice, tag};
+use crate::failure::Failure;
+
+impl Schema<'_> {
+    /// Runs a statement about collations.
+    pub(super) fn collation_statement(&self, statement: &CollationStatement) -> Result<CommandTag, Failure> {
+        match statement {
+            CollationStatement::Create { name, if_not_exists, from, options } => {
+                self.create_collation(name, *if_not_exists, from.as_ref(), options)?;
+                Ok(tag("CREATE COLLATION"))
+            }
+            CollationStatement::Refresh { name } => {
+                self.refresh_collation(name)?;
+                Ok(tag("ALTER COLLATION"))
+            }
+            CollationStatement::Rename { name, to } => {
+                self.change_collation(name, CollationChange::Name(text(to)))
+            }
+            CollationStatement::Move { name, to } => {
+                self.may_create_in(&to.text)?;
+                self.change_collation(name, CollationChange::Schema(text(to)))
+            }
+            CollationStatement::Drop { names, if_exists, cascade: _ } => {
+                for name in names {
+                    match self.collation(name) {
+                        Ok(found) => {
+                            self.own_collation(&found)?;
+                            let catalog = &self.frame.services.instance.catalog;
+                            catalog.drop_collation(&mut self.frame.txn.borrow_mut(), &found)?;
+                        }
+                        Err(error) if *if_exists && error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
+                            self.skip(format!("collation \"{name}\" does not exist, skipping"));
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                Ok(tag("DROP COLLATION"))
+            }
+        }
+    }
+
+    fn create_collation(
+        &self,
+        name: &QualifiedName,
+        if_not_exists: bool,
+        from: Option<&QualifiedName>,
+        options: &[CollationOption],
+    ) -> Result<(), Failure> {
+        let (schema, own) = (self.place(name)?, text(&name.name));
+        let new = match from {
+            Some(from) => {
+                let from = self.collation(from)?;
+                if from.provider == 'd' {
+                    let text = "collation \"default\" cannot be copied";
+                    return Err(SqlError::new("42P17", text).into());
+                }
+                NewCollation {
+                    schema,
+                    name: own,
+                    provider: from.provider,
+                    locale: from.locale.clone(),
+                    deterministic: from.deterministic,
+                }
+            }
+            None => from_options(schema, own, options)?,
+        };
+        let catalog = &self.frame.services.instance.catalog;
+        let exists = self.frame.catalog.collation(Some(&new.schema), &new.name).is_some();
+        if exists && if_not_exists {
+            let message =
+                format!("collation \"{}\" for encoding \"UTF8\" already exists, skipping", new.name);
+            self.skip_known(sqlstate::DUPLICATE_OBJECT, message);
+            return Ok(());
+        }
+        catalog.create_collation(&mut self.frame.txn.borrow_mut(), &new)?;
+        Ok(())
+    }
+
+    /// Says which data the collation is of from now on; indexes keep their own version and are built anew apart from that.
+    fn refresh_collation(&self, name: &QualifiedName) -> Result<(), Failure> {
+        let found = self.collation(name)?;
+        let catalog = &self.frame.services.instance.catalog;
+        let now = catalog.collation_data().version();
+        let notices = &self.frame.services.notices;
+        match found.version.as_deref() {
+            Some(version) if version != now && !found.oid().is_system() => {
+                self.own_collation(&found)?;
+                catalog.alter_collation(
+                    &mut self.frame.txn.borrow_mut(),
+                    &found,
+                    &CollationChange::Version,
+                )?;
+                notices.tell(Notice::message(format!("changing version from {version} to {now}")));
+            }
+            _ => notices.tell(Notice::message("version has not changed".to_string())),
+        }
+        Ok(())
+    }
+
+    fn change_collation(&self, name: &QualifiedName, change: CollationChange) -> Result<CommandTag, Failure> {
+        let found = self.collation(name)?;
+        self.own_collation(&found)?;
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.alter_collation(&mut self.frame.txn.borrow_mut(), &found, &change)?;
+        Ok(tag("ALTER COLLATION"))
+    }
+
+    fn collation(&self, name: &QualifiedName) -> Result<Arc<CollationDef>, SqlError> {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        binder.collation_named(name.schema_text(), &name.name.text, name.at().start)
+    }
+
+    /// Collations are the schema's: who owns that changes them.
+    fn own_collation(&self, collation: &CollationDef) -> Result<(), SqlError> {
+        self.may_create_in(&collation.collation.schema)
+    }
+}
+
+/// What the options of CREATE COLLATION ask for.
+fn from_options(
+    schema: Arc<str>,
+    name: Arc<str>,
+    options: &[CollationOption],
+) -> Result<NewCollation, SqlError> {
+    let wrong = |text: String, at: u32| SqlError::new("42P17", text).at(at);
+    let (mut provider, mut locale, mut deterministic) = (None, None, true);
+    let (mut collate, mut ctype) = (None, None);
+    let mut seen: Vec<&str> = Vec::new();
+    for option in options {
+        let (word, at) = (option.name.text.as_str(), option.name.at.start);
+        if seen.contains(&word) {
+            return Err(SqlError::syntax("conflicting or redundant options").at(at));
+        }
+        seen.push(word);
+        let value = || {
+            let missing = || SqlError::syntax(format!("{word} requires a parameter")).at(at);
+            option.value.clone().ok_or_else(missing)
+        };
+        match word {
+            "provider" => provider = Some(value()?),
+            "locale" => locale = Some(value()?),
+            "lc_collate" => collate = Some(value()?),
+            "lc_ctype" => ctype = Some(value()?),
+            "deterministic" => {
+                deterministic = match option.value.as_deref().map(str::to_lowercase).as_deref() {
+                    None | Some("true" | "on" | "1") => true,
+                    Some("false" | "off" | "0") => false,
+                    Some(_) => {
+                        return Err(SqlError::syntax(format!("{word} requires a Boolean value")).at(at));
+                    }
+                }
+            }
+            "rules" => return Err(SqlError::unsupported("CREATE COLLATION (RULES)").at(at)),
+            // What pg_dump writes: the data are the program's own.
+            "version" => {
+                value()?;
+            }
+            _ => {
+                let text = format!("collation attribute \"{word}\" not recognized");
+                return Err(SqlError::syntax(text).at(at));
+            }
+        }
+    }
+    if locale.is_some() && (collate.is_some() || ctype.is_some()) {
+        let text = "conflicting or redundant options";
+        let detail = "LOCALE cannot be specified together with LC_COLLATE or LC_CTYPE.";
+        return Err(SqlError::syntax(text).with_detail(detail));
+    }
+    let by_bytes = |locale: Option<&str>| matches!(locale, Some("C" | "POSIX"));
+    match provider.as_deref().unwrap_or("libc") {
+        "icu" => {
+            let Some(locale) = locale else {
+                return Err(wrong("parameter \"locale\" must be specified".into(), 0));
+            };
+            Ok(NewCollation { schema, name, provider: 'i', locale: Some(locale.into()), deterministic })
+        }
+        other @ ("libc" | "builtin") => {
+            if !deterministic {
+                let text = "nondeterministic collations not supported with this provider";
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+            }
+            let wanted = locale.as_deref().or(collate.as_deref());
+            if wanted.is_none() {
+                return Err(wrong("parameter \"locale\" must be specified".into(), 0));
+            }
+            if !by_bytes(wanted) || ctype.as_deref().is_some_and(|ctype| !by_bytes(Some(ctype))) {
+                let text = format!("collations of the operating system (provider {other})");
+                let hint = "Use PROVIDER = icu, whose data are built in.";
+                return Err(SqlError::unsupported(text).with_hint(hint));
+            }
+            let provider = if other == "libc" { 'c' } else { 'b' };
+            let locale = wanted.filter(|_| provider == 'b').map(Arc::from);
+            Ok(NewCollation { schema, name, provider, locale, deterministic })
+        }
+        other => Err(wrong(format!("unrecognized collation provider: {other}"), 0)),
+    }
+}

@@ -1,0 +1,84 @@
+//! Collations: in which order texts stand, and which of them are equal.
+//!
+//! ```text
+//! "C", "POSIX", ucs_basic, default   the bytes; nothing here is asked
+//! "de-x-icu", CREATE COLLATION …     a Collator: text ─► key, and keys compare by bytes
+//! ```
+//!
+//! 1. A key of a deterministic collation is ICU's sort key, a zero byte and the text: two texts that the language does not
+//!    tell apart stand in the order of their bytes, and only equal texts have equal keys. ICU's keys have no zero byte.
+//! 2. A key of a nondeterministic collation is ICU's sort key alone: equal keys are equal texts.
+//! 3. Whatever compares texts compares keys: statements call `collation_key`, indexes hold keys ([`KeyType::Collated`]).
+//!    So no other part of the executor knows collations.
+//! 4. The collation of an expression is derived while it is bound ([`Derivation`]), as PostgreSQL derives it.
+//!
+//! [`KeyType::Collated`]: crate::KeyType::Collated
+
+mod ascii;
+mod collator;
+mod derivation;
+mod like;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use collator::{CollationData, Collator};
+pub use derivation::Derivation;
+pub use like::like;
+
+use crate::sqltype::SqlType;
+
+/// A collation of the catalog.
+#[derive(Clone, Debug)]
+pub struct Collation {
+    /// Its row in `pg_collation`.
+    pub oid: u32,
+    /// The schema it is in.
+    pub schema: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// How it orders; `None` by bytes.
+    pub collator: Option<Collator>,
+}
+
+impl Collation {
+    /// `pg_collation.oid` of `default`.
+    pub const DEFAULT: u32 = 100;
+
+    /// Whether only texts of the same bytes are equal.
+    pub fn is_deterministic(&self) -> bool {
+        self.collator.is_none_or(|collator| collator.is_deterministic())
+    }
+}
+
+impl fmt::Display for Collation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// One that is altered is another one.
+impl PartialEq for Collation {
+    fn eq(&self, other: &Self) -> bool {
+        self.oid == other.oid && self.name == other.name && self.collator == other.collator
+    }
+}
+
+impl Eq for Collation {}
+
+impl std::hash::Hash for Collation {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.oid.hash(state);
+    }
+}
+
+/// A type of texts with the collation that a column of it was declared with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CollatedType {
+    /// The type.
+    pub base: SqlType,
+    /// The collation.
+    pub collation: Arc<Collation>,
+}

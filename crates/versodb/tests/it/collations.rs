@@ -1,0 +1,133 @@
+//! Indexes of collations: when they are used, and what becomes of them when another release has other collations.
+
+use tempfile::TempDir;
+use verso_storage::EngineOptions;
+use verso_types::CollationData;
+use versodb::{Connection, Database, Options};
+
+use crate::new_database;
+
+/// Collations of an older release: the same, turned around.
+const OLD: CollationData =
+    CollationData::for_tests("0.9", |key| key.iter_mut().for_each(|byte| *byte = byte.wrapping_neg()));
+
+fn options(data: CollationData) -> Options {
+    let engine = EngineOptions { collation_data: data, ..EngineOptions::default() };
+    Options::new().engine(engine).auto_analyze(false)
+}
+
+fn texts(connection: &mut Connection, sql: &str) -> Vec<String> {
+    let rows = connection.query(sql).unwrap().into_rows();
+    rows.iter()
+        .map(|row| (0..row.columns().len()).map(|n| row.text(n)).collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+fn plan(connection: &mut Connection, sql: &str) -> String {
+    texts(connection, &format!("explain {sql}")).join("\n")
+}
+
+const VALID: &str =
+    "select indexrelid::regclass, indisvalid from pg_index order by indexrelid::regclass::text";
+
+#[test]
+fn indexes_of_other_collations_are_out_of_use_until_they_are_built_anew() {
+    let directory: TempDir = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.verso");
+    let database = Database::create(&path, options(OLD)).unwrap();
+    let mut connection = database.connect().unwrap();
+    for statement in [
+        "create table t (id integer primary key, w text collate \"de-x-icu\", plain text, k text collate \"de-x-icu\" unique)",
+        "create index t_w on t (w)",
+        "create index t_plain on t (plain)",
+        "create index t_c on t (w collate \"C\")",
+        "create unique index t_sv on t (plain collate \"sv-x-icu\")",
+        "insert into t select n, chr(96 + n), chr(96 + n), chr(96 + n) from generate_series(1, 26) n",
+    ] {
+        connection.execute(statement).unwrap();
+    }
+    // The old release has them the other way round, and its index, too.
+    assert_eq!(texts(&mut connection, "select w from t order by w limit 2"), ["z", "y"]);
+    assert!(plan(&mut connection, "select w from t order by w limit 2").contains("t_w"));
+    assert_eq!(texts(&mut connection, "select count(*) from t where w < 'x'"), ["2"]);
+    drop(connection);
+    database.close().unwrap();
+
+    let database = Database::open(&path, options(CollationData::BUILT_IN)).unwrap();
+    let mut connection = database.connect().unwrap();
+    let of_collations =
+        ["t_c t", "t_k_key t", "t_pkey t", "t_plain t", "t_sv f", "t_w f"];
+    assert_eq!(texts(&mut connection, VALID), of_collations);
+    assert!(!plan(&mut connection, "select w from t order by w limit 2").contains("t_w"));
+    assert_eq!(texts(&mut connection, "select w from t order by w limit 2"), ["a", "b"]);
+    assert_eq!(texts(&mut connection, "select count(*) from t where w < 'x'"), ["23"]);
+    assert_eq!(texts(&mut connection, "select id from t where k = 'c' and w = 'c' and plain = 'c'"), ["3"]);
+    // What a unique index would have to check is refused; the key that is told by its bytes is not in question.
+    let refused = connection.execute("insert into t values (27, 'ä', 'ä', 'ä')").unwrap_err();
+    assert_eq!(refused.sqlstate, "55000");
+    assert_eq!(connection.execute("reindex (parallel 2) collations").unwrap(), 0);
+    assert!(texts(&mut connection, VALID).iter().all(|line| line.ends_with(" t")));
+    assert_eq!(connection.execute("insert into t values (27, 'ä', 'ä', 'ä')").unwrap(), 1);
+    assert_eq!(
+        connection.execute("insert into t values (28, 'a', 'a', 'aa')").unwrap_err().sqlstate,
+        "23505"
+    );
+    assert!(plan(&mut connection, "select w from t order by w limit 3").contains("t_w"));
+    assert_eq!(texts(&mut connection, "select w from t order by w limit 3"), ["a", "ä", "b"]);
+    assert_eq!(texts(&mut connection, "select count(*) from t where w < 'b'"), ["2"]);
+    drop(connection);
+    database.close().unwrap();
+
+    // The older release again: what the newer one has written since is not in the keys that it knew.
+    let database = Database::open(&path, options(OLD)).unwrap();
+    let mut connection = database.connect().unwrap();
+    assert_eq!(texts(&mut connection, VALID), of_collations);
+    assert_eq!(texts(&mut connection, "select w from t order by w limit 2"), ["z", "y"]);
+    drop(connection);
+    database.close().unwrap();
+    // What goes takes the indexes along that were out of use.
+    let database = Database::open(&path, options(CollationData::BUILT_IN)).unwrap();
+    let mut connection = database.connect().unwrap();
+    connection.execute("drop table t").unwrap();
+    assert_eq!(texts(&mut connection, VALID), Vec::<String>::new());
+    assert_eq!(database.engine().check(&mut |_| {}).unwrap().problems.len(), 0);
+}
+
+#[test]
+fn indexes_are_used_in_the_order_of_their_collation_only() {
+    let (_directory, database) = new_database();
+    let mut connection = database.connect().unwrap();
+    for statement in [
+        "create table t (id integer, w text collate \"de-x-icu\")",
+        "insert into t select n, chr(97 + n % 26) || n from generate_series(1, 5000) n",
+        "create index t_w on t (w)",
+        "analyze t",
+    ] {
+        connection.execute(statement).unwrap();
+    }
+    let by = |connection: &mut Connection, sql: &str| plan(connection, sql).contains("t_w");
+    for used in [
+        "select * from t where w = 'b1'",
+        "select * from t where w in ('b1', 'c2')",
+        "select * from t where w between 'b1' and 'b11'",
+        "select * from t where w collate \"C\" = 'b1'",
+        "select * from t order by w limit 1",
+        "select * from t order by w desc limit 1",
+        "select min(w) from t",
+    ] {
+        assert!(by(&mut connection, used), "{used}\n{}", plan(&mut connection, used));
+    }
+    for unused in [
+        "select * from t where w collate \"C\" between 'b1' and 'b11'",
+        "select * from t where w collate \"sv-x-icu\" between 'b1' and 'b11'",
+        "select * from t where w like 'b1%'",
+        "select * from t order by w collate \"C\" limit 1",
+        "select min(w collate \"C\") from t",
+    ] {
+        assert!(!by(&mut connection, unused), "{unused}\n{}", plan(&mut connection, unused));
+    }
+    let shown = plan(&mut connection, "select * from t where w between 'b1' and 'b11'");
+    assert!(shown.contains("'b1'") && shown.contains("'b11'") && !shown.contains("\\x"), "{shown}");
+    let shown = plan(&mut connection, "select * from t where w collate \"sv-x-icu\" < 'b'");
+    assert!(shown.contains("(w COLLATE \"sv-x-icu\") < 'b'"), "{shown}");
+}
