@@ -26,7 +26,9 @@ impl Encoding {
             "latin1" | "iso88591" => Encoding::Latin1,
             "sqlascii" => Encoding::Ascii,
             _ => {
-                return Err(TypeError::new("22023", format!("invalid {side} encoding name \"{name}\"")).into());
+                return Err(
+                    TypeError::new("22023", format!("invalid {side} encoding name \"{name}\"")).into()
+                );
             }
         })
     }
