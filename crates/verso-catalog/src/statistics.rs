@@ -195,19 +195,6 @@ impl Catalog {
             store::insert(&self.engine, txn, &rows)
         })
     }
-
-    /// Takes away what is known of a table, of one column or of all; the change has begun.
-    pub(crate) fn remove_statistics(
-        &self,
-        txn: &mut Txn,
-        table: Oid,
-        column: Option<u16>,
-    ) -> Result<(), CatalogError> {
-        let is_its = |row: &StatisticRow| {
-            row.starelid == table && column.is_none_or(|column| row.staattnum == i32::from(column))
-        };
-        store::delete(&self.engine, txn, is_its).map(drop)
-    }
 }
 
 #[cfg(test)]

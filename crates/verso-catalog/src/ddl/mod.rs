@@ -35,6 +35,7 @@ mod index;
 mod names;
 mod needing;
 mod policy;
+mod removal;
 mod rights;
 mod schema;
 mod sequence;
@@ -64,9 +65,7 @@ use crate::snapshot::{CatalogSnapshot, PG_CATALOG, PUBLIC};
 use crate::store;
 use crate::system::DEPENDS_NORMAL;
 use crate::system::field::Letter;
-use crate::system::row::{
-    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, SequenceRow, SystemRow,
-};
+use crate::system::row::{AttributeRow, ClassRow, DefaultRow, DependRow, SequenceRow, SystemRow};
 
 /// The bounds as storage knows them.
 pub(crate) fn sequence_spec(bounds: &SequenceBounds) -> SequenceSpec {
@@ -117,40 +116,6 @@ impl Catalog {
         apart.extend(indexes.flat_map(|index| index.columns()));
         let stored = stored_columns(columns, &apart, self.engine.page_size());
         Ok(self.engine.create_heap(txn, &stored)?)
-    }
-
-    /// Removes a table with its columns, defaults and the sequences its columns own.
-    pub(super) fn remove_table(
-        &self,
-        txn: &mut Txn,
-        snapshot: Option<&CatalogSnapshot>,
-        table: &TableDef,
-    ) -> Result<(), CatalogError> {
-        let engine = &self.engine;
-        if store::delete(engine, txn, |row: &ClassRow| row.oid == table.oid)?.is_empty() {
-            // Named twice in one statement.
-            return Err(CatalogError::missing(ObjectKind::Table, &*table.name));
-        }
-        self.removes(txn, table.oid)?;
-        for sequence in snapshot.iter().flat_map(|snapshot| owned_sequences(snapshot, table)) {
-            self.remove_sequence(txn, &sequence)?;
-        }
-        for index in table.all_indexes() {
-            self.remove_index(txn, index)?;
-        }
-        self.remove_comments(txn, table.oid)?;
-        self.remove_statistics(txn, table.oid, None)?;
-        store::delete(engine, txn, |row: &ConstraintRow| row.conrelid == table.oid)?;
-        self.remove_triggers(txn, table.oid)?;
-        self.remove_rule(txn, table.oid)?;
-        store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;
-        self.remove_collated(txn, table.oid)?;
-        let defaults = store::delete(engine, txn, |row: &DefaultRow| row.adrelid == table.oid)?;
-        store::delete(engine, txn, |row: &DependRow| {
-            row.classid == DefaultRow::TABLE.oid && defaults.iter().any(|default| default.oid == row.objid)
-        })?;
-        engine.drop_object(txn, table.heap)?;
-        Ok(())
     }
 
     /// Removes a sequence, and the defaults that need it.

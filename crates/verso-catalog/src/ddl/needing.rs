@@ -116,7 +116,7 @@ impl Catalog {
             Some(table) => {
                 let mode = TableLockMode::AccessExclusive;
                 self.engine.lock_table(txn, table.heap, mode, WaitPolicy::Block)?;
-                self.remove_table(txn, None, table)
+                self.remove_tables(txn, None, std::slice::from_ref(table))
             }
             None => self.remove_view(txn, view),
         };

@@ -115,7 +115,7 @@ impl Catalog {
                 self.remove_foreign_key(txn, reference.constraint)?;
             }
             self.remove_needing(txn, &needing)?;
-            tables.iter().try_for_each(|table| self.remove_table(txn, Some(&snapshot), table))
+            self.remove_tables(txn, Some(&snapshot), tables)
         })?;
         let mut along = needing.names(&snapshot);
         along.extend(references.into_iter().map(|reference| reference.name));

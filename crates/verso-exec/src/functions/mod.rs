@@ -6,6 +6,7 @@
 //! The binder resolves names through [`candidates`], [`operator_candidates`] and [`aggregate_candidates`],
 //! by PostgreSQL's rules, and stores the `&'static` entry in the plan.
 
+mod acl;
 mod aggregates;
 pub(crate) mod arrays;
 pub(crate) mod bits;
@@ -98,6 +99,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &datetimes::TABLES,
     &locks::TABLES,
     &session::TABLES,
+    &acl::TABLES,
     &catalogs::TABLES,
     &samples::TABLES,
     &sets::TABLES,

@@ -103,6 +103,10 @@ pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
             return Ok(statement);
         }
     }
+    if cursor.accept(&["reset", "all"]) {
+        let name = Name { text: "all".to_string(), at: cursor.last() };
+        return Ok(Statement::AlterDatabase { system, database, name, value: None });
+    }
     if cursor.accept(&["reset"]) {
         return Ok(Statement::AlterDatabase { system, database, name: setting_name(cursor)?, value: None });
     }

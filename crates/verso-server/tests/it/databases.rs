@@ -27,6 +27,39 @@ fn names(client: &mut Client) -> Vec<String> {
 }
 
 #[test]
+fn sessions_begin_with_what_alter_database_has_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    let mut first = connect(&server, "verso").unwrap();
+    let shown = |database: &str, setting: &str| -> String {
+        let mut client = connect(&server, database).unwrap();
+        client.query_one(&format!("SELECT current_setting('{setting}')"), &[]).unwrap().get(0)
+    };
+    first.batch_execute("CREATE DATABASE shop").unwrap();
+    first.batch_execute("ALTER DATABASE verso SET search_path = a, b").unwrap();
+    first.batch_execute("ALTER DATABASE shop SET statement_timeout = '7s'").unwrap();
+    assert_eq!(refused(&mut first, "ALTER DATABASE shop SET nix = 1"), "42704");
+    assert_eq!(refused(&mut first, "ALTER DATABASE shop SET statement_timeout = 'x'"), "22023");
+    assert_eq!(shown("verso", "search_path"), "a, b");
+    assert_eq!(shown("shop", "search_path"), "\"$user\", public");
+    assert_eq!(shown("shop", "statement_timeout"), "7s");
+    assert_eq!(shown("verso", "statement_timeout"), "0");
+    // What a role has counts more.
+    first.batch_execute("ALTER ROLE verso SET search_path = c").unwrap();
+    assert_eq!(shown("verso", "search_path"), "c");
+    first.batch_execute("ALTER ROLE verso RESET search_path").unwrap();
+    let rows = "SELECT setconfig::text FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase \
+                WHERE setrole = 0 AND datname = current_database()";
+    assert_eq!(first.query_one(rows, &[]).unwrap().get::<_, String>(0), "{\"search_path=a, b\"}");
+    first.batch_execute("ALTER DATABASE verso RESET search_path").unwrap();
+    first.batch_execute("ALTER DATABASE shop RESET ALL").unwrap();
+    assert_eq!(shown("verso", "search_path"), "\"$user\", public");
+    assert_eq!(shown("shop", "statement_timeout"), "0");
+    drop(first);
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}
+
+#[test]
 fn databases_are_made_copied_renamed_and_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path());

@@ -124,7 +124,16 @@ pub(super) fn settings(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec<
         let database = number(if database.0 == 0 { 0 } else { own });
         vec![database, oid(*role), config_value(config)]
     };
-    catalog.kept_settings().iter().map(row).collect()
+    let of_roles = catalog.kept_settings().iter().filter(|(_, role, _)| role.0 != 0);
+    let mut rows: Vec<Vec<Value>> = of_roles.map(row).collect();
+    // those of the database are no part of a version of the catalog
+    let of_all = views.services.instance.catalog.database_settings().unwrap_or_default();
+    let of_all: Vec<Arc<str>> =
+        of_all.iter().map(|(name, value)| Arc::from(format!("{name}={value}"))).collect();
+    if !of_all.is_empty() {
+        rows.push(row(&(Oid(1), Oid(0), of_all)));
+    }
+    rows
 }
 
 fn config_value(config: &[Arc<str>]) -> Value {

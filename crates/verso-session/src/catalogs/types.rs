@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, TypeDef};
+use verso_catalog::{CatalogSnapshot, Object, TypeDef};
 use verso_types::{Collation, DomainType, SqlType, Value};
 
 use super::fixed::type_facts;
@@ -91,8 +91,17 @@ fn collation_of(domain: &verso_types::DomainType) -> u32 {
 /// The users' rows of `pg_type`: each type and its array.
 pub(super) fn types(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let rows = catalog.types().flat_map(|ty| {
-        let of = |row: Row<'_>| row.values(namespace(catalog, &ty.schema));
-        [of(own_row(ty)), of(array_row(ty))]
+        let owner = super::rights::owner(catalog, Object::Type(ty.oid));
+        let of = |row: Row<'_>| {
+            let mut values = row.values(namespace(catalog, &ty.schema));
+            values[3] = owner.clone();
+            values
+        };
+        let mut own = of(own_row(ty));
+        if let Some(acl) = own.last_mut() {
+            *acl = super::rights::own_acl(catalog, Object::Type(ty.oid));
+        }
+        [own, of(array_row(ty))]
     });
     rows.filter(|row| keys.fit(row)).collect()
 }

@@ -138,8 +138,7 @@ impl Session {
         let databases = member.cluster().databases()?;
         self.check_owns(&*databases, database)?;
         databases.with(database, &mut |other| {
-            other.set_database(&name.text, value).map_err(|error| error.at(name.at.start))?;
-            Ok(other.catalog.set_database_setting(&name.text, value)?)
+            other.keep_setting(&name.text, value).map_err(|error| error.at(name.at.start))
         })?;
         Ok(tag("ALTER DATABASE"))
     }

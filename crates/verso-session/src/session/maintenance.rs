@@ -277,8 +277,7 @@ impl Session {
                     .at(name.at.start));
             }
         }
-        instance.set_database(&name.text, value).map_err(|error| error.at(name.at.start))?;
-        instance.catalog.set_database_setting(&name.text, value)?;
+        instance.keep_setting(&name.text, value).map_err(|error| error.at(name.at.start))?;
         Ok(tag(if system { "ALTER SYSTEM" } else { "ALTER DATABASE" }))
     }
 }
