@@ -6,6 +6,7 @@
 //! | `index` | CREATE INDEX on the words of a table with a primary key |
 //! | `backup` | `verso backup` of table, key and index, packed and not |
 //! | `restore` | `verso restore` into a new database: the rows, and keys and indexes, apart |
+//! | `collations` | an index of a collation built anew, as REINDEX COLLATIONS does with each |
 //! | `sweep` | SWEEP after an update of all rows that was rolled back |
 //!
 //! Every value that was restored is compared with the formula that made it. What this build does with one worker only is
@@ -64,6 +65,8 @@ struct Found {
     backup: BTreeMap<String, Backup>,
     restore: BTreeMap<usize, Restore>,
     sweep: ByWorkers,
+    #[serde(default)]
+    collations: ByWorkers,
 }
 
 /// Backups of one packing.

@@ -40,6 +40,7 @@ fn lines(out: &mut String, name: &str, found: &Found) {
     line(out, "load", &once, "");
     line(out, "index", &found.index, "");
     line(out, "sweep", &found.sweep, "");
+    line(out, "collations", &found.collations, "");
     for (packing, backup) in &found.backup {
         let note = format!("  {} bytes", grouped(backup.bytes));
         line(out, &format!("backup, {packing}"), &backup.seconds, &note);

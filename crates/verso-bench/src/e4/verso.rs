@@ -9,7 +9,7 @@ use verso_backup::{
 use verso_env::Env;
 use versodb::{Connection, Database, Error, Options};
 
-use super::words::{CREATE, Comparison, INDEX, KEY, insert};
+use super::words::{COLLATED, CREATE, Comparison, INDEX, KEY, insert};
 use super::{Backup, E4Task, Found, Restore};
 use crate::BenchError;
 use crate::folder::remove_database;
@@ -67,6 +67,13 @@ pub(super) fn run(env: &Env, task: &E4Task) -> Result<Found, BenchError> {
             back_up(env, &database, &file, *workers, compression, entry)?;
         }
     }
+    let mut connection = database.connect().map_err(engine)?;
+    connection.execute(COLLATED).map_err(engine)?;
+    for workers in &task.workers {
+        let rebuild = format!("REINDEX (PARALLEL {workers}) INDEX word_collated");
+        found.collations.insert(*workers, timed(&mut connection, &rebuild)?);
+    }
+    drop(connection);
     database.close().map_err(engine)?;
     remove_database(&path)?;
     for workers in &task.workers {

@@ -9,6 +9,9 @@ pub(super) const KEY: &str = "ALTER TABLE word_dictionary ADD PRIMARY KEY (code_
 /// Its index.
 pub(super) const INDEX: &str = "CREATE INDEX word_name ON word_dictionary (name)";
 
+/// An index of theirs in the order of a language.
+pub(super) const COLLATED: &str = "CREATE INDEX word_collated ON word_dictionary (name COLLATE \"en-x-icu\")";
+
 /// The letters between the first three and the number.
 const MIDDLE: &[u8] = b"ationsmentingablyousness";
 

@@ -96,7 +96,9 @@ fn columns(connection: &mut Connection, relation: &Relation) -> Result<String, E
     let rows = query(
         connection,
         &format!(
-            "SELECT attnum, attname, atttypid, atttypmod, attnotnull FROM pg_attribute \
+            "SELECT attnum, attname, atttypid, atttypmod, attnotnull, collname FROM pg_attribute \
+             LEFT JOIN pg_type t ON t.oid = atttypid \
+             LEFT JOIN pg_collation c ON c.oid = attcollation AND attcollation <> typcollation \
              WHERE attrelid = {oid} AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
         ),
     )?;
@@ -105,6 +107,7 @@ fn columns(connection: &mut Connection, relation: &Relation) -> Result<String, E
         vec![
             text(&row[1]),
             type_name(number(&row[2]), number(&row[3])),
+            text(&row[5]),
             not_null.to_owned(),
             defaults.get(&number(&row[0])).cloned().unwrap_or_default(),
         ]
@@ -115,7 +118,7 @@ fn columns(connection: &mut Connection, relation: &Relation) -> Result<String, E
         _ => "Table",
     };
     let title = format!("{kind} \"{}.{}\"", relation.schema, relation.name);
-    let mut table = table(&title, &["Column", "Type", "Nullable", "Default"], lines.collect());
+    let mut table = table(&title, &["Column", "Type", "Collation", "Nullable", "Default"], lines.collect());
     table.footer = Some(keys(connection, relation)?);
     Ok(table.aligned())
 }

@@ -60,7 +60,7 @@ fn figures_follow_each_statement_when_switched_on() {
 fn objects_are_listed_and_described() {
     let world = World::new();
     let script = "CREATE SEQUENCE s START 5;
-        CREATE TABLE test (id NUMERIC(18,2) NOT NULL, name VARCHAR(120) DEFAULT 'x', notes BLOB);
+        CREATE TABLE test (id NUMERIC(18,2) NOT NULL, name VARCHAR(120) COLLATE \"de-x-icu\" DEFAULT 'x', notes BLOB);
         CREATE VIEW v AS SELECT name FROM test;
         CREATE FUNCTION f(n INTEGER) RETURNS TABLE (records BIGINT) AS $$ BEGIN RETURN QUERY SELECT count(*) FROM test; END $$ LANGUAGE plpgsql;";
     world.sql("a.verso", script);
@@ -80,12 +80,12 @@ fn objects_are_listed_and_described() {
     assert_eq!(
         world.sql("a.verso", "\\d TEST"),
         concat!(
-            "                         Table \"public.test\"\n",
-            " Column |          Type          | Nullable |        Default         \n",
-            "--------+------------------------+----------+------------------------\n",
-            " id     | numeric(18,2)          | not null | \n",
-            " name   | character varying(120) |          | 'x'::character varying\n",
-            " notes  | bytea                  |          | \n",
+            "                               Table \"public.test\"\n",
+            " Column |          Type          | Collation | Nullable |        Default         \n",
+            "--------+------------------------+-----------+----------+------------------------\n",
+            " id     | numeric(18,2)          |           | not null | \n",
+            " name   | character varying(120) | de-x-icu  |          | 'x'::character varying\n",
+            " notes  | bytea                  |           |          | \n",
             "\n"
         )
     );

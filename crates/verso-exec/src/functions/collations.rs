@@ -89,7 +89,7 @@ fn like(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 /// Keys of a column of texts.
 fn key_kernel(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut ColumnData) -> Result<(), Trap> {
     let [texts, Operand::Constant(spec), _] = args else { return Err(Trap) };
-    let spec = spec.bytes().filter(|spec| spec.len() > 0).ok_or(Trap)?;
+    let spec = spec.bytes().filter(|spec| !spec.is_empty()).ok_or(Trap)?;
     let spec = std::str::from_utf8(spec.get(0)).map_err(|_| Trap)?;
     let collator = Collator::of_spec(spec).ok_or(Trap)?;
     let out = out.bytes_mut().ok_or(Trap)?;
@@ -104,7 +104,7 @@ fn key_kernel(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut Col
             }
         }
         Operand::Constant(data) => {
-            let texts = data.bytes().filter(|texts| texts.len() > 0).ok_or(Trap)?;
+            let texts = data.bytes().filter(|texts| !texts.is_empty()).ok_or(Trap)?;
             let mut key = Vec::new();
             collator.key(texts.get(0), &mut key);
             (0..rows).for_each(|_| out.push(&key));

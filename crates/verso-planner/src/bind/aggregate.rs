@@ -206,10 +206,9 @@ impl Binder<'_> {
             let told = args.iter().map(|arg| distinguished(arg.clone(), at));
             let told = told.collect::<Result<Vec<_>, _>>()?;
             let keyed = told.iter().any(is_keyed);
-            if keyed && function.kind != AggregateKind::Count
-                || keyed && !order_by.is_empty()
-                || order_by.iter().any(|key| is_keyed(&key.expr))
-            {
+            // Only a count does not show which of the equal texts it has taken.
+            let counts = function.kind == AggregateKind::Count && order_by.is_empty();
+            if keyed && !counts || order_by.iter().any(|key| is_keyed(&key.expr)) {
                 let text = format!("{name}(DISTINCT) under a collation that is not by bytes");
                 return Err(SqlError::unsupported(text).at(at));
             }

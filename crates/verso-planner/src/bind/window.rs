@@ -101,6 +101,9 @@ impl Windows {
     }
 }
 
+/// A function over a window: itself, its arguments, its filter, its type, and what stands for its column.
+type Windowed = (WindowFunction, Vec<TypedExpr>, Option<TypedExpr>, SqlType, Option<Shown>);
+
 fn windowing(text: impl Into<String>, at: u32) -> SqlError {
     SqlError::new(sqlstate::WINDOWING_ERROR, text).at(at)
 }
@@ -167,7 +170,7 @@ impl Binder<'_> {
         windows: &[&'static WindowEntry],
         call: &Call,
         cx: &mut Context<'_>,
-    ) -> Result<(WindowFunction, Vec<TypedExpr>, Option<TypedExpr>, SqlType, Option<Shown>), SqlError> {
+    ) -> Result<Windowed, SqlError> {
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
         if windows.is_empty() {

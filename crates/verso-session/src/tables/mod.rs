@@ -282,6 +282,7 @@ impl Scan for EngineTables<'_> {
 impl Change for EngineTables<'_> {
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
         self.lock(table, TableLockMode::RowExclusive)?;
+        self.refuse_unchecked(table)?;
         self.defer_unique(table);
         let insert = |heap: &Arc<Heap>| {
             heap.set_colocation(self.colocates(table));

@@ -77,7 +77,7 @@ pub fn like(
                             return Some(false);
                         }
                         key.clear();
-                        collator.sort_key(text[places[from]..places[to]].as_bytes(), &mut key);
+                        collator.sort_key(&text.as_bytes()[places[from]..places[to]], &mut key);
                         ends[to] |= key == *wanted;
                     }
                 }

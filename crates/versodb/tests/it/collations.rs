@@ -55,8 +55,7 @@ fn indexes_of_other_collations_are_out_of_use_until_they_are_built_anew() {
 
     let database = Database::open(&path, options(CollationData::BUILT_IN)).unwrap();
     let mut connection = database.connect().unwrap();
-    let of_collations =
-        ["t_c t", "t_k_key t", "t_pkey t", "t_plain t", "t_sv f", "t_w f"];
+    let of_collations = ["t_c t", "t_k_key t", "t_pkey t", "t_plain t", "t_sv f", "t_w f"];
     assert_eq!(texts(&mut connection, VALID), of_collations);
     assert!(!plan(&mut connection, "select w from t order by w limit 2").contains("t_w"));
     assert_eq!(texts(&mut connection, "select w from t order by w limit 2"), ["a", "b"]);
