@@ -19,9 +19,10 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewConstraint, NewConstraintKind};
 use crate::snapshot::CatalogSnapshot;
 use crate::store;
-use crate::system::KIND_INDEX;
 use crate::system::assemble::{class_row, constraint_row, index_row};
+use crate::system::field::Letter;
 use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, IndexRow};
+use crate::system::{KIND_INDEX, UNLOGGED};
 
 /// A table that gets constraints or indexes: a new one, or one of the snapshot.
 pub(super) struct Target {
@@ -29,6 +30,7 @@ pub(super) struct Target {
     pub schema: Arc<SchemaDef>,
     pub name: Arc<str>,
     pub heap: ObjectId,
+    pub unlogged: bool,
     pub columns: Vec<ColumnDef>,
     pub indexes: Vec<Arc<IndexDef>>,
     pub constraints: Vec<Arc<ConstraintDef>>,
@@ -41,6 +43,7 @@ impl Target {
             schema,
             name: Arc::clone(&table.name),
             heap: table.heap,
+            unlogged: table.unlogged,
             columns: table.columns.clone(),
             indexes: table.indexes.clone(),
             constraints: table.constraints.clone(),
@@ -256,6 +259,9 @@ impl Catalog {
             KIND_INDEX,
             definition.parts.len() + definition.include.len(),
         );
+        let relpersistence =
+            if target.unlogged { Letter(UNLOGGED) } else { super::persistence(&target.schema) };
+        let class = ClassRow { relpersistence, ..class };
         store::insert(&self.engine, txn, &[class])?;
         store::insert(&self.engine, txn, &[index_row(&definition)])?;
         let oid = definition.oid;
@@ -364,6 +370,10 @@ fn foreign_key(
             .ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &**table))?;
         if found.is_system() {
             return Err(CatalogError::SystemObject { name: table.to_string() });
+        }
+        if found.unlogged && !target.unlogged {
+            let text = "constraints on permanent tables may reference only permanent tables";
+            return Err(CatalogError::invalid("42P16", text));
         }
         if found.materialized.is_some() {
             let text = format!("referenced relation \"{table}\" is not a table");

@@ -155,6 +155,11 @@ impl Archiver {
         self.shared.round()
     }
 
+    /// Whether the log is archived, or was when the database was left.
+    pub fn is_on(&self) -> bool {
+        self.shared.state.lock().held.is_some()
+    }
+
     /// How it goes.
     pub fn status(&self) -> ArchiveStatus {
         let state = self.shared.state.lock();

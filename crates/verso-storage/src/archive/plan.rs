@@ -238,6 +238,12 @@ impl Plan {
             for group in chunk.groups() {
                 let (start, group) = group?;
                 let end = Lsn(start.0 + group.byte_len() as u64);
+                if start >= base.end && is_loaded(start, &group)? {
+                    return Err(damaged(format!(
+                        "rows loaded by COPY … WITH (nolog) until LSN {start} are in no archive: restore to a moment before, or \
+                         take a base begun later"
+                    )));
+                }
                 let commit = commit_of(start, &group)?;
                 reached = match (target, commit) {
                     (RestoreTarget::Lsn(lsn), _) => end > lsn,
@@ -279,6 +285,17 @@ impl Plan {
             _ => Ok(stop),
         }
     }
+}
+
+/// Whether a group ends a load without log (U4).
+fn is_loaded(start: Lsn, group: &crate::wal::GroupView<'_>) -> Result<bool, StorageError> {
+    for record in group.records() {
+        let record = record.map_err(|flaw| corrupt(start, &flaw))?;
+        if record.kind == RecordKind::LOADED {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a group is a commit, and when it was made.

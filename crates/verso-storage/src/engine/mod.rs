@@ -10,6 +10,7 @@ mod options;
 mod report;
 mod restore;
 
+pub use objects::UnloggedLoad;
 pub use options::EngineOptions;
 pub use report::{EngineStatistics, SpaceReport, TableSpace};
 
@@ -48,7 +49,7 @@ use crate::txn::{Markers, Transactions, TxnState, prepared};
 use crate::wal::{RecordKind, SegmentInfo, WalProgress};
 use crate::workers::{JobInfo, WorkerInfo, WorkerPool};
 use options::store_options;
-use restore::{Restoring, restore_versions};
+use restore::{Restoring, restore_unlogged, restore_versions};
 
 /// One open database. Clones share it.
 #[derive(Clone)]
@@ -122,7 +123,11 @@ impl Engine {
     ) -> Result<Engine, StorageError> {
         let space = store.load_space(crate::space::RESERVE_UNITS)?;
         let page_size = store.core.pool.page_size();
-        let Restoring { mut transactions, active, mut left_to_sweep, next_object, versions, .. } = restoring;
+        let Restoring {
+            mut transactions, active, mut left_to_sweep, next_object, versions, unlogged, ..
+        } = restoring;
+        let clean = recovery.as_ref().is_some_and(|report| report.clean);
+        let last_unlogged = restore_unlogged(&store, &space, &unlogged, clean)?;
         // What was under way has failed.
         if !disabled(Rule::DeadAtRestart) {
             transactions.dead.extend(active.iter().copied());
@@ -139,7 +144,8 @@ impl Engine {
             mini.commit()?;
         }
         let roots: HashMap<ObjectId, PageId> = space.roots().into_iter().collect();
-        let greatest = roots.keys().map(|object| object.0 + 1).max().unwrap_or(0);
+        // What the dead have noted of unlogged objects is not to be taken for something of a new one.
+        let greatest = roots.keys().map(|object| object.0).max().unwrap_or(0).max(last_unlogged) + 1;
         let transactions = Arc::new(Transactions::new(transactions));
         versions.close_all(&transactions);
         let seed = env.random.next_u64() as u16;

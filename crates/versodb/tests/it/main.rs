@@ -20,6 +20,7 @@ mod shop;
 mod slt;
 mod specs;
 mod statements;
+mod unlogged;
 
 use tempfile::TempDir;
 use versodb::{Database, Options};
