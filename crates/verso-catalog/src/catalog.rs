@@ -175,6 +175,8 @@ impl Catalog {
     fn after_a_crash(&self) -> Result<(), CatalogError> {
         let mut txn = self.engine.begin(internal(false));
         txn.begin_statement()?;
+        // What a prepared transaction has locked is not waited for.
+        txn.set_lock_timeout(Some(std::time::Duration::ZERO));
         let emptied = self.empty_lost_tables(&mut txn)?;
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;

@@ -22,10 +22,17 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let is_lost = |table: &&Arc<TableDef>| table.unlogged && !self.engine.has_object(table.heap);
         let lost: Vec<Arc<TableDef>> = snapshot.tables().filter(is_lost).cloned().collect();
+        let mut emptied = 0;
         for table in &lost {
-            self.change(txn, |txn| self.replace_heap(txn, table, true).map(drop))?;
+            match self.change(txn, |txn| self.replace_heap(txn, table, true).map(drop)) {
+                Ok(()) => emptied += 1,
+                // A prepared transaction has changed its definition: it is tried again when the database is opened next.
+                Err(error) => {
+                    tracing::warn!(table = &*table.name, %error, "the unlogged table stays without rows and pages");
+                }
+            }
         }
-        Ok(lost.len())
+        Ok(emptied)
     }
 
     /// Begins to load an empty table without log: until [`Catalog::end_load`] its rows go to a new heap that the log does not

@@ -39,7 +39,9 @@ pub(crate) use superblock::set_log_end;
 pub use superblock::{FILE_FORMAT, renew_identity};
 
 use crate::StorageError;
-use crate::archive::{Archiver, BaseParts, BaseReport, refuse_unfinished, write_base};
+use crate::archive::{
+    Archiver, BaseParts, BaseReport, Increment, changed_since, refuse_unfinished, write_base,
+};
 use crate::buffer::{BufferPool, FlushProgress, LogGate, PoolOptions, doublewrite};
 use crate::clean::CleanPages;
 use crate::engine_core::{CheckpointGate, Core, PageRedo};
@@ -336,6 +338,7 @@ impl Store {
         &self,
         env: &Env,
         folder: &Path,
+        parent: Option<&Path>,
         space: &SpaceMap,
         collect: impl FnOnce() -> Vec<u8>,
         cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
@@ -345,13 +348,28 @@ impl Store {
             let problem = "a COPY … WITH (nolog) is under way, whose rows a base backup would lack";
             return Err(StorageError::Archive { problem: problem.to_owned() });
         };
+        // What is in the log folder now stays until it was read.
+        let oldest = self.core.wal.live_log().first().map_or(self.core.wal.durable(), |live| live.first);
+        let pin_of_log = parent.map(|_| self.core.wal.pin_anyway(oldest));
         let (superblock, pin) = {
             let one = self.checkpointing.lock();
             self.checkpoint_alone(&one, &mut |_| (), collect)?;
             let superblock = *self.superblock.lock();
             (superblock, self.core.wal.pin_anyway(superblock.redo))
         };
+        let target = self.archiver.status().target;
+        let increment = match parent {
+            None => None,
+            Some(parent) => {
+                let wanted = Increment { parent, archive: target.as_deref() };
+                let extents = |object| space.extents_of(object);
+                let upto = (superblock.redo, superblock.pages);
+                Some(changed_since(&*env.vfs, &wanted, &self.core.wal, upto, &extents, cancelled)?)
+            }
+        };
+        drop(pin_of_log);
         let parts = BaseParts {
+            increment,
             env,
             file: &*self.file,
             wal: &self.core.wal,

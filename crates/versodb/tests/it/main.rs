@@ -10,6 +10,7 @@ mod histories;
 mod isolation;
 mod library;
 mod lists;
+mod logs;
 mod peer;
 #[path = "../../examples/quickstart.rs"]
 #[allow(dead_code, reason = "its main is for those who run it")]
