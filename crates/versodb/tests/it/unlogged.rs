@@ -53,7 +53,7 @@ fn after_a_crash_an_unlogged_table_is_empty_and_works() {
         let mut rng = world.rng();
         let mut acknowledged = 500;
         let ended = world.run(|env| {
-            let database = Database::create(&path(), options(env)).unwrap();
+            let database = Database::create(path(), options(env)).unwrap();
             let mut connection = database.connect().unwrap();
             for sql in SCHEMA {
                 connection.execute(sql).unwrap();
@@ -89,7 +89,7 @@ fn after_a_crash_an_unlogged_table_is_empty_and_works() {
         world.crash();
         world.run(|env| {
             for life in 0..2 {
-                let database = Database::open(&path(), options(env)).unwrap();
+                let database = Database::open(path(), options(env)).unwrap();
                 let mut connection = database.connect().unwrap();
                 let kept = number(&mut connection, "SELECT count(*) FROM kept").unwrap();
                 assert!(kept == acknowledged || kept == acknowledged + 100, "seed {seed}: {kept}");
@@ -129,7 +129,7 @@ fn copy_with_nolog_leaves_all_rows_or_none() {
         let mut rng = world.rng();
         let done = world.run(|env| {
             let rows = file(env, "rows", 0..3000);
-            let database = Database::create(&path(), options(env)).unwrap();
+            let database = Database::create(path(), options(env)).unwrap();
             let mut connection = database.connect().unwrap();
             connection.execute("CREATE TABLE t (a bigint PRIMARY KEY, b text)").unwrap();
             connection.execute("CREATE INDEX t_b ON t (b)").unwrap();
@@ -147,7 +147,7 @@ fn copy_with_nolog_leaves_all_rows_or_none() {
         });
         world.crash();
         world.run(|env| {
-            let database = Database::open(&path(), options(env)).unwrap();
+            let database = Database::open(path(), options(env)).unwrap();
             let mut connection = database.connect().unwrap();
             let count = number(&mut connection, "SELECT count(*) FROM t").unwrap();
             assert!(count == 3000 || (count == 0 && !done), "seed {seed}: {count} rows");
@@ -177,7 +177,7 @@ fn copy_with_nolog_wants_an_empty_table_and_goes_with_its_transaction() {
     world.run(|env| {
         let rows = file(env, "rows", 0..2000);
         let copy = format!("COPY t FROM '{}' WITH (nolog)", rows.display());
-        let database = Database::create(&path(), options(env)).unwrap();
+        let database = Database::create(path(), options(env)).unwrap();
         let mut connection = database.connect().unwrap();
         connection.execute("CREATE TABLE t (a bigint PRIMARY KEY, b text)").unwrap();
         connection.execute("BEGIN").unwrap();
