@@ -178,7 +178,7 @@ impl Catalog {
         let oids = engine.sequence(oids.object)?;
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;
-        Ok(Catalog {
+        let catalog = Catalog {
             engine: engine.clone(),
             versions: Mutex::new(versions),
             announced: AtomicU64::new(0),
@@ -186,7 +186,24 @@ impl Catalog {
             cache: Mutex::new(VecDeque::from([snapshot])),
             cached_bytes: AtomicU64::default(),
             oids,
-        })
+        };
+        catalog.after_a_crash()?;
+        Ok(catalog)
+    }
+
+    /// Empties what a crash has taken: unlogged tables.
+    fn after_a_crash(&self) -> Result<(), CatalogError> {
+        let mut txn = self.engine.begin(internal(false));
+        txn.begin_statement()?;
+        // What a prepared transaction has locked is not waited for.
+        txn.set_lock_timeout(Some(std::time::Duration::ZERO));
+        let emptied = self.empty_lost_tables(&mut txn)?;
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        if emptied > 0 {
+            tracing::warn!(emptied, "unlogged tables are empty: the database was not closed in order");
+        }
+        Ok(())
     }
 
     /// What the transaction's current statement sees: its own changes, and others' as its isolation level has it.

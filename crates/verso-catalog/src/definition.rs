@@ -84,6 +84,8 @@ pub struct TableDef {
     pub options: TableOptions,
     /// It is a materialized view: its rows are those that a query had when it was refreshed.
     pub materialized: Option<Materialized>,
+    /// Its rows and indexes are not logged: after a crash it is empty.
+    pub unlogged: bool,
 }
 
 /// What a materialized view shows.
@@ -117,6 +119,7 @@ impl TableDef {
             triggers: Vec::new(),
             options: TableOptions::default(),
             materialized: None,
+            unlogged: false,
         }
     }
 

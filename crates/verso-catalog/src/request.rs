@@ -27,6 +27,8 @@ pub struct NewTable {
     pub options: TableOptions,
     /// What it shows, of a materialized view.
     pub materialized: Option<StoredQuery>,
+    /// UNLOGGED?
+    pub unlogged: bool,
 }
 
 impl NewTable {
@@ -39,6 +41,7 @@ impl NewTable {
             constraints: Vec::new(),
             options: TableOptions::default(),
             materialized: None,
+            unlogged: false,
         }
     }
 }
@@ -162,6 +165,8 @@ pub enum TableChange {
         /// CONCURRENTLY: who reads it goes on.
         concurrently: bool,
     },
+    /// SET LOGGED, SET UNLOGGED.
+    Logged(bool),
     /// DROP COLUMN.
     DropColumn {
         /// Which.

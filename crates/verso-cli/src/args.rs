@@ -66,8 +66,19 @@ pub enum ArchiveTask {
     Verify {
         /// The folder that archive_target names
         archive: PathBuf,
-        /// A base backup: its pages are read, too, and the log that goes on behind it
-        base: Option<PathBuf>,
+        /// A base backup, and increments upon it in their order: their pages are read, too, and the log that goes on behind
+        base: Vec<PathBuf>,
+    },
+    /// Remove the log that none of these backups needs
+    Prune {
+        /// The folder that archive_target names
+        archive: PathBuf,
+        /// The base backups and increments that are kept
+        #[arg(required = true)]
+        kept: Vec<PathBuf>,
+        /// Say what would be removed, and remove nothing
+        #[arg(long)]
+        dry_run: bool,
     },
 }
 
@@ -189,6 +200,9 @@ pub struct BackupArguments {
     /// A base backup: FILE is a new folder, with the pages and the log that makes them consistent
     #[arg(long, conflicts_with_all = ["server", "table", "schema_only", "data_only", "format", "replace", "compress"])]
     pub physical: bool,
+    /// Save only the pages that have changed since the base backup, or increment, in this folder
+    #[arg(long, value_name = "FOLDER", requires = "physical")]
+    pub incremental_from: Option<PathBuf>,
     /// Save the database of a running server (not supported yet)
     #[arg(long, value_name = "HOST:PORT")]
     pub server: Option<String>,
@@ -235,6 +249,9 @@ pub struct RestoreArguments {
     /// FILE is a base backup, of which a new database is made
     #[arg(long, conflicts_with_all = ["verify", "table", "schema_only", "data_only", "page_size"])]
     pub physical: bool,
+    /// An increment upon the base, or upon the one before; may be repeated, in their order
+    #[arg(long, value_name = "FOLDER", requires = "physical")]
+    pub increment: Vec<PathBuf>,
     /// Replay the log in this archive upon the base
     #[arg(long, value_name = "FOLDER", requires = "physical")]
     pub archive: Option<PathBuf>,

@@ -68,8 +68,9 @@ fn main() -> ExitCode {
         Task::Serve(serve) => serve::run(serve),
         Task::Backup(arguments) if arguments.physical => physical::back_up(arguments),
         Task::Restore(arguments) if arguments.physical => physical::restore(arguments),
-        Task::Archive { task: ArchiveTask::Verify { archive, base } } => {
-            physical::verify(archive, base.as_deref())
+        Task::Archive { task: ArchiveTask::Verify { archive, base } } => physical::verify(archive, base),
+        Task::Archive { task: ArchiveTask::Prune { archive, kept, dry_run } } => {
+            physical::prune(archive, kept, *dry_run)
         }
         Task::Backup(arguments) => backup::run_backup(arguments),
         Task::Restore(arguments) => backup::run_restore(arguments),

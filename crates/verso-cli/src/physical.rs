@@ -1,12 +1,14 @@
-//! `verso backup --physical`, `verso restore --physical`, `verso archive verify`.
+//! `verso backup --physical`, `verso restore --physical`, `verso archive verify` and `prune`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_env::Env;
-use verso_storage::archive::{ArchiveReport, RestoreTarget, restore_base, verify_archive};
+use verso_storage::archive::{
+    ArchiveReport, RestoreTarget, prune_archive, restore_chain, verify_archive_with,
+};
 use verso_storage::{EngineOptions, Lsn, StorageError};
 use verso_types::datetime::{UNIX_EPOCH_MICROS, format_timestamptz, parse_timestamptz};
 use verso_types::time_style::TimeStyle;
@@ -48,14 +50,22 @@ pub fn back_up(arguments: &BackupArguments) -> ExitCode {
         if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop)) {
             eprintln!("verso: warning: Ctrl-C leaves an unfinished folder: {error}");
         }
-        let report = database.engine().backup_base(folder, &mut || match stop.load(Ordering::Relaxed) {
+        let go_on = &mut || match stop.load(Ordering::Relaxed) {
             true => Err(StorageError::Cancelled),
             false => Ok(()),
-        });
+        };
+        let report = match &arguments.incremental_from {
+            None => database.engine().backup_base(folder, go_on),
+            Some(parent) => database.engine().backup_increment(folder, parent, go_on),
+        };
         database.close()?;
         let report = report?;
+        let of = match report.copied == report.pages {
+            true => String::new(),
+            false => format!("{} of ", report.copied),
+        };
         Ok(format!(
-            "{} pages of {} bytes, log from LSN {} to {}, consistent at {}",
+            "{of}{} pages of {} bytes, log from LSN {} to {}, consistent at {}",
             report.pages,
             report.page_size,
             report.redo,
@@ -84,7 +94,9 @@ pub fn restore(arguments: &RestoreArguments) -> ExitCode {
         let pool = arguments.pool_bytes.unwrap_or(defaults.buffer_pool_bytes);
         let engine = EngineOptions { buffer_pool_bytes: pool, ..defaults };
         let archive = arguments.archive.as_deref();
-        let report = restore_base(&Env::real(), &arguments.file, archive, to, target, &engine)?;
+        let mut bases = vec![arguments.file.clone()];
+        bases.extend(arguments.increment.iter().cloned());
+        let report = restore_chain(&Env::real(), &bases, archive, to, target, &engine)?;
         let last = match report.last_commit {
             0 => String::new(),
             at => format!(", last commit at {}", time(at)),
@@ -94,10 +106,24 @@ pub fn restore(arguments: &RestoreArguments) -> ExitCode {
     })())
 }
 
-/// `verso archive verify DIR [BASE]`.
-pub fn verify(archive: &Path, base: Option<&Path>) -> ExitCode {
+/// `verso archive prune DIR BASE…`.
+pub fn prune(archive: &Path, kept: &[PathBuf], dry_run: bool) -> ExitCode {
     finish((|| {
-        let (reports, base) = verify_archive(&*Env::real().vfs, archive, base)?;
+        let report = prune_archive(&*Env::real().vfs, archive, kept, !dry_run)?;
+        let (count, bytes) = (report.files.len(), report.bytes);
+        let done = if dry_run { "would be removed" } else { "removed" };
+        let rest = match report.first {
+            Lsn::ZERO => "no log is left".to_owned(),
+            first => format!("log from LSN {first} on is kept"),
+        };
+        Ok(format!("database {}: {count} segments of {bytes} bytes {done}, {rest}", report.database))
+    })())
+}
+
+/// `verso archive verify DIR [BASE [INCREMENT…]]`.
+pub fn verify(archive: &Path, bases: &[PathBuf]) -> ExitCode {
+    finish((|| {
+        let (reports, base) = verify_archive_with(&*Env::real().vfs, archive, bases)?;
         let mut lines: Vec<String> = reports.iter().map(line).collect();
         lines.extend(base.map(|base| {
             format!(

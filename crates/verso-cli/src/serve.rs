@@ -47,6 +47,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
     let server = if is_folder {
         Server::start_folder(path, options, config)?
     } else {
+        let options = options.defaults(config.session_defaults.clone());
         let database = Database::open_or_create(path, options).inspect_err(|error| {
             if let Some(hint) = &error.hint {
                 eprintln!("verso: hint: {hint}");

@@ -41,7 +41,7 @@ pub struct Config {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Clients that are not on this machine must encrypt.
     pub require_tls: bool,
-    /// Settings that every session begins with.
+    /// Settings that every database and session begins with.
     pub session_defaults: Vec<(String, String)>,
     /// Bytes of the buffer pool.
     pub buffer_pool_bytes: Option<u64>,

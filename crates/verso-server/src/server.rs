@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use verso_env::sync::{Mutex, RwLock};
 use verso_env::{Env, JoinHandle};
-use verso_session::{Instance, Session, SqlError};
+use verso_session::{Instance, SqlError};
 use versodb::{Database, Options};
 
 use crate::backends::Backends;
@@ -179,6 +179,8 @@ impl Server {
         if let Some(bytes) = config.memory_limit_bytes {
             shared.databases.cluster().memory().set_limit(bytes);
         }
+        // Before any of them is opened: a database that does not know its archive gives up what it kept for it.
+        shared.databases.cluster().set_defaults(&config.session_defaults);
         let first = shared.databases.lease_any()?;
         check_defaults(&first, &config)?;
         let outside = config.listen.iter().find(|address| !address.ip().to_canonical().is_loopback());
@@ -268,10 +270,11 @@ impl Server {
     }
 }
 
-/// Session settings are checked at once, not by the first client.
+/// Settings are checked at once, not by the first client.
 fn check_defaults(lease: &Lease, config: &Config) -> Result<(), SqlError> {
-    let mut session = Session::new(Arc::clone(lease.instance()));
-    config.session_defaults.iter().try_for_each(|(name, value)| session.set_default(name, value))
+    let instance = lease.instance();
+    instance.member().cluster().set_defaults(&config.session_defaults);
+    instance.apply_defaults()
 }
 
 /// Whether any role of a database has a password.

@@ -13,6 +13,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use parking_lot::RwLock;
 use verso_exec::memory::{Account, Scope};
 
 use crate::instance::Instance;
@@ -95,6 +96,8 @@ pub struct Cluster {
     /// Connections that the server takes, for SHOW; 0 where there is none.
     connections_max: AtomicUsize,
     databases: OnceLock<Weak<dyn Databases>>,
+    /// What the server's configuration says: databases and sessions begin with it where nothing else is said.
+    defaults: RwLock<Arc<[(String, String)]>>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -111,12 +114,23 @@ impl Cluster {
             memory: Account::new(Scope::Instance, memory_bytes),
             connections_max: AtomicUsize::new(0),
             databases: OnceLock::new(),
+            defaults: RwLock::new(Arc::new([])),
         })
     }
 
     /// Says who keeps the databases; the first call counts.
     pub fn kept_by(&self, databases: &Arc<dyn Databases>) {
         let _ = self.databases.set(Arc::downgrade(databases));
+    }
+
+    /// Says what databases begin with that are opened from now on, and their sessions.
+    pub fn set_defaults(&self, defaults: &[(String, String)]) {
+        *self.defaults.write() = defaults.into();
+    }
+
+    /// What the configuration says.
+    pub(crate) fn defaults(&self) -> Arc<[(String, String)]> {
+        Arc::clone(&self.defaults.read())
     }
 
     /// What all sessions hold.

@@ -12,17 +12,16 @@ use verso_exec::memory::{Account, Reservation, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
 use verso_storage::archive::ArchiveOptions;
+use verso_storage::wal::WalOptions;
 use verso_storage::{Engine, EngineOptions, Lsn, Markers, SweepReport};
 
 use crate::automatic::{AutoAnalyze, AutoSettings};
 use crate::cluster::{Member, usual_memory_bytes};
 use crate::notify::Channels;
 use crate::plans::StatementCache;
-use crate::registry::{Reason, Registry};
+use crate::registry::{LongAction, LongTransactions, Reason, Registry};
 use crate::services::EPOCH_MICROS;
-use crate::settings::{
-    CommitLevel, Settings, flag, interval_ms, least_duration, memory_bytes, unknown, wal_bytes,
-};
+use crate::settings::{CommitLevel, Settings, flag, interval_ms, least_duration, memory_bytes, wal_bytes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
@@ -62,6 +61,10 @@ pub struct Instance {
     pub(crate) log_min_duration_ms: AtomicI64,
     /// Sweeps asked for by statements, oldest first.
     pub(crate) sweeps: Mutex<Vec<SweepRecord>>,
+    /// Settings that sessions begin with.
+    session_defaults: Mutex<Vec<(String, String)>>,
+    /// Transactions that span much log.
+    pub(crate) long: Arc<LongTransactions>,
 }
 
 /// Settings of the database, as ALTER DATABASE SET leaves them.
@@ -101,6 +104,8 @@ pub(crate) fn local_folder(text: &str) -> Result<PathBuf, SqlError> {
 
 /// The setting that says of a database that a restore has begun and not ended.
 const UNFINISHED: &str = "verso.restore";
+/// What Verso keeps among the settings for itself.
+const OWN: &str = "verso.";
 /// Most workers of a job where nobody has said how many: more than a small machine has processors.
 fn default_workers_max() -> u32 {
     (verso_env::process::processors() as u32).max(8)
@@ -122,7 +127,9 @@ impl Instance {
     /// Those of storage.
     pub fn create(engine: Engine, member: Arc<Member>) -> Result<Instance, SqlError> {
         let catalog = Catalog::bootstrap(&engine)?;
-        Ok(Instance::new(engine, catalog, member))
+        let instance = Instance::new(engine, catalog, member);
+        instance.apply_defaults()?;
+        Ok(instance)
     }
 
     /// As [`Instance::create`], for a restore: from its first commit on the database says that it is unfinished.
@@ -160,19 +167,50 @@ impl Instance {
         catalog.drop_temporary(None)?;
         let kept = catalog.database_settings()?;
         let instance = Instance::new(engine, catalog, member);
-        if !kept.iter().any(|(name, _)| *name == "archive_target") {
+        let is_archived = |name: &str| name == "archive_target";
+        if !kept.iter().any(|(name, _)| is_archived(name))
+            && !instance.member.cluster().defaults().iter().any(|(name, _)| is_archived(name))
+        {
             // Log that was kept for an archive that was never set, or is not any more.
             instance.engine.set_archive(None)?;
         }
-        for (name, value) in kept {
+        // What is wrong in them was told when the server started.
+        let _ = instance.apply_defaults();
+        for (name, value) in kept.iter().filter(|(name, _)| !name.starts_with(OWN)) {
             // One that this version does not know, or whose value it does not take, has no effect.
-            let _ = instance.set_database(&name, Some(&value));
+            let _ = instance.set_database(name, Some(value));
         }
         Ok(instance)
     }
 
-    /// Changes a setting of the database while it is open; to its default without a value.
+    /// Takes up what the server's configuration says where the database says nothing itself.
+    ///
+    /// # Errors
+    /// 42704 for an unknown setting, 22023 for a value that it does not take, 55P02 for one that nobody can set.
+    pub fn apply_defaults(&self) -> Result<(), SqlError> {
+        let kept = self.catalog.database_settings()?;
+        for (name, value) in self.member.cluster().defaults().iter() {
+            if !kept.iter().any(|(known, _)| known == name) {
+                self.set_database(name, Some(value))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes a setting of the database while it is open; without a value to what the server's configuration says, else to
+    /// its default.
     pub(crate) fn set_database(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let defaults = self.member.cluster().defaults();
+        let configured = || defaults.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
+        self.set_to(name, value.or_else(configured))
+    }
+
+    /// What sessions begin with where their roles and clients say nothing else.
+    pub(crate) fn session_defaults(&self) -> Vec<(String, String)> {
+        self.session_defaults.lock().clone()
+    }
+
+    fn set_to(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let defaults = EngineOptions::default();
         match name {
             "sweep_interval" => {
@@ -218,6 +256,35 @@ impl Instance {
                     invalid(name, value).with_hint("At least 2MB; a number alone counts megabytes.")
                 })?;
                 self.set_checkpoints();
+            }
+            "long_tx_wal_limit" => {
+                let wanted = match value {
+                    None => Some(0),
+                    Some(value) => wal_bytes(value).filter(|bytes| *bytes == 0 || *bytes >= 1 << 20),
+                };
+                self.long.set_limit(wanted.ok_or_else(|| {
+                    invalid(name, value).with_hint("0 or at least 1MB; a number alone counts megabytes.")
+                })?);
+                if self.long.limit() > 0 {
+                    self.sessions.watch(self.engine.env(), &self.long);
+                }
+            }
+            "long_tx_action" => {
+                let wanted = LongAction::of(value.unwrap_or(LongAction::NAMES[0]));
+                self.long.set_action(wanted.ok_or_else(|| {
+                    let values = LongAction::NAMES.join(", ");
+                    invalid(name, value).with_hint(format!("Available values: {values}."))
+                })?);
+            }
+            "wal_spare_size" => {
+                let wanted = match value {
+                    None => Some(WalOptions::default().spare_bytes_max),
+                    Some(value) => wal_bytes(value),
+                };
+                self.engine.set_spare_log(
+                    wanted
+                        .ok_or_else(|| invalid(name, value).with_hint("A number alone counts megabytes."))?,
+                );
             }
             "archive_target" => {
                 let target = value.filter(|target| !target.is_empty()).map(local_folder).transpose()?;
@@ -270,9 +337,15 @@ impl Instance {
                 self.database.lock().auto_backout = on;
             }
             other => {
-                if !self.database.lock().commit.set(other, value)? {
-                    return Err(unknown(other));
+                if self.database.lock().commit.set(other, value)? {
+                    return Ok(());
                 }
+                // A session's: each begins with it.
+                let mut settings = Settings::default();
+                settings.set(other, value)?;
+                let mut defaults = self.session_defaults.lock();
+                defaults.retain(|(known, _)| known != other);
+                defaults.extend(value.map(|value| (other.to_owned(), value.to_owned())));
             }
         }
         Ok(())
@@ -346,6 +419,7 @@ impl Instance {
         let vfs = Arc::clone(&engine.env().vfs);
         let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
         let memory = member.cluster().memory().child(Scope::Instance, usual_memory_bytes());
+        let long = Arc::new(LongTransactions::new(engine.clone(), member.number()));
         Instance {
             automatic: AutoAnalyze::default(),
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),
@@ -371,6 +445,8 @@ impl Instance {
             colocates: AtomicBool::new(true),
             log_min_duration_ms: AtomicI64::new(-1),
             sweeps: Mutex::default(),
+            session_defaults: Mutex::default(),
+            long,
         }
     }
 

@@ -9,6 +9,7 @@ use crate::StorageError;
 use crate::buffer::{BufferPool, LogGate};
 use crate::clean::CleanPages;
 use crate::page::{Flaw, Lsn};
+use crate::unlogged::UnloggedObjects;
 use crate::wal::{RecordKind, Wal};
 
 /// Stripes of the checkpoint gate, for as many threads that do not meet.
@@ -26,6 +27,8 @@ pub struct Core {
     pub redo: &'static dyn PageRedo,
     /// Pages that index-only scans need not visit.
     pub clean: CleanPages,
+    /// Objects whose pages the log does not know.
+    pub unlogged: UnloggedObjects,
 }
 
 impl Core {

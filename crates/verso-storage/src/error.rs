@@ -5,6 +5,27 @@ use std::sync::Arc;
 
 use crate::page::{Flaw, ObjectId, PageId, RecordId, TxnId};
 
+/// Why a log file cannot be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFileProblem {
+    /// There is none of that number.
+    Missing,
+    /// It holds log.
+    InUse,
+    /// What is written now has no room without it.
+    Needed,
+}
+
+impl LogFileProblem {
+    fn text(self) -> &'static str {
+        match self {
+            LogFileProblem::Missing => "does not exist",
+            LogFileProblem::InUse => "is in use",
+            LogFileProblem::Needed => "is needed by what is being written",
+        }
+    }
+}
+
 /// An error of the storage engine. Clones share the operating system's error.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StorageError {
@@ -164,6 +185,15 @@ pub enum StorageError {
     Archive {
         /// What is wrong.
         problem: String,
+    },
+
+    /// A log file cannot be dropped.
+    #[error("log file {number} {}", problem.text())]
+    LogFile {
+        /// Its number.
+        number: u64,
+        /// Why not.
+        problem: LogFileProblem,
     },
 
     // ── open otherwise, or reopen ────────────────────────────────────────────────────────────────────────────

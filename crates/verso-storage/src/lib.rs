@@ -20,13 +20,14 @@ pub mod shared;
 pub mod sleeper;
 pub mod space;
 pub mod txn;
+pub mod unlogged;
 pub mod version;
 pub mod wal;
 pub mod work;
 pub mod workers;
 
 pub use buffer::{DamagedPage, WriteCount};
-pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableSpace};
+pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableSpace, UnloggedLoad};
 pub use engine_core::{CheckpointGate, Core, PageRedo, RedoTable};
 pub use error::StorageError;
 pub use heap::ColumnSpec;

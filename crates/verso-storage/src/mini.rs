@@ -14,6 +14,7 @@
 //!     not know of, so it poisons the engine (and panics in debug builds).
 //! M4. Append, LSNs and effects in memory lie within the checkpoint gate, held shared: a checkpoint sees all or
 //!     nothing of a mini-transaction. Nothing inside may begin or commit another one.
+//! M6. What is done to a page of an unlogged object is not logged; everything else is as for other pages.
 //! M5. Room in the log is reserved before the first change: a full disk refuses a change and never breaks one.
 //!
 //! Latches: the pages that were taken, in the order of the caller's structure; pages of the space map last.
@@ -27,7 +28,7 @@ use crate::heap::layout::FLAG_SWEPT;
 use crate::page::{Lsn, PageId, PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::space::SpaceChange;
-use crate::wal::{Group, GroupView, Promise, RecordKind, Reservation};
+use crate::wal::{Group, GroupView, Promise, RecordKind, RecordShape, Reservation};
 
 /// Room in the log reserved for every mini-transaction that does not ask for more.
 const RESERVE_BYTES: u64 = Promise::GROUP_MAX;
@@ -39,6 +40,10 @@ pub struct PageHandle(u32);
 struct Taken<'e> {
     page: ExclusivePage<'e>,
     changed: bool,
+    /// What was changed is not logged (U1).
+    unlogged: bool,
+    /// It was given out here.
+    is_new: bool,
 }
 
 /// What mini-transactions do besides changing pages.
@@ -104,7 +109,7 @@ impl<'e> Mini<'e> {
 
     /// Takes a latched page in; the latch is released at commit, or when this is dropped unchanged.
     pub fn take(&mut self, page: ExclusivePage<'e>) -> PageHandle {
-        self.pages.push(Taken { page, changed: false });
+        self.pages.push(Taken { page, changed: false, unlogged: false, is_new: false });
         PageHandle(u32::try_from(self.pages.len() - 1).expect("a mini-transaction has few pages"))
     }
 
@@ -226,6 +231,11 @@ impl<'e> Mini<'e> {
             Ok(()) => {
                 taken.changed = true;
                 self.changed = true;
+                if self.core.unlogged.contains(header::owner(&taken.page)) {
+                    taken.unlogged = true;
+                    taken.is_new |= kind.shape() == Some(RecordShape::Init);
+                    self.group.pop(start);
+                }
                 Ok(())
             }
             Err(flaw) => {
@@ -266,6 +276,10 @@ impl<'e> Mini<'e> {
             let result = self.core.redo.redo(kind, &mut redone, self.group.payload(start));
             let same = result.is_ok() && redone[..] == taken.page[..];
             assert!(same, "M1: {kind} of {} is not what its redo does: {result:?}", taken.page.id());
+        }
+        if self.core.unlogged.contains(header::owner(&taken.page)) {
+            taken.unlogged = true;
+            self.group.pop(start);
         }
         Ok(())
     }
@@ -330,7 +344,7 @@ impl<'e> Mini<'e> {
     /// Whether nothing was applied or logged yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.group.is_empty()
+        self.group.is_empty() && !self.changed
     }
 
     /// Appends the group, sets the LSNs of the changed pages, runs the effects, releases the latches. Durable only
@@ -386,7 +400,11 @@ impl<'e> Mini<'e> {
         };
         self.changed = false;
         for taken in self.pages.iter_mut().filter(|taken| taken.changed) {
-            taken.page.set_lsn(start, end);
+            match (taken.unlogged, taken.is_new) {
+                (false, _) => taken.page.set_lsn(start, end),
+                (true, true) => taken.page.given_out_unlogged(end),
+                (true, false) => taken.page.mark_dirty_unlogged(),
+            }
             if disabled(Rule::L1Lsn) {
                 break;
             }

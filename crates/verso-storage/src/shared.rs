@@ -25,6 +25,7 @@ use crate::txn::prepared::Prepared;
 use crate::txn::ssi::Ssi;
 use crate::txn::{Registration, Transactions};
 use crate::version::store::VersionStore;
+use crate::wal::RecordKind;
 use crate::workers::WorkerPool;
 
 /// Redo functions of all page records.
@@ -36,6 +37,9 @@ pub static REDO: RedoTable = RedoTable::new(&[
     (64, 67, crate::version::page::redo),
     (128, 131, crate::index::node::redo),
 ]);
+
+/// In the number of transactions left to sweep, in a checkpoint's state: behind them stand the unlogged objects.
+pub(crate) const HAS_UNLOGGED: u32 = 1 << 31;
 
 /// The running engine's parts.
 pub struct Shared {
@@ -179,10 +183,27 @@ impl Shared {
         self.transactions.encode(&mut out);
         out.extend_from_slice(&self.next_object.load(Ordering::Acquire).to_le_bytes());
         let left: Vec<TxnId> = self.left_to_sweep.lock().iter().copied().collect();
-        out.extend_from_slice(&(left.len() as u32).to_le_bytes());
+        let unlogged = self.core().unlogged.list();
+        let flag = if unlogged.is_empty() { 0 } else { HAS_UNLOGGED };
+        out.extend_from_slice(&(left.len() as u32 | flag).to_le_bytes());
         left.iter().for_each(|txn| out.extend_from_slice(&txn.0.to_le_bytes()));
+        if !unlogged.is_empty() {
+            out.extend_from_slice(&(unlogged.len() as u32).to_le_bytes());
+            unlogged.iter().for_each(|object| out.extend_from_slice(&object.0.to_le_bytes()));
+        }
         self.versions.encode(&mut out);
         out
+    }
+
+    /// Says within the mini-transaction that frees an object that it has gone, if it is unlogged.
+    ///
+    /// # Errors
+    /// As [`Mini::state`](crate::Mini::state).
+    pub(crate) fn note_gone(&self, mini: &mut crate::Mini<'_>, object: ObjectId) -> Result<(), StorageError> {
+        match self.core().unlogged.contains(object) {
+            true => mini.state(RecordKind::UNLOGGED_GONE, &object.0.to_le_bytes()),
+            false => Ok(()),
+        }
     }
 
     /// Frees every page of an object that no one can name any more; nothing if another thread does, or has done.
@@ -215,7 +236,8 @@ impl Shared {
         let mut mini = crate::Mini::begin(self.core(), TxnId::NONE);
         mini.use_reserve();
         let pages = self.space.free_owner(&mut mini, object)?;
-        mini.commit()?;
+        self.note_gone(&mut mini, object)?;
+        mini.commit_with(|_, _| self.core().unlogged.remove(object))?;
         Ok(pages)
     }
 }

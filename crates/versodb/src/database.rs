@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use verso_session::{Background, Instance, Member, Session};
+use verso_session::{Background, Instance, Session};
 use verso_storage::{
     Engine, EngineStatistics, Markers, SpaceReport, StorageError, SweepOptions, SweepProgress, SweepReport,
 };
@@ -25,9 +25,9 @@ impl Database {
     ///
     /// # Errors
     /// 58P01 … if there is a file of that name already, or it cannot be written.
-    pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Database, Error> {
+    pub fn create(path: impl AsRef<Path>, mut options: Options) -> Result<Database, Error> {
+        let member = options.place();
         let engine = Engine::create(options.env.clone(), path.as_ref(), options.engine)?;
-        let member = options.member.unwrap_or_else(Member::alone);
         let instance = match options.unfinished {
             true => Instance::create_unfinished(engine, member)?,
             false => Instance::create(engine, member)?,
@@ -39,9 +39,10 @@ impl Database {
     ///
     /// # Errors
     /// If there is no such file, another process has it open, it is no database or a damaged one.
-    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Database, Error> {
+    pub fn open(path: impl AsRef<Path>, mut options: Options) -> Result<Database, Error> {
+        let member = options.place();
         let engine = Engine::open(options.env.clone(), path.as_ref(), options.engine)?;
-        let instance = Instance::open(engine, options.member.unwrap_or_else(Member::alone))?;
+        let instance = Instance::open(engine, member)?;
         if !options.unfinished && instance.is_unfinished()? {
             let message = format!("database \"{}\" is unfinished", path.as_ref().display());
             return Err(Error::new("55000", message)

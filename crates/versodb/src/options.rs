@@ -16,12 +16,15 @@ pub struct Options {
     /// See [`Options::member`].
     pub(crate) member: Option<Arc<Member>>,
     pub(crate) auto_analyze: bool,
+    /// See [`Options::defaults`].
+    pub(crate) defaults: Vec<(String, String)>,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let engine = EngineOptions { buffer_pool_bytes: usual_buffer_pool(), ..EngineOptions::default() };
-        Options { engine, env: Env::real(), unfinished: false, auto_analyze: true, member: None }
+        let defaults = Vec::new();
+        Options { engine, env: Env::real(), unfinished: false, auto_analyze: true, member: None, defaults }
     }
 }
 
@@ -117,6 +120,22 @@ impl Options {
     pub fn member(mut self, member: &Arc<Member>) -> Options {
         self.member = Some(Arc::clone(member));
         self
+    }
+
+    /// Settings, by name, that the database and its sessions begin with where nothing else is said: by `ALTER SYSTEM SET`,
+    /// `ALTER ROLE … SET` or a client. For servers, which read them from their configuration.
+    pub fn defaults(mut self, defaults: Vec<(String, String)>) -> Options {
+        self.defaults = defaults;
+        self
+    }
+
+    /// The database's place among those of its server, which knows the defaults.
+    pub(crate) fn place(&mut self) -> Arc<Member> {
+        let member = self.member.take().unwrap_or_else(Member::alone);
+        if !self.defaults.is_empty() {
+            member.cluster().set_defaults(&self.defaults);
+        }
+        member
     }
 
     /// The outside world that was chosen.

@@ -58,7 +58,8 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
             parts.push(format!("CONSTRAINT {} CHECK ({expression})", name(&constraint.name)));
         }
     }
-    let mut text = format!("CREATE TABLE {} (", qualified(&table.schema, &table.name));
+    let unlogged = if table.unlogged { "UNLOGGED " } else { "" };
+    let mut text = format!("CREATE {unlogged}TABLE {} (", qualified(&table.schema, &table.name));
     text.push_str(if parts.is_empty() { "" } else { "\n    " });
     text.push_str(&parts.join(",\n    "));
     text.push_str(if parts.is_empty() { ")" } else { "\n)" });

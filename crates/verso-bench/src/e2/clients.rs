@@ -80,17 +80,25 @@ pub(super) fn embedded(
     Ok(Concurrent { clients, commits_per_s, fsyncs })
 }
 
-/// Clients of a server, with prepared statements: durable, and by `synchronous_commit = off`.
+/// The table of the experiment, made anew.
+pub(super) const TABLE: &str = "DROP TABLE IF EXISTS demo;
+    CREATE TABLE demo (id INTEGER PRIMARY KEY, text VARCHAR(15), number INTEGER)";
+
+/// Clients of Verso's server.
 pub(super) fn wire(options: &E2Options, folder: &Path) -> Result<Vec<Wire>, BenchError> {
-    let error = BenchError::engine::<postgres::Error>("server");
     let server = RunningServer::start(folder, options.pool_bytes, Transport::Unix)?;
-    let dsn = server.dsn(Transport::Unix);
-    let connect = || Client::connect(&dsn, NoTls).map_err(&error);
+    let all = measure(&server.dsn(Transport::Unix), options.seconds, NAME)?;
+    server.stop()?;
+    Ok(all)
+}
+
+/// Clients of a server, with prepared statements: durable, and by `synchronous_commit = off`.
+pub(super) fn measure(dsn: &str, seconds: u64, name: &'static str) -> Result<Vec<Wire>, BenchError> {
+    let error = BenchError::engine::<postgres::Error>(name);
+    let connect = || Client::connect(dsn, NoTls).map_err(&error);
     let measure = |clients: u32, set: &str| {
-        let table = "DROP TABLE IF EXISTS demo;
-                     CREATE TABLE demo (id INTEGER PRIMARY KEY, text VARCHAR(15), number INTEGER)";
-        connect()?.batch_execute(table).map_err(&error)?;
-        rate(clients, Duration::from_secs(options.seconds), |_, next| {
+        connect()?.batch_execute(TABLE).map_err(&error)?;
+        rate(clients, Duration::from_secs(seconds), |_, next| {
             let mut client = connect()?;
             client.batch_execute(set).map_err(&error)?;
             let insert = client.prepare("INSERT INTO demo VALUES ($1, $2, $3)").map_err(&error)?;
@@ -103,11 +111,10 @@ pub(super) fn wire(options: &E2Options, folder: &Path) -> Result<Vec<Wire>, Benc
     };
     let mut all = Vec::new();
     for clients in [1, 4, 16] {
-        eprintln!("e2: {clients} clients, through the server");
+        eprintln!("e2: {name}, {clients} clients of a server");
         let durable_per_s = measure(clients, "SET synchronous_commit = on")?;
         let nowait_per_s = measure(clients, "SET synchronous_commit = off")?;
         all.push(Wire { clients, durable_per_s, nowait_per_s });
     }
-    server.stop()?;
     Ok(all)
 }

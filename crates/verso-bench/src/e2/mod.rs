@@ -18,6 +18,7 @@
 mod clients;
 mod disk;
 mod options;
+mod postgres;
 mod procedures;
 mod sqlite;
 mod steps;
@@ -32,6 +33,7 @@ use verso_env::Env;
 use crate::BenchError;
 use crate::child::spawn_task;
 use crate::folder::WorkFolder;
+use crate::peers::Peer;
 use crate::results::write_json;
 use clients::{Concurrent, Wire};
 pub use options::E2Options;
@@ -100,6 +102,8 @@ struct Report {
     fdatasync_extend_per_s: f64,
     verso: BTreeMap<String, serde_json::Value>,
     sqlite: BTreeMap<&'static str, Loaded>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postgres: Option<postgres::Peer>,
     plpgsql: BTreeMap<String, f64>,
 }
 
@@ -128,6 +132,11 @@ fn spawn(options: &E2Options, folder: &Path, e2: Figure, title: &str) -> Result<
 /// What failed, and in which engine; a wrong count in a table is an error as well.
 pub fn run(options: &E2Options) -> Result<(), BenchError> {
     let env = Env::real();
+    let dsn = match options.peers.as_slice() {
+        [] => None,
+        [Peer::Postgres(dsn)] => Some(dsn.as_str()),
+        _ => return Err(BenchError::Usage("e2 runs beside one peer, postgres=DSN".to_owned())),
+    };
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let work = WorkFolder::create(&parent, false)?;
     let wrong = || BenchError::Usage("a child process has measured something else".to_owned());
@@ -140,6 +149,7 @@ pub fn run(options: &E2Options) -> Result<(), BenchError> {
         fdatasync_extend_per_s: disk::syncs_per_s(&env, work.path(), true)?,
         verso: BTreeMap::new(),
         sqlite: BTreeMap::new(),
+        postgres: None,
         plpgsql: BTreeMap::new(),
     };
     for case in Case::ALL {
@@ -171,6 +181,9 @@ pub fn run(options: &E2Options) -> Result<(), BenchError> {
         return Err(wrong());
     };
     report.plpgsql = steps;
+    if let Some(dsn) = dsn {
+        report.postgres = Some(postgres::run(&env, options, dsn)?);
+    }
     println!("{}", table::table(&report));
     options.json.as_ref().map_or(Ok(()), |path| write_json(&report, path))
 }

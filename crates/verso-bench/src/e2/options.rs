@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::peers::Peer;
+
 /// What to measure and where the results go.
 #[derive(Clone, Debug, clap::Args)]
 pub struct E2Options {
@@ -17,6 +19,9 @@ pub struct E2Options {
     /// Bytes of Verso's buffer pool and of SQLite's cache
     #[arg(long, default_value_t = 1 << 30, value_name = "BYTES")]
     pub pool_bytes: u64,
+    /// A server beside Verso: postgres=DSN; its table demo is made anew
+    #[arg(long, value_name = "PEERS", value_delimiter = ',')]
+    pub peers: Vec<Peer>,
     /// Where the databases stand while measured; it decides which disk is measured [default: the temporary folder]
     #[arg(long, value_name = "FOLDER")]
     pub folder: Option<PathBuf>,

@@ -15,13 +15,25 @@ const KEYS: u64 = 100_000;
 pub(super) fn run(env: &Env, task: &E2Task) -> Result<BTreeMap<String, f64>, BenchError> {
     let error = BenchError::engine::<versodb::Error>(NAME);
     let (database, mut connection) = create(task)?;
+    let found = measure(env, task.rows, &mut |sql| connection.execute(sql).map(drop).map_err(&error))?;
+    drop(connection);
+    database.close().map_err(&error)?;
+    Ok(found)
+}
+
+/// The same of whatever runs statements; its table `demo` is there, and empty.
+pub(super) fn measure(
+    env: &Env,
+    turns: u64,
+    execute: &mut dyn FnMut(&str) -> Result<(), BenchError>,
+) -> Result<BTreeMap<String, f64>, BenchError> {
     let last = KEYS - 1;
     for sql in [
         format!("INSERT INTO demo SELECT i, 'Katie', i FROM generate_series(0, {last}) AS g(i)"),
-        "CREATE FUNCTION one_more(x integer) RETURNS integer AS $$ BEGIN RETURN x + 1; END $$ LANGUAGE plpgsql"
+        "CREATE OR REPLACE FUNCTION one_more(x integer) RETURNS integer AS $$ BEGIN RETURN x + 1; END $$ LANGUAGE plpgsql"
             .to_owned(),
     ] {
-        connection.execute(&sql).map_err(&error)?;
+        execute(&sql)?;
     }
     let mut nanos_of = |body: &str, turns: u64| -> Result<f64, BenchError> {
         let sql = format!(
@@ -29,10 +41,9 @@ pub(super) fn run(env: &Env, task: &E2Task) -> Result<BTreeMap<String, f64>, Ben
             body.replace("TURNS", &turns.to_string())
         );
         let start = env.clock.monotonic_nanos();
-        connection.execute(&sql).map_err(&error)?;
+        execute(&sql)?;
         Ok((env.clock.monotonic_nanos() - start) as f64 / turns as f64)
     };
-    let turns = task.rows;
     let of_loop = |step: &str| format!("FOR i IN 1..TURNS LOOP {step} END LOOP;");
     let empty = nanos_of(&of_loop("NULL;"), turns)?;
     let mut found = BTreeMap::from([("empty_loop_ns".to_owned(), empty)]);
@@ -47,7 +58,5 @@ pub(super) fn run(env: &Env, task: &E2Task) -> Result<BTreeMap<String, f64>, Ben
     }
     let query = format!("FOR x IN SELECT number FROM demo WHERE id <= {last} LOOP NULL; END LOOP;");
     found.insert("query_loop_ns_per_row".to_owned(), nanos_of(&query, KEYS)?);
-    drop(connection);
-    database.close().map_err(&error)?;
     Ok(found)
 }

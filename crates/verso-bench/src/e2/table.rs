@@ -49,6 +49,20 @@ pub(super) fn table(report: &Report) -> String {
     for (name, loaded) in &report.sqlite {
         let _ = writeln!(out, "{name:<28}{:>10.3}{:>14}", loaded.s, whole(loaded.rows_per_s));
     }
+    if let Some(peer) = &report.postgres {
+        let _ = writeln!(out, "\n{:<28}{:>10}{:>14}{:>12}", "postgres", "seconds", "rows/s", "verso / it");
+        for (name, loaded) in &peer.loops {
+            let own = report.verso.get(*name).and_then(|own| number(own, "rows_per_s"));
+            let ratio = own.map_or_else(String::new, |own| format!("{:.1}", own / loaded.rows_per_s));
+            let _ = writeln!(out, "{name:<28}{:>10.3}{:>14}{ratio:>12}", loaded.s, whole(loaded.rows_per_s));
+        }
+        let title = "commits/s, postgres";
+        let _ = writeln!(out, "\n{title:<28}{:>24}{:>20}", "durable_per_s", "nowait_per_s");
+        for row in &peer.wire {
+            let (durable, nowait) = (whole(row.durable_per_s), whole(row.nowait_per_s));
+            let _ = writeln!(out, "{:<28}{durable:>24}{nowait:>20}", row.clients);
+        }
+    }
     for (title, key, fields) in [
         ("commits/s in this process", "concurrent", &["commits_per_s", "fsyncs"][..]),
         ("commits/s through the server", "wire", &["durable_per_s", "nowait_per_s"][..]),
@@ -63,7 +77,9 @@ pub(super) fn table(report: &Report) -> String {
     }
     let _ = writeln!(out, "\n{:<28}{:>10}", "a step of PL/pgSQL", "ns");
     for (name, nanos) in &report.plpgsql {
-        let _ = writeln!(out, "{name:<28}{nanos:>10.0}");
+        let theirs = report.postgres.as_ref().and_then(|peer| peer.plpgsql.get(name));
+        let theirs = theirs.map_or_else(String::new, |theirs| format!("   postgres {theirs:.0}"));
+        let _ = writeln!(out, "{name:<28}{nanos:>10.0}{theirs}");
     }
     out
 }

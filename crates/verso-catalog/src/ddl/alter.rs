@@ -21,10 +21,11 @@ use crate::request::{NewColumn, NewTable, TableChange};
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store;
 use crate::system::assemble::{attribute_row, options_row};
-use crate::system::field::Name;
+use crate::system::field::{Letter, Name};
 use crate::system::row::{
     AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, SystemRow, TriggerRow,
 };
+use crate::system::{LOGGED, UNLOGGED};
 
 /// A table whose rows have to be copied.
 #[derive(Debug)]
@@ -136,6 +137,7 @@ impl Catalog {
             TableChange::AddColumn(_)
             | TableChange::ForIndex { .. }
             | TableChange::Refresh { .. }
+            | TableChange::Logged(_)
             | TableChange::DropColumn { .. }
             | TableChange::ColumnType { .. }
             | TableChange::Expression { .. } => {
@@ -209,6 +211,15 @@ impl Catalog {
                     let is_it = |row: &ClassRow| row.oid == table.oid;
                     store::update(&self.engine, txn, is_it, |row| row.relispopulated = *populated)?;
                 }
+                TableChange::Logged(logged) => {
+                    Self::check_references(&snapshot, &table, *logged)?;
+                    new.unlogged = !logged;
+                    let letter = if *logged { LOGGED } else { UNLOGGED };
+                    let is_it = |row: &ClassRow| {
+                        row.oid == table.oid || table.all_indexes().any(|index| index.oid == row.oid)
+                    };
+                    store::update(&self.engine, txn, is_it, |row| row.relpersistence = Letter(letter))?;
+                }
                 TableChange::DropColumn { column, cascade } => {
                     self.drop_column(txn, &snapshot, &mut new, column, *cascade)?;
                 }
@@ -242,7 +253,7 @@ impl Catalog {
                 TableChange::ForIndex { apart, .. } => apart.clone(),
                 _ => Vec::new(),
             };
-            new.heap = self.create_heap(txn, &new.columns, table.all_indexes(), apart)?;
+            new.heap = self.create_heap(txn, new.unlogged, &new.columns, table.all_indexes(), apart)?;
             let is_it = |row: &ClassRow| row.oid == table.oid;
             store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(new.heap.0))?;
             new.indexes.clear();

@@ -22,9 +22,10 @@ use crate::key_class::KeyClass;
 use crate::request::{NewConstraint, NewConstraintKind};
 use crate::snapshot::CatalogSnapshot;
 use crate::store;
-use crate::system::KIND_INDEX;
 use crate::system::assemble::{class_row, constraint_row, index_row};
+use crate::system::field::Letter;
 use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, IndexRow};
+use crate::system::{KIND_INDEX, UNLOGGED};
 
 /// A table that gets constraints or indexes: a new one, or one of the snapshot.
 pub(super) struct Target {
@@ -32,6 +33,7 @@ pub(super) struct Target {
     pub schema: Arc<SchemaDef>,
     pub name: Arc<str>,
     pub heap: ObjectId,
+    pub unlogged: bool,
     pub columns: Vec<ColumnDef>,
     pub indexes: Vec<Arc<IndexDef>>,
     pub constraints: Vec<Arc<ConstraintDef>>,
@@ -44,6 +46,7 @@ impl Target {
             schema,
             name: Arc::clone(&table.name),
             heap: table.heap,
+            unlogged: table.unlogged,
             columns: table.columns.clone(),
             indexes: table.indexes.clone(),
             constraints: table.constraints.clone(),
@@ -329,7 +332,13 @@ impl Catalog {
             // the data matters to them.
             let collation = column.and_then(|column| column.declared().collation());
             let collation = collation.filter(|collation| !collation.is_deterministic());
-            IndexPart { column: *id, descending: false, nulls_first: false, class: KeyClass::Ordered, collation }
+            IndexPart {
+                column: *id,
+                descending: false,
+                nulls_first: false,
+                class: KeyClass::Ordered,
+                collation,
+            }
         };
         let definition = IndexDef {
             oid: self.new_oid()?,
@@ -372,6 +381,9 @@ impl Catalog {
             KIND_INDEX,
             definition.parts.len() + definition.include.len(),
         );
+        let relpersistence =
+            if target.unlogged { Letter(UNLOGGED) } else { super::persistence(&target.schema) };
+        let class = ClassRow { relpersistence, ..class };
         store::insert(&self.engine, txn, &[class])?;
         store::insert(&self.engine, txn, &[index_row(&definition)])?;
         self.write_index_collations(txn, &definition)?;
@@ -482,6 +494,10 @@ fn foreign_key(
             .ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &**table))?;
         if found.is_system() {
             return Err(CatalogError::SystemObject { name: table.to_string() });
+        }
+        if found.unlogged && !target.unlogged {
+            let text = "constraints on permanent tables may reference only permanent tables";
+            return Err(CatalogError::invalid("42P16", text));
         }
         if found.materialized.is_some() {
             let text = format!("referenced relation \"{table}\" is not a table");

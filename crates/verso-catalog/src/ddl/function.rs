@@ -136,6 +136,8 @@ impl Catalog {
             let change = |row: &mut ProcRow| {
                 (row.proisstrict, row.prosecdef) = (new.proisstrict, new.prosecdef);
                 row.provolatile = new.provolatile;
+                // Settings stand behind the names of arguments.
+                row.proargnames.clone_from(&new.proargnames);
             };
             store::update(&self.engine, txn, is_it, change).map(drop)
         })

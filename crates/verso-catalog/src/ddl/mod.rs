@@ -20,6 +20,7 @@
 //! | [`types`] | CREATE TYPE, ALTER TYPE, DROP TYPE |
 //! | [`collation`] | CREATE COLLATION, ALTER COLLATION, DROP COLLATION |
 //! | [`comment`] | COMMENT ON |
+//! | [`unlogged`] | tables emptied by a crash, loads without log |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
 //! | [`rights`], [`policy`] | owners, lists of rights, memberships; policies |
 
@@ -42,6 +43,7 @@ mod sequence;
 mod table;
 mod trigger;
 mod types;
+mod unlogged;
 mod view;
 
 pub use alter::Rewrite;
@@ -63,9 +65,9 @@ use crate::packs::stored_columns;
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, PUBLIC};
 use crate::store;
-use crate::system::DEPENDS_NORMAL;
 use crate::system::field::Letter;
 use crate::system::row::{AttributeRow, ClassRow, DefaultRow, DependRow, SequenceRow, SystemRow};
+use crate::system::{DEPENDS_NORMAL, LOGGED};
 
 /// The bounds as storage knows them.
 pub(crate) fn sequence_spec(bounds: &SequenceBounds) -> SequenceSpec {
@@ -92,7 +94,7 @@ fn target_schema(
 
 /// `pg_class.relpersistence` of what is made in a schema.
 fn persistence(schema: &SchemaDef) -> Letter {
-    Letter(if crate::path::is_temporary(&schema.name) { 't' } else { 'p' })
+    Letter(if crate::path::is_temporary(&schema.name) { 't' } else { LOGGED })
 }
 
 /// What a sequence or schema that is to go is needed by, in PostgreSQL's words.
@@ -109,13 +111,17 @@ impl Catalog {
     fn create_heap<'i>(
         &self,
         txn: &mut Txn,
+        unlogged: bool,
         columns: &[ColumnDef],
         indexes: impl Iterator<Item = &'i Arc<IndexDef>>,
         mut apart: Vec<u16>,
     ) -> Result<ObjectId, CatalogError> {
         apart.extend(indexes.flat_map(|index| index.columns()));
         let stored = stored_columns(columns, &apart, self.engine.page_size());
-        Ok(self.engine.create_heap(txn, &stored)?)
+        Ok(match unlogged {
+            true => self.engine.create_unlogged_heap(txn, &stored)?,
+            false => self.engine.create_heap(txn, &stored)?,
+        })
     }
 
     /// Removes a sequence, and the defaults that need it.

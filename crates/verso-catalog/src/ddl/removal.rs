@@ -14,8 +14,8 @@ use crate::rights::Object;
 use crate::snapshot::CatalogSnapshot;
 use crate::store;
 use crate::system::row::{
-    AclRow, AttributeRow, ClassRow, CollatedRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow, IndexRow,
-    PolicyRow, RewriteRow, StatisticRow, SystemRow, TriggerRow,
+    AclRow, AttributeRow, ClassRow, CollatedRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow,
+    IndexRow, PolicyRow, RewriteRow, StatisticRow, SystemRow, TriggerRow,
 };
 
 impl Catalog {

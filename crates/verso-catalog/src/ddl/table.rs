@@ -19,7 +19,7 @@ use crate::store;
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::Letter;
 use crate::system::row::{ClassRow, DefaultRow, DependRow, SystemRow};
-use crate::system::{DEPENDS_NORMAL, KIND_MATERIALIZED, KIND_TABLE};
+use crate::system::{DEPENDS_NORMAL, KIND_MATERIALIZED, KIND_TABLE, UNLOGGED};
 
 /// Greatest number of columns, as in PostgreSQL.
 pub const MAX_COLUMNS: usize = 1600;
@@ -144,7 +144,8 @@ impl Catalog {
         self.change(txn, |txn| {
             let distinct: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
             for table in distinct.into_iter().filter_map(|oid| snapshot.table_by_oid(oid)) {
-                let heap = self.create_heap(txn, &table.columns, table.all_indexes(), Vec::new())?;
+                let heap =
+                    self.create_heap(txn, table.unlogged, &table.columns, table.all_indexes(), Vec::new())?;
                 let is_it = |row: &ClassRow| row.oid == table.oid;
                 store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
                 for index in &table.indexes {
@@ -196,11 +197,11 @@ impl Catalog {
             columns.push(definition);
         }
         let apart = key_columns(&columns, &new.constraints);
-        let heap = self.create_heap(txn, &columns, std::iter::empty(), apart)?;
+        let heap = self.create_heap(txn, new.unlogged, &columns, std::iter::empty(), apart)?;
         let kind = if new.materialized.is_some() { KIND_MATERIALIZED } else { KIND_TABLE };
         let class = class_row(oid, &new.name, schema.oid, heap, kind, columns.len());
-        let class =
-            ClassRow { reloptions: options_row(&new.options), relpersistence: persistence(schema), ..class };
+        let relpersistence = if new.unlogged { Letter(UNLOGGED) } else { persistence(schema) };
+        let class = ClassRow { reloptions: options_row(&new.options), relpersistence, ..class };
         let class = ClassRow { relispopulated: new.materialized.is_none(), ..class };
         store::insert(&self.engine, txn, &[class])?;
         if let Some(query) = &new.materialized {
@@ -217,6 +218,7 @@ impl Catalog {
             schema: Arc::new(schema.clone()),
             name: Arc::clone(&new.name),
             heap,
+            unlogged: new.unlogged,
             columns,
             indexes: Vec::new(),
             constraints: Vec::new(),

@@ -16,7 +16,7 @@ use super::row::{
 use super::types::UserTypes;
 use super::{
     DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_MATERIALIZED, KIND_SEQUENCE, KIND_TABLE, KIND_VIEW,
-    OWNER_OID,
+    LOGGED, OWNER_OID, UNLOGGED,
 };
 use crate::definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
@@ -150,6 +150,7 @@ impl CatalogRows {
                         triggers: triggers.remove(&class.oid).unwrap_or_default(),
                         options: options_of(class.reloptions.as_deref()),
                         materialized,
+                        unlogged: class.relpersistence.0 == UNLOGGED,
                     };
                     let old = previous.and_then(|snapshot| snapshot.table_by_oid(class.oid));
                     builder.add_table(shared(old, table));
@@ -754,7 +755,7 @@ pub(crate) fn class_row(
         relowner: OWNER_OID,
         relfilenode: Oid(object.0),
         relkind: Letter(kind),
-        relpersistence: Letter('p'),
+        relpersistence: Letter(LOGGED),
         relnatts: i16::try_from(columns).expect("the number of columns was checked"),
         relispopulated: true,
         reloptions: None,

@@ -73,6 +73,10 @@ pub(crate) const KIND_MATERIALIZED: char = 'm';
 pub(crate) const KIND_SEQUENCE: char = 'S';
 /// `pg_class.relkind` of an index.
 pub(crate) const KIND_INDEX: char = 'i';
+/// `pg_class.relpersistence` of what is logged.
+pub(crate) const LOGGED: char = 'p';
+/// `pg_class.relpersistence` of what is not.
+pub(crate) const UNLOGGED: char = 'u';
 /// `pg_depend.deptype`: DROP is refused without CASCADE.
 pub(crate) const DEPENDS_NORMAL: char = 'n';
 /// `pg_depend.deptype`: a part of it.

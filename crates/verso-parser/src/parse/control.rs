@@ -73,14 +73,15 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
     }
 }
 
-/// `BACKUP DATABASE TO 'folder'`.
+/// `BACKUP DATABASE TO 'folder' [INCREMENTAL FROM 'folder']`.
 fn backup(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.expect(&["backup", "database", "to"])?;
     let folder = string_literal(cursor)?.0;
-    if cursor.is(&["incremental"]) {
-        return Err(cursor.unsupported("BACKUP … INCREMENTAL FROM"));
-    }
-    Ok(Statement::Backup { folder })
+    let parent = match cursor.accept(&["incremental", "from"]) {
+        true => Some(string_literal(cursor)?.0),
+        false => None,
+    };
+    Ok(Statement::Backup { folder, parent })
 }
 
 /// `SWEEP [TABLE t] [(PARALLEL n, VERBOSE)]`, `VACUUM [(…)] [VERBOSE] [t]`.

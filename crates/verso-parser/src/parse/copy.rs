@@ -141,6 +141,7 @@ fn option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<(), Synt
         }
         // Rows are frozen as soon as nobody may miss them, whether it is asked for or not.
         "freeze" => drop(flag(cursor)?),
+        "nolog" => options.nolog = flag(cursor)?,
         "delimiter" => options.delimiter = Some(string_literal(cursor)?.0),
         "null" => options.null = Some(string_literal(cursor)?.0),
         "header" if cursor.accept(&["match"]) => options.header = Header::Match,

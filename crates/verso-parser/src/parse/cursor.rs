@@ -30,6 +30,8 @@ pub struct Cursor<'s> {
     pub(super) into: Option<QualifiedName>,
     /// That table is temporary.
     pub(super) into_temporary: bool,
+    /// It is not logged.
+    pub(super) into_unlogged: bool,
     /// PERFORM stands for SELECT.
     pub(super) perform: bool,
 }
@@ -50,6 +52,7 @@ impl<'s> Cursor<'s> {
             takes_into: false,
             into: None,
             into_temporary: false,
+            into_unlogged: false,
             perform: false,
         }
     }

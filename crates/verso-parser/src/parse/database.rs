@@ -6,6 +6,7 @@ use super::cursor::Cursor;
 use super::lexer::Token;
 use super::schema::role_name;
 use super::setting::{assigned_setting, name_list, setting_name, setting_value};
+use super::string_literal;
 use crate::error::SyntaxError;
 use crate::syntax::{DatabaseStatement, Name, Owned, Statement};
 
@@ -102,6 +103,15 @@ pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
         if let Some(statement) = super::rights::owner(cursor, || Owned::Database(Some(name)), false)? {
             return Ok(statement);
         }
+    }
+    if system && cursor.accept(&["add", "logfile", "size"]) {
+        return Ok(Statement::AddLogFile { size: string_literal(cursor)?.0 });
+    }
+    if system && cursor.accept(&["drop", "logfile"]) {
+        let at = cursor.here().start;
+        let number = u64::try_from(cursor.integer()?)
+            .map_err(|_| SyntaxError::new("22023", "the number of a log file is not negative").at(at))?;
+        return Ok(Statement::DropLogFile { number });
     }
     if cursor.accept(&["reset", "all"]) {
         let name = Name { text: "all".to_string(), at: cursor.last() };

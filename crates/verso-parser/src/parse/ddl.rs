@@ -33,14 +33,30 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             let what = format!("CREATE OR REPLACE {}", word.to_uppercase());
             Err(SyntaxError::unsupported(what).at(start))
         }
-        "table" => super::table::create_table(cursor, false),
+        "table" => super::table::create_table(cursor, Persistence::Logged),
         "index" => super::table::create_index(cursor),
         "unique" if cursor.is(&["unique", "index"]) => super::table::create_index(cursor),
         "sequence" => create_sequence(cursor, false),
         "temp" | "temporary" | "local" | "global" if accept_temporary(cursor) => {
             match cursor.word().as_deref() {
-                Some("table") => super::table::create_table(cursor, true),
+                Some("table") => super::table::create_table(cursor, Persistence::Temporary),
                 Some("sequence") => create_sequence(cursor, true),
+                _ => Err(cursor.unexpected()),
+            }
+        }
+        "unlogged" => {
+            cursor.advance();
+            match cursor.word().as_deref() {
+                Some("table") => super::table::create_table(cursor, Persistence::Unlogged),
+                Some("sequence") => Err(SyntaxError::unsupported("CREATE UNLOGGED SEQUENCE").at(start)),
+                Some("materialized") => {
+                    let text = "materialized views cannot be unlogged";
+                    Err(SyntaxError::new("0A000", text).at(start))
+                }
+                Some("view") => {
+                    let text = "views cannot be unlogged because they do not have storage";
+                    Err(SyntaxError::syntax(text).at(start))
+                }
                 _ => Err(cursor.unexpected()),
             }
         }
@@ -54,11 +70,19 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "aggregate" | "cast" | "conversion" | "event" | "extension" | "foreign" | "global" | "group"
         | "language" | "local" | "operator" | "publication" | "recursive" | "role" | "server"
         | "statistics" | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "unique"
-        | "unlogged" | "user" | "view" | "constraint" | "access" | "transform" => {
+        | "user" | "view" | "constraint" | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
         }
         _ => Err(cursor.unexpected()),
     }
+}
+
+/// What stands between CREATE and TABLE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Persistence {
+    Logged,
+    Unlogged,
+    Temporary,
 }
 
 /// `[LOCAL | GLOBAL] TEMPORARY`, if it comes next.

@@ -3,10 +3,11 @@
 use super::cursor::Cursor;
 use super::ddl::{cascade, if_not_exists};
 use super::function::function_reference;
+use super::setting::{one_setting, setting_name};
 use crate::error::SyntaxError;
 use crate::syntax::{
-    AlterFunction, DropKind, Owned, QualifiedName, RoleName, RoutineKind, SchemaStatement, Statement,
-    Volatility,
+    AlterFunction, DropKind, FunctionSetting, Owned, QualifiedName, RoleName, RoutineKind, SchemaStatement,
+    Statement, Volatility,
 };
 
 /// Behind CREATE.
@@ -81,6 +82,7 @@ pub(super) fn alter_function(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
 /// IMMUTABLE, STRICT, SECURITY DEFINER and so on, at least one.
 fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
     let (mut volatility, mut strict, mut security_definer) = (None, None, None);
+    let mut settings = Vec::new();
     loop {
         let at = cursor.here().start;
         let twice = if cursor.accept(&["immutable"]) {
@@ -110,9 +112,15 @@ fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
         } else if cursor.accept(&["cost"]) || cursor.accept(&["rows"]) {
             cursor.integer()?;
             false
+        } else if cursor.accept(&["leakproof"]) || cursor.accept(&["not", "leakproof"]) {
+            // Nothing depends on it either.
+            false
+        } else if cursor.is(&["set"]) || cursor.is(&["reset"]) {
+            settings.push(function_setting(cursor)?);
+            false
         } else {
             return Err(match cursor.word().as_deref() {
-                Some(word @ ("set" | "reset" | "leakproof" | "not" | "support" | "depends" | "no")) => {
+                Some(word @ ("support" | "depends" | "no")) => {
                     cursor.unsupported(&format!("ALTER FUNCTION … {}", word.to_uppercase()))
                 }
                 _ => cursor.unexpected(),
@@ -122,9 +130,31 @@ fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
             return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
         }
         if cursor.accept(&["restrict"]) || cursor.at_end() {
-            return Ok(AlterFunction::Properties { volatility, strict, security_definer });
+            return Ok(AlterFunction::Properties { volatility, strict, security_definer, settings });
         }
     }
+}
+
+/// `SET name {TO | =} value`, `SET name FROM CURRENT`, `RESET name`, `RESET ALL`.
+fn function_setting(cursor: &mut Cursor<'_>) -> Result<FunctionSetting, SyntaxError> {
+    if cursor.accept(&["reset"]) {
+        return Ok(match cursor.accept(&["all"]) {
+            true => FunctionSetting::ResetAll,
+            false => FunctionSetting::Reset(setting_name(cursor)?),
+        });
+    }
+    cursor.expect(&["set"])?;
+    let start = cursor.mark();
+    let name = setting_name(cursor)?;
+    if cursor.accept(&["from", "current"]) {
+        return Ok(FunctionSetting::Set(name, None));
+    }
+    cursor.back(start);
+    let (name, value) = one_setting(cursor)?;
+    Ok(match value {
+        Some(value) => FunctionSetting::Set(name, Some(value)),
+        None => FunctionSetting::Reset(name),
+    })
 }
 
 /// A role: its name, or a word for the user.

@@ -115,7 +115,9 @@ fn verso_s_own_statements() {
     assert!(matches!(one("VACUUM (ANALYZE off) t"), Statement::Sweep { analyze: None, .. }));
     assert_eq!(one("SHOW STATEMENT STATISTICS"), Statement::ShowStatementStatistics);
     assert_eq!(one("checkpoint"), Statement::Checkpoint);
-    assert_eq!(one("backup database to '/b'"), Statement::Backup { folder: "/b".to_owned() });
+    assert_eq!(one("backup database to '/b'"), Statement::Backup { folder: "/b".to_owned(), parent: None });
+    let increment = Statement::Backup { folder: "/c".to_owned(), parent: Some("/b".to_owned()) };
+    assert_eq!(one("backup database to '/c' incremental from '/b'"), increment);
     assert!(matches!(one("ALTER DATABASE SET sweep_interval = 20000"),
         Statement::AlterDatabase { name, value: Some(value), .. } if name.text == "sweep_interval" && value == "20000"));
     assert!(matches!(one("set timezone to 'Europe/Berlin'"),

@@ -85,4 +85,6 @@ pub struct CopyOptions {
     pub log_verbosity: Option<LogVerbosity>,
     /// REJECT_LIMIT.
     pub reject_limit: Option<u64>,
+    /// NOLOG: rows are not logged, but on disk at the end.
+    pub nolog: bool,
 }

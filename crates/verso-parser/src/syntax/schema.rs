@@ -78,7 +78,20 @@ pub enum AlterFunction {
         strict: Option<bool>,
         /// SECURITY DEFINER; SECURITY INVOKER.
         security_definer: Option<bool>,
+        /// SET, RESET, in their order.
+        settings: Vec<FunctionSetting>,
     },
+}
+
+/// A change of the settings under which a function runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FunctionSetting {
+    /// SET name = value; SET name FROM CURRENT without one.
+    Set(Name, Option<String>),
+    /// RESET name, SET name TO DEFAULT.
+    Reset(Name),
+    /// RESET ALL.
+    ResetAll,
 }
 
 /// A role, by its name or by its part in the session.

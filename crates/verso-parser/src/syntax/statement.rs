@@ -161,6 +161,16 @@ pub enum Statement {
         /// Its text.
         value: Option<String>,
     },
+    /// ALTER SYSTEM ADD LOGFILE SIZE.
+    AddLogFile {
+        /// As settings have sizes.
+        size: String,
+    },
+    /// ALTER SYSTEM DROP LOGFILE.
+    DropLogFile {
+        /// Its number.
+        number: u64,
+    },
     /// CREATE, DROP, ALTER DATABASE … RENAME.
     Database(DatabaseStatement),
     /// SWEEP, VACUUM.
@@ -188,6 +198,8 @@ pub enum Statement {
     Backup {
         /// A folder of the machine that the database is on.
         folder: String,
+        /// INCREMENTAL FROM: the folder of the backup that it completes.
+        parent: Option<String>,
     },
     /// PREPARE.
     Prepare(Prepare),

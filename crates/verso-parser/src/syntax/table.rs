@@ -18,6 +18,8 @@ pub struct CreateTable {
     pub options: Vec<(String, String)>,
     /// TEMPORARY, and what a commit does about it.
     pub temporary: Option<OnCommit>,
+    /// UNLOGGED.
+    pub unlogged: bool,
 }
 
 /// What a commit does about a temporary table.
@@ -49,6 +51,8 @@ pub struct CreateTableAs {
     pub with_data: bool,
     /// TEMPORARY, and what a commit does about it.
     pub temporary: Option<OnCommit>,
+    /// UNLOGGED.
+    pub unlogged: bool,
 }
 
 /// What stands between the parentheses of CREATE TABLE.
@@ -169,6 +173,8 @@ pub enum AlterAction {
     AddColumn { column: ColumnDefinition, if_not_exists: bool },
     /// `ENABLE | DISABLE | [NO] FORCE ROW LEVEL SECURITY`: what is not given stays.
     RowSecurity { enabled: Option<bool>, forced: Option<bool> },
+    /// `SET LOGGED | UNLOGGED`.
+    Logged(bool),
     /// `DROP COLUMN [IF EXISTS] column [CASCADE]`.
     DropColumn { column: Name, if_exists: bool, cascade: bool },
     /// `ALTER COLUMN column TYPE ty [USING using]`.

@@ -5,6 +5,7 @@ use verso_env::recursion::Refused;
 use verso_env::stack::StackExhausted;
 use verso_exec::error::{DomainViolation, ExecError, Raised, Violation};
 use verso_parser::SyntaxError;
+use verso_storage::error::LogFileProblem;
 use verso_storage::{StorageError, TxnId};
 use verso_types::TypeError;
 
@@ -110,6 +111,10 @@ impl From<StorageError> for SqlError {
                             Options::open_damaged_log.";
                 return SqlError::new(DATA_CORRUPTED, message).with_hint(hint);
             }
+            StorageError::LogFile { problem, .. } => match problem {
+                LogFileProblem::Missing => UNDEFINED_OBJECT,
+                LogFileProblem::InUse | LogFileProblem::Needed => OBJECT_IN_USE,
+            },
             StorageError::Archive { problem: _ } => OBJECT_NOT_IN_PREREQUISITE_STATE,
             StorageError::Locked => OBJECT_IN_USE,
             StorageError::NotADatabase { what: _ } => {

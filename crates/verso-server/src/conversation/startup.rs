@@ -259,9 +259,6 @@ fn log_in(
         Arc::new(move || backend.finish())
     });
     session.check_connect()?;
-    for (name, value) in &shared.config().session_defaults {
-        session.set_default(name, value)?;
-    }
     // What the database and the role begin with; what the client asks for counts more.
     session.apply_kept_settings(role.oid)?;
     for (name, value) in &settings {

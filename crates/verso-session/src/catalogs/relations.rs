@@ -222,13 +222,16 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                         || !table.referenced_by.is_empty()
                         || table.constraints.iter().any(|constraint| is_foreign(&constraint.kind)),
                     options: options(&table.options),
+                    persistence: if table.unlogged { 'u' } else { base.persistence },
                     ..base
                 }
             }
             Relation::Index(index) => {
                 let columns = index.parts.len() + index.include.len();
                 let method = if index.is_inverted() { GIN } else { BTREE };
-                Class { method, file: index.object.0, kind: 'i', columns, ..base }
+                let unlogged = catalog.table_by_oid(index.table).is_some_and(|table| table.unlogged);
+                let persistence = if unlogged { 'u' } else { base.persistence };
+                Class { method, file: index.object.0, kind: 'i', columns, persistence, ..base }
             }
             Relation::Sequence(sequence) => {
                 Class { file: sequence.object.0, rows: 1.0, kind: 'S', columns: 3, ..base }

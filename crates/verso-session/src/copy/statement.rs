@@ -28,8 +28,7 @@ use crate::copy::reader::{Progress, Reader};
 use crate::copy::writer::Writer;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use verso_parser::syntax::CopyFormat;
-use verso_parser::syntax::{Copy, CopyPlace, CopyWhat, Statement};
+use verso_parser::syntax::{Copy, CopyFormat, CopyOptions, CopyPlace, CopyWhat, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -73,7 +72,12 @@ impl Transfer<'_> {
             let error = SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text);
             return Err(error.with_detail(detail).with_hint(hint).into());
         }
+        if copy.options.nolog && !copy.from {
+            let text = "COPY NOLOG cannot be used with COPY TO";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+        }
         let rows = match &copy.what {
+            CopyWhat::Table { .. } if copy.options.nolog => self.load(binder, copy, results)?,
             CopyWhat::Table { name, columns } if copy.from => {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
                 let (insert, columns) = binder.copy_from(name, &names, copy.filter.as_ref())?;
@@ -95,6 +99,36 @@ impl Transfer<'_> {
             }
         };
         Ok(CommandTag { text: format!("COPY {rows}"), rows })
+    }
+
+    /// COPY FROM with NOLOG: into a new heap that is not logged before all of it is on disk.
+    fn load(&self, binder: &Binder<'_>, copy: &Copy, results: &mut Results<'_>) -> Result<u64, Failure> {
+        let logged = Copy { options: CopyOptions { nolog: false, ..copy.options.clone() }, ..copy.clone() };
+        let CopyWhat::Table { name, columns } = &copy.what else {
+            return Err(SqlError::internal("COPY FROM without a table").into());
+        };
+        let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
+        let (insert, _) = binder.copy_from(name, &names, copy.filter.as_ref())?;
+        let table = self.frame.catalog.table_by_oid(insert.table.oid);
+        let Some(table) = table.filter(|table| !table.unlogged) else {
+            // A view has no rows; those of an unlogged table are not logged anyhow.
+            return self.run(binder, &logged, results).map(|tag| tag.rows);
+        };
+        let catalog = &self.frame.services.instance.catalog;
+        let Some(load) = catalog.begin_load(&mut self.frame.txn.borrow_mut(), &table)? else {
+            let text = "nolog has no effect: the log is archived, or a base backup is under way";
+            self.frame.services.notices.tell(Notice::message(text));
+            return self.run(binder, &logged, results).map(|tag| tag.rows);
+        };
+        self.frame.inside_now(|frame| {
+            let time_zone = &frame.services.settings.time_zone;
+            let binder = Binder::new(frame.catalog, time_zone, &[]).with_rules(frame.services.settings.rules);
+            let done = Transfer { frame }.run(&binder, &logged, results)?;
+            let table = frame.catalog.table_by_oid(table.oid);
+            let table = table.ok_or_else(|| SqlError::internal("the table that is loaded is not there"))?;
+            catalog.end_load(&mut frame.txn.borrow_mut(), load, &table)?;
+            Ok(done.rows)
+        })
     }
 
     fn run_external(

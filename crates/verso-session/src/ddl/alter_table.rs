@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     CatalogError, ColumnDef, ConstraintKind, NewConstraintKind, ObjectKind, TableChange, TableDef,
+    is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
@@ -137,6 +138,19 @@ impl Schema<'_> {
             AlterAction::Triggers { which, state } => {
                 let (which, enabled) = super::trigger::enabled(which, *state);
                 TableChange::Triggers { which, enabled }
+            }
+            AlterAction::Logged(logged) => {
+                if is_temporary(&table.schema) {
+                    let text = format!(
+                        "cannot change logged status of table \"{}\" because it is temporary",
+                        table.name
+                    );
+                    return Err(SqlError::new("42P16", text).into());
+                }
+                if table.unlogged != *logged {
+                    return Ok(());
+                }
+                return self.rewrite(name, &TableChange::Logged(*logged), |_| Ok(None)).map(drop);
             }
             AlterAction::Options(given) => TableChange::Options(options(given)),
             AlterAction::RowSecurity { enabled, forced } => {

@@ -31,6 +31,7 @@ impl Schema<'_> {
         };
         new.schema = Some(Arc::clone(&place));
         new.options = options(&create.options);
+        new.unlogged = self.unlogged(create.unlogged, &place)?;
         let mut constraints: Vec<&ConstraintDefinition> = Vec::new();
         let mut copied_indexes: Vec<String> = Vec::new();
         for element in &create.elements {

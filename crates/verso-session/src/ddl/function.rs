@@ -12,7 +12,9 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use crate::settings::{Settings, unknown};
-use verso_parser::syntax::{self, CreateFunction, DropFunction, QualifiedName, RoutineKind, RoutineType};
+use verso_parser::syntax::{
+    self, CreateFunction, DropFunction, FunctionSetting, QualifiedName, RoutineKind, RoutineType,
+};
 use verso_planner::bind::check_function;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -120,6 +122,32 @@ impl Schema<'_> {
             }
             settings.retain(|(known, _)| **known != *name);
             settings.push((name.into(), value.into()));
+        }
+        Ok(settings)
+    }
+
+    /// SET and RESET of ALTER FUNCTION, one after the other.
+    pub(super) fn altered_settings(
+        &self,
+        known: &[Setting],
+        changes: &[FunctionSetting],
+    ) -> Result<Vec<Setting>, SqlError> {
+        let mut settings = known.to_vec();
+        for change in changes {
+            match change {
+                FunctionSetting::Set(name, value) => {
+                    let new = self.routine_settings(&[(name.clone(), value.clone())])?;
+                    settings.retain(|(known, _)| new.iter().all(|(name, _)| name != known));
+                    settings.extend(new);
+                }
+                FunctionSetting::Reset(name) => {
+                    let name = name.text.to_ascii_lowercase();
+                    // That there is none of that name is an error, here as in SET.
+                    Settings::clone(&self.frame.services.settings).set(&name, None)?;
+                    settings.retain(|(known, _)| **known != *name);
+                }
+                FunctionSetting::ResetAll => settings.clear(),
+            }
         }
         Ok(settings)
     }

@@ -97,7 +97,7 @@ impl Schema<'_> {
                         catalog.set_function_schema(txn, &function, &to.text)?;
                     }
                     AlterFunction::Rename(to) => catalog.rename_function(txn, &function, &to.text)?,
-                    AlterFunction::Properties { volatility, strict, security_definer } => {
+                    AlterFunction::Properties { volatility, strict, security_definer, settings } => {
                         if function.is_procedure() && (volatility.is_some() || strict.is_some()) {
                             let text = "invalid attribute in procedure definition";
                             return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).into());
@@ -106,6 +106,7 @@ impl Schema<'_> {
                             volatility: volatility.map_or(function.volatility, super::function::volatility),
                             strict: strict.unwrap_or(function.strict),
                             security_definer: security_definer.unwrap_or(function.security_definer),
+                            settings: self.altered_settings(&function.settings, settings)?,
                             ..(*function).clone()
                         };
                         catalog.set_function_properties(txn, &new)?;

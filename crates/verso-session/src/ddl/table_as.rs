@@ -42,6 +42,7 @@ impl Schema<'_> {
         let mut new = NewTable::new(name.as_str(), Vec::new());
         new.schema = Some(Arc::clone(&place));
         new.options = options(&create.options);
+        new.unlogged = self.unlogged(create.unlogged, &place)?;
         for (n, column) in output.iter().enumerate() {
             let given = create.columns.get(n).map(|given| Arc::from(given.text.as_str()));
             let name = given.unwrap_or_else(|| Arc::clone(&column.name));

@@ -56,6 +56,15 @@ impl Schema<'_> {
         }
     }
 
+    /// Whether a table is unlogged that is asked to be; one of the temporary schema cannot.
+    pub(super) fn unlogged(&self, wanted: bool, place: &str) -> Result<bool, SqlError> {
+        if wanted && is_temporary(place) {
+            let text = "only temporary relations may be created in temporary schemas";
+            return Err(SqlError::new("42P16", text));
+        }
+        Ok(wanted)
+    }
+
     /// Refuses a foreign key between a temporary table and one that is not.
     pub(super) fn check_persistence(&self, own: &str, referenced: &str) -> Result<(), SqlError> {
         let text = match (is_temporary(own), is_temporary(referenced)) {

@@ -93,6 +93,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::AlterDatabase { .. } | Statement::Database(DatabaseStatement::Rename { .. }) => {
             "ALTER DATABASE"
         }
+        Statement::AddLogFile { .. } | Statement::DropLogFile { .. } => "ALTER SYSTEM",
         Statement::Database(DatabaseStatement::Create { .. }) => "CREATE DATABASE",
         Statement::Database(DatabaseStatement::Drop { .. }) => "DROP DATABASE",
         Statement::Explain { .. }

@@ -16,6 +16,7 @@
 //!     under a lock, so that none hits what comes after.
 
 mod identity;
+mod long;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
@@ -31,6 +32,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 pub(crate) use identity::backend_id;
 pub use identity::{Identity, Terminate};
+pub(crate) use long::{LongAction, LongTransactions};
 
 /// How often the timer looks.
 const TICK: Duration = Duration::from_millis(5);
@@ -68,6 +70,10 @@ pub(crate) enum Reason {
     TransactionTimeout,
     IdleInTransactionTimeout,
     Administrator,
+    /// The transaction spans too much log; only the statement ends.
+    LongTransaction,
+    /// The same; the session ends.
+    LongTransactionEnds,
 }
 
 impl Reason {
@@ -78,6 +84,8 @@ impl Reason {
             Reason::TransactionTimeout,
             Reason::IdleInTransactionTimeout,
             Reason::Administrator,
+            Reason::LongTransaction,
+            Reason::LongTransactionEnds,
         ]
         .into_iter()
         .find(|reason| *reason as u8 == number)
@@ -85,7 +93,7 @@ impl Reason {
 
     /// Whether the session ends with it.
     fn ends_session(self) -> bool {
-        !matches!(self, Reason::User | Reason::StatementTimeout)
+        !matches!(self, Reason::User | Reason::StatementTimeout | Reason::LongTransaction)
     }
 
     /// What the client is told.
@@ -105,6 +113,13 @@ impl Reason {
             Reason::Administrator => {
                 (sqlstate::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
             }
+            Reason::LongTransaction => {
+                ("53400", "canceling statement because its transaction spans more log than long_tx_wal_limit")
+            }
+            Reason::LongTransactionEnds => (
+                "53400",
+                "terminating connection because its transaction spans more log than long_tx_wal_limit",
+            ),
         };
         SqlError::new(code, text)
     }
@@ -336,9 +351,22 @@ pub(crate) struct Registry {
     sessions: Mutex<BTreeMap<u64, Arc<SessionInfo>>>,
     next: AtomicU64,
     timer: AtomicBool,
+    /// What the timer looks at besides: it belongs to the databases.
+    watches: Mutex<Vec<Weak<LongTransactions>>>,
 }
 
 impl Registry {
+    /// Has the timer look at transactions of a database, too.
+    pub(crate) fn watch(self: &Arc<Self>, env: &Env, watch: &Arc<LongTransactions>) {
+        let mut watches = self.watches.lock();
+        watches.retain(|known| known.strong_count() > 0);
+        if !watches.iter().any(|known| known.as_ptr() == Arc::as_ptr(watch)) {
+            watches.push(Arc::downgrade(watch));
+        }
+        drop(watches);
+        self.start_timer(env);
+    }
+
     /// A number for one more session.
     pub(crate) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed) + 1
@@ -409,6 +437,9 @@ impl Registry {
             while let Some(registry) = Weak::upgrade(&registry) {
                 let now = clock.monotonic_nanos();
                 registry.all().iter().for_each(|session| session.look(now));
+                let watches: Vec<_> = registry.watches.lock().iter().filter_map(Weak::upgrade).collect();
+                watches.iter().for_each(|watch| watch.look(&registry));
+                drop(watches);
                 drop(registry);
                 clock.sleep(TICK);
             }

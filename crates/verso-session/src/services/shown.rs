@@ -39,6 +39,9 @@ impl Services {
                 let target = self.instance.engine.archive_status().target;
                 Some(target.map_or_else(String::new, |target| target.display().to_string()))
             }
+            "long_tx_wal_limit" => Some(settings::memory_text(self.instance.long.limit())),
+            "long_tx_action" => Some(self.instance.long.action().name().to_string()),
+            "wal_spare_size" => Some(settings::size_text(self.instance.engine.spare_log())),
             "archive_timeout" => Some(settings::duration(database.archive_timeout_ms)),
             "log_min_duration_statement" => Some(settings::least_duration_text(self.log_min_duration_ms())),
             "colocate" => on(self.instance.colocates.load(Ordering::Relaxed)),

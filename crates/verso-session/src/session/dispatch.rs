@@ -74,7 +74,7 @@ impl Session {
                 self.services.instance.engine.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
             }
-            Statement::Backup { folder } => self.backup(folder),
+            Statement::Backup { folder, parent } => self.backup(folder, parent.as_deref()),
             Statement::Prepare(prepare) => self.prepare_named(job, prepare),
             Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),
@@ -86,6 +86,8 @@ impl Session {
             Statement::AlterDatabase { system, database, name, value } => {
                 self.alter_database(*system, database.as_ref(), name, value.as_deref())
             }
+            Statement::AddLogFile { size } => self.add_log_file(size),
+            Statement::DropLogFile { number } => self.drop_log_file(*number),
             Statement::Database(statement) => self.database_statement(statement),
             Statement::Reindex(reindex) if reindex.names_many() => self.reindex_many(job, reindex, sink),
             Statement::Reindex(_)

@@ -14,6 +14,7 @@ use crate::client::tag;
 use crate::client::{CommandTag, Notice};
 use crate::instance::{Instance, SweepRecord, local_folder};
 use crate::plans::Job;
+use crate::settings::wal_bytes;
 use verso_parser::syntax::{Name, QualifiedName, Reindex, ReindexTarget, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -222,8 +223,9 @@ impl Session {
         })
     }
 
-    /// BACKUP DATABASE TO: a base backup in a folder of the machine that the database is on.
-    pub(crate) fn backup(&mut self, folder: &str) -> Result<CommandTag, SqlError> {
+    /// BACKUP DATABASE TO: a base backup in a folder of the machine that the database is on, or an increment upon the backup in
+    /// `parent`.
+    pub(crate) fn backup(&mut self, folder: &str, parent: Option<&str>) -> Result<CommandTag, SqlError> {
         if self.transaction.is_open() {
             let text = "BACKUP cannot run inside a transaction block";
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
@@ -234,11 +236,68 @@ impl Session {
                 .with_detail("Only superusers may write files of the server."));
         }
         let folder = local_folder(folder)?;
+        let parent = parent.map(local_folder).transpose()?;
         let cancel = self.services.info.cancel_flag();
-        self.services.instance.engine.backup_base(&folder, &mut || {
+        let go_on = &mut || match cancel.load(Ordering::Relaxed) {
+            true => Err(StorageError::Cancelled),
+            false => Ok(()),
+        };
+        let engine = &self.services.instance.engine;
+        match parent {
+            None => engine.backup_base(&folder, go_on)?,
+            Some(parent) => engine.backup_increment(&folder, &parent, go_on)?,
+        };
+        Ok(tag("BACKUP"))
+    }
+
+    /// ALTER SYSTEM ADD LOGFILE: one more file is kept ready, at once and for good.
+    pub(crate) fn add_log_file(&mut self, size: &str) -> Result<CommandTag, SqlError> {
+        self.check_log_files()?;
+        let sizes = 1 << 20..=64 << 30;
+        let bytes = wal_bytes(size).filter(|bytes| sizes.contains(bytes)).ok_or_else(|| {
+            let text = format!("invalid size of a log file: \"{size}\"");
+            SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                .with_hint("Between 1MB and 64GB; a number alone counts megabytes.")
+        })?;
+        let engine = &self.services.instance.engine;
+        let cancel = self.services.info.cancel_flag();
+        let number = engine.add_log_file(bytes, &mut || {
             if cancel.load(Ordering::Relaxed) { Err(StorageError::Cancelled) } else { Ok(()) }
         })?;
-        Ok(tag("BACKUP"))
+        self.keep_ready(engine.spare_log().saturating_add(bytes))?;
+        self.services.notices.tell(Notice::message(format!("log file {number} is ready")));
+        Ok(tag("ALTER SYSTEM"))
+    }
+
+    /// ALTER SYSTEM DROP LOGFILE.
+    pub(crate) fn drop_log_file(&mut self, number: u64) -> Result<CommandTag, SqlError> {
+        self.check_log_files()?;
+        let engine = &self.services.instance.engine;
+        let bytes = engine.drop_log_file(number)?;
+        self.keep_ready(engine.spare_log().saturating_sub(bytes))?;
+        Ok(tag("ALTER SYSTEM"))
+    }
+
+    fn check_log_files(&self) -> Result<(), SqlError> {
+        if self.transaction.is_open() {
+            let text = "ALTER SYSTEM cannot run inside a transaction block";
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        match self.services.is_superuser() {
+            true => Ok(()),
+            false => {
+                let text = "permission denied to change log files";
+                Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text))
+            }
+        }
+    }
+
+    /// Keeps so many bytes of log files ready, also when the database is opened next.
+    fn keep_ready(&self, bytes: u64) -> Result<(), SqlError> {
+        let instance = &self.services.instance;
+        let text = format!("{}kB", bytes >> 10);
+        instance.set_database("wal_spare_size", Some(&text))?;
+        Ok(instance.catalog.set_database_setting("wal_spare_size", Some(&text))?)
     }
 
     /// ALTER DATABASE SET, ALTER SYSTEM SET: at once and for good, whatever becomes of the transaction around it.

@@ -106,7 +106,8 @@ impl Drop for Session {
 impl Session {
     /// A new session, with autocommit on.
     pub fn new(instance: Arc<Instance>) -> Session {
-        Session {
+        let defaults = instance.session_defaults();
+        let mut session = Session {
             transaction: Transaction::default(),
             plans: Plans::default(),
             portals: Portals::default(),
@@ -115,7 +116,13 @@ impl Session {
             measures: Measures::default(),
             shown: "".into(),
             is_timed: false,
+        };
+        for (name, value) in defaults {
+            if let Err(error) = session.set_default(&name, &value) {
+                session.services.notices.warn(error.sqlstate, &error.message);
+            }
         }
+        session
     }
 
     /// Runs the statements of a text, one after the other, up to the first that fails. Nothing runs if the text does not

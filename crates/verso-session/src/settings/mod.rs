@@ -54,6 +54,11 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("extra_float_digits", "Sets the number of digits displayed for floating-point values."),
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
+    (
+        "long_tx_action",
+        "What happens beyond long_tx_wal_limit: warn, cancel or terminate (ALTER SYSTEM SET).",
+    ),
+    ("long_tx_wal_limit", "Most log that a transaction may span; 0 is no limit (ALTER SYSTEM SET)."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
     ("log_min_duration_statement", "Logs statements that take so long or longer; -1 logs none."),
     ("maintenance_memory", "Memory that sorting an index may take; beyond it temporary files are used."),
@@ -90,6 +95,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("transaction_savepoints", "Shows whether the current transaction has savepoints."),
     ("transaction_timeout", "Ends a session whose transaction lasts longer than this."),
     ("verso_rules_off", "Switches rewrites of plans off, by name, to compare answers in tests."),
+    ("wal_spare_size", "Most bytes of log files kept ready to be written (ALTER SYSTEM SET)."),
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
     ("worker_idle_timeout", "How long a worker without work stays (ALTER DATABASE SET)."),
 ];
@@ -373,7 +379,10 @@ impl Settings {
                 | "autovacuum_naptime"
                 | "colocate"
                 | "memory_limit"
+                | "long_tx_action"
+                | "long_tx_wal_limit"
                 | "max_wal_size"
+                | "wal_spare_size"
                 | "checkpoint_interval"
                 | "checkpoint_timeout"
                 | "max_parallel_workers"
@@ -689,7 +698,8 @@ mod tests {
             let elsewhere = name.starts_with("transaction_")
                 || name.starts_with("autovacuum")
                 || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name)
-                || ["archive_target", "archive_timeout"].contains(name)
+                || ["archive_target", "archive_timeout", "wal_spare_size"].contains(name)
+                || name.starts_with("long_tx_")
                 || ["parallel_workers", "max_parallel_workers", "worker_idle_timeout"].contains(name);
             assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }

@@ -15,6 +15,8 @@ use crate::wal::{LogPin, Wal};
 
 /// Between two looks for closed segments.
 const POLL: Duration = Duration::from_secs(1);
+/// A database that is closed begins to archive no further segment after this time.
+const FINISH_MAX: Duration = Duration::from_secs(60);
 /// A failing target is tried again after at most this long.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
@@ -73,6 +75,8 @@ struct State {
     /// Where the log ended, and when, as the segment that is written to was last looked at.
     seen: Option<(Lsn, u64)>,
     stopped: bool,
+    /// No further segment is begun after this moment: the database is being closed.
+    until: Option<u64>,
 }
 
 impl Archiver {
@@ -155,6 +159,11 @@ impl Archiver {
         self.shared.round()
     }
 
+    /// Whether the log is archived, or was when the database was left.
+    pub fn is_on(&self) -> bool {
+        self.shared.state.lock().held.is_some()
+    }
+
     /// How it goes.
     pub fn status(&self) -> ArchiveStatus {
         let state = self.shared.state.lock();
@@ -165,12 +174,21 @@ impl Archiver {
         status
     }
 
-    /// Ends the thread, and archives what there is while the database is closed: the archive has every commit then. What
+    /// Ends the thread, and archives what there is while the database is closed: the archive has every commit then, unless
+    /// it takes longer than [`FINISH_MAX`], which is looked at between two segments. What
     /// fails is in the program's log, and is archived when the database is open again.
     pub fn finish(&self) {
         self.stop();
-        if self.shared.state.lock().options.is_some() {
-            let _ = self.archive_all();
+        let shared = &self.shared;
+        if shared.state.lock().options.is_none() {
+            return;
+        }
+        let until = shared.env.clock.monotonic_nanos().saturating_add(FINISH_MAX.as_nanos() as u64);
+        shared.state.lock().until = Some(until);
+        if self.archive_all().is_ok() && shared.env.clock.monotonic_nanos() > until {
+            tracing::warn!(
+                "the archive is slow: the rest of the log is archived when the database is open again"
+            );
         }
     }
 
@@ -307,6 +325,10 @@ impl Shared {
             .and_then(|()| vfs.sync_dir(&target))
             .map_err(|e| StorageError::io(format!("making {}", dir.display()), e))?;
         for (last, live) in closed {
+            let until = self.state.lock().until;
+            if until.is_some_and(|until| self.env.clock.monotonic_nanos() > until) {
+                return Ok(());
+            }
             let mut stream = live.stream();
             // What was archived already of it, before archiving was switched off and on.
             while stream.expected() < note.archived && stream.next()?.is_some() {}

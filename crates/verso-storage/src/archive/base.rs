@@ -7,6 +7,13 @@
 //!              40 end lsn u64 │ 48 epoch u64 │ 56 pages u32 │ 60 crc of the file pages u32 │ 64 began i64 │ 72 ended i64 │ zeroes …512
 //! ```
 //!
+//! ```text
+//! INCREMENT/pages   numbers of the pages that the log since the parent names, u32 each, ascending, zeroes to a whole page; then
+//!                   these pages
+//! INCREMENT/base    as above, version 2: 80 pages in the file u32 │ 84 crc of the parent's file pages u32 │ 88 redo lsn u64 │
+//!                   96 end lsn u64 of the parent
+//! ```
+//!
 //! Pages are read from the file, not through the pool, so that a backup does not drive out what is used. A page that is being
 //! written may be read in part: its checksum says so, and it is read again.
 
@@ -15,6 +22,7 @@ use std::time::Duration;
 
 use verso_env::{Env, OpenMode, Vfs, VfsFile};
 
+use super::changed::ChangedPages;
 use super::{damaged, read_small, segment, write_whole};
 use crate::StorageError;
 use crate::page::bytes::{put_u32, put_u64, u32_at, u64_at};
@@ -26,6 +34,8 @@ pub(super) const LOG: &str = "log";
 const MANIFEST: &str = "base";
 const MAGIC: u32 = u32::from_le_bytes(*b"VBAS");
 const VERSION: u32 = 1;
+/// Of an increment.
+const VERSION_INCREMENT: u32 = 2;
 /// Read at once.
 const BLOCK_BYTES: usize = 1 << 20;
 /// Bytes of the copy between two syncs.
@@ -50,6 +60,16 @@ pub(crate) struct BaseParts<'a> {
     pub began: i64,
     /// Whether a page means something.
     pub has_owner: &'a dyn Fn(PageId) -> bool,
+    /// What is copied of an increment, and upon what.
+    pub increment: Option<(Parent, ChangedPages)>,
+}
+
+/// Upon which backup an increment is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parent {
+    pages_crc: u32,
+    redo: Lsn,
+    end: Lsn,
 }
 
 /// What a base backup holds.
@@ -57,8 +77,10 @@ pub(crate) struct BaseParts<'a> {
 pub struct BaseReport {
     /// Whose it is.
     pub database: DatabaseId,
-    /// Pages.
+    /// Pages of the database.
     pub pages: u64,
+    /// Pages in the backup: all of them, or those of an increment.
+    pub copied: u64,
     /// Bytes of a page.
     pub page_size: u64,
     /// Where redo starts.
@@ -77,15 +99,33 @@ pub(super) struct Manifest {
     pub report: BaseReport,
     pub epoch: u64,
     pages_crc: u32,
+    /// Pages in the file of an increment, and upon what it is one.
+    increment: Option<(u32, Parent)>,
 }
 
 impl Manifest {
+    /// What an increment upon this one says.
+    pub fn as_parent(&self) -> Parent {
+        Parent { pages_crc: self.pages_crc, redo: self.report.redo, end: self.report.end }
+    }
+
+    /// Upon what this is an increment.
+    pub fn parent(&self) -> Option<Parent> {
+        self.increment.map(|(_, parent)| parent)
+    }
+
     fn encode(&self) -> [u8; SECTOR] {
         let mut bytes = [0; SECTOR];
         let report = &self.report;
         put_u32(&mut bytes, 4, MAGIC);
-        put_u32(&mut bytes, 8, VERSION);
+        put_u32(&mut bytes, 8, if self.increment.is_some() { VERSION_INCREMENT } else { VERSION });
         put_u32(&mut bytes, 12, u32::try_from(report.page_size).expect("a page size"));
+        if let Some((count, parent)) = self.increment {
+            put_u32(&mut bytes, 80, count);
+            put_u32(&mut bytes, 84, parent.pages_crc);
+            put_u64(&mut bytes, 88, parent.redo.0);
+            put_u64(&mut bytes, 96, parent.end.0);
+        }
         bytes[16..32].copy_from_slice(&report.database.0);
         put_u64(&mut bytes, 32, report.redo.0);
         put_u64(&mut bytes, 40, report.end.0);
@@ -116,15 +156,23 @@ impl Manifest {
             return Err(damaged(format!("the manifest of the base {} is damaged", folder.display())));
         }
         let version = u32_at(&bytes, 8);
-        if version != VERSION {
-            let problem =
-                format!("{} is a base of version {version}, only {VERSION} is known", folder.display());
+        if !(VERSION..=VERSION_INCREMENT).contains(&version) {
+            let problem = format!(
+                "{} is a base of version {version}, only {VERSION} and {VERSION_INCREMENT} are known",
+                folder.display()
+            );
             return Err(damaged(problem));
         }
+        let parent = || Parent {
+            pages_crc: u32_at(&bytes, 84),
+            redo: Lsn(u64_at(&bytes, 88)),
+            end: Lsn(u64_at(&bytes, 96)),
+        };
         Ok(Manifest {
             report: BaseReport {
                 database: DatabaseId(bytes[16..32].try_into().expect("16 bytes")),
                 pages: u64::from(u32_at(&bytes, 56)),
+                copied: u64::from(u32_at(&bytes, if version == VERSION_INCREMENT { 80 } else { 56 })),
                 page_size: u64::from(u32_at(&bytes, 12)),
                 redo: Lsn(u64_at(&bytes, 32)),
                 end: Lsn(u64_at(&bytes, 40)),
@@ -133,10 +181,12 @@ impl Manifest {
             },
             epoch: u64_at(&bytes, 48),
             pages_crc: u32_at(&bytes, 60),
+            increment: (version == VERSION_INCREMENT).then(|| (u32_at(&bytes, 80), parent())),
         })
     }
 
-    /// Hands the pages of the base on, block by block, and compares their checksum at the end.
+    /// Hands the pages of the backup on with their offsets in the database, block by block or one by one, and compares their
+    /// checksum at the end.
     ///
     /// # Errors
     /// `Archive` if they are not what was written; what the file system reports, or `visit`.
@@ -146,10 +196,48 @@ impl Manifest {
         folder: &Path,
         mut visit: impl FnMut(u64, &[u8]) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
+        let Some((count, _)) = self.increment else {
+            let length = self.report.pages * self.report.page_size;
+            return self.read_file(vfs, folder, length, visit);
+        };
+        let size = self.report.page_size as usize;
+        let list = list_bytes(count, size);
+        let (mut numbers, mut page) = (Vec::with_capacity(list), Vec::with_capacity(size));
+        let mut next = 0;
+        let length = list as u64 + u64::from(count) * size as u64;
+        self.read_file(vfs, folder, length, |_, mut bytes| {
+            let rest = bytes.split_at(bytes.len().min(list - numbers.len()));
+            numbers.extend_from_slice(rest.0);
+            bytes = rest.1;
+            while !bytes.is_empty() {
+                let (part, rest) = bytes.split_at(bytes.len().min(size - page.len()));
+                page.extend_from_slice(part);
+                bytes = rest;
+                if page.len() == size {
+                    let number = u64::from(u32_at(&numbers, next * 4));
+                    if number >= self.report.pages {
+                        return Err(damaged(format!("{} names page {number}", folder.display())));
+                    }
+                    visit(number * size as u64, &page)?;
+                    next += 1;
+                    page.clear();
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Hands the bytes of the file of pages on, block by block, and compares their checksum at the end.
+    fn read_file(
+        &self,
+        vfs: &dyn Vfs,
+        folder: &Path,
+        length: u64,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
         let path = folder.join(PAGES);
         let failed = |e| StorageError::io(format!("reading {}", path.display()), e);
         let file = vfs.open(&path, OpenMode::READ_ONLY).map_err(failed)?;
-        let length = self.report.pages * self.report.page_size;
         let (mut at, mut crc) = (0, 0);
         let mut block = vec![0; BLOCK_BYTES];
         while at < length {
@@ -184,7 +272,10 @@ pub(crate) fn write_base(
 ) -> Result<BaseReport, StorageError> {
     let (env, vfs) = (parts.env, &*parts.env.vfs);
     let log = prepare(vfs, folder)?;
-    let pages_crc = copy_pages(parts, folder, cancelled)?;
+    let pages_crc = match &parts.increment {
+        None => copy_pages(parts, folder, cancelled)?,
+        Some((_, changed)) => copy_changed(parts, changed, folder, cancelled)?,
+    };
     // All that the pages hold is logged before, and durable: the log comes before its page.
     parts.wal.flush(parts.wal.appended())?;
     // The end of a chunk, always.
@@ -201,13 +292,15 @@ pub(crate) fn write_base(
     let report = BaseReport {
         database,
         pages: u64::from(parts.pages),
+        copied: parts.increment.as_ref().map_or(parts.pages, |(_, changed)| changed.count()).into(),
         page_size: parts.page_size as u64,
         redo: parts.redo,
         end,
         began: parts.began,
         ended: env.clock.unix_micros(),
     };
-    let manifest = Manifest { report, epoch: parts.epoch, pages_crc };
+    let increment = parts.increment.as_ref().map(|(parent, changed)| (changed.count(), *parent));
+    let manifest = Manifest { report, epoch: parts.epoch, pages_crc, increment };
     write_whole(vfs, folder, MANIFEST, &manifest.encode())?;
     Ok(report)
 }
@@ -279,6 +372,48 @@ fn copy_pages(
             copy.sync_data().map_err(failed)?;
             unsynced = 0;
         }
+    }
+    copy.sync_data().and_then(|()| vfs.sync_dir(folder)).map_err(failed)?;
+    Ok(crc)
+}
+
+/// Bytes of the list of page numbers in front of the pages of an increment.
+fn list_bytes(count: u32, page_size: usize) -> usize {
+    (count as usize * 4).next_multiple_of(page_size)
+}
+
+/// Copies the pages of an increment; returns the checksum of its file.
+fn copy_changed(
+    parts: &BaseParts<'_>,
+    changed: &ChangedPages,
+    folder: &Path,
+    cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+) -> Result<u32, StorageError> {
+    let vfs = &*parts.env.vfs;
+    let path = folder.join(PAGES);
+    let failed = |e| StorageError::io(format!("writing {}", path.display()), e);
+    let copy = vfs.open(&path, OpenMode { truncate: true, ..OpenMode::CREATE }).map_err(failed)?;
+    let mut list = Vec::with_capacity(list_bytes(changed.count(), parts.page_size));
+    changed.iter().for_each(|page| list.extend_from_slice(&page.0.to_le_bytes()));
+    list.resize(list_bytes(changed.count(), parts.page_size), 0);
+    let mut crc = crc32c::crc32c(&list);
+    copy.write_at(&list, 0).map_err(failed)?;
+    let mut at = list.len() as u64;
+    let mut page = vec![0; parts.page_size];
+    for id in changed.iter() {
+        cancelled()?;
+        if id.0 == 0 {
+            page.fill(0);
+            page[..SECTOR].copy_from_slice(&parts.superblock);
+        } else {
+            let from = u64::from(id.0) * parts.page_size as u64;
+            let reading = |e| StorageError::io("reading the database file", e);
+            parts.file.read_exact_at(&mut page, from).map_err(reading)?;
+            verified(parts, id, &mut page)?;
+        }
+        crc = crc32c::crc32c_append(crc, &page);
+        copy.write_at(&page, at).map_err(failed)?;
+        at += page.len() as u64;
     }
     copy.sync_data().and_then(|()| vfs.sync_dir(folder)).map_err(failed)?;
     Ok(crc)

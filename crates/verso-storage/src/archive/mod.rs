@@ -28,8 +28,10 @@
 
 mod archiver;
 mod base;
+mod changed;
 mod note;
 mod plan;
+mod prune;
 mod restore;
 mod segment;
 
@@ -37,10 +39,12 @@ pub(crate) use archiver::Archiver;
 pub use archiver::{ArchiveOptions, ArchiveStatus};
 pub use base::BaseReport;
 pub(crate) use base::{BaseParts, write_base};
+pub(crate) use changed::{Increment, changed_since};
 pub(crate) use note::ArchiveNote;
-pub use plan::{ArchiveReport, verify_archive};
+pub use plan::{ArchiveReport, verify_archive, verify_archive_with};
+pub use prune::{PruneReport, prune_archive};
 pub(crate) use restore::refuse_unfinished;
-pub use restore::{RestoreReport, RestoreTarget, restore_base};
+pub use restore::{RestoreReport, RestoreTarget, restore_base, restore_chain};
 
 use std::path::Path;
 

@@ -51,6 +51,19 @@ pub fn verify_archive(
     archive: &Path,
     base: Option<&Path>,
 ) -> Result<(Vec<ArchiveReport>, Option<BaseReport>), StorageError> {
+    let bases: Vec<PathBuf> = base.map(Path::to_owned).into_iter().collect();
+    verify_archive_with(vfs, archive, &bases)
+}
+
+/// As [`verify_archive`], with a base and the increments upon it, in their order.
+///
+/// # Errors
+/// As [`verify_archive`].
+pub fn verify_archive_with(
+    vfs: &dyn Vfs,
+    archive: &Path,
+    bases: &[PathBuf],
+) -> Result<(Vec<ArchiveReport>, Option<BaseReport>), StorageError> {
     let mut reports = Vec::new();
     let listing = |e| StorageError::io(format!("listing {}", archive.display()), e);
     for folder in vfs.list_dir(archive).map_err(listing)? {
@@ -61,11 +74,46 @@ pub fn verify_archive(
     if reports.is_empty() {
         return Err(damaged(format!("{} holds no log", archive.display())));
     }
-    let Some(base) = base else { return Ok((reports, None)) };
-    let plan = Plan::new(vfs, base, Some(archive))?;
-    plan.manifest.read_pages(vfs, base, |_, _| Ok(()))?;
+    let Some(last) = bases.last() else { return Ok((reports, None)) };
+    for (folder, manifest) in chain(vfs, bases)? {
+        manifest.read_pages(vfs, folder, |_, _| Ok(()))?;
+    }
+    let plan = Plan::new(vfs, last, Some(archive))?;
     plan.find_stop(vfs, RestoreTarget::End)?;
     Ok((reports, Some(plan.manifest.report)))
+}
+
+/// A base and the increments upon it, each with its manifest; they follow each other.
+///
+/// # Errors
+/// `Archive` names the one that does not; what the file system reports.
+pub(super) fn chain<'p>(
+    vfs: &dyn Vfs,
+    folders: &'p [PathBuf],
+) -> Result<Vec<(&'p Path, Manifest)>, StorageError> {
+    let mut links: Vec<(&Path, Manifest)> = Vec::new();
+    for folder in folders {
+        let manifest = Manifest::read(vfs, folder)?;
+        match (links.last(), manifest.parent()) {
+            (None, None) => {}
+            (None, Some(_)) => {
+                let problem =
+                    format!("{} is an increment: name the base that it completes first", folder.display());
+                return Err(damaged(problem));
+            }
+            (Some((before, known)), parent) => {
+                let follows = parent == Some(known.as_parent())
+                    && known.report.database == manifest.report.database
+                    && known.report.page_size == manifest.report.page_size;
+                if !follows {
+                    let (folder, before) = (folder.display(), before.display());
+                    return Err(damaged(format!("{folder} is no increment upon {before}")));
+                }
+            }
+        }
+        links.push((folder, manifest));
+    }
+    Ok(links)
 }
 
 /// The database whose log a folder of an archive holds.
@@ -144,6 +192,21 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Whose log it is.
+    pub fn database(&self) -> DatabaseId {
+        self.database
+    }
+
+    /// The files of the archive, in the order of the log.
+    pub fn archived(&self) -> &[ArchivedFile] {
+        &self.archive
+    }
+
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Looks at what there is.
     ///
     /// # Errors
@@ -238,6 +301,12 @@ impl Plan {
             for group in chunk.groups() {
                 let (start, group) = group?;
                 let end = Lsn(start.0 + group.byte_len() as u64);
+                if start >= base.end && is_loaded(start, &group)? {
+                    return Err(damaged(format!(
+                        "rows loaded by COPY … WITH (nolog) until LSN {start} are in no archive: restore to a moment before, or \
+                         take a base begun later"
+                    )));
+                }
                 let commit = commit_of(start, &group)?;
                 reached = match (target, commit) {
                     (RestoreTarget::Lsn(lsn), _) => end > lsn,
@@ -279,6 +348,17 @@ impl Plan {
             _ => Ok(stop),
         }
     }
+}
+
+/// Whether a group ends a load without log (U4).
+fn is_loaded(start: Lsn, group: &crate::wal::GroupView<'_>) -> Result<bool, StorageError> {
+    for record in group.records() {
+        let record = record.map_err(|flaw| corrupt(start, &flaw))?;
+        if record.kind == RecordKind::LOADED {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a group is a commit, and when it was made.

@@ -14,7 +14,7 @@ use verso_env::{Env, OpenMode, Vfs, VfsFile};
 
 use super::base::Manifest;
 use super::damaged;
-use super::plan::{Plan, Stop};
+use super::plan::{Plan, Stop, chain};
 use crate::StorageError;
 use crate::engine::{Engine, EngineOptions};
 use crate::page::Lsn;
@@ -84,6 +84,21 @@ pub fn restore_base(
     target: &Path,
     options: &EngineOptions,
 ) -> Result<RestoreReport, StorageError> {
+    restore_chain(env, &[base.to_owned()], archive, to, target, options)
+}
+
+/// As [`restore_base`], of a base and increments upon it, in their order.
+///
+/// # Errors
+/// As [`restore_base`].
+pub fn restore_chain(
+    env: &Env,
+    bases: &[PathBuf],
+    archive: Option<&Path>,
+    to: RestoreTarget,
+    target: &Path,
+    options: &EngineOptions,
+) -> Result<RestoreReport, StorageError> {
     let vfs = &*env.vfs;
     let writing = |e| StorageError::io(format!("restoring {}", target.display()), e);
     for path in [target.to_owned(), wal_dir(target)] {
@@ -91,9 +106,13 @@ pub fn restore_base(
             return Err(damaged(format!("{} exists already", path.display())));
         }
     }
-    let plan = Plan::new(vfs, base, archive)?;
+    let links = chain(vfs, bases)?;
+    let Some((last, _)) = links.last() else { return Err(damaged("a base is wanted")) };
+    let plan = Plan::new(vfs, last, archive)?;
     let stop = plan.find_stop(vfs, to)?;
-    plan.manifest.read_pages(vfs, base, |_, _| Ok(()))?;
+    for (folder, manifest) in &links {
+        manifest.read_pages(vfs, folder, |_, _| Ok(()))?;
+    }
 
     let made = unfinished(target);
     let log = wal_dir(&made);
@@ -104,7 +123,7 @@ pub fn restore_base(
     let file = vfs.open(&made, OpenMode { truncate: true, ..OpenMode::CREATE }).map_err(writing)?;
     sync_parent(vfs, target).map_err(writing)?;
     vfs.create_dir_all(&log).map_err(writing)?;
-    let superblock = write_pages(vfs, &plan.manifest, base, &*file)?;
+    let superblock = write_pages(vfs, &links, &*file)?;
     write_log(vfs, &plan, &log, stop)?;
     vfs.sync_dir(&log).and_then(|()| sync_parent(vfs, target)).map_err(writing)?;
     // Last, so that nothing opens before all of it is there.
@@ -136,26 +155,29 @@ fn sync_parent(vfs: &dyn Vfs, path: &Path) -> std::io::Result<()> {
     vfs.sync_dir(parent.unwrap_or(Path::new(".")))
 }
 
-/// Copies the pages but for the first sector, the superblock, which is returned.
+/// Copies the pages of a base, then those of the increments over them, but for the first sector: the superblock, of which the
+/// last one is returned.
 fn write_pages(
     vfs: &dyn Vfs,
-    manifest: &Manifest,
-    base: &Path,
+    links: &[(&Path, Manifest)],
     file: &dyn VfsFile,
 ) -> Result<[u8; SECTOR], StorageError> {
     let writing = |e| StorageError::io("writing the restored database", e);
-    file.set_len(manifest.report.pages * manifest.report.page_size).map_err(writing)?;
     let mut superblock = [0; SECTOR];
-    manifest.read_pages(vfs, base, |at, bytes| {
-        if at == 0 {
-            superblock.copy_from_slice(&bytes[..SECTOR]);
-            return file.write_at(&bytes[SECTOR..], SECTOR as u64).map_err(writing);
-        }
-        match bytes.iter().any(|byte| *byte != 0) {
-            true => file.write_at(bytes, at).map_err(writing),
-            false => Ok(()),
-        }
-    })?;
+    for (number, (folder, manifest)) in links.iter().enumerate() {
+        file.set_len(manifest.report.pages * manifest.report.page_size).map_err(writing)?;
+        manifest.read_pages(vfs, folder, |at, bytes| {
+            if at == 0 {
+                superblock.copy_from_slice(&bytes[..SECTOR]);
+                return file.write_at(&bytes[SECTOR..], SECTOR as u64).map_err(writing);
+            }
+            // What was never written is zero.
+            match number > 0 || bytes.iter().any(|byte| *byte != 0) {
+                true => file.write_at(bytes, at).map_err(writing),
+                false => Ok(()),
+            }
+        })?;
+    }
     file.sync_data().map_err(writing)?;
     Ok(superblock)
 }

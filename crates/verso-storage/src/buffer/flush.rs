@@ -11,8 +11,8 @@
 //! W4. While pages are on their way, [`Core::oldest_dirty`] still counts them.
 //! W5. After a failed write or sync nothing is known about the file: the pool is poisoned, nothing is tried again.
 //! W6. The flusher never waits for a latch: whoever holds one may be waiting for the flusher.
-//! W7. Pages of kind `Temp` are worthless after a crash: they go straight to their places, without sync, once the log
-//!     record that allocated them is durable; until then their place may be needed for what was there before.
+//! W7. Pages that were changed without log are worthless after a crash: they go straight to their places, without sync, once
+//!     the log record that allocated them is durable; until then their place may be needed for what was there before.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ use super::doublewrite::{BATCH_PAGES, HEADER_SIZE, area_size, write_header};
 use super::latch::{DIRTY, Touch, WRITING};
 use super::stats::add;
 use crate::error::StorageError;
-use crate::page::{Lsn, PageId, PageKind, header};
+use crate::page::{Lsn, PageId, header};
 use crate::rules::{Rule, disabled};
 
 /// The one batch under way, and the buffer that holds it.
@@ -131,6 +131,15 @@ impl Core {
         };
         let mut pages: Vec<PageId> = self.frames.resident().filter(is_chosen).collect();
         pages.sort_unstable();
+        self.flush_these(pages, progress)
+    }
+
+    /// Writes those of some sorted pages that are dirty, waiting for those that are being changed.
+    pub(super) fn flush_these(
+        &self,
+        mut pages: Vec<PageId>,
+        progress: &mut dyn FnMut(FlushProgress) -> Result<(), StorageError>,
+    ) -> Result<u64, StorageError> {
         let (mut written, total) = (0, pages.len() as u64);
         while !pages.is_empty() {
             let mut skipped = Vec::new();
@@ -195,9 +204,9 @@ impl Core {
             if !self.memory.word(*page).state().has(DIRTY) {
                 continue;
             }
-            let temporary = header::kind(&shared) == Some(PageKind::Temp);
+            let unlogged = self.memory.first_dirty(*page).is_none();
             newest = newest.max(shared.lsn());
-            let index = if temporary {
+            let index = if unlogged {
                 flusher.unlogged.push(*page);
                 BATCH_PAGES - flusher.unlogged.len()
             } else {

@@ -373,6 +373,13 @@ impl<'p> ExclusivePage<'p> {
         self.claim.mark_dirty(None);
     }
 
+    /// As [`mark_dirty_unlogged`](ExclusivePage::mark_dirty_unlogged) of a page that was given out by the group that ends at
+    /// `end`: it does not go to its place before that.
+    pub fn given_out_unlogged(&mut self, end: Lsn) {
+        header::set_lsn(self.claim.bytes_mut(), end);
+        self.claim.mark_dirty(None);
+    }
+
     /// Whether the page differs from the file.
     pub fn is_dirty(&self) -> bool {
         self.claim.word().state().has(DIRTY)

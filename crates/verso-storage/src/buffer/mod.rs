@@ -300,6 +300,16 @@ impl BufferPool {
         self.core.flush_chosen(|_| true, &mut |_| Ok(()))
     }
 
+    /// Writes every dirty page of a range to its place; the file is not synced for unlogged ones. Nobody changes them
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// As [`BufferPool::flush_dirty_before`].
+    pub fn flush_range(&self, pages: Range<PageId>) -> Result<u64, StorageError> {
+        let pages = (pages.start.0..pages.end.0.min(self.core.memory.page_count())).map(PageId).collect();
+        self.core.flush_these(pages, &mut |_| Ok(()))
+    }
+
     /// Marks pages as wanted in memory, or no longer so: they are evicted only when nothing else is left.
     pub fn set_resident(&self, pages: Range<PageId>, resident: bool) {
         let end = pages.end.0.min(self.core.memory.page_count());

@@ -10,6 +10,7 @@ mod options;
 mod report;
 mod restore;
 
+pub use objects::UnloggedLoad;
 pub use options::EngineOptions;
 pub use report::{EngineStatistics, SpaceReport, TableSpace};
 
@@ -48,7 +49,7 @@ use crate::txn::{Markers, Transactions, TxnState, prepared};
 use crate::wal::{RecordKind, SegmentInfo, WalProgress};
 use crate::workers::{JobInfo, WorkerInfo, WorkerPool};
 use options::store_options;
-use restore::{Restoring, restore_versions};
+use restore::{Restoring, restore_unlogged, restore_versions};
 
 /// One open database. Clones share it.
 #[derive(Clone)]
@@ -122,7 +123,11 @@ impl Engine {
     ) -> Result<Engine, StorageError> {
         let space = store.load_space(crate::space::RESERVE_UNITS)?;
         let page_size = store.core.pool.page_size();
-        let Restoring { mut transactions, active, mut left_to_sweep, next_object, versions, .. } = restoring;
+        let Restoring {
+            mut transactions, active, mut left_to_sweep, next_object, versions, unlogged, ..
+        } = restoring;
+        let clean = recovery.as_ref().is_some_and(|report| report.clean);
+        let last_unlogged = restore_unlogged(&store, &space, &unlogged, clean)?;
         // What was under way has failed.
         if !disabled(Rule::DeadAtRestart) {
             transactions.dead.extend(active.iter().copied());
@@ -139,7 +144,8 @@ impl Engine {
             mini.commit()?;
         }
         let roots: HashMap<ObjectId, PageId> = space.roots().into_iter().collect();
-        let greatest = roots.keys().map(|object| object.0 + 1).max().unwrap_or(0);
+        // What the dead have noted of unlogged objects is not to be taken for something of a new one.
+        let greatest = roots.keys().map(|object| object.0).max().unwrap_or(0).max(last_unlogged) + 1;
         let transactions = Arc::new(Transactions::new(transactions));
         versions.close_all(&transactions);
         let seed = env.random.next_u64() as u16;
@@ -454,6 +460,36 @@ impl Engine {
         self.shared().core().wal.segment_list()
     }
 
+    /// Most bytes of log files that are kept ready when the log does not need them.
+    pub fn spare_log(&self) -> u64 {
+        self.shared().core().wal.spare_bytes()
+    }
+
+    /// Keeps so many bytes of log files ready.
+    pub fn set_spare_log(&self, bytes: u64) {
+        self.shared().core().wal.set_spare_bytes(bytes);
+    }
+
+    /// Makes a log file of this size ready; its number. `go_on` is asked while it is written.
+    ///
+    /// # Errors
+    /// `Full`, `Poisoned`, what the file system reports, or `go_on`; no file is left then.
+    pub fn add_log_file(
+        &self,
+        bytes: u64,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<u64, StorageError> {
+        self.shared().core().wal.add_file(bytes, go_on)
+    }
+
+    /// Removes a log file that is ready and not in use; its size.
+    ///
+    /// # Errors
+    /// `LogFile` says why not; `Poisoned`, what the file system reports.
+    pub fn drop_log_file(&self, number: u64) -> Result<u64, StorageError> {
+        self.shared().core().wal.drop_file(number)
+    }
+
     /// Copies the database to a new folder while it is used; [`restore_base`](crate::archive::restore_base) makes a database
     /// of it. `cancelled` is asked between blocks.
     ///
@@ -466,7 +502,23 @@ impl Engine {
         cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<BaseReport, StorageError> {
         let shared = self.shared();
-        shared.store.write_base(&shared.env, folder, &shared.space, || shared.collect(), cancelled)
+        shared.store.write_base(&shared.env, folder, None, &shared.space, || shared.collect(), cancelled)
+    }
+
+    /// As [`Engine::backup_base`], of those pages only that have changed since the backup in `parent`, which the log tells:
+    /// [`restore_chain`](crate::archive::restore_chain) puts them together.
+    ///
+    /// # Errors
+    /// Also `Archive` if `parent` is a backup of another database, or where the log since then is not all there.
+    pub fn backup_increment(
+        &self,
+        folder: &Path,
+        parent: &Path,
+        cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<BaseReport, StorageError> {
+        let shared = self.shared();
+        let parent = Some(parent);
+        shared.store.write_base(&shared.env, folder, parent, &shared.space, || shared.collect(), cancelled)
     }
 
     /// The damaged pages that were met since the database was opened; each was told of in the program's log.

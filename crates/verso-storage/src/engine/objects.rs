@@ -11,10 +11,12 @@ use crate::heap::{Heap, root};
 use crate::index::{self, Index, IndexProgress, IndexSpec};
 use crate::mini::Mini;
 use crate::page::ObjectId;
+use crate::rules::{Rule, disabled};
 use crate::sequence::{self, Sequence, SequenceSpec};
 use crate::space::ExtentKind;
 use crate::txn::frame::Voidable;
 use crate::txn::transaction::{Txn, note_object};
+use crate::unlogged::Load;
 use crate::version::entry::EntryKind;
 use crate::wal::RecordKind;
 
@@ -29,6 +31,43 @@ impl Engine {
         Ok(object)
     }
 
+    /// As [`Engine::create_heap`], of a table that is not logged: neither are its indexes, and all of them are gone after
+    /// anything but a clean shutdown (U2).
+    ///
+    /// # Errors
+    /// As [`Engine::create_heap`].
+    pub fn create_unlogged_heap(
+        &self,
+        txn: &mut Txn,
+        columns: &[ColumnSpec],
+    ) -> Result<ObjectId, StorageError> {
+        let object = ObjectId(self.shared().next_object.fetch_add(1, Ordering::AcqRel));
+        self.check_width(columns)?;
+        self.create_object(txn, object, (root::TABLE, true), columns, None)?;
+        Ok(object)
+    }
+
+    /// Whether a table or index is not logged.
+    pub fn is_unlogged(&self, object: ObjectId) -> bool {
+        self.shared().core().unlogged.contains(object)
+    }
+
+    /// Whether there is an object with this number.
+    pub fn has_object(&self, object: ObjectId) -> bool {
+        self.shared().roots.lock().contains_key(&object)
+    }
+
+    /// Begins to load a table without log, which [`UnloggedLoad::end`] ends; `None` where the log has to tell of all rows,
+    /// because it is archived or a base backup runs.
+    pub fn begin_unlogged_load(&self) -> Option<UnloggedLoad<'_>> {
+        let shared = self.shared();
+        if shared.store.archiver.is_on() {
+            return None;
+        }
+        let load = shared.core().unlogged.begin_load()?;
+        Some(UnloggedLoad { engine: self, _load: load })
+    }
+
     /// Creates a table of the catalog under a number below [`Engine::FIRST_USER_OBJECT`].
     ///
     /// # Errors
@@ -39,6 +78,12 @@ impl Engine {
         object: ObjectId,
         columns: &[ColumnSpec],
     ) -> Result<(), StorageError> {
+        self.check_width(columns)?;
+        self.create_object(txn, object, (root::TABLE, false), columns, None)
+    }
+
+    /// Whether a page has room for a record of these columns.
+    fn check_width(&self, columns: &[ColumnSpec]) -> Result<(), StorageError> {
         let page_size = self.shared().page_size;
         let width = crate::heap::layout::PageLayout::new(columns.iter().copied(), 1).end;
         let too_large = |what: &str, size: usize, limit: usize| StorageError::TooLarge {
@@ -52,7 +97,7 @@ impl Engine {
         if width > page_size {
             return Err(too_large("a row", width, page_size));
         }
-        self.create_object(txn, object, root::TABLE, columns, None)
+        Ok(())
     }
 
     /// Bytes of a page.
@@ -67,7 +112,7 @@ impl Engine {
     pub fn create_sequence(&self, txn: &mut Txn, spec: SequenceSpec) -> Result<ObjectId, StorageError> {
         let object = ObjectId(self.shared().next_object.fetch_add(1, Ordering::AcqRel));
         let body = sequence::body(&spec, spec.start, false);
-        self.create_object(txn, object, root::SEQUENCE, &[], Some(body))?;
+        self.create_object(txn, object, (root::SEQUENCE, false), &[], Some(body))?;
         Ok(object)
     }
 
@@ -75,7 +120,26 @@ impl Engine {
         &self,
         txn: &mut Txn,
         object: ObjectId,
-        kind: u8,
+        (kind, unlogged): (u8, bool),
+        columns: &[ColumnSpec],
+        body: Option<Vec<u8>>,
+    ) -> Result<(), StorageError> {
+        let shared = Arc::clone(self.shared());
+        if unlogged {
+            shared.core().unlogged.insert(object);
+        }
+        let made = self.make_object(txn, object, (kind, unlogged), columns, body);
+        if made.is_err() {
+            shared.core().unlogged.remove(object);
+        }
+        made
+    }
+
+    fn make_object(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        (kind, unlogged): (u8, bool),
         columns: &[ColumnSpec],
         body: Option<Vec<u8>>,
     ) -> Result<(), StorageError> {
@@ -83,6 +147,9 @@ impl Engine {
         let shared = Arc::clone(self.shared());
         shared.space.keep_reserve(shared.core())?;
         let mut mini = Mini::begin(shared.core(), id);
+        if unlogged && !disabled(Rule::U1) {
+            mini.state(RecordKind::UNLOGGED, &object.0.to_le_bytes())?;
+        }
         // The note first: allocations that may fail come before any change.
         note_object(&shared, txn, &mut mini, EntryKind::CreateObject, object)?;
         mini.use_reserve();
@@ -216,7 +283,8 @@ impl Engine {
         let object = ObjectId(shared.next_object.fetch_add(1, Ordering::AcqRel));
         let mut body = Vec::new();
         root::patch(&mut body, root::BODY, &spec.encode());
-        self.create_object(txn, object, root::INDEX, &[], Some(body))?;
+        let unlogged = shared.core().unlogged.contains(spec.table);
+        self.create_object(txn, object, (root::INDEX, unlogged), &[], Some(body))?;
         let root = shared.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
         Ok((object, root, spec))
     }
@@ -235,5 +303,41 @@ impl Engine {
         let (spec, _) = Index::read_spec(shared, object, root)?;
         let list = shared.heap(spec.table)?.indexes.list();
         list.iter().find(|index| index.object() == object).cloned().ok_or_else(missing)
+    }
+}
+
+/// A table is being loaded without log. Dropped before its end, the objects stay unlogged, and are for a rollback only.
+pub struct UnloggedLoad<'e> {
+    engine: &'e Engine,
+    _load: Load<'e>,
+}
+
+impl UnloggedLoad<'_> {
+    /// Makes the rows of a table that `txn` has created, and its indexes, durable in their places; from then on they are logged
+    /// like others. Nobody else knows the table yet.
+    ///
+    /// # Errors
+    /// `NoSuchObject`, `Full`; failed writes and syncs, which poison.
+    pub fn end(self, txn: &mut Txn, table: ObjectId) -> Result<(), StorageError> {
+        let shared = self.engine.shared();
+        let heap = shared.heap(table)?;
+        // Sweep, which finds every table there is, keeps away (U4).
+        let gate = heap.indexes.close();
+        let mut objects: Vec<ObjectId> = heap.indexes.list().iter().map(|index| index.object()).collect();
+        objects.push(table);
+        let runs: Vec<_> = objects.iter().flat_map(|object| shared.space.extents_of(*object)).collect();
+        if !disabled(Rule::U4) {
+            shared.store.flush_unlogged(&runs)?;
+        }
+        let id = txn.begin_write()?;
+        let mut mini = Mini::begin(shared.core(), id);
+        for object in &objects {
+            mini.state(RecordKind::LOADED, &object.0.to_le_bytes())?;
+        }
+        let unlogged = &shared.core().unlogged;
+        let lsns = mini.commit_with(|_, _| objects.iter().for_each(|object| unlogged.remove(*object)))?;
+        drop(gate);
+        txn.wrote(lsns);
+        Ok(())
     }
 }

@@ -9,6 +9,7 @@ use crate::page::bytes::{checked_u32, checked_u64};
 use crate::page::{Flaw, Lsn, ObjectId, PageId, PageKind, TxnId, header};
 use crate::recovery::{StateRedo, Store};
 use crate::rules::{Rule, disabled};
+use crate::shared::HAS_UNLOGGED;
 use crate::space::{ExtentKind, SpaceMap, UNIT_PAGES};
 use crate::txn::{RestoredTransactions, Transactions};
 use crate::version;
@@ -28,6 +29,8 @@ pub(super) struct Restoring {
     pub(super) left_to_sweep: BTreeSet<TxnId>,
     pub(super) next_object: u32,
     pub(super) versions: RestoredVersions,
+    /// Objects whose pages are not logged.
+    pub(super) unlogged: BTreeSet<ObjectId>,
 }
 
 impl Restoring {
@@ -44,11 +47,20 @@ impl StateRedo for Restoring {
         self.active = active.into_iter().collect();
         self.first = self.transactions.next;
         self.next_object = checked_u32(state, 0)?;
-        let count = checked_u32(state, 4)? as usize;
+        let count = checked_u32(state, 4)?;
+        let (count, has_unlogged) = ((count & !HAS_UNLOGGED) as usize, count & HAS_UNLOGGED != 0);
         for index in 0..count {
             self.left_to_sweep.insert(TxnId(checked_u64(state, 8 + index * 8)?));
         }
-        let mut rest = state.get(8 + count * 8..).ok_or_else(|| Flaw::from("checkpoint state cut short"))?;
+        let short = || Flaw::from("checkpoint state cut short");
+        let mut rest = state.get(8 + count * 8..).ok_or_else(short)?;
+        if has_unlogged {
+            let count = checked_u32(rest, 0)? as usize;
+            for index in 0..count {
+                self.unlogged.insert(ObjectId(checked_u32(rest, 4 + index * 4)?));
+            }
+            rest = rest.get(4 + count * 4..).ok_or_else(short)?;
+        }
         self.versions = RestoredVersions::decode(&mut rest)?;
         Ok(())
     }
@@ -85,10 +97,37 @@ impl StateRedo for Restoring {
             }
             RecordKind::VERSION_RANGE => self.versions.note(payload)?,
             RecordKind::SWEPT => {}
+            RecordKind::UNLOGGED => {
+                self.unlogged.insert(ObjectId(checked_u32(payload, 0)?));
+            }
+            RecordKind::UNLOGGED_GONE | RecordKind::LOADED => {
+                self.unlogged.remove(&ObjectId(checked_u32(payload, 0)?));
+            }
             other => return Err(Flaw::new(format!("unknown state record {other}"))),
         }
         Ok(())
     }
+}
+
+/// U2: gives back what unlogged objects hold, unless the database was closed in order; the greatest number of one.
+pub(super) fn restore_unlogged(
+    store: &Store,
+    space: &SpaceMap,
+    unlogged: &BTreeSet<ObjectId>,
+    clean: bool,
+) -> Result<u32, StorageError> {
+    for object in unlogged {
+        if clean || disabled(Rule::U2) {
+            store.core.unlogged.insert(*object);
+            continue;
+        }
+        let mut mini = Mini::begin(&store.core, TxnId::NONE);
+        mini.use_reserve();
+        space.free_owner(&mut mini, *object)?;
+        mini.state(RecordKind::UNLOGGED_GONE, &object.0.to_le_bytes())?;
+        mini.commit()?;
+    }
+    Ok(unlogged.last().map_or(0, |object| object.0))
 }
 
 /// Whose entries a version page holds.

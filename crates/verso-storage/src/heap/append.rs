@@ -85,7 +85,10 @@ impl Heap {
         if gate.is_none() && self.indexes.any() {
             return Ok(None); // the first one has just come (B2)
         }
-        if target.left.as_ref().is_none_or(|(lsn, _)| *lsn != page.lsn()) {
+        // U5: the LSN of an unlogged page tells nothing.
+        if target.left.as_ref().is_none_or(|(lsn, _)| *lsn != page.lsn())
+            || core.unlogged.contains(self.object)
+        {
             target.left = self.places(&page, target).map(|places| (page.lsn(), places));
         }
         let Some((left, places)) = &mut target.left else { return Ok(None) };

@@ -705,7 +705,8 @@ impl Heap {
         ahead.taken_over();
         txn.wrote(lsns);
         // F1: bits and images of the innermost frame.
-        let written = match txn.frames.is_empty() || is_delete {
+        let written = match txn.frames.is_empty() || is_delete || shared.core().unlogged.contains(self.object)
+        {
             true => None,
             false => image::written(&mut txn.images, slots, columns, lsns),
         };

@@ -397,7 +397,9 @@ pub(crate) fn free(shared: &Shared, object: ObjectId, root_page: PageId) -> Resu
         write_list(&mut mini, heap, &rest)?;
     }
     let pages = shared.space.free_owner(&mut mini, object)?;
+    shared.note_gone(&mut mini, object)?;
     mini.commit_with(|_, _| {
+        shared.core().unlogged.remove(object);
         shared.roots.lock().remove(&object);
         if let (Some(heap), Some(gate)) = (&heap, &mut gate) {
             heap.indexes.set(gate, rest);

@@ -1,7 +1,8 @@
 //! Leaves that are found without a way down the tree: where the last entry went, the next one mostly goes, too.
 //!
 //! H1. A hint is never trusted: a leaf of the index says itself what it is for.
-//! H2. A leaf whose LSN is that of the writer's last entry there is as that left it, for every change of a page moves its LSN.
+//! H2. A leaf whose LSN is that of the writer's last entry there is as that left it, for every change of a page moves its LSN;
+//!     not so in an index that is not logged (U5).
 
 use smallvec::SmallVec;
 
@@ -96,6 +97,7 @@ impl Index {
     ) -> Option<(ExclusivePage<'e>, bool)> {
         let page = shared.core().pool.try_write(hint.leaf).ok()??;
         let behind = page.lsn() == hint.lsn
+            && !shared.core().unlogged.contains(self.object())
             && Node::of(&page)
                 .is_ok_and(|node| node.count() == hint.place && node.ends_before(string, probe));
         (behind || self.is_for(&page, probe)).then_some((page, behind))

@@ -40,14 +40,17 @@ pub(crate) use superblock::set_log_end;
 pub use superblock::{FILE_FORMAT, renew_identity};
 
 use crate::StorageError;
-use crate::archive::{Archiver, BaseParts, BaseReport, refuse_unfinished, write_base};
+use crate::archive::{
+    Archiver, BaseParts, BaseReport, Increment, changed_since, refuse_unfinished, write_base,
+};
 use crate::buffer::{BufferPool, FlushProgress, LogGate, PoolOptions, doublewrite};
 use crate::clean::CleanPages;
 use crate::engine_core::{CheckpointGate, Core, PageRedo};
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, PAGE_SIZES, PageId, TxnId};
 use crate::rules::{Rule, disabled};
-use crate::space::SpaceMap;
+use crate::space::{ExtentRun, SpaceMap};
+use crate::unlogged::UnloggedObjects;
 use crate::wal::{DatabaseId, FIRST_LSN, Group, LogGaps, LogImage, LogOrigin, RecordKind, Wal, WalOptions};
 use superblock::{StatePlace, Superblock, new_identity};
 
@@ -344,18 +347,38 @@ impl Store {
         &self,
         env: &Env,
         folder: &Path,
+        parent: Option<&Path>,
         space: &SpaceMap,
         collect: impl FnOnce() -> Vec<u8>,
         cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<BaseReport, StorageError> {
         let began = env.clock.unix_micros();
+        let Some(_copying) = self.core.unlogged.begin_base() else {
+            let problem = "a COPY … WITH (nolog) is under way, whose rows a base backup would lack";
+            return Err(StorageError::Archive { problem: problem.to_owned() });
+        };
+        // What is in the log folder now stays until it was read.
+        let oldest = self.core.wal.live_log().first().map_or(self.core.wal.durable(), |live| live.first);
+        let pin_of_log = parent.map(|_| self.core.wal.pin_anyway(oldest));
         let (superblock, pin) = {
             let one = self.checkpoints_held(env, cancelled)?;
             self.checkpoint_alone(&one, &mut |_| cancelled(), collect)?;
             let superblock = *self.superblock.lock();
             (superblock, self.core.wal.pin_anyway(superblock.redo))
         };
+        let target = self.archiver.status().target;
+        let increment = match parent {
+            None => None,
+            Some(parent) => {
+                let wanted = Increment { parent, archive: target.as_deref() };
+                let extents = |object| space.extents_of(object);
+                let upto = (superblock.redo, superblock.pages);
+                Some(changed_since(&*env.vfs, &wanted, &self.core.wal, upto, &extents, cancelled)?)
+            }
+        };
+        drop(pin_of_log);
         let parts = BaseParts {
+            increment,
             env,
             file: &*self.file,
             wal: &self.core.wal,
@@ -366,7 +389,10 @@ impl Store {
             epoch: superblock.epoch,
             began,
             has_owner: &|page| {
-                space.owner_of(page).is_some_and(|(_, kind)| kind != crate::space::ExtentKind::Temp)
+                let counts = |(owner, kind)| {
+                    kind != crate::space::ExtentKind::Temp && !self.core.unlogged.contains(owner)
+                };
+                space.owner_of(page).is_some_and(counts)
             },
         };
         let report = write_base(&parts, folder, cancelled);
@@ -431,6 +457,23 @@ impl Store {
         self.file.sync_data().map_err(closing)?;
         let length = u32::try_from(state.len()).expect("the state is far shorter than 4 GiB");
         Ok(StatePlace { offset, length, crc: crc32c::crc32c(state) })
+    }
+
+    /// Makes all pages of these extents durable, though no log tells of them. Nobody may change them meanwhile.
+    ///
+    /// # Errors
+    /// Failed writes and syncs, which poison.
+    pub(crate) fn flush_unlogged(&self, runs: &[ExtentRun]) -> Result<(), StorageError> {
+        for run in runs {
+            self.core.pool.flush_range(run.first..run.first.offset(run.pages))?;
+        }
+        self.file.sync_data().map_err(|e| {
+            // Which of them are durable is unknown now.
+            let error = StorageError::io("syncing the database file", e);
+            error.ends_the_engine();
+            self.core.poison();
+            error
+        })
     }
 
     fn write_superblock(&self, change: impl FnOnce(&mut Superblock)) -> Result<(), StorageError> {
@@ -541,5 +584,12 @@ fn open_core(
 ) -> Result<Core, StorageError> {
     let gate: Arc<dyn LogGate> = Arc::clone(&wal) as Arc<dyn LogGate>;
     let pool = BufferPool::new(pool, env, Arc::clone(file), area, gate)?;
-    Ok(Core { pool, wal, gate: CheckpointGate::default(), redo, clean: CleanPages::default() })
+    Ok(Core {
+        pool,
+        wal,
+        gate: CheckpointGate::default(),
+        redo,
+        clean: CleanPages::default(),
+        unlogged: UnloggedObjects::default(),
+    })
 }

@@ -27,8 +27,10 @@ pub struct TxnInfo {
     pub undo_image_bytes: u64,
     /// Log written.
     pub log_bytes: u64,
-    /// Its first log record.
+    /// Its first log record; zero before.
     pub first_lsn: Lsn,
+    /// The number of its session, or 0.
+    pub session: u64,
 }
 
 /// No snapshot.
@@ -46,12 +48,15 @@ pub struct LiveTxn {
     undo_image_bytes: AtomicU64,
     log_bytes: AtomicU64,
     first_lsn: AtomicU64,
+    /// The session's number, or 0.
+    session: u64,
 }
 
 impl LiveTxn {
-    /// One that has done nothing yet.
-    pub fn new(options: TxnOptions) -> LiveTxn {
+    /// One of a session that has done nothing yet.
+    pub fn new(options: TxnOptions, session: u64) -> LiveTxn {
         LiveTxn {
+            session,
             options: AtomicU8::new(bits_of(options)),
             id: AtomicU64::new(TxnId::NONE.0),
             snapshot: AtomicU64::new(NONE),
@@ -84,6 +89,11 @@ impl LiveTxn {
         put(&self.first_lsn, figures.first_lsn.0);
     }
 
+    /// It has written its first log record, here; told at once, for its statement may run for long.
+    pub fn began_to_log(&self, at: Lsn) {
+        self.first_lsn.store(at.0, Ordering::Relaxed);
+    }
+
     /// What it told last; none if it has ended.
     pub fn info(&self) -> Option<TxnInfo> {
         let bits = self.options.load(Ordering::Acquire);
@@ -100,6 +110,7 @@ impl LiveTxn {
             undo_image_bytes: get(&self.undo_image_bytes),
             log_bytes: get(&self.log_bytes),
             first_lsn: Lsn(get(&self.first_lsn)),
+            session: self.session,
         })
     }
 }
@@ -144,7 +155,7 @@ mod tests {
         ] {
             for (savepoints, read_only) in [(false, true), (true, false)] {
                 let options = TxnOptions { isolation, savepoints, read_only };
-                let live = LiveTxn::new(TxnOptions::default());
+                let live = LiveTxn::new(TxnOptions::default(), 5);
                 live.publish(TxnId(7), Some(3), &TxnStatistics { log_bytes: 9, ..TxnStatistics::default() });
                 live.end();
                 assert!(live.info().is_none());
@@ -155,6 +166,9 @@ mod tests {
                     (isolation, savepoints, read_only)
                 );
                 assert_eq!((info.id, info.snapshot, info.log_bytes), (None, None, 0));
+                assert_eq!((info.first_lsn, info.session), (Lsn::ZERO, 5));
+                live.began_to_log(Lsn(77));
+                assert_eq!(live.info().unwrap().first_lsn, Lsn(77));
             }
         }
     }

@@ -111,7 +111,11 @@ pub(crate) fn restore(shared: &Arc<Shared>, limbo: BTreeMap<TxnId, Vec<u8>>) -> 
         let (name, by) = (text().map_err(flaw)?, text().map_err(flaw)?);
         let owner = shared.locks.register(0);
         owner.core.begin(txn);
-        let counter = |object| shared.heap(object).map(|heap| Arc::clone(&heap.explicit_locks));
+        // Of an unlogged table nothing is left to be locked (U2).
+        let counter = |object| {
+            let heap = shared.heap_if_there(object)?;
+            Ok(heap.map_or_else(Arc::default, |heap| Arc::clone(&heap.explicit_locks)))
+        };
         shared.locks.restore(&owner.core, &note[at..], counter)?;
         let entry = Prepared { txn, by, at_unix_micros, owner, reader: None, ready: true };
         shared.prepared.lock().insert(name, entry);

@@ -181,7 +181,7 @@ impl Txn {
         let (serial, live) = {
             let mut live = shared.live.lock();
             let serial = live.last_key_value().map_or(0, |(serial, _)| serial + 1);
-            let info = Arc::new(LiveTxn::new(options));
+            let info = Arc::new(LiveTxn::new(options, owner.session()));
             live.insert(serial, Arc::clone(&info));
             (serial, info)
         };
@@ -395,6 +395,7 @@ impl Txn {
     pub(crate) fn wrote(&mut self, lsns: (Lsn, Lsn)) {
         if self.first_lsn == Lsn::ZERO {
             self.first_lsn = lsns.0;
+            self.live.began_to_log(lsns.0);
         }
         self.log_bytes += lsns.1.0 - lsns.0.0;
     }

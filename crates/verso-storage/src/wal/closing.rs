@@ -71,6 +71,31 @@ impl Wal {
         live.chain(spares).collect()
     }
 
+    /// Most bytes of spares that stay when the log does not need them.
+    #[must_use]
+    pub fn spare_bytes(&self) -> u64 {
+        self.shared.spare_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Keeps so many bytes of spares from now on; those that are there stay until they were used once more.
+    pub fn set_spare_bytes(&self, bytes: u64) {
+        self.shared.spare_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// As [`Engine::add_log_file`](crate::Engine::add_log_file).
+    pub(crate) fn add_file(
+        &self,
+        bytes: u64,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<u64, StorageError> {
+        self.shared.add_file(bytes, go_on)
+    }
+
+    /// As [`Engine::drop_log_file`](crate::Engine::drop_log_file).
+    pub(crate) fn drop_file(&self, number: u64) -> Result<u64, StorageError> {
+        self.shared.drop_file(number)
+    }
+
     /// As [`Wal::pin`], whether the log is still there or not.
     pub(crate) fn pin_anyway(&self, lsn: Lsn) -> LogPin {
         self.shared.pins.add(lsn)

@@ -44,6 +44,8 @@ pub(super) struct Shared {
     pub(super) database: DatabaseId,
     pub(super) epoch: u64,
     pub(super) options: WalOptions,
+    /// Most bytes of used segments that are kept for reuse.
+    pub(super) spare_bytes: AtomicU64,
     pub(super) first: Lsn,
     /// Who leads a flush now.
     pub(super) turns: Turns,
@@ -98,6 +100,7 @@ impl Wal {
             dir: dir.to_owned(),
             database,
             epoch,
+            spare_bytes: AtomicU64::new(options.spare_bytes_max),
             options,
             first: end,
             turns: Turns::new(),

@@ -115,6 +115,13 @@ record_kinds! {
     /// A transaction is prepared: it survives a restart undecided.
     PREPARED = 85, State, "prepared";
 
+    /// The pages of an object are not logged from here on.
+    UNLOGGED = 86, State, "unlogged";
+    /// An unlogged object has gone.
+    UNLOGGED_GONE = 87, State, "unlogged gone";
+    /// Every page of an unlogged object is durable: they are logged from here on.
+    LOADED = 88, State, "loaded";
+
     /// A page of an index with all its entries.
     INDEX_INIT = 128, Init, "index init";
     /// New entries of a page of an index.

@@ -19,6 +19,7 @@ use super::log::{Shared, Wal};
 use super::segment::{self, Segment};
 use super::tail::Tail;
 use crate::StorageError;
+use crate::error::LogFileProblem;
 use crate::page::Lsn;
 use crate::rules::{Rule, disabled};
 
@@ -209,7 +210,7 @@ impl Shared {
             };
             let mut spare = segment::create(&*self.env.vfs, &self.dir, number, size)?;
             self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
-            if let Err(error) = self.write_ahead(&mut spare) {
+            if let Err(error) = self.write_ahead(&mut spare, &mut || Ok(())) {
                 // Nobody has relied on it.
                 let _ = self.env.vfs.remove_file(&segment::path_of(&self.dir, number));
                 return Err(error);
@@ -221,7 +222,11 @@ impl Shared {
     }
 
     /// Writes and syncs a spare piece by piece, until somebody else needs the disk or the room.
-    fn write_ahead(&self, spare: &mut Segment) -> Result<(), StorageError> {
+    fn write_ahead(
+        &self,
+        spare: &mut Segment,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
         const PIECE: u64 = 1 << 20;
         let zeroes = vec![0; PIECE.min(spare.size) as usize];
         let urgent = || {
@@ -231,6 +236,7 @@ impl Shared {
             queue.stopped || !queue.full.is_empty() || self.room.load(Ordering::Relaxed) < wanted
         };
         while spare.overwritable < spare.size && !urgent() {
+            go_on()?;
             let bytes = PIECE.min(spare.size - spare.overwritable);
             let written = spare.file.write_at(&zeroes[..bytes as usize], spare.overwritable);
             let synced = written.and_then(|()| spare.file.sync_data());
@@ -238,6 +244,68 @@ impl Shared {
             spare.overwritable += bytes;
         }
         Ok(())
+    }
+
+    /// Makes a spare of this size, beside those that the log makes by itself; `go_on` is asked while it is written.
+    ///
+    /// # Errors
+    /// `Full`, what the file system reports, or `go_on`; no file is left then.
+    pub(super) fn add_file(
+        &self,
+        bytes: u64,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<u64, StorageError> {
+        self.check()?;
+        let size = bytes.next_multiple_of(SECTOR as u64);
+        let number = {
+            let mut tail = self.tail.lock();
+            tail.next_number += 1;
+            tail.next_number - 1
+        };
+        let mut spare = segment::create(&*self.env.vfs, &self.dir, number, size)?;
+        self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
+        if let Err(error) = self.write_ahead(&mut spare, go_on) {
+            // Nobody has relied on it.
+            let _ = self.env.vfs.remove_file(&segment::path_of(&self.dir, number));
+            return Err(error);
+        }
+        self.or_poison(self.sync_names())?;
+        spare.named = true;
+        self.add_spares([spare]);
+        Ok(number)
+    }
+
+    /// Removes a spare; its size.
+    ///
+    /// # Errors
+    /// `LogFile` if it is in use, if there is none of that number, or if what is promised would not have its room; what the
+    /// file system reports.
+    pub(super) fn drop_file(&self, number: u64) -> Result<u64, StorageError> {
+        let _one = self.preparing.lock();
+        self.check()?;
+        let refused = |problem: LogFileProblem| StorageError::LogFile { number, problem };
+        let spare = {
+            let mut tail = self.tail.lock();
+            if tail.live.iter().any(|live| live.segment.number == number) {
+                return Err(refused(LogFileProblem::InUse));
+            }
+            let at = tail.spares.iter().position(|spare| spare.number == number);
+            let at = at.ok_or_else(|| refused(LogFileProblem::Missing))?;
+            let spare = tail.spares.remove(at).expect("position() found it");
+            let before = self.room.load(Ordering::SeqCst);
+            self.room.store(tail.room(), Ordering::SeqCst);
+            let needed = self.unwritten() + self.reserved.load(Ordering::SeqCst) + self.slack() + self.kept();
+            if tail.room() < needed {
+                tail.spares.push_back(spare);
+                self.room.store(before, Ordering::SeqCst);
+                return Err(refused(LogFileProblem::Needed));
+            }
+            spare
+        };
+        let path = segment::path_of(&self.dir, number);
+        self.env.vfs.remove_file(&path).map_err(|e| StorageError::io("removing a log segment", e))?;
+        self.sync_names()?;
+        Ok(spare.size)
     }
 
     fn add_spares(&self, spares: impl IntoIterator<Item = Segment>) {
@@ -283,7 +351,7 @@ impl Shared {
         // A segment ends where the next one starts; the last is in use.
         while tail.live.get(1).is_some_and(|next| next.start <= redo) {
             let segment = tail.live.pop_front().expect("there are two").segment;
-            if spare_bytes + segment.size > self.options.spare_bytes_max.max(segment.size) {
+            if spare_bytes + segment.size > self.spare_bytes.load(Ordering::Relaxed).max(segment.size) {
                 old.gone.push(segment);
                 continue;
             }

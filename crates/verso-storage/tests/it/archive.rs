@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use verso_env::Env;
+use verso_env::{Env, OpenMode};
 use verso_sim::{FaultPlan, World, seeds};
-use verso_storage::archive::{ArchiveOptions, RestoreTarget, restore_base, verify_archive};
+use verso_storage::archive::{
+    ArchiveOptions, RestoreTarget, prune_archive, restore_base, restore_chain, verify_archive,
+    verify_archive_with,
+};
 use verso_storage::heap::Heap;
 use verso_storage::{CommitMode, Engine, Lsn, ObjectId, StorageError, TxnOptions};
 
@@ -427,4 +430,249 @@ fn a_base_is_taken_while_others_write() {
             assert_eq!(holds(env, "r.verso", object), now(&engine, &heap));
         });
     }
+}
+
+fn increment(
+    engine: &Engine,
+    name: &str,
+    parent: &str,
+) -> Result<verso_storage::archive::BaseReport, StorageError> {
+    engine.backup_increment(&at(name), &at(parent), &mut || Ok(()))
+}
+
+fn restore_increments(env: &Env, chain: &[&str], to: RestoreTarget, name: &str) -> Result<Lsn, StorageError> {
+    let chain: Vec<PathBuf> = chain.iter().map(|name| at(name)).collect();
+    restore_chain(env, &chain, Some(&at("archive")), to, &at(name), &options()).map(|report| report.upto)
+}
+
+#[test]
+fn increments_have_what_changed_and_are_restored_upon_their_base() {
+    let world = World::new(1);
+    world.run(|env| {
+        let (engine, heap, object) = create(env);
+        fill(&engine, &heap, 100..4000);
+        let mut txn = engine.begin(TxnOptions::default());
+        let other = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+        fill(&engine, &engine.heap(other).unwrap(), 0..8000);
+        back_up(&engine, "base").unwrap();
+        let mut points = Vec::new();
+        let mut parent = "base".to_owned();
+        let mut chain = vec![parent.clone()];
+        for step in 0..4 {
+            world.clock().advance(Duration::from_secs(10));
+            change(&engine, &heap, &step.to_string());
+            if step == 2 {
+                // Pages that come, go and are something else.
+                let mut txn = engine.begin(TxnOptions::default());
+                engine.drop_object(&mut txn, other).unwrap();
+                txn.commit(CommitMode::Wait).unwrap();
+                engine.housekeeping().unwrap();
+                fill(&engine, &heap, 20_000..22_000);
+            }
+            match step % 2 {
+                // The log since the backup before is in the archive, or in the log folder still.
+                0 => engine.archive_log().unwrap(),
+                _ => engine.checkpoint().unwrap(),
+            }
+            let name = format!("increment{step}");
+            let report = increment(&engine, &name, &parent).unwrap();
+            assert!(step == 2 || report.copied * 2 < report.pages, "{report:?}");
+            points.push((report.end, now(&engine, &heap)));
+            chain.push(name.clone());
+            parent = name;
+            change(&engine, &heap, "behind");
+            points.push((engine.durable(), now(&engine, &heap)));
+        }
+        engine.archive_log().unwrap();
+        let all: Vec<&str> = chain.iter().map(String::as_str).collect();
+        for length in 1..=all.len() {
+            // From each increment on to every point behind it.
+            for (lsn, rows) in points.iter().skip((length.max(2) - 2) * 2) {
+                restore_increments(env, &all[..length], RestoreTarget::Lsn(*lsn), "r.verso").unwrap();
+                assert_eq!(&holds(env, "r.verso", object), rows, "{length} to {lsn}");
+            }
+        }
+        verify_archive_with(&*env.vfs, &at("archive"), &all.iter().map(|name| at(name)).collect::<Vec<_>>())
+            .unwrap();
+        // An increment by itself, a wrong order, a link left out, an increment upon itself.
+        let refused = |chain: &[&str]| problem(restore_increments(env, chain, RestoreTarget::End, "r.verso"));
+        assert!(refused(&all[1..]).contains("name the base"));
+        assert!(refused(&[all[0], all[2]]).contains("no increment upon"));
+        assert!(refused(&[all[0], all[0]]).contains("no increment upon"));
+        assert!(refused(&[all[0], all[2], all[1]]).contains("no increment upon"));
+        // Of another database, or damaged.
+        let stranger = Engine::create(env.clone(), &at("s.verso"), options()).unwrap();
+        assert!(problem(increment(&stranger, "no", "base")).contains("not of this one"));
+        stranger.close().unwrap();
+        let file = env.vfs.open(&at("increment1").join("pages"), OpenMode::EXISTING).unwrap();
+        let middle = file.len().unwrap() / 2;
+        file.write_at(&[0xAB; 64], middle).unwrap();
+        assert!(refused(&all).contains("checksum"));
+        engine.close().unwrap();
+    });
+}
+
+#[test]
+fn an_increment_needs_the_log_since_its_parent() {
+    let world = World::new(2);
+    world.run(|env| {
+        let (engine, heap, _) = create(env);
+        engine.set_archive(None).unwrap();
+        back_up(&engine, "base").unwrap();
+        fill(&engine, &heap, 100..200);
+        // The log folder has it all.
+        increment(&engine, "one", "base").unwrap();
+        for round in 0..6 {
+            fill(&engine, &heap, 1000 + round * 20_000..21_000 + round * 20_000);
+            engine.checkpoint().unwrap();
+        }
+        assert!(problem(increment(&engine, "two", "one")).contains("take a full base"));
+        back_up(&engine, "again").unwrap();
+        engine.close().unwrap();
+    });
+}
+
+#[test]
+fn an_increment_that_is_cut_off_is_none_and_one_that_ended_restores() {
+    let mut ended = 0;
+    for seed in seeds(12) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        let (object, rows, done) = world.run(|env| {
+            let (engine, heap, object) = create(env);
+            fill(&engine, &heap, 100..900);
+            back_up(&engine, "base").unwrap();
+            change(&engine, &heap, "later");
+            engine.archive_log().unwrap();
+            env.vfs.sync_dir(World::dir()).unwrap();
+            let rows = now(&engine, &heap);
+            world
+                .vfs()
+                .set_faults(FaultPlan { power_off_at_op: Some(rng.between(3, 60)), ..FaultPlan::default() });
+            (object, rows, increment(&engine, "one", "base").is_ok())
+        });
+        world.crash();
+        world.run(|env| {
+            match restore_increments(env, &["base", "one"], RestoreTarget::End, "r.verso") {
+                Ok(_) => assert_eq!(holds(env, "r.verso", object), rows, "seed {seed}"),
+                Err(error) => assert!(!done, "seed {seed}: {error}"),
+            }
+            // Begun anew in the same folder.
+            if !done {
+                let (engine, _) = open(env, "t.verso", object);
+                engine.set_archive(Some(archive())).unwrap();
+                if let Err(error) = increment(&engine, "one", "base") {
+                    assert!(
+                        problem(Err::<(), _>(error)).contains("holds a base backup already"),
+                        "seed {seed}"
+                    );
+                }
+                engine.close().unwrap();
+                restore_increments(env, &["base", "one"], RestoreTarget::End, "r.verso").unwrap();
+                assert_eq!(holds(env, "r.verso", object), rows, "seed {seed}");
+            }
+        });
+        ended += u32::from(done);
+    }
+    assert!(ended > 0 || std::env::var_os("SEED").is_some());
+}
+
+#[test]
+fn what_no_backup_needs_is_removed_and_nothing_else() {
+    let world = World::new(3);
+    world.run(|env| {
+        let (engine, heap, object) = create(env);
+        let mut ends = Vec::new();
+        for name in ["one", "two", "three"] {
+            back_up(&engine, name).unwrap();
+            for _ in 0..3 {
+                change(&engine, &heap, name);
+                engine.archive_log().unwrap();
+            }
+            ends.push((engine.durable(), now(&engine, &heap)));
+        }
+        let before = archived(env).len();
+        let prune = |kept: &[&str], removes| {
+            let kept: Vec<PathBuf> = kept.iter().map(|name| at(name)).collect();
+            prune_archive(&*env.vfs, &at("archive"), &kept, removes)
+        };
+        assert!(problem(prune(&[], true)).contains("name the backups"));
+        assert!(prune(&["one"], true).unwrap().files.len() <= 1, "the first needs all behind it");
+        let kept = archived(env).len();
+        let report = prune(&["three", "two"], false).unwrap();
+        assert!(!report.files.is_empty() && report.bytes > 0 && archived(env).len() == kept, "a dry run");
+        assert_eq!(prune(&["three", "two"], true).unwrap().files, report.files);
+        assert!(archived(env).len() < before);
+        for name in ["two", "three"] {
+            for (lsn, rows) in ends.iter().skip(if name == "two" { 1 } else { 2 }) {
+                restore(env, name, RestoreTarget::Lsn(*lsn), "r.verso").unwrap();
+                assert_eq!(&holds(env, "r.verso", object), rows, "{name} to {lsn}");
+            }
+        }
+        assert!(problem(restore(env, "one", RestoreTarget::End, "r.verso")).contains("log"));
+        // A backup that cannot be restored any more is no reason to remove more.
+        assert!(problem(prune(&["one", "three"], true)).contains("nothing is removed"));
+        // The archive goes on, also when the database is opened again.
+        change(&engine, &heap, "after");
+        engine.archive_log().unwrap();
+        let rows = now(&engine, &heap);
+        engine.close().unwrap();
+        restore(env, "three", RestoreTarget::End, "r.verso").unwrap();
+        assert_eq!(holds(env, "r.verso", object), rows);
+        verify(env, Some(&at("three"))).unwrap();
+        let all = archived(env).len();
+        let oldest = archived(env).into_iter().min().unwrap();
+        env.vfs.remove_file(&oldest).unwrap();
+        assert!(problem(prune(&["two"], true)).contains("nothing is removed"));
+        assert_eq!(archived(env).len(), all - 1);
+    });
+}
+
+#[test]
+fn pruning_beside_a_restore_and_a_backup_leaves_no_wrong_database() {
+    let (mut restored, mut refused) = (0, 0);
+    for seed in seeds(16) {
+        let world = World::new(seed);
+        world.run(|env| {
+            let (engine, heap, object) = create(env);
+            back_up(&engine, "one").unwrap();
+            for step in 0..6 {
+                change(&engine, &heap, &step.to_string());
+                engine.archive_log().unwrap();
+            }
+            back_up(&engine, "two").unwrap();
+            change(&engine, &heap, "last");
+            engine.archive_log().unwrap();
+            let rows = now(&engine, &heap);
+            let (its, own) = (env.clone(), engine.clone());
+            let pruner = env.spawn("pruner", move || {
+                prune_archive(&*its.vfs, &at("archive"), &[at("two")], true).map(|_| ()).unwrap();
+            });
+            let backup = env.spawn("backup", move || {
+                own.backup_base(&at("three"), &mut || Ok(())).unwrap();
+            });
+            let done = restore(env, "one", RestoreTarget::End, "r.verso");
+            pruner.join().unwrap();
+            backup.join().unwrap();
+            match done {
+                Ok(_) => {
+                    restored += 1;
+                    assert_eq!(holds(env, "r.verso", object), rows, "seed {seed}");
+                }
+                Err(_) => {
+                    refused += 1;
+                    let there = Engine::open(env.clone(), &at("r.verso"), options());
+                    assert!(there.is_err(), "seed {seed}: what was not restored is no database");
+                }
+            }
+            restore(env, "two", RestoreTarget::End, "r2.verso").unwrap();
+            assert_eq!(holds(env, "r2.verso", object), rows, "seed {seed}");
+            restore(env, "three", RestoreTarget::End, "r3.verso").unwrap();
+            assert_eq!(holds(env, "r3.verso", object), rows, "seed {seed}");
+            engine.close().unwrap();
+        });
+    }
+    let one_seed = std::env::var_os("SEED").is_some();
+    assert!(one_seed || restored + refused == 16, "{restored} restored, {refused} refused");
 }

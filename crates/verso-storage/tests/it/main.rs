@@ -20,4 +20,5 @@ mod rules;
 mod support;
 mod tables;
 mod threads;
+mod unlogged;
 mod versions;

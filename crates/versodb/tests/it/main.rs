@@ -11,6 +11,7 @@ mod histories;
 mod isolation;
 mod library;
 mod lists;
+mod logs;
 mod peer;
 #[path = "../../examples/quickstart.rs"]
 #[allow(dead_code, reason = "its main is for those who run it")]
@@ -21,6 +22,7 @@ mod shop;
 mod slt;
 mod specs;
 mod statements;
+mod unlogged;
 
 use tempfile::TempDir;
 use versodb::{Database, Options};

@@ -120,10 +120,11 @@ impl Body<'_> {
                 self.targets()?
             }
         };
-        let one = |count: Option<i64>| matches!(count, Some(-1..=1));
+        // A count is refused whatever it is, as PostgreSQL does.
+        let counted = tokens.iter().any(|token| matches!(token.token, Token::Number(_)));
         if let Direction::Forward(count) | Direction::Backward(count) = direction
             && !moves
-            && !one(count)
+            && (counted || count.is_none())
         {
             let text = "FETCH statement cannot return multiple rows";
             return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(start));

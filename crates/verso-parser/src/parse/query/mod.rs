@@ -32,6 +32,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErro
             query,
             with_data: true,
             temporary: cursor.into_temporary.then(OnCommit::default),
+            unlogged: cursor.into_unlogged,
         }),
     })
 }

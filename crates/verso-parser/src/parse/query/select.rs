@@ -90,13 +90,10 @@ impl Cursor<'_> {
 
     /// INTO and the table that the query makes.
     fn select_into(&mut self) -> Result<(), SyntaxError> {
-        let at = self.here().start;
         self.advance();
         let named_so = matches!(self.peek_at(1), Token::Period) || self.is_at(1, "from");
-        if self.is(&["unlogged"]) && !named_so {
-            return Err(SyntaxError::unsupported("SELECT INTO UNLOGGED").at(at));
-        }
-        self.into_temporary = !named_so && super::super::ddl::accept_temporary(self);
+        self.into_unlogged = !named_so && self.accept(&["unlogged"]);
+        self.into_temporary = !named_so && !self.into_unlogged && super::super::ddl::accept_temporary(self);
         self.accept(&["table"]);
         let table = self.qualified()?;
         if !self.takes_into {

@@ -138,6 +138,8 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             cursor.advance();
             storage_parameters(cursor).map(AlterAction::Options)
         }
+        "set" if cursor.accept(&["set", "logged"]) => Ok(AlterAction::Logged(true)),
+        "set" if cursor.accept(&["set", "unlogged"]) => Ok(AlterAction::Logged(false)),
         "lock" if cursor.accept(&["lock", "mode"]) => {
             cursor.expect_token(&Token::LParen)?;
             let level = cursor.name()?.text;

@@ -16,7 +16,7 @@ use super::lexer::Token;
 use self::column::column_definition;
 use self::constraint::table_constraint;
 use super::cursor::Cursor;
-use super::ddl::{if_not_exists, table_list};
+use super::ddl::{Persistence, if_not_exists, table_list};
 use super::string_literal;
 use crate::error::SyntaxError;
 use crate::syntax::{
@@ -24,7 +24,8 @@ use crate::syntax::{
 };
 
 /// Behind CREATE.
-pub fn create_table(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Statement, SyntaxError> {
+pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result<Statement, SyntaxError> {
+    let unlogged = persistence == Persistence::Unlogged;
     cursor.advance();
     let if_not_exists = if_not_exists(cursor)?;
     let name = cursor.qualified()?;
@@ -32,7 +33,7 @@ pub fn create_table(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Statemen
         && matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_))
         && matches!(cursor.peek_at(2), Token::Comma | Token::RParen);
     if names_only || cursor.is(&["as"]) || cursor.is(&["with"]) || cursor.is(&["on", "commit"]) {
-        return create_table_as(cursor, name, if_not_exists, temporary);
+        return create_table_as(cursor, name, if_not_exists, persistence);
     }
     for (words, what) in [(&["of"][..], "CREATE TABLE … OF"), (&["partition", "of"], "PARTITION OF")] {
         if cursor.is(words) {
@@ -46,7 +47,7 @@ pub fn create_table(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Statemen
         cursor.expect_token(&Token::RParen)?;
     }
     let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
-    let temporary = on_commit(cursor, temporary)?;
+    let temporary = on_commit(cursor, persistence)?;
     if let Some(word) = cursor.word() {
         let clause = match word.as_str() {
             "inherits" | "partition" | "using" | "with" | "without" | "on" | "tablespace" | "as" => {
@@ -56,11 +57,12 @@ pub fn create_table(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Statemen
         };
         return Err(cursor.unsupported(&format!("CREATE TABLE … {clause}")));
     }
-    Ok(Statement::CreateTable(CreateTable { name, if_not_exists, elements, options, temporary }))
+    Ok(Statement::CreateTable(CreateTable { name, if_not_exists, elements, options, temporary, unlogged }))
 }
 
 /// ON COMMIT, which only a temporary table may have.
-fn on_commit(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Option<OnCommit>, SyntaxError> {
+fn on_commit(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result<Option<OnCommit>, SyntaxError> {
+    let temporary = persistence == Persistence::Temporary;
     let at = cursor.here().start;
     if !cursor.accept(&["on", "commit"]) {
         return Ok(temporary.then(OnCommit::default));
@@ -86,15 +88,16 @@ fn create_table_as(
     cursor: &mut Cursor<'_>,
     name: QualifiedName,
     if_not_exists: bool,
-    temporary: bool,
+    persistence: Persistence,
 ) -> Result<Statement, SyntaxError> {
+    let unlogged = persistence == Persistence::Unlogged;
     let mut columns = Vec::new();
     if cursor.accept_token(&Token::LParen) {
         columns = cursor.list(Cursor::name)?;
         cursor.expect_token(&Token::RParen)?;
     }
     let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
-    let temporary = on_commit(cursor, temporary)?;
+    let temporary = on_commit(cursor, persistence)?;
     cursor.expect(&["as"])?;
     if cursor.is(&["execute"]) {
         return Err(cursor.unsupported("CREATE TABLE … AS EXECUTE"));
@@ -109,7 +112,8 @@ fn create_table_as(
     if with_data {
         cursor.accept(&["with", "data"]);
     }
-    let create = CreateTableAs { name, columns, if_not_exists, options, query, with_data, temporary };
+    let create =
+        CreateTableAs { name, columns, if_not_exists, options, query, with_data, temporary, unlogged };
     Ok(Statement::CreateTableAs(create))
 }
 
