@@ -16,7 +16,7 @@ use verso_types::text::{format_text, parse_text};
 use verso_types::{SqlType, TimeStyle, Value};
 
 use crate::catalog::Catalog;
-use crate::definition::{Oid, TableDef};
+use crate::definition::TableDef;
 use crate::error::CatalogError;
 use crate::store;
 use crate::system::field::Bytes;
