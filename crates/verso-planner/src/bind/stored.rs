@@ -20,6 +20,9 @@ use super::trigger::record_names;
 use crate::errors::SqlError;
 use verso_parser::syntax::Expr;
 
+/// What a trigger calls the old row and the new one.
+pub(crate) type RecordNames = (Arc<str>, Arc<str>);
+
 /// What names of a text mean, each by its first character in the statement.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
@@ -87,7 +90,7 @@ impl Binder<'_> {
         table: &TableDef,
         trigger: Option<&TriggerDef>,
         trace: &Trace,
-    ) -> Result<Option<(Arc<str>, Arc<str>)>, SqlError> {
+    ) -> Result<Option<RecordNames>, SqlError> {
         if let Some(plain) = self.plain_names() {
             return Binder { catalog: &plain, ..self.clone() }.traced_expression(expr, table, trigger, trace);
         }

@@ -33,6 +33,12 @@ pub(crate) struct Starred {
     pub(crate) ty: SqlType,
 }
 
+/// Names and types of columns.
+type Columns = Vec<(Arc<str>, SqlType)>;
+
+/// A schema and a name in it.
+type QualifiedName = (Arc<str>, Arc<str>);
+
 /// What was noted of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
@@ -41,8 +47,8 @@ pub(crate) struct Trace {
     operands: RefCell<HashMap<u32, Vec<SqlType>>>,
     stars: RefCell<HashMap<u32, Vec<Starred>>>,
     outputs: RefCell<HashMap<u32, SqlType>>,
-    items: RefCell<HashMap<u32, Vec<(Arc<str>, SqlType)>>>,
-    functions: RefCell<HashMap<u32, (Arc<str>, Arc<str>)>>,
+    items: RefCell<HashMap<u32, Columns>>,
+    functions: RefCell<HashMap<u32, QualifiedName>>,
 }
 
 impl Trace {
@@ -111,12 +117,12 @@ impl Trace {
     }
 
     /// The columns of the FROM item that begins at a place.
-    pub(crate) fn columns_of(&self, place: u32) -> Option<Vec<(Arc<str>, SqlType)>> {
+    pub(crate) fn columns_of(&self, place: u32) -> Option<Columns> {
         self.items.borrow().get(&place).cloned()
     }
 
     /// The user's function that the call at a place means: its schema and name.
-    pub(crate) fn function_at(&self, place: u32) -> Option<(Arc<str>, Arc<str>)> {
+    pub(crate) fn function_at(&self, place: u32) -> Option<QualifiedName> {
         self.functions.borrow().get(&place).cloned()
     }
 }

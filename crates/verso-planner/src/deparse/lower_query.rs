@@ -55,7 +55,7 @@ impl Lowering<'_> {
                     Side::Set(left, operator, all, right) => {
                         Query { body: Body::Set(left, operator, all, right), ..Query::default() }
                     }
-                    Side::Leaf(query) => query,
+                    Side::Leaf(query) => *query,
                 }
             }
             QueryBody::Change(_) => return None,
@@ -240,7 +240,7 @@ impl Lowering<'_> {
                 }
             }
         }
-        Some(Side::Leaf(lowered))
+        Some(Side::Leaf(Box::new(lowered)))
     }
 
     /// Whether an output column was written as a literal without a type.

@@ -205,7 +205,7 @@ impl Default for Body {
 /// A side of UNION.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Side {
-    Leaf(Query),
+    Leaf(Box<Query>),
     Set(Box<Side>, SetOperator, bool, Box<Side>),
 }
 
