@@ -351,29 +351,6 @@ impl Instance {
         Ok(())
     }
 
-    /// Whether a setting is one of the database, not of the sessions in it.
-    pub(crate) fn is_of_database(name: &str) -> bool {
-        const OWN: [&str; 16] = [
-            "archive_target",
-            "archive_timeout",
-            "auto_backout",
-            "checkpoint_interval",
-            "checkpoint_timeout",
-            "colocate",
-            "commit_logging",
-            "commit_wait",
-            "log_min_duration_statement",
-            "max_parallel_workers",
-            "max_wal_size",
-            "memory_limit",
-            "sweep_interval",
-            "synchronous_commit",
-            "worker_idle_timeout",
-            UNFINISHED,
-        ];
-        OWN.contains(&name) || AutoSettings::NAMES.contains(&name)
-    }
-
     /// Changes a setting for good: one of the database, or one that its sessions begin with. Without a value it is as if it
     /// had never been set; `all` are all that were.
     pub(crate) fn keep_setting(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
@@ -383,11 +360,7 @@ impl Instance {
                 .filter(|name| name != UNFINISHED)
                 .try_for_each(|name| self.keep_setting(&name, None));
         }
-        match Instance::is_of_database(name) {
-            true => self.set_database(name, value)?,
-            // it has to be one, and to take the value
-            false => Settings::default().set(name, value)?,
-        }
+        self.set_database(name, value)?;
         Ok(self.catalog.set_database_setting(name, value)?)
     }
 

@@ -152,6 +152,11 @@ impl<'s> Writer<'s> {
         }
         let direction = *self.random.one(&["", " DESC", " NULLS FIRST"]);
         let order = order.join(", ").replacen(',', &format!("{direction},"), 1);
+        // One window for all calls: which of equal rows is first is open, and each window may decide it anew.
+        let partition = match self.random.once_in(2) {
+            true => format!("PARTITION BY {} ", self.random.one(&scope).0),
+            false => String::new(),
+        };
         let mut parts = vec![text("SELECT ")];
         parts.push(self.columns(types, |writer, ty| {
             if writer.random.once_in(3) {
@@ -175,13 +180,8 @@ impl<'s> Writer<'s> {
             };
             let mut call = writer.filled(template, ty, 1, &scope);
             let frame = *writer.random.one(FRAMES);
-            let partition = if writer.random.once_in(2) {
-                format!("PARTITION BY {} ", writer.random.one(&scope).0)
-            } else {
-                String::new()
-            };
             call.push(text(" OVER ("));
-            call.push(Part::Optional(vec![text(partition)]));
+            call.push(text(partition.clone()));
             call.push(text(format!("ORDER BY {order} ")));
             call.push(Part::Optional(vec![text(frame)]));
             call.push(text(")"));

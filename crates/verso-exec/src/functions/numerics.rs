@@ -159,6 +159,8 @@ fn bucket_of_floats(value: f64, low: f64, high: f64, count: i32) -> Result<i32, 
     if low.is_infinite() || high.is_infinite() {
         return Err(invalid("lower and upper bounds must be finite"));
     }
+    // Halves, so that no distance of two floats is too large for one.
+    let (value, low, high) = (value / 2.0, low / 2.0, high / 2.0);
     let (from_low, is_behind, span) = match low.partial_cmp(&high) {
         Some(std::cmp::Ordering::Less) => (value - low, value >= high, high - low),
         Some(std::cmp::Ordering::Greater) => (low - value, value <= high, low - high),
@@ -170,16 +172,9 @@ fn bucket_of_floats(value: f64, low: f64, high: f64, count: i32) -> Result<i32, 
     if from_low < 0.0 {
         return Ok(0);
     }
-    let part =
-        if span.is_infinite() { (from_low / 2.0) / (span_of_halves(low, high)) } else { from_low / span };
     // Rounding must not lead behind the last bucket.
-    let place = (f64::from(count) * part) as i32;
+    let place = (f64::from(count) * (from_low / span)) as i32;
     Ok(place.min(count - 1) + 1)
-}
-
-/// Half the distance of bounds whose distance is too large for a float.
-fn span_of_halves(low: f64, high: f64) -> f64 {
-    (high / 2.0 - low / 2.0).abs()
 }
 
 /// A whole number that a numeric tells of itself; NULL of what is not finite.

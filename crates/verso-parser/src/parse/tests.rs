@@ -216,7 +216,7 @@ fn what_verso_lacks_is_refused_by_name_and_place() {
         ("SELECT xmlparse(document '<a/>')", "XMLPARSE", 8),
         ("SELECT 1 OPERATOR(s.+) 2", "an operator in schema \"s\"", 19),
         ("INSERT INTO t (a[1]) VALUES (2)", "assignment to an element of an array", 16),
-        ("CREATE INDEX i ON t USING gin (a)", "an index USING gin", 27),
+        ("CREATE INDEX i ON t USING gist (a)", "an index USING gist", 27),
         ("CREATE TABLE t (a xml)", "type xml", 19),
         ("CREATE TABLE t AS EXECUTE p", "CREATE TABLE … AS EXECUTE", 19),
         ("CREATE TABLE t (a int) TABLESPACE x", "CREATE TABLE … TABLESPACE", 24),

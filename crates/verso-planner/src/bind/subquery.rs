@@ -135,20 +135,21 @@ pub(super) fn subquery(
 }
 
 /// The rows of a query without their columns, which nobody computes then; whether there is one depends neither on them nor
-/// on their order.
+/// on their order, nor on how often a row is there, unless OFFSET passes over some.
 fn rows_only(plan: Plan) -> Plan {
+    without_columns(plan, false)
+}
+
+fn without_columns(plan: Plan, counted: bool) -> Plan {
     let mut input = plan;
     loop {
         input = match input {
             Plan::Limit { input, limit, offset, ties: _ } => {
-                let input = Box::new(rows_only(*input));
+                let input = Box::new(without_columns(*input, counted || offset.is_some()));
                 return Plan::Limit { input, limit, offset, ties: Vec::new() };
             }
-            Plan::Project { input, .. }
-            | Plan::Sort { input, .. }
-            | Plan::Window { input, .. }
-            | Plan::DistinctOn { input, .. }
-            | Plan::Distinct { input } => *input,
+            Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::Window { input, .. } => *input,
+            Plan::DistinctOn { input, .. } | Plan::Distinct { input } if !counted => *input,
             input => {
                 return Plan::Project { input: Box::new(input), exprs: Vec::new(), names: Vec::new() };
             }

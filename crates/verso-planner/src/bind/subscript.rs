@@ -12,7 +12,7 @@ use verso_types::{CastKind, SqlType, Value, cast_kind};
 use super::Binder;
 use super::coerce::exactly;
 use super::context::Context;
-use super::resolve::shown;
+use super::resolve::{passed_on, shown};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Name, Step};
 
@@ -77,7 +77,7 @@ impl Binder<'_> {
         if array.ty == SqlType::Jsonb {
             return self.json_subscripts(array, steps, cx);
         }
-        let SqlType::Array(element) = array.ty.without_modifiers() else {
+        let SqlType::Array(element) = passed_on(&array.ty) else {
             return Err(no_subscripts(&array.ty).at(at));
         };
         let (function, ty, rest) = match self.brackets(steps, at, cx)? {

@@ -3,7 +3,6 @@
 use verso_catalog::{Object, Oid, Rights};
 
 use super::Session;
-use crate::instance::Instance;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
@@ -33,8 +32,8 @@ impl Session {
         })
     }
 
-    /// Begins with the settings that ALTER DATABASE has left, then those that ALTER ROLE has left for a role: those for this
-    /// database count more than those for all. One that is refused is told, and left out.
+    /// Goes on with the settings that ALTER ROLE has left for a role: those for this database count more than those for all, and
+    /// both more than those of ALTER DATABASE, with which the session has begun. One that is refused is told, and left out.
     ///
     /// # Errors
     /// Those of reading the catalog.
@@ -48,11 +47,7 @@ impl Session {
             Ok(())
         })?;
         kept.sort_by_key(|(database, ..)| database.0);
-        // of the settings of the database itself sessions need not be told
-        let of_all = self.services.instance.catalog.database_settings()?.into_iter();
-        let of_all = of_all.filter(|(name, _)| !Instance::is_of_database(name));
-        let of_role = kept.into_iter().map(|(_, name, value)| (name, value));
-        for (name, value) in of_all.chain(of_role) {
+        for (_, name, value) in kept {
             if let Err(error) = self.set_default(&name, &value) {
                 self.services.notices.warn(error.sqlstate, &error.message);
             }
