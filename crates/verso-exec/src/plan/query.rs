@@ -11,6 +11,10 @@ use crate::functions::{AggregateFunction, BuiltinFunction};
 
 /// A query: a tree of operators, leaves first.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "plans are few and behind boxes; scans are what they mostly are"
+)]
 pub enum Plan {
     /// Rows of expressions over no input.
     Values {

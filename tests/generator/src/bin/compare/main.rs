@@ -79,6 +79,7 @@ fn asked() -> Result<Asked, String> {
     Ok(asked)
 }
 
+#[expect(clippy::disallowed_methods, reason = "it runs beside real servers, in no simulation")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let asked = asked()?;
     let mut verso = Server::connect(&asked.verso)?;
