@@ -41,6 +41,8 @@ struct Asked {
     seed: u64,
     /// No end before.
     minutes: u64,
+    /// Schemas after which it ends.
+    schemas: u64,
     /// Findings after which it ends.
     findings: usize,
     /// One query of a schema.
@@ -53,6 +55,7 @@ fn asked() -> Result<Asked, String> {
         postgres: String::new(),
         seed: 1,
         minutes: 1,
+        schemas: u64::MAX,
         findings: 20,
         query: None,
     };
@@ -65,6 +68,7 @@ fn asked() -> Result<Asked, String> {
             "--postgres" => asked.postgres = value,
             "--seed" => asked.seed = number()?,
             "--minutes" => asked.minutes = number()?,
+            "--schemas" => asked.schemas = number()?,
             "--findings" => asked.findings = number()? as usize,
             "--query" => asked.query = Some(number()?),
             _ => return Err(format!("unknown option {word}")),
@@ -72,7 +76,7 @@ fn asked() -> Result<Asked, String> {
     }
     if asked.verso.is_empty() || asked.postgres.is_empty() {
         return Err(
-            "usage: compare --verso DSN --postgres DSN [--seed N] [--minutes N] [--findings N] [--query N]"
+            "usage: compare --verso DSN --postgres DSN [--seed N] [--minutes N] [--schemas N] [--findings N] [--query N]"
                 .into(),
         );
     }
@@ -87,7 +91,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let end = Instant::now() + Duration::from_secs(60 * asked.minutes);
     let mut found: Vec<String> = Vec::new();
     let mut counts = Counts::default();
-    for seed in asked.seed.. {
+    let mut last = asked.seed;
+    for seed in asked.seed..asked.seed.saturating_add(asked.schemas) {
         let schema = Schema::new(&mut Random::new(seed));
         for refused in verso.fill(&schema.statements)? {
             if !is_explained(&refused) && !found.contains(&refused) {
@@ -134,11 +139,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("── seed {seed}, query {query}, {}\n{text}\n{difference}", settings.join(", "));
             found.push(kind);
         }
+        last = seed;
         if Instant::now() >= end || found.len() >= asked.findings || asked.query.is_some() {
-            println!("{counts}, {} kinds of differences, schemas to seed {seed}", found.len());
             break;
         }
     }
+    println!("{counts}, {} kinds of differences, schemas to seed {last}", found.len());
     if found.is_empty() { Ok(()) } else { Err(format!("{} differences", found.len()).into()) }
 }
 
