@@ -18,6 +18,7 @@
 //! written may be read in part: its checksum says so, and it is read again.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use verso_env::{Env, OpenMode, Vfs, VfsFile};
@@ -331,21 +332,55 @@ fn prepare(vfs: &dyn Vfs, folder: &Path) -> Result<PathBuf, StorageError> {
     Ok(log)
 }
 
+/// The file of a base's or an increment's pages, while it is written.
+struct PagesFile {
+    file: Arc<dyn VfsFile>,
+    path: PathBuf,
+    unsynced: usize,
+}
+
+impl PagesFile {
+    fn create(vfs: &dyn Vfs, folder: &Path) -> Result<PagesFile, StorageError> {
+        let path = folder.join(PAGES);
+        let opened = vfs.open(&path, OpenMode { truncate: true, ..OpenMode::CREATE });
+        match opened {
+            Ok(file) => Ok(PagesFile { file, path, unsynced: 0 }),
+            Err(error) => Err(StorageError::io(format!("writing {}", path.display()), error)),
+        }
+    }
+
+    fn failed(&self, error: std::io::Error) -> StorageError {
+        StorageError::io(format!("writing {}", self.path.display()), error)
+    }
+
+    /// Writes some, and syncs now and then: one sync of all at the end could not be cancelled for as long as it takes.
+    fn write(&mut self, bytes: &[u8], at: u64) -> Result<(), StorageError> {
+        self.file.write_at(bytes, at).map_err(|e| self.failed(e))?;
+        self.unsynced += bytes.len();
+        if self.unsynced >= SYNC_BYTES {
+            self.file.sync_data().map_err(|e| self.failed(e))?;
+            self.unsynced = 0;
+        }
+        Ok(())
+    }
+
+    fn finish(self, vfs: &dyn Vfs, folder: &Path) -> Result<(), StorageError> {
+        self.file.sync_data().and_then(|()| vfs.sync_dir(folder)).map_err(|e| self.failed(e))
+    }
+}
+
 /// Copies the pages; returns the checksum of all.
 fn copy_pages(
     parts: &BaseParts<'_>,
     folder: &Path,
     cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
 ) -> Result<u32, StorageError> {
-    let vfs = &*parts.env.vfs;
-    let path = folder.join(PAGES);
-    let failed = |e| StorageError::io(format!("writing {}", path.display()), e);
-    let copy = vfs.open(&path, OpenMode { truncate: true, ..OpenMode::CREATE }).map_err(failed)?;
+    let mut copy = PagesFile::create(&*parts.env.vfs, folder)?;
     let page_size = parts.page_size;
-    copy.set_len(u64::from(parts.pages) * page_size as u64).map_err(failed)?;
+    copy.file.set_len(u64::from(parts.pages) * page_size as u64).map_err(|e| copy.failed(e))?;
     let per_block = u32::try_from(BLOCK_BYTES / page_size).expect("a block has few pages");
     let mut block = vec![0; BLOCK_BYTES];
-    let (mut crc, mut unsynced) = (0, 0);
+    let mut crc = 0;
     for first in (0..parts.pages).step_by(per_block as usize) {
         cancelled()?;
         let count = per_block.min(parts.pages - first) as usize;
@@ -364,16 +399,10 @@ fn copy_pages(
         crc = crc32c::crc32c_append(crc, bytes);
         // What is zero stays a hole.
         if bytes.iter().any(|byte| *byte != 0) {
-            copy.write_at(bytes, at).map_err(failed)?;
-            unsynced += bytes.len();
-        }
-        // One sync of all at the end could not be cancelled for as long as it takes.
-        if unsynced >= SYNC_BYTES {
-            copy.sync_data().map_err(failed)?;
-            unsynced = 0;
+            copy.write(bytes, at)?;
         }
     }
-    copy.sync_data().and_then(|()| vfs.sync_dir(folder)).map_err(failed)?;
+    copy.finish(&*parts.env.vfs, folder)?;
     Ok(crc)
 }
 
@@ -389,15 +418,12 @@ fn copy_changed(
     folder: &Path,
     cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
 ) -> Result<u32, StorageError> {
-    let vfs = &*parts.env.vfs;
-    let path = folder.join(PAGES);
-    let failed = |e| StorageError::io(format!("writing {}", path.display()), e);
-    let copy = vfs.open(&path, OpenMode { truncate: true, ..OpenMode::CREATE }).map_err(failed)?;
+    let mut copy = PagesFile::create(&*parts.env.vfs, folder)?;
     let mut list = Vec::with_capacity(list_bytes(changed.count(), parts.page_size));
     changed.iter().for_each(|page| list.extend_from_slice(&page.0.to_le_bytes()));
     list.resize(list_bytes(changed.count(), parts.page_size), 0);
     let mut crc = crc32c::crc32c(&list);
-    copy.write_at(&list, 0).map_err(failed)?;
+    copy.write(&list, 0)?;
     let mut at = list.len() as u64;
     let mut page = vec![0; parts.page_size];
     for id in changed.iter() {
@@ -412,10 +438,10 @@ fn copy_changed(
             verified(parts, id, &mut page)?;
         }
         crc = crc32c::crc32c_append(crc, &page);
-        copy.write_at(&page, at).map_err(failed)?;
+        copy.write(&page, at)?;
         at += page.len() as u64;
     }
-    copy.sync_data().and_then(|()| vfs.sync_dir(folder)).map_err(failed)?;
+    copy.finish(&*parts.env.vfs, folder)?;
     Ok(crc)
 }
 
