@@ -24,6 +24,7 @@ mod roles;
 mod sequences;
 mod shown;
 mod signals;
+mod slow;
 mod temporary;
 mod workers;
 
@@ -90,6 +91,8 @@ pub(crate) struct Services {
     pub(crate) deferred: RefCell<Deferred>,
     /// What it says to sessions that listen, and what they say to this one.
     pub(crate) notify: Notify,
+    /// What the log of slow statements tells of the running one.
+    pub(crate) slow: slow::SlowStatement,
     /// Tables over which the running statement has had conflicts.
     pub(crate) contended: RefCell<Vec<ObjectId>>,
     /// The session analyzes tables by itself, and gives way to others.
@@ -145,6 +148,7 @@ impl Services {
             opened: OpenTables::default(),
             deferred: RefCell::default(),
             notify: Notify::default(),
+            slow: slow::SlowStatement::default(),
             contended: RefCell::default(),
             automatic: Cell::new(false),
             may_end: Cell::new(false),

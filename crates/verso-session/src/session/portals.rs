@@ -225,7 +225,9 @@ impl Session {
             let Some(open) = &mut open else { return Err(SqlError::internal("not open").into()) };
             let Some(max_rows) = max_rows else { return Ok(false) };
             results.begin(&open.ready.planned.columns)?;
-            open.send(frame, max_rows, results, &mut count)
+            let ended = open.send(frame, max_rows, results, &mut count);
+            frame.keep_plan(&open.ready.planned, None);
+            ended
         });
         let more = match ran {
             Ok(ended) => !ended,

@@ -61,6 +61,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("long_tx_wal_limit", "Most log that a transaction may span; 0 is no limit (ALTER SYSTEM SET)."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
     ("log_min_duration_statement", "Logs statements that take so long or longer; -1 logs none."),
+    ("log_plans", "Logs the plans of slow statements, too: off, on, or analyze, with what was measured."),
     ("maintenance_memory", "Memory that sorting an index may take; beyond it temporary files are used."),
     ("max_parallel_workers", "Most workers of a query or of a job of maintenance (ALTER DATABASE SET)."),
     ("max_wal_size", "Most log between checkpoints (ALTER SYSTEM SET)."),
@@ -157,6 +158,8 @@ pub struct Settings {
     pub transaction_timeout_ms: u64,
     /// Statements that take so long are logged; -1 for none, and nothing where the database says it.
     pub log_min_duration_ms: Option<i64>,
+    /// Whether their plans are.
+    pub log_plans: LogPlans,
     /// How commits are written, where the session says something about it.
     pub commit: CommitLevel,
     /// A commit within a procedure does not wait before the procedure ends.
@@ -177,6 +180,29 @@ pub struct Settings {
     pub row_security: bool,
     /// Of the client's own making: names with a period.
     pub custom: BTreeMap<String, String>,
+}
+
+/// What is logged of the plans of slow statements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogPlans {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The plan.
+    On,
+    /// The plan, with what each operator did.
+    Analyze,
+}
+
+impl LogPlans {
+    /// As SHOW prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogPlans::Off => "off",
+            LogPlans::On => "on",
+            LogPlans::Analyze => "analyze",
+        }
+    }
 }
 
 impl Default for Settings {
@@ -203,6 +229,7 @@ impl Default for Settings {
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
             log_min_duration_ms: None,
+            log_plans: LogPlans::Off,
             commit: CommitLevel::default(),
             procedure_waits_later: true,
             rules: Rules::ALL,
@@ -409,6 +436,19 @@ impl Settings {
                 let least = |value: &str| least_duration(value).ok_or_else(|| invalid(value));
                 self.log_min_duration_ms = value.map(least).transpose()?;
             }
+            ("log_plans", value) => {
+                self.log_plans = match value.map(str::to_ascii_lowercase).as_deref() {
+                    Some("analyze") => LogPlans::Analyze,
+                    _ => match flag(name, value, false) {
+                        Ok(true) => LogPlans::On,
+                        Ok(false) => LogPlans::Off,
+                        Err(_) => {
+                            let text = value.unwrap_or_default();
+                            return Err(invalid(text).with_hint("Available values: off, on, analyze."));
+                        }
+                    },
+                };
+            }
             ("statement_statistics", value) => {
                 self.statement_statistics = flag(name, value, default.statement_statistics)?;
             }
@@ -520,6 +560,7 @@ impl Settings {
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
             "log_min_duration_statement" => least_duration_text(self.log_min_duration_ms.unwrap_or(-1)),
+            "log_plans" => self.log_plans.name().to_string(),
             "work_mem" => size_text(self.work_memory_bytes),
             "min_parallel_table_scan_size" => size_text(self.parallel_scan_bytes),
             "maintenance_memory" | "maintenance_work_mem" => size_text(self.maintenance_memory_bytes),
