@@ -151,6 +151,8 @@ pub enum PlStatementKind {
     Define {
         /// The text.
         text: Arc<str>,
+        /// The query of CREATE TABLE AS, over the slots.
+        query: Option<Box<Statement>>,
     },
     /// A nested block.
     Block(PlBlock),

@@ -88,6 +88,7 @@ fn world(function: PlFunction) -> (World, Arc<TableDef>) {
             object: ObjectId(300),
             bounds: SequenceBounds::default(),
             owned_by: None,
+            unlogged: false,
         });
     });
     world.session.functions.borrow_mut().insert("f".into(), Arc::new(function));

@@ -186,7 +186,12 @@ pub enum PlStatementKind {
     /// `ROLLBACK [AND CHAIN]`.
     Rollback { chain: bool },
     /// A statement that defines something, as its text.
-    Define { text: String },
+    Define {
+        /// The text.
+        text: String,
+        /// The query of CREATE TABLE AS, which may name variables.
+        query: Option<Box<Query>>,
+    },
     /// A SQL statement, perhaps with INTO.
     Sql { statement: Box<Statement>, into: Vec<PlTarget>, strict: bool },
 }

@@ -3,6 +3,7 @@
 mod accepted;
 mod commit;
 mod current;
+mod messages;
 mod path;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{ChangedSettings, SessionSettings};
+pub use messages::MessageLevel;
 pub(crate) use path::names;
 
 /// Names and descriptions, in the order of SHOW ALL.
@@ -42,6 +44,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("autovacuum_naptime", "A table is analyzed by itself at most once in this time (ALTER SYSTEM SET)."),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
     ("client_encoding", "Sets the client's character set encoding."),
+    ("client_min_messages", "Sets the message levels that are sent to the client."),
     ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
     ("commit_logging", "Whether the log of a commit is written at once or with others: immediate or batch."),
     ("commit_wait", "Whether a commit waits for the disk: wait, nowait or force_wait."),
@@ -157,6 +160,8 @@ pub struct Settings {
     pub transaction_timeout_ms: u64,
     /// Statements that take so long are logged; -1 for none, and nothing where the database says it.
     pub log_min_duration_ms: Option<i64>,
+    /// From which level on messages go to the client.
+    pub messages_from: MessageLevel,
     /// How commits are written, where the session says something about it.
     pub commit: CommitLevel,
     /// A commit within a procedure does not wait before the procedure ends.
@@ -203,6 +208,7 @@ impl Default for Settings {
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
             log_min_duration_ms: None,
+            messages_from: MessageLevel::Notice,
             commit: CommitLevel::default(),
             procedure_waits_later: true,
             rules: Rules::ALL,
@@ -405,6 +411,12 @@ impl Settings {
                     }
                 };
             }
+            ("client_min_messages", value) => {
+                let level = |value: &str| {
+                    MessageLevel::named(value).ok_or_else(|| invalid(value).with_hint(MessageLevel::HINT))
+                };
+                self.messages_from = value.map_or(Ok(MessageLevel::Notice), level)?;
+            }
             ("log_min_duration_statement", value) => {
                 let least = |value: &str| least_duration(value).ok_or_else(|| invalid(value));
                 self.log_min_duration_ms = value.map(least).transpose()?;
@@ -510,6 +522,7 @@ impl Settings {
             "commit_wait" | "commit_logging" | "synchronous_commit" => {
                 self.commit.show(name, CommitLevel::default())?.to_string()
             }
+            "client_min_messages" => self.messages_from.name().to_string(),
             "procedure_commit" => {
                 if self.procedure_waits_later { "deferred_wait" } else { "wait" }.to_string()
             }

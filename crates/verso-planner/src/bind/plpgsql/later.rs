@@ -188,7 +188,7 @@ fn any(statements: &[PlStatement]) -> bool {
 fn looks_at_catalog(statement: &Syntax) -> bool {
     !matches!(
         statement,
-        Syntax::Define { .. }
+        Syntax::Define { query: None, .. }
             | Syntax::Block(_)
             | Syntax::Null
             | Syntax::CaseNotFound

@@ -33,7 +33,13 @@ impl Body<'_> {
         Ok(match statement {
             Syntax::Block(block) => PlStatementKind::Block(self.block(block)?),
             Syntax::Null => PlStatementKind::Nothing,
-            Syntax::Define { text } => PlStatementKind::Define { text: text.as_str().into() },
+            Syntax::Define { text, query } => {
+                let bind = |query: &syntax::Query| {
+                    self.binder.statement(&syntax::Statement::Query(query.clone())).map(Box::new)
+                };
+                let query = query.as_deref().map(bind).transpose()?;
+                PlStatementKind::Define { text: text.as_str().into(), query }
+            }
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
             Syntax::If { branches, otherwise } => {
                 let mut bound = Vec::new();
