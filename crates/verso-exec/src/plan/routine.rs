@@ -327,6 +327,8 @@ pub enum PlStatementKind {
         detail: Option<TypedExpr>,
         /// `HINT`, a text.
         hint: Option<TypedExpr>,
+        /// `COLUMN`, `CONSTRAINT`, `DATATYPE`, `TABLE`, `SCHEMA`, texts.
+        about: Vec<(PlDiagnostic, TypedExpr)>,
     },
     /// `RAISE` without anything, within a handler: the caught error again.
     Reraise,

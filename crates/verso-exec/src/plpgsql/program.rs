@@ -211,6 +211,7 @@ pub(super) struct Raise {
     pub sqlstate: Option<Arc<str>>,
     pub detail: Option<RowExpr>,
     pub hint: Option<RowExpr>,
+    pub about: Vec<(PlDiagnostic, RowExpr)>,
 }
 
 /// An SQL statement of a body.
@@ -394,7 +395,7 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
         PlStatementKind::Sql { statement, into } => {
             StepKind::Sql { statement: embedded(statement, executor), into: into.clone() }
         }
-        PlStatementKind::Raise { level, format, args, sqlstate, detail, hint } => {
+        PlStatementKind::Raise { level, format, args, sqlstate, detail, hint, about } => {
             StepKind::Raise(Box::new(Raise {
                 level: *level,
                 format: Arc::clone(format),
@@ -402,6 +403,7 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
                 sqlstate: sqlstate.clone(),
                 detail: optional(detail.as_ref()),
                 hint: optional(hint.as_ref()),
+                about: about.iter().map(|(what, text)| (*what, RowExpr::compile(text))).collect(),
             }))
         }
         PlStatementKind::Reraise => StepKind::Reraise,
@@ -469,6 +471,10 @@ impl StepKind {
             StepKind::ReturnNext { .. } | StepKind::ReturnNextComposite { .. } => "RETURN NEXT",
             StepKind::ReturnQuery { .. } => "RETURN QUERY",
             StepKind::Define { .. } | StepKind::Sql { .. } => "SQL statement",
+            // Of a CASE without the case.
+            StepKind::Raise(raise) if raise.sqlstate.as_deref() == Some("20000") && raise.args.is_empty() => {
+                "CASE"
+            }
             StepKind::Raise(_) | StepKind::Reraise => "RAISE",
             StepKind::GetDiagnostics { .. } => "GET DIAGNOSTICS",
             StepKind::Execute { .. } => "EXECUTE",

@@ -27,7 +27,10 @@ pub(crate) use path::names;
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", "Sets the application name to be reported in statistics and logs."),
-    ("archive_target", "Folder to which the log is archived; empty for none (ALTER SYSTEM SET)."),
+    (
+        "archive_target",
+        "Folder, or s3://bucket/prefix, to which the log is archived; empty for none (ALTER SYSTEM SET).",
+    ),
     (
         "archive_timeout",
         "Longest time until a change is archived; 0 waits for full segments (ALTER SYSTEM SET).",

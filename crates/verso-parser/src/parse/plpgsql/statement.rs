@@ -330,6 +330,12 @@ impl<'s> Body<'s> {
                 };
                 return Ok(PlStatementKind::Define { text, query });
             }
+            _ if ["start", "savepoint", "release", "abort", "prepare"].contains(&&*first)
+                && !matches!(statement, Statement::Prepare { .. }) =>
+            {
+                let text = "unsupported transaction command in PL/pgSQL";
+                return Err(SyntaxError::new("0A000", text).at(tokens[0].at.start));
+            }
             _ => {
                 let what = format!("{} in PL/pgSQL", first.to_uppercase());
                 return Err(SyntaxError::unsupported(what).at(tokens[0].at.start));

@@ -82,7 +82,7 @@ impl Found {
 impl Binder<'_> {
     /// The cursor of WHERE CURRENT OF: the one whose name is in a variable of that name, or the one of that name.
     fn cursor_named(&self, name: &Name) -> CursorName {
-        let known = self.variables.iter().rev().find(|known| !known.weak && *known.name == *name.text);
+        let known = self.variables.iter().rev().find(|known| *known.name == *name.text);
         match known {
             Some(known) if known.ty == SqlType::System(SystemType::Refcursor) => {
                 CursorName::Variable(known.slot)
