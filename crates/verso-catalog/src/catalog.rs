@@ -201,7 +201,10 @@ impl Catalog {
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;
         if emptied > 0 {
-            tracing::warn!(emptied, "unlogged tables are empty: the database was not closed in order");
+            tracing::warn!(
+                emptied,
+                "unlogged tables are empty, unlogged sequences begin anew: the database was not closed in order"
+            );
         }
         Ok(())
     }

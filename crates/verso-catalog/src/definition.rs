@@ -556,6 +556,8 @@ pub struct SequenceDef {
     pub bounds: SequenceBounds,
     /// The column it goes away with (`serial`, `OWNED BY`).
     pub owned_by: Option<OwnedBy>,
+    /// It is not logged, and begins anew after a crash.
+    pub unlogged: bool,
 }
 
 /// A column that owns a sequence.

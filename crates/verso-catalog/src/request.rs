@@ -351,6 +351,8 @@ pub struct NewSequence {
     pub bounds: SequenceBounds,
     /// OWNED BY: table (in the same schema) and column.
     pub owned_by: Option<(Arc<str>, Arc<str>)>,
+    /// It is not logged.
+    pub unlogged: bool,
 }
 
 /// Triggers of a table.

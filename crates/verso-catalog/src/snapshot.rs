@@ -759,6 +759,7 @@ mod tests {
             object: ObjectId(7),
             bounds: SequenceBounds::default(),
             owned_by: None,
+            unlogged: false,
         });
         let snapshot = builder.build();
         assert!(snapshot.table(None, "s").is_none());

@@ -197,12 +197,23 @@ pub trait TransactionEnds {
     fn rollback(&self, chain: bool) -> Result<()>;
 }
 
+/// What a function gives to a statement that defines something.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'g> {
+    /// The query of CREATE TABLE AS, bound to the variables of the function.
+    pub query: Option<&'g Statement>,
+    /// What it reads: the variables, or the parameters of EXECUTE.
+    pub params: &'g [Value],
+    /// The types of the parameters.
+    pub types: &'g [SqlType],
+}
+
 /// Statements that define something, within a statement that runs: CREATE TABLE in a function, say.
 pub trait Definitions {
-    /// Runs one; `catalog` is what the function sees of the catalog until now.
+    /// Runs one, and yields how many rows it made; `catalog` is what the function sees of the catalog until now.
     /// # Errors
     /// Those of the statement; `0A000` where it is none that may stand in a function.
-    fn define(&self, text: &str, catalog: &Arc<CatalogSnapshot>) -> Result<()>;
+    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<u64>;
     /// How many were run within the client's statement.
     fn count(&self) -> u32;
     /// The catalog as it is now, with the rights that `catalog` has.
@@ -250,13 +261,14 @@ pub trait Binding {
     /// An error as the client would see it: for exception handlers.
     fn describe_error(&self, error: &ExecError) -> Described;
     /// Parses and binds a query or change that is known as text only, with parameters of these types; none for a statement
-    /// that [`Definitions`] run.
+    /// that [`Definitions`] run. With `places` a query yields the places of its records behind its columns, where it can.
     /// # Errors
     /// Those of parsing and binding; 0A000 for any other statement.
     fn bind_text(
         &self,
         text: &str,
         types: &[SqlType],
+        places: bool,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Statement>>;
 }

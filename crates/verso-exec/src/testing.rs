@@ -280,7 +280,13 @@ impl Binding for TestSession {
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
         Ok(TypedExpr::null(column.ty.clone()))
     }
-    fn bind_text(&self, _: &str, _: &[SqlType], _: &Arc<CatalogSnapshot>) -> Result<Option<Statement>> {
+    fn bind_text(
+        &self,
+        _: &str,
+        _: &[SqlType],
+        _: bool,
+        _: &Arc<CatalogSnapshot>,
+    ) -> Result<Option<Statement>> {
         Err(ExecError::raised("0A000", "there is no parser here"))
     }
 
@@ -794,6 +800,9 @@ impl TransactionControl for MemoryTables {
     }
     fn restarts(&self) -> bool {
         false
+    }
+    fn hold_places(&self) -> Result<Box<dyn std::any::Any + Send>> {
+        Ok(Box::new(()))
     }
     fn savepoints(&self) -> bool {
         true

@@ -16,15 +16,13 @@ use verso_storage::Txn;
 use verso_types::text::type_of;
 use verso_types::{SqlType, Value};
 
-use crate::client::Notice;
-use crate::client::Nowhere;
-use crate::client::Results;
+use crate::client::{Client, Notice, Nowhere, Results};
 use crate::explain::plan_lines;
 use crate::failure::Failure;
 use crate::plans::{Done, Job};
 use crate::plans::{Planned, Prepared};
 use crate::plans::{Ready, ReadyStatements};
-use crate::services::Services;
+use crate::services::{Outgoing, Services};
 use crate::settings::LogPlans;
 use crate::tables::EngineTables;
 use crate::views::CatalogViews;
@@ -44,6 +42,8 @@ pub(crate) struct Frame<'f> {
     pub(crate) ready: &'f RefCell<ReadyStatements>,
     /// What is bound may be kept for others: the transaction has not changed the schema.
     pub(crate) keeps: bool,
+    /// Where messages of functions go.
+    pub(crate) outgoing: Outgoing<'f>,
 }
 
 impl Frame<'_> {
@@ -193,11 +193,16 @@ impl Frame<'_> {
         self.services.tables(self.txn, self.catalog.version)
     }
 
+    /// Lends a running statement what it may ask of the session.
+    pub(crate) fn lend(&self) -> verso_exec::Services<'_> {
+        self.services.lend(self.views, &self.outgoing)
+    }
+
     /// What the executors run in.
     pub(crate) fn with_context<T>(&self, params: &[Value], run: impl FnOnce(&ExecContext<'_>) -> T) -> T {
         let tables = self.tables();
         let executor = self.services.settings.executor;
-        let services = self.services.lend(self.views);
+        let services = self.lend();
         let cx = ExecContext::new(&tables, self.catalog, params, &services, self.cancel, executor);
         run(&cx.with_definitions(self))
     }
@@ -239,7 +244,8 @@ impl Frame<'_> {
     /// Runs a bound statement for its number of rows.
     pub(crate) fn count(&self, bound: &Bound, params: &[Value]) -> Result<u64, Failure> {
         let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere, self.services.memory.lend());
+        let client = Client::new(&mut nowhere);
+        let mut results = Results::aside(&client, self.services.memory.lend());
         results.counts_only = true;
         self.execute(bound, params, &mut results)
     }

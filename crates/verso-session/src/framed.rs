@@ -154,7 +154,7 @@ fn inside<T>(
     let inside = frame.services.may_end.get().then(|| Inside::new(frame));
     let ends = inside.as_ref().map(|inside| inside as &dyn TransactionEnds);
     let tables = frame.tables();
-    let services = frame.services.lend(frame.views);
+    let services = frame.lend();
     let executor = frame.services.settings.executor;
     let cx = ExecContext::new(&tables, frame.catalog, params, &services, frame.cancel, executor);
     Ok(run(&cx.with_ends(ends).with_definitions(frame))?)

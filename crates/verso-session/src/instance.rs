@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use verso_catalog::{Catalog, NamesKey, Role};
+use verso_env::Vfs;
 use verso_exec::memory::{Account, Reservation, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
@@ -99,6 +100,24 @@ pub(crate) fn local_folder(text: &str) -> Result<PathBuf, SqlError> {
             let text = format!("\"{text}\" is not an absolute path");
             Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
         }
+    }
+}
+
+/// The folder of an archive: one of the disk, or of an object store that the program knows.
+///
+/// # Errors
+/// 0A000, 22023.
+pub(crate) fn archive_folder(text: &str, vfs: &dyn Vfs) -> Result<PathBuf, SqlError> {
+    match text.split_once("://") {
+        Some((scheme, rest)) if vfs.knows(scheme) => {
+            let rest = rest.trim_matches('/');
+            if rest.is_empty() {
+                let text = format!("\"{text}\" names no bucket");
+                return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+            }
+            Ok(PathBuf::from(format!("{scheme}://{rest}")))
+        }
+        _ => local_folder(text),
     }
 }
 
@@ -287,7 +306,9 @@ impl Instance {
                 );
             }
             "archive_target" => {
-                let target = value.filter(|target| !target.is_empty()).map(local_folder).transpose()?;
+                let vfs = &*self.engine.env().vfs;
+                let folder = |target| archive_folder(target, vfs);
+                let target = value.filter(|target| !target.is_empty()).map(folder).transpose()?;
                 self.set_archive(target)?;
             }
             "archive_timeout" => {

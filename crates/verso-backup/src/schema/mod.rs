@@ -30,7 +30,7 @@ use versodb::{Connection, Error, params};
 
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
-use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, table_text};
+use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, table_text, unlogged};
 use types::{domain_steps, type_steps};
 pub(crate) use types::{labels_of, type_text};
 
@@ -194,7 +194,8 @@ impl Maker<'_, '_> {
             .collect();
         for sequence in &free {
             let sql = format!(
-                "CREATE SEQUENCE {}{}",
+                "CREATE {}SEQUENCE {}{}",
+                unlogged(sequence.unlogged),
                 qualified(&sequence.schema, &sequence.name),
                 bounds(&sequence.bounds, true)
             );
@@ -221,7 +222,8 @@ impl Maker<'_, '_> {
                     continue; // made with its column
                 }
                 let sql = format!(
-                    "CREATE SEQUENCE {}{} OWNED BY {}.{}",
+                    "CREATE {}SEQUENCE {}{} OWNED BY {}.{}",
+                    unlogged(sequence.unlogged),
                     qualified(&sequence.schema, &sequence.name),
                     bounds(&sequence.bounds, true),
                     qualified(&table.schema, &table.name),

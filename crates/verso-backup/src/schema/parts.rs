@@ -49,6 +49,11 @@ pub(super) fn default_comes_later(column: &ColumnDef) -> bool {
     plain && column.default.as_deref().is_some_and(|default| default.contains("nextval"))
 }
 
+/// The word of what is not logged.
+pub(super) fn unlogged(unlogged: bool) -> &'static str {
+    if unlogged { "UNLOGGED " } else { "" }
+}
+
 /// CREATE TABLE: columns, defaults, NOT NULL and CHECK; keys come when the rows are there.
 pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: Dialect) -> String {
     let mut parts: Vec<String> =
@@ -58,7 +63,7 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
             parts.push(format!("CONSTRAINT {} CHECK ({expression})", name(&constraint.name)));
         }
     }
-    let unlogged = if table.unlogged { "UNLOGGED " } else { "" };
+    let unlogged = unlogged(table.unlogged);
     let mut text = format!("CREATE {unlogged}TABLE {} (", qualified(&table.schema, &table.name));
     text.push_str(if parts.is_empty() { "" } else { "\n    " });
     text.push_str(&parts.join(",\n    "));

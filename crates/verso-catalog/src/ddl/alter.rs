@@ -219,6 +219,7 @@ impl Catalog {
                         row.oid == table.oid || table.all_indexes().any(|index| index.oid == row.oid)
                     };
                     store::update(&self.engine, txn, is_it, |row| row.relpersistence = Letter(letter))?;
+                    self.log_sequences(txn, &snapshot, table.oid, *logged)?;
                 }
                 TableChange::DropColumn { column, cascade } => {
                     self.drop_column(txn, &snapshot, &mut new, column, *cascade)?;
@@ -430,7 +431,8 @@ impl Catalog {
         };
         let mut serial = Vec::new();
         if column.serial {
-            let shape = NewTable::new(Arc::clone(&table.name), Vec::new());
+            let mut shape = NewTable::new(Arc::clone(&table.name), Vec::new());
+            shape.unlogged = table.unlogged;
             let (sequence, default) =
                 self.serial_sequence(txn, snapshot, schema, &shape, table.oid, &definition, column)?;
             definition.default = Some(default);

@@ -245,7 +245,7 @@ impl Catalog {
             if known || *name == table.name || !self.take_name(txn, &schema.name, name)? {
                 return Err(exists());
             }
-            return self.owned_sequence(txn, schema, name, table_oid, column, wanted);
+            return self.owned_sequence(txn, schema, name, (table_oid, table.unlogged), column, wanted);
         }
         let base = format!("{}_{}_seq", table.name, column.name);
         let taken = |name: &str| {
@@ -262,7 +262,7 @@ impl Catalog {
         while taken(&name) || !self.take_name(txn, &schema.name, &name)? {
             name = numbered.next().expect("there are more numbers than names");
         }
-        self.owned_sequence(txn, schema, &name.into(), table_oid, column, wanted)
+        self.owned_sequence(txn, schema, &name.into(), (table_oid, table.unlogged), column, wanted)
     }
 
     /// Makes a sequence that a column owns and gives it with the column's default; its name is taken.
@@ -271,7 +271,7 @@ impl Catalog {
         txn: &mut Txn,
         schema: &SchemaDef,
         name: &Arc<str>,
-        table: Oid,
+        (table, unlogged): (Oid, bool),
         column: &ColumnDef,
         wanted: &NewColumn,
     ) -> Result<(Oid, Arc<str>), CatalogError> {
@@ -282,7 +282,7 @@ impl Catalog {
             }
         };
         let owner = Some((table, column.id));
-        let oid = self.insert_sequence(txn, schema, name, &bounds, owner)?;
+        let oid = self.insert_sequence(txn, (schema, name), (&bounds, unlogged), owner)?;
         Ok((oid, next_value(&schema.name, name)))
     }
 

@@ -166,6 +166,7 @@ impl CatalogRows {
                         object,
                         bounds: bounds_of(&row)?,
                         owned_by: self.owner_of(class.oid),
+                        unlogged: class.relpersistence.0 == UNLOGGED,
                     };
                     let old = previous.and_then(|snapshot| snapshot.sequence_by_oid(class.oid));
                     builder.add_sequence(shared(old, sequence));

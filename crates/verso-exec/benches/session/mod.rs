@@ -249,6 +249,7 @@ impl Binding for Session {
         &self,
         _: &str,
         _: &[SqlType],
+        _: bool,
         _: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Statement>, ExecError> {
         nothing()

@@ -14,7 +14,7 @@ use super::Tables;
 use super::probe::Probes;
 use super::subquery::StatementState;
 use super::trigger::Transitions;
-use crate::context::{AdvisoryCall, Definitions, EvalContext, Runtime, Services, TransactionEnds};
+use crate::context::{AdvisoryCall, Definitions, EvalContext, Given, Runtime, Services, TransactionEnds};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Reservation;
@@ -156,9 +156,9 @@ impl<'a> ExecContext<'a> {
     /// Runs a statement that defines something.
     /// # Errors
     /// Those of the statement.
-    pub(crate) fn define(&self, text: &str) -> Result<()> {
+    pub(crate) fn define(&self, text: &str, given: Given<'_>) -> Result<u64> {
         match self.definitions {
-            Some(definitions) => definitions.define(text, self.catalog),
+            Some(definitions) => definitions.define(text, given, self.catalog),
             None => Err(ExecError::raised("0A000", "statements of the schema are not supported here")),
         }
     }

@@ -9,6 +9,7 @@
 //! | [`Sequences`], [`TransactionState`] | functions |
 //! | [`TransactionControl`] | statements within statements, handlers of PL/pgSQL |
 
+use std::any::Any;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
@@ -194,6 +195,8 @@ pub trait TransactionControl {
     fn abort_statement(&self) -> Result<()>;
     /// Runs `work` as the statement around the running one sees the tables.
     fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+    /// Keeps the places of the records that the statement sees from being used again, as long as the result lives.
+    fn hold_places(&self) -> Result<Box<dyn Any + Send>>;
     /// Whether savepoints can be set (not under NO SAVEPOINT).
     fn savepoints(&self) -> bool;
     /// Whether a statement that meets a newer version is run again on a new snapshot (READ COMMITTED).

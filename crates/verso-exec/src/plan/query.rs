@@ -9,6 +9,15 @@ use verso_types::SqlType;
 use super::{IndexAccess, OutputColumn, TypedExpr, WindowCall};
 use crate::functions::{AggregateFunction, BuiltinFunction};
 
+/// How WHERE CURRENT OF names its cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CursorName {
+    /// By its name.
+    Named(Arc<str>),
+    /// By a variable of a function: the name is in this slot.
+    Variable(usize),
+}
+
 /// A query: a tree of operators, leaves first.
 #[derive(Clone, Debug)]
 #[expect(
@@ -55,7 +64,7 @@ pub enum Plan {
         /// Which columns are yielded, as those of a scan.
         columns: Vec<usize>,
         /// The cursor.
-        cursor: Arc<str>,
+        cursor: CursorName,
     },
     /// Rows of a system view, made by the session.
     SystemScan {

@@ -37,7 +37,7 @@ use crate::expr::RowExpr;
 use crate::functions::void;
 use crate::plan::{PlReturn, TypedExpr};
 use crate::spill::Spool;
-pub use cursor::Portals;
+pub use cursor::{Portals, Standing};
 pub(crate) use program::ProgramPool;
 use run::{Frame, check_types};
 pub(crate) use trigger::call_trigger;

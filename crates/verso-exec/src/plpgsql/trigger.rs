@@ -60,8 +60,11 @@ fn fill(slots: &mut [Value], places: &PlTrigger, call: &TriggerCall<'_>) {
     }
 }
 
-/// The arguments of a trigger, counted from 0.
+/// The arguments of a trigger, counted from 0; NULL without any.
 fn argv(args: &[Arc<str>]) -> Value {
+    if args.is_empty() {
+        return Value::Null;
+    }
     let values: Vec<Value> = args.iter().map(|arg| Value::Text(arg.clone())).collect();
     let length = i32::try_from(values.len()).unwrap_or_default();
     // So many arguments are always an array.

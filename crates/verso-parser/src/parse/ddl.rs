@@ -36,11 +36,11 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "table" => super::table::create_table(cursor, Persistence::Logged),
         "index" => super::table::create_index(cursor),
         "unique" if cursor.is(&["unique", "index"]) => super::table::create_index(cursor),
-        "sequence" => create_sequence(cursor, false),
+        "sequence" => create_sequence(cursor, Persistence::Logged),
         "temp" | "temporary" | "local" | "global" if accept_temporary(cursor) => {
             match cursor.word().as_deref() {
                 Some("table") => super::table::create_table(cursor, Persistence::Temporary),
-                Some("sequence") => create_sequence(cursor, true),
+                Some("sequence") => create_sequence(cursor, Persistence::Temporary),
                 _ => Err(cursor.unexpected()),
             }
         }
@@ -48,7 +48,7 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             cursor.advance();
             match cursor.word().as_deref() {
                 Some("table") => super::table::create_table(cursor, Persistence::Unlogged),
-                Some("sequence") => Err(SyntaxError::unsupported("CREATE UNLOGGED SEQUENCE").at(start)),
+                Some("sequence") => create_sequence(cursor, Persistence::Unlogged),
                 Some("materialized") => {
                     let text = "materialized views cannot be unlogged";
                     Err(SyntaxError::new("0A000", text).at(start))
@@ -108,17 +108,21 @@ pub(super) fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError
 
 // ── sequences ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-fn create_sequence(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Statement, SyntaxError> {
+fn create_sequence(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result<Statement, SyntaxError> {
     cursor.advance();
     let if_not_exists = if_not_exists(cursor)?;
-    let mut sequence = CreateSequence { if_not_exists, temporary, ..empty_sequence(cursor.qualified()?) };
+    let temporary = persistence == Persistence::Temporary;
+    let unlogged = persistence == Persistence::Unlogged;
+    let named = empty_sequence(cursor.qualified()?);
+    let mut sequence = CreateSequence { if_not_exists, temporary, unlogged, ..named };
     sequence_options(cursor, &mut sequence)?;
     Ok(Statement::CreateSequence(sequence))
 }
 
 /// A sequence without any option.
 pub(super) fn empty_sequence(name: QualifiedName) -> CreateSequence {
-    CreateSequence { name, if_not_exists: false, temporary: false, options: SequenceOptions::default() }
+    let options = SequenceOptions::default();
+    CreateSequence { name, if_not_exists: false, temporary: false, unlogged: false, options }
 }
 
 /// The options of a new sequence, in any order.
@@ -139,14 +143,17 @@ pub(super) fn alter_sequence(
     if cursor.is(&["owner"]) {
         return Err(cursor.unsupported("ALTER SEQUENCE … OWNER TO"));
     }
-    if cursor.is(&["set"]) {
-        return Err(cursor.unsupported("ALTER SEQUENCE … SET LOGGED"));
+    for (word, logged) in [("logged", true), ("unlogged", false)] {
+        if cursor.accept(&["set", word]) {
+            let logged = Some(logged);
+            return Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options, logged }));
+        }
     }
     if cursor.at_end() {
         return Err(cursor.unexpected());
     }
     options_of_sequence(cursor, &mut options, None)?;
-    Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options }))
+    Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options, logged: None }))
 }
 
 /// Options of a sequence in any order: of a new one, whose name may be among them, or of one that is there.

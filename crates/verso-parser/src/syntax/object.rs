@@ -13,6 +13,8 @@ pub struct CreateSequence {
     pub if_not_exists: bool,
     /// TEMPORARY.
     pub temporary: bool,
+    /// UNLOGGED.
+    pub unlogged: bool,
     /// What was given.
     pub options: SequenceOptions,
 }
@@ -26,6 +28,8 @@ pub struct AlterSequence {
     pub if_exists: bool,
     /// What was given.
     pub options: SequenceOptions,
+    /// SET LOGGED, SET UNLOGGED.
+    pub logged: Option<bool>,
 }
 
 /// The options of a sequence that were given. Of what has an inner `Option`, `None` there is `NO …` or `NONE`.

@@ -260,7 +260,14 @@ pub(super) fn volatility(volatility: syntax::Volatility) -> Volatility {
 /// Whether a setting can be in force for a function only: others are looked at when a statement begins.
 fn may_hold(name: &str) -> bool {
     // What a statement may take is settled when it begins, as in PostgreSQL.
-    let known =
-        ["search_path", "timezone", "datestyle", "intervalstyle", "row_security", "statement_timeout"];
+    let known = [
+        "search_path",
+        "timezone",
+        "datestyle",
+        "intervalstyle",
+        "row_security",
+        "statement_timeout",
+        "client_min_messages",
+    ];
     name.contains('.') || known.contains(&name)
 }

@@ -53,6 +53,7 @@ pub(crate) use temporary::at_commit;
 use std::sync::Arc;
 
 use verso_catalog::TableOptions;
+use verso_exec::plan::Statement as Bound;
 use verso_storage::{JobLimits, StorageError};
 use verso_types::Value;
 
@@ -60,6 +61,7 @@ use crate::client::{CommandTag, Notice};
 use crate::constraints::set_constraints;
 use crate::failure::Failure;
 use crate::frame::Frame;
+use table_as::Source;
 use verso_parser::syntax::{CreateTableAs, Name, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
@@ -114,10 +116,24 @@ pub(crate) fn create_table_as(
         return frame.inside(|frame| {
             let types: Vec<_> = params.iter().map(verso_types::text::type_of).collect();
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &types);
-            Schema { frame }.create_table_as(&binder, create, params)
+            Schema { frame }.create_table_as(Source::Unbound(&binder), create, params)
         });
     }
-    schema.create_table_as(binder, create, params)
+    schema.create_table_as(Source::Unbound(binder), create, params)
+}
+
+/// The same with a query that is bound to variables of a function.
+pub(crate) fn fill_table_as(
+    frame: &Frame<'_>,
+    create: &CreateTableAs,
+    query: &Bound,
+    params: &[Value],
+) -> Result<CommandTag, Failure> {
+    let schema = Schema { frame };
+    if create.temporary.is_some() && schema.make_temporary_schema()? {
+        return frame.inside(|frame| Schema { frame }.create_table_as(Source::Bound(query), create, params));
+    }
+    schema.create_table_as(Source::Bound(query), create, params)
 }
 
 /// The statements of the schema, over the frame that one of them runs in.

@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering;
 
 use verso_catalog::{CatalogSnapshot, Oid, TableDef};
 use verso_env::Env;
-use verso_exec::context::CursorPlaces;
+use verso_exec::context::{CursorPlaces, NoticeSink};
 use verso_exec::error::ExecError;
 use verso_exec::plan::CommitWrite;
 use verso_storage::{LockOwner, ObjectId, Txn};
@@ -43,6 +43,7 @@ use verso_types::names::ObjectNames;
 pub(crate) use clocks::{Clocks, EPOCH_MICROS};
 use names::NamesPath;
 use notices::Notices;
+pub(crate) use notices::Outgoing;
 pub(crate) use position::Position;
 use random::RandomNumbers;
 pub(crate) use roles::refused;
@@ -176,7 +177,11 @@ impl Services {
     }
 
     /// Lends a statement what it may ask of the session.
-    pub(crate) fn lend<'s>(&'s self, views: &'s dyn CatalogViews) -> verso_exec::Services<'s> {
+    pub(crate) fn lend<'s>(
+        &'s self,
+        views: &'s dyn CatalogViews,
+        notices: &'s dyn NoticeSink,
+    ) -> verso_exec::Services<'s> {
         verso_exec::Services {
             time_zone: &self.settings.time_zone,
             memory: self.memory.lend(),
@@ -185,7 +190,7 @@ impl Services {
             random: &self.random,
             sequences: &self.sequences,
             settings: self,
-            notices: &self.notices,
+            notices,
             identity: self,
             signals: self,
             notifications: self,
@@ -252,8 +257,14 @@ impl verso_exec::context::Identity for Services {
 impl CursorPlaces for Services {
     fn cursor_place(&self, cursor: &str, table: &TableDef) -> verso_exec::error::Result<i64> {
         let position = self.position.borrow();
-        let place = position.as_ref().and_then(|position| position.place(cursor, table));
-        place
-            .unwrap_or_else(|| Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist"))))
+        if let Some(place) = position.as_ref().and_then(|position| position.place(cursor, table)) {
+            return place;
+        }
+        // One that a function has opened.
+        if let Some(verso_exec::Standing { tables, locks, held, row }) = self.portals.standing(cursor)? {
+            let position = Position { cursor: cursor.to_string(), tables, locks, held, row };
+            return position.record(table);
+        }
+        Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist")))
     }
 }

@@ -60,7 +60,7 @@ impl Session {
         }
         self.tell_slow(job, slow);
         self.end_work();
-        let notices = self.services.notices.send(sink);
+        let notices = self.services.send_notices(sink);
         if self.services.memory.held_much() {
             verso_env::memory::give_back(self.services.clocks.nanos());
         }

@@ -22,7 +22,6 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         | "geqo"
         | "jit"
         | "synchronize_seqscans" => "on",
-        "client_min_messages" => "notice",
         "constraint_exclusion" => "partition",
         "cursor_tuple_fraction" => "0.1",
         "deadlock_timeout" => "1s",
@@ -65,12 +64,9 @@ mod tests {
     #[test]
     fn they_are_kept_and_shown_unless_they_ask_for_what_there_is_not() {
         let mut settings = Settings::default();
-        for (name, value) in [
-            ("client_min_messages", "warning"),
-            ("deadlock_timeout", "50ms"),
-            ("bytea_output", "hex"),
-            ("idle_session_timeout", "0ms"),
-        ] {
+        for (name, value) in
+            [("deadlock_timeout", "50ms"), ("bytea_output", "hex"), ("idle_session_timeout", "0ms")]
+        {
             assert!(settings.show(name).is_some(), "{name}");
             settings.set(name, Some(value)).expect(name);
             assert_eq!(settings.show(name).as_deref(), Some(value), "{name}");

@@ -3,6 +3,7 @@
 mod accepted;
 mod commit;
 mod current;
+mod messages;
 mod path;
 
 use std::collections::BTreeMap;
@@ -20,12 +21,16 @@ use verso_planner::errors::{SqlError, sqlstate};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{ChangedSettings, SessionSettings};
+pub use messages::MessageLevel;
 pub(crate) use path::names;
 
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", "Sets the application name to be reported in statistics and logs."),
-    ("archive_target", "Folder to which the log is archived; empty for none (ALTER SYSTEM SET)."),
+    (
+        "archive_target",
+        "Folder, or s3://bucket/prefix, to which the log is archived; empty for none (ALTER SYSTEM SET).",
+    ),
     (
         "archive_timeout",
         "Longest time until a change is archived; 0 waits for full segments (ALTER SYSTEM SET).",
@@ -42,6 +47,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("autovacuum_naptime", "A table is analyzed by itself at most once in this time (ALTER SYSTEM SET)."),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
     ("client_encoding", "Sets the client's character set encoding."),
+    ("client_min_messages", "Sets the message levels that are sent to the client."),
     ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
     ("commit_logging", "Whether the log of a commit is written at once or with others: immediate or batch."),
     ("commit_wait", "Whether a commit waits for the disk: wait, nowait or force_wait."),
@@ -160,6 +166,8 @@ pub struct Settings {
     pub log_min_duration_ms: Option<i64>,
     /// Whether their plans are.
     pub log_plans: LogPlans,
+    /// From which level on messages go to the client.
+    pub messages_from: MessageLevel,
     /// How commits are written, where the session says something about it.
     pub commit: CommitLevel,
     /// A commit within a procedure does not wait before the procedure ends.
@@ -230,6 +238,7 @@ impl Default for Settings {
             transaction_timeout_ms: 0,
             log_min_duration_ms: None,
             log_plans: LogPlans::Off,
+            messages_from: MessageLevel::Notice,
             commit: CommitLevel::default(),
             procedure_waits_later: true,
             rules: Rules::ALL,
@@ -432,6 +441,12 @@ impl Settings {
                     }
                 };
             }
+            ("client_min_messages", value) => {
+                let level = |value: &str| {
+                    MessageLevel::named(value).ok_or_else(|| invalid(value).with_hint(MessageLevel::HINT))
+                };
+                self.messages_from = value.map_or(Ok(MessageLevel::Notice), level)?;
+            }
             ("log_min_duration_statement", value) => {
                 let least = |value: &str| least_duration(value).ok_or_else(|| invalid(value));
                 self.log_min_duration_ms = value.map(least).transpose()?;
@@ -550,6 +565,7 @@ impl Settings {
             "commit_wait" | "commit_logging" | "synchronous_commit" => {
                 self.commit.show(name, CommitLevel::default())?.to_string()
             }
+            "client_min_messages" => self.messages_from.name().to_string(),
             "procedure_commit" => {
                 if self.procedure_waits_later { "deferred_wait" } else { "wait" }.to_string()
             }

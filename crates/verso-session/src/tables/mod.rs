@@ -21,6 +21,7 @@ mod lookups;
 mod opened;
 mod reference;
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -525,6 +526,12 @@ impl TransactionControl for EngineTables<'_> {
     fn restarts(&self) -> bool {
         let txn = self.txn.borrow();
         txn.savepoints() && txn.isolation().by_statement()
+    }
+
+    fn hold_places(&self) -> Result<Box<dyn Any + Send>> {
+        let mut txn = self.txn.borrow_mut();
+        txn.begin_statement()?;
+        Ok(Box::new(txn.end_statement_holding()?))
     }
 
     fn savepoints(&self) -> bool {

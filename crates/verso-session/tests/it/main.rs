@@ -11,6 +11,7 @@ mod generated;
 mod hints;
 mod maintenance;
 mod memory;
+mod messages;
 mod notify;
 mod parallel;
 mod paths;

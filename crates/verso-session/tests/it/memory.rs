@@ -405,11 +405,24 @@ fn keys_of_foreign_keys_are_charged_and_looked_at_before_there_are_too_many() {
 }
 
 #[test]
-fn messages_that_wait_for_the_end_of_the_statement_are_charged() {
+fn messages_that_wait_are_charged_and_those_that_are_sent_at_once_are_not() {
     let world = World::new();
     let mut client = world.connect();
-    let raise = "DO $$ BEGIN FOR i IN 1..20000 LOOP RAISE NOTICE '%', repeat('x', 1000); END LOOP; END $$";
     client.run("SET statement_memory_limit = '8MB'");
+    let raise = "DO $$ BEGIN FOR i IN 1..20000 LOOP RAISE NOTICE '%', repeat('x', 1000); END LOOP; END $$";
+    assert_eq!(client.run(raise).len(), 20_001);
+    // What is done at the commit has no client of its own.
+    client.run(
+        "CREATE TABLE t (a int);
+         CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$
+begin
+  for i in 1..20000 loop raise notice '%', repeat('x', 1000); end loop;
+  return null;
+end $$;
+         CREATE CONSTRAINT TRIGGER late AFTER INSERT ON t INITIALLY DEFERRED
+             FOR EACH ROW EXECUTE FUNCTION late()",
+    );
+    let raise = "INSERT INTO t VALUES (1)";
     let (sqlstate, message) = client.fails(raise);
     assert_eq!((sqlstate, message.contains("messages to the client")), ("53200", true), "{message}");
     client.run("SET statement_memory_limit = 0");

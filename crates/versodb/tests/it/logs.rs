@@ -146,6 +146,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "autovacuum" | "colocate" | "default_transaction_savepoints" => same("off"),
         "autovacuum_analyze_scale_factor" => same("0.25"),
         "autovacuum_analyze_threshold" => same("77"),
+        "client_min_messages" => same("warning"),
         "commit_logging" => same("batch"),
         "commit_wait" => same("nowait"),
         "datestyle" => Some(("german".to_owned(), "German, DMY".to_owned())),

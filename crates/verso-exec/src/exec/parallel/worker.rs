@@ -296,7 +296,13 @@ impl Binding for Elsewhere {
     fn describe_error(&self, error: &ExecError) -> Described {
         Described { sqlstate: "XX000".into(), message: error.to_string(), ..Described::default() }
     }
-    fn bind_text(&self, _: &str, _: &[SqlType], _: &Arc<CatalogSnapshot>) -> Result<Option<Statement>> {
+    fn bind_text(
+        &self,
+        _: &str,
+        _: &[SqlType],
+        _: bool,
+        _: &Arc<CatalogSnapshot>,
+    ) -> Result<Option<Statement>> {
         refused("bind statements")
     }
 }

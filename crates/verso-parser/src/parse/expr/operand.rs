@@ -5,6 +5,7 @@ use super::super::lexer::{Class, Token};
 use super::{builtin, node};
 use crate::error::SyntaxError;
 use crate::syntax::{Expr, ExprKind, Literal, Name, Step};
+use verso_types::sqlstate;
 
 impl Cursor<'_> {
     /// An operand with what stands behind it.
@@ -20,6 +21,10 @@ impl Cursor<'_> {
                 let text = self.source().meaning(text).to_string();
                 self.advance();
                 (node(ExprKind::Literal(Literal::String(text)), start, start.start), false)
+            }
+            Token::Parameter(0) => {
+                let text = "there is no parameter $0";
+                return Err(SyntaxError::new(sqlstate::UNDEFINED_PARAMETER, text).at(start.start));
             }
             Token::Parameter(number) => {
                 self.advance();
