@@ -12,7 +12,6 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewSequence;
 use crate::sequence::{SequenceBounds, SequenceChange};
 use crate::snapshot::Relation;
-use crate::store;
 use crate::system::assemble::{class_row, sequence_row};
 use crate::system::field::Letter;
 use crate::system::row::{ClassRow, DependRow, SequenceRow, SystemRow};
@@ -157,13 +156,13 @@ impl Catalog {
             let object = self.engine.create_sequence(txn, sequence_spec(&bounds))?;
             self.engine.sequence(object)?.set_value(number, is_called)?;
             let is_it = |row: &ClassRow| row.oid == sequence.oid;
-            store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+            self.update_rows(txn, sequence.oid, is_it, |row| row.relfilenode = Oid(object.0))?;
             self.engine.drop_object(txn, sequence.object)?;
             let new = sequence_row(sequence.oid, &bounds);
             let is_it = |row: &SequenceRow| row.seqrelid == sequence.oid;
-            store::update(&self.engine, txn, is_it, |row| *row = new.clone())?;
+            self.update_rows(txn, sequence.oid, is_it, |row| *row = new.clone())?;
             if let Some(owner) = owner {
-                store::delete(&self.engine, txn, |row: &DependRow| {
+                self.delete_rows(txn, sequence.oid, |row: &DependRow| {
                     row.classid == ClassRow::TABLE.oid
                         && row.objid == sequence.oid
                         && row.deptype.0 == DEPENDS_AUTO
@@ -215,7 +214,7 @@ impl Catalog {
             refobjsubid: i32::from(column),
             deptype: Letter(DEPENDS_AUTO),
         };
-        store::insert(&self.engine, txn, &[link])
+        self.insert_rows(txn, &[link])
     }
 
     /// Writes the rows of a new sequence; the change has begun.
@@ -231,8 +230,8 @@ impl Catalog {
         let object = self.engine.create_sequence(txn, sequence_spec(bounds))?;
         let class = class_row(oid, name, schema.oid, object, KIND_SEQUENCE, 0);
         let class = ClassRow { relpersistence: persistence(schema), ..class };
-        store::insert(&self.engine, txn, &[class])?;
-        store::insert(&self.engine, txn, &[sequence_row(oid, bounds)])?;
+        self.insert_rows(txn, &[class])?;
+        self.insert_rows(txn, &[sequence_row(oid, bounds)])?;
         self.insert_owner(txn, oid, owner)?;
         Ok(oid)
     }
