@@ -16,10 +16,12 @@
 //! | [`packs`] | tables of more columns than a page describes |
 //! | [`request`] | what a `CREATE` asks for |
 //! | `stored` | the query of a view, as the catalog keeps it |
-//! | `store` | rows of system tables, read and written through the heap |
+//! | `store`, `places` | rows of system tables, read and written through the heap; where they are |
+//! | `versions` | which transactions have changed the schema, and what of it |
 //! | `system` | the system tables, in which definitions are kept |
 //! | [`path`] | the search path |
 //! | [`snapshot`] | one version of the whole catalog: immutable, shared, looked up by name |
+//! | `shared_map` | maps of which a changed copy shares most with the original
 //! | [`view`] | the system views `verso_*` and their columns |
 //! | [`relations`] | the relations of `pg_catalog` and `information_schema` and their columns |
 //! | [`error`] | the one error type |
@@ -34,12 +36,14 @@ pub mod error;
 mod key_class;
 pub mod packs;
 pub mod path;
+mod places;
 pub mod relations;
 pub mod request;
 pub mod rights;
 pub mod role;
 pub mod sequence;
 mod setting;
+mod shared_map;
 mod size;
 pub mod snapshot;
 mod statistics;

@@ -190,10 +190,10 @@ pub(super) fn comments(
     dialect: Dialect,
 ) -> Vec<Step> {
     let mut all: Vec<_> = catalog.comments().collect();
-    all.sort_by_key(|(key, _)| **key);
+    all.sort_by_key(|(key, _)| *key);
     let mut steps = Vec::new();
     for ((class, object, column), text) in all {
-        let Some(target) = commented(catalog, only, dialect, (*class, *object, *column)) else { continue };
+        let Some(target) = commented(catalog, only, dialect, (class, object, column)) else { continue };
         steps.push(step(Kind::Comment, format!("COMMENT ON {target} IS {}", literal(text))));
     }
     steps

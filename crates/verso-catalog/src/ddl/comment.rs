@@ -10,7 +10,6 @@ use verso_storage::Txn;
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
-use crate::store;
 use crate::system::row::{
     ClassRow, ConstraintRow, DescriptionRow, NamespaceRow, ProcRow, SystemRow, TypeRow,
 };
@@ -54,12 +53,12 @@ impl Catalog {
     pub fn comment(&self, txn: &mut Txn, on: CommentOn, text: Option<&Arc<str>>) -> Result<(), CatalogError> {
         let (classoid, objoid, objsubid) = on.key();
         self.change(txn, |txn| {
-            store::delete(&self.engine, txn, |row: &DescriptionRow| {
+            self.delete_rows(txn, objoid, |row: &DescriptionRow| {
                 row.classoid == classoid && row.objoid == objoid && row.objsubid == objsubid
             })?;
             let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
             let row = DescriptionRow { objoid, classoid, objsubid, description: Arc::clone(text) };
-            store::insert(&self.engine, txn, &[row])
+            self.insert_rows(txn, &[row])
         })
     }
 
@@ -68,6 +67,6 @@ impl Catalog {
         let class = ClassRow::TABLE.oid;
         self.remove_rights_of_relation(txn, relation)?;
         let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == relation;
-        store::delete(&self.engine, txn, is_its).map(drop)
+        self.delete_rows(txn, relation, is_its).map(drop)
     }
 }

@@ -21,7 +21,6 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::key_class::KeyClass;
 use crate::request::{NewConstraint, NewConstraintKind};
 use crate::snapshot::CatalogSnapshot;
-use crate::store;
 use crate::system::assemble::{class_row, constraint_row, index_row};
 use crate::system::field::Letter;
 use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, IndexRow};
@@ -192,9 +191,9 @@ impl Catalog {
 
     /// Makes columns NOT NULL.
     fn require_values(&self, txn: &mut Txn, target: &mut Target, ids: &[u16]) -> Result<(), CatalogError> {
-        store::update(
-            &self.engine,
+        self.update_rows(
             txn,
+            target.oid,
             |row: &AttributeRow| {
                 row.attrelid == target.oid
                     && !row.attnotnull
@@ -216,7 +215,7 @@ impl Catalog {
                 && row.contype.0 == 'n'
                 && row.conkey.as_deref().is_some_and(|key| key.iter().any(|own| i32::from(*own) == number))
         };
-        store::delete(&self.engine, txn, is_it).map(drop)
+        self.delete_rows(txn, table, is_it).map(drop)
     }
 
     fn add_constraint(
@@ -280,7 +279,7 @@ impl Catalog {
             initially_deferred: new.initially_deferred,
             validated: new.validated,
         };
-        store::insert(&self.engine, txn, &[constraint_row(&constraint, target.schema.oid)])?;
+        self.insert_rows(txn, &[constraint_row(&constraint, target.schema.oid)])?;
         target.constraints.push(Arc::new(constraint));
         Ok(())
     }
@@ -384,8 +383,8 @@ impl Catalog {
         let relpersistence =
             if target.unlogged { Letter(UNLOGGED) } else { super::persistence(&target.schema) };
         let class = ClassRow { relpersistence, ..class };
-        store::insert(&self.engine, txn, &[class])?;
-        store::insert(&self.engine, txn, &[index_row(&definition)])?;
+        self.insert_rows(txn, &[class])?;
+        self.insert_rows(txn, &[index_row(&definition)])?;
         self.write_index_collations(txn, &definition)?;
         let oid = definition.oid;
         target.indexes.push(Arc::new(definition));
@@ -394,9 +393,9 @@ impl Catalog {
 
     /// Removes an index's rows and its pages.
     pub(super) fn remove_index(&self, txn: &mut Txn, index: &IndexDef) -> Result<(), CatalogError> {
-        store::delete(&self.engine, txn, |row: &ClassRow| row.oid == index.oid)?;
+        self.delete_rows(txn, index.oid, |row: &ClassRow| row.oid == index.oid)?;
         self.removes(txn, index.oid)?;
-        store::delete(&self.engine, txn, |row: &IndexRow| row.indexrelid == index.oid)?;
+        self.delete_rows(txn, index.oid, |row: &IndexRow| row.indexrelid == index.oid)?;
         self.remove_collated(txn, index.oid)?;
         if index.valid {
             self.engine.drop_object(txn, index.object)?;
@@ -411,7 +410,7 @@ impl Catalog {
         table: &TableDef,
         constraint: &ConstraintDef,
     ) -> Result<(), CatalogError> {
-        store::delete(&self.engine, txn, |row: &ConstraintRow| row.oid == constraint.oid)?;
+        self.delete_rows(txn, table.oid, |row: &ConstraintRow| row.oid == constraint.oid)?;
         if let ConstraintKind::Unique { index, .. } = &constraint.kind
             && let Some(index) = table.index(*index)
         {
@@ -422,8 +421,12 @@ impl Catalog {
 
     /// Removes foreign keys, or with them in the way refuses to drop `what`.
     /// Removes a foreign key; the change has begun.
-    pub(super) fn remove_foreign_key(&self, txn: &mut Txn, constraint: Oid) -> Result<(), CatalogError> {
-        store::delete(&self.engine, txn, |row: &ConstraintRow| row.oid == constraint).map(drop)
+    pub(super) fn remove_foreign_key(
+        &self,
+        txn: &mut Txn,
+        constraint: &ConstraintDef,
+    ) -> Result<(), CatalogError> {
+        self.delete_rows(txn, constraint.table, |row: &ConstraintRow| row.oid == constraint.oid).map(drop)
     }
 
     pub(super) fn release_references(
@@ -450,7 +453,7 @@ impl Catalog {
             return super::refuse_if_needed(what.clone(), references.iter().map(line).collect());
         }
         for constraint in references {
-            store::delete(&self.engine, txn, |row: &ConstraintRow| row.oid == constraint.oid)?;
+            self.delete_rows(txn, constraint.table, |row: &ConstraintRow| row.oid == constraint.oid)?;
         }
         Ok(())
     }

@@ -13,7 +13,6 @@ use crate::definition::{FunctionDef, Oid, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::rights::Object;
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::store;
 use crate::system::row::ProcRow;
 
 /// Something that is to go.
@@ -122,7 +121,7 @@ impl Catalog {
         };
         for (function, _) in &needing.functions {
             self.remove_rights(txn, &[Object::Function(function.oid)])?;
-            store::delete(&self.engine, txn, |row: &ProcRow| row.oid == function.oid)?;
+            self.delete_rows(txn, function.oid, |row: &ProcRow| row.oid == function.oid)?;
         }
         views.try_for_each(|(view, _)| match remove(txn, view) {
             // It went with something else of the same statement.

@@ -1,5 +1,6 @@
 //! CREATE, ALTER, DROP SCHEMA; what moves things between schemas.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::{Isolation, Txn, TxnOptions};
@@ -92,7 +93,7 @@ impl Catalog {
         let oid = self.new_oid()?;
         self.hold(txn, oid)?;
         let row = NamespaceRow { oid, nspname: Name(Arc::clone(name)), nspowner: owner };
-        self.change(txn, |txn| store::insert(&self.engine, txn, &[row]))?;
+        self.change(txn, |txn| self.insert_rows(txn, &[row]))?;
         Ok(oid)
     }
 
@@ -131,7 +132,7 @@ impl Catalog {
         self.check_newest(txn, &snapshot)?;
         self.change(txn, |txn| {
             let is_it = |row: &NamespaceRow| row.oid == schema.oid;
-            store::update(&self.engine, txn, is_it, |row| row.nspname = Name(Arc::clone(to)))?;
+            self.update_rows(txn, schema.oid, is_it, |row| row.nspname = Name(Arc::clone(to)))?;
             self.removes(txn, schema.oid)
         })
     }
@@ -146,7 +147,7 @@ impl Catalog {
         let owner = self.role_number(txn, Some(owner))?;
         self.change(txn, |txn| {
             let is_it = |row: &NamespaceRow| row.oid == schema.oid;
-            store::update(&self.engine, txn, is_it, |row| row.nspowner = owner).map(drop)
+            self.update_rows(txn, schema.oid, is_it, |row| row.nspowner = owner).map(drop)
         })
     }
 
@@ -208,12 +209,12 @@ impl Catalog {
                 return Err(CatalogError::invalid("42P07", text));
             }
         }
-        let is_moved = |oid: Oid| moved.iter().any(|(known, _)| *known == oid);
+        let numbers: BTreeSet<Oid> = moved.iter().map(|(oid, _)| *oid).collect();
         self.change(txn, |txn| {
-            let is_it = |row: &ClassRow| is_moved(row.oid);
-            store::update(&self.engine, txn, is_it, |row| row.relnamespace = target.oid)?;
-            let is_its = |row: &ConstraintRow| is_moved(row.conrelid);
-            store::update(&self.engine, txn, is_its, |row| row.connamespace = target.oid)?;
+            let is_it = |row: &ClassRow| numbers.contains(&row.oid);
+            self.update_rows(txn, &numbers, is_it, |row| row.relnamespace = target.oid)?;
+            let is_its = |row: &ConstraintRow| numbers.contains(&row.conrelid);
+            self.update_rows(txn, &numbers, is_its, |row| row.connamespace = target.oid)?;
             moved.iter().try_for_each(|(oid, _)| self.removes(txn, *oid))
         })
     }
@@ -244,7 +245,7 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             let is_it = |row: &ProcRow| row.oid == function.oid;
-            store::update(&self.engine, txn, is_it, |row| row.pronamespace = target.oid).map(drop)
+            self.update_rows(txn, function.oid, is_it, |row| row.pronamespace = target.oid).map(drop)
         })
     }
 
@@ -324,13 +325,14 @@ impl Catalog {
         for sequence in contents.sequences.iter().filter(stays) {
             self.remove_sequence(txn, sequence)?;
         }
-        store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
+        let functions: BTreeSet<Oid> = contents.functions.iter().map(|one| one.oid).collect();
+        self.delete_rows(txn, &functions, |row: &ProcRow| row.pronamespace == schema.oid)?;
         contents.types.iter().try_for_each(|ty| self.remove_type(txn, ty))?;
         contents.collations.iter().try_for_each(|one| self.remove_collation(txn, one.oid()))?;
         let functions = contents.functions.iter().map(|one| Object::Function(one.oid));
         let gone: Vec<Object> = functions.chain([Object::Schema(schema.oid)]).collect();
         self.remove_rights(txn, &gone)?;
-        store::delete(&self.engine, txn, |row: &NamespaceRow| row.oid == schema.oid)?;
+        self.delete_rows(txn, schema.oid, |row: &NamespaceRow| row.oid == schema.oid)?;
         self.removes(txn, schema.oid)
     }
 }

@@ -12,7 +12,6 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewSequence;
 use crate::sequence::{SequenceBounds, SequenceChange};
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::store;
 use crate::system::assemble::{class_row, sequence_row};
 use crate::system::field::Letter;
 use crate::system::row::{ClassRow, DependRow, SequenceRow, SystemRow};
@@ -162,9 +161,9 @@ impl Catalog {
             self.engine.drop_object(txn, sequence.object)?;
             let new = sequence_row(sequence.oid, &bounds);
             let is_it = |row: &SequenceRow| row.seqrelid == sequence.oid;
-            store::update(&self.engine, txn, is_it, |row| *row = new.clone())?;
+            self.update_rows(txn, sequence.oid, is_it, |row| *row = new.clone())?;
             if let Some(owner) = owner {
-                store::delete(&self.engine, txn, |row: &DependRow| {
+                self.delete_rows(txn, sequence.oid, |row: &DependRow| {
                     row.classid == ClassRow::TABLE.oid
                         && row.objid == sequence.oid
                         && row.deptype.0 == DEPENDS_AUTO
@@ -188,7 +187,7 @@ impl Catalog {
         let object = self.sequence_object(txn, bounds, unlogged)?;
         self.engine.sequence(object)?.set_value(number, is_called)?;
         let is_it = |row: &ClassRow| row.oid == sequence.oid;
-        store::update(&self.engine, txn, is_it, |row| {
+        self.update_rows(txn, sequence.oid, is_it, |row| {
             row.relfilenode = Oid(object.0);
             if unlogged != sequence.unlogged {
                 row.relpersistence = Letter(if unlogged { UNLOGGED } else { LOGGED });
@@ -275,7 +274,7 @@ impl Catalog {
             refobjsubid: i32::from(column),
             deptype: Letter(DEPENDS_AUTO),
         };
-        store::insert(&self.engine, txn, &[link])
+        self.insert_rows(txn, &[link])
     }
 
     /// Writes the rows of a new sequence; the change has begun.
@@ -291,8 +290,8 @@ impl Catalog {
         let class = class_row(oid, name, schema.oid, object, KIND_SEQUENCE, 0);
         let relpersistence = if unlogged { Letter(UNLOGGED) } else { persistence(schema) };
         let class = ClassRow { relpersistence, ..class };
-        store::insert(&self.engine, txn, &[class])?;
-        store::insert(&self.engine, txn, &[sequence_row(oid, bounds)])?;
+        self.insert_rows(txn, &[class])?;
+        self.insert_rows(txn, &[sequence_row(oid, bounds)])?;
         self.insert_owner(txn, oid, owner)?;
         Ok(oid)
     }

@@ -10,12 +10,11 @@ use super::names::Names;
 use super::needing::{Lost, Needing};
 use super::{next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, Oid, SchemaDef, TableDef};
+use crate::definition::{ColumnDef, ConstraintDef, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewConstraint, NewConstraintKind, NewTable};
 use crate::sequence::SequenceRequest;
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::store;
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::Letter;
 use crate::system::row::{ClassRow, DefaultRow, DependRow, SystemRow};
@@ -112,7 +111,7 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             for reference in &references {
-                self.remove_foreign_key(txn, reference.constraint)?;
+                self.remove_foreign_key(txn, &reference.constraint)?;
             }
             self.remove_needing(txn, &needing)?;
             self.remove_tables(txn, Some(&snapshot), tables)
@@ -147,7 +146,7 @@ impl Catalog {
                 let heap =
                     self.create_heap(txn, table.unlogged, &table.columns, table.all_indexes(), Vec::new())?;
                 let is_it = |row: &ClassRow| row.oid == table.oid;
-                store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
+                self.update_rows(txn, table.oid, is_it, |row| row.relfilenode = Oid(heap.0))?;
                 for index in &table.indexes {
                     self.rebuild_index(txn, &table, heap, index)?;
                 }
@@ -156,7 +155,7 @@ impl Catalog {
                     for sequence in owned_sequences(&snapshot, &table) {
                         let object = self.engine.create_sequence(txn, sequence_spec(&sequence.bounds))?;
                         let is_it = |row: &ClassRow| row.oid == sequence.oid;
-                        store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+                        self.update_rows(txn, sequence.oid, is_it, |row| row.relfilenode = Oid(object.0))?;
                         self.engine.drop_object(txn, sequence.object)?;
                     }
                 }
@@ -203,12 +202,12 @@ impl Catalog {
         let relpersistence = if new.unlogged { Letter(UNLOGGED) } else { persistence(schema) };
         let class = ClassRow { reloptions: options_row(&new.options), relpersistence, ..class };
         let class = ClassRow { relispopulated: new.materialized.is_none(), ..class };
-        store::insert(&self.engine, txn, &[class])?;
+        self.insert_rows(txn, &[class])?;
         if let Some(query) = &new.materialized {
             self.insert_rule(txn, oid, query)?;
         }
         let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
-        store::insert(&self.engine, txn, &attributes)?;
+        self.insert_rows(txn, &attributes)?;
         self.write_collations(txn, oid, &columns)?;
         self.insert_defaults(txn, oid, &columns, &serial)?;
         let mut names = Names::new(snapshot, schema);
@@ -313,8 +312,8 @@ impl Catalog {
                 });
             }
         }
-        store::insert(&self.engine, txn, &defaults)?;
-        store::insert(&self.engine, txn, &links)
+        self.insert_rows(txn, &defaults)?;
+        self.insert_rows(txn, &links)
     }
 }
 
@@ -330,7 +329,7 @@ fn key_columns(columns: &[ColumnDef], constraints: &[NewConstraint]) -> Vec<u16>
 
 /// A foreign key of a table that stays.
 struct Reference {
-    constraint: Oid,
+    constraint: Arc<ConstraintDef>,
     /// Itself and its table, in PostgreSQL's words.
     name: String,
     /// The table that it references.
@@ -346,7 +345,11 @@ fn references_from_outside(snapshot: &CatalogSnapshot, tables: &[Arc<TableDef>])
             let owner = snapshot.relation_by_oid(constraint.table);
             let owner = owner.map_or_else(|| "?".to_string(), |owner| super::needing::shown(snapshot, owner));
             let name = format!("constraint {} on table {owner}", constraint.name);
-            found.push(Reference { constraint: constraint.oid, name, referenced: Arc::clone(&table.name) });
+            found.push(Reference {
+                constraint: Arc::clone(constraint),
+                name,
+                referenced: Arc::clone(&table.name),
+            });
         }
     }
     found

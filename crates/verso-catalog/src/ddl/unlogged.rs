@@ -9,7 +9,6 @@ use crate::catalog::Catalog;
 use crate::definition::{ConstraintKind, Oid, SequenceDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::snapshot::CatalogSnapshot;
-use crate::store;
 use crate::system::row::ClassRow;
 
 impl Catalog {
@@ -102,11 +101,11 @@ impl Catalog {
     ) -> Result<ObjectId, CatalogError> {
         let heap = self.create_heap(txn, unlogged, &table.columns, table.all_indexes(), Vec::new())?;
         let is_it = |row: &ClassRow| row.oid == table.oid;
-        store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
+        self.update_rows(txn, table.oid, is_it, |row| row.relfilenode = Oid(heap.0))?;
         for index in &table.indexes {
             let object = self.build_index(txn, heap, &table.columns, index)?;
             let is_it = |row: &ClassRow| row.oid == index.oid;
-            store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+            self.update_rows(txn, index.oid, is_it, |row| row.relfilenode = Oid(object.0))?;
         }
         Ok(heap)
     }

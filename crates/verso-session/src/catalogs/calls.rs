@@ -339,8 +339,7 @@ impl Call<'_> {
         let (class, column) = match (function, self.args.0.get(1)) {
             ("obj_description", Some(Value::Text(name))) => (class(name)?, 0),
             ("obj_description", None) => {
-                let mut comments = self.catalog.comments();
-                let own = comments.find(|((_, commented, column), _)| *commented == object && *column == 0);
+                let own = self.catalog.comments_on(object).find(|((_, _, column), _)| *column == 0);
                 return own.map(|(_, text)| Value::Text(Arc::clone(text)));
             }
             ("col_description", _) => (class("pg_class")?, i32::try_from(self.args.number(1)).ok()?),

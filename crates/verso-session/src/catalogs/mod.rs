@@ -105,8 +105,8 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_stat_all_tables" => all(activity::tables(views, &catalog)),
         "pg_stat_all_indexes" => all(activity::indexes(&catalog)),
         "pg_description" => {
-            let own = |((class, object, column), text): (&(Oid, Oid, i32), &Arc<str>)| {
-                vec![oid(*object), oid(*class), Value::Int4(*column), Value::Text(Arc::clone(text))]
+            let own = |((class, object, column), text): ((Oid, Oid, i32), &Arc<str>)| {
+                vec![oid(object), oid(class), Value::Int4(column), Value::Text(Arc::clone(text))]
             };
             let own: Vec<_> = catalog.comments().map(own).collect();
             Box::new(fixed::rows("pg_description", &keys).chain(own))

@@ -4,6 +4,7 @@ mod automatic;
 mod cache;
 mod campaign;
 mod cursors;
+mod definitions;
 mod direct;
 mod experiment;
 mod flushes;
