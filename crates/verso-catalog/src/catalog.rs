@@ -480,6 +480,7 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         settings: store::read(engine, txn)?,
         collations: store::read(engine, txn)?,
         collated: store::read(engine, txn)?,
+        extensions: store::read(engine, txn)?,
         collation_data: engine.options().collation_data,
     })
 }

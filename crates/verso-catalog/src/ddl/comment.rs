@@ -12,7 +12,7 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::store;
 use crate::system::row::{
-    ClassRow, ConstraintRow, DescriptionRow, NamespaceRow, ProcRow, SystemRow, TypeRow,
+    ClassRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, ProcRow, SystemRow, TypeRow,
 };
 
 /// What a comment is on.
@@ -30,6 +30,8 @@ pub enum CommentOn {
     Type(Oid),
     /// A constraint.
     Constraint(Oid),
+    /// An extension.
+    Extension(Oid),
 }
 
 impl CommentOn {
@@ -41,6 +43,7 @@ impl CommentOn {
             CommentOn::Schema(oid) => (NamespaceRow::TABLE.oid, oid, 0),
             CommentOn::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
             CommentOn::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
+            CommentOn::Extension(oid) => (ExtensionRow::TABLE.oid, oid, 0),
             CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),
         }
     }
