@@ -47,6 +47,21 @@ pub struct SchemaDef {
     pub owner: Oid,
 }
 
+/// An extension that a database has asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtensionDef {
+    /// Its row in `pg_extension`.
+    pub oid: Oid,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The role that made it.
+    pub owner: Oid,
+    /// The schema that it was made in.
+    pub schema: Arc<str>,
+    /// Its version.
+    pub version: Arc<str>,
+}
+
 impl SchemaDef {
     /// Of the role that owns the database.
     pub fn new(oid: Oid, name: impl Into<Arc<str>>) -> SchemaDef {
@@ -613,6 +628,20 @@ impl FunctionDef {
         self.returns == FunctionReturn::Procedure
     }
 
+    /// Is it an aggregate?
+    pub fn is_aggregate(&self) -> bool {
+        self.language == FunctionLanguage::Internal
+    }
+
+    /// `function`, `procedure`, `aggregate`.
+    pub fn kind_word(&self) -> &'static str {
+        match () {
+            () if self.is_procedure() => "procedure",
+            () if self.is_aggregate() => "aggregate",
+            () => "function",
+        }
+    }
+
     /// The arguments that a call of a function gives.
     pub fn inputs(&self) -> impl Iterator<Item = &FunctionArg> {
         self.args.iter().filter(|arg| arg.mode.goes_in())
@@ -741,6 +770,8 @@ pub enum FunctionLanguage {
     Sql,
     /// `LANGUAGE plpgsql`
     PlPgSql,
+    /// An aggregate: its body is an [`AggregateDef`](crate::AggregateDef).
+    Internal,
 }
 
 impl FunctionLanguage {
@@ -749,6 +780,7 @@ impl FunctionLanguage {
         match self {
             FunctionLanguage::Sql => "sql",
             FunctionLanguage::PlPgSql => "plpgsql",
+            FunctionLanguage::Internal => "internal",
         }
     }
 }

@@ -27,6 +27,7 @@
 //! | [`error`] | the one error type |
 #![forbid(unsafe_code)]
 
+mod aggregate;
 pub mod authority;
 mod catalog;
 pub mod collation;
@@ -55,12 +56,13 @@ mod versions;
 pub mod view;
 mod view_text;
 
+pub use aggregate::{AggregateDef, Callee};
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
 pub use collation::CollationDef;
 pub use ddl::{CollationChange, CommentOn, DomainChange, MembershipChange, NewCollation, Rewrite, TypeUses};
 pub use definition::{
-    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ExtensionDef, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
     ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef, Volatility,
     guard_text,

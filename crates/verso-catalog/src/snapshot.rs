@@ -21,7 +21,9 @@ use verso_types::{CollationData, NamedType, SqlType};
 
 use crate::authority::Authority;
 use crate::collation::{CollationDef, system_collation, system_collation_name};
-use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
+use crate::definition::{
+    ExtensionDef, FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef,
+};
 use crate::error::ObjectKind;
 use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
@@ -163,6 +165,8 @@ pub(crate) struct Contents {
     /// Those that users have made, by number.
     collations: SharedMap<u32, Arc<CollationDef>>,
     collation_data: CollationData,
+    /// Those that were asked for.
+    extensions: Vec<ExtensionDef>,
     /// By object, catalog and column.
     comments: SharedMap<(Oid, Oid, i32), Arc<str>>,
     /// By table.
@@ -229,6 +233,16 @@ impl CatalogSnapshot {
             role: self.path.role(),
             row_security: self.path.row_security(),
         }
+    }
+
+    /// The extensions that the database has asked for.
+    pub fn extensions(&self) -> &[ExtensionDef] {
+        &self.contents.extensions
+    }
+
+    /// The extension of that name, if it was asked for.
+    pub fn extension(&self, name: &str) -> Option<&ExtensionDef> {
+        self.contents.extensions.iter().find(|extension| *extension.name == *name)
     }
 
     /// The comment on an object of that system table, or on one of its columns.
@@ -734,6 +748,16 @@ impl SnapshotBuilder {
     /// Says which data keys of collations are made from.
     pub(crate) fn set_collation_data(&mut self, data: CollationData) {
         self.contents.collation_data = data;
+    }
+
+    /// Forgets the extensions, which are then added anew.
+    pub(crate) fn forget_extensions(&mut self) {
+        self.contents.extensions.clear();
+    }
+
+    /// Adds an extension.
+    pub(crate) fn add_extension(&mut self, extension: ExtensionDef) {
+        self.contents.extensions.push(extension);
     }
 
     /// Adds a comment.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, Oid, SystemRows, TableDef, TriggerDef};
+use verso_types::snapshot::Snapshot;
 use verso_types::{SqlType, TimeStyle, Value};
 
 pub use verso_storage::AdvisoryKey;
@@ -322,6 +323,12 @@ pub trait Runtime {
     fn export_snapshot(&self) -> Result<String>;
     /// The transaction's id; one that has none yet gets it if `assign`.
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>>;
+    /// Which transactions the running statement sees.
+    fn shown_snapshot(&self) -> Result<Snapshot>;
+    /// How many triggers are running, one within the other.
+    fn trigger_depth(&self) -> u32 {
+        0
+    }
 }
 
 /// What an advisory lock function wants.

@@ -332,6 +332,9 @@ impl Runtime for TestSession {
     fn transaction_id(&self, _: bool) -> Result<Option<u64>> {
         Ok(None)
     }
+    fn shown_snapshot(&self) -> Result<verso_types::snapshot::Snapshot> {
+        Ok(verso_types::snapshot::Snapshot::default())
+    }
 }
 
 pub(crate) fn column(index: usize, ty: SqlType) -> TypedExpr {
@@ -771,6 +774,9 @@ impl TransactionState for MemoryTables {
     }
     fn transaction_id(&self, _: bool) -> Result<Option<u64>> {
         Ok(None)
+    }
+    fn shown_snapshot(&self) -> Result<verso_types::snapshot::Snapshot> {
+        Ok(verso_types::snapshot::Snapshot::default())
     }
 }
 

@@ -202,6 +202,12 @@ impl Instance {
         Ok(instance)
     }
 
+    /// The server's configuration was read just now.
+    pub fn note_configured(&self) {
+        let moment = self.engine.env().clock.unix_micros() - crate::services::EPOCH_MICROS;
+        self.member.cluster().note_configured(moment);
+    }
+
     /// Takes up what the server's configuration says where the database says nothing itself.
     ///
     /// # Errors
@@ -413,6 +419,8 @@ impl Instance {
         let vfs = Arc::clone(&engine.env().vfs);
         let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
         let memory = member.cluster().memory().child(Scope::Instance, usual_memory_bytes());
+        let moment = engine.env().clock.unix_micros() - crate::services::EPOCH_MICROS;
+        member.cluster().note_opened(moment);
         let long = Arc::new(LongTransactions::new(engine.clone(), member.number()));
         Instance {
             automatic: AutoAnalyze::default(),

@@ -26,6 +26,7 @@ pub(crate) enum NameOf {
     Type,
     Rights,
     Collation,
+    Extension,
 }
 
 /// The number by which a name is locked (FNV-1a).

@@ -11,7 +11,7 @@ use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::system::row::{
-    ClassRow, ConstraintRow, DescriptionRow, NamespaceRow, ProcRow, SystemRow, TypeRow,
+    ClassRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, ProcRow, SystemRow, TypeRow,
 };
 
 /// What a comment is on.
@@ -29,6 +29,8 @@ pub enum CommentOn {
     Type(Oid),
     /// A constraint.
     Constraint(Oid),
+    /// An extension.
+    Extension(Oid),
 }
 
 impl CommentOn {
@@ -40,6 +42,7 @@ impl CommentOn {
             CommentOn::Schema(oid) => (NamespaceRow::TABLE.oid, oid, 0),
             CommentOn::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
             CommentOn::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
+            CommentOn::Extension(oid) => (ExtensionRow::TABLE.oid, oid, 0),
             CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),
         }
     }

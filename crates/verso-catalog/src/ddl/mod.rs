@@ -31,6 +31,7 @@ mod comment;
 mod composite;
 mod constraint;
 mod domains;
+mod extension;
 mod function;
 mod index;
 mod names;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
 
 use super::refuse_if_needed;
+use crate::aggregate::AggregateDef;
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, Oid, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
@@ -36,6 +37,8 @@ pub(super) struct Needing {
     materialized: Vec<Arc<TableDef>>,
     /// Functions that take or give rows of a relation that goes, and that relation.
     functions: Vec<(Arc<FunctionDef>, Oid)>,
+    /// Aggregates, with what they need.
+    aggregates: Vec<(Arc<FunctionDef>, Lost)>,
 }
 
 impl Needing {
@@ -53,6 +56,13 @@ impl Needing {
                         all.push(goes);
                         needing.functions.push((Arc::clone(function), oid));
                     }
+                }
+            }
+            for aggregate in snapshot.all_functions().filter(|function| calls(function, one)) {
+                let goes = Lost::Function(aggregate.oid);
+                if !all.contains(&goes) {
+                    all.push(goes);
+                    needing.aggregates.push((Arc::clone(aggregate), one));
                 }
             }
             for view in snapshot.all_views() {
@@ -76,6 +86,7 @@ impl Needing {
     /// Refuses what others need.
     pub(super) fn refuse(&self, snapshot: &CatalogSnapshot) -> Result<(), CatalogError> {
         let first = self.views.first().map(|(_, lost)| *lost);
+        let first = self.aggregates.first().map(|(_, lost)| *lost).or(first);
         let first = self.functions.first().map(|(_, relation)| Lost::Relation(*relation)).or(first);
         let Some(first) = first else { return Ok(()) };
         let lines = self.lines(snapshot);
@@ -92,12 +103,18 @@ impl Needing {
                 snapshot.relation_by_oid(*relation).map_or_else(String::new, |one| shown(snapshot, one));
             format!("{} depends on type {relation}", function_name(snapshot, function))
         };
-        self.functions.iter().map(of_type).chain(self.views.iter().map(line)).collect()
+        let of_part = |(aggregate, lost): &(Arc<FunctionDef>, Lost)| {
+            format!("{} depends on {}", function_name(snapshot, aggregate), named(snapshot, *lost))
+        };
+        let functions = self.functions.iter().map(of_type).chain(self.aggregates.iter().map(of_part));
+        functions.chain(self.views.iter().map(line)).collect()
     }
 
     /// What goes along under CASCADE.
     pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
-        let functions = self.functions.iter().map(|(function, _)| function_name(snapshot, function));
+        let functions = self.functions.iter().map(|(function, _)| function);
+        let functions = functions.chain(self.aggregates.iter().map(|(aggregate, _)| aggregate));
+        let functions = functions.map(|function| function_name(snapshot, function));
         functions.chain(self.views.iter().map(|(view, _)| view_name(snapshot, view))).collect()
     }
 }
@@ -119,7 +136,8 @@ impl Catalog {
             }
             None => self.remove_view(txn, view),
         };
-        for (function, _) in &needing.functions {
+        let aggregates = needing.aggregates.iter().map(|(aggregate, _)| aggregate);
+        for function in needing.functions.iter().map(|(function, _)| function).chain(aggregates) {
             self.remove_rights(txn, &[Object::Function(function.oid)])?;
             self.delete_rows(txn, function.oid, |row: &ProcRow| row.oid == function.oid)?;
         }
@@ -136,9 +154,21 @@ fn uses_rows(function: &FunctionDef, relation: Oid) -> bool {
     function.rows_of == Some(relation) || function.args.iter().any(|arg| arg.rows_of == Some(relation))
 }
 
+/// Is it an aggregate that calls this function?
+fn calls(function: &FunctionDef, lost: Lost) -> bool {
+    let Lost::Function(oid) = lost else { return false };
+    function.is_aggregate()
+        && AggregateDef::parse(&function.body)
+            .is_some_and(|aggregate| aggregate.functions().any(|one| one == oid))
+}
+
 /// A function with its arguments, behind what it is.
 fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) -> String {
     let kind = if function.is_procedure() { "procedure" } else { "function" };
+    let schema = match snapshot.search_path().searched().contains(&function.schema) {
+        true => String::new(),
+        false => format!("{}.", function.schema),
+    };
     let types: Vec<String> = function
         .inputs()
         .map(|arg| match arg.rows_of.and_then(|oid| snapshot.relation_by_oid(oid)) {
@@ -146,7 +176,7 @@ fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) -> String {
             None => arg.ty.pg_name(),
         })
         .collect();
-    format!("{kind} {}({})", function.name, types.join(","))
+    format!("{kind} {schema}{}({})", function.name, types.join(","))
 }
 
 /// A view's name behind what it is.
@@ -197,7 +227,7 @@ pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
         }
         Lost::Function(oid) => {
             let found = snapshot.all_functions().find(|function| function.oid == oid);
-            found.map_or_else(|| format!("function {oid}"), |one| format!("function {}", one.signature()))
+            found.map_or_else(|| format!("function {oid}"), |one| function_name(snapshot, one))
         }
     }
 }

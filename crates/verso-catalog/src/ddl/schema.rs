@@ -10,15 +10,16 @@ use super::table::{find_table, relation_kind};
 use super::{owned_sequences, refuse_if_needed};
 use crate::catalog::Catalog;
 use crate::collation::CollationDef;
-use crate::definition::{FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
+use crate::definition::{ExtensionDef, FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::path::is_temporary;
 use crate::rights::Object;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, Relation};
 use crate::store;
+use crate::store::Of;
 use crate::system::OWNER_OID;
 use crate::system::field::Name;
-use crate::system::row::{AuthIdRow, ClassRow, ConstraintRow, NamespaceRow, ProcRow};
+use crate::system::row::{AuthIdRow, ClassRow, ConstraintRow, ExtensionRow, NamespaceRow, ProcRow};
 
 /// The prefix of schemas that are the system's.
 const RESERVED: &str = "pg_";
@@ -329,6 +330,7 @@ impl Catalog {
         self.delete_rows(txn, &functions, |row: &ProcRow| row.pronamespace == schema.oid)?;
         contents.types.iter().try_for_each(|ty| self.remove_type(txn, ty))?;
         contents.collations.iter().try_for_each(|one| self.remove_collation(txn, one.oid()))?;
+        self.delete_rows(txn, Of::All, |row: &ExtensionRow| row.extnamespace == schema.oid)?;
         let functions = contents.functions.iter().map(|one| Object::Function(one.oid));
         let gone: Vec<Object> = functions.chain([Object::Schema(schema.oid)]).collect();
         self.remove_rights(txn, &gone)?;
@@ -345,12 +347,14 @@ struct Contents {
     functions: Vec<Arc<FunctionDef>>,
     types: Vec<Arc<TypeDef>>,
     collations: Vec<Arc<CollationDef>>,
+    extensions: Vec<ExtensionDef>,
 }
 
 impl Contents {
     fn of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Contents {
         let inside = |name: &Arc<str>| *name == schema.name;
         Contents {
+            extensions: snapshot.extensions().iter().filter(|one| inside(&one.schema)).cloned().collect(),
             tables: snapshot.tables().filter(|table| inside(&table.schema)).cloned().collect(),
             views: snapshot.views().filter(|view| inside(&view.schema)).cloned().collect(),
             sequences: snapshot.sequences().filter(|sequence| inside(&sequence.schema)).cloned().collect(),
@@ -379,6 +383,7 @@ impl Contents {
         all.extend(
             self.collations.iter().map(|one| (one.oid(), format!("collation {name}.{}", one.collation.name))),
         );
+        all.extend(self.extensions.iter().map(|one| (one.oid, format!("extension {}", one.name))));
         all.sort();
         all.into_iter().map(|(_, what)| what).collect()
     }

@@ -10,8 +10,9 @@ use super::collated::Collated;
 use super::field::{Bytes, Letter, Name};
 use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
-    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow,
-    NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, ExtensionRow,
+    IndexRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow,
+    TypeRow,
 };
 use super::types::UserTypes;
 use super::{
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::collation::CollationDef;
 use crate::definition::{
-    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ExtensionDef, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
     ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
@@ -33,6 +34,8 @@ use crate::trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements}
 
 /// `pg_language.oid` of `sql`.
 pub(crate) const LANGUAGE_SQL: Oid = Oid(14);
+/// The same of aggregates, which PostgreSQL counts among what is built in.
+pub(crate) const LANGUAGE_INTERNAL: Oid = Oid(12);
 /// `pg_language.oid` of `plpgsql`.
 pub(crate) const LANGUAGE_PLPGSQL: Oid = Oid(13_500);
 
@@ -69,6 +72,8 @@ pub(crate) struct CatalogRows {
     /// Where they were read.
     pub collations: Option<Vec<CollationRow>>,
     pub collated: Vec<CollatedRow>,
+    /// The same.
+    pub extensions: Option<Vec<ExtensionRow>>,
     pub collation_data: CollationData,
 }
 
@@ -135,6 +140,18 @@ impl CatalogRows {
                 .cloned()
                 .ok_or_else(|| corrupt(format!("schema {oid} has no row in pg_namespace")))
         };
+        if self.extensions.is_some() {
+            builder.forget_extensions();
+        }
+        for row in self.extensions.take().unwrap_or_default() {
+            builder.add_extension(ExtensionDef {
+                oid: row.oid,
+                name: row.extname.0,
+                owner: row.extowner,
+                schema: schema_of(row.extnamespace)?,
+                version: row.extversion,
+            });
+        }
         for row in std::mem::take(&mut self.descriptions) {
             builder.add_comment((row.classoid, row.objoid, row.objsubid), row.description);
         }
@@ -810,6 +827,7 @@ fn definition(
         language: match row.prolang {
             LANGUAGE_SQL => FunctionLanguage::Sql,
             LANGUAGE_PLPGSQL => FunctionLanguage::PlPgSql,
+            LANGUAGE_INTERNAL => FunctionLanguage::Internal,
             _ => return Err(flaw("an unknown language")),
         },
         body: Arc::clone(&row.prosrc),
@@ -937,6 +955,7 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
         prolang: match function.language {
             FunctionLanguage::Sql => LANGUAGE_SQL,
             FunctionLanguage::PlPgSql => LANGUAGE_PLPGSQL,
+            FunctionLanguage::Internal => LANGUAGE_INTERNAL,
         },
         proisstrict: function.strict,
         proretset: function.returns.is_set(),

@@ -16,8 +16,9 @@ use verso_storage::Txn;
 use super::assemble::{CatalogRows, is_default_of_sequence};
 use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
-    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow,
-    NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, ExtensionRow,
+    IndexRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow,
+    TypeRow,
 };
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, FunctionReturn, Oid};
@@ -54,6 +55,7 @@ pub(crate) fn all(catalog: &Catalog, txn: &Txn) -> Result<CatalogRows, CatalogEr
         settings: Some(catalog.read_all(txn)?),
         collations: Some(catalog.read_all(txn)?),
         collated: catalog.read_all(txn)?,
+        extensions: Some(catalog.read_all(txn)?),
         collation_data: catalog.engine.options().collation_data,
     })
 }
@@ -102,6 +104,7 @@ pub(crate) fn changed(
         settings: whole::<DbRoleSettingRow>(catalog, txn, touched)?,
         collations: whole::<CollationRow>(catalog, txn, touched)?,
         collated: catalog.read_of::<CollatedRow>(txn, &of)?,
+        extensions: whole::<ExtensionRow>(catalog, txn, touched)?,
         defaults,
         collation_data: catalog.engine.options().collation_data,
     };

@@ -9,9 +9,9 @@ use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row
 use super::field::{Letter, Name};
 use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
-    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow,
-    LanguageRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow,
-    TriggerRow, TypeRow,
+    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, ExtensionRow,
+    IndexRow, LanguageRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow,
+    SystemRow, TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -70,6 +70,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<PolicyRow>(),
         shape::<CollationRow>(),
         shape::<CollatedRow>(),
+        shape::<ExtensionRow>(),
     ]
 }
 

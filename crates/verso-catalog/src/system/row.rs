@@ -256,6 +256,17 @@ system_row! {
 }
 
 system_row! {
+    /// Extensions that were asked for.
+    ExtensionRow, 3079, 82, "pg_extension" {
+        oid: Oid,
+        extname: Name,
+        extowner: Oid,
+        extnamespace: Oid,
+        extversion: Arc<str>,
+    }
+}
+
+system_row! {
     /// Collations of columns, of domains and of the parts of indexes: what PostgreSQL calls `attcollation` and the like.
     CollatedRow, 9010, 81, "verso_collated" of(objid) {
         /// The relation, the type or the index.

@@ -109,6 +109,9 @@ impl Runtime for Session {
     fn transaction_id(&self, _: bool) -> Result<Option<u64>, ExecError> {
         nothing()
     }
+    fn shown_snapshot(&self) -> Result<verso_types::snapshot::Snapshot, ExecError> {
+        nothing()
+    }
 }
 
 impl Clock for Session {

@@ -186,6 +186,9 @@ impl TransactionState for Doubles {
     fn transaction_id(&self, _: bool) -> Result<Option<u64>> {
         nothing()
     }
+    fn shown_snapshot(&self) -> Result<verso_types::snapshot::Snapshot> {
+        nothing()
+    }
 }
 
 impl TransactionControl for Doubles {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use verso_catalog::{
     CatalogError, CatalogSnapshot, FunctionDef, Object, ObjectKind, Oid, Rights, SequenceDef,
 };
+use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Value};
 
 use super::Tables;
@@ -55,6 +56,8 @@ pub struct ExecContext<'a> {
     /// What lasts as long as the statement; none where an expression is evaluated outside of any.
     state: Option<&'a StatementState>,
     depth: u32,
+    /// How many triggers are running, one within the other.
+    triggers: u32,
     /// Ends the transaction, where a procedure or a block may do so.
     ends: Option<&'a dyn TransactionEnds>,
     /// Runs what defines something; none where that may not be done.
@@ -109,6 +112,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: 0,
+            triggers: 0,
             ends: None,
             definitions: None,
             defined: 0,
@@ -211,6 +215,13 @@ impl<'a> ExecContext<'a> {
         self.state
     }
 
+    /// The context of a trigger's function.
+    /// # Errors
+    /// `TooDeep`.
+    pub(crate) fn within_trigger(&self) -> Result<ExecContext<'_>> {
+        Ok(ExecContext { triggers: self.triggers + 1, ..self.nested()? })
+    }
+
     /// The context of a statement within a function.
     /// # Errors
     /// `TooDeep`.
@@ -243,6 +254,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: self.depth,
+            triggers: self.triggers,
             ends: None,
             definitions: self.definitions,
             defined: self.defined,
@@ -416,6 +428,14 @@ impl Runtime for ExecContext<'_> {
 
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
         self.tables()?.transaction_id(assign)
+    }
+
+    fn shown_snapshot(&self) -> Result<Snapshot> {
+        self.tables()?.shown_snapshot()
+    }
+
+    fn trigger_depth(&self) -> u32 {
+        self.triggers
     }
 
     fn sequence_oid(&self, sequence: &str) -> Result<u32> {

@@ -16,6 +16,7 @@ use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_storage::index::KeyRange;
 use verso_storage::{RecordId, RecordLockMode, WaitPolicy};
 use verso_types::inverted::Search;
+use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Value};
 
 use super::trigger::DeferredEvent;
@@ -183,6 +184,8 @@ pub trait TransactionState {
     fn export_snapshot(&self) -> Result<String>;
     /// The transaction's id; one that has none yet gets it if `assign`.
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>>;
+    /// Which transactions the running statement sees.
+    fn shown_snapshot(&self) -> Result<Snapshot>;
 }
 
 /// Frames of statements and savepoints within the transaction.

@@ -25,7 +25,7 @@ mod window;
 mod with;
 
 pub use access::{IndexAccess, KeyMatch, Searched};
-pub use expr::{DomainRules, ExprKind, SubqueryTest, TypedExpr};
+pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
 pub use output::{Origin, OutputColumn, RECORD_COLUMN};
 pub use query::{

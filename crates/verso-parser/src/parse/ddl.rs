@@ -29,6 +29,7 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             Err(SyntaxError::unsupported("CREATE EVENT TRIGGER").at(start))
         }
         _ if super::view::is_next(cursor) => super::view::create_view(cursor, or_replace),
+        "aggregate" => super::aggregate::create_aggregate(cursor, or_replace),
         _ if or_replace => {
             let what = format!("CREATE OR REPLACE {}", word.to_uppercase());
             Err(SyntaxError::unsupported(what).at(start))
@@ -67,10 +68,11 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "type" => super::user_type::create_type(cursor),
         "domain" => super::domain::create_domain(cursor),
         "collation" => super::collation::create_collation(cursor),
-        "aggregate" | "cast" | "conversion" | "event" | "extension" | "foreign" | "global" | "group"
-        | "language" | "local" | "operator" | "publication" | "recursive" | "role" | "server"
-        | "statistics" | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "unique"
-        | "user" | "view" | "constraint" | "access" | "transform" => {
+        "extension" => super::extension::create_extension(cursor),
+        "cast" | "conversion" | "event" | "foreign" | "global" | "group" | "language" | "local"
+        | "operator" | "publication" | "recursive" | "role" | "server" | "statistics" | "subscription"
+        | "tablespace" | "temp" | "temporary" | "text" | "unique" | "user" | "view" | "constraint"
+        | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
         }
         _ => Err(cursor.unexpected()),
@@ -283,7 +285,7 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             cursor.advance();
             Some(DropKind::MaterializedView)
         }
-        "function" | "procedure" | "routine" => None,
+        "function" | "procedure" | "routine" | "aggregate" => None,
         "trigger" => {
             cursor.advance();
             let if_exists = cursor.accept(&["if", "exists"]);
@@ -295,8 +297,9 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "collation" => return super::collation::drop_collation(cursor),
         "policy" => return super::rights::drop_policy(cursor),
         "owned" => return super::rights::drop_owned(cursor),
-        "role" | "user" | "extension" | "aggregate" | "materialized" | "rule" | "operator" | "cast"
-        | "tablespace" | "publication" | "subscription" => {
+        "extension" => return super::extension::drop_extension(cursor),
+        "role" | "user" | "materialized" | "rule" | "operator" | "cast" | "tablespace" | "publication"
+        | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),
@@ -321,7 +324,10 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             Ok(Statement::Drop(Drop { kind, names, if_exists, cascade, concurrently }))
         }
         None => {
-            let functions = cursor.list(function_reference)?;
+            let functions = match routine {
+                RoutineKind::Aggregate => cursor.list(super::aggregate::aggregate_reference)?,
+                _ => cursor.list(function_reference)?,
+            };
             let cascade = cascade(cursor);
             Ok(Statement::DropFunction(DropFunction { kind: routine, functions, if_exists, cascade }))
         }

@@ -13,6 +13,7 @@
 //! L2. No text panics or overflows the stack: [`cursor::Cursor::nested`] bounds depth and height.
 //! L3. The work is linear in the text's length.
 
+mod aggregate;
 mod block;
 mod collation;
 mod comment;
@@ -25,6 +26,7 @@ mod dml;
 mod domain;
 mod explain;
 mod expr;
+mod extension;
 mod function;
 mod lexer;
 mod numbers;

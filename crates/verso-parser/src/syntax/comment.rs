@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{DropKind, Name, QualifiedName};
+use super::{DropKind, Name, QualifiedName, RoutineKind};
 
 /// COMMENT ON.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,9 @@ pub enum Commented {
     /// A type.
     Type(QualifiedName),
     /// A function, with argument types where given.
-    Function(QualifiedName, Option<Vec<SqlType>>),
+    Function(RoutineKind, QualifiedName, Option<Vec<SqlType>>),
+    /// An extension.
+    Extension(Name),
     /// A constraint.
     Constraint {
         /// The constraint.

@@ -1,12 +1,12 @@
 //! Statements: one variant each; what has more than a few parts is a struct of a module beside this one.
 
 use super::{
-    ActAs, AlterIndex, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction,
-    CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor, DatabaseStatement,
-    Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert, LockTable, Merge,
-    Name, Prepare, QualifiedName, Query, Reindex, ReindexTarget, RenameTrigger, RightsStatement,
-    RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate, TypeStatement, Update,
-    ViewStatement,
+    ActAs, AlterIndex, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateAggregate,
+    CreateFunction, CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor,
+    DatabaseStatement, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert,
+    LockTable, Merge, Name, Prepare, QualifiedName, Query, Reindex, ReindexTarget, RenameTrigger,
+    RightsStatement, RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate,
+    TypeStatement, Update, ViewStatement,
 };
 
 /// A statement and its place in the script.
@@ -42,6 +42,8 @@ pub enum Statement {
     AlterSequence(AlterSequence),
     /// CREATE FUNCTION.
     CreateFunction(CreateFunction),
+    /// CREATE AGGREGATE.
+    CreateAggregate(CreateAggregate),
     /// CREATE INDEX.
     CreateIndex(CreateIndex),
     /// ALTER TABLE.
@@ -268,6 +270,7 @@ impl Statement {
                 | Statement::CreateSequence(_)
                 | Statement::AlterSequence(_)
                 | Statement::CreateFunction(_)
+                | Statement::CreateAggregate(_)
                 | Statement::CreateIndex(_)
                 | Statement::AlterTable(_)
                 | Statement::Rename { .. }

@@ -32,6 +32,27 @@ impl Binder<'_> {
         if built_in && let Some(rewritten) = json_aggregate(call, expr) {
             return self.expr(&rewritten, cx);
         }
+        if self.is_user_aggregate(call) {
+            // Built-in ones come first, where one takes the arguments.
+            let known = built_in
+                && (!functions::aggregate_candidates(name).is_empty() || !functions_named(name).is_empty());
+            let built = if known { Some(self.built_in_call(call, expr, cx)) } else { None };
+            return match built {
+                Some(Err(error)) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
+                    self.user_aggregate(call, expr, cx)
+                }
+                Some(result) => result,
+                None => self.user_aggregate(call, expr, cx),
+            };
+        }
+        self.built_in_call(call, expr, cx)
+    }
+
+    /// A call that is no aggregate of users.
+    fn built_in_call(&self, call: &Call, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let name = call.name.name.text.as_str();
+        let at = call.name.at().start;
+        let built_in = call.name.schema_text().is_none_or(|schema| schema == "pg_catalog");
         let aggregates = if built_in { functions::aggregate_candidates(name) } else { &[] };
         let windows = if built_in { functions::window_candidates(name) } else { Vec::new() };
         if call.variadic && !(aggregates.is_empty() && windows.is_empty()) {

@@ -115,6 +115,7 @@ pub fn check_function(
             let statements = function_statements(function)?;
             bind_sql_function(function, &statements, catalog, time_zone).map(drop)
         }
+        (FunctionLanguage::Internal, _) => Ok(()),
         // Its statements are bound for each of its triggers.
         (FunctionLanguage::PlPgSql, FunctionReturn::Trigger) => Ok(()),
         (FunctionLanguage::PlPgSql, _) => {

@@ -56,6 +56,12 @@ pub(crate) fn call(views: &Views<'_>, function: &'static str, args: &[Value]) ->
     if function.ends_with("_is_visible") {
         return Ok(call.is_visible(function));
     }
+    if let Some(value) = super::server::call(views, &catalog, function, args)? {
+        return Ok(value);
+    }
+    if function == "to_regtypemod" {
+        return Ok(call.input_type(call.args.text(0)).map_or(Value::Null, |ty| Value::Int4(ty.typmod())));
+    }
     if let Some(kind) = function.strip_prefix("to_reg") {
         return call.to_reference(kind);
     }
@@ -82,7 +88,14 @@ impl Call<'_> {
             }
             // The tree of an expression is its text already.
             "pg_get_expr" => self.expression(),
-            "pg_get_functiondef" => self.of_function(definitions::function_text)?,
+            "pg_get_functiondef" => {
+                let aggregate = definitions::function(catalog, args.oid(0)).filter(|own| own.is_aggregate());
+                if let Some(aggregate) = aggregate {
+                    let text = format!("\"{}\" is an aggregate function", aggregate.name);
+                    return Err(ExecError::raised("42809", text));
+                }
+                self.of_function(definitions::function_text)?
+            }
             "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
                 let own = match function {
                     "pg_get_function_arguments" => definitions::arguments,

@@ -17,18 +17,23 @@
 //! | [`progress`] | jobs of maintenance under way |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
 //! | [`domains`] | constraints of domains in `pg_constraint` |
+//! | [`extensions`] | extensions: those that are built in, and those that a database has asked for |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
+//! | [`server`] | functions about the server, its log and its sessions |
+//! | [`aggregates`] | users' rows of `pg_aggregate` |
 //! | [`calls`] | the functions over the catalogs, by name |
 //!
 //! 1. A row has a value for every column of its relation in `verso-catalog`'s list, in that order.
 //! 2. Keys only leave rows out that do not fit; the query's own condition still decides.
 
 mod activity;
+mod aggregates;
 mod calls;
 mod collations;
 mod constraints;
 mod definitions;
 mod domains;
+pub(crate) mod extensions;
 mod fixed;
 mod keys;
 mod names;
@@ -36,6 +41,7 @@ mod objects;
 mod progress;
 mod relations;
 mod rights;
+mod server;
 mod statistics;
 mod triggers;
 mod types;
@@ -85,6 +91,9 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_auth_members" => all(rights::members(&catalog)),
         "pg_default_acl" => all(rights::defaults(&catalog)),
         "pg_policy" => all(rights::policies(&catalog)),
+        "pg_extension" => all(extensions::installed(&catalog)),
+        "pg_available_extensions" => all(extensions::available(&catalog)),
+        "pg_available_extension_versions" => all(extensions::versions(&catalog)),
         "pg_policies" => all(rights::policy_view(&catalog)),
         "pg_db_role_setting" => all(rights::settings(views, &catalog)),
         "pg_tablespace" => all(objects::tablespaces()),
@@ -110,6 +119,9 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
             };
             let own: Vec<_> = catalog.comments().map(own).collect();
             Box::new(fixed::rows("pg_description", &keys).chain(own))
+        }
+        "pg_aggregate" => {
+            Box::new(fixed::rows("pg_aggregate", &keys).chain(aggregates::aggregates(&catalog)))
         }
         name => fixed::rows(name, &keys),
     }

@@ -58,10 +58,16 @@ impl Schema<'_> {
                 self.own(Object::Type(ty.oid), "type", &ty.name)?;
                 Ok(CommentOn::Type(ty.oid))
             }
-            Commented::Function(name, types) => {
-                let function = self.one_function(name, self.argument_types(types.as_deref())?.as_deref())?;
-                self.own(Object::Function(function.oid), "function", &function.name)?;
+            Commented::Function(kind, name, types) => {
+                let types = self.argument_types(types.as_deref())?;
+                let function = self.routine(*kind, name, types.as_deref())?;
+                self.own(Object::Function(function.oid), function.kind_word(), &function.name)?;
                 Ok(CommentOn::Function(function.oid))
+            }
+            Commented::Extension(name) => {
+                let extension = self.extension(name)?;
+                self.own_extension(&extension)?;
+                Ok(CommentOn::Extension(extension.oid))
             }
             Commented::Constraint { name, table } => {
                 let found = self.relation(table)?;

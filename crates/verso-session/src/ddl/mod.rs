@@ -20,6 +20,7 @@
 //! | [`truncate`] | TRUNCATE |
 //! | [`lock_table`] | LOCK TABLE |
 
+mod aggregate;
 mod alter_table;
 mod analyze;
 mod collations;
@@ -29,6 +30,7 @@ mod create_table;
 mod domains;
 mod drop;
 mod existing_rows;
+mod extensions;
 mod function;
 mod index;
 mod like;
@@ -159,6 +161,7 @@ impl Schema<'_> {
             Statement::CreateSequence(create) => self.create_sequence(create),
             Statement::AlterSequence(alter) => self.alter_sequence(alter),
             Statement::CreateFunction(create) => self.create_function(create),
+            Statement::CreateAggregate(create) => self.create_aggregate(create),
             Statement::CreateTrigger(create) => self.create_trigger(binder, create),
             Statement::DropTrigger(drop) => self.drop_trigger(binder, drop),
             Statement::RenameTrigger(rename) => self.rename_trigger(binder, rename),

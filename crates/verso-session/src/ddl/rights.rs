@@ -703,6 +703,7 @@ impl Schema<'_> {
                     RoutineKind::Function => "ALTER FUNCTION",
                     RoutineKind::Procedure => "ALTER PROCEDURE",
                     RoutineKind::Routine => "ALTER ROUTINE",
+                    RoutineKind::Aggregate => "ALTER AGGREGATE",
                 };
                 (Object::Function(function.oid), Some(Arc::clone(&function.schema)), "", tag_word)
             }

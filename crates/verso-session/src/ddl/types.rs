@@ -65,6 +65,7 @@ impl Schema<'_> {
                 }
             }
             TypeStatement::Collation(statement) => return self.collation_statement(statement),
+            TypeStatement::Extension(statement) => return self.extension_statement(statement),
             TypeStatement::CreateDomain(create) => {
                 self.create_domain(create)?;
                 return Ok(tag("CREATE DOMAIN"));

@@ -4,8 +4,8 @@ use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
 use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
-    CollationStatement, DatabaseStatement, DropKind, RightsStatement, RoleStatement, SchemaStatement,
-    Statement, TypeStatement, ViewStatement,
+    CollationStatement, DatabaseStatement, DropKind, ExtensionStatement, RightsStatement, RoleStatement,
+    SchemaStatement, Statement, TypeStatement, ViewStatement,
 };
 
 /// The word for what a statement changes in the database; none for those that only read.
@@ -21,6 +21,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::CreateFunction(_) => "CREATE FUNCTION",
+        Statement::CreateAggregate(_) => "CREATE AGGREGATE",
         Statement::CreateTrigger(_) => "CREATE TRIGGER",
         Statement::DropTrigger(_) => "DROP TRIGGER",
         Statement::RenameTrigger(_) => "ALTER TRIGGER",
@@ -33,6 +34,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         },
         Statement::DropFunction(drop) if drop.kind == RoutineKind::Procedure => "DROP PROCEDURE",
         Statement::DropFunction(drop) if drop.kind == RoutineKind::Routine => "DROP ROUTINE",
+        Statement::DropFunction(drop) if drop.kind == RoutineKind::Aggregate => "DROP AGGREGATE",
         Statement::DropFunction(_) => "DROP FUNCTION",
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Copy(copy) if copy.from => "COPY FROM",
@@ -60,6 +62,9 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             TypeStatement::Collation(CollationStatement::Create { .. }) => "CREATE COLLATION",
             TypeStatement::Collation(CollationStatement::Drop { .. }) => "DROP COLLATION",
             TypeStatement::Collation(_) => "ALTER COLLATION",
+            TypeStatement::Extension(ExtensionStatement::Create { .. }) => "CREATE EXTENSION",
+            TypeStatement::Extension(ExtensionStatement::Drop { .. }) => "DROP EXTENSION",
+            TypeStatement::Extension(_) => "ALTER EXTENSION",
             TypeStatement::AlterDomain { .. }
             | TypeStatement::Rename { domain: true, .. }
             | TypeStatement::Move { domain: true, .. } => "ALTER DOMAIN",
@@ -76,6 +81,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
                 RoutineKind::Function => "ALTER FUNCTION",
                 RoutineKind::Procedure => "ALTER PROCEDURE",
                 RoutineKind::Routine => "ALTER ROUTINE",
+                RoutineKind::Aggregate => "ALTER AGGREGATE",
             },
         },
         Statement::View(ViewStatement::Create(_)) => "CREATE VIEW",

@@ -104,6 +104,7 @@ impl Session {
             | Statement::CreateSequence(_)
             | Statement::AlterSequence(_)
             | Statement::CreateFunction(_)
+            | Statement::CreateAggregate(_)
             | Statement::CreateTrigger(_)
             | Statement::DropTrigger(_)
             | Statement::RenameTrigger(_)

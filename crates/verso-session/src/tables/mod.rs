@@ -41,6 +41,7 @@ use verso_storage::{
     WaitPolicy,
 };
 use verso_types::inverted::Search;
+use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, TimeStyle, TypeError, Value};
 
 use crate::services::Services;
@@ -500,6 +501,11 @@ impl TransactionState for EngineTables<'_> {
         let mut txn = self.txn.borrow_mut();
         let id = if assign { Some(txn.assign_id()?) } else { txn.id() };
         Ok(id.map(|id| id.0))
+    }
+
+    fn shown_snapshot(&self) -> Result<Snapshot> {
+        let (xmax, running) = self.txn.borrow().unseen();
+        Ok(Snapshot::new(xmax.0, running.into_iter().map(|id| id.0)))
     }
 }
 

@@ -33,7 +33,10 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "type" => return super::super::user_type::alter_type(cursor),
         "domain" => return super::super::domain::alter_domain(cursor),
         "collation" => return super::super::collation::alter_collation(cursor),
-        "function" | "procedure" | "routine" => return super::super::schema::alter_function(cursor),
+        "extension" => return super::super::extension::alter_extension(cursor),
+        "function" | "procedure" | "routine" | "aggregate" => {
+            return super::super::schema::alter_function(cursor);
+        }
         _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
     };
     cursor.advance();

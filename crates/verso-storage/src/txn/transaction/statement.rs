@@ -10,7 +10,7 @@ use crate::page::TxnId;
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::frame::Frame;
-use crate::txn::{ReadView, Registration};
+use crate::txn::{ReadView, Registration, TxnState};
 
 /// Reads as a statement of a transaction does, on any thread, as long as the statement lasts.
 #[derive(Clone)]
@@ -200,6 +200,24 @@ impl Txn {
         shared.exported.lock().insert(name.clone(), registration);
         self.exported.push(name.clone());
         Ok(name)
+    }
+
+    /// The first number of a transaction that the running statement cannot see, and those below it whose writers it does
+    /// not see: they were not committed when its view was taken. What was rolled back is in neither.
+    pub fn unseen(&self) -> (TxnId, Vec<TxnId>) {
+        let transactions = &self.shared.transactions;
+        let next = transactions.markers().next;
+        let view = self.statements.last().map(|(_, view)| view);
+        let Some(view) = view else { return (next, transactions.active()) };
+        let is_unseen = |id: &TxnId| {
+            Some(*id) == self.id() || !view.visible(*id) && transactions.state(*id) != TxnState::Dead
+        };
+        let mut unseen: Vec<TxnId> = (view.all_below().0..next.0).map(TxnId).filter(is_unseen).collect();
+        let mut end = next;
+        while unseen.last().is_some_and(|last| last.0 + 1 == end.0) {
+            end = unseen.pop().expect("looked at");
+        }
+        (end, unseen)
     }
 
     /// Takes over an exported snapshot, by its name, or one of this life of the database by its commit number. Only
