@@ -267,6 +267,31 @@ impl Catalog {
         self.settled.version(self.announced.load(Ordering::Acquire), u64::MAX) == Some(version)
     }
 
+    /// Whether the records of a table were those of this definition in an earlier state of the database: `false` where its columns
+    /// or its heap were others, or there was no such table.
+    ///
+    /// # Errors
+    /// `SnapshotTooOld`; those of storage.
+    pub fn was(&self, table: &TableDef, number: u64) -> Result<bool, CatalogError> {
+        let mut txn = self.engine.begin(TxnOptions { isolation: Isolation::Snapshot, ..internal(true) });
+        txn.import_snapshot(&number.to_string())?;
+        txn.begin_statement()?;
+        let then = match number < self.engine.first_number() {
+            // What was changed before the database was opened is not among the versions that are told apart.
+            true => read_rows(&self.engine, &txn)?.assemble(0, None)?.of_database(&self.engine),
+            false => self.snapshot_of(&txn)?,
+        };
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        let same = |then: Arc<TableDef>| {
+            let columns = |table: &TableDef| -> Vec<_> {
+                table.columns.iter().map(|column| (column.id, column.ty.clone())).collect()
+            };
+            then.heap == table.heap && columns(&then) == columns(table)
+        };
+        Ok(then.table_by_oid(table.oid).is_some_and(same))
+    }
+
     /// As [`Catalog::snapshot`], for who keeps the last one: most of the time the same is right again, and costs no more
     /// than a few loads.
     ///
