@@ -287,6 +287,34 @@ impl Catalog {
         self.settled.version(self.announced.load(Ordering::Acquire), u64::MAX) == Some(version)
     }
 
+    /// Whether the records of a table were those of this definition in an earlier state of the database: `false` where its columns
+    /// or its heap were others, or there was no such table.
+    ///
+    /// # Errors
+    /// `SnapshotTooOld`; those of storage.
+    pub fn was(&self, table: &TableDef, number: u64) -> Result<bool, CatalogError> {
+        let mut txn = self.engine.begin(TxnOptions { isolation: Isolation::Snapshot, ..internal(true) });
+        txn.import_snapshot(&number.to_string())?;
+        txn.begin_statement()?;
+        let newest = self.committed()?;
+        // What was changed before the database was opened is not among the versions that are told apart, and of what has
+        // changed since it is not known any more where the rows were.
+        let is_newest = number >= self.engine.first_number() && self.visible_version(&txn) == newest.version;
+        let then = match is_newest {
+            true => newest,
+            false => gather::all(self, &txn)?.assemble(0, None)?.of_database(&self.engine),
+        };
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        let same = |then: Arc<TableDef>| {
+            let columns = |table: &TableDef| -> Vec<_> {
+                table.columns.iter().map(|column| (column.id, column.ty.clone())).collect()
+            };
+            then.heap == table.heap && columns(&then) == columns(table)
+        };
+        Ok(then.table_by_oid(table.oid).is_some_and(same))
+    }
+
     /// As [`Catalog::snapshot`], for who keeps the last one: most of the time the same is right again, and costs no more
     /// than a few loads.
     ///

@@ -57,6 +57,14 @@ pub trait Workers {
     fn for_pages(&self, pages: u64) -> u32;
     /// As many of those as are free.
     fn crew(&self, wanted: u32) -> Crew;
+    /// How so many workers give way to others; none where they do not.
+    fn turns(&self, workers: u32) -> Option<Arc<dyn GivesWay>>;
+}
+
+/// Asked by workers of a query between two batches, when they hold nothing that others wait for.
+pub trait GivesWay: Send + Sync {
+    /// Rests for a moment, where others want a processor.
+    fn between_batches(&self);
 }
 
 /// Moments, in microseconds since 2000-01-01 UTC.

@@ -82,6 +82,9 @@ impl Workers for TestSession {
     fn for_pages(&self, _: u64) -> u32 {
         self.workers.get()
     }
+    fn turns(&self, _: u32) -> Option<std::sync::Arc<dyn crate::context::GivesWay>> {
+        None
+    }
     fn crew(&self, wanted: u32) -> Crew {
         self.pool.lend(wanted)
     }
@@ -635,6 +638,11 @@ impl Scan for MemoryTables {
     fn fetch(&self, table: &TableDef, _: RecordId, _: &[usize], _: &mut Batch) -> Result<bool> {
         by_scan_only(table)
     }
+    fn past(&self, table: &TableDef, _: crate::exec::Moment) -> Result<verso_storage::HeldView> {
+        by_scan_only(table)
+    }
+    fn enter_past(&self, _: &verso_storage::HeldView) {}
+    fn leave_past(&self) {}
     fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
         Ok(false)
     }

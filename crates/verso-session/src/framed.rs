@@ -50,6 +50,12 @@ pub(crate) fn statement(
             let bound = binder.statement(job.statement)?;
             return frame.run_once(bound, binder.told(), job, results);
         }
+        Statement::Flashback(flashback) => {
+            let bound = binder.flashback(flashback)?;
+            // It is told of as one statement, not of the changes that it is made of.
+            frame.run_once(bound, binder.told(), job, results)?;
+            tag("FLASHBACK TABLE")
+        }
         Statement::Do(body) => {
             inline_block(frame, &body.text)?;
             tag("DO")

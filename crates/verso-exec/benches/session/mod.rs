@@ -57,6 +57,9 @@ impl Workers for Session {
     fn for_pages(&self, _: u64) -> u32 {
         1
     }
+    fn turns(&self, _: u32) -> Option<std::sync::Arc<dyn verso_exec::context::GivesWay>> {
+        None
+    }
     fn crew(&self, _: u32) -> Crew {
         unreachable!("one thread is enough")
     }

@@ -53,6 +53,11 @@ impl Scan for Doubles {
     fn fetch(&self, _: &TableDef, _: RecordId, _: &[usize], _: &mut Batch) -> Result<bool> {
         nothing()
     }
+    fn past(&self, _: &TableDef, _: verso_exec::exec::Moment) -> Result<verso_storage::HeldView> {
+        nothing()
+    }
+    fn enter_past(&self, _: &verso_storage::HeldView) {}
+    fn leave_past(&self) {}
     fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
         nothing()
     }

@@ -15,7 +15,9 @@ use super::Tables;
 use super::probe::Probes;
 use super::subquery::StatementState;
 use super::trigger::Transitions;
-use crate::context::{AdvisoryCall, Definitions, EvalContext, Given, Runtime, Services, TransactionEnds};
+use crate::context::{
+    AdvisoryCall, Definitions, EvalContext, Given, GivesWay, Runtime, Services, TransactionEnds,
+};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Reservation;
@@ -47,6 +49,8 @@ pub struct ExecContext<'a> {
     pub cancel: &'a Arc<AtomicBool>,
     /// Of a worker: set when another one has failed.
     stop: Option<&'a AtomicBool>,
+    /// Of a worker: how it gives way to others.
+    turns: Option<&'a dyn GivesWay>,
     /// Which executor runs it.
     pub executor: Executor,
     /// Made when the first function is called.
@@ -87,9 +91,9 @@ impl<'a> ExecContext<'a> {
 
     /// The context of a worker of a parallel operator: of what the session lends it has only what `services` offers.
     pub(super) fn of_worker(worker: WorkerParts<'a>) -> Self {
-        let WorkerParts { catalog, params, outer, services, cancel, stop, executor, probes } = worker;
+        let WorkerParts { catalog, params, outer, services, cancel, turns, stop, executor, probes } = worker;
         let bare = Self::bare(None, catalog, params, services, cancel, executor);
-        Self { stop: Some(stop), outer, probes, ..bare }
+        Self { stop: Some(stop), turns, outer, probes, ..bare }
     }
 
     fn bare(
@@ -107,6 +111,7 @@ impl<'a> ExecContext<'a> {
             services,
             cancel,
             stop: None,
+            turns: None,
             executor,
             programs: OnceCell::new(),
             outer: &[],
@@ -249,6 +254,7 @@ impl<'a> ExecContext<'a> {
             services: self.services,
             cancel: self.cancel,
             stop: self.stop,
+            turns: self.turns,
             executor: self.executor,
             programs: self.programs.clone(),
             outer: &[],
@@ -330,6 +336,9 @@ impl<'a> ExecContext<'a> {
     /// `Cancelled`.
     #[inline]
     pub(crate) fn check_cancelled(&self) -> Result<()> {
+        if let Some(turns) = self.turns {
+            turns.between_batches();
+        }
         let stopped = self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
         if stopped || self.cancel.load(Ordering::Relaxed) { Err(ExecError::Cancelled) } else { Ok(()) }
     }
@@ -360,6 +369,7 @@ pub(super) struct WorkerParts<'a> {
     pub outer: &'a [Value],
     pub services: &'a Services<'a>,
     pub cancel: &'a Arc<AtomicBool>,
+    pub turns: Option<&'a dyn GivesWay>,
     pub stop: &'a AtomicBool,
     pub executor: Executor,
     pub probes: Option<&'a Probes>,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_storage::index::KeyRange;
-use verso_storage::{RecordId, RecordLockMode, WaitPolicy};
+use verso_storage::{HeldView, RecordId, RecordLockMode, WaitPolicy};
 use verso_types::inverted::Search;
 use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Value};
@@ -77,6 +77,21 @@ pub trait Scan {
         search: &Search,
         columns: &[usize],
     ) -> Result<Box<dyn TableCursor>>;
+    /// An earlier state of a table, which stays as long as it is held. 72000 where it is gone.
+    fn past(&self, table: &TableDef, moment: Moment) -> Result<HeldView>;
+    /// What is opened or looked up until [`Scan::leave_past`] is read in that state.
+    fn enter_past(&self, past: &HeldView);
+    /// Ends [`Scan::enter_past`].
+    fn leave_past(&self);
+}
+
+/// Which earlier state of a table is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The one that was there at a time, in microseconds since 2000-01-01 00:00 UTC.
+    Time(i64),
+    /// The one with this number.
+    Number(i64),
 }
 
 /// Adds, changes and removes rows.

@@ -177,6 +177,15 @@ pub enum Plan {
         /// What tells rows apart, over the input's columns.
         keys: Vec<TypedExpr>,
     },
+    /// A table as it was: the rows of a scan of it in an earlier state.
+    Past {
+        /// The scan: of this table, with conditions that run no statements.
+        input: Box<Plan>,
+        /// The table.
+        table: Arc<TableDef>,
+        /// The moment (`timestamptz`), or the number of the state (`bigint`); without columns.
+        moment: TypedExpr,
+    },
     /// The row of the input, if it has one; a second one is an error (21000).
     Single {
         /// The input.

@@ -198,6 +198,10 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErro
         "create" | "alter" | "drop" if role::is_next(cursor) => role::statement(cursor, &word),
         "copy" => copy::copy(cursor),
         "unload" => copy::unload(cursor),
+        "load" if cursor.is(&["load", "from"]) => copy::load(cursor),
+        "update" if cursor.is(&["update", "statistics"]) && !cursor.is(&["update", "statistics", "set"]) => {
+            table::update_statistics(cursor)
+        }
         "with" if cursor.changes_behind_with() => {
             let with = cursor.with_clause()?;
             dml::statement(cursor, with)

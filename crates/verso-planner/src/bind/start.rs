@@ -149,6 +149,8 @@ impl Start {
                 };
                 *plan = new;
             }
+            // The past is what it is, whatever the statement does.
+            Plan::Past { moment, .. } => self.expression(moment),
             Plan::TableScan { table, filter, .. } if self.tables.contains(&table.oid) => {
                 let conditions = filter.take().map_or_else(Vec::new, TypedExpr::conjuncts);
                 let (above, within) = conditions.into_iter().partition(|condition| {

@@ -498,6 +498,10 @@ impl<'p> Tree<'p> {
             }
             Plan::Limit { .. } => title(node, "Limit", plain("Limit")),
             Plan::LockRows { .. } => title(node, "LockRows", plain("LockRows")),
+            Plan::Past { moment, .. } => {
+                title(node, "Past State", plain("Past State"));
+                node.details.push(("As Of", Field::Text(text(moment, self.scope(&[])))));
+            }
             Plan::Single { .. } => title(node, "Single Row", plain("Single Row")),
             Plan::Distinct { .. } => {
                 title(node, "Aggregate", plain("HashAggregate"));

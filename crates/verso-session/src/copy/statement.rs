@@ -373,7 +373,11 @@ impl Out<'_, '_> {
         self.send(true)?;
         match self.target {
             Target::Client(client) => client.with(|sink| sink.copy_done())?,
-            Target::File { file, .. } => file.sync_data().map_err(|error| io("write", &error))?,
+            Target::File { file, .. } => match file.sync_data() {
+                // A device that keeps nothing, as /dev/null, has nothing to make durable.
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
+                synced => synced.map_err(|error| io("write", &error))?,
+            },
         }
         Ok(self.count)
     }

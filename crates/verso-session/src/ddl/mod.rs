@@ -53,10 +53,11 @@ mod view;
 pub(crate) use temporary::at_commit;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use verso_catalog::TableOptions;
+use verso_catalog::{Object, Rights, TableOptions};
 use verso_exec::plan::Statement as Bound;
-use verso_storage::{JobLimits, StorageError};
+use verso_storage::{JobLimits, StorageError, TableLockMode};
 use verso_types::Value;
 
 use crate::client::{CommandTag, Notice};
@@ -64,9 +65,9 @@ use crate::constraints::set_constraints;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use table_as::Source;
-use verso_parser::syntax::{CreateTableAs, Name, Statement};
+use verso_parser::syntax::{CreateTableAs, Name, QualifiedName, Statement};
 use verso_planner::bind::Binder;
-use verso_planner::errors::SqlError;
+use verso_planner::errors::{SqlError, sqlstate};
 
 /// Runs a statement that changes the schema.
 pub(crate) fn define(
@@ -180,10 +181,32 @@ impl Schema<'_> {
             Statement::Reindex(reindex) => self.reindex(reindex),
             Statement::AlterIndex(alter) => self.alter_index(alter),
             Statement::Analyze(analyze) => self.analyze(binder, analyze),
+            Statement::Prewarm(name) => self.prewarm(binder, name),
             Statement::LockTable(lock) => self.lock_table(binder, lock),
             Statement::SetConstraints(set) => set_constraints(self.frame, set),
             _ => Err(SqlError::internal("no statement of the schema").into()),
         }
+    }
+
+    /// PREWARM TABLE: reads the pages of a table and its indexes into memory; the tag says how many.
+    fn prewarm(&self, binder: &Binder<'_>, name: &QualifiedName) -> Result<CommandTag, Failure> {
+        let table = binder.table(name)?;
+        let rights = |role| self.frame.catalog.rights(role, Object::Relation(table.oid));
+        if self.limited().is_some_and(|role| !rights(role).has(Rights::SELECT)) {
+            let text = format!("permission denied for table {}", table.name);
+            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).into());
+        }
+        let engine = &self.frame.services.instance.engine;
+        self.frame.tables().lock(&table, TableLockMode::AccessShare)?;
+        let mut go_on = || match self.frame.cancel.load(Ordering::Relaxed) {
+            true => Err(StorageError::Cancelled),
+            false => Ok(()),
+        };
+        let mut pages = engine.prewarm(table.heap, &mut go_on)?;
+        for index in &table.indexes {
+            pages += engine.prewarm(index.object, &mut go_on)?;
+        }
+        Ok(CommandTag { text: format!("PREWARM {pages}"), rows: pages })
     }
 
     /// A notice that there was nothing to do.

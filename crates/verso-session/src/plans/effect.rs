@@ -15,6 +15,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Update(_) => "UPDATE",
         Statement::Delete(_) => "DELETE",
         Statement::Merge(_) => "MERGE",
+        Statement::Flashback(_) => "FLASHBACK TABLE",
         Statement::Query(query) if query.changes_rows() => "SELECT",
         Statement::CreateTable(_) => "CREATE TABLE",
         Statement::CreateTableAs(_) => "CREATE TABLE AS",
@@ -127,6 +128,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::SetConstraints(_)
         | Statement::Sweep { .. }
         | Statement::Checkpoint
+        | Statement::Prewarm(_)
         | Statement::Backup { .. }
         | Statement::Prepare(_)
         | Statement::Execute { .. } // what it executes is asked about by itself
@@ -174,10 +176,12 @@ pub(crate) fn changes_schema(statement: &Statement) -> bool {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Merge(_)
+            | Statement::Flashback(_)
             | Statement::Explain { .. }
             | Statement::Do(_)
             | Statement::Call(_)
             | Statement::LockTable(_)
+            | Statement::Prewarm(_)
             | Statement::Listen(_)
             | Statement::Notify(..)
             | Statement::Unlisten(_)

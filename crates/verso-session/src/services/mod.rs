@@ -57,6 +57,7 @@ use crate::memory::SessionMemory;
 use crate::notify::Notify;
 use crate::registry::{Identity, SessionInfo, backend_id};
 use crate::settings::{OwedWait, SessionSettings, Written, written};
+use crate::shares::Grant;
 use crate::tables::{Deferred, EngineTables, OpenTables};
 use crate::views::CatalogViews;
 
@@ -111,6 +112,10 @@ pub(crate) struct Services {
     pub(crate) defining: Cell<bool>,
     /// The catalog behind them.
     pub(crate) redefined: RefCell<Option<Arc<CatalogSnapshot>>>,
+    /// The running statement's share of the machine.
+    pub(crate) grant: RefCell<Option<Grant>>,
+    /// Whether it may wait for one (Q2).
+    pub(crate) may_queue: Cell<bool>,
     /// Cursors that functions have opened.
     pub(crate) portals: verso_exec::Portals,
     /// Where the cursor of WHERE CURRENT OF stands.
@@ -134,6 +139,8 @@ impl Services {
             instance,
             owner,
             info,
+            grant: RefCell::default(),
+            may_queue: Cell::new(false),
             identity: Identity::default(),
             settings,
             clocks,

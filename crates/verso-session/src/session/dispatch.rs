@@ -96,6 +96,8 @@ impl Session {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Merge(_)
+            | Statement::Flashback(_)
+            | Statement::Prewarm(_)
             | Statement::Do(_)
             | Statement::Call(_)
             | Statement::Explain { .. }

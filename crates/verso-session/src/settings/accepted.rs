@@ -22,6 +22,8 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         | "geqo"
         | "jit"
         | "synchronize_seqscans" => "on",
+        "conflict_policy" => "updater",
+        "use_last_committed" => "all",
         "constraint_exclusion" => "partition",
         "cursor_tuple_fraction" => "0.1",
         "deadlock_timeout" => "1s",
@@ -48,6 +50,8 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
 pub(crate) fn takes(name: &str, value: &str) -> bool {
     match name {
         "bytea_output" => value.eq_ignore_ascii_case("hex"),
+        "conflict_policy" => value.eq_ignore_ascii_case("updater"),
+        "use_last_committed" => value.eq_ignore_ascii_case("all"),
         "default_with_oids" => !matches!(value.to_ascii_lowercase().as_str(), "on" | "true" | "1" | "yes"),
         "idle_session_timeout" => value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim() == "0",
         "session_replication_role" => {

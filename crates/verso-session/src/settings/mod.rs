@@ -46,6 +46,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ),
     ("autovacuum_naptime", "A table is analyzed by itself at most once in this time (ALTER SYSTEM SET)."),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
+    ("buffer_pool", "Memory that pages of the database take (ALTER SYSTEM SET)."),
     ("client_encoding", "Sets the client's character set encoding."),
     ("client_min_messages", "Sets the message levels that are sent to the client."),
     ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
@@ -58,6 +59,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
     ("executor", "Chooses the executor: auto, row or vector."),
     ("extra_float_digits", "Sets the number of digits displayed for floating-point values."),
+    (
+        "gc_policy",
+        "Who removes old versions: a thread of its own (background), transactions when they end (cooperative), or both (combined) (ALTER SYSTEM SET).",
+    ),
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
     (
@@ -68,13 +73,33 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
     ("log_min_duration_statement", "Logs statements that take so long or longer; -1 logs none."),
     ("log_plans", "Logs the plans of slow statements, too: off, on, or analyze, with what was measured."),
+    (
+        "lru_max_dirty",
+        "The page cleaner starts when so many per cent of the buffer pool are dirty (ALTER SYSTEM SET).",
+    ),
+    (
+        "lru_min_dirty",
+        "The page cleaner stops when so many per cent of the buffer pool are dirty (ALTER SYSTEM SET).",
+    ),
     ("maintenance_memory", "Memory that sorting an index may take; beyond it temporary files are used."),
     ("max_parallel_workers", "Most workers of a query or of a job of maintenance (ALTER DATABASE SET)."),
+    (
+        "max_pdq_priority",
+        "The part of their pdq_priority that statements get, in per cent (ALTER SYSTEM SET).",
+    ),
+    (
+        "max_snapshot_age",
+        "Ends statements and transactions whose snapshot is older than this; 0 is never (ALTER SYSTEM SET).",
+    ),
     ("max_wal_size", "Most log between checkpoints (ALTER SYSTEM SET)."),
     ("memory_limit", "Limits the memory of all statements of the database (ALTER DATABASE SET)."),
     (
         "min_parallel_table_scan_size",
         "A query reads tables with several workers where it reads so much or more.",
+    ),
+    (
+        "pdq_priority",
+        "The part of the machine that a statement with workers asks for, in per cent; default is to ask for nothing and to take what is free.",
     ),
     (
         "parallel_workers",
@@ -102,6 +127,14 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("transaction_savepoints", "Shows whether the current transaction has savepoints."),
     ("transaction_timeout", "Ends a session whose transaction lasts longer than this."),
     ("verso_rules_off", "Switches rewrites of plans off, by name, to compare answers in tests."),
+    (
+        "version_retention",
+        "How long old versions stay, so that AS OF reads them; 0 is not at all (ALTER SYSTEM SET).",
+    ),
+    (
+        "version_retention_size",
+        "Most space of old versions, beyond which version_retention is cut short; 0 is no limit (ALTER SYSTEM SET).",
+    ),
     ("wal_spare_size", "Most bytes of log files kept ready to be written (ALTER SYSTEM SET)."),
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
     ("worker_idle_timeout", "How long a worker without work stays (ALTER DATABASE SET)."),
@@ -144,6 +177,8 @@ pub struct Settings {
     pub maintenance_memory_bytes: u64,
     /// Workers of a query or a job of maintenance, where the session says something about it.
     pub parallel_workers: Option<u32>,
+    /// The part of the machine that statements with workers ask for, in per cent.
+    pub pdq_priority: Option<u8>,
     /// Bytes of tables that a query must read for it to have several workers.
     pub parallel_scan_bytes: u64,
     /// What a statement may hold; 0 is as much as the session and the instance allow, here and below.
@@ -227,6 +262,7 @@ impl Default for Settings {
             work_memory_bytes: 256 << 20,
             maintenance_memory_bytes: 256 << 20,
             parallel_workers: None,
+            pdq_priority: None,
             parallel_scan_bytes: 4 << 20,
             statement_memory_bytes: 0,
             session_memory_bytes: 0,
@@ -377,6 +413,14 @@ impl Settings {
                 };
                 self.parallel_workers = value.map(workers).transpose()?;
             }
+            ("pdq_priority" | "pdqpriority", value) => {
+                let parse = |value: &str| {
+                    let number = value.trim().parse().ok().filter(|number| (0..=100).contains(number));
+                    number.ok_or_else(|| invalid(value).with_hint("Between 0 and 100, or default."))
+                };
+                let value = value.filter(|value| !value.eq_ignore_ascii_case("default"));
+                self.pdq_priority = value.map(parse).transpose()?;
+            }
             ("min_parallel_table_scan_size", None) => self.parallel_scan_bytes = default.parallel_scan_bytes,
             ("min_parallel_table_scan_size", Some(value)) => {
                 let bytes = memory_bytes(value);
@@ -419,6 +463,15 @@ impl Settings {
                 | "long_tx_wal_limit"
                 | "max_wal_size"
                 | "wal_spare_size"
+                | "version_retention"
+                | "buffer_pool"
+                | "shared_buffers"
+                | "lru_min_dirty"
+                | "lru_max_dirty"
+                | "gc_policy"
+                | "max_pdq_priority"
+                | "version_retention_size"
+                | "max_snapshot_age"
                 | "checkpoint_interval"
                 | "checkpoint_timeout"
                 | "max_parallel_workers"
@@ -562,6 +615,9 @@ impl Settings {
             "default_transaction_savepoints" => on(self.savepoints),
             "default_transaction_deferrable" => on(self.deferrable),
             "application_name" => self.application_name.clone(),
+            "pdq_priority" | "pdqpriority" => {
+                self.pdq_priority.map_or_else(|| "default".to_string(), |priority| priority.to_string())
+            }
             "commit_wait" | "commit_logging" | "synchronous_commit" => {
                 self.commit.show(name, CommitLevel::default())?.to_string()
             }
@@ -757,6 +813,16 @@ mod tests {
                 || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name)
                 || ["archive_target", "archive_timeout", "wal_spare_size"].contains(name)
                 || name.starts_with("long_tx_")
+                || name.starts_with("version_retention")
+                || [
+                    "max_snapshot_age",
+                    "buffer_pool",
+                    "lru_min_dirty",
+                    "lru_max_dirty",
+                    "gc_policy",
+                    "max_pdq_priority",
+                ]
+                .contains(name)
                 || ["parallel_workers", "max_parallel_workers", "worker_idle_timeout"].contains(name);
             assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }

@@ -143,6 +143,14 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         }
         "set" if cursor.accept(&["set", "logged"]) => Ok(AlterAction::Logged(true)),
         "set" if cursor.accept(&["set", "unlogged"]) => Ok(AlterAction::Logged(false)),
+        "modify" if cursor.accept(&["modify", "next", "size"]) => {
+            let Token::Number(digits) = cursor.peek() else { return Err(cursor.unexpected()) };
+            let size = cursor.source().meaning(digits).to_string();
+            check_parameter("next_extent", &size).map_err(|error| error.at(start))?;
+            cursor.advance();
+            Ok(AlterAction::Options(vec![("next_extent".to_string(), size)]))
+        }
+        "modify" => Err(cursor.unsupported("ALTER TABLE … MODIFY")),
         "lock" if cursor.accept(&["lock", "mode"]) => {
             cursor.expect_token(&Token::LParen)?;
             let level = cursor.name()?.text;

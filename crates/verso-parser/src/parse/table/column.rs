@@ -63,6 +63,7 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
                     return Err(SyntaxError::syntax(text).at(at));
                 }
             }
+            "reservable" => return Err(cursor.unsupported("RESERVABLE")),
             "generated" => {
                 let again = match generated(cursor, &column.ty)? {
                     GeneratedAs::Identity(kind, sequence) => {

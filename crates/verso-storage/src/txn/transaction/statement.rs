@@ -149,6 +149,28 @@ impl Txn {
         Ok(HeldView { registration, view })
     }
 
+    /// The state that a commit number names, for [`Txn::enter_past`]; it stays as long as what is returned lives.
+    ///
+    /// # Errors
+    /// `SnapshotTooOld` when versions that it needs may be gone, and for a number that was not given yet.
+    pub fn past(&self, number: u64) -> Result<HeldView, StorageError> {
+        let transactions = &self.shared.transactions;
+        let registration = transactions.register_number(number).ok_or(StorageError::SnapshotTooOld)?;
+        let view = ReadView::of_past(transactions, &registration);
+        Ok(HeldView { registration: Some(registration), view })
+    }
+
+    /// What is read from now on until [`Txn::leave_past`] is that state, without the transaction's own changes; scans that are
+    /// begun read it to their end. Nothing is changed or locked in between.
+    pub fn enter_past(&mut self, past: &HeldView) {
+        self.statements.push((None, past.view.clone()));
+    }
+
+    /// Ends [`Txn::enter_past`].
+    pub fn leave_past(&mut self) {
+        self.statements.pop();
+    }
+
     /// Lets the running statement see what the one around it sees, and the other way round; a second call puts that back.
     pub fn exchange_views(&mut self) {
         if let [.., outer, inner] = self.statements.as_mut_slice() {
