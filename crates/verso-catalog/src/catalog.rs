@@ -481,6 +481,8 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         collations: store::read(engine, txn)?,
         collated: store::read(engine, txn)?,
         extensions: store::read(engine, txn)?,
+        operators: store::read(engine, txn)?,
+        casts: store::read(engine, txn)?,
         collation_data: engine.options().collation_data,
     })
 }
