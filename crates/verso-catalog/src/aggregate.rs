@@ -22,11 +22,11 @@ pub enum Callee {
 }
 
 impl Callee {
-    fn parse(text: &str) -> Callee {
+    pub(crate) fn parse(text: &str) -> Callee {
         text.parse().map_or_else(|_| Callee::BuiltIn(text.into()), |number| Callee::User(Oid(number)))
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Callee::BuiltIn(name) => name.to_string(),
             Callee::User(oid) => oid.to_string(),

@@ -35,6 +35,7 @@ mod ddl;
 pub mod definition;
 pub mod error;
 mod key_class;
+mod operator;
 pub mod packs;
 pub mod path;
 mod places;
@@ -69,6 +70,7 @@ pub use definition::{
 };
 pub use error::{CatalogError, ObjectKind};
 pub use key_class::KeyClass;
+pub use operator::{CastContext, CastDef, OperatorDef};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{

@@ -25,6 +25,7 @@ use crate::definition::{
     ExtensionDef, FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef,
 };
 use crate::error::ObjectKind;
+use crate::operator::{CastDef, OperatorDef};
 use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
 use crate::rights::{Object, Rights};
@@ -167,6 +168,9 @@ pub(crate) struct Contents {
     collation_data: CollationData,
     /// Those that were asked for.
     extensions: Vec<ExtensionDef>,
+    /// Those of users.
+    operators: Vec<Arc<OperatorDef>>,
+    casts: Vec<CastDef>,
     /// By object, catalog and column.
     comments: SharedMap<(Oid, Oid, i32), Arc<str>>,
     /// By table.
@@ -238,6 +242,21 @@ impl CatalogSnapshot {
     /// The extensions that the database has asked for.
     pub fn extensions(&self) -> &[ExtensionDef] {
         &self.contents.extensions
+    }
+
+    /// The operators of users.
+    pub fn operators(&self) -> &[Arc<OperatorDef>] {
+        &self.contents.operators
+    }
+
+    /// The casts of users.
+    pub fn casts(&self) -> &[CastDef] {
+        &self.contents.casts
+    }
+
+    /// The cast of users between two types, by their numbers.
+    pub fn cast(&self, source: Oid, target: Oid) -> Option<&CastDef> {
+        self.contents.casts.iter().find(|cast| (cast.source, cast.target) == (source, target))
     }
 
     /// The extension of that name, if it was asked for.
@@ -758,6 +777,26 @@ impl SnapshotBuilder {
     /// Adds an extension.
     pub(crate) fn add_extension(&mut self, extension: ExtensionDef) {
         self.contents.extensions.push(extension);
+    }
+
+    /// Forgets the operators, which are then added anew.
+    pub(crate) fn forget_operators(&mut self) {
+        self.contents.operators.clear();
+    }
+
+    /// Forgets the casts, which are then added anew.
+    pub(crate) fn forget_casts(&mut self) {
+        self.contents.casts.clear();
+    }
+
+    /// Adds an operator.
+    pub(crate) fn add_operator(&mut self, operator: OperatorDef) {
+        self.contents.operators.push(Arc::new(operator));
+    }
+
+    /// Adds a cast.
+    pub(crate) fn add_cast(&mut self, cast: CastDef) {
+        self.contents.casts.push(cast);
     }
 
     /// Adds a comment.

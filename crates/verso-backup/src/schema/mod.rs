@@ -11,6 +11,7 @@
 //!     them: they are right under the usual search path.
 //! S3. Temporary objects belong to their session and are left out.
 
+mod made;
 mod order;
 mod parts;
 mod rights;
@@ -176,6 +177,13 @@ impl Maker<'_, '_> {
             self.steps.append(&mut role_steps(&self.source.roles));
         }
         self.schemas(tables);
+        if all {
+            for one in catalog.extensions() {
+                let schema = name(&one.schema);
+                let sql = format!("CREATE EXTENSION IF NOT EXISTS {} WITH SCHEMA {schema}", name(&one.name));
+                self.add(Kind::Schema, None, sql);
+            }
+        }
         let element = |ty: &SqlType| match ty {
             SqlType::Array(element) => (**element).clone(),
             other => other.clone(),
@@ -205,9 +213,21 @@ impl Maker<'_, '_> {
             let mut functions: Vec<_> = catalog.all_functions().filter(|function| is_own(function)).collect();
             functions.sort_by_key(|function| function.oid);
             for function in functions {
-                let sql = self.ask("pg_get_functiondef", function.oid)?;
+                let sql = match function.is_aggregate() {
+                    true => {
+                        let arguments = self.ask("pg_get_function_arguments", function.oid)?;
+                        let damaged =
+                            || Error::new("XX000", format!("aggregate {} is damaged", function.name));
+                        made::aggregate(&catalog, function, &arguments).ok_or_else(damaged)?
+                    }
+                    false => self.ask("pg_get_functiondef", function.oid)?,
+                };
                 self.add(Kind::Function, None, sql.trim_end().to_owned());
             }
+            let operators = catalog.operators().iter().filter(|operator| !is_temporary(&operator.schema));
+            let operators = operators.filter_map(|operator| made::operator(&catalog, operator));
+            let casts = catalog.casts().iter().filter_map(|cast| made::cast(&catalog, cast));
+            operators.chain(casts).for_each(|sql| self.add(Kind::Function, None, sql));
         }
         let mut domains = domain_steps(&catalog, &self.steps);
         self.steps.append(&mut domains);

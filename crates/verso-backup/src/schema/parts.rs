@@ -250,11 +250,28 @@ fn commented(
     if is("pg_proc") {
         let function: &FunctionDef = catalog.all_functions().find(|function| function.oid == object)?;
         let procedure = function.is_procedure() && dialect == Dialect::Postgres;
-        let word = if procedure { "PROCEDURE" } else { "FUNCTION" };
+        let word = match () {
+            () if function.is_aggregate() => "AGGREGATE",
+            () if procedure => "PROCEDURE",
+            () => "FUNCTION",
+        };
         let types: Vec<String> =
             function.inputs().map(|arg| arg.ty.without_modifiers().to_string()).collect();
         let place = qualified(&function.schema, &function.name);
+        let types = if types.is_empty() && function.is_aggregate() { vec!["*".to_owned()] } else { types };
         return Some(format!("{word} {place}({})", types.join(", ")));
+    }
+    if is("pg_extension") {
+        let extension = catalog.extensions().iter().find(|one| one.oid == object)?;
+        return Some(format!("EXTENSION {}", name(&extension.name)));
+    }
+    if is("pg_operator") {
+        let operator = catalog.operators().iter().find(|one| one.oid == object)?;
+        return Some(format!("OPERATOR {}", super::made::operator_name(catalog, operator)?));
+    }
+    if is("pg_cast") {
+        let cast = catalog.casts().iter().find(|one| one.oid == object)?;
+        return Some(format!("CAST {}", super::made::cast_name(catalog, cast)?));
     }
     None
 }

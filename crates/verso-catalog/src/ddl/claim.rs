@@ -27,6 +27,8 @@ pub(crate) enum NameOf {
     Rights,
     Collation,
     Extension,
+    Operator,
+    Cast,
 }
 
 /// The number by which a name is locked (FNV-1a).

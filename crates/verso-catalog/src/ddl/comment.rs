@@ -11,7 +11,8 @@ use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::system::row::{
-    ClassRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, ProcRow, SystemRow, TypeRow,
+    CastRow, ClassRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow, ProcRow,
+    SystemRow, TypeRow,
 };
 
 /// What a comment is on.
@@ -31,6 +32,10 @@ pub enum CommentOn {
     Constraint(Oid),
     /// An extension.
     Extension(Oid),
+    /// An operator of users.
+    Operator(Oid),
+    /// A cast of users.
+    Cast(Oid),
 }
 
 impl CommentOn {
@@ -42,6 +47,8 @@ impl CommentOn {
             CommentOn::Schema(oid) => (NamespaceRow::TABLE.oid, oid, 0),
             CommentOn::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
             CommentOn::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
+            CommentOn::Operator(oid) => (OperatorRow::TABLE.oid, oid, 0),
+            CommentOn::Cast(oid) => (CastRow::TABLE.oid, oid, 0),
             CommentOn::Extension(oid) => (ExtensionRow::TABLE.oid, oid, 0),
             CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),
         }

@@ -36,6 +36,7 @@ mod function;
 mod index;
 mod names;
 mod needing;
+mod operator;
 mod policy;
 mod removal;
 mod rights;

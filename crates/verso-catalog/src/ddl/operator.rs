@@ -11,7 +11,7 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::operator::{CastDef, OperatorDef};
 use crate::snapshot::CatalogSnapshot;
-use crate::store;
+use crate::store::Of;
 use crate::system::field::{Letter, Name};
 use crate::system::row::{CastRow, DescriptionRow, OperatorRow, SystemRow};
 
@@ -55,7 +55,7 @@ impl Catalog {
             }
         }
         let row = operator_row(new, self.new_oid()?, schema.oid);
-        self.change(txn, |txn| store::insert(&self.engine, txn, std::slice::from_ref(&row)))
+        self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
     }
 
     /// Drops an operator.
@@ -69,7 +69,7 @@ impl Catalog {
     /// Takes an operator and the comment on it away; the change has begun.
     pub(super) fn remove_operator(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
         self.remove_comment(txn, OperatorRow::TABLE.oid, oid)?;
-        store::delete(&self.engine, txn, |row: &OperatorRow| row.oid == oid).map(drop)
+        self.delete_rows(txn, Of::All, |row: &OperatorRow| row.oid == oid).map(drop)
     }
 
     /// Makes a cast; its number is given here.
@@ -96,7 +96,7 @@ impl Catalog {
             castfunc: new.function.as_ref().map(|function| function.text().into()),
             castcontext: Letter(new.context.letter()),
         };
-        self.change(txn, |txn| store::insert(&self.engine, txn, std::slice::from_ref(&row)))
+        self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
     }
 
     /// Drops a cast.
@@ -110,11 +110,11 @@ impl Catalog {
     /// Takes a cast and the comment on it away; the change has begun.
     pub(super) fn remove_cast(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
         self.remove_comment(txn, CastRow::TABLE.oid, oid)?;
-        store::delete(&self.engine, txn, |row: &CastRow| row.oid == oid).map(drop)
+        self.delete_rows(txn, Of::All, |row: &CastRow| row.oid == oid).map(drop)
     }
 
     fn remove_comment(&self, txn: &mut Txn, class: Oid, object: Oid) -> Result<(), CatalogError> {
         let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == object;
-        store::delete(&self.engine, txn, is_its).map(drop)
+        self.delete_rows(txn, object, is_its).map(drop)
     }
 }

@@ -8,10 +8,12 @@ use verso_storage::{Isolation, Txn, TxnOptions};
 use super::claim::NameOf;
 use super::table::{find_table, relation_kind};
 use super::{owned_sequences, refuse_if_needed};
+use crate::aggregate::Callee;
 use crate::catalog::Catalog;
 use crate::collation::CollationDef;
 use crate::definition::{ExtensionDef, FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::operator::{CastDef, OperatorDef};
 use crate::path::is_temporary;
 use crate::rights::Object;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, Relation};
@@ -331,6 +333,8 @@ impl Catalog {
         contents.types.iter().try_for_each(|ty| self.remove_type(txn, ty))?;
         contents.collations.iter().try_for_each(|one| self.remove_collation(txn, one.oid()))?;
         self.delete_rows(txn, Of::All, |row: &ExtensionRow| row.extnamespace == schema.oid)?;
+        contents.operators.iter().try_for_each(|one| self.remove_operator(txn, one.oid))?;
+        contents.casts.iter().try_for_each(|one| self.remove_cast(txn, one.oid))?;
         let functions = contents.functions.iter().map(|one| Object::Function(one.oid));
         let gone: Vec<Object> = functions.chain([Object::Schema(schema.oid)]).collect();
         self.remove_rights(txn, &gone)?;
@@ -348,12 +352,34 @@ struct Contents {
     types: Vec<Arc<TypeDef>>,
     collations: Vec<Arc<CollationDef>>,
     extensions: Vec<ExtensionDef>,
+    operators: Vec<Arc<OperatorDef>>,
+    /// Those of its types and functions.
+    casts: Vec<CastDef>,
 }
 
 impl Contents {
     fn of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Contents {
         let inside = |name: &Arc<str>| *name == schema.name;
+        let types: Vec<&Arc<TypeDef>> = snapshot.types().filter(|one| inside(&one.schema)).collect();
+        let is_its_type = |oid: Oid| types.iter().any(|ty| ty.oid == oid || ty.array == oid);
+        let calls_its = |callee: &Callee| match callee {
+            Callee::User(oid) => snapshot.function_by_oid(*oid).is_some_and(|one| inside(&one.schema)),
+            Callee::BuiltIn(_) => false,
+        };
+        let cast_goes = |cast: &&CastDef| {
+            is_its_type(cast.source)
+                || is_its_type(cast.target)
+                || cast.function.as_ref().is_some_and(calls_its)
+        };
+        let operator_goes = |one: &&Arc<OperatorDef>| {
+            inside(&one.schema)
+                || calls_its(&one.function)
+                || one.left.is_some_and(is_its_type)
+                || is_its_type(one.right)
+        };
         Contents {
+            operators: snapshot.operators().iter().filter(operator_goes).cloned().collect(),
+            casts: snapshot.casts().iter().filter(cast_goes).cloned().collect(),
             extensions: snapshot.extensions().iter().filter(|one| inside(&one.schema)).cloned().collect(),
             tables: snapshot.tables().filter(|table| inside(&table.schema)).cloned().collect(),
             views: snapshot.views().filter(|view| inside(&view.schema)).cloned().collect(),
@@ -383,6 +409,7 @@ impl Contents {
         all.extend(
             self.collations.iter().map(|one| (one.oid(), format!("collation {name}.{}", one.collation.name))),
         );
+        all.extend(self.operators.iter().map(|one| (one.oid, format!("operator {}", one.name))));
         all.extend(self.extensions.iter().map(|one| (one.oid, format!("extension {}", one.name))));
         all.sort();
         all.into_iter().map(|(_, what)| what).collect()

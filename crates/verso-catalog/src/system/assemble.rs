@@ -9,16 +9,17 @@ use verso_types::{CollationData, RowType, SqlType};
 use super::collated::Collated;
 use super::field::{Bytes, Letter, Name};
 use super::row::{
-    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
-    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, ExtensionRow,
-    IndexRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow,
-    TypeRow,
+    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
+    ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
+    EnumRow, ExtensionRow, IndexRow, NamespaceRow, OperatorRow, PolicyRow, ProcRow, RewriteRow, SequenceRow,
+    StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::types::UserTypes;
 use super::{
     DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_MATERIALIZED, KIND_SEQUENCE, KIND_TABLE, KIND_VIEW,
     LOGGED, OWNER_OID, UNLOGGED,
 };
+use crate::aggregate::Callee;
 use crate::collation::CollationDef;
 use crate::definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ExtensionDef, ForeignKey, FunctionArg, FunctionDef,
@@ -27,6 +28,7 @@ use crate::definition::{
 };
 use crate::error::CatalogError;
 use crate::key_class::KeyClass;
+use crate::operator::{CastContext, CastDef, OperatorDef};
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, Relation, SameNames, SnapshotBuilder};
 use crate::stored::StoredQuery;
@@ -74,6 +76,10 @@ pub(crate) struct CatalogRows {
     pub collated: Vec<CollatedRow>,
     /// The same.
     pub extensions: Option<Vec<ExtensionRow>>,
+    /// The same.
+    pub operators: Option<Vec<OperatorRow>>,
+    /// The same.
+    pub casts: Option<Vec<CastRow>>,
     pub collation_data: CollationData,
 }
 
@@ -150,6 +156,27 @@ impl CatalogRows {
                 owner: row.extowner,
                 schema: schema_of(row.extnamespace)?,
                 version: row.extversion,
+            });
+        }
+        if self.operators.is_some() {
+            builder.forget_operators();
+        }
+        for row in self.operators.take().unwrap_or_default() {
+            let schema = schema_of(row.oprnamespace)?;
+            builder.add_operator(operator(row, schema));
+        }
+        if self.casts.is_some() {
+            builder.forget_casts();
+        }
+        for row in self.casts.take().unwrap_or_default() {
+            let context = CastContext::of(row.castcontext.0);
+            let context = context.ok_or_else(|| corrupt(format!("cast {} has no context", row.oid)))?;
+            builder.add_cast(CastDef {
+                oid: row.oid,
+                source: row.castsource,
+                target: row.casttarget,
+                function: row.castfunc.as_deref().map(Callee::parse),
+                context,
             });
         }
         for row in std::mem::take(&mut self.descriptions) {
@@ -808,6 +835,25 @@ fn named_fields(fields: Vec<(Arc<str>, SqlType)>) -> Vec<(Arc<str>, SqlType)> {
         false => (name, ty),
     };
     fields.into_iter().enumerate().map(named).collect()
+}
+
+fn operator(row: OperatorRow, schema: Arc<str>) -> OperatorDef {
+    OperatorDef {
+        oid: row.oid,
+        schema,
+        name: row.oprname.0,
+        owner: row.oprowner,
+        left: (row.oprleft != Oid(0)).then_some(row.oprleft),
+        right: row.oprright,
+        result: row.oprresult,
+        function: Callee::parse(&row.oprcode),
+        commutator: row.oprcom,
+        negator: row.oprnegate,
+        restrict: row.oprrest,
+        join: row.oprjoin,
+        hashes: row.oprcanhash,
+        merges: row.oprcanmerge,
+    }
 }
 
 fn definition(

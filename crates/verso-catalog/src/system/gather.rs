@@ -15,10 +15,10 @@ use verso_storage::Txn;
 
 use super::assemble::{CatalogRows, is_default_of_sequence};
 use super::row::{
-    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
-    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, ExtensionRow,
-    IndexRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow,
-    TypeRow,
+    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
+    ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
+    EnumRow, ExtensionRow, IndexRow, NamespaceRow, OperatorRow, PolicyRow, ProcRow, RewriteRow, SequenceRow,
+    StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, FunctionReturn, Oid};
@@ -56,6 +56,8 @@ pub(crate) fn all(catalog: &Catalog, txn: &Txn) -> Result<CatalogRows, CatalogEr
         collations: Some(catalog.read_all(txn)?),
         collated: catalog.read_all(txn)?,
         extensions: Some(catalog.read_all(txn)?),
+        operators: Some(catalog.read_all(txn)?),
+        casts: Some(catalog.read_all(txn)?),
         collation_data: catalog.engine.options().collation_data,
     })
 }
@@ -105,6 +107,8 @@ pub(crate) fn changed(
         collations: whole::<CollationRow>(catalog, txn, touched)?,
         collated: catalog.read_of::<CollatedRow>(txn, &of)?,
         extensions: whole::<ExtensionRow>(catalog, txn, touched)?,
+        operators: whole::<OperatorRow>(catalog, txn, touched)?,
+        casts: whole::<CastRow>(catalog, txn, touched)?,
         defaults,
         collation_data: catalog.engine.options().collation_data,
     };

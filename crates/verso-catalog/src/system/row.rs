@@ -267,6 +267,43 @@ system_row! {
 }
 
 system_row! {
+    /// Operators of users.
+    OperatorRow, 2617, 84, "pg_operator" {
+        oid: Oid,
+        oprname: Name,
+        oprnamespace: Oid,
+        oprowner: Oid,
+        /// 0 of a prefix operator.
+        oprleft: Oid,
+        oprright: Oid,
+        oprresult: Oid,
+        /// A function of users by its number, a built-in one by its name.
+        oprcode: Arc<str>,
+        /// Other operators by their symbols.
+        oprcom: Option<Arc<str>>,
+        oprnegate: Option<Arc<str>>,
+        /// PostgreSQL's estimators by their names.
+        oprrest: Option<Arc<str>>,
+        oprjoin: Option<Arc<str>>,
+        oprcanmerge: bool,
+        oprcanhash: bool,
+    }
+}
+
+system_row! {
+    /// Casts of users.
+    CastRow, 2605, 83, "pg_cast" {
+        oid: Oid,
+        castsource: Oid,
+        casttarget: Oid,
+        /// A function of users by its number, a built-in one by its name; none goes through the text.
+        castfunc: Option<Arc<str>>,
+        /// `e` when asked for, `a` where a value is assigned, `i` everywhere.
+        castcontext: Letter,
+    }
+}
+
+system_row! {
     /// Collations of columns, of domains and of the parts of indexes: what PostgreSQL calls `attcollation` and the like.
     CollatedRow, 9010, 81, "verso_collated" of(objid) {
         /// The relation, the type or the index.

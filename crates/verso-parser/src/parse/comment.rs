@@ -34,6 +34,11 @@ pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
             let (name, args) = super::aggregate::aggregate_reference(cursor)?;
             Commented::Function(RoutineKind::Aggregate, name, args)
         }
+        "operator" => Commented::Operator(super::operator_definition::operator_reference(cursor)?),
+        "cast" => {
+            let (source, target) = super::operator_definition::cast_reference(cursor)?;
+            Commented::Cast(source, target)
+        }
         "extension" => Commented::Extension(cursor.name()?),
         "constraint" => {
             let name = cursor.name()?;

@@ -69,10 +69,11 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "domain" => super::domain::create_domain(cursor),
         "collation" => super::collation::create_collation(cursor),
         "extension" => super::extension::create_extension(cursor),
-        "cast" | "conversion" | "event" | "foreign" | "global" | "group" | "language" | "local"
-        | "operator" | "publication" | "recursive" | "role" | "server" | "statistics" | "subscription"
-        | "tablespace" | "temp" | "temporary" | "text" | "unique" | "user" | "view" | "constraint"
-        | "access" | "transform" => {
+        "operator" => super::operator_definition::create_operator(cursor),
+        "cast" => super::operator_definition::create_cast(cursor),
+        "conversion" | "event" | "foreign" | "global" | "group" | "language" | "local" | "publication"
+        | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace" | "temp"
+        | "temporary" | "text" | "unique" | "user" | "view" | "constraint" | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
         }
         _ => Err(cursor.unexpected()),
@@ -298,8 +299,9 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "policy" => return super::rights::drop_policy(cursor),
         "owned" => return super::rights::drop_owned(cursor),
         "extension" => return super::extension::drop_extension(cursor),
-        "role" | "user" | "materialized" | "rule" | "operator" | "cast" | "tablespace" | "publication"
-        | "subscription" => {
+        "operator" => return super::operator_definition::drop_operator(cursor),
+        "cast" => return super::operator_definition::drop_cast(cursor),
+        "role" | "user" | "materialized" | "rule" | "tablespace" | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),

@@ -30,6 +30,7 @@ mod extension;
 mod function;
 mod lexer;
 mod numbers;
+mod operator_definition;
 mod operators;
 mod plpgsql;
 mod query;

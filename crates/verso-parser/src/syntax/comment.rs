@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{DropKind, Name, QualifiedName, RoutineKind};
+use super::{DropKind, Name, OperatorReference, QualifiedName, RoutineKind};
 
 /// COMMENT ON.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,10 @@ pub enum Commented {
     Type(QualifiedName),
     /// A function, with argument types where given.
     Function(RoutineKind, QualifiedName, Option<Vec<SqlType>>),
+    /// An operator.
+    Operator(OperatorReference),
+    /// A cast.
+    Cast(SqlType, SqlType),
     /// An extension.
     Extension(Name),
     /// A constraint.

@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{Expr, Name, QualifiedName};
+use super::{CastStatement, Expr, Name, OperatorStatement, QualifiedName};
 
 /// A statement about users' types.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +77,10 @@ pub enum TypeStatement {
     },
     /// CREATE COLLATION and its relatives.
     Collation(CollationStatement),
+    /// CREATE OPERATOR and its relatives.
+    Operator(OperatorStatement),
+    /// CREATE CAST and its relatives.
+    Cast(CastStatement),
     /// CREATE EXTENSION and its relatives.
     Extension(ExtensionStatement),
     /// DROP TYPE.

@@ -480,7 +480,8 @@ impl<'c> Body<'c> {
     fn value(&self, expr: &Expr, name: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
         let bound = self.bind(expr)?;
         let start = expr.at.start;
-        let direct = verso_types::cast_kind(&bound.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment);
+        let direct = verso_types::cast_kind(&bound.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment)
+            || self.binder.has_user_cast(&bound.ty, ty, CastKind::Assignment);
         if direct || bound.ty == SqlType::Unknown {
             return self.binder.assign(bound, start, name, ty);
         }

@@ -105,6 +105,31 @@ pub fn check_aggregate(
     Ok((definition, result))
 }
 
+/// A function that a definition names.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Which.
+    pub callee: Callee,
+    /// What it gives.
+    pub ty: SqlType,
+    /// Whether it is strict.
+    pub strict: bool,
+}
+
+/// The function that a definition of an operator or a cast names, which takes these types.
+///
+/// # Errors
+/// 42883, 42P13.
+pub fn part_of_definition(
+    name: &QualifiedName,
+    types: &[SqlType],
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+) -> Result<Part, SqlError> {
+    let (callee, ty, strict) = Binder::new(catalog, time_zone, &[]).aggregate_part(name, types)?;
+    Ok(Part { callee, ty, strict })
+}
+
 /// A type with this one for what it does not say.
 fn of_element(ty: &SqlType, element: &SqlType) -> SqlType {
     match ty {
@@ -277,7 +302,7 @@ impl Binder<'_> {
     }
 
     /// A call of a function that a definition names; whether it is strict.
-    fn called(
+    pub(super) fn called(
         &self,
         callee: &Callee,
         args: Vec<(TypedExpr, u32)>,
@@ -309,7 +334,7 @@ impl Binder<'_> {
     }
 
     /// The type with that number.
-    fn type_numbered(&self, oid: Oid) -> Option<SqlType> {
+    pub(super) fn type_numbered(&self, oid: Oid) -> Option<SqlType> {
         SqlType::from_pg_oid(oid.0, -1).or_else(|| {
             let known = self.catalog.user_type(oid)?;
             Some(if known.array == oid {

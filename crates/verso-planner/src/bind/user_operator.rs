@@ -125,8 +125,7 @@ impl Binder<'_> {
         let mut ways = Vec::new();
         for (n, (operand, at)) in operands.iter().enumerate() {
             let from = Oid(operand.ty.pg_oid());
-            let implicit =
-                |cast: &&CastDef| cast.source == from && cast.context == CastContext::Implicit;
+            let implicit = |cast: &&CastDef| cast.source == from && cast.context == CastContext::Implicit;
             for cast in self.catalog.casts().iter().filter(implicit) {
                 let Some(to) = self.type_numbered(cast.target) else { continue };
                 if let Some(value) = self.user_cast(operand, *at, &to, CastKind::Implicit)? {

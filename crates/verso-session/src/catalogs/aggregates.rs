@@ -1,8 +1,8 @@
-//! Rows of `pg_aggregate` for aggregates of users.
+//! Rows of `pg_aggregate`, `pg_operator` and `pg_cast` for what users have made.
 
 use std::sync::Arc;
 
-use verso_catalog::{AggregateDef, Callee, CatalogSnapshot, FunctionDef};
+use verso_catalog::{AggregateDef, Callee, CastDef, CatalogSnapshot, FunctionDef, Oid, OperatorDef};
 use verso_types::Value;
 
 use super::{fixed, letter, number, oid};
@@ -45,6 +45,60 @@ fn row(function: &FunctionDef, definition: &AggregateDef) -> Vec<Value> {
         definition.initial.as_deref().map_or(Value::Null, Value::text),
         Value::Null,
     ]
+}
+
+/// The rows of `pg_operator`.
+pub(super) fn operators(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+    catalog.operators().iter().map(|operator| operator_row(catalog, operator)).collect()
+}
+
+fn operator_row(catalog: &CatalogSnapshot, operator: &OperatorDef) -> Vec<Value> {
+    let sides: Vec<i64> =
+        operator.left.into_iter().chain([operator.right]).map(|side| side.0.into()).collect();
+    let estimator = |name: &Option<Arc<str>>| {
+        let rows = fixed::table("pg_proc");
+        let found = rows.iter().flat_map(|rows| rows.iter()).find(|row| row[1].as_str() == name.as_deref());
+        name.as_ref().and(found).map_or_else(|| number(0), |row| row[0].clone())
+    };
+    let other = |symbol: &Option<Arc<str>>, left: Option<Oid>, right: Option<Oid>| {
+        let is_it = |one: &&Arc<OperatorDef>| {
+            Some(&one.name) == symbol.as_ref() && one.left == left && Some(one.right) == right
+        };
+        catalog.operators().iter().find(is_it).map_or_else(|| number(0), |one| oid(one.oid))
+    };
+    vec![
+        oid(operator.oid),
+        Value::Text(Arc::clone(&operator.name)),
+        catalog.schema(&operator.schema).map_or_else(|| number(0), |schema| oid(schema.oid)),
+        oid(operator.owner),
+        letter(if operator.left.is_some() { 'b' } else { 'l' }),
+        Value::Bool(operator.merges),
+        Value::Bool(operator.hashes),
+        oid(operator.left.unwrap_or(Oid(0))),
+        oid(operator.right),
+        oid(operator.result),
+        other(&operator.commutator, Some(operator.right), operator.left),
+        other(&operator.negator, operator.left, Some(operator.right)),
+        callee(&operator.function, &sides),
+        estimator(&operator.restrict),
+        estimator(&operator.join),
+    ]
+}
+
+/// The rows of `pg_cast`.
+pub(super) fn casts(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+    let row = |cast: &CastDef| {
+        let function = cast.function.as_ref();
+        vec![
+            oid(cast.oid),
+            oid(cast.source),
+            oid(cast.target),
+            function.map_or_else(|| number(0), |function| callee(function, &[cast.source.0.into()])),
+            letter(cast.context.letter()),
+            letter(if function.is_some() { 'f' } else { 'i' }),
+        ]
+    };
+    catalog.casts().iter().map(row).collect()
 }
 
 /// The number of a function: of a built-in one that which takes these types, else the first with as many arguments.

@@ -20,7 +20,7 @@
 //! | [`extensions`] | extensions: those that are built in, and those that a database has asked for |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
 //! | [`server`] | functions about the server, its log and its sessions |
-//! | [`aggregates`] | users' rows of `pg_aggregate` |
+//! | [`aggregates`] | users' rows of `pg_aggregate`, `pg_operator`, `pg_cast` |
 //! | [`calls`] | the functions over the catalogs, by name |
 //!
 //! 1. A row has a value for every column of its relation in `verso-catalog`'s list, in that order.
@@ -120,6 +120,8 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
             let own: Vec<_> = catalog.comments().map(own).collect();
             Box::new(fixed::rows("pg_description", &keys).chain(own))
         }
+        "pg_operator" => Box::new(fixed::rows("pg_operator", &keys).chain(aggregates::operators(&catalog))),
+        "pg_cast" => Box::new(fixed::rows("pg_cast", &keys).chain(aggregates::casts(&catalog))),
         "pg_aggregate" => {
             Box::new(fixed::rows("pg_aggregate", &keys).chain(aggregates::aggregates(&catalog)))
         }

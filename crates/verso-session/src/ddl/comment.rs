@@ -64,6 +64,17 @@ impl Schema<'_> {
                 self.own(Object::Function(function.oid), function.kind_word(), &function.name)?;
                 Ok(CommentOn::Function(function.oid))
             }
+            Commented::Operator(reference) => {
+                let operator = self.user_operator(reference)?;
+                self.own_role_object(operator.owner, "operator", &operator.name)?;
+                Ok(CommentOn::Operator(operator.oid))
+            }
+            Commented::Cast(source, target) => {
+                let (source, target) = (self.data_type(source)?, self.data_type(target)?);
+                let cast = self.user_cast(&source, &target)?;
+                self.own_cast(&source, &target)?;
+                Ok(CommentOn::Cast(cast.oid))
+            }
             Commented::Extension(name) => {
                 let extension = self.extension(name)?;
                 self.own_extension(&extension)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ExtensionDef, OWNER_ROLE, Object, Oid, Rights};
+use verso_catalog::{ExtensionDef, OWNER_ROLE, Object, Rights};
 use verso_parser::syntax::{ExtensionStatement, Name};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -129,11 +129,6 @@ impl Schema<'_> {
 
     /// Refuses what is another role's.
     pub(super) fn own_extension(&self, extension: &ExtensionDef) -> Result<(), SqlError> {
-        let is_its = |role: Oid| self.frame.catalog.is_member(role, extension.owner);
-        if self.limited().is_none_or(is_its) {
-            return Ok(());
-        }
-        let text = format!("must be owner of extension {}", extension.name);
-        Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text))
+        self.own_role_object(extension.owner, "extension", &extension.name)
     }
 }

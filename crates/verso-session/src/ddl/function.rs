@@ -163,6 +163,12 @@ impl Schema<'_> {
         for (name, types) in &drop.functions {
             let types = &self.argument_types(types.as_deref())?;
             match self.routine(drop.kind, name, types.as_deref()) {
+                Ok(function) if drop.kind == RoutineKind::Function && function.is_aggregate() => {
+                    let text = format!("\"{}\" is an aggregate function", function.name);
+                    return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                        .with_hint("Use DROP AGGREGATE to drop aggregate functions.")
+                        .into());
+                }
                 Ok(function) => {
                     let is = function.kind_word();
                     self.own_to_drop(Object::Function(function.oid), &function.schema, is, &function.name)?;
@@ -212,7 +218,7 @@ impl Schema<'_> {
         let fits = |function: &FunctionDef| match types {
             Some(types) => function.takes(types) || function.is_procedure() && function.has_arguments(types),
             None => match kind {
-                RoutineKind::Function => !function.is_procedure() && !function.is_aggregate(),
+                RoutineKind::Function => !function.is_procedure(),
                 RoutineKind::Aggregate => function.is_aggregate(),
                 RoutineKind::Procedure => function.is_procedure(),
                 RoutineKind::Routine => true,
@@ -241,11 +247,6 @@ impl Schema<'_> {
                     .with_hint(format!("Specify the argument list to select the {what} unambiguously.")));
             }
         };
-        if kind == RoutineKind::Function && function.is_aggregate() {
-            let text = format!("\"{}\" is an aggregate function", function.name);
-            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
-                .with_hint("Use DROP AGGREGATE to drop aggregate functions."));
-        }
         if kind == RoutineKind::Aggregate && !function.is_aggregate() {
             let text = format!("function {} is not an aggregate", function.signature());
             return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));

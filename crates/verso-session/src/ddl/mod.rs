@@ -36,6 +36,7 @@ mod index;
 mod like;
 mod lock_table;
 mod materialized;
+mod operators;
 mod policy;
 mod rewrite;
 mod rights;

@@ -107,7 +107,9 @@ impl Schema<'_> {
         let Part { callee, ty: result, .. } =
             part_of_definition(function, &types, &catalog, &self.frame.services.settings.time_zone)?;
         if left.is_none() {
-            for (given, what) in [(commutator.is_some(), "have commutators"), (join.is_some(), "have join selectivity")] {
+            for (given, what) in
+                [(commutator.is_some(), "have commutators"), (join.is_some(), "have join selectivity")]
+            {
                 if given {
                     return Err(invalid(format!("only binary operators can {what}")).into());
                 }
@@ -238,7 +240,7 @@ impl Schema<'_> {
     }
 
     /// Refuses a cast between types that are both of other roles.
-    fn own_cast(&self, source: &SqlType, target: &SqlType) -> Result<(), SqlError> {
+    pub(super) fn own_cast(&self, source: &SqlType, target: &SqlType) -> Result<(), SqlError> {
         let Some(role) = self.limited() else { return Ok(()) };
         let is_own = |ty: &SqlType| {
             let known = self.frame.catalog.user_type(number(ty));
@@ -279,7 +281,9 @@ impl Schema<'_> {
                 }
                 return Err(SqlError::unsupported("CREATE CAST WITHOUT FUNCTION").into());
             }
-            CastMethod::Function(name, types) => Some(self.cast_function(name, types.as_deref(), &source, &target)?),
+            CastMethod::Function(name, types) => {
+                Some(self.cast_function(name, types.as_deref(), &source, &target)?)
+            }
         };
         if source == target && function.is_none() {
             return Err(invalid_object("source data type and target data type are the same").into());
@@ -295,9 +299,8 @@ impl Schema<'_> {
                 CastTime::Implicit => CastContext::Implicit,
             },
         };
-        let exists = || {
-            format!("cast from type {} to type {} already exists", source.pg_name(), target.pg_name())
-        };
+        let exists =
+            || format!("cast from type {} to type {} already exists", source.pg_name(), target.pg_name());
         let catalog = &self.frame.services.instance.catalog;
         Ok(catalog.create_cast(&mut self.frame.txn.borrow_mut(), &new, &exists)?)
     }
@@ -339,7 +342,8 @@ impl Schema<'_> {
             return Err(invalid_object(text).into());
         }
         if !result.1.same_base(target) {
-            let text = "return data type of cast function must match or be binary-coercible to target data type";
+            let text =
+                "return data type of cast function must match or be binary-coercible to target data type";
             return Err(invalid_object(text).into());
         }
         Ok(result.0)

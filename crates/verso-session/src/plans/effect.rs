@@ -4,8 +4,8 @@ use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
 use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
-    CollationStatement, DatabaseStatement, DropKind, ExtensionStatement, RightsStatement, RoleStatement,
-    SchemaStatement, Statement, TypeStatement, ViewStatement,
+    CastStatement, CollationStatement, DatabaseStatement, DropKind, ExtensionStatement, OperatorStatement,
+    RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement, ViewStatement,
 };
 
 /// The word for what a statement changes in the database; none for those that only read.
@@ -63,6 +63,10 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             TypeStatement::Collation(CollationStatement::Create { .. }) => "CREATE COLLATION",
             TypeStatement::Collation(CollationStatement::Drop { .. }) => "DROP COLLATION",
             TypeStatement::Collation(_) => "ALTER COLLATION",
+            TypeStatement::Operator(OperatorStatement::Create { .. }) => "CREATE OPERATOR",
+            TypeStatement::Operator(_) => "DROP OPERATOR",
+            TypeStatement::Cast(CastStatement::Create { .. }) => "CREATE CAST",
+            TypeStatement::Cast(_) => "DROP CAST",
             TypeStatement::Extension(ExtensionStatement::Create { .. }) => "CREATE EXTENSION",
             TypeStatement::Extension(ExtensionStatement::Drop { .. }) => "DROP EXTENSION",
             TypeStatement::Extension(_) => "ALTER EXTENSION",

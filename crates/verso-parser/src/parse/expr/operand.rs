@@ -37,7 +37,15 @@ impl Cursor<'_> {
             }
             Token::LParen => (self.parenthesis()?, true),
             Token::Quoted(_) => (self.column_or_call()?, false),
-            Token::Word(class) => (self.word_operand(class)?, false),
+            Token::Word(class) => {
+                let operand = self.word_operand(class)?;
+                // Elements of an array that is written out are taken behind parentheses only.
+                let written = matches!(operand.kind, ExprKind::Array(_) | ExprKind::ArraySubquery(_));
+                if written && self.peek() == Token::LBracket {
+                    return Err(self.unexpected());
+                }
+                (operand, false)
+            }
             _ => return Err(self.unexpected()),
         };
         self.access(operand, takes_fields)
