@@ -300,6 +300,10 @@ pub trait Runtime {
     fn catalog(&self) -> Option<&Arc<CatalogSnapshot>> {
         None
     }
+    /// How many functions of triggers run, one within the other.
+    fn trigger_depth(&self) -> u32 {
+        0
+    }
     /// Calls a PL/pgSQL function for its one value.
     fn call_function(&self, function: &Arc<FunctionDef>, args: Vec<Value>) -> Result<Value>;
     /// The next value of a sequence, and the sequence's oid.

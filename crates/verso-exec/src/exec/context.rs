@@ -55,6 +55,8 @@ pub struct ExecContext<'a> {
     /// What lasts as long as the statement; none where an expression is evaluated outside of any.
     state: Option<&'a StatementState>,
     depth: u32,
+    /// Trigger functions that run, one within the other.
+    triggers: u32,
     /// Ends the transaction, where a procedure or a block may do so.
     ends: Option<&'a dyn TransactionEnds>,
     /// Runs what defines something; none where that may not be done.
@@ -109,6 +111,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: 0,
+            triggers: 0,
             ends: None,
             definitions: None,
             defined: 0,
@@ -221,6 +224,13 @@ impl<'a> ExecContext<'a> {
         Ok(ExecContext { depth: self.depth + 1, ..self.with_params(self.params) })
     }
 
+    /// The context of the function of a trigger.
+    /// # Errors
+    /// `TooDeep`.
+    pub(crate) fn nested_trigger(&self) -> Result<ExecContext<'_>> {
+        Ok(ExecContext { triggers: self.triggers + 1, ..self.nested()? })
+    }
+
     /// The context of a procedure that another one, or the client, has called: it may end the transaction if its caller may
     /// here, where it is in no block with handlers.
     /// # Errors
@@ -243,6 +253,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: self.depth,
+            triggers: self.triggers,
             ends: None,
             definitions: self.definitions,
             defined: self.defined,
@@ -387,6 +398,10 @@ impl Runtime for ExecContext<'_> {
 
     fn catalog(&self) -> Option<&Arc<CatalogSnapshot>> {
         Some(self.catalog)
+    }
+
+    fn trigger_depth(&self) -> u32 {
+        self.triggers
     }
 
     fn call_function(&self, function: &Arc<FunctionDef>, args: Vec<Value>) -> Result<Value> {

@@ -260,6 +260,9 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("current_database" Stable [] => Name =
         |cx, _| Ok(Value::Text(cx.services.identity.database_name()))),
     session_function!("pg_backend_pid" Stable [] => Int4 = |cx, _| Ok(Value::Int4(cx.services.identity.backend_id()))),
+    session_function!("pg_trigger_depth" Stable [] => Int4 = |cx, _| {
+        Ok(Value::Int4(i32::try_from(cx.runtime.trigger_depth()).unwrap_or(i32::MAX)))
+    }),
     session_function!("pg_cancel_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, false)),
     session_function!("pg_terminate_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, true)),
     session_function!("pg_sleep" Volatile [Float8] => Void = sleep),

@@ -19,7 +19,7 @@ pub(crate) fn call_trigger(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Resu
 }
 
 fn run(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>>> {
-    let nested = cx.nested()?;
+    let nested = cx.nested_trigger()?;
     let mut program = cx.programs().take_trigger(cx, call)?;
     let mut frame = Frame::new(&program, Vec::new(), Vec::new());
     let result = match &program.function.trigger {
