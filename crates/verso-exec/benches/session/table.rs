@@ -212,6 +212,9 @@ impl TransactionControl for Doubles {
     fn restarts(&self) -> bool {
         false
     }
+    fn hold_places(&self) -> Result<Box<dyn std::any::Any + Send>> {
+        Ok(Box::new(()))
+    }
     fn savepoints(&self) -> bool {
         false
     }

@@ -486,12 +486,26 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         }
         StepKind::ForQuery { label, query, targets, cursor: Some(cursor), body } => {
             let looping = begin_loop(cursor, query, cx, frame)?;
-            let flow = run_for_query(label.as_ref(), query, Some(&looping), None, targets, body, cx, frame);
+            let flow = run_for_query(
+                RowLoop { label: label.as_ref(), cursor: Some(&looping), targets },
+                query,
+                None,
+                body,
+                cx,
+                frame,
+            );
             end_loop(looping, cx, frame);
             return flow;
         }
         StepKind::ForQuery { label, query, targets, cursor: None, body } => {
-            return run_for_query(label.as_ref(), query, None, None, targets, body, cx, frame);
+            return run_for_query(
+                RowLoop { label: label.as_ref(), cursor: None, targets },
+                query,
+                None,
+                body,
+                cx,
+                frame,
+            );
         }
         StepKind::Foreach { label, target, slice, array, element, body } => {
             let Value::Array(array) = frame.eval(cx, array)? else {
@@ -591,7 +605,14 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Execute { text, into } => execute(text, into.as_ref(), cx, frame)?,
         StepKind::ForExecute { label, text, targets, body } => {
             let (mut query, params) = text.bind(cx, frame)?;
-            return run_for_query(label.as_ref(), &mut query, None, Some(&params), targets, body, cx, frame);
+            return run_for_query(
+                RowLoop { label: label.as_ref(), cursor: None, targets },
+                &mut query,
+                Some(&params),
+                body,
+                cx,
+                frame,
+            );
         }
         StepKind::ReturnExecute { text } => {
             let (mut query, params) = text.bind(cx, frame)?;
@@ -736,12 +757,18 @@ fn run_range(range: &mut Range, cx: &ExecContext<'_>, frame: &mut Frame) -> Resu
     Ok(leave)
 }
 
+/// A loop over rows.
+struct RowLoop<'l> {
+    label: Option<&'l Arc<str>>,
+    /// It is over the rows of this cursor.
+    cursor: Option<&'l Looping>,
+    targets: &'l PlTargets,
+}
+
 fn run_for_query(
-    label: Option<&Arc<str>>,
+    RowLoop { label, cursor, targets }: RowLoop<'_>,
     query: &mut Embedded,
-    cursor: Option<&Looping>,
     params: Option<&[Value]>,
-    targets: &PlTargets,
     body: &mut [Step],
     cx: &ExecContext<'_>,
     frame: &mut Frame,
