@@ -14,6 +14,7 @@
 //!     never a commit that was published later than the moment.
 //! H3. A checkpoint holds the marks and the numbers of all transactions that one of their states does not see. A restart takes
 //!     them up, and gives the commits that the log has behind the checkpoint numbers in the order of the log.
+//! H4. Where the space of old versions is bounded, the oldest marks go until the version pages fit (`maintenance/background.rs`).
 //!
 //! Memory: at most [`MARKS_MAX`] marks. When there are more, those within a [part](PARTS) of the retention are put together, so
 //! that older moments are told apart less finely: by .2 s of an hour.

@@ -161,9 +161,9 @@ impl State {
 
     /// A commit is about to be published.
     fn publishes(&mut self) {
-        let moment = self.moment();
-        if let Some(history) = &mut self.history {
-            history.publish(moment);
+        if self.history.is_some() {
+            let moment = self.moment();
+            self.history.iter_mut().for_each(|history| history.publish(moment));
         }
     }
 

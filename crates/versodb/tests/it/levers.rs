@@ -120,6 +120,16 @@ fn transactions_remove_old_versions_where_that_is_the_policy() {
 }
 
 #[test]
+fn the_statement_cache_is_shown() {
+    let (_directory, database) = new_database();
+    let mut connection = database.connect().unwrap();
+    connection.execute("CREATE TABLE t (a integer)").unwrap();
+    connection.execute("SELECT a FROM t WHERE a = 77").unwrap();
+    let kept = "SELECT kept_as FROM verso_statement_cache WHERE statement LIKE '%FROM t WHERE a = %'";
+    assert_eq!(text(&mut connection, kept), "parameters");
+}
+
+#[test]
 fn statements_wait_for_their_share_in_the_queue() {
     let (_directory, database) = new_database();
     let mut control = database.connect().unwrap();

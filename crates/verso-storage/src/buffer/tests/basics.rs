@@ -283,7 +283,8 @@ fn c5_frames_behind_the_capacity_are_left_and_come_again() {
     drop(held);
     (1..100).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
     assert!(world.pool.stats().resident_pages <= 20);
-    assert_eq!(world.pool.set_capacity(bytes(100)).unwrap(), bytes(100));
+    // The cleaner keeps some of them free.
+    assert_eq!(world.pool.set_capacity(bytes(120)).unwrap(), bytes(120));
     for _ in 0..2 {
         (1..100).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
     }
