@@ -146,6 +146,9 @@ pub struct PolicyDef {
     pub check: Option<Arc<str>>,
 }
 
+/// Settings for a role: in which database, 0 for all; the role; `name=value`.
+pub(crate) type RoleSettings = (Oid, Oid, Vec<Arc<str>>);
+
 /// Roles, memberships, owners, rights and policies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Authority {
@@ -160,7 +163,7 @@ pub(crate) struct Authority {
     /// Tables for which row security was said: whether it is on, and whether it then holds for their owners, too.
     pub(crate) secured: SharedMap<Oid, (bool, bool)>,
     /// Settings for roles: in all databases (0) or in this one, and for whom.
-    pub(crate) settings: Arc<Vec<(Oid, Oid, Vec<Arc<str>>)>>,
+    pub(crate) settings: Arc<Vec<RoleSettings>>,
 }
 
 impl Authority {

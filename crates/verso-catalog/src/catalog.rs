@@ -612,6 +612,7 @@ mod tests {
             deferrable: false,
             initially_deferred: false,
             validated: true,
+            enforced: true,
         });
         statement(&catalog, |txn| catalog.create_table(txn, &table, false));
         statement(&catalog, |txn| catalog.rename_schema(txn, "one", &"two".into()));

@@ -113,6 +113,17 @@ pub struct Materialized {
 }
 
 impl TableDef {
+    /// Whether a column, by its place, has no NULL in any row: one whose NOT NULL is NOT VALID may have some.
+    pub fn is_never_null(&self, at: usize) -> bool {
+        let column = &self.columns[at];
+        column.not_null && self.not_null_of(column.id).is_none_or(|constraint| constraint.validated)
+    }
+
+    /// The constraint that says that a column is NOT NULL.
+    pub fn not_null_of(&self, column: u16) -> Option<&Arc<ConstraintDef>> {
+        self.constraints.iter().find(|constraint| constraint.kind == ConstraintKind::NotNull { column })
+    }
+
     /// A table of these columns, without indexes and constraints.
     pub fn new(
         oid: Oid,
@@ -453,6 +464,8 @@ pub struct ConstraintDef {
     pub initially_deferred: bool,
     /// Does it hold for all rows? One that was added NOT VALID is checked for new rows only, until it is validated.
     pub validated: bool,
+    /// Is it checked at all? One that is not says something to readers only, and is not validated.
+    pub enforced: bool,
 }
 
 /// What a constraint demands.

@@ -59,6 +59,8 @@ pub struct NewConstraint {
     pub initially_deferred: bool,
     /// Not NOT VALID?
     pub validated: bool,
+    /// Not NOT ENFORCED?
+    pub enforced: bool,
 }
 
 /// What a new constraint demands; columns by name.
@@ -213,6 +215,17 @@ pub enum TableChange {
     },
     /// VALIDATE CONSTRAINT: its rows were found to fulfil it.
     Validated(Arc<str>),
+    /// ALTER CONSTRAINT; what is not given stays as it is.
+    AlterConstraint {
+        /// Which.
+        name: Arc<str>,
+        /// [NOT] DEFERRABLE.
+        deferrable: Option<bool>,
+        /// INITIALLY DEFERRED, INITIALLY IMMEDIATE.
+        initially_deferred: Option<bool>,
+        /// [NOT] ENFORCED; the rows are checked.
+        enforced: Option<bool>,
+    },
     /// RENAME TO.
     Rename(Arc<str>),
     /// RENAME COLUMN.

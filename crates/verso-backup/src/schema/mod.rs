@@ -137,7 +137,7 @@ fn table_of(table: &TableDef) -> TableOf {
         name: column.name.to_string(),
         ty: type_text(column.declared()),
         layout: column.ty.physical() as u8,
-        not_null: column.not_null,
+        not_null: table.column_with_id(column.id).is_some_and(|at| table.is_never_null(at)),
         generated: column.generated,
         labels: labels_of(&column.ty),
     };
@@ -337,8 +337,10 @@ impl Maker<'_, '_> {
         }
         for table in tables {
             for constraint in &table.constraints {
-                // A CHECK that some rows may break comes behind them.
-                let late = matches!(constraint.kind, ConstraintKind::Check { .. }) && !constraint.validated;
+                // A CHECK or NOT NULL that some rows may break comes behind them.
+                let late =
+                    matches!(constraint.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull { .. })
+                        && !constraint.validated;
                 if late || matches!(constraint.kind, ConstraintKind::Unique { .. }) {
                     self.constraint(Kind::Key, table, constraint)?;
                 }

@@ -117,7 +117,8 @@ fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) 
     } else if let Some(default) = column.default.as_deref().filter(|_| !default_comes_later(column)) {
         text.push_str(&format!(" DEFAULT {default}"));
     }
-    if column.not_null {
+    // One that some rows may break comes behind them.
+    if column.not_null && table.not_null_of(column.id).is_none_or(|constraint| constraint.validated) {
         // a name that is not the usual one
         let own = |constraint: &&Arc<verso_catalog::ConstraintDef>| {
             constraint.kind == ConstraintKind::NotNull { column: column.id }

@@ -79,6 +79,25 @@ impl Catalog {
                 self.update_rows(txn, table.oid, is_it, |row| row.convalidated = true)?;
                 Ok(())
             }
+            TableChange::AlterConstraint { name, deferrable, initially_deferred, enforced } => {
+                let constraint = constraint_of(&table, name)?;
+                let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
+                self.update_rows(txn, table.oid, is_it, |row| {
+                    let (was, initially) = (row.condeferrable, row.condeferred);
+                    row.condeferred = match deferrable {
+                        Some(false) => false,
+                        _ => initially_deferred.unwrap_or(initially),
+                    };
+                    row.condeferrable = deferrable.unwrap_or(was) || row.condeferred;
+                    if let Some(enforced) = *enforced {
+                        let letter = row.contype.0;
+                        let lower = letter.to_ascii_lowercase();
+                        row.contype = Letter(if enforced { lower } else { letter.to_ascii_uppercase() });
+                        row.convalidated = enforced;
+                    }
+                })?;
+                Ok(())
+            }
             TableChange::DropConstraint { name, cascade } => {
                 let constraint = constraint_of(&table, name)?;
                 if let ConstraintKind::Unique { index, .. } = constraint.kind {
@@ -309,6 +328,11 @@ impl Catalog {
                 return Err(CatalogError::invalid("42601", text));
             }
             self.remove_not_null(txn, table.oid, column.id)?;
+        }
+        if not_null && let Some(known) = table.not_null_of(column.id).filter(|known| !known.validated) {
+            // Its rows are known to have values by now.
+            let is_it = |row: &ConstraintRow| row.oid == known.oid;
+            self.update_rows(txn, table.oid, is_it, |row| row.convalidated = true)?;
         }
         let is_it = is_attribute(table.oid, column);
         self.update_rows(txn, table.oid, is_it, |row| row.attnotnull = not_null)?;

@@ -10,6 +10,7 @@ use verso_storage::Txn;
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
+use crate::rights::Object;
 use crate::system::row::{
     CastRow, ClassRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow, ProcRow,
     SystemRow, TypeRow,
@@ -24,6 +25,8 @@ pub enum CommentOn {
     Column(Oid, u16),
     /// A schema.
     Schema(Oid),
+    /// The database.
+    Database,
     /// A function.
     Function(Oid),
     /// A type.
@@ -45,6 +48,7 @@ impl CommentOn {
             CommentOn::Relation(oid) => (ClassRow::TABLE.oid, oid, 0),
             CommentOn::Column(oid, column) => (ClassRow::TABLE.oid, oid, i32::from(column)),
             CommentOn::Schema(oid) => (NamespaceRow::TABLE.oid, oid, 0),
+            CommentOn::Database => Object::Database.key(),
             CommentOn::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
             CommentOn::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
             CommentOn::Operator(oid) => (OperatorRow::TABLE.oid, oid, 0),

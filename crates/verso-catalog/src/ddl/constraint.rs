@@ -122,7 +122,7 @@ impl Catalog {
             .collect();
         for (id, column) in missing {
             let name = names.constraint(&target.name, &[&column], "not_null").into();
-            self.insert_not_null(txn, target, id, name)?;
+            self.insert_not_null(txn, target, id, (name, true))?;
         }
         Ok(())
     }
@@ -132,14 +132,15 @@ impl Catalog {
         txn: &mut Txn,
         target: &mut Target,
         column: u16,
-        name: Arc<str>,
+        (name, validated): (Arc<str>, bool),
     ) -> Result<(), CatalogError> {
         let plain = NewConstraint {
             name: None,
             kind: NewConstraintKind::NotNull { column: "".into() },
             deferrable: false,
             initially_deferred: false,
-            validated: true,
+            validated,
+            enforced: true,
         };
         let oid = self.new_oid()?;
         self.insert_constraint(txn, target, &plain, oid, name, ConstraintKind::NotNull { column })
@@ -163,7 +164,7 @@ impl Catalog {
         let id = find_column(&target.columns, column, missing)?.id;
         if let Some(known) = target.not_null(id) {
             return match &new.name {
-                Some(name) if known.name != *name => {
+                Some(name) if known.name != *name && (known.validated || !new.validated) => {
                     let text = format!(
                         "cannot create not-null constraint \"{name}\" on column \"{column}\" of table \"{}\"",
                         target.name
@@ -178,6 +179,13 @@ impl Catalog {
                         detail: Some(detail),
                     })
                 }
+                _ if new.validated && !known.validated => {
+                    let text = format!(
+                        "incompatible NOT VALID constraint \"{}\" on relation \"{}\"",
+                        known.name, target.name
+                    );
+                    Err(CatalogError::InvalidDefinition { sqlstate: "55000", message: text, detail: None })
+                }
                 _ => Ok(()),
             };
         }
@@ -186,7 +194,7 @@ impl Catalog {
             Some(name) => Arc::clone(name),
             None => names.constraint(&target.name, &[column], "not_null").into(),
         };
-        self.insert_not_null(txn, target, id, name)
+        self.insert_not_null(txn, target, id, (name, new.validated))
     }
 
     /// Makes columns NOT NULL.
@@ -277,7 +285,8 @@ impl Catalog {
             kind,
             deferrable: new.deferrable,
             initially_deferred: new.initially_deferred,
-            validated: new.validated,
+            validated: new.validated && new.enforced,
+            enforced: new.enforced,
         };
         self.insert_rows(txn, &[constraint_row(&constraint, target.schema.oid)])?;
         target.constraints.push(Arc::new(constraint));
@@ -322,6 +331,18 @@ impl Catalog {
             }
         };
         if primary {
+            for (id, column) in ids.iter().zip(columns) {
+                let Some(known) = target.not_null(*id).filter(|known| !known.validated) else { continue };
+                return Err(CatalogError::InvalidDefinition {
+                    sqlstate: "55000",
+                    message: format!("cannot create primary key on column \"{column}\""),
+                    detail: Some(format!(
+                        "The constraint \"{}\" on column \"{column}\" of table \"{}\", marked NOT VALID, is \
+                         incompatible with a primary key.",
+                        known.name, target.name
+                    )),
+                });
+            }
             self.require_values(txn, target, &ids)?;
         }
         let constraint = self.new_oid()?;

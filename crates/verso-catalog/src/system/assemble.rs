@@ -374,7 +374,7 @@ impl CatalogRows {
         let sequences: HashMap<Oid, &ClassRow> = sequences.map(|class| (class.oid, class)).collect();
         for link in links {
             let text = match sequences.get(&link.refobjid) {
-                Some(class) => crate::ddl::next_value(&*schema_of(class.relnamespace)?, &class.relname.0),
+                Some(class) => crate::ddl::next_value(&schema_of(class.relnamespace)?, &class.relname.0),
                 None => match base.and_then(|base| base.relation(link.refobjid)) {
                     Some(Relation::Sequence(sequence)) => {
                         crate::ddl::next_value(&sequence.schema, &sequence.name)
@@ -537,7 +537,8 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
     let action = |letter: Letter| {
         ReferentialAction::from_letter(letter.0).ok_or_else(|| flaw("an unknown referential action"))
     };
-    let kind = match row.contype.0 {
+    // A letter in capitals is that of a constraint that is not enforced.
+    let kind = match row.contype.0.to_ascii_lowercase() {
         'c' => ConstraintKind::Check { expression: row.conbin.clone().ok_or_else(|| flaw("no condition"))? },
         'n' => {
             let columns = column_ids(row.conkey.as_deref())?;
@@ -568,6 +569,7 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
         deferrable: row.condeferrable,
         initially_deferred: row.condeferred,
         validated: row.convalidated,
+        enforced: !row.contype.0.is_ascii_uppercase(),
     })
 }
 
@@ -729,6 +731,9 @@ pub(crate) fn constraint_row(constraint: &ConstraintDef, schema: Oid) -> Constra
             row.confupdtype = Letter(key.on_update.letter());
             row.confdelsetcols = (!key.delete_columns.is_empty()).then(|| numbers(&key.delete_columns));
         }
+    }
+    if !constraint.enforced {
+        row.contype = Letter(row.contype.0.to_ascii_uppercase());
     }
     row
 }

@@ -400,7 +400,7 @@ system_row! {
         oid: Oid,
         conname: Name,
         connamespace: Oid,
-        /// `c` check, `n` not null, `p` primary key, `u` unique, `f` foreign key.
+        /// `c` check, `n` not null, `p` primary key, `u` unique, `f` foreign key; in capitals where it is not enforced.
         contype: Letter,
         condeferrable: bool,
         condeferred: bool,

@@ -27,6 +27,8 @@ pub enum Commented {
     },
     /// A schema.
     Schema(Name),
+    /// A database.
+    Database(Name),
     /// A type.
     Type(QualifiedName),
     /// A function, with argument types where given.

@@ -48,7 +48,7 @@ mod types;
 
 use std::sync::Arc;
 
-use verso_catalog::{Oid, RelationId, SystemRowIter};
+use verso_catalog::{Object, Oid, RelationId, SystemRowIter};
 use verso_types::Value;
 use verso_types::array::Array;
 
@@ -117,13 +117,22 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
             let own = |((class, object, column), text): ((Oid, Oid, i32), &Arc<str>)| {
                 vec![oid(object), oid(class), Value::Int4(column), Value::Text(Arc::clone(text))]
             };
-            let own: Vec<_> = catalog.comments().map(own).collect();
+            let database = Object::Database.key().0;
+            let comments = catalog.comments().filter(|((class, ..), _)| *class != database);
+            let own: Vec<_> = comments.map(own).collect();
             Box::new(fixed::rows("pg_description", &keys).chain(own))
         }
         "pg_operator" => Box::new(fixed::rows("pg_operator", &keys).chain(aggregates::operators(&catalog))),
         "pg_cast" => Box::new(fixed::rows("pg_cast", &keys).chain(aggregates::casts(&catalog))),
         "pg_aggregate" => {
             Box::new(fixed::rows("pg_aggregate", &keys).chain(aggregates::aggregates(&catalog)))
+        }
+        "pg_shdescription" => {
+            let (class, object, _) = Object::Database.key();
+            let number = number(views.services.instance.member.number());
+            let row = |text: &Arc<str>| vec![number, oid(class), Value::Text(Arc::clone(text))];
+            let own: Vec<_> = catalog.comment(class, object, 0).map(row).into_iter().collect();
+            Box::new(fixed::rows("pg_shdescription", &keys).chain(own))
         }
         name => fixed::rows(name, &keys),
     }

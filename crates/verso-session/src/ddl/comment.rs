@@ -13,6 +13,13 @@ use verso_planner::errors::{SqlError, sqlstate};
 impl Schema<'_> {
     /// COMMENT ON.
     pub(super) fn comment(&self, comment: &Comment) -> Result<CommandTag, Failure> {
+        if let Commented::Database(name) = &comment.on
+            && !self.is_database(name)
+        {
+            // As in PostgreSQL, so that a script may name the database that it was made from.
+            self.frame.services.notices.warn("3D000", &format!("database \"{}\" does not exist", name.text));
+            return Ok(tag("COMMENT"));
+        }
         let on = self.commented(&comment.on)?;
         let text = comment.text.as_deref().map(Into::into);
         let catalog = &self.frame.services.instance.catalog;
@@ -52,6 +59,11 @@ impl Schema<'_> {
                 let schema = schema.ok_or_else(missing)?;
                 self.own(Object::Schema(schema.oid), "schema", &schema.name)?;
                 Ok(CommentOn::Schema(schema.oid))
+            }
+            Commented::Database(name) => {
+                let database = self.database(name)?;
+                self.own(database, "database", &name.text)?;
+                Ok(CommentOn::Database)
             }
             Commented::Type(name) => {
                 let ty = self.user_type(name)?;

@@ -133,7 +133,6 @@ fn whole(client: &mut Client) -> Vec<Vec<String>> {
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {
-    #[expect(clippy::disallowed_methods, reason = "a setting of the test")]
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
 }
 

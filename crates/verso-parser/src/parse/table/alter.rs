@@ -179,7 +179,7 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         "alter" => {
             cursor.advance();
             if cursor.is(&["constraint"]) {
-                return Err(cursor.unsupported("ALTER CONSTRAINT"));
+                return super::constraint::alter_constraint(cursor);
             }
             cursor.accept(&["column"]);
             let column = cursor.name()?;
