@@ -48,7 +48,7 @@ fn every_limit_is_shown_and_acts() {
 fn variables_of_functions_and_long_arguments_count() {
     let world = World::new();
     let mut client = world.connect();
-    let held = world.instance.memory().used_bytes();
+    let held = world.instance.held_bytes();
     client.run("SET statement_memory_limit = '16MB'");
     for text in [
         "DO $$ DECLARE a text[]; BEGIN FOR i IN 1..5000 LOOP a := a || repeat('x', 10000); END LOOP; END $$",
@@ -66,7 +66,7 @@ fn variables_of_functions_and_long_arguments_count() {
     client.run("DO $$ DECLARE a text; BEGIN FOR i IN 1..20 LOOP a := repeat('x', 3000000); END LOOP; END $$");
     client.run("DO $$ DECLARE a text[]; BEGIN FOR i IN 1..9 LOOP a := NULL; a := a || repeat('x', 3000000); END LOOP; END $$");
     assert_eq!(client.value("SELECT length(repeat('x', 4000000)) + length(repeat('y', 4000000))"), "8000000");
-    assert_eq!(world.instance.memory().used_bytes(), held);
+    assert_eq!(world.instance.held_bytes(), held);
 }
 
 #[test]
