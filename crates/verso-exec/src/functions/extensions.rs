@@ -128,8 +128,8 @@ static FUNCTIONS: &[BuiltinFunction] = &[
         Ok(stamped(bits(()) << 64 | bits(()), 4))
     }),
     entry!("uuid_generate_v5" () [Uuid, Text] => Uuid, |_, args| named::<Sha1>(args, 5), None),
-    entry!("digest" () [Text, Text] => Bytea, |cx, args| digest(cx, args), None),
-    entry!("digest" () [Bytea, Text] => Bytea, |cx, args| digest(cx, args), None),
+    entry!("digest" () [Text, Text] => Bytea, digest, None),
+    entry!("digest" () [Bytea, Text] => Bytea, digest, None),
     entry!("hmac" () [Text, Text, Text] => Bytea, |_, args| signed(args), None),
     entry!("hmac" () [Bytea, Bytea, Text] => Bytea, |_, args| signed(args), None),
     session_function!("gen_random_bytes" Volatile [Int4] => Bytea = random_bytes),

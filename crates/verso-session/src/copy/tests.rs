@@ -191,7 +191,7 @@ fn lines_end_alike() {
             ("1,a\r2,b\n3,c\r", "unquoted newline found in data"),
         ] {
             let error = read(&csv, data.as_bytes(), piece).unwrap_err();
-            assert_eq!((&*error.sqlstate, error.message.as_str()), ("22P04", message), "{data:?}");
+            assert_eq!((error.sqlstate, error.message.as_str()), ("22P04", message), "{data:?}");
             let error = read(&text, data.replace(',', "\t").as_bytes(), piece).unwrap_err();
             assert_eq!(error.message, message.replace("unquoted", "literal"), "{data:?}");
         }

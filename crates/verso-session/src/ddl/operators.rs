@@ -25,6 +25,9 @@ fn invalid_object(text: impl Into<String>) -> SqlError {
     SqlError::new("42P17", text)
 }
 
+/// Whether a type is of a kind.
+type IsKind = fn(&SqlType) -> bool;
+
 fn number(ty: &SqlType) -> Oid {
     Oid(ty.pg_oid())
 }
@@ -267,7 +270,7 @@ impl Schema<'_> {
         let function = match method {
             CastMethod::Text => None,
             CastMethod::Binary => {
-                let kinds: [(fn(&SqlType) -> bool, &str); 4] = [
+                let kinds: [(IsKind, &str); 4] = [
                     (|ty| ty.composite().is_some(), "composite"),
                     (|ty| matches!(ty, SqlType::Array(_)), "array"),
                     (|ty| matches!(ty, SqlType::Enum(_)), "enum"),
