@@ -257,6 +257,8 @@ impl Catalog {
                 && now.constraints == table.constraints
                 && now.referenced_by == table.referenced_by
                 && now.triggers == table.triggers
+                && now.partitioned == table.partitioned
+                && now.partition_of == table.partition_of
                 && unique(&now) == unique(table)
         };
         Ok(newest.version == version || newest.table_by_oid(table.oid).is_some_and(same))
@@ -480,6 +482,8 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         settings: store::read(engine, txn)?,
         collations: store::read(engine, txn)?,
         collated: store::read(engine, txn)?,
+        partitioned: store::read(engine, txn)?,
+        inherits: store::read(engine, txn)?,
         collation_data: engine.options().collation_data,
     })
 }

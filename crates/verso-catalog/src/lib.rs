@@ -18,6 +18,7 @@
 //! | `stored` | the query of a view, as the catalog keeps it |
 //! | `store` | rows of system tables, read and written through the heap |
 //! | `system` | the system tables, in which definitions are kept |
+//! | [`partition`] | declarative partitioning: bounds, which partition a row belongs to |
 //! | [`path`] | the search path |
 //! | [`snapshot`] | one version of the whole catalog: immutable, shared, looked up by name |
 //! | [`view`] | the system views `verso_*` and their columns |
@@ -33,6 +34,7 @@ pub mod definition;
 pub mod error;
 mod key_class;
 pub mod packs;
+pub mod partition;
 pub mod path;
 pub mod relations;
 pub mod request;
@@ -63,6 +65,7 @@ pub use definition::{
 };
 pub use error::{CatalogError, ObjectKind};
 pub use key_class::KeyClass;
+pub use partition::{PartitionOf, Partitioned};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{

@@ -15,7 +15,7 @@ use crate::snapshot::CatalogSnapshot;
 use crate::store;
 use crate::system::row::{
     AclRow, AttributeRow, ClassRow, CollatedRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow,
-    IndexRow, PolicyRow, RewriteRow, StatisticRow, SystemRow, TriggerRow,
+    IndexRow, InheritsRow, PartitionedRow, PolicyRow, RewriteRow, StatisticRow, SystemRow, TriggerRow,
 };
 
 impl Catalog {
@@ -59,6 +59,8 @@ impl Catalog {
         let rules = store::delete(engine, txn, |row: &RewriteRow| gone.contains(&row.ev_class))?;
         store::delete(engine, txn, |row: &AttributeRow| gone.contains(&row.attrelid))?;
         store::delete(engine, txn, |row: &CollatedRow| relations.contains(&row.objid))?;
+        store::delete(engine, txn, |row: &PartitionedRow| gone.contains(&row.partrelid))?;
+        store::delete(engine, txn, |row: &InheritsRow| gone.contains(&row.inhrelid))?;
         let defaults = store::delete(engine, txn, |row: &DefaultRow| gone.contains(&row.adrelid))?;
         let rules: HashSet<Oid> = rules.iter().map(|rule| rule.oid).collect();
         let defaults: HashSet<Oid> = defaults.iter().map(|default| default.oid).collect();

@@ -10,8 +10,8 @@ use super::field::{Letter, Name};
 use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
     DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow,
-    LanguageRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow,
-    TriggerRow, TypeRow,
+    InheritsRow, LanguageRow, NamespaceRow, PartitionedRow, PolicyRow, ProcRow, RewriteRow, SequenceRow,
+    StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -70,6 +70,8 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<PolicyRow>(),
         shape::<CollationRow>(),
         shape::<CollatedRow>(),
+        shape::<PartitionedRow>(),
+        shape::<InheritsRow>(),
     ]
 }
 

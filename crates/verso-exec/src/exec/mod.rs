@@ -43,6 +43,7 @@ mod parallel;
 mod passes;
 mod pipeline;
 mod probe;
+mod route;
 mod set_operation;
 mod set_project;
 mod sort;

@@ -66,6 +66,7 @@ mod names;
 mod once;
 mod order;
 mod parameter;
+mod partition;
 mod plpgsql;
 mod query;
 mod recursive;

@@ -17,6 +17,7 @@
 //! | [`progress`] | jobs of maintenance under way |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
 //! | [`domains`] | constraints of domains in `pg_constraint` |
+//! | [`partitions`] | partitions |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
 //! | [`calls`] | the functions over the catalogs, by name |
 //!
@@ -33,6 +34,7 @@ mod fixed;
 mod keys;
 mod names;
 mod objects;
+mod partitions;
 mod progress;
 mod relations;
 mod rights;
@@ -79,6 +81,8 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(&catalog, &keys))),
         "pg_collation" => collations::collations(&catalog, &keys),
         "pg_enum" => all(types::labels(&catalog, &keys)),
+        "pg_inherits" => all(partitions::inherits(&catalog)),
+        "pg_partitioned_table" => all(partitions::partitioned(&catalog)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_stats" => all(statistics::statistics(&catalog)),
         "pg_database" => all(objects::databases(views, &catalog)),

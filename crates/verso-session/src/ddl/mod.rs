@@ -34,6 +34,7 @@ mod index;
 mod like;
 mod lock_table;
 mod materialized;
+mod partition;
 mod policy;
 mod rewrite;
 mod rights;

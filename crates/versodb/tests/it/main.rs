@@ -12,6 +12,7 @@ mod isolation;
 mod library;
 mod lists;
 mod logs;
+mod partitions;
 mod peer;
 #[path = "../../examples/quickstart.rs"]
 #[allow(dead_code, reason = "its main is for those who run it")]
