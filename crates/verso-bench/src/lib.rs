@@ -8,7 +8,9 @@
 //! B4. A peer that is not there is named as skipped.
 #![forbid(unsafe_code)]
 
+mod all;
 mod calibration;
+mod chart;
 mod child;
 mod e1;
 mod e2;
@@ -20,14 +22,15 @@ mod folder;
 mod keys;
 mod machine;
 mod memory;
+mod mixed;
 mod pagesize;
 mod peers;
-mod plot;
 mod results;
 mod tpcc;
 mod tpch;
 mod wire;
 
+pub use all::{AllOptions, Experiment, run as run_all};
 pub use child::{ChildTask, run_child};
 pub use e1::{E1Options, run as run_e1};
 pub use e2::{E2Options, E2Task, run as run_e2};
@@ -36,6 +39,7 @@ pub use e4::{E4Options, E4Task, run as run_e4};
 pub use e5::{BatchFigures, E5Options, Variant, run as run_e5};
 pub use error::BenchError;
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
+pub use mixed::{MixedFigures, MixedOptions, Reports, Transactions, run as run_mixed};
 pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
 pub use results::{Calibration, Measured, Report};
 pub use tpcc::{TpccFigures, TpccOptions, run as run_tpcc};
@@ -66,8 +70,12 @@ pub enum Workload {
     E3(E3Options),
     /// The 22 queries of TPC-H, with one worker and with all, beside peers
     Tpch(TpchOptions),
+    /// TPC-B's transactions beside reports over a large table
+    Mixed(MixedOptions),
     /// A billing batch that rewrites whole tables while users run TPC-C, beside peers
     E5(E5Options),
+    /// All five experiments and TPC-H, on one page with the published figures
+    All(AllOptions),
 }
 
 /// Runs a workload and prints its table.
@@ -86,6 +94,8 @@ pub fn run(workload: &Workload) -> Result<(), BenchError> {
         Workload::Tpcc(options) => run_tpcc(options),
         Workload::E3(options) => run_e3(options),
         Workload::Tpch(options) => run_tpch(options),
+        Workload::Mixed(options) => run_mixed(options),
         Workload::E5(options) => run_e5(options),
+        Workload::All(options) => run_all(options),
     }
 }

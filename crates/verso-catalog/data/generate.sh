@@ -14,7 +14,7 @@ ask() { psql -X -q -v ON_ERROR_STOP=1 -d template1 -c "copy ($1) to stdout"; }
 types="'bool','bytea','char','name','int8','int2','int4','regproc','text','oid','tid','xid','cid','json','jsonb','jsonpath',
  'float4','float8','unknown','bpchar','varchar','date','time','timetz','timestamp','timestamptz','interval','numeric','uuid',
  'refcursor','regprocedure','regoper','regoperator','regclass','regtype','regrole','regnamespace','regcollation',
- 'int2vector','oidvector','pg_node_tree','aclitem','pg_lsn','xid8','inet','record','cstring','any','anyarray','void',
+ 'int2vector','oidvector','pg_node_tree','aclitem','pg_lsn','xid8','pg_snapshot','txid_snapshot','inet','record','cstring','any','anyarray','void',
  'trigger','event_trigger','internal','anyelement','anynonarray','anyenum','anycompatible','anycompatiblearray',
  'anycompatiblenonarray','language_handler','index_am_handler','table_am_handler','bit','varbit','cidr','macaddr','macaddr8','money',
  'int4range','int8range','numrange','tsrange','tstzrange','daterange','int4multirange','int8multirange','nummultirange',

@@ -6,12 +6,12 @@
 //! A3. Roles with fixed numbers (`pg_read_all_data` and its relatives) are in every database and have no rows.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::definition::Oid;
 use crate::rights::{Acl, Object, Rights, RightsOf};
 use crate::role::Role;
+use crate::shared_map::SharedMap;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::OWNER_OID;
 
@@ -146,45 +146,66 @@ pub struct PolicyDef {
     pub check: Option<Arc<str>>,
 }
 
+/// Settings for a role: in which database, 0 for all; the role; `name=value`.
+pub(crate) type RoleSettings = (Oid, Oid, Vec<Arc<str>>);
+
 /// Roles, memberships, owners, rights and policies.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Authority {
-    pub(crate) roles: HashMap<Oid, Arc<Role>>,
-    pub(crate) names: BTreeMap<Arc<str>, Oid>,
-    pub(crate) members: Vec<Membership>,
-    pub(crate) owners: HashMap<Object, Oid>,
-    pub(crate) acls: HashMap<Object, Arc<Acl>>,
-    pub(crate) defaults: Vec<DefaultAcl>,
-    pub(crate) policies: HashMap<Oid, Vec<Arc<PolicyDef>>>,
+    pub(crate) roles: SharedMap<Oid, Arc<Role>>,
+    pub(crate) names: SharedMap<Arc<str>, Oid>,
+    pub(crate) members: Arc<Vec<Membership>>,
+    pub(crate) owners: SharedMap<Object, Oid>,
+    /// By the number of the object; columns stand beside their relation.
+    pub(crate) acls: SharedMap<(Oid, Object), Arc<Acl>>,
+    pub(crate) defaults: Arc<Vec<DefaultAcl>>,
+    pub(crate) policies: SharedMap<Oid, Vec<Arc<PolicyDef>>>,
     /// Tables for which row security was said: whether it is on, and whether it then holds for their owners, too.
-    pub(crate) secured: HashMap<Oid, (bool, bool)>,
+    pub(crate) secured: SharedMap<Oid, (bool, bool)>,
     /// Settings for roles: in all databases (0) or in this one, and for whom.
-    pub(crate) settings: Vec<(Oid, Oid, Vec<Arc<str>>)>,
+    pub(crate) settings: Arc<Vec<RoleSettings>>,
 }
 
 impl Authority {
-    pub(crate) fn add_role(&mut self, role: Role) {
+    fn add_role(&mut self, role: Role) {
         self.names.insert(Arc::clone(&role.name), role.oid);
         self.roles.insert(role.oid, Arc::new(role));
     }
 
-    pub(crate) fn add_predefined(&mut self) {
+    /// Forgets whose the object of that number is, and who may do what with it.
+    pub(crate) fn remove(&mut self, oid: Oid) {
+        use Object as O;
+        for object in [O::Relation(oid), O::Schema(oid), O::Function(oid), O::Type(oid), O::Language(oid)] {
+            self.owners.remove(&object);
+        }
+        if O::Database.key().1 == oid {
+            self.owners.remove(&O::Database);
+        }
+        let listed = self.acls.from(|(known, _)| *known < oid);
+        let listed: Vec<_> = listed.map(|(key, _)| *key).take_while(|(known, _)| *known == oid).collect();
+        listed.iter().for_each(|key| drop(self.acls.remove(key)));
+        self.policies.remove(&oid);
+        self.secured.remove(&oid);
+    }
+
+    /// Sets roles and memberships, in place of those known; whose the database is is known.
+    pub(crate) fn set_roles(&mut self, roles: Vec<Role>, members: Vec<Membership>) {
+        (self.roles, self.names) = Default::default();
+        roles.into_iter().for_each(|role| self.add_role(role));
+        self.members = Arc::new(members);
+        self.add_predefined();
+    }
+
+    fn add_predefined(&mut self) {
         for (oid, name) in PREDEFINED {
             self.add_role(Role::plain(Oid(oid), name.into()));
         }
         let database = self.owners.get(&Object::Database).copied().unwrap_or(OWNER_OID);
+        let members = Arc::make_mut(&mut self.members);
         let monitored = [3374, READ_ALL_STATS.0, 3377].map(|role| (Oid(role), Oid(3373)));
         for (role, member) in monitored.into_iter().chain([(DATABASE_OWNER, database)]) {
             let (oid, grantor) = (Oid(0), OWNER_OID);
-            self.members.push(Membership {
-                oid,
-                role,
-                member,
-                grantor,
-                admin: false,
-                inherit: true,
-                set: true,
-            });
+            members.push(Membership { oid, role, member, grantor, admin: false, inherit: true, set: true });
         }
     }
 
@@ -316,7 +337,7 @@ impl CatalogSnapshot {
 
     /// The list of rights that an object has of its own.
     pub fn own_acl(&self, object: Object) -> Option<Arc<Acl>> {
-        if let Some(acl) = self.authority().acls.get(&object) {
+        if let Some(acl) = self.authority().acls.get(&(object.key().1, object)) {
             return Some(Arc::clone(acl));
         }
         let public = |owner: Oid, rights: Rights| {
@@ -346,7 +367,7 @@ impl CatalogSnapshot {
 
     /// Every list that was made by GRANT or REVOKE, with its object.
     pub fn acls(&self) -> impl Iterator<Item = (Object, &Arc<Acl>)> {
-        self.authority().acls.iter().map(|(object, acl)| (*object, acl))
+        self.authority().acls.iter().map(|((_, object), acl)| (*object, acl))
     }
 
     /// The rights that a role has on an object.
@@ -428,10 +449,11 @@ impl CatalogSnapshot {
     }
 
     fn has_column_rights(&self, relation: Oid) -> bool {
-        self.authority()
-            .acls
-            .keys()
-            .any(|object| matches!(object, Object::Column(table, _) if *table == relation))
+        let listed = self.authority().acls.from(|(known, _)| *known < relation);
+        listed
+            .map(|((_, object), _)| *object)
+            .take_while(|object| object.key().1 == relation)
+            .any(|object| matches!(object, Object::Column(..)))
     }
 
     fn column_ids(&self, relation: Oid) -> Vec<u16> {

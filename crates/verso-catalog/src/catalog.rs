@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! statement ──view──► which changes of the schema it sees: one number ──► cache: number ─► CatalogSnapshot
-//!                                                       └ miss: read the system tables by the same view
+//!                                                       └ miss: read by the same view what may differ from a number that
+//!                                                               is there, else all of the system tables
 //! ```
 //!
 //! C1. Views that see the same changes of the schema have the same number (`versions.rs`), so two statements that have the
@@ -16,19 +17,22 @@
 //!     ended sees the same number: then nothing need be looked up.
 //! C6. Whoever is to change a table's rows locks it, and then asks whether the definition that it knows is still the newest
 //!     one ([`Catalog::is_current`]): the one who kept it waiting may have given the table another heap.
+//! C7. A version that was made from another one is as if all had been read. Debug builds read all each time, and compare.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use verso_storage::{Engine, Isolation, Sequence, StorageError, Txn, TxnOptions};
 
 use crate::definition::{Oid, TableDef};
 use crate::error::CatalogError;
+use crate::places::Places;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG};
 use crate::store;
-use crate::system::assemble::CatalogRows;
+use crate::system::assemble::Base;
+use crate::system::gather;
 use crate::system::initial::TableShape;
 use crate::system::row::{AuthIdRow, ClassRow, SystemRow};
 use crate::system::{OID_SEQUENCE, initial};
@@ -36,8 +40,11 @@ use crate::versions::Versions;
 
 /// Snapshots kept for statements to come: several, as transactions of different ages see different versions.
 const CACHED_VERSIONS: usize = 16;
-/// Fewer of them, but two, where they would take more than this.
+/// Fewer of them, but so many, where they would take more than [`CACHED_BYTES`] if they shared nothing.
+const VERSIONS_MIN: usize = 4;
 const CACHED_BYTES: usize = 64 << 20;
+/// Up to so many changed objects are read one by one, however few there are.
+const CHANGED_MIN: usize = 256;
 
 /// The catalog of one open database; shared by its sessions.
 pub struct Catalog {
@@ -52,8 +59,13 @@ pub struct Catalog {
     cache: Mutex<VecDeque<Arc<CatalogSnapshot>>>,
     /// Roughly what the versions in it take.
     cached_bytes: AtomicU64,
-    /// Numbers for new entries.
-    oids: Arc<Sequence>,
+    /// Numbers for new entries; known once the catalog is.
+    oids: OnceLock<Arc<Sequence>>,
+    /// Where rows of system tables are.
+    pub(crate) places: Mutex<Places>,
+    /// How often all was read.
+    #[cfg(test)]
+    read_whole: AtomicU64,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -171,22 +183,27 @@ impl Catalog {
         let mut txn = engine.begin(internal(true));
         txn.begin_statement()?;
         let versions = Versions::new(engine.prepared().into_iter().map(|prepared| prepared.txn));
-        let snapshot = read_rows(engine, &txn)?.assemble(1, None)?.of_database(engine);
-        let oids = snapshot
-            .sequence(Some(PG_CATALOG), OID_SEQUENCE)
-            .ok_or_else(|| CatalogError::Corrupt { what: format!("there is no sequence {OID_SEQUENCE}") })?;
-        let oids = engine.sequence(oids.object)?;
-        txn.end_statement()?;
-        txn.commit(verso_storage::CommitMode::Wait)?;
         let catalog = Catalog {
             engine: engine.clone(),
             versions: Mutex::new(versions),
             announced: AtomicU64::new(0),
             settled: Settled::default(),
-            cache: Mutex::new(VecDeque::from([snapshot])),
+            cache: Mutex::default(),
             cached_bytes: AtomicU64::default(),
-            oids,
+            oids: OnceLock::new(),
+            places: Mutex::default(),
+            #[cfg(test)]
+            read_whole: AtomicU64::new(0),
         };
+        let snapshot = gather::all(&catalog, &txn)?.assemble(1, None)?.of_database(engine);
+        let oids = snapshot
+            .sequence(Some(PG_CATALOG), OID_SEQUENCE)
+            .ok_or_else(|| CatalogError::Corrupt { what: format!("there is no sequence {OID_SEQUENCE}") })?;
+        let oids = engine.sequence(oids.object)?;
+        catalog.oids.get_or_init(|| oids);
+        catalog.cache.lock().push_front(snapshot);
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
         catalog.after_a_crash()?;
         Ok(catalog)
     }
@@ -201,7 +218,10 @@ impl Catalog {
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;
         if emptied > 0 {
-            tracing::warn!(emptied, "unlogged tables are empty: the database was not closed in order");
+            tracing::warn!(
+                emptied,
+                "unlogged tables are empty, unlogged sequences begin anew: the database was not closed in order"
+            );
         }
         Ok(())
     }
@@ -269,6 +289,34 @@ impl Catalog {
         self.settled.version(self.announced.load(Ordering::Acquire), u64::MAX) == Some(version)
     }
 
+    /// Whether the records of a table were those of this definition in an earlier state of the database: `false` where its columns
+    /// or its heap were others, or there was no such table.
+    ///
+    /// # Errors
+    /// `SnapshotTooOld`; those of storage.
+    pub fn was(&self, table: &TableDef, number: u64) -> Result<bool, CatalogError> {
+        let mut txn = self.engine.begin(TxnOptions { isolation: Isolation::Snapshot, ..internal(true) });
+        txn.import_snapshot(&number.to_string())?;
+        txn.begin_statement()?;
+        let newest = self.committed()?;
+        // What was changed before the database was opened is not among the versions that are told apart, and of what has
+        // changed since it is not known any more where the rows were.
+        let is_newest = number >= self.engine.first_number() && self.visible_version(&txn) == newest.version;
+        let then = match is_newest {
+            true => newest,
+            false => gather::all(self, &txn)?.assemble(0, None)?.of_database(&self.engine),
+        };
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        let same = |then: Arc<TableDef>| {
+            let columns = |table: &TableDef| -> Vec<_> {
+                table.columns.iter().map(|column| (column.id, column.ty.clone())).collect()
+            };
+            then.heap == table.heap && columns(&then) == columns(table)
+        };
+        Ok(then.table_by_oid(table.oid).is_some_and(same))
+    }
+
     /// As [`Catalog::snapshot`], for who keeps the last one: most of the time the same is right again, and costs no more
     /// than a few loads.
     ///
@@ -302,10 +350,9 @@ impl Catalog {
             }
             return Ok(snapshot);
         }
-        let previous = cache.front().cloned();
+        let known: Vec<_> = cache.iter().cloned().collect();
         drop(cache);
-        let snapshot =
-            read_rows(&self.engine, txn)?.assemble(number, previous.as_deref())?.of_database(&self.engine);
+        let snapshot = self.load_version(txn, number, &known)?.of_database(&self.engine);
         let mut cache = self.cache.lock();
         // Another thread may have loaded the same version meanwhile: all shall share one.
         if let Some(other) = cache.iter().find(|other| other.version == number) {
@@ -313,18 +360,51 @@ impl Catalog {
         }
         let bytes = snapshot.heap_bytes();
         cache.push_front(Arc::clone(&snapshot));
-        // Definitions are shared by versions, the maps that find them are not.
-        let versions = (CACHED_BYTES / bytes.max(1)).clamp(2, CACHED_VERSIONS);
+        // Versions that were made from each other share most; how much is not known.
+        let versions = (CACHED_BYTES / bytes.max(1)).clamp(VERSIONS_MIN, CACHED_VERSIONS);
         cache.truncate(versions);
-        let cached = bytes + (cache.len() - 1) * bytes / 4;
+        let cached = bytes + (cache.len() - 1) * bytes / 16;
         drop(cache);
         self.cached_bytes.store(cached as u64, Ordering::Relaxed);
         Ok(snapshot)
     }
 
-    /// Roughly the memory that the versions of the catalog take which are kept.
+    /// The version with this number, which the transaction's statement sees: made from one of those that are known, where that
+    /// is less work than to read all.
+    fn load_version(
+        &self,
+        txn: &Txn,
+        number: u64,
+        known: &[Arc<CatalogSnapshot>],
+    ) -> Result<Arc<CatalogSnapshot>, CatalogError> {
+        let nearest = self.with_versions(|versions| {
+            let difference = |base: &Arc<CatalogSnapshot>| {
+                let touched = versions.difference(base.version, number)?;
+                Some((Arc::clone(base), touched))
+            };
+            known.iter().filter_map(difference).min_by_key(|(_, touched)| touched.len())
+        });
+        if let Some((base, touched)) = nearest
+            && touched.len() <= CHANGED_MIN.max(base.relations_count() / 4)
+        {
+            let (rows, changed) = gather::changed(self, txn, &base, &touched)?;
+            if let Some(made) = rows.assemble_over(number, Base { snapshot: &base, changed: &changed })? {
+                #[cfg(debug_assertions)]
+                {
+                    let whole = gather::all(self, txn)?.assemble(number, Some(&base))?;
+                    assert!(made.says_the_same(&whole), "{}", made.first_difference(&whole));
+                }
+                return Ok(made);
+            }
+        }
+        #[cfg(test)]
+        self.read_whole.fetch_add(1, Ordering::Relaxed);
+        gather::all(self, txn)?.assemble(number, known.first().map(|previous| &**previous))
+    }
+
+    /// Roughly the memory that the versions of the catalog take which are kept, with what finds the rows of system tables.
     pub fn heap_bytes(&self) -> u64 {
-        self.cached_bytes.load(Ordering::Relaxed)
+        self.cached_bytes.load(Ordering::Relaxed) + self.places.lock().heap_bytes() as u64
     }
 
     /// Whether a version has all changes that others have committed.
@@ -353,6 +433,7 @@ impl Catalog {
         txn: &mut Txn,
         work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>,
     ) -> Result<T, CatalogError> {
+        self.forget_empty_places()?;
         let id = txn.assign_id()?;
         {
             let mut versions = self.versions.lock();
@@ -374,7 +455,11 @@ impl Catalog {
 
     /// A number for a new entry.
     pub(crate) fn new_oid(&self) -> Result<Oid, CatalogError> {
-        let number = self.oids.next_value()?;
+        let number = self
+            .oids
+            .get()
+            .ok_or_else(|| CatalogError::Corrupt { what: "no numbers".to_string() })?
+            .next_value()?;
         u32::try_from(number).map(Oid).map_err(|_| CatalogError::Corrupt { what: format!("oid {number}") })
     }
 
@@ -456,44 +541,92 @@ fn internal(read_only: bool) -> TxnOptions {
     TxnOptions { isolation: Isolation::ReadCommitted, savepoints: true, read_only }
 }
 
-fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
-    Ok(CatalogRows {
-        namespaces: store::read(engine, txn)?,
-        classes: store::read(engine, txn)?,
-        attributes: store::read(engine, txn)?,
-        defaults: store::read(engine, txn)?,
-        functions: store::read(engine, txn)?,
-        sequences: store::read(engine, txn)?,
-        depends: store::read(engine, txn)?,
-        indexes: store::read(engine, txn)?,
-        constraints: store::read(engine, txn)?,
-        triggers: store::read(engine, txn)?,
-        rules: store::read(engine, txn)?,
-        descriptions: store::read(engine, txn)?,
-        statistics: store::read(engine, txn)?,
-        types: store::read(engine, txn)?,
-        labels: store::read(engine, txn)?,
-        domains: store::read(engine, txn)?,
-        roles: store::read(engine, txn)?,
-        members: store::read(engine, txn)?,
-        acls: store::read(engine, txn)?,
-        default_acls: store::read(engine, txn)?,
-        policies: store::read(engine, txn)?,
-        settings: store::read(engine, txn)?,
-        collations: store::read(engine, txn)?,
-        collated: store::read(engine, txn)?,
-        partitioned: store::read(engine, txn)?,
-        inherits: store::read(engine, txn)?,
-        collation_data: engine.options().collation_data,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use verso_env::Env;
     use verso_storage::EngineOptions;
+    use verso_types::SqlType;
 
     use super::*;
+    use crate::request::{NewColumn, NewConstraint, NewConstraintKind, NewTable};
+
+    /// An empty database.
+    fn new_catalog() -> (tempfile::TempDir, Catalog) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.verso");
+        let engine = Engine::create(Env::real(), &path, EngineOptions::default()).unwrap();
+        let catalog = Catalog::bootstrap(&engine).unwrap();
+        (directory, catalog)
+    }
+
+    fn new_table(name: &str) -> NewTable {
+        NewTable::new(name, vec![NewColumn::new("id", SqlType::Int4), NewColumn::new("b", SqlType::Text)])
+    }
+
+    fn statement<T>(catalog: &Catalog, work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>) -> T {
+        let mut txn = catalog.engine.begin(internal(false));
+        txn.begin_statement().unwrap();
+        let done = work(&mut txn).unwrap();
+        txn.end_statement().unwrap();
+        txn.commit(verso_storage::CommitMode::Wait).unwrap();
+        done
+    }
+
+    #[test]
+    fn definitions_read_what_they_touch_and_leave_no_places_behind() {
+        let (_directory, catalog) = new_catalog();
+        let rounds = |from: u32, to: u32| {
+            for number in from..to {
+                let name = format!("t{number}");
+                statement(&catalog, |txn| catalog.create_table(txn, &new_table(&name), false));
+                assert!(catalog.committed().unwrap().table(None, &name).is_some());
+                statement(&catalog, |txn| catalog.drop_table(txn, None, &name, false));
+                assert!(catalog.committed().unwrap().table(None, &name).is_none());
+                // One that is never committed.
+                let mut txn = catalog.engine.begin(internal(false));
+                txn.begin_statement().unwrap();
+                catalog.create_table(&mut txn, &new_table("never"), false).unwrap();
+                txn.end_statement().unwrap();
+                txn.begin_statement().unwrap();
+                assert!(catalog.snapshot(&txn).unwrap().table(None, "never").is_some());
+                txn.end_statement().unwrap();
+                txn.rollback().unwrap();
+                assert!(catalog.committed().unwrap().table(None, "never").is_none());
+            }
+            catalog.places.lock().len()
+        };
+        let after_some = rounds(0, 10);
+        assert_eq!(after_some, rounds(10, 60));
+        assert_eq!(catalog.read_whole.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_schema_with_another_name_is_read_with_all_that_is_in_it() {
+        let (_directory, catalog) = new_catalog();
+        statement(&catalog, |txn| catalog.create_schema(txn, &"one".into(), None, false));
+        let mut table = new_table("t");
+        table.schema = Some("one".into());
+        let columns = vec!["id".into()];
+        let kind = NewConstraintKind::Unique { columns, primary: true, nulls_distinct: true };
+        table.constraints.push(NewConstraint {
+            name: None,
+            kind,
+            deferrable: false,
+            initially_deferred: false,
+            validated: true,
+            enforced: true,
+        });
+        statement(&catalog, |txn| catalog.create_table(txn, &table, false));
+        statement(&catalog, |txn| catalog.rename_schema(txn, "one", &"two".into()));
+        let seen = catalog.committed().unwrap();
+        assert!(seen.table(Some("one"), "t").is_none());
+        assert_eq!(
+            seen.table(Some("two"), "t").map(|table| table.schema.to_string()).as_deref(),
+            Some("two")
+        );
+        assert!(seen.has_constraint("two", "t_pkey") && !seen.has_constraint("one", "t_pkey"));
+        assert_eq!(catalog.read_whole.load(Ordering::Relaxed), 1);
+    }
 
     #[test]
     fn a_database_made_before_roles_and_keys_gets_their_tables_when_it_opens() {
@@ -514,7 +647,7 @@ mod tests {
             assert_eq!(names, [crate::role::OWNER.into()]);
             let mut txn = engine.begin(internal(true));
             txn.begin_statement().unwrap();
-            let classes = read_rows(&engine, &txn).unwrap().classes;
+            let classes: Vec<ClassRow> = store::read(&engine, &txn).unwrap();
             for name in later {
                 assert_eq!(classes.iter().filter(|class| &*class.relname.0 == name).count(), 1, "{name}");
             }

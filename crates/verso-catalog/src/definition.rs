@@ -48,6 +48,21 @@ pub struct SchemaDef {
     pub owner: Oid,
 }
 
+/// An extension that a database has asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtensionDef {
+    /// Its row in `pg_extension`.
+    pub oid: Oid,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The role that made it.
+    pub owner: Oid,
+    /// The schema that it was made in.
+    pub schema: Arc<str>,
+    /// Its version.
+    pub version: Arc<str>,
+}
+
 impl SchemaDef {
     /// Of the role that owns the database.
     pub fn new(oid: Oid, name: impl Into<Arc<str>>) -> SchemaDef {
@@ -103,6 +118,17 @@ pub struct Materialized {
 }
 
 impl TableDef {
+    /// Whether a column, by its place, has no NULL in any row: one whose NOT NULL is NOT VALID may have some.
+    pub fn is_never_null(&self, at: usize) -> bool {
+        let column = &self.columns[at];
+        column.not_null && self.not_null_of(column.id).is_none_or(|constraint| constraint.validated)
+    }
+
+    /// The constraint that says that a column is NOT NULL.
+    pub fn not_null_of(&self, column: u16) -> Option<&Arc<ConstraintDef>> {
+        self.constraints.iter().find(|constraint| constraint.kind == ConstraintKind::NotNull { column })
+    }
+
     /// A table of these columns, without indexes and constraints.
     pub fn new(
         oid: Oid,
@@ -445,6 +471,8 @@ pub struct ConstraintDef {
     pub initially_deferred: bool,
     /// Does it hold for all rows? One that was added NOT VALID is checked for new rows only, until it is validated.
     pub validated: bool,
+    /// Is it checked at all? One that is not says something to readers only, and is not validated.
+    pub enforced: bool,
 }
 
 /// What a constraint demands.
@@ -563,6 +591,8 @@ pub struct SequenceDef {
     pub bounds: SequenceBounds,
     /// The column it goes away with (`serial`, `OWNED BY`).
     pub owned_by: Option<OwnedBy>,
+    /// It is not logged, and begins anew after a crash.
+    pub unlogged: bool,
 }
 
 /// A column that owns a sequence.
@@ -616,6 +646,20 @@ impl FunctionDef {
     /// Is it a procedure?
     pub fn is_procedure(&self) -> bool {
         self.returns == FunctionReturn::Procedure
+    }
+
+    /// Is it an aggregate?
+    pub fn is_aggregate(&self) -> bool {
+        self.language == FunctionLanguage::Internal
+    }
+
+    /// `function`, `procedure`, `aggregate`.
+    pub fn kind_word(&self) -> &'static str {
+        match () {
+            () if self.is_procedure() => "procedure",
+            () if self.is_aggregate() => "aggregate",
+            () => "function",
+        }
     }
 
     /// The arguments that a call of a function gives.
@@ -746,6 +790,8 @@ pub enum FunctionLanguage {
     Sql,
     /// `LANGUAGE plpgsql`
     PlPgSql,
+    /// An aggregate: its body is an [`AggregateDef`](crate::AggregateDef).
+    Internal,
 }
 
 impl FunctionLanguage {
@@ -754,6 +800,7 @@ impl FunctionLanguage {
         match self {
             FunctionLanguage::Sql => "sql",
             FunctionLanguage::PlPgSql => "plpgsql",
+            FunctionLanguage::Internal => "internal",
         }
     }
 }

@@ -16,16 +16,19 @@
 //! | [`packs`] | tables of more columns than a page describes |
 //! | [`request`] | what a `CREATE` asks for |
 //! | `stored` | the query of a view, as the catalog keeps it |
-//! | `store` | rows of system tables, read and written through the heap |
+//! | `store`, `places` | rows of system tables, read and written through the heap; where they are |
+//! | `versions` | which transactions have changed the schema, and what of it |
 //! | `system` | the system tables, in which definitions are kept |
 //! | [`partition`] | declarative partitioning: bounds, which partition a row belongs to |
 //! | [`path`] | the search path |
 //! | [`snapshot`] | one version of the whole catalog: immutable, shared, looked up by name |
+//! | `shared_map` | maps of which a changed copy shares most with the original
 //! | [`view`] | the system views `verso_*` and their columns |
 //! | [`relations`] | the relations of `pg_catalog` and `information_schema` and their columns |
 //! | [`error`] | the one error type |
 #![forbid(unsafe_code)]
 
+mod aggregate;
 pub mod authority;
 mod catalog;
 pub mod collation;
@@ -33,15 +36,18 @@ mod ddl;
 pub mod definition;
 pub mod error;
 mod key_class;
+mod operator;
 pub mod packs;
 pub mod partition;
 pub mod path;
+mod places;
 pub mod relations;
 pub mod request;
 pub mod rights;
 pub mod role;
 pub mod sequence;
 mod setting;
+mod shared_map;
 mod size;
 pub mod snapshot;
 mod statistics;
@@ -53,18 +59,20 @@ mod versions;
 pub mod view;
 mod view_text;
 
+pub use aggregate::{AggregateDef, Callee};
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
 pub use collation::CollationDef;
 pub use ddl::{CollationChange, CommentOn, DomainChange, MembershipChange, NewCollation, Rewrite, TypeUses};
 pub use definition::{
-    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ExtensionDef, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
     ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef, Volatility,
     guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
 pub use key_class::KeyClass;
+pub use operator::{CastContext, CastDef, OperatorDef};
 pub use partition::{PartitionOf, Partitioned};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};

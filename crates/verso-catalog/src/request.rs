@@ -66,6 +66,8 @@ pub struct NewConstraint {
     pub initially_deferred: bool,
     /// Not NOT VALID?
     pub validated: bool,
+    /// Not NOT ENFORCED?
+    pub enforced: bool,
 }
 
 /// What a new constraint demands; columns by name.
@@ -220,6 +222,17 @@ pub enum TableChange {
     },
     /// VALIDATE CONSTRAINT: its rows were found to fulfil it.
     Validated(Arc<str>),
+    /// ALTER CONSTRAINT; what is not given stays as it is.
+    AlterConstraint {
+        /// Which.
+        name: Arc<str>,
+        /// [NOT] DEFERRABLE.
+        deferrable: Option<bool>,
+        /// INITIALLY DEFERRED, INITIALLY IMMEDIATE.
+        initially_deferred: Option<bool>,
+        /// [NOT] ENFORCED; the rows are checked.
+        enforced: Option<bool>,
+    },
     /// RENAME TO.
     Rename(Arc<str>),
     /// RENAME COLUMN.
@@ -358,6 +371,8 @@ pub struct NewSequence {
     pub bounds: SequenceBounds,
     /// OWNED BY: table (in the same schema) and column.
     pub owned_by: Option<(Arc<str>, Arc<str>)>,
+    /// It is not logged.
+    pub unlogged: bool,
 }
 
 /// Triggers of a table.

@@ -10,7 +10,7 @@ use crate::catalog::Catalog;
 use crate::ddl::claim::{NameOf, conflict};
 use crate::definition::Oid;
 use crate::error::{CatalogError, ObjectKind};
-use crate::store;
+use crate::store::{self, Of};
 use crate::system::OWNER_OID;
 use crate::system::field::{Moment, Name};
 use crate::system::row::AuthIdRow;
@@ -169,7 +169,7 @@ impl Catalog {
         let oid = self.new_oid()?;
         let mut row = plain(oid, name);
         change.apply(&mut row);
-        self.change(txn, |txn| store::insert(&self.engine, txn, &[row]))?;
+        self.change(txn, |txn| self.insert_rows(txn, &[row]))?;
         Ok(oid)
     }
 
@@ -186,7 +186,7 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             let of_it = |row: &AuthIdRow| row.oid == found.oid;
-            store::update(&self.engine, txn, of_it, |row| change.apply(row)).map(drop)
+            self.update_rows(txn, Of::All, of_it, |row| change.apply(row)).map(drop)
         })
     }
 
@@ -203,7 +203,7 @@ impl Catalog {
         self.change(txn, |txn| {
             self.removes(txn, found.oid)?;
             self.remove_role_rows(txn, found.oid)?;
-            store::delete(&self.engine, txn, |row: &AuthIdRow| row.oid == found.oid).map(drop)
+            self.delete_rows(txn, Of::All, |row: &AuthIdRow| row.oid == found.oid).map(drop)
         })
     }
 

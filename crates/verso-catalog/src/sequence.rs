@@ -130,6 +130,8 @@ pub struct SequenceChange {
     pub restart: Option<Option<i64>>,
     /// OWNED BY
     pub owned_by: Option<Option<SequenceOwner>>,
+    /// SET LOGGED, SET UNLOGGED
+    pub logged: Option<bool>,
 }
 
 impl SequenceChange {

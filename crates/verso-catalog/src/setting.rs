@@ -8,7 +8,7 @@ use verso_storage::{CommitMode, Isolation, StorageError, Txn, TxnOptions};
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
-use crate::store;
+use crate::store::{self, Of};
 use crate::system::row::DbRoleSettingRow;
 
 /// The row's database: there is one.
@@ -59,17 +59,17 @@ impl Catalog {
             row.setconfig = Some(others.cloned().chain(new).collect());
         };
         self.alone(false, |txn| {
-            if store::update(&self.engine, txn, is_it, change)? == 0 {
+            if self.update_rows(txn, Of::All, is_it, change)? == 0 {
                 let mut row = DbRoleSettingRow { setdatabase: DATABASE, setrole: EVERYBODY, setconfig: None };
                 change(&mut row);
-                store::insert(&self.engine, txn, &[row])?;
+                self.insert_rows(txn, &[row])?;
             }
             Ok(())
         })
     }
 
     /// Runs a statement in a transaction of its own.
-    fn alone<T>(
+    pub(crate) fn alone<T>(
         &self,
         read_only: bool,
         work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>,

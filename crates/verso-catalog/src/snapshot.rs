@@ -9,9 +9,11 @@
 //! N1. Names are stored folded and compared byte by byte; folding is the parser's business.
 //! N2. An unqualified name is looked up along the snapshot's search path ([`crate::path`]).
 //! N3. In a schema a name means one relation at most; a function name may have several argument lists.
+//! N4. A version shares with the one that it was made from all that did not change: definitions, and the maps that find
+//!     them but for a few chunks (`shared_map`).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Engine;
@@ -19,11 +21,15 @@ use verso_types::{CollationData, NamedType, SqlType};
 
 use crate::authority::Authority;
 use crate::collation::{CollationDef, system_collation, system_collation_name};
-use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
+use crate::definition::{
+    ExtensionDef, FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef,
+};
 use crate::error::ObjectKind;
+use crate::operator::{CastDef, OperatorDef};
 use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
 use crate::rights::{Object, Rights};
+use crate::shared_map::SharedMap;
 use crate::size::Sizes;
 use crate::statistics::{Kept, TableStatistics};
 use crate::system::row::StatisticRow;
@@ -124,12 +130,15 @@ impl Relation {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Schema {
     definition: Arc<SchemaDef>,
-    relations: BTreeMap<Arc<str>, Relation>,
-    functions: BTreeMap<Arc<str>, Vec<Arc<FunctionDef>>>,
-    types: BTreeMap<Arc<str>, Arc<TypeDef>>,
+    relations: SharedMap<Arc<str>, Relation>,
+    /// Those of one name by number.
+    functions: SharedMap<Arc<str>, Vec<Arc<FunctionDef>>>,
+    types: SharedMap<Arc<str>, Arc<TypeDef>>,
+    /// The names of its tables' constraints, and what they are on.
+    constraints: SharedMap<(Arc<str>, Oid), ()>,
 }
 
 /// Roughly what an entry takes in the maps that find it, with its own fields.
@@ -147,19 +156,27 @@ pub struct CatalogSnapshot {
     sizes: Sizes,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Contents {
-    schemas: BTreeMap<Arc<str>, Schema>,
-    relations_by_oid: HashMap<Oid, Relation>,
+    schemas: SharedMap<Arc<str>, Schema>,
+    relations_by_oid: SharedMap<Oid, Relation>,
+    functions_by_oid: SharedMap<Oid, Arc<FunctionDef>>,
     /// Users' types, also by the number of their arrays.
-    types_by_oid: HashMap<Oid, Arc<TypeDef>>,
+    types_by_oid: SharedMap<Oid, Arc<TypeDef>>,
     /// Those that users have made, by number.
-    collations: HashMap<u32, Arc<CollationDef>>,
+    collations: SharedMap<u32, Arc<CollationDef>>,
     collation_data: CollationData,
-    /// By catalog, object and column.
-    comments: HashMap<(Oid, Oid, i32), Arc<str>>,
+    /// Those that were asked for.
+    extensions: Vec<ExtensionDef>,
+    /// Those of users.
+    operators: Vec<Arc<OperatorDef>>,
+    casts: Vec<CastDef>,
+    /// By object, catalog and column.
+    comments: SharedMap<(Oid, Oid, i32), Arc<str>>,
     /// By table.
-    statistics: HashMap<Oid, Arc<Kept>>,
+    statistics: SharedMap<Oid, Arc<Kept>>,
+    /// Roughly what all that takes.
+    bytes: usize,
     /// Who may do what.
     pub(crate) authority: Authority,
 }
@@ -222,14 +239,59 @@ impl CatalogSnapshot {
         }
     }
 
+    /// The extensions that the database has asked for.
+    pub fn extensions(&self) -> &[ExtensionDef] {
+        &self.contents.extensions
+    }
+
+    /// The operators of users.
+    pub fn operators(&self) -> &[Arc<OperatorDef>] {
+        &self.contents.operators
+    }
+
+    /// The casts of users.
+    pub fn casts(&self) -> &[CastDef] {
+        &self.contents.casts
+    }
+
+    /// The cast of users between two types, by their numbers.
+    pub fn cast(&self, source: Oid, target: Oid) -> Option<&CastDef> {
+        self.contents.casts.iter().find(|cast| (cast.source, cast.target) == (source, target))
+    }
+
+    /// The extension of that name, if it was asked for.
+    pub fn extension(&self, name: &str) -> Option<&ExtensionDef> {
+        self.contents.extensions.iter().find(|extension| *extension.name == *name)
+    }
+
     /// The comment on an object of that system table, or on one of its columns.
     pub fn comment(&self, catalog: Oid, object: Oid, column: i32) -> Option<&Arc<str>> {
-        self.contents.comments.get(&(catalog, object, column))
+        self.contents.comments.get(&(object, catalog, column))
     }
 
     /// Every comment: the system table, object and column that it is on, and its text.
-    pub fn comments(&self) -> impl Iterator<Item = (&(Oid, Oid, i32), &Arc<str>)> {
-        self.contents.comments.iter()
+    pub fn comments(&self) -> impl Iterator<Item = ((Oid, Oid, i32), &Arc<str>)> {
+        self.contents
+            .comments
+            .iter()
+            .map(|((object, catalog, column), text)| ((*catalog, *object, *column), text))
+    }
+
+    /// The comments on an object and its columns, as [`CatalogSnapshot::comments`].
+    pub fn comments_on(&self, object: Oid) -> impl Iterator<Item = ((Oid, Oid, i32), &Arc<str>)> {
+        let from = self.contents.comments.from(move |(known, ..)| *known < object);
+        let own = from.take_while(move |((known, ..), _)| *known == object);
+        own.map(|((object, catalog, column), text)| ((*catalog, *object, *column), text))
+    }
+
+    /// Whether a constraint of a table of that schema has that name.
+    pub(crate) fn has_constraint(&self, schema: &str, name: &str) -> bool {
+        let Some(schema) = self.contents.schemas.get(schema) else { return false };
+        schema
+            .constraints
+            .from(|(known, _)| **known < *name)
+            .next()
+            .is_some_and(|((known, _), ())| **known == *name)
     }
 
     /// The schema in which something is made that names none; none if no schema of the path exists.
@@ -244,27 +306,7 @@ impl CatalogSnapshot {
 
     /// Roughly the memory that its definitions take; those that did not change are shared with other versions.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let contents = &*self.contents;
-        let relation = |relation: &Relation| match relation {
-            Relation::Table(table) => {
-                let parts = table.all_indexes().count() + table.constraints.len() + table.triggers.len();
-                (table.columns.len() + parts) * PART_BYTES
-            }
-            Relation::View(view) => {
-                (view.columns.len() + view.triggers.len()) * PART_BYTES + view.query.text.len()
-            }
-            Relation::Sequence(_) | Relation::Index(_) => PART_BYTES,
-        };
-        let functions = contents.schemas.values().flat_map(|schema| schema.functions.values().flatten());
-        let entries = contents.relations_by_oid.len()
-            + contents.types_by_oid.len()
-            + contents.comments.len()
-            + contents.statistics.len();
-        entries * ENTRY_BYTES
-            + contents.relations_by_oid.values().map(relation).sum::<usize>()
-            + functions.map(|function| ENTRY_BYTES + function.body.len()).sum::<usize>()
-            + contents.comments.values().map(|text| text.len()).sum::<usize>()
-            + contents.statistics.values().map(|kept| kept.heap_bytes()).sum::<usize>()
+        self.contents.bytes
     }
 
     /// The same, with the sizes of tables as a database has them.
@@ -299,6 +341,54 @@ impl CatalogSnapshot {
     /// Begins a snapshot that has nothing in it.
     pub(crate) fn empty(version: u64) -> SnapshotBuilder {
         SnapshotBuilder { version, contents: Contents::default() }
+    }
+
+    /// Begins a snapshot that has what this one has, but for what these numbers name.
+    pub(crate) fn without(&self, version: u64, gone: &BTreeSet<Oid>) -> SnapshotBuilder {
+        let mut builder = SnapshotBuilder { version, contents: (*self.contents).clone() };
+        gone.iter().for_each(|oid| builder.remove(*oid));
+        builder
+    }
+
+    /// How many relations there are.
+    pub(crate) fn relations_count(&self) -> usize {
+        self.contents.relations_by_oid.len()
+    }
+
+    /// Whether two versions have the same definitions.
+    #[cfg(any(test, debug_assertions))]
+    pub(crate) fn says_the_same(&self, other: &CatalogSnapshot) -> bool {
+        self.contents == other.contents
+    }
+
+    /// Something that another version has and this one has not, or has otherwise.
+    #[cfg(any(test, debug_assertions))]
+    pub(crate) fn first_difference(&self, other: &CatalogSnapshot) -> String {
+        let (own, other) = (&*self.contents, &*other.contents);
+        for relation in own.relations_by_oid.values().chain(other.relations_by_oid.values()) {
+            let oid = relation.oid();
+            let (one, two) = (own.relations_by_oid.get(&oid), other.relations_by_oid.get(&oid));
+            if one != two {
+                return format!("{one:?}\nis, read as a whole, {two:?}");
+            }
+        }
+        if own.authority != other.authority {
+            return format!("{:?}\nis, read as a whole, {:?}", own.authority, other.authority);
+        }
+        let rest = |contents: &Contents| {
+            let schemas: Vec<_> =
+                contents.schemas.values().map(|one| (&one.definition, &one.functions)).collect();
+            format!(
+                "{schemas:?} {:?} {:?} {:?} {:?} {:?} {}",
+                contents.functions_by_oid,
+                contents.types_by_oid,
+                contents.collations,
+                contents.comments,
+                contents.statistics,
+                contents.bytes
+            )
+        };
+        format!("{}\nis, read as a whole, {}", rest(own), rest(other))
     }
 
     /// The schema of that name.
@@ -353,7 +443,7 @@ impl CatalogSnapshot {
 
     /// The user-defined function with that row in `pg_proc`.
     pub fn function_by_oid(&self, oid: Oid) -> Option<&Arc<FunctionDef>> {
-        self.all_functions().find(|function| function.oid == oid)
+        self.contents.functions_by_oid.get(&oid)
     }
 
     /// The user's type of that name.
@@ -550,6 +640,34 @@ impl CatalogSnapshot {
     }
 }
 
+/// Whether schemas are called what they were called before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum SameNames {
+    Yes,
+    No,
+}
+
+/// Roughly what a relation takes.
+fn relation_bytes(relation: &Relation) -> usize {
+    ENTRY_BYTES
+        + match relation {
+            Relation::Table(table) => {
+                let parts = table.all_indexes().count() + table.constraints.len() + table.triggers.len();
+                (table.columns.len() + parts) * PART_BYTES
+            }
+            Relation::View(view) => {
+                (view.columns.len() + view.triggers.len()) * PART_BYTES + view.query.text.len()
+            }
+            Relation::Sequence(_) | Relation::Index(_) => PART_BYTES,
+        }
+}
+
+/// Roughly what a function takes.
+fn function_bytes(function: &FunctionDef) -> usize {
+    ENTRY_BYTES + function.body.len()
+}
+
 /// Puts a [`CatalogSnapshot`] together: the loader's tool, and that of tests that need names without a database.
 #[derive(Debug)]
 pub struct SnapshotBuilder {
@@ -562,12 +680,48 @@ impl SnapshotBuilder {
     pub fn add_schema(&mut self, definition: Arc<SchemaDef>) -> &mut Self {
         let schema = Schema {
             definition: Arc::clone(&definition),
-            relations: BTreeMap::new(),
-            functions: BTreeMap::new(),
-            types: BTreeMap::new(),
+            relations: SharedMap::default(),
+            functions: SharedMap::default(),
+            types: SharedMap::default(),
+            constraints: SharedMap::default(),
         };
         self.contents.schemas.insert(Arc::clone(&definition.name), schema);
         self
+    }
+
+    /// Puts the schemas of these rows in the place of those that have these numbers. `No` where one of them has another name
+    /// now, and with it all that is in it.
+    pub(crate) fn change_schemas(&mut self, numbers: &BTreeSet<Oid>, new: Vec<SchemaDef>) -> SameNames {
+        let known: Vec<Arc<SchemaDef>> = self
+            .contents
+            .schemas
+            .values()
+            .map(|schema| &schema.definition)
+            .filter(|schema| numbers.contains(&schema.oid))
+            .cloned()
+            .collect();
+        for old in known {
+            match new.iter().find(|new| new.oid == old.oid) {
+                Some(new) if new.name != old.name => return SameNames::No,
+                Some(_) => {}
+                None => drop(self.contents.schemas.remove(&*old.name)),
+            }
+        }
+        for new in new {
+            match self.contents.schemas.get_mut(&*new.name) {
+                Some(schema) if *schema.definition == new => {}
+                Some(schema) => schema.definition = Arc::new(new),
+                None => {
+                    self.add_schema(Arc::new(new));
+                }
+            }
+        }
+        SameNames::Yes
+    }
+
+    /// The name of each schema, by its row in `pg_namespace`.
+    pub(crate) fn schema_names(&self) -> impl Iterator<Item = (Oid, &Arc<str>)> {
+        self.contents.schemas.values().map(|schema| (schema.definition.oid, &schema.definition.name))
     }
 
     /// Adds a table with its indexes; its schema must be there.
@@ -605,28 +759,64 @@ impl SnapshotBuilder {
         self
     }
 
+    /// Takes the collations out again.
+    pub(crate) fn take_collations(&mut self) -> Vec<Arc<CollationDef>> {
+        std::mem::take(&mut self.contents.collations).values().cloned().collect()
+    }
+
     /// Says which data keys of collations are made from.
     pub(crate) fn set_collation_data(&mut self, data: CollationData) {
         self.contents.collation_data = data;
     }
 
+    /// Forgets the extensions, which are then added anew.
+    pub(crate) fn forget_extensions(&mut self) {
+        self.contents.extensions.clear();
+    }
+
+    /// Adds an extension.
+    pub(crate) fn add_extension(&mut self, extension: ExtensionDef) {
+        self.contents.extensions.push(extension);
+    }
+
+    /// Forgets the operators, which are then added anew.
+    pub(crate) fn forget_operators(&mut self) {
+        self.contents.operators.clear();
+    }
+
+    /// Forgets the casts, which are then added anew.
+    pub(crate) fn forget_casts(&mut self) {
+        self.contents.casts.clear();
+    }
+
+    /// Adds an operator.
+    pub(crate) fn add_operator(&mut self, operator: OperatorDef) {
+        self.contents.operators.push(Arc::new(operator));
+    }
+
+    /// Adds a cast.
+    pub(crate) fn add_cast(&mut self, cast: CastDef) {
+        self.contents.casts.push(cast);
+    }
+
     /// Adds a comment.
     pub(crate) fn add_comment(&mut self, on: (Oid, Oid, i32), text: Arc<str>) -> &mut Self {
-        self.contents.comments.insert(on, text);
+        let (catalog, object, column) = on;
+        self.contents.bytes += ENTRY_BYTES + text.len();
+        self.contents.comments.insert((object, catalog, column), text);
         self
     }
 
-    /// Says who may do what.
-    pub(crate) fn set_authority(&mut self, authority: Authority) {
-        self.contents.authority = authority;
+    /// Who may do what, to be changed.
+    pub(crate) fn authority_mut(&mut self) -> &mut Authority {
+        &mut self.contents.authority
     }
 
-    /// Adds a row of `pg_statistic`.
-    pub(crate) fn add_statistics(&mut self, row: StatisticRow) {
-        let kept = self.contents.statistics.entry(row.starelid).or_default();
-        if let Some(kept) = Arc::get_mut(kept) {
-            kept.add(row);
-        }
+    /// Adds what `pg_statistic` has of a table.
+    pub(crate) fn add_statistics(&mut self, table: Oid, rows: Vec<StatisticRow>) {
+        let kept = Kept::new(rows);
+        self.contents.bytes += ENTRY_BYTES + kept.heap_bytes();
+        self.contents.statistics.insert(table, Arc::new(kept));
     }
 
     /// Adds a type; its schema must be there.
@@ -637,6 +827,7 @@ impl SnapshotBuilder {
         let ty = ty.into();
         self.contents.types_by_oid.insert(ty.oid, Arc::clone(&ty));
         self.contents.types_by_oid.insert(ty.array, Arc::clone(&ty));
+        self.contents.bytes += ENTRY_BYTES;
         self.schema_mut(&ty.schema).types.insert(Arc::clone(&ty.name), ty);
         self
     }
@@ -647,9 +838,62 @@ impl SnapshotBuilder {
     /// If the schema was not added before.
     pub fn add_function(&mut self, function: impl Into<Arc<FunctionDef>>) -> &mut Self {
         let function = function.into();
+        self.contents.bytes += function_bytes(&function);
+        self.contents.functions_by_oid.insert(function.oid, Arc::clone(&function));
         let schema = self.schema_mut(&function.schema);
-        schema.functions.entry(Arc::clone(&function.name)).or_default().push(function);
+        match schema.functions.get_mut(&*function.name) {
+            Some(named) => {
+                let at = named.partition_point(|known| known.oid <= function.oid);
+                named.insert(at, function);
+            }
+            None => schema.functions.insert(Arc::clone(&function.name), vec![function]),
+        }
         self
+    }
+
+    /// Takes out what has that number, and what is said of it: a relation, a function, a type. Columns, indexes and
+    /// constraints go with their tables.
+    fn remove(&mut self, oid: Oid) {
+        let contents = &mut self.contents;
+        if let Some(relation) = contents.relations_by_oid.remove(&oid) {
+            contents.bytes -= relation_bytes(&relation);
+            if let Some(schema) = contents.schemas.get_mut(&**relation.schema()) {
+                schema.relations.remove(&**relation.name());
+                for constraint in relation.as_table().iter().flat_map(|table| &table.constraints) {
+                    schema.constraints.remove(&(Arc::clone(&constraint.name), constraint.oid));
+                }
+            }
+        }
+        if let Some(function) = contents.functions_by_oid.remove(&oid) {
+            contents.bytes -= function_bytes(&function);
+            if let Some(schema) = contents.schemas.get_mut(&*function.schema)
+                && let Some(named) = schema.functions.get_mut(&*function.name)
+            {
+                named.retain(|known| known.oid != oid);
+                if named.is_empty() {
+                    schema.functions.remove(&*function.name);
+                }
+            }
+        }
+        if let Some(ty) = contents.types_by_oid.remove(&oid)
+            && ty.oid == oid
+        {
+            contents.bytes -= ENTRY_BYTES;
+            contents.types_by_oid.remove(&ty.array);
+            if let Some(schema) = contents.schemas.get_mut(&*ty.schema) {
+                schema.types.remove(&*ty.name);
+            }
+        }
+        if let Some(kept) = contents.statistics.remove(&oid) {
+            contents.bytes -= ENTRY_BYTES + kept.heap_bytes();
+        }
+        let commented = contents.comments.from(|(known, ..)| *known < oid);
+        let commented: Vec<_> =
+            commented.map(|(on, _)| *on).take_while(|(known, ..)| *known == oid).collect();
+        for text in commented.iter().filter_map(|on| contents.comments.remove(on)) {
+            contents.bytes -= ENTRY_BYTES + text.len();
+        }
+        contents.authority.remove(oid);
     }
 
     /// The finished snapshot.
@@ -665,9 +909,14 @@ impl SnapshotBuilder {
     fn add_relation(&mut self, relation: Relation) -> &mut Self {
         let (schema, name) = relation.key();
         let name = Arc::clone(name);
+        self.contents.bytes += relation_bytes(&relation);
         self.contents.relations_by_oid.insert(relation.oid(), relation.clone());
         let schema = Arc::clone(schema);
-        self.schema_mut(&schema).relations.insert(name, relation);
+        let schema = self.schema_mut(&schema);
+        for constraint in relation.as_table().iter().flat_map(|table| &table.constraints) {
+            schema.constraints.insert((Arc::clone(&constraint.name), constraint.oid), ());
+        }
+        schema.relations.insert(name, relation);
         self
     }
 
@@ -759,6 +1008,7 @@ mod tests {
             object: ObjectId(7),
             bounds: SequenceBounds::default(),
             owned_by: None,
+            unlogged: false,
         });
         let snapshot = builder.build();
         assert!(snapshot.table(None, "s").is_none());

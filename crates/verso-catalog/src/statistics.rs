@@ -6,7 +6,8 @@
 //!
 //! G1. Statistics are part of a version of the catalog: a rollback takes them back, a table takes them along when it goes.
 //! G2. They are hints. A row that cannot be read, or whose values are no longer of the column's type, counts as none.
-//! G3. They are decoded when the planner first asks for them, once for each version of the catalog.
+//! G3. They are decoded when the planner first asks for them, once for all versions of the catalog between two changes of
+//!     the table.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +19,6 @@ use verso_types::{SqlType, TimeStyle, Value};
 use crate::catalog::Catalog;
 use crate::definition::TableDef;
 use crate::error::CatalogError;
-use crate::store;
 use crate::system::field::Bytes;
 use crate::system::row::StatisticRow;
 
@@ -126,6 +126,13 @@ fn value(rest: &mut &[u8], ty: &SqlType) -> Option<Value> {
     parse_text(ty, std::str::from_utf8(bytes).ok()?, &TimeStyle::UTC).ok()
 }
 
+/// What was decoded says nothing that the rows do not say.
+impl PartialEq for Kept {
+    fn eq(&self, other: &Kept) -> bool {
+        self.rows == other.rows
+    }
+}
+
 /// The rows of `pg_statistic` about one table.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
@@ -139,8 +146,10 @@ impl Kept {
         self.rows.iter().map(|row| size_of::<StatisticRow>() + 3 * row.stadata.0.len()).sum()
     }
 
-    pub(crate) fn add(&mut self, row: StatisticRow) {
-        self.rows.push(row);
+    /// Of these rows, whatever their order.
+    pub(crate) fn new(mut rows: Vec<StatisticRow>) -> Kept {
+        rows.sort_by_key(|row| row.staattnum);
+        Kept { rows, decoded: OnceLock::new() }
     }
 
     /// What they say of the table (G2, G3).
@@ -189,10 +198,10 @@ impl Catalog {
             }
         }
         self.change(txn, |txn| {
-            store::delete(&self.engine, txn, |row: &StatisticRow| {
+            self.delete_rows(txn, table.oid, |row: &StatisticRow| {
                 row.starelid == table.oid && rows.iter().any(|new| new.staattnum == row.staattnum)
             })?;
-            store::insert(&self.engine, txn, &rows)
+            self.insert_rows(txn, &rows)
         })
     }
 }

@@ -1,19 +1,252 @@
 //! Reads and writes rows of the system tables through the heap, as any other table's.
+//!
+//! W1. A change of rows says which objects they belong to, before it is made (`versions.rs`); where new rows stand is noted
+//!     when it is made (`places.rs`).
+//! W2. Who looks for rows names objects that they belong to, or reads the whole of a small table.
+
+use std::collections::BTreeSet;
 
 use verso_storage::heap::{ScanBatch, ScanSpec};
+use verso_storage::page::RecordId;
 use verso_storage::{Engine, Txn};
 
+use crate::catalog::Catalog;
+use crate::definition::Oid;
 use crate::error::CatalogError;
+use crate::places::Place;
 use crate::system::row::SystemRow;
+use crate::versions::Touched;
 
-/// Every row of a system table that the transaction's statement sees.
+/// Which rows of a system table are looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Of<'o> {
+    /// Those of one object.
+    One(Oid),
+    /// Those of several.
+    Any(&'o BTreeSet<Oid>),
+    /// All of them.
+    All,
+}
+
+impl From<Oid> for Of<'_> {
+    fn from(object: Oid) -> Self {
+        Of::One(object)
+    }
+}
+
+impl<'o> From<&'o BTreeSet<Oid>> for Of<'o> {
+    fn from(objects: &'o BTreeSet<Oid>) -> Self {
+        Of::Any(objects)
+    }
+}
+
+impl Of<'_> {
+    fn has<R: SystemRow>(&self, row: &R) -> bool {
+        match self {
+            Of::One(object) => row.keys().any(|key| key == *object),
+            Of::Any(objects) => row.keys().any(|key| objects.contains(&key)),
+            Of::All => true,
+        }
+    }
+}
+
+impl Catalog {
+    /// Every row of a system table that the transaction's statement sees; notes where they are.
+    pub(crate) fn read_all<R: SystemRow>(&self, txn: &Txn) -> Result<Vec<R>, CatalogError> {
+        let mut all = Vec::new();
+        scan::<R>(&self.engine, txn, 0..u32::MAX, &mut |batch, mut rows| {
+            self.note(&batch.records, &rows);
+            all.append(&mut rows);
+        })?;
+        Ok(all)
+    }
+
+    /// The rows of these objects that the transaction's statement sees.
+    pub(crate) fn read_of<'o, R: SystemRow>(
+        &self,
+        txn: &Txn,
+        of: impl Into<Of<'o>>,
+    ) -> Result<Vec<R>, CatalogError> {
+        let of = of.into();
+        let mut found = Vec::new();
+        self.scan_of::<R>(txn, of, &mut |_, rows| found.extend(rows.into_iter().filter(|row| of.has(row))))?;
+        Ok(found)
+    }
+
+    /// Adds rows.
+    pub(crate) fn insert_rows<R: SystemRow>(&self, txn: &mut Txn, rows: &[R]) -> Result<(), CatalogError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.touch(txn, rows);
+        let mut records = Vec::new();
+        self.engine.heap(R::TABLE.heap)?.insert(txn, &R::to_batch(rows), Some(&mut records))?;
+        self.note(&records, rows);
+        Ok(())
+    }
+
+    /// Deletes the rows of these objects that `matches`, and gives them back.
+    pub(crate) fn delete_rows<'o, R: SystemRow>(
+        &self,
+        txn: &mut Txn,
+        of: impl Into<Of<'o>>,
+        matches: impl Fn(&R) -> bool,
+    ) -> Result<Vec<R>, CatalogError> {
+        let mut deleted = Vec::new();
+        let heap = self.engine.heap(R::TABLE.heap)?;
+        for Selected { batch, selection, mut rows } in self.select(txn, of.into(), matches)? {
+            self.touch(txn, &rows);
+            heap.delete(txn, &batch, Some(&selection))?;
+            deleted.append(&mut rows);
+        }
+        Ok(deleted)
+    }
+
+    /// Changes the rows of these objects that `matches`, as `change` says; how many there were.
+    pub(crate) fn update_rows<'o, R: SystemRow>(
+        &self,
+        txn: &mut Txn,
+        of: impl Into<Of<'o>>,
+        matches: impl Fn(&R) -> bool,
+        change: impl Fn(&mut R),
+    ) -> Result<usize, CatalogError> {
+        let heap = self.engine.heap(R::TABLE.heap)?;
+        let mut count = 0;
+        for Selected { batch, selection, mut rows } in self.select(txn, of.into(), matches)? {
+            self.touch(txn, &rows);
+            rows.iter_mut().for_each(&change);
+            self.touch(txn, &rows);
+            count += rows.len();
+            heap.update(txn, &batch, Some(&selection), &R::column_ids(), &R::to_batch(&rows))?;
+            let records: Vec<RecordId> = selection.iter().map(|at| batch.records[*at as usize]).collect();
+            self.note(&records, &rows);
+        }
+        Ok(count)
+    }
+
+    /// The rows that `matches`, with what the heap needs to change them. All are read before the first is changed.
+    fn select<R: SystemRow>(
+        &self,
+        txn: &Txn,
+        of: Of<'_>,
+        matches: impl Fn(&R) -> bool,
+    ) -> Result<Vec<Selected<R>>, CatalogError> {
+        let mut selected = Vec::new();
+        self.scan_of::<R>(txn, of, &mut |batch, rows| {
+            selected.extend(choose(batch, rows, |row| of.has(row) && matches(row)));
+        })?;
+        Ok(selected)
+    }
+
+    /// Reads the pages where rows of these objects may be.
+    fn scan_of<R: SystemRow>(
+        &self,
+        txn: &Txn,
+        of: Of<'_>,
+        each: &mut dyn FnMut(&mut ScanBatch, Vec<R>),
+    ) -> Result<(), CatalogError> {
+        let heap = R::TABLE.heap;
+        let one;
+        let objects = match of {
+            Of::All => return scan(&self.engine, txn, 0..u32::MAX, each),
+            Of::Any(objects) => objects,
+            Of::One(object) => {
+                one = BTreeSet::from([object]);
+                &one
+            }
+        };
+        let pages = self.places.lock().pages(heap, objects);
+        for page in pages {
+            let mut seen: BTreeSet<Oid> = BTreeSet::new();
+            scan::<R>(&self.engine, txn, page..page.saturating_add(1), &mut |batch, rows| {
+                seen.extend(rows.iter().flat_map(|row| row.keys()));
+                each(batch, rows);
+            })?;
+            let mut places = self.places.lock();
+            for object in objects.iter().filter(|object| !seen.contains(object)) {
+                let place = Place { heap, object: *object, page };
+                if places.has(place) {
+                    places.found_empty(place);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes where rows are (P1 of `places.rs`).
+    fn note<R: SystemRow>(&self, records: &[RecordId], rows: &[R]) {
+        let mut places = self.places.lock();
+        for (record, row) in records.iter().zip(rows) {
+            for object in row.keys() {
+                places.add(Place { heap: R::TABLE.heap, object, page: record.page_index });
+            }
+        }
+    }
+
+    /// Says what the transaction changes (W1).
+    fn touch<R: SystemRow>(&self, txn: &Txn, rows: &[R]) {
+        self.with_versions(|versions| {
+            for row in rows {
+                let mut keys = row.keys().peekable();
+                if keys.peek().is_none() {
+                    versions.touch(txn, Touched::Table(R::TABLE.heap));
+                }
+                keys.for_each(|key| versions.touch(txn, Touched::Object(key)));
+            }
+        });
+    }
+
+    /// Forgets places without rows (P3 of `places.rs`).
+    pub(crate) fn forget_empty_places(&self) -> Result<(), CatalogError> {
+        let empty = self.places.lock().take_empty();
+        if empty.is_empty() {
+            return Ok(());
+        }
+        let quiet = |place: &Place| self.with_versions(|versions| !versions.is_touched(place.object));
+        let (quiet, busy): (BTreeSet<Place>, BTreeSet<Place>) = empty.into_iter().partition(quiet);
+        let ends = self.with_versions(|versions| versions.ends());
+        let gone = self.alone(true, |txn| {
+            let mut gone = Vec::new();
+            for place in &quiet {
+                if !crate::system::gather::has_rows(self, txn, *place)? {
+                    gone.push(*place);
+                }
+            }
+            Ok(gone)
+        })?;
+        // With the lock of the versions held nobody begins to change one of these objects.
+        self.with_versions(|versions| {
+            let mut places = self.places.lock();
+            busy.into_iter().for_each(|place| places.found_empty(place));
+            for place in gone {
+                if versions.ends() == ends && !versions.is_touched(place.object) {
+                    places.remove(place);
+                } else {
+                    places.found_empty(place);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Whether there are rows of an object on a page, as a statement sees them.
+    pub(crate) fn has_rows_at<R: SystemRow>(&self, txn: &Txn, place: Place) -> Result<bool, CatalogError> {
+        let mut found = false;
+        scan::<R>(&self.engine, txn, place.page..place.page.saturating_add(1), &mut |_, rows| {
+            found |= rows.iter().any(|row| row.keys().any(|key| key == place.object));
+        })?;
+        Ok(found)
+    }
+}
+
+/// Every row of a system table that the transaction's statement sees, without a catalog.
 pub(crate) fn read<R: SystemRow>(engine: &Engine, txn: &Txn) -> Result<Vec<R>, CatalogError> {
     let mut rows = Vec::new();
-    scan::<R>(engine, txn, &mut |_, mut found| rows.append(&mut found))?;
+    scan::<R>(engine, txn, 0..u32::MAX, &mut |_, mut found| rows.append(&mut found))?;
     Ok(rows)
 }
 
-/// Adds rows.
+/// Adds rows before there is a catalog.
 pub(crate) fn insert<R: SystemRow>(engine: &Engine, txn: &mut Txn, rows: &[R]) -> Result<(), CatalogError> {
     if !rows.is_empty() {
         engine.heap(R::TABLE.heap)?.insert(txn, &R::to_batch(rows), None)?;
@@ -21,72 +254,47 @@ pub(crate) fn insert<R: SystemRow>(engine: &Engine, txn: &mut Txn, rows: &[R]) -
     Ok(())
 }
 
-/// Deletes the rows that `matches` and gives them back.
-pub(crate) fn delete<R: SystemRow>(
-    engine: &Engine,
-    txn: &mut Txn,
-    matches: impl Fn(&R) -> bool,
-) -> Result<Vec<R>, CatalogError> {
-    let mut deleted = Vec::new();
-    let heap = engine.heap(R::TABLE.heap)?;
-    for (batch, selection, mut rows) in select(engine, txn, matches)? {
-        heap.delete(txn, &batch, Some(&selection))?;
-        deleted.append(&mut rows);
-    }
-    Ok(deleted)
-}
-
-/// Changes the rows that `matches`, as `change` says; how many there were.
+/// Changes the rows that `matches`, as `change` says, before there is a catalog.
 pub(crate) fn update<R: SystemRow>(
     engine: &Engine,
     txn: &mut Txn,
     matches: impl Fn(&R) -> bool,
     change: impl Fn(&mut R),
-) -> Result<usize, CatalogError> {
+) -> Result<(), CatalogError> {
     let heap = engine.heap(R::TABLE.heap)?;
-    let mut count = 0;
-    for (batch, selection, mut rows) in select(engine, txn, matches)? {
+    let mut selected = Vec::new();
+    scan::<R>(engine, txn, 0..u32::MAX, &mut |batch, rows| selected.extend(choose(batch, rows, &matches)))?;
+    for Selected { batch, selection, mut rows } in selected {
         rows.iter_mut().for_each(&change);
-        count += rows.len();
         heap.update(txn, &batch, Some(&selection), &R::column_ids(), &R::to_batch(&rows))?;
     }
-    Ok(count)
+    Ok(())
 }
 
-/// Rows of one scanned batch: the batch, which of its rows, and these as structures.
-type Selected<R> = (ScanBatch, Vec<u32>, Vec<R>);
+/// Rows of one scanned batch.
+struct Selected<R> {
+    batch: ScanBatch,
+    /// Which of its rows.
+    selection: Vec<u32>,
+    /// These as structures.
+    rows: Vec<R>,
+}
 
-/// The rows that `matches`, with what the heap needs to change them. All are read before the first is changed.
-fn select<R: SystemRow>(
-    engine: &Engine,
-    txn: &Txn,
-    matches: impl Fn(&R) -> bool,
-) -> Result<Vec<Selected<R>>, CatalogError> {
-    let mut selected = Vec::new();
-    scan::<R>(engine, txn, &mut |batch, rows| {
-        let mut selection = Vec::new();
-        let mut kept = Vec::new();
-        for (i, row) in (0..).zip(rows) {
-            if matches(&row) {
-                selection.push(i);
-                kept.push(row);
-            }
-        }
-        if !kept.is_empty() {
-            selected.push((std::mem::take(batch), selection, kept));
-        }
-    })?;
-    Ok(selected)
+/// The rows of a batch that `matches`; it is taken if there are any.
+fn choose<R>(batch: &mut ScanBatch, rows: Vec<R>, matches: impl Fn(&R) -> bool) -> Option<Selected<R>> {
+    let (selection, rows): (Vec<u32>, Vec<R>) = (0..).zip(rows).filter(|(_, row)| matches(row)).unzip();
+    (!rows.is_empty()).then(|| Selected { batch: std::mem::take(batch), selection, rows })
 }
 
 fn scan<R: SystemRow>(
     engine: &Engine,
     txn: &Txn,
+    pages: std::ops::Range<u32>,
     each: &mut dyn FnMut(&mut ScanBatch, Vec<R>),
 ) -> Result<(), CatalogError> {
     let heap = engine.heap(R::TABLE.heap)?;
     let columns = R::column_ids();
-    let mut scan = heap.scan(txn, ScanSpec { columns: &columns, pages: 0..u32::MAX });
+    let mut scan = heap.scan(txn, ScanSpec { columns: &columns, pages });
     let mut batch = ScanBatch::default();
     while scan.next(&mut batch)? {
         let rows = R::from_batch(&batch.batch)?;

@@ -8,10 +8,16 @@
 //!     own has announced a change or undone something. Nothing is written for that, so nobody waits.
 //! V2. A version is a number for such a set, never used again while the database is open. A transaction that every view
 //!     sees is taken out of all sets, which leaves their numbers as they are; a set without it is nobody's any more.
-//! V3. Transactions that were prepared before a restart count as some that have changed the schema.
+//! V3. Transactions that were prepared before a restart count as some that have changed the schema; nobody knows what.
+//! V4. What a transaction changes is noted before it is changed. So two versions differ at most in what the transactions have
+//!     touched that one of them sees and the other does not, or not as far: whoever has the one reads only that for the
+//!     other. A number that is nobody's any more ([`Set::behind`]) is still good for that.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use std::sync::Arc;
+
+use verso_storage::page::ObjectId;
 use verso_storage::{Engine, Txn, TxnId};
 
 use crate::definition::Oid;
@@ -28,10 +34,49 @@ struct Seen {
     own: Option<(TxnId, u64, u64)>,
 }
 
+/// Something that a change of the schema has touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Touched {
+    /// A relation, type, function or schema, or something that is said of it.
+    Object(Oid),
+    /// A system table whose rows belong to none.
+    Table(ObjectId),
+}
+
+/// What a transaction has touched.
+#[derive(Debug, Default)]
+struct AllTouched {
+    /// With the number of the change that did so last.
+    last: BTreeMap<Touched, u64>,
+    by_change: BTreeSet<(u64, Touched)>,
+    /// Nobody knows it.
+    unknown: bool,
+}
+
+impl AllTouched {
+    fn add(&mut self, touched: Touched, change: u64) {
+        if let Some(before) = self.last.insert(touched, change) {
+            if before == change {
+                return;
+            }
+            self.by_change.remove(&(before, touched));
+        }
+        self.by_change.insert((change, touched));
+    }
+
+    /// Adds what was touched from a change on to `all`; `false` if that is not known.
+    fn since(&self, change: u64, all: &mut BTreeSet<Touched>) -> bool {
+        let first = (change, Touched::Object(Oid(0)));
+        all.extend(self.by_change.range(first..).map(|(_, touched)| *touched));
+        !self.unknown
+    }
+}
+
 /// A transaction that changes the schema.
 #[derive(Debug, Default)]
 struct Change {
     announced: u64,
+    touched: AllTouched,
     /// Definitions that nobody else can change before it ends or gives its locks back: made by it, or locked. With how often
     /// it had given them back before.
     held: BTreeMap<Oid, u64>,
@@ -39,26 +84,90 @@ struct Change {
     removed: BTreeSet<Oid>,
 }
 
+/// What views of one version see.
+#[derive(Debug)]
+struct Set {
+    seen: Seen,
+    version: u64,
+    /// What transactions have touched that every view sees by now, but those of this version do not: there will be none any
+    /// more.
+    behind: Vec<Arc<AllTouched>>,
+}
+
 /// The changes that not every view sees yet, and the versions that they make.
 #[derive(Debug)]
 pub(crate) struct Versions {
     recent: BTreeMap<TxnId, Change>,
-    sets: VecDeque<(Seen, u64)>,
+    /// The newest first.
+    sets: VecDeque<Set>,
     next: u64,
+    /// How many transactions were forgotten so far.
+    ends: u64,
 }
 
 impl Versions {
     /// Of a database that has just been opened, whose catalog was read as version 1.
     pub fn new(prepared: impl Iterator<Item = TxnId>) -> Versions {
-        let recent = prepared.map(|txn| (txn, Change::default())).collect();
-        let nothing = Seen { others: Vec::new(), own: None };
-        Versions { recent, sets: VecDeque::from([(nothing, 1)]), next: 2 }
+        let unknown = || AllTouched { unknown: true, ..AllTouched::default() };
+        let recent = prepared.map(|txn| (txn, Change { touched: unknown(), ..Change::default() })).collect();
+        let seen = Seen { others: Vec::new(), own: None };
+        let first = Set { seen, version: 1, behind: Vec::new() };
+        Versions { recent, sets: VecDeque::from([first]), next: 2, ends: 0 }
     }
 
     /// The transaction is about to change the schema, or has a definition under its lock.
     pub fn announce(&mut self, engine: &Engine, txn: TxnId) {
         self.forget(engine);
         self.recent.entry(txn).or_default().announced += 1;
+    }
+
+    /// A change touches something (V4). What was not announced changes no definition.
+    pub fn touch(&mut self, txn: &Txn, touched: Touched) {
+        if let Some(change) = txn.id().and_then(|id| self.recent.get_mut(&id)) {
+            change.touched.add(touched, change.announced);
+        }
+    }
+
+    /// Whether a transaction has touched an object that not every view sees.
+    pub fn is_touched(&self, object: Oid) -> bool {
+        let touched = Touched::Object(object);
+        self.recent
+            .values()
+            .any(|change| change.touched.unknown || change.touched.last.contains_key(&touched))
+    }
+
+    /// How many transactions were forgotten so far.
+    pub fn ends(&self) -> u64 {
+        self.ends
+    }
+
+    /// In what two versions may differ (V4); none if that is not known.
+    pub fn difference(&self, one: u64, other: u64) -> Option<BTreeSet<Touched>> {
+        let set = |version| self.sets.iter().find(|set| set.version == version);
+        let (one, other) = (set(one)?, set(other)?);
+        let mut all = BTreeSet::new();
+        let mut known = true;
+        for behind in one.behind.iter().chain(&other.behind) {
+            known &= behind.since(0, &mut all);
+        }
+        let (ours, theirs) = (&one.seen.others, &other.seen.others);
+        let only = ours.iter().filter(|txn| !theirs.contains(txn));
+        for txn in only.chain(theirs.iter().filter(|txn| !ours.contains(txn))) {
+            known &= self.recent.get(txn)?.touched.since(0, &mut all);
+        }
+        match (one.seen.own, other.seen.own) {
+            (Some((txn, ours, undone)), Some((same, theirs, also))) if txn == same && undone == also => {
+                if ours != theirs {
+                    known &= self.recent.get(&txn)?.touched.since(ours.min(theirs), &mut all);
+                }
+            }
+            (ours, theirs) => {
+                for (txn, ..) in ours.into_iter().chain(theirs) {
+                    known &= self.recent.get(&txn)?.touched.since(0, &mut all);
+                }
+            }
+        }
+        known.then_some(all)
     }
 
     /// Nobody else can change that definition before the transaction ends.
@@ -98,14 +207,15 @@ impl Versions {
     /// The version that the transaction's running statement sees.
     pub fn of(&mut self, engine: &Engine, txn: &Txn) -> u64 {
         let seen = self.seen(txn);
-        if let Some((_, version)) = self.sets.iter().find(|(set, _)| *set == seen) {
-            return *version;
+        let same = |set: &&Set| set.seen == seen && set.behind.is_empty();
+        if let Some(set) = self.sets.iter().find(same) {
+            return set.version;
         }
         self.forget(engine);
         let seen = self.seen(txn);
         let version = self.next;
         self.next += 1;
-        self.sets.push_front((seen, version));
+        self.sets.push_front(Set { seen, version, behind: Vec::new() });
         self.sets.truncate(SETS_MAX);
         version
     }
@@ -125,9 +235,8 @@ impl Versions {
 
     /// Whether two versions differ in nothing but what a transaction has changed itself.
     pub fn differ_in_own_only(&self, one: u64, other: u64) -> bool {
-        let others =
-            |version| self.sets.iter().find(|(_, known)| *known == version).map(|(set, _)| &set.others);
-        matches!((others(one), others(other)), (Some(one), Some(other)) if one == other)
+        let set = |version| self.sets.iter().find(|set| set.version == version && set.behind.is_empty());
+        matches!((set(one), set(other)), (Some(one), Some(other)) if one.seen.others == other.seen.others)
     }
 
     /// Forgets the transactions that every view sees (V2).
@@ -135,11 +244,84 @@ impl Versions {
         let settled: Vec<TxnId> =
             self.recent.keys().copied().filter(|writer| engine.is_seen_by_all(*writer)).collect();
         for writer in settled {
-            self.recent.remove(&writer);
-            self.sets.retain_mut(|(set, _)| {
-                let at = set.others.iter().position(|other| *other == writer);
-                at.map(|at| set.others.remove(at)).is_some()
-            });
+            let Some(change) = self.recent.remove(&writer) else { continue };
+            self.ends += 1;
+            let touched = Arc::new(change.touched);
+            for set in &mut self.sets {
+                match set.seen.others.iter().position(|other| *other == writer) {
+                    Some(at) => drop(set.seen.others.remove(at)),
+                    None => set.behind.push(Arc::clone(&touched)),
+                }
+                set.seen.own = set.seen.own.filter(|(own, ..)| *own != writer);
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_touched_is_known_by_change() {
+        let mut touched = AllTouched::default();
+        let object = |number| Touched::Object(Oid(number));
+        let since = |touched: &AllTouched, change| {
+            let mut all = BTreeSet::new();
+            touched.since(change, &mut all).then_some(all)
+        };
+        touched.add(object(1), 1);
+        touched.add(object(2), 1);
+        touched.add(object(1), 3);
+        touched.add(Touched::Table(ObjectId(7)), 2);
+        assert_eq!(since(&touched, 0).map(|all| all.len()), Some(3));
+        assert_eq!(since(&touched, 2), Some(BTreeSet::from([object(1), Touched::Table(ObjectId(7))])));
+        assert_eq!(since(&touched, 3), Some(BTreeSet::from([object(1)])));
+        touched.unknown = true;
+        assert_eq!(since(&touched, 0), None);
+    }
+
+    #[test]
+    fn versions_differ_in_what_one_of_them_does_not_see() {
+        let change = |number: u32, announced: u64| {
+            let mut touched = AllTouched::default();
+            (1..=announced).for_each(|at| touched.add(Touched::Object(Oid(number + at as u32)), at));
+            Change { announced, touched, ..Change::default() }
+        };
+        let (first, second) = (TxnId(10), TxnId(20));
+        let set = |version, others: &[TxnId], own| Set {
+            seen: Seen { others: others.to_vec(), own },
+            version,
+            behind: Vec::new(),
+        };
+        let mut versions = Versions {
+            recent: BTreeMap::from([(first, change(100, 1)), (second, change(200, 3))]),
+            sets: VecDeque::from([
+                set(1, &[], None),
+                set(2, &[first], None),
+                set(3, &[], Some((second, 2, 0))),
+                set(4, &[first], Some((second, 3, 0))),
+                set(5, &[], Some((second, 3, 1))),
+            ]),
+            next: 6,
+            ends: 0,
+        };
+        let numbers = |versions: &Versions, one, other| -> Option<Vec<u32>> {
+            let number = |touched| if let Touched::Object(oid) = touched { oid.0 } else { 0 };
+            assert_eq!(versions.difference(one, other), versions.difference(other, one));
+            versions.difference(one, other).map(|all| all.into_iter().map(number).collect())
+        };
+        assert_eq!(numbers(&versions, 1, 1), Some(vec![]));
+        assert_eq!(numbers(&versions, 1, 2), Some(vec![101]));
+        assert_eq!(numbers(&versions, 1, 3), Some(vec![201, 202, 203]));
+        // What the change was at when the older one was read counts too.
+        assert_eq!(numbers(&versions, 3, 4), Some(vec![101, 202, 203]));
+        // Something was undone: nobody knows how far.
+        assert_eq!(numbers(&versions, 3, 5), Some(vec![201, 202, 203]));
+        assert_eq!(numbers(&versions, 1, 9), None);
+        versions.sets[0].behind.push(Arc::new(change(300, 1).touched));
+        assert_eq!(numbers(&versions, 1, 2), Some(vec![101, 301]));
+        versions.sets[1].behind.push(Arc::new(AllTouched { unknown: true, ..AllTouched::default() }));
+        assert_eq!(numbers(&versions, 1, 2), None);
     }
 }

@@ -46,6 +46,12 @@ pub enum SystemView {
     Logs,
     /// `verso_archive`: one row, how the archiving of the log goes.
     Archive,
+    /// `verso_queue`: statements with a share of the machine, and those that wait for one.
+    Queue,
+    /// `verso_statement_cache`: texts whose plans are kept for all sessions.
+    StatementCache,
+    /// `verso_history`: what is within reach of the past, and the space that it takes; no row where it is not kept.
+    History,
 }
 
 /// A column of a system view.
@@ -71,13 +77,16 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All that are Verso's own.
-    pub const ALL: [SystemView; 16] = [
+    pub const ALL: [SystemView; 19] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
         SystemView::SessionStats,
         SystemView::TableSpace,
         SystemView::SweepHistory,
+        SystemView::History,
+        SystemView::Queue,
+        SystemView::StatementCache,
         SystemView::Tip,
         SystemView::Settings,
         SystemView::Progress,
@@ -99,6 +108,9 @@ impl SystemView {
             SystemView::SessionStats => "verso_session_stats",
             SystemView::TableSpace => "verso_table_space",
             SystemView::SweepHistory => "verso_sweep_history",
+            SystemView::History => "verso_history",
+            SystemView::Queue => "verso_queue",
+            SystemView::StatementCache => "verso_statement_cache",
             SystemView::Tip => "verso_tip",
             SystemView::Settings => "verso_settings",
             SystemView::Progress => "verso_progress",
@@ -255,6 +267,26 @@ impl SystemView {
                 ("ost_after", Int8),
                 ("next_after", Int8),
                 ("session", Int8),
+            ],
+            SystemView::Queue => &[
+                ("session", Int8),
+                ("state", Text),
+                ("position", Int8),
+                ("units", Int8),
+                ("milliseconds", Float8),
+                ("statement", Text),
+            ],
+            SystemView::StatementCache => &[("statement", Text), ("kept_as", Text)],
+            SystemView::History => &[
+                ("retention_ms", Int8),
+                ("oldest_at", Timestamptz(None)),
+                ("oldest_snapshot", Int8),
+                ("newest_snapshot", Int8),
+                ("moments", Int8),
+                ("precision_ms", Float8),
+                ("version_pages", Int8),
+                ("version_bytes", Int8),
+                ("version_bytes_max", Int8),
             ],
             SystemView::Tip => &[("xid", Int8), ("state", Text)],
             SystemView::Settings => &[("name", Text), ("setting", Text), ("description", Text)],

@@ -11,7 +11,7 @@ use verso_backup::{
     backup_to_file, reader, restore, script, script_to_file, verify,
 };
 use verso_env::sync::Mutex;
-use verso_env::{Env, OpenMode, VfsFile};
+use verso_env::{OpenMode, VfsFile};
 use versodb::Database;
 
 use crate::args::{BackupArguments, BackupFormat, PageArguments, RestoreArguments, WatchArguments};
@@ -60,7 +60,7 @@ pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
 /// `verso restore`.
 pub fn run_restore(arguments: &RestoreArguments) -> ExitCode {
     let done = watched(&arguments.watch, |job| {
-        let env = Env::real();
+        let env = crate::environment();
         let input: Box<dyn Read + Send> = if arguments.file == Path::new("-") {
             Box::new(std::io::stdin())
         } else {
@@ -109,7 +109,7 @@ fn watched<T>(
     watch: &WatchArguments,
     work: impl FnOnce(&Arc<Job>) -> Result<T, BackupError>,
 ) -> Result<(T, f64), BackupError> {
-    let clock = Env::real().clock;
+    let clock = crate::environment().clock;
     let start = clock.monotonic_nanos();
     let shown = Shown::new(watch)?;
     let job = Arc::new(Job::new(move |event| shown.show(event)));
@@ -169,7 +169,7 @@ impl Shown {
     fn new(watch: &WatchArguments) -> Result<Shown, BackupError> {
         let log = watch.log.as_ref().map(|path| {
             let mode = OpenMode { truncate: true, ..OpenMode::CREATE };
-            let file = Env::real().vfs.open(path, mode);
+            let file = crate::environment().vfs.open(path, mode);
             file.map(|file| Mutex::new((file, 0)))
                 .map_err(|error| BackupError::Io { what: path.display().to_string(), error })
         });

@@ -79,6 +79,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// The world of the tools: the disk, and the object stores that this binary was built with.
+fn environment() -> verso_env::Env {
+    let env = verso_env::Env::real();
+    #[cfg(feature = "s3")]
+    let env = verso_objects::with_object_stores(env);
+    env
+}
+
 fn bench(result: Result<(), verso_bench::BenchError>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

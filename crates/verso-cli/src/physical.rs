@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use verso_env::Env;
 use verso_storage::archive::{
     ArchiveReport, RestoreTarget, prune_archive, restore_chain, verify_archive_with,
 };
@@ -96,7 +95,7 @@ pub fn restore(arguments: &RestoreArguments) -> ExitCode {
         let archive = arguments.archive.as_deref();
         let mut bases = vec![arguments.file.clone()];
         bases.extend(arguments.increment.iter().cloned());
-        let report = restore_chain(&Env::real(), &bases, archive, to, target, &engine)?;
+        let report = restore_chain(&crate::environment(), &bases, archive, to, target, &engine)?;
         let last = match report.last_commit {
             0 => String::new(),
             at => format!(", last commit at {}", time(at)),
@@ -109,7 +108,7 @@ pub fn restore(arguments: &RestoreArguments) -> ExitCode {
 /// `verso archive prune DIR BASE…`.
 pub fn prune(archive: &Path, kept: &[PathBuf], dry_run: bool) -> ExitCode {
     finish((|| {
-        let report = prune_archive(&*Env::real().vfs, archive, kept, !dry_run)?;
+        let report = prune_archive(&*crate::environment().vfs, archive, kept, !dry_run)?;
         let (count, bytes) = (report.files.len(), report.bytes);
         let done = if dry_run { "would be removed" } else { "removed" };
         let rest = match report.first {
@@ -123,7 +122,7 @@ pub fn prune(archive: &Path, kept: &[PathBuf], dry_run: bool) -> ExitCode {
 /// `verso archive verify DIR [BASE [INCREMENT…]]`.
 pub fn verify(archive: &Path, bases: &[PathBuf]) -> ExitCode {
     finish((|| {
-        let (reports, base) = verify_archive_with(&*Env::real().vfs, archive, bases)?;
+        let (reports, base) = verify_archive_with(&*crate::environment().vfs, archive, bases)?;
         let mut lines: Vec<String> = reports.iter().map(line).collect();
         lines.extend(base.map(|base| {
             format!(

@@ -57,7 +57,7 @@ pub fn run(arguments: &ShellArguments, matches: &ArgMatches) -> ExitCode {
 
 /// The library's options from the command line's.
 pub fn options(pages: &PageArguments) -> Options {
-    let mut options = Options::new();
+    let mut options = Options::new().env(crate::environment());
     if let Some(bytes) = pages.page_size {
         options = options.page_size(bytes);
     }

@@ -30,7 +30,7 @@ pub fn run(arguments: &ServeArguments) -> ExitCode {
 }
 
 fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
-    let env = Env::real();
+    let env = crate::environment();
     let config = configuration(arguments, &env)?;
     let log_level = start_log(&config);
     // From here on signals wait in a queue: none is lost while the database recovers.

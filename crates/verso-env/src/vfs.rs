@@ -159,4 +159,14 @@ pub trait Vfs: Send + Sync {
     /// # Errors
     /// `NotFound`, and what the operating system reports.
     fn remove_dir_all(&self, path: &Path) -> io::Result<()>;
+
+    /// Whether paths may begin with `scheme://`: a disk knows none.
+    fn knows(&self, _scheme: &str) -> bool {
+        false
+    }
+}
+
+/// The scheme of a path `scheme://…`.
+pub fn scheme_of(path: &Path) -> Option<&str> {
+    path.to_str()?.split_once("://").map(|(scheme, _)| scheme)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, Oid, SystemRows, TableDef, TriggerDef};
+use verso_types::snapshot::Snapshot;
 use verso_types::{SqlType, TimeStyle, Value};
 
 pub use verso_storage::AdvisoryKey;
@@ -56,6 +57,14 @@ pub trait Workers {
     fn for_pages(&self, pages: u64) -> u32;
     /// As many of those as are free.
     fn crew(&self, wanted: u32) -> Crew;
+    /// How so many workers give way to others; none where they do not.
+    fn turns(&self, workers: u32) -> Option<Arc<dyn GivesWay>>;
+}
+
+/// Asked by workers of a query between two batches, when they hold nothing that others wait for.
+pub trait GivesWay: Send + Sync {
+    /// Rests for a moment, where others want a processor.
+    fn between_batches(&self);
 }
 
 /// Moments, in microseconds since 2000-01-01 UTC.
@@ -197,12 +206,23 @@ pub trait TransactionEnds {
     fn rollback(&self, chain: bool) -> Result<()>;
 }
 
+/// What a function gives to a statement that defines something.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'g> {
+    /// The query of CREATE TABLE AS, bound to the variables of the function.
+    pub query: Option<&'g Statement>,
+    /// What it reads: the variables, or the parameters of EXECUTE.
+    pub params: &'g [Value],
+    /// The types of the parameters.
+    pub types: &'g [SqlType],
+}
+
 /// Statements that define something, within a statement that runs: CREATE TABLE in a function, say.
 pub trait Definitions {
-    /// Runs one; `catalog` is what the function sees of the catalog until now.
+    /// Runs one, and yields how many rows it made; `catalog` is what the function sees of the catalog until now.
     /// # Errors
     /// Those of the statement; `0A000` where it is none that may stand in a function.
-    fn define(&self, text: &str, catalog: &Arc<CatalogSnapshot>) -> Result<()>;
+    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<u64>;
     /// How many were run within the client's statement.
     fn count(&self) -> u32;
     /// The catalog as it is now, with the rights that `catalog` has.
@@ -250,13 +270,14 @@ pub trait Binding {
     /// An error as the client would see it: for exception handlers.
     fn describe_error(&self, error: &ExecError) -> Described;
     /// Parses and binds a query or change that is known as text only, with parameters of these types; none for a statement
-    /// that [`Definitions`] run.
+    /// that [`Definitions`] run. With `places` a query yields the places of its records behind its columns, where it can.
     /// # Errors
     /// Those of parsing and binding; 0A000 for any other statement.
     fn bind_text(
         &self,
         text: &str,
         types: &[SqlType],
+        places: bool,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Statement>>;
 }
@@ -310,6 +331,12 @@ pub trait Runtime {
     fn export_snapshot(&self) -> Result<String>;
     /// The transaction's id; one that has none yet gets it if `assign`.
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>>;
+    /// Which transactions the running statement sees.
+    fn shown_snapshot(&self) -> Result<Snapshot>;
+    /// How many triggers are running, one within the other.
+    fn trigger_depth(&self) -> u32 {
+        0
+    }
 }
 
 /// What an advisory lock function wants.

@@ -59,6 +59,14 @@ pub enum ExecError {
     /// A sink of the caller failed; carries its message.
     #[error("{0}")]
     Sink(String),
+    /// Any of the above, and what a function says that it is about.
+    #[error("{error}")]
+    About {
+        /// The error itself.
+        error: Box<ExecError>,
+        /// What it is about.
+        about: Box<About>,
+    },
     /// Any of the above, and where in which function it came up.
     #[error("{error}")]
     InFunction {
@@ -112,6 +120,21 @@ pub struct Raised {
     pub hint: Option<String>,
 }
 
+/// What RAISE … USING says that an error is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// COLUMN
+    pub column: Option<String>,
+    /// CONSTRAINT
+    pub constraint: Option<String>,
+    /// DATATYPE
+    pub datatype: Option<String>,
+    /// TABLE
+    pub table: Option<String>,
+    /// SCHEMA
+    pub schema: Option<String>,
+}
+
 impl ExecError {
     /// A constraint of a table that is not fulfilled.
     #[cold]
@@ -163,7 +186,7 @@ impl ExecError {
     #[must_use]
     pub fn root(&self) -> &ExecError {
         match self {
-            ExecError::InFunction { error, .. } => error.root(),
+            ExecError::InFunction { error, .. } | ExecError::About { error, .. } => error.root(),
             other => other,
         }
     }

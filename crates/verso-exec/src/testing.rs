@@ -82,6 +82,9 @@ impl Workers for TestSession {
     fn for_pages(&self, _: u64) -> u32 {
         self.workers.get()
     }
+    fn turns(&self, _: u32) -> Option<std::sync::Arc<dyn crate::context::GivesWay>> {
+        None
+    }
     fn crew(&self, wanted: u32) -> Crew {
         self.pool.lend(wanted)
     }
@@ -280,7 +283,13 @@ impl Binding for TestSession {
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
         Ok(TypedExpr::null(column.ty.clone()))
     }
-    fn bind_text(&self, _: &str, _: &[SqlType], _: &Arc<CatalogSnapshot>) -> Result<Option<Statement>> {
+    fn bind_text(
+        &self,
+        _: &str,
+        _: &[SqlType],
+        _: bool,
+        _: &Arc<CatalogSnapshot>,
+    ) -> Result<Option<Statement>> {
         Err(ExecError::raised("0A000", "there is no parser here"))
     }
 
@@ -325,6 +334,9 @@ impl Runtime for TestSession {
     }
     fn transaction_id(&self, _: bool) -> Result<Option<u64>> {
         Ok(None)
+    }
+    fn shown_snapshot(&self) -> Result<verso_types::snapshot::Snapshot> {
+        Ok(verso_types::snapshot::Snapshot::default())
     }
 }
 
@@ -626,6 +638,11 @@ impl Scan for MemoryTables {
     fn fetch(&self, table: &TableDef, _: RecordId, _: &[usize], _: &mut Batch) -> Result<bool> {
         by_scan_only(table)
     }
+    fn past(&self, table: &TableDef, _: crate::exec::Moment) -> Result<verso_storage::HeldView> {
+        by_scan_only(table)
+    }
+    fn enter_past(&self, _: &verso_storage::HeldView) {}
+    fn leave_past(&self) {}
     fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
         Ok(false)
     }
@@ -766,6 +783,9 @@ impl TransactionState for MemoryTables {
     fn transaction_id(&self, _: bool) -> Result<Option<u64>> {
         Ok(None)
     }
+    fn shown_snapshot(&self) -> Result<verso_types::snapshot::Snapshot> {
+        Ok(verso_types::snapshot::Snapshot::default())
+    }
 }
 
 impl Sequences for MemoryTables {
@@ -794,6 +814,9 @@ impl TransactionControl for MemoryTables {
     }
     fn restarts(&self) -> bool {
         false
+    }
+    fn hold_places(&self) -> Result<Box<dyn std::any::Any + Send>> {
+        Ok(Box::new(()))
     }
     fn savepoints(&self) -> bool {
         true

@@ -57,6 +57,7 @@ impl Estimate<'_> {
             | Plan::Window { .. }
             | Plan::ProjectSet { .. }
             | Plan::LockRows { .. }
+            | Plan::Past { .. }
             | Plan::Single { .. } => streamed(OUT),
             Plan::Aggregate { .. } | Plan::Distinct { .. } | Plan::DistinctOn { .. } => {
                 after_all(first.rows * BUILD)

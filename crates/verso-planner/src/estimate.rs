@@ -86,9 +86,10 @@ impl Estimate<'_> {
             }
             Plan::CurrentRow { .. } | Plan::Single { .. } => 1.0,
             Plan::External { .. } | Plan::SystemScan { .. } | Plan::FunctionScan { .. } => ROWS,
-            Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::LockRows { input, .. } => {
-                below(input)
-            }
+            Plan::Project { input, .. }
+            | Plan::Past { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::LockRows { input, .. } => below(input),
             Plan::Filter { input, predicate } => below(input) * self.selectivity(predicate, input),
             Plan::Aggregate { input, group_by, .. } => {
                 let rows = below(input);
@@ -230,6 +231,7 @@ impl Estimate<'_> {
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::LockRows { input, .. }
+            | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Distinct { input } => self.distinct(input, column, depth + 1),
             Plan::Semi { left, .. } => self.distinct(left, column, depth + 1),

@@ -424,6 +424,7 @@ pub(crate) fn source(plan: &Plan, column: usize, depth: usize) -> Option<(&Arc<T
         | Plan::Sort { input, .. }
         | Plan::Limit { input, .. }
         | Plan::LockRows { input, .. }
+        | Plan::Past { input, .. }
         | Plan::Single { input }
         | Plan::Distinct { input }
         | Plan::DistinctOn { input, .. } => below(input, column),

@@ -274,6 +274,7 @@ impl Server {
 fn check_defaults(lease: &Lease, config: &Config) -> Result<(), SqlError> {
     let instance = lease.instance();
     instance.member().cluster().set_defaults(&config.session_defaults);
+    instance.note_configured();
     instance.apply_defaults()
 }
 

@@ -10,7 +10,7 @@
 //!     has the same name and the same password there (docs/decisions/0020).
 //! D2. A database that is opened by itself, by a program or as one file of a server, is the only one of its cluster.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::RwLock;
@@ -98,6 +98,9 @@ pub struct Cluster {
     databases: OnceLock<Weak<dyn Databases>>,
     /// What the server's configuration says: databases and sessions begin with it where nothing else is said.
     defaults: RwLock<Arc<[(String, String)]>>,
+    /// When its first database was opened, and when its configuration was read last; 0 before.
+    started: AtomicI64,
+    configured: AtomicI64,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -115,6 +118,8 @@ impl Cluster {
             connections_max: AtomicUsize::new(0),
             databases: OnceLock::new(),
             defaults: RwLock::new(Arc::new([])),
+            started: AtomicI64::new(0),
+            configured: AtomicI64::new(0),
         })
     }
 
@@ -126,6 +131,24 @@ impl Cluster {
     /// Says what databases begin with that are opened from now on, and their sessions.
     pub fn set_defaults(&self, defaults: &[(String, String)]) {
         *self.defaults.write() = defaults.into();
+    }
+
+    /// A database is opened at this moment.
+    pub(crate) fn note_opened(&self, moment: i64) {
+        let first = self.started.compare_exchange(0, moment, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if first {
+            self.configured.store(moment, Ordering::Relaxed);
+        }
+    }
+
+    /// The configuration was read at this moment.
+    pub fn note_configured(&self, moment: i64) {
+        self.configured.store(moment, Ordering::Relaxed);
+    }
+
+    /// When the server began, and when its configuration was read last, in microseconds since 2000.
+    pub(crate) fn moments(&self) -> (i64, i64) {
+        (self.started.load(Ordering::Relaxed), self.configured.load(Ordering::Relaxed))
     }
 
     /// What the configuration says.

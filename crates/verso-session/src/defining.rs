@@ -13,23 +13,24 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, TableDef};
-use verso_exec::context::Definitions;
+use verso_exec::context::{Definitions, Given};
 use verso_exec::error::{ExecError, Result};
 use verso_storage::Txn;
 
-use crate::client::{Nowhere, Results};
+use crate::client::{Client, Nowhere, Results};
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::framed;
 use crate::inside::raised;
-use crate::plans::{Job, changes};
+use crate::plans::{Done, Job, changes};
 use crate::services::Services;
+use crate::{ddl, framed};
 use verso_parser::parse_script;
+use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Definitions for Frame<'_> {
-    fn define(&self, text: &str, catalog: &Arc<CatalogSnapshot>) -> Result<()> {
-        let run = || -> std::result::Result<(), Failure> {
+    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<u64> {
+        let run = || -> std::result::Result<u64, Failure> {
             let statements = parse_script(text)?;
             let [parsed] = statements.as_slice() else {
                 return Err(SqlError::unsupported("several statements in one step of a function").into());
@@ -54,10 +55,16 @@ impl Definitions for Frame<'_> {
                 .into());
             }
             let mut nowhere = Nowhere;
-            let mut results = Results::new(&mut nowhere, self.services.memory.lend());
-            let job = Job::of(parsed, text, &[]);
-            self.inside(|frame| framed::statement(frame, &job, &[], &mut results))?;
-            Ok(())
+            let client = Client::new(&mut nowhere);
+            let mut results = Results::aside(&client, self.services.memory.lend());
+            let job = Job::of(parsed, text, given.params);
+            let done = self.inside(|frame| match (&parsed.statement, given.query) {
+                (Statement::CreateTableAs(create), Some(query)) => {
+                    Ok(Done::Tag(ddl::fill_table_as(frame, create, query, given.params)?))
+                }
+                _ => framed::statement(frame, &job, given.types, &mut results),
+            })?;
+            Ok(done.into_tag().rows)
         };
         // What the body goes on with would be seen along the path of the session.
         if self.services.settings.holds("search_path") {
@@ -69,7 +76,9 @@ impl Definitions for Frame<'_> {
         self.services.defining.set(outer);
         // What failed may have seen that others changed the catalog: either way it is looked at anew.
         self.services.defined.set(self.services.defined.get() + 1);
-        result.map_err(|Failure { error, .. }| raised(error))
+        let rows = result.map_err(|Failure { error, .. }| raised(error))?;
+        self.outgoing.flush()?;
+        Ok(rows)
     }
 
     fn count(&self) -> u32 {

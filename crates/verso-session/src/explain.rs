@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use verso_catalog::CatalogSnapshot;
 use verso_exec::exec::{Measured, Probes, execute, reads_whole};
 use verso_exec::plan::{Delete, Plan, Statement as Bound, TypedExpr, Update};
 use verso_exec::{ExecContext, ExecError};
@@ -87,6 +88,23 @@ pub(crate) fn explain(
     results.begin(&columns.into())?;
     results.push(batch)?;
     Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
+}
+
+/// The plan of a statement that has run, for the log, with what was measured if anything was.
+pub(crate) fn plan_lines(
+    catalog: &Arc<CatalogSnapshot>,
+    bound: &Bound,
+    probes: Option<&Probes>,
+) -> Vec<String> {
+    let tree = Tree::new(Estimate { catalog: Some(catalog) }, false);
+    let node = match probes {
+        Some(probes) => tree.measured(probes).statement(bound),
+        None => tree.statement(bound),
+    };
+    let analyze = probes.is_some();
+    let shown =
+        Shown { costs: true, analyze, timing: analyze, buffers: analyze, wal: false, memory: analyze };
+    text(&node, shown, &Summary::default())
 }
 
 /// The settings that say something about plans and are not what they are by default.

@@ -9,20 +9,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use verso_catalog::CatalogSnapshot;
+use verso_exec::exec::Probes;
 use verso_exec::plan::Statement as Bound;
 use verso_exec::{Compiled, ExecContext, execute};
 use verso_storage::Txn;
 use verso_types::text::type_of;
 use verso_types::{SqlType, Value};
 
-use crate::client::Notice;
-use crate::client::Nowhere;
-use crate::client::Results;
+use crate::client::{Client, Notice, Nowhere, Results};
+use crate::explain::plan_lines;
 use crate::failure::Failure;
 use crate::plans::{Done, Job};
 use crate::plans::{Planned, Prepared};
 use crate::plans::{Ready, ReadyStatements};
-use crate::services::Services;
+use crate::services::{Outgoing, Services};
+use crate::settings::LogPlans;
 use crate::tables::EngineTables;
 use crate::views::CatalogViews;
 use verso_parser::parse_script;
@@ -41,6 +42,8 @@ pub(crate) struct Frame<'f> {
     pub(crate) ready: &'f RefCell<ReadyStatements>,
     /// What is bound may be kept for others: the transaction has not changed the schema.
     pub(crate) keeps: bool,
+    /// Where messages of functions go.
+    pub(crate) outgoing: Outgoing<'f>,
 }
 
 impl Frame<'_> {
@@ -126,11 +129,45 @@ impl Frame<'_> {
         if planned.returns {
             results.begin(&planned.columns)?;
         }
+        if self.services.settings.log_plans != LogPlans::Off && self.services.is_timed() {
+            return self.run_logged(planned, compiled, job, results);
+        }
         let rows = self.with_context(job.params, |cx| match job.sets {
             None => compiled.run(cx, results),
             Some(sets) => compiled.run_sets(cx, sets, results),
         });
         Ok(Done::Rows(planned.word(), results.outcome(rows)?))
+    }
+
+    /// The same, and keeps the plan for the log of slow statements.
+    #[cold]
+    fn run_logged(
+        &self,
+        planned: &Planned,
+        compiled: &mut Compiled,
+        job: &Job<'_>,
+        results: &mut Results<'_>,
+    ) -> Result<Done, Failure> {
+        let clock = Arc::clone(&self.services.env.clock);
+        let analyzes = self.services.settings.log_plans == LogPlans::Analyze;
+        let probes = analyzes.then(|| Probes::new(Some(clock)));
+        let rows = self.with_context(job.params, |cx| {
+            let measured = probes.as_ref().map(|probes| cx.measured(probes));
+            let cx = measured.as_ref().unwrap_or(cx);
+            match job.sets {
+                None => compiled.run(cx, results),
+                Some(sets) => compiled.run_sets(cx, sets, results),
+            }
+        });
+        self.keep_plan(planned, probes.as_ref());
+        Ok(Done::Rows(planned.word(), results.outcome(rows)?))
+    }
+
+    /// Keeps the plan of the running statement for the log of slow ones, if it has taken long by now.
+    pub(crate) fn keep_plan(&self, planned: &Planned, probes: Option<&Probes>) {
+        if self.services.settings.log_plans != LogPlans::Off {
+            self.services.keep_plan(|| plan_lines(self.catalog, &planned.bound, probes).join("\n"));
+        }
     }
 
     /// Tells the client what was found out when a statement was bound.
@@ -156,11 +193,16 @@ impl Frame<'_> {
         self.services.tables(self.txn, self.catalog.version)
     }
 
+    /// Lends a running statement what it may ask of the session.
+    pub(crate) fn lend(&self) -> verso_exec::Services<'_> {
+        self.services.lend(self.views, &self.outgoing)
+    }
+
     /// What the executors run in.
     pub(crate) fn with_context<T>(&self, params: &[Value], run: impl FnOnce(&ExecContext<'_>) -> T) -> T {
         let tables = self.tables();
         let executor = self.services.settings.executor;
-        let services = self.services.lend(self.views);
+        let services = self.lend();
         let cx = ExecContext::new(&tables, self.catalog, params, &services, self.cancel, executor);
         run(&cx.with_definitions(self))
     }
@@ -202,7 +244,8 @@ impl Frame<'_> {
     /// Runs a bound statement for its number of rows.
     pub(crate) fn count(&self, bound: &Bound, params: &[Value]) -> Result<u64, Failure> {
         let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere, self.services.memory.lend());
+        let client = Client::new(&mut nowhere);
+        let mut results = Results::aside(&client, self.services.memory.lend());
         results.counts_only = true;
         self.execute(bound, params, &mut results)
     }

@@ -50,6 +50,12 @@ pub(crate) fn statement(
             let bound = binder.statement(job.statement)?;
             return frame.run_once(bound, binder.told(), job, results);
         }
+        Statement::Flashback(flashback) => {
+            let bound = binder.flashback(flashback)?;
+            // It is told of as one statement, not of the changes that it is made of.
+            frame.run_once(bound, binder.told(), job, results)?;
+            tag("FLASHBACK TABLE")
+        }
         Statement::Do(body) => {
             inline_block(frame, &body.text)?;
             tag("DO")
@@ -154,7 +160,7 @@ fn inside<T>(
     let inside = frame.services.may_end.get().then(|| Inside::new(frame));
     let ends = inside.as_ref().map(|inside| inside as &dyn TransactionEnds);
     let tables = frame.tables();
-    let services = frame.services.lend(frame.views);
+    let services = frame.lend();
     let executor = frame.services.settings.executor;
     let cx = ExecContext::new(&tables, frame.catalog, params, &services, frame.cancel, executor);
     Ok(run(&cx.with_ends(ends).with_definitions(frame))?)

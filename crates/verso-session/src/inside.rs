@@ -49,6 +49,7 @@ impl<'f> Inside<'f> {
             ended = ended.and(txn.rollback_here());
         }
         services.deferred.take();
+        services.portals.clear();
         services.notify.forget();
         if !chain {
             self.modes.set(Modes::usual(&services.settings));

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use verso_catalog::{Catalog, NamesKey, Role};
+use verso_env::Vfs;
 use verso_exec::memory::{Account, Reservation, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
 use verso_storage::archive::ArchiveOptions;
 use verso_storage::wal::WalOptions;
-use verso_storage::{Engine, EngineOptions, Lsn, Markers, SweepReport};
+use verso_storage::{Engine, EngineOptions, GcPolicy, Lsn, Markers, SweepReport};
 
 use crate::automatic::{AutoAnalyze, AutoSettings};
 use crate::cluster::{Member, usual_memory_bytes};
@@ -21,7 +22,10 @@ use crate::notify::Channels;
 use crate::plans::StatementCache;
 use crate::registry::{LongAction, LongTransactions, Reason, Registry};
 use crate::services::EPOCH_MICROS;
-use crate::settings::{CommitLevel, Settings, flag, interval_ms, least_duration, memory_bytes, wal_bytes};
+use crate::settings::{
+    self, CommitLevel, Settings, flag, interval_ms, least_duration, memory_bytes, wal_bytes,
+};
+use crate::shares::Shares;
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
@@ -63,6 +67,8 @@ pub struct Instance {
     pub(crate) sweeps: Mutex<Vec<SweepRecord>>,
     /// Settings that sessions begin with.
     session_defaults: Mutex<Vec<(String, String)>>,
+    /// Shares of the machine.
+    pub(crate) shares: Arc<Shares>,
     /// Transactions that span much log.
     pub(crate) long: Arc<LongTransactions>,
 }
@@ -81,6 +87,14 @@ pub(crate) struct DatabaseSettings {
     pub workers_max: u32,
     /// How long one without work stays.
     pub worker_idle_ms: u64,
+    /// Bytes of the buffer pool.
+    pub buffer_pool_bytes: u64,
+    /// Shares of dirty frames at which the page cleaner stops and starts, in per cent.
+    pub lru_dirty: [u8; 2],
+    /// How long old versions stay.
+    pub version_retention_ms: u64,
+    /// Most bytes of them.
+    pub version_retention_bytes: u64,
 }
 
 /// A segment is archived after this time where nobody has said another.
@@ -99,6 +113,24 @@ pub(crate) fn local_folder(text: &str) -> Result<PathBuf, SqlError> {
             let text = format!("\"{text}\" is not an absolute path");
             Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
         }
+    }
+}
+
+/// The folder of an archive: one of the disk, or of an object store that the program knows.
+///
+/// # Errors
+/// 0A000, 22023.
+pub(crate) fn archive_folder(text: &str, vfs: &dyn Vfs) -> Result<PathBuf, SqlError> {
+    match text.split_once("://") {
+        Some((scheme, rest)) if vfs.knows(scheme) => {
+            let rest = rest.trim_matches('/');
+            if rest.is_empty() {
+                let text = format!("\"{text}\" names no bucket");
+                return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+            }
+            Ok(PathBuf::from(format!("{scheme}://{rest}")))
+        }
+        _ => local_folder(text),
     }
 }
 
@@ -174,6 +206,13 @@ impl Instance {
             // Log that was kept for an archive that was never set, or is not any more.
             instance.engine.set_archive(None)?;
         }
+        let keeps = |name: &str| name == "version_retention";
+        if !kept.iter().any(|(name, _)| keeps(name))
+            && !instance.member.cluster().defaults().iter().any(|(name, _)| keeps(name))
+        {
+            // A past that was kept as long as somebody wanted it.
+            instance.engine.set_version_retention(Duration::ZERO);
+        }
         // What is wrong in them was told when the server started.
         let _ = instance.apply_defaults();
         for (name, value) in kept.iter().filter(|(name, _)| !name.starts_with(OWN)) {
@@ -181,6 +220,12 @@ impl Instance {
             let _ = instance.set_database(name, Some(value));
         }
         Ok(instance)
+    }
+
+    /// The server's configuration was read just now.
+    pub fn note_configured(&self) {
+        let moment = self.engine.env().clock.unix_micros() - crate::services::EPOCH_MICROS;
+        self.member.cluster().note_configured(moment);
     }
 
     /// Takes up what the server's configuration says where the database says nothing itself.
@@ -286,8 +331,96 @@ impl Instance {
                         .ok_or_else(|| invalid(name, value).with_hint("A number alone counts megabytes."))?,
                 );
             }
+            "version_retention" => {
+                let wanted = match value {
+                    None => Some(0),
+                    Some(value) => interval_ms(value).filter(|ms| *ms <= 31 * 86_400_000),
+                };
+                let ms = wanted.ok_or_else(|| {
+                    invalid(name, value)
+                        .with_hint("At most 31d, 0 for not at all; a number alone counts seconds.")
+                })?;
+                self.database.lock().version_retention_ms = ms;
+                self.engine.set_version_retention(Duration::from_millis(ms));
+            }
+            "buffer_pool" | "shared_buffers" => {
+                let most = self.engine.buffer_pool_max();
+                let wanted = match value {
+                    None => Some(self.engine.options().buffer_pool_bytes),
+                    Some(value) => memory_bytes(value).filter(|bytes| (1 << 20..=most).contains(bytes)),
+                };
+                let bytes = wanted.ok_or_else(|| {
+                    let most = settings::memory_text(most >> 20 << 20);
+                    invalid(name, value)
+                        .with_hint(format!("Between 1MB and {most}; units are kB, MB and GB."))
+                })?;
+                self.engine.set_buffer_pool(bytes)?;
+                self.database.lock().buffer_pool_bytes = bytes;
+            }
+            "lru_min_dirty" | "lru_max_dirty" => {
+                let mut lru = self.database.lock().lru_dirty;
+                let own = usize::from(name == "lru_max_dirty");
+                let usual = [defaults.lru_min_dirty, defaults.lru_max_dirty][own];
+                let wanted = match value {
+                    None => Some(usual),
+                    Some(value) => value.trim().parse().ok().filter(|part| (0..=100).contains(part)),
+                };
+                lru[own] =
+                    wanted.ok_or_else(|| invalid(name, value).with_hint("Between 0 and 100 per cent."))?;
+                // The other one follows where it would stand on the wrong side.
+                if lru[0] > lru[1] {
+                    lru[1 - own] = lru[own];
+                }
+                self.database.lock().lru_dirty = lru;
+                self.engine.set_lru_dirty(lru[0], lru[1]);
+            }
+            "max_pdq_priority" => {
+                let wanted = match value {
+                    None => Some(100),
+                    Some(value) => value.trim().parse().ok().filter(|part| (0..=100).contains(part)),
+                };
+                self.shares
+                    .set_max(wanted.ok_or_else(|| invalid(name, value).with_hint("Between 0 and 100."))?);
+            }
+            "gc_policy" => {
+                let wanted = GcPolicy::of(value.unwrap_or(GcPolicy::NAMES[0]));
+                self.engine.set_gc_policy(wanted.ok_or_else(|| {
+                    let values = GcPolicy::NAMES.join(", ");
+                    invalid(name, value).with_hint(format!("Available values: {values}."))
+                })?);
+            }
+            "colocate_pages_per_tx" => {
+                let text = "a transaction takes pages as it needs them: there is no colocate_pages_per_tx";
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+                    .with_hint("colocate says whether it has pages of its own."));
+            }
+            "version_retention_size" => {
+                let wanted = match value {
+                    None => Some(0),
+                    Some(value) => memory_bytes(value).filter(|bytes| *bytes == 0 || *bytes >= 1 << 20),
+                };
+                let bytes = wanted.ok_or_else(|| {
+                    invalid(name, value).with_hint("0 or at least 1MB; units are kB, MB and GB.")
+                })?;
+                self.database.lock().version_retention_bytes = bytes;
+                self.engine.set_retention_bytes(bytes);
+            }
+            "max_snapshot_age" => {
+                let wanted = match value {
+                    None => Some(0),
+                    Some(value) => interval_ms(value).filter(|ms| *ms <= 31 * 86_400_000),
+                };
+                self.long.set_snapshot_age(wanted.ok_or_else(|| {
+                    invalid(name, value).with_hint("At most 31d, 0 for never; a number alone counts seconds.")
+                })?);
+                if self.long.snapshot_age_ms() > 0 {
+                    self.sessions.watch(self.engine.env(), &self.long);
+                }
+            }
             "archive_target" => {
-                let target = value.filter(|target| !target.is_empty()).map(local_folder).transpose()?;
+                let vfs = &*self.engine.env().vfs;
+                let folder = |target| archive_folder(target, vfs);
+                let target = value.filter(|target| !target.is_empty()).map(folder).transpose()?;
                 self.set_archive(target)?;
             }
             "archive_timeout" => {
@@ -388,12 +521,16 @@ impl Instance {
         let &EngineOptions {
             sweep_interval, auto_backout, checkpoint_interval_ms, checkpoint_log_bytes, ..
         } = engine.options();
+        let engine_options = engine.options().clone();
         engine.set_workers(default_workers_max(), Duration::from_millis(WORKER_IDLE_MS));
         let vfs = Arc::clone(&engine.env().vfs);
         let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
         let memory = member.cluster().memory().child(Scope::Instance, usual_memory_bytes());
+        let moment = engine.env().clock.unix_micros() - crate::services::EPOCH_MICROS;
+        member.cluster().note_opened(moment);
         let long = Arc::new(LongTransactions::new(engine.clone(), member.number()));
         Instance {
+            shares: Arc::new(Shares::new(Arc::clone(&engine.env().clock))),
             automatic: AutoAnalyze::default(),
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),
             channels: Arc::new(Channels::new(&memory)),
@@ -413,6 +550,10 @@ impl Instance {
                 workers_max: default_workers_max(),
                 archive_timeout_ms: ARCHIVE_TIMEOUT_MS,
                 worker_idle_ms: WORKER_IDLE_MS,
+                buffer_pool_bytes: engine_options.buffer_pool_bytes,
+                lru_dirty: [engine_options.lru_min_dirty, engine_options.lru_max_dirty],
+                version_retention_ms: 0,
+                version_retention_bytes: 0,
             }),
             member,
             colocates: AtomicBool::new(true),

@@ -58,6 +58,7 @@ pub mod scram;
 mod services;
 mod session;
 mod settings;
+mod shares;
 mod tables;
 mod transaction;
 mod views;

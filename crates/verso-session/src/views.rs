@@ -106,6 +106,12 @@ impl Views<'_> {
             }
             SystemView::TableSpace => self.table_space_rows(view),
             SystemView::SweepHistory => self.sweep_rows(),
+            SystemView::History => self.history_rows(),
+            SystemView::Queue => self.queue_rows(),
+            SystemView::StatementCache => {
+                let texts = self.services.instance.statements.list().into_iter();
+                texts.map(|(text, kept)| vec![Value::text(&text), Value::text(kept)]).collect()
+            }
             SystemView::Tip => self.tip_rows(args),
             SystemView::Settings => {
                 let row = |(name, description): &(&str, &str)| {

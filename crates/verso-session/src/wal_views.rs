@@ -67,6 +67,44 @@ impl Views<'_> {
         ]
     }
 
+    /// `verso_queue`: who has a share of the machine first, then who waits for one, in order.
+    pub(crate) fn queue_rows(&self) -> Vec<Vec<Value>> {
+        let instance = &self.services.instance;
+        let (running, waiting) = instance.shares.list();
+        let row = |state: &'static str, at: Option<usize>, entry: &crate::shares::Entry| {
+            let session = instance.sessions.find(entry.session);
+            vec![
+                int(entry.session),
+                Value::text(state),
+                at.map_or(Value::Null, |at| int(at as u64 + 1)),
+                int(u64::from(entry.units)),
+                Value::Float8(instance.shares.millis_since(entry.since_nanos)),
+                session.map_or(Value::Null, |session| Value::text(&session.statement.lock())),
+            ]
+        };
+        let running = running.iter().map(|entry| row("running", None, entry));
+        running.chain(waiting.iter().enumerate().map(|(at, entry)| row("waiting", Some(at), entry))).collect()
+    }
+
+    /// `verso_history`.
+    pub(crate) fn history_rows(&self) -> Vec<Vec<Value>> {
+        let engine = &self.services.instance.engine;
+        let Some(report) = engine.history() else { return Vec::new() };
+        let space = engine.space();
+        let most = self.services.instance.database.lock().version_retention_bytes;
+        vec![vec![
+            Value::Int8(report.retention_micros / 1000),
+            Value::Timestamptz(report.start - EPOCH_MICROS),
+            int(report.oldest),
+            int(report.newest),
+            int(report.moments),
+            Value::Float8(report.span_micros as f64 / 1e3),
+            int(space.version_pages),
+            int(space.version_pages * space.page_size),
+            if most == 0 { Value::Null } else { int(most) },
+        ]]
+    }
+
     /// `verso_wal_histogram`.
     pub(crate) fn wal_histogram_rows(&self) -> Vec<Vec<Value>> {
         let progress = self.services.instance.engine.log_progress();

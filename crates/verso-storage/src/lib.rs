@@ -27,7 +27,7 @@ pub mod work;
 pub mod workers;
 
 pub use buffer::{DamagedPage, WriteCount};
-pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableSpace, UnloggedLoad};
+pub use engine::{Engine, EngineOptions, EngineStatistics, GcPolicy, SpaceReport, TableSpace, UnloggedLoad};
 pub use engine_core::{CheckpointGate, Core, PageRedo, RedoTable};
 pub use error::StorageError;
 pub use heap::ColumnSpec;
@@ -43,11 +43,12 @@ pub use maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 pub use mini::{Mini, PageHandle};
 pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
 pub use sequence::{Sequence, SequenceSpec};
+pub use space::Growth;
 pub use txn::live::TxnInfo;
 pub use txn::prepared::PreparedInfo;
 pub use txn::transaction::{
     CommitMode, HeldView, Isolation, MemoryGauge, SnapshotReader, Txn, TxnOptions, TxnStatistics,
 };
-pub use txn::{Markers, ReadView, TxnState};
+pub use txn::{HistoryReport, Markers, ReadView, TxnState};
 pub use work::Work;
 pub use workers::{JobInfo, JobLimits, WorkerInfo};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use verso_env::Env;
 use verso_env::sync::Mutex;
@@ -40,6 +40,8 @@ pub static REDO: RedoTable = RedoTable::new(&[
 
 /// In the number of transactions left to sweep, in a checkpoint's state: behind them stand the unlogged objects.
 pub(crate) const HAS_UNLOGGED: u32 = 1 << 31;
+/// Likewise: behind those stands the past that is kept.
+pub(crate) const HAS_HISTORY: u32 = 1 << 30;
 
 /// The running engine's parts.
 pub struct Shared {
@@ -77,6 +79,14 @@ pub struct Shared {
     pub auto_backout: AtomicBool,
     /// OST − OIT beyond which a sweep starts by itself; 0 = never.
     pub sweep_interval: AtomicU64,
+    /// Who removes old versions, as a number.
+    pub gc_policy: AtomicU8,
+    /// Objects whose pages are to stay in memory, and how many of their pages are marked so.
+    pub resident: Mutex<std::collections::BTreeMap<ObjectId, u64>>,
+    /// The newest commit number when the database was opened.
+    pub first_number: u64,
+    /// Bytes of version pages beyond which the past that is kept is shortened; 0 = as many as it takes.
+    pub retention_bytes: AtomicU64,
     /// Set at close.
     pub closed: AtomicBool,
     /// Commits and rollbacks so far.
@@ -184,15 +194,48 @@ impl Shared {
         out.extend_from_slice(&self.next_object.load(Ordering::Acquire).to_le_bytes());
         let left: Vec<TxnId> = self.left_to_sweep.lock().iter().copied().collect();
         let unlogged = self.core().unlogged.list();
-        let flag = if unlogged.is_empty() { 0 } else { HAS_UNLOGGED };
+        let mut past = Vec::new();
+        let has_past = self.transactions.encode_history(&mut past);
+        let flag =
+            if unlogged.is_empty() { 0 } else { HAS_UNLOGGED } | if has_past { HAS_HISTORY } else { 0 };
         out.extend_from_slice(&(left.len() as u32 | flag).to_le_bytes());
         left.iter().for_each(|txn| out.extend_from_slice(&txn.0.to_le_bytes()));
         if !unlogged.is_empty() {
             out.extend_from_slice(&(unlogged.len() as u32).to_le_bytes());
             unlogged.iter().for_each(|object| out.extend_from_slice(&object.0.to_le_bytes()));
         }
+        if has_past {
+            out.extend_from_slice(&(past.len() as u32).to_le_bytes());
+            out.append(&mut past);
+        }
         self.versions.encode(&mut out);
         out
+    }
+
+    /// Marks the pages of an object as wanted in memory, or no longer so.
+    pub(crate) fn mark_resident(&self, object: ObjectId, resident: bool) {
+        let mut pages = 0;
+        for run in self.space.extents_of(object) {
+            self.core().pool.set_resident(run.first..PageId(run.first.0 + run.pages), resident);
+            pages += u64::from(run.pages);
+        }
+        if let Some(marked) = self.resident.lock().get_mut(&object) {
+            *marked = pages;
+        }
+    }
+
+    /// Marks the pages that resident objects have got since.
+    pub(crate) fn mark_new_resident(&self) {
+        let known: Vec<(ObjectId, u64)> =
+            self.resident.lock().iter().map(|(object, marked)| (*object, *marked)).collect();
+        for (object, marked) in known {
+            let pages: u64 = self.space.extents_of(object).iter().map(|run| u64::from(run.pages)).sum();
+            if pages == 0 {
+                self.resident.lock().remove(&object);
+            } else if pages != marked {
+                self.mark_resident(object, true);
+            }
+        }
     }
 
     /// Says within the mini-transaction that frees an object that it has gone, if it is unlogged.

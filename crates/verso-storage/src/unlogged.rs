@@ -9,7 +9,7 @@
 //!     otherwise: redo never meets a page of which it knows a part only.
 //! U2. After anything but a clean shutdown nothing of an unlogged object is left: opening gives its extents back before
 //!     anybody can look at them. What refers to it (entries of version pages, the catalog) finds no such object.
-//! U3. Old versions of records, notes of inserts, the space map and sequences are logged all the same: version pages belong to
+//! U3. Old versions of records, notes of inserts and the space map are logged all the same: version pages belong to
 //!     transactions, not to tables.
 //! U4. `LOADED` is logged when every page of the object is durable in its place and nobody but the loader can have changed one
 //!     since. A restore does not go past it, unless its base was begun later: the archive has no such pages.

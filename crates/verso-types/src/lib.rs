@@ -53,6 +53,7 @@ pub mod number;
 pub mod opaque;
 pub mod range;
 pub mod row;
+pub mod snapshot;
 pub mod sqlstate;
 pub mod sqltype;
 pub mod system_type;

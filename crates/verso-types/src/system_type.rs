@@ -1,13 +1,13 @@
 //! The types without modifiers that a table of facts describes: references to objects by number (`regclass` and its
-//! relatives), `"char"`, the few others of the system catalogs whose values are shown as text; addresses, `money`
-//! and paths into JSON.
+//! relatives), `"char"`, the few others of the system catalogs whose values are shown as text; addresses, `money`,
+//! paths into JSON and places in the log.
 //!
 //! | kind | values | text |
 //! |---|---|---|
 //! | references | the object's oid | the object's name, as the session would write it ([`names`](crate::names)) |
 //! | `xid`, `xid8` | the number | the number |
 //! | texts | the text | the text |
-//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath` | [`opaque`](crate::opaque) | their own |
+//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath`, `pg_lsn` | [`opaque`](crate::opaque) | their own |
 //! | elements of `int2vector`, `oidvector` | smallint, oid | the number; the vector itself has blanks between them |
 //!
 //! A vector is an array whose element type is one of the two element types here, so that whatever takes arrays takes
@@ -81,6 +81,10 @@ pub enum SystemType {
     Money,
     /// `jsonpath`: a path into JSON.
     JsonPath,
+    /// `pg_snapshot`: which transactions a statement sees.
+    PgSnapshot,
+    /// `txid_snapshot`: its older name.
+    TxidSnapshot,
 }
 
 /// What a [`SystemType`] is to PostgreSQL.
@@ -105,7 +109,7 @@ const fn facts(
     Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
 }
 
-static FACTS: [Facts; 31] = [
+static FACTS: [Facts; 33] = [
     facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
     facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
     facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
@@ -137,6 +141,8 @@ static FACTS: [Facts; 31] = [
     facts(SystemType::Macaddr8, "macaddr8", (774, 775), 8, 'U', Physical::Bytes),
     facts(SystemType::Money, "money", (790, 791), 8, 'N', Physical::Bytes),
     facts(SystemType::JsonPath, "jsonpath", (4072, 4073), -1, 'U', Physical::Bytes),
+    facts(SystemType::PgSnapshot, "pg_snapshot", (5038, 5039), -1, 'U', Physical::Bytes),
+    facts(SystemType::TxidSnapshot, "txid_snapshot", (2970, 2949), -1, 'U', Physical::Bytes),
 ];
 
 impl SystemType {
@@ -207,6 +213,7 @@ impl SystemType {
             SystemType::Macaddr8 => OpaqueKind::Mac8,
             SystemType::Money => OpaqueKind::Money,
             SystemType::JsonPath => OpaqueKind::JsonPath,
+            SystemType::Lsn => OpaqueKind::Lsn,
             _ => return None,
         })
     }

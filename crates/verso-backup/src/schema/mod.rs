@@ -11,6 +11,7 @@
 //!     them: they are right under the usual search path.
 //! S3. Temporary objects belong to their session and are left out.
 
+mod made;
 mod order;
 mod parts;
 mod rights;
@@ -30,7 +31,7 @@ use versodb::{Connection, Error, params};
 
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
-use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, table_text};
+use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, table_text, unlogged};
 use types::{domain_steps, type_steps};
 pub(crate) use types::{labels_of, type_text};
 
@@ -145,7 +146,7 @@ fn table_of(table: &TableDef) -> TableOf {
         name: column.name.to_string(),
         ty: type_text(column.declared()),
         layout: column.ty.physical() as u8,
-        not_null: column.not_null,
+        not_null: table.column_with_id(column.id).is_some_and(|at| table.is_never_null(at)),
         generated: column.generated,
         labels: labels_of(&column.ty),
     };
@@ -185,6 +186,13 @@ impl Maker<'_, '_> {
             self.steps.append(&mut role_steps(&self.source.roles));
         }
         self.schemas(tables);
+        if all {
+            for one in catalog.extensions() {
+                let schema = name(&one.schema);
+                let sql = format!("CREATE EXTENSION IF NOT EXISTS {} WITH SCHEMA {schema}", name(&one.name));
+                self.add(Kind::Schema, None, sql);
+            }
+        }
         let element = |ty: &SqlType| match ty {
             SqlType::Array(element) => (**element).clone(),
             other => other.clone(),
@@ -203,7 +211,8 @@ impl Maker<'_, '_> {
             .collect();
         for sequence in &free {
             let sql = format!(
-                "CREATE SEQUENCE {}{}",
+                "CREATE {}SEQUENCE {}{}",
+                unlogged(sequence.unlogged),
                 qualified(&sequence.schema, &sequence.name),
                 bounds(&sequence.bounds, true)
             );
@@ -213,9 +222,21 @@ impl Maker<'_, '_> {
             let mut functions: Vec<_> = catalog.all_functions().filter(|function| is_own(function)).collect();
             functions.sort_by_key(|function| function.oid);
             for function in functions {
-                let sql = self.ask("pg_get_functiondef", function.oid)?;
+                let sql = match function.is_aggregate() {
+                    true => {
+                        let arguments = self.ask("pg_get_function_arguments", function.oid)?;
+                        let damaged =
+                            || Error::new("XX000", format!("aggregate {} is damaged", function.name));
+                        made::aggregate(&catalog, function, &arguments).ok_or_else(damaged)?
+                    }
+                    false => self.ask("pg_get_functiondef", function.oid)?,
+                };
                 self.add(Kind::Function, None, sql.trim_end().to_owned());
             }
+            let operators = catalog.operators().iter().filter(|operator| !is_temporary(&operator.schema));
+            let operators = operators.filter_map(|operator| made::operator(&catalog, operator));
+            let casts = catalog.casts().iter().filter_map(|cast| made::cast(&catalog, cast));
+            operators.chain(casts).for_each(|sql| self.add(Kind::Function, None, sql));
         }
         let mut domains = domain_steps(&catalog, &self.steps);
         self.steps.append(&mut domains);
@@ -230,7 +251,8 @@ impl Maker<'_, '_> {
                     continue; // made with its column
                 }
                 let sql = format!(
-                    "CREATE SEQUENCE {}{} OWNED BY {}.{}",
+                    "CREATE {}SEQUENCE {}{} OWNED BY {}.{}",
+                    unlogged(sequence.unlogged),
                     qualified(&sequence.schema, &sequence.name),
                     bounds(&sequence.bounds, true),
                     qualified(&table.schema, &table.name),
@@ -324,8 +346,10 @@ impl Maker<'_, '_> {
         }
         for table in tables {
             for constraint in &table.constraints {
-                // A CHECK that some rows may break comes behind them.
-                let late = matches!(constraint.kind, ConstraintKind::Check { .. }) && !constraint.validated;
+                // A CHECK or NOT NULL that some rows may break comes behind them.
+                let late =
+                    matches!(constraint.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull { .. })
+                        && !constraint.validated;
                 if late || matches!(constraint.kind, ConstraintKind::Unique { .. }) {
                     self.constraint(Kind::Key, table, constraint)?;
                 }

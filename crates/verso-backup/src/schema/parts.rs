@@ -49,6 +49,11 @@ pub(super) fn default_comes_later(column: &ColumnDef) -> bool {
     plain && column.default.as_deref().is_some_and(|default| default.contains("nextval"))
 }
 
+/// The word of what is not logged.
+pub(super) fn unlogged(unlogged: bool) -> &'static str {
+    if unlogged { "UNLOGGED " } else { "" }
+}
+
 /// CREATE TABLE: columns, defaults, NOT NULL and CHECK; keys come when the rows are there.
 pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: Dialect) -> String {
     let mut parts: Vec<String> =
@@ -58,7 +63,7 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
             parts.push(format!("CONSTRAINT {} CHECK ({expression})", name(&constraint.name)));
         }
     }
-    let unlogged = if table.unlogged { "UNLOGGED " } else { "" };
+    let unlogged = unlogged(table.unlogged);
     let mut text = format!("CREATE {unlogged}TABLE {} (", qualified(&table.schema, &table.name));
     text.push_str(if parts.is_empty() { "" } else { "\n    " });
     text.push_str(&parts.join(",\n    "));
@@ -112,7 +117,8 @@ fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) 
     } else if let Some(default) = column.default.as_deref().filter(|_| !default_comes_later(column)) {
         text.push_str(&format!(" DEFAULT {default}"));
     }
-    if column.not_null {
+    // One that some rows may break comes behind them.
+    if column.not_null && table.not_null_of(column.id).is_none_or(|constraint| constraint.validated) {
         // a name that is not the usual one
         let own = |constraint: &&Arc<verso_catalog::ConstraintDef>| {
             constraint.kind == ConstraintKind::NotNull { column: column.id }
@@ -185,10 +191,10 @@ pub(super) fn comments(
     dialect: Dialect,
 ) -> Vec<Step> {
     let mut all: Vec<_> = catalog.comments().collect();
-    all.sort_by_key(|(key, _)| **key);
+    all.sort_by_key(|(key, _)| *key);
     let mut steps = Vec::new();
     for ((class, object, column), text) in all {
-        let Some(target) = commented(catalog, only, dialect, (*class, *object, *column)) else { continue };
+        let Some(target) = commented(catalog, only, dialect, (class, object, column)) else { continue };
         steps.push(step(Kind::Comment, format!("COMMENT ON {target} IS {}", literal(text))));
     }
     steps
@@ -245,11 +251,28 @@ fn commented(
     if is("pg_proc") {
         let function: &FunctionDef = catalog.all_functions().find(|function| function.oid == object)?;
         let procedure = function.is_procedure() && dialect == Dialect::Postgres;
-        let word = if procedure { "PROCEDURE" } else { "FUNCTION" };
+        let word = match () {
+            () if function.is_aggregate() => "AGGREGATE",
+            () if procedure => "PROCEDURE",
+            () => "FUNCTION",
+        };
         let types: Vec<String> =
             function.inputs().map(|arg| arg.ty.without_modifiers().to_string()).collect();
         let place = qualified(&function.schema, &function.name);
+        let types = if types.is_empty() && function.is_aggregate() { vec!["*".to_owned()] } else { types };
         return Some(format!("{word} {place}({})", types.join(", ")));
+    }
+    if is("pg_extension") {
+        let extension = catalog.extensions().iter().find(|one| one.oid == object)?;
+        return Some(format!("EXTENSION {}", name(&extension.name)));
+    }
+    if is("pg_operator") {
+        let operator = catalog.operators().iter().find(|one| one.oid == object)?;
+        return Some(format!("OPERATOR {}", super::made::operator_name(catalog, operator)?));
+    }
+    if is("pg_cast") {
+        let cast = catalog.casts().iter().find(|one| one.oid == object)?;
+        return Some(format!("CAST {}", super::made::cast_name(catalog, cast)?));
     }
     None
 }

@@ -18,6 +18,14 @@ CREATE SEQUENCE free START WITH 5 INCREMENT BY -3 MINVALUE -100 MAXVALUE 7 CYCLE
 CREATE SEQUENCE shop.untouched AS smallint;
 CREATE SEQUENCE set_back START 3;
 CREATE FUNCTION twice(n integer) RETURNS integer LANGUAGE sql IMMUTABLE STRICT AS 'SELECT n * 2';
+CREATE AGGREGATE shop.whole(integer) (SFUNC = int4pl, STYPE = integer, INITCOND = '0');
+COMMENT ON AGGREGATE shop.whole(integer) IS 'the sum';
+CREATE AGGREGATE counted(*) (SFUNC = int8inc, STYPE = bigint, INITCOND = '0');
+CREATE AGGREGATE gathered(anycompatible) (SFUNC = array_append, STYPE = anycompatiblearray, INITCOND = '{}');
+CREATE OPERATOR shop.@#@ (RIGHTARG = integer, FUNCTION = twice);
+COMMENT ON OPERATOR shop.@#@ (NONE, integer) IS 'makes twice as much';
+CREATE EXTENSION pg_trgm;
+COMMENT ON EXTENSION pg_trgm IS 'trigrams';
 CREATE FUNCTION shop.later() RETURNS bigint LANGUAGE sql AS $q$SELECT count(*) FROM shop.item -- $function$
 $q$;
 CREATE PROCEDURE shop.fill(IN n integer, INOUT done integer) LANGUAGE plpgsql AS $$
@@ -52,6 +60,8 @@ INSERT INTO feels VALUES (1, 'happy', '{sad,great}'), (2, 'it''s ok', NULL), (3,
 CREATE INDEX ON feels (mood);
 CREATE FUNCTION mood_of(n integer) RETURNS shop."Mood" LANGUAGE sql AS 'SELECT mood FROM feels WHERE id = n';
 CREATE FUNCTION is_even(n integer) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n % 2 = 0';
+CREATE CAST (shop."Mood" AS jsonb) WITH INOUT AS ASSIGNMENT;
+COMMENT ON CAST (shop."Mood" AS jsonb) IS 'as text';
 CREATE DOMAIN shop."Pos int" AS integer DEFAULT 4 CONSTRAINT "above zero" CHECK (VALUE > 0) CHECK (is_even(VALUE));
 CREATE DOMAIN sure AS shop."Pos int" NOT NULL CHECK (VALUE < 100);
 ALTER DOMAIN sure ADD CONSTRAINT later CHECK (VALUE <> 50) NOT VALID;
@@ -159,7 +169,11 @@ const QUESTIONS: &[&str] = &[
        WHERE c.oid >= 16384 AND c.relname <> 'temporary' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, c.relnamespace, a.attnum, 2",
     "SELECT conname, contype, condeferrable, condeferred, pg_get_constraintdef(oid) FROM pg_constraint WHERE oid >= 16384 AND contype <> 'n' ORDER BY 1, 2",
     "SELECT pg_get_indexdef(indexrelid), indisunique, indisprimary FROM pg_index WHERE indexrelid >= 16384 ORDER BY 1",
-    "SELECT proname, prokind, pg_get_functiondef(oid) FROM pg_proc WHERE oid >= 16384 ORDER BY 1",
+    "SELECT proname, prokind, pg_get_functiondef(oid) FROM pg_proc WHERE oid >= 16384 AND prokind <> 'a' ORDER BY 1",
+    "SELECT aggfnoid::regprocedure, aggtransfn, aggfinalfn, aggtranstype::regtype, agginitval FROM pg_aggregate WHERE aggfnoid::oid >= 16384 ORDER BY 1",
+    "SELECT oprname, oprnamespace::regnamespace, oprleft::regtype, oprright::regtype, oprcode::regprocedure, obj_description(oid, 'pg_operator') FROM pg_operator WHERE oid >= 16384 ORDER BY 1",
+    "SELECT castsource::regtype, casttarget::regtype, castfunc::regprocedure, castcontext FROM pg_cast WHERE oid >= 16384 ORDER BY 1",
+    "SELECT extname, extnamespace::regnamespace, extversion, obj_description(oid, 'pg_extension') FROM pg_extension ORDER BY 1",
     "SELECT tgname, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger ORDER BY 1",
     "SELECT rolname, rolsuper, rolcreaterole, rolcanlogin, rolcreatedb, rolinherit, rolbypassrls, rolconnlimit, rolpassword, rolvaliduntil FROM pg_authid ORDER BY 1",
     "SELECT r.rolname, m.rolname, a.admin_option, a.inherit_option, a.set_option FROM pg_auth_members a

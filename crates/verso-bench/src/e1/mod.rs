@@ -18,6 +18,7 @@ mod duckdb;
 mod expected;
 mod measure;
 mod options;
+mod plot;
 mod postgres;
 mod run;
 mod sqlite;

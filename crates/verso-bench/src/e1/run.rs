@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use verso_env::Env;
 
+use super::plot;
 use crate::child::{self, ChildTask, Step};
 use crate::e1::options::E1Options;
 use crate::e1::{Engine, Variant, postgres, table};
@@ -13,7 +14,7 @@ use crate::folder::{WorkFolder, copy_database, remove_database};
 use crate::machine::Machine;
 use crate::peers::{Peer, duckdb};
 use crate::results::{self, Scan};
-use crate::{BenchError, Measured, Report, calibration, plot};
+use crate::{BenchError, Measured, Report, calibration, chart};
 
 /// Page size of Verso unless told otherwise; the one the engine itself takes.
 const PAGE_SIZE: u32 = 16 * 1024;
@@ -53,7 +54,7 @@ pub fn run(options: &E1Options) -> Result<Report, BenchError> {
         results::write_json(&report, path)?;
     }
     if let Some(path) = &options.plot {
-        plot::passes(&report, path)?;
+        chart::write(&[plot::passes(&report)], path)?;
     }
     Ok(report)
 }

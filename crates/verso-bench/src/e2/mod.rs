@@ -18,6 +18,7 @@
 mod clients;
 mod disk;
 mod options;
+mod plot;
 mod postgres;
 mod procedures;
 mod sqlite;
@@ -31,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use verso_env::Env;
 
 use crate::BenchError;
+use crate::chart;
 use crate::child::spawn_task;
 use crate::folder::WorkFolder;
 use crate::peers::Peer;
@@ -185,6 +187,9 @@ pub fn run(options: &E2Options) -> Result<(), BenchError> {
         report.postgres = Some(postgres::run(&env, options, dsn)?);
     }
     println!("{}", table::table(&report));
+    if let Some(path) = &options.plot {
+        chart::write(&[plot::rates(&report)], path)?;
+    }
     options.json.as_ref().map_or(Ok(()), |path| write_json(&report, path))
 }
 

@@ -13,6 +13,9 @@ pub struct E2Options {
     /// Write the figures to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Draw the rates into this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
     /// Seconds of each measurement with several clients
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,

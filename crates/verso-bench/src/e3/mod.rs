@@ -21,6 +21,7 @@ use verso_env::Env;
 
 use crate::BenchError;
 use crate::calibration::calibrate;
+use crate::chart;
 use crate::folder::{WorkFolder, copy_database};
 use crate::results::Calibration;
 pub use point::Point;
@@ -91,7 +92,7 @@ pub fn run(options: &E3Options) -> Result<(), BenchError> {
     }
     print_comparison(&points);
     if let Some(path) = &options.plot {
-        plot::ramp(&points, path)?;
+        chart::write(&plot::ramp(&points), path)?;
     }
     if let Some(path) = &options.json {
         let report = E3Report { seconds: options.seconds, calibration, points };

@@ -31,6 +31,6 @@ fn both_placements_are_measured_on_the_same_data() {
         assert!(point.page_writes["data"].contains_key("order_line"), "{point:?}");
     }
     let drawn = folder.path().join("e3.svg");
-    plot::ramp(&points, &drawn).unwrap();
+    crate::chart::write(&plot::ramp(&points), &drawn).unwrap();
     assert!(std::fs::read_to_string(&drawn).unwrap().contains("pool quarter, shared"));
 }

@@ -13,6 +13,7 @@
 //! measured with one.
 
 mod options;
+mod plot;
 mod sqlite;
 mod table;
 mod verso;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use verso_env::Env;
 
 use crate::BenchError;
+use crate::chart;
 use crate::child::spawn_task;
 use crate::folder::WorkFolder;
 use crate::results::write_json;
@@ -143,6 +145,9 @@ pub fn run(options: &E4Options) -> Result<(), BenchError> {
         peers: BTreeMap::from([("sqlite", spawn(Subject::Sqlite, "sqlite")?)]),
     };
     println!("{}", table::table(&report));
+    if let Some(path) = &options.plot {
+        chart::write(&[plot::speed_up(&report)], path)?;
+    }
     options.json.as_ref().map_or(Ok(()), |path| write_json(&report, path))
 }
 

@@ -14,6 +14,9 @@ pub struct E4Options {
     /// Write the figures to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Draw the speed-up into this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
     /// Bytes of Verso's buffer pool and of SQLite's cache
     #[arg(long, default_value_t = 1 << 30, value_name = "BYTES")]
     pub pool_bytes: u64,

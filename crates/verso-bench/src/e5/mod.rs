@@ -10,6 +10,7 @@
 //! hold (B3); else nothing that was measured counts.
 
 mod batch;
+mod plot;
 mod steps;
 mod tables;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use versodb::{Database, Options};
 
 use crate::BenchError;
 use crate::calibration::calibrate;
+use crate::chart;
 use crate::folder::WorkFolder;
 use crate::results::Calibration;
 use crate::tpcc::{Embedded, Load, Server, Target, TpccFigures, check, drive, load};
@@ -63,6 +65,9 @@ pub struct E5Options {
     /// Write the figures to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Draw the iterations over time into this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
     /// Where the database is made
     #[arg(long, value_name = "DIRECTORY")]
     pub folder: Option<PathBuf>,
@@ -130,6 +135,9 @@ pub fn run(options: &E5Options) -> Result<(), BenchError> {
         peers.insert(name.to_owned(), measure(&env, &target, false, options)?);
     }
     print_table(&verso, &peers);
+    if let Some(path) = &options.plot {
+        chart::write(&plot::over_time(&verso, &peers), path)?;
+    }
     if let Some(path) = &options.json {
         let report = E5Report { minutes: options.minutes, calibration, verso, peers };
         let json =

@@ -23,12 +23,15 @@ use verso_env::Env;
 
 use crate::BenchError;
 use crate::calibration::calibrate;
+use crate::chart;
 use crate::child::spawn_task;
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::peers::{Peer, duckdb};
 use crate::results::{Calibration, median, write_json};
-use queries::{Answer, OF_PEER, PUBLISHED, comparable, compare, published};
+pub(crate) use peers::{answer_of, fill_lineitem};
+pub(crate) use queries::Answer;
+use queries::{OF_PEER, PUBLISHED, comparable, compare, published};
 
 /// Options of `verso bench tpch`.
 #[derive(Clone, Debug, clap::Args)]
@@ -162,6 +165,12 @@ pub(crate) fn run_task(env: &Env, task: &TpchTask) -> Result<serde_json::Value, 
     serde_json::to_value(&found).map_err(|error| BenchError::Usage(error.to_string()))
 }
 
+/// Q1 and Q6: reports over all of lineitem.
+pub(crate) fn report_queries(scale: f64) -> [String; 2] {
+    let mut queries = queries::queries(scale);
+    [queries.swap_remove(0), queries.swap_remove(5)]
+}
+
 /// Asks once, then as often as wanted: the median milliseconds, and the last answer.
 fn millis_of(
     env: &Env,
@@ -230,7 +239,7 @@ pub fn run(options: &TpchOptions) -> Result<(), BenchError> {
     let report = report(options, calibration, &engines, skipped);
     println!("{}", table::table(&report));
     if let Some(path) = &options.plot {
-        plot::times(&report, path)?;
+        chart::write(&[plot::times(&report)], path)?;
     }
     options.json.as_ref().map_or(Ok(()), |path| write_json(&report, path))
 }

@@ -156,14 +156,7 @@ impl Engine for Postgres {
     }
 
     fn answer(&mut self, sql: &str) -> Result<Answer, BenchError> {
-        let messages = self.client.simple_query(sql).map_err(BenchError::engine(POSTGRES))?;
-        let row = |message: &SimpleQueryMessage| match message {
-            SimpleQueryMessage::Row(row) => {
-                Some((0..row.len()).map(|at| row.get(at).unwrap_or("NULL").to_owned()).collect())
-            }
-            _ => None,
-        };
-        Ok(messages.iter().filter_map(row).collect())
+        answer_of(&mut self.client, sql)
     }
 
     #[expect(clippy::disallowed_methods, reason = "a file of the benchmark's own, in the real world")]
@@ -179,4 +172,39 @@ impl Engine for Postgres {
         // Its leader works as well.
         self.run(&format!("SET max_parallel_workers_per_gather = {}", threads - 1))
     }
+}
+
+/// What a server of PostgreSQL's protocol answers.
+pub(crate) fn answer_of(client: &mut Client, sql: &str) -> Result<Answer, BenchError> {
+    let messages = client.simple_query(sql).map_err(BenchError::engine("server"))?;
+    let row = |message: &SimpleQueryMessage| match message {
+        SimpleQueryMessage::Row(row) => {
+            Some((0..row.len()).map(|at| row.get(at).unwrap_or("NULL").to_owned()).collect())
+        }
+        _ => None,
+    };
+    Ok(messages.iter().filter_map(row).collect())
+}
+
+/// Makes lineitem anew, with its key and its statistics, on such a server.
+pub(crate) fn fill_lineitem(client: &mut Client, scale: f64) -> Result<(), BenchError> {
+    let failed = BenchError::engine("server");
+    let Some(table) = TABLES.iter().find(|table| table.name == "lineitem") else {
+        return Err(BenchError::Usage("TPC-H has no lineitem".to_owned()));
+    };
+    client.batch_execute("DROP TABLE IF EXISTS lineitem").map_err(&failed)?;
+    client.batch_execute(&table.create()).map_err(&failed)?;
+    let mut writer = client.copy_in("COPY lineitem FROM STDIN (FORMAT csv)").map_err(&failed)?;
+    let mut line = String::new();
+    for part in 1..=table.parts {
+        let sent = table.rows(scale, part, &mut |row| {
+            line.clear();
+            row.csv(&mut line);
+            writer.write_all(line.as_bytes())
+        });
+        sent.map_err(BenchError::engine("server"))?;
+    }
+    writer.finish().map_err(&failed)?;
+    client.batch_execute(&table.add_key()).map_err(&failed)?;
+    client.batch_execute("ANALYZE lineitem").map_err(&failed)
 }

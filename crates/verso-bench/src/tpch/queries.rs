@@ -3,7 +3,7 @@
 use tpchgen::q_and_a::QueryAndAnswer;
 
 /// A query's rows as texts.
-pub(super) type Answer = Vec<Vec<String>>;
+pub(crate) type Answer = Vec<Vec<String>>;
 
 const TEXTS: &str = include_str!("queries.sql");
 

@@ -42,7 +42,7 @@ fn all_queries_are_answered_measured_and_drawn() {
     assert!(json["geomean"]["verso"].as_f64() > Some(0.0));
     assert_eq!(table::table(&report).lines().filter(|line| line.starts_with('q')).count(), 23);
     let picture = folder.path().join("tpch.svg");
-    plot::times(&report, &picture).expect("drawn");
+    chart::write(&[plot::times(&report)], &picture).expect("drawn");
     assert!(std::fs::read_to_string(&picture).expect("written").contains("Q22"));
 }
 

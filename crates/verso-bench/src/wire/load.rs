@@ -1,7 +1,7 @@
 //! The load: pgbench, or the same transactions by a driver of our own.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use postgres::{Client, NoTls};
@@ -91,7 +91,7 @@ impl Load {
         scale: u32,
     ) -> Result<f64, BenchError> {
         match self {
-            Load::Own => drive(env, dsn, workload, clients, duration, scale),
+            Load::Own => Ok(drive(env, dsn, workload, clients, duration, scale)?.per_s),
             Load::Pgbench => {
                 let (clients, seconds) = (clients.to_string(), duration.as_secs().max(1).to_string());
                 let mut arguments = vec!["-n", "-c", &clients, "-j", "2", "-T", &seconds];
@@ -174,7 +174,41 @@ fn prepare(dsn: &str, scale: u32) -> Result<(), postgres::Error> {
     )
 }
 
-/// Runs the transactions with a thread for each client and counts those that end within the time.
+/// What clients did within a time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Driven {
+    /// Transactions a second.
+    pub(crate) per_s: f64,
+    /// Microseconds of each.
+    pub(crate) micros: Vec<u32>,
+}
+
+/// TPC-B's transactions, each durable, by our own driver.
+#[derive(Debug)]
+pub(crate) struct TpcB {
+    dsn: String,
+    scale: u32,
+}
+
+impl TpcB {
+    /// Makes and fills the tables.
+    pub(crate) fn prepare(dsn: &str, scale: u32) -> Result<TpcB, BenchError> {
+        prepare(dsn, scale).map_err(|error| refused(&error))?;
+        Ok(TpcB { dsn: dsn.to_owned(), scale })
+    }
+
+    /// Runs transactions for a while.
+    pub(crate) fn run(&self, env: &Env, clients: u32, duration: Duration) -> Result<Driven, BenchError> {
+        drive(env, &self.dsn, Workload::TpcbDurable, clients, duration, self.scale)
+    }
+
+    /// W1.
+    pub(crate) fn check(&self) -> Result<(), BenchError> {
+        check_sums(&self.dsn)
+    }
+}
+
+/// Runs the transactions with a thread for each client and times those that end within the time.
 fn drive(
     env: &Env,
     dsn: &str,
@@ -182,26 +216,29 @@ fn drive(
     clients: u32,
     duration: Duration,
     scale: u32,
-) -> Result<f64, BenchError> {
+) -> Result<Driven, BenchError> {
     let (begun, done) = (AtomicBool::new(false), AtomicBool::new(false));
-    let count = AtomicU64::new(0);
+    let mut micros = Vec::new();
     let connections = (0..clients).map(|_| connect(dsn)).collect::<Result<Vec<_>, _>>()?;
     let mut nanos = 0;
     let result = std::thread::scope(|scope| {
         let threads: Vec<_> = connections
             .into_iter()
             .map(|mut client| {
-                let (begun, done, count) = (&begun, &done, &count);
-                scope.spawn(move || -> Result<(), postgres::Error> {
+                let (begun, done) = (&begun, &done);
+                scope.spawn(move || -> Result<Vec<u32>, postgres::Error> {
+                    let mut micros = Vec::new();
                     let mut transactions = Transactions::new(&mut client, env, workload, scale)?;
                     while !begun.load(Ordering::Acquire) {
                         std::thread::yield_now();
                     }
                     while !done.load(Ordering::Relaxed) {
+                        let start = env.clock.monotonic_nanos();
                         transactions.one(&mut client)?;
-                        count.fetch_add(1, Ordering::Relaxed);
+                        let nanos = env.clock.monotonic_nanos().saturating_sub(start);
+                        micros.push(u32::try_from(nanos / 1000).unwrap_or(u32::MAX));
                     }
-                    Ok(())
+                    Ok(micros)
                 })
             })
             .collect();
@@ -211,12 +248,15 @@ fn drive(
         done.store(true, Ordering::Relaxed);
         nanos = env.clock.monotonic_nanos().saturating_sub(start);
         threads.into_iter().try_for_each(|thread| match thread.join() {
-            Ok(result) => result.map_err(|error| refused(&error)),
+            Ok(result) => {
+                micros.extend(result.map_err(|error| refused(&error))?);
+                Ok(())
+            }
             Err(_) => Err(BenchError::Engine { engine: "driver", message: "a client panicked".to_owned() }),
         })
     });
     result?;
-    Ok(count.load(Ordering::Relaxed) as f64 / (nanos.max(1) as f64 / 1e9))
+    Ok(Driven { per_s: micros.len() as f64 / (nanos.max(1) as f64 / 1e9), micros })
 }
 
 /// One client's transactions.

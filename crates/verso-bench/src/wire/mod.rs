@@ -26,6 +26,7 @@ use crate::BenchError;
 use crate::calibration::calibrate;
 use crate::folder::WorkFolder;
 use crate::results::Calibration;
+pub(crate) use load::{Driven, TpcB};
 use load::{Load, Workload};
 pub(crate) use server::RunningServer;
 pub use server::Transport;

@@ -4,6 +4,7 @@
 //! it, the caller copies the rows, [`Catalog::finish_rewrite`] builds the indexes and drops the old one. A column's number
 //! is never used again: a dropped column keeps its row in `pg_attribute`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn};
@@ -19,7 +20,6 @@ use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid,
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable, TableChange};
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::store;
 use crate::system::assemble::{attribute_row, options_row};
 use crate::system::field::{Letter, Name};
 use crate::system::row::{
@@ -76,7 +76,26 @@ impl Catalog {
             TableChange::Validated(name) => {
                 let constraint = constraint_of(&table, name)?;
                 let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
-                store::update(&self.engine, txn, is_it, |row| row.convalidated = true)?;
+                self.update_rows(txn, table.oid, is_it, |row| row.convalidated = true)?;
+                Ok(())
+            }
+            TableChange::AlterConstraint { name, deferrable, initially_deferred, enforced } => {
+                let constraint = constraint_of(&table, name)?;
+                let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
+                self.update_rows(txn, table.oid, is_it, |row| {
+                    let (was, initially) = (row.condeferrable, row.condeferred);
+                    row.condeferred = match deferrable {
+                        Some(false) => false,
+                        _ => initially_deferred.unwrap_or(initially),
+                    };
+                    row.condeferrable = deferrable.unwrap_or(was) || row.condeferred;
+                    if let Some(enforced) = *enforced {
+                        let letter = row.contype.0;
+                        let lower = letter.to_ascii_lowercase();
+                        row.contype = Letter(if enforced { lower } else { letter.to_ascii_uppercase() });
+                        row.convalidated = enforced;
+                    }
+                })?;
                 Ok(())
             }
             TableChange::DropConstraint { name, cascade } => {
@@ -99,15 +118,15 @@ impl Catalog {
                 for (id, expression) in generated {
                     let is_it =
                         |row: &DefaultRow| row.adrelid == table.oid && i32::from(row.adnum) == i32::from(*id);
-                    store::update(&self.engine, txn, is_it, |row| row.adbin = Arc::clone(expression))?;
+                    self.update_rows(txn, table.oid, is_it, |row| row.adbin = Arc::clone(expression))?;
                 }
                 for (oid, condition) in triggers {
                     let is_it = |row: &TriggerRow| row.oid == *oid;
-                    store::update(&self.engine, txn, is_it, |row| row.tgqual = Some(Arc::clone(condition)))?;
+                    self.update_rows(txn, table.oid, is_it, |row| row.tgqual = Some(Arc::clone(condition)))?;
                 }
                 for (oid, expression) in checks {
                     let is_it = |row: &ConstraintRow| row.oid == *oid;
-                    store::update(&self.engine, txn, is_it, |row| row.conbin = Some(Arc::clone(expression)))?;
+                    self.update_rows(txn, table.oid, is_it, |row| row.conbin = Some(Arc::clone(expression)))?;
                 }
                 self.rename_column(txn, &table, column, to)
             }
@@ -121,7 +140,7 @@ impl Catalog {
                     self.rename_relation(txn, &snapshot, &schema, index, to)?;
                 }
                 let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
-                store::update(&self.engine, txn, is_it, |row| row.conname = Name(Arc::clone(to)))?;
+                self.update_rows(txn, table.oid, is_it, |row| row.conname = Name(Arc::clone(to)))?;
                 Ok(())
             }
             TableChange::Options(options) => {
@@ -131,7 +150,7 @@ impl Catalog {
                     all.given.push((Arc::clone(name), Arc::clone(value)));
                 }
                 let is_it = |row: &ClassRow| row.oid == table.oid;
-                store::update(&self.engine, txn, is_it, |row| row.reloptions = options_row(&all))?;
+                self.update_rows(txn, table.oid, is_it, |row| row.reloptions = options_row(&all))?;
                 Ok(())
             }
             TableChange::AddColumn(_)
@@ -175,7 +194,7 @@ impl Catalog {
                 && let Some(constraint) = index.constraint
             {
                 let is_it = |row: &ConstraintRow| row.oid == constraint;
-                store::update(&self.engine, txn, is_it, |row| row.conname = Name(Arc::clone(to)))?;
+                self.update_rows(txn, index.table, is_it, |row| row.conname = Name(Arc::clone(to)))?;
             }
             Ok(())
         })
@@ -209,16 +228,17 @@ impl Catalog {
                 TableChange::ForIndex { hidden, .. } => self.add_hidden(txn, &mut new, hidden)?,
                 TableChange::Refresh { populated, .. } => {
                     let is_it = |row: &ClassRow| row.oid == table.oid;
-                    store::update(&self.engine, txn, is_it, |row| row.relispopulated = *populated)?;
+                    self.update_rows(txn, table.oid, is_it, |row| row.relispopulated = *populated)?;
                 }
                 TableChange::Logged(logged) => {
                     Self::check_references(&snapshot, &table, *logged)?;
                     new.unlogged = !logged;
                     let letter = if *logged { LOGGED } else { UNLOGGED };
-                    let is_it = |row: &ClassRow| {
-                        row.oid == table.oid || table.all_indexes().any(|index| index.oid == row.oid)
-                    };
-                    store::update(&self.engine, txn, is_it, |row| row.relpersistence = Letter(letter))?;
+                    let all: BTreeSet<Oid> =
+                        table.all_indexes().map(|index| index.oid).chain([table.oid]).collect();
+                    let is_it = |row: &ClassRow| all.contains(&row.oid);
+                    self.update_rows(txn, &all, is_it, |row| row.relpersistence = Letter(letter))?;
+                    self.log_sequences(txn, &snapshot, table.oid, *logged)?;
                 }
                 TableChange::DropColumn { column, cascade } => {
                     self.drop_column(txn, &snapshot, &mut new, column, *cascade)?;
@@ -231,7 +251,7 @@ impl Catalog {
                     new.columns[at].domain = ColumnDef::domain_of(ty);
                     let row = attribute_row(table.oid, &new.columns[at]);
                     let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
-                    store::update(&self.engine, txn, is_it, |old| *old = row.clone())?;
+                    self.update_rows(txn, table.oid, is_it, |old| *old = row.clone())?;
                     self.write_collations(txn, table.oid, std::slice::from_ref(&new.columns[at]))?;
                 }
                 TableChange::Expression { column, expression: Some(expression) } => {
@@ -255,7 +275,7 @@ impl Catalog {
             };
             new.heap = self.create_heap(txn, new.unlogged, &new.columns, table.all_indexes(), apart)?;
             let is_it = |row: &ClassRow| row.oid == table.oid;
-            store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(new.heap.0))?;
+            self.update_rows(txn, table.oid, is_it, |row| row.relfilenode = Oid(new.heap.0))?;
             new.indexes.clear();
             new.idle_indexes.clear();
             new.constraints.clear();
@@ -272,7 +292,8 @@ impl Catalog {
     pub fn finish_rewrite(&self, txn: &mut Txn, rewrite: &Rewrite) -> Result<(), CatalogError> {
         let Rewrite { old, new } = rewrite;
         self.change(txn, |txn| {
-            let kept: Vec<ClassRow> = store::read(&self.engine, txn)?;
+            let indexes: BTreeSet<Oid> = old.indexes.iter().map(|index| index.oid).collect();
+            let kept: Vec<ClassRow> = self.read_of(txn, &indexes)?;
             for index in &old.indexes {
                 if kept.iter().any(|row| row.oid == index.oid) {
                     self.rebuild_index(txn, new, new.heap, &recollated(index, old, new))?;
@@ -308,8 +329,13 @@ impl Catalog {
             }
             self.remove_not_null(txn, table.oid, column.id)?;
         }
+        if not_null && let Some(known) = table.not_null_of(column.id).filter(|known| !known.validated) {
+            // Its rows are known to have values by now.
+            let is_it = |row: &ConstraintRow| row.oid == known.oid;
+            self.update_rows(txn, table.oid, is_it, |row| row.convalidated = true)?;
+        }
         let is_it = is_attribute(table.oid, column);
-        store::update(&self.engine, txn, is_it, |row| row.attnotnull = not_null)?;
+        self.update_rows(txn, table.oid, is_it, |row| row.attnotnull = not_null)?;
         Ok(())
     }
 
@@ -333,7 +359,7 @@ impl Catalog {
         }
         self.remove_default(txn, table, column)?;
         let is_it = is_attribute(table.oid, column);
-        store::update(&self.engine, txn, is_it, |row| row.atthasdef = default.is_some())?;
+        self.update_rows(txn, table.oid, is_it, |row| row.atthasdef = default.is_some())?;
         let changed = ColumnDef { default: default.cloned(), ..column.clone() };
         self.insert_defaults(txn, table.oid, &[changed], &[])
     }
@@ -345,7 +371,7 @@ impl Catalog {
         self.remove_default(txn, table, column)?;
         let plain = ColumnDef { default: None, generated: false, ..column.clone() };
         let row = attribute_row(table.oid, &plain);
-        store::update(&self.engine, txn, is_attribute(table.oid, column), |old| *old = row.clone())?;
+        self.update_rows(txn, table.oid, is_attribute(table.oid, column), |old| *old = row.clone())?;
         Ok(())
     }
 
@@ -356,11 +382,12 @@ impl Catalog {
         column: &ColumnDef,
     ) -> Result<(), CatalogError> {
         let number = i32::from(column.id);
-        let gone = store::delete(&self.engine, txn, |row: &DefaultRow| {
+        let gone = self.delete_rows(txn, table.oid, |row: &DefaultRow| {
             row.adrelid == table.oid && i32::from(row.adnum) == number
         })?;
-        store::delete(&self.engine, txn, |row: &DependRow| {
-            row.classid == DefaultRow::TABLE.oid && gone.iter().any(|default| default.oid == row.objid)
+        let gone: BTreeSet<Oid> = gone.iter().map(|default| default.oid).collect();
+        self.delete_rows(txn, &gone, |row: &DependRow| {
+            row.classid == DefaultRow::TABLE.oid && gone.contains(&row.objid)
         })?;
         Ok(())
     }
@@ -378,7 +405,7 @@ impl Catalog {
             return Err(CatalogError::exists(ObjectKind::Relation, &**to));
         }
         let is_it = |row: &ClassRow| row.oid == oid;
-        store::update(&self.engine, txn, is_it, |row| row.relname = Name(Arc::clone(to)))?;
+        self.update_rows(txn, oid, is_it, |row| row.relname = Name(Arc::clone(to)))?;
         self.removes(txn, oid)
     }
 
@@ -395,7 +422,7 @@ impl Catalog {
             return Err(CatalogError::invalid("42701", text));
         }
         let is_it = is_attribute(table.oid, column);
-        store::update(&self.engine, txn, is_it, |row| row.attname = Name(Arc::clone(to)))?;
+        self.update_rows(txn, table.oid, is_it, |row| row.attname = Name(Arc::clone(to)))?;
         Ok(())
     }
 
@@ -411,7 +438,7 @@ impl Catalog {
             let text = format!("column \"{}\" of relation \"{}\" already exists", column.name, table.name);
             return Err(CatalogError::invalid("42701", text));
         }
-        let rows: Vec<AttributeRow> = store::read(&self.engine, txn)?;
+        let rows: Vec<AttributeRow> = self.read_of(txn, table.oid)?;
         let its = rows.iter().filter(|row| row.attrelid == table.oid).map(|row| row.attnum);
         let used = its.filter(|id| i32::from(*id) < i32::from(ColumnDef::FIRST_HIDDEN)).max();
         let id = used.unwrap_or(0) + 1;
@@ -430,17 +457,18 @@ impl Catalog {
         };
         let mut serial = Vec::new();
         if column.serial {
-            let shape = NewTable::new(Arc::clone(&table.name), Vec::new());
+            let mut shape = NewTable::new(Arc::clone(&table.name), Vec::new());
+            shape.unlogged = table.unlogged;
             let (sequence, default) =
                 self.serial_sequence(txn, snapshot, schema, &shape, table.oid, &definition, column)?;
             definition.default = Some(default);
             serial.push((definition.id, sequence));
         }
-        store::insert(&self.engine, txn, &[attribute_row(table.oid, &definition)])?;
+        self.insert_rows(txn, &[attribute_row(table.oid, &definition)])?;
         self.write_collations(txn, table.oid, std::slice::from_ref(&definition))?;
         self.insert_defaults(txn, table.oid, std::slice::from_ref(&definition), &serial)?;
         let is_it = |row: &ClassRow| row.oid == table.oid;
-        store::update(&self.engine, txn, is_it, |row| row.relnatts = id)?;
+        self.update_rows(txn, table.oid, is_it, |row| row.relnatts = id)?;
         table.columns.push(definition);
         let mut target = Target::of(table, Arc::new(schema.clone()));
         let known = target.constraints.len();
@@ -456,7 +484,7 @@ impl Catalog {
         table: &mut TableDef,
         columns: &[(SqlType, Arc<str>)],
     ) -> Result<(), CatalogError> {
-        let rows: Vec<AttributeRow> = store::read(&self.engine, txn)?;
+        let rows: Vec<AttributeRow> = self.read_of(txn, table.oid)?;
         let its = rows.iter().filter(|row| row.attrelid == table.oid).map(|row| row.attnum.unsigned_abs());
         let mut next = its.max().unwrap_or(0).max(ColumnDef::FIRST_HIDDEN);
         for (ty, text) in columns {
@@ -467,7 +495,7 @@ impl Catalog {
             // No text has such a name.
             let mut column = ColumnDef::new(format!("\0{next}"), next, ty.clone());
             (column.default, column.generated) = (Some(Arc::clone(text)), true);
-            store::insert(&self.engine, txn, &[attribute_row(table.oid, &column)])?;
+            self.insert_rows(txn, &[attribute_row(table.oid, &column)])?;
             self.insert_defaults(txn, table.oid, std::slice::from_ref(&column), &[])?;
             table.columns.push(column);
         }
@@ -548,7 +576,7 @@ impl Catalog {
     fn remove_column(&self, txn: &mut Txn, table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError> {
         self.remove_default(txn, table, column)?;
         let gone = Name(format!("........pg.dropped.{}........", column.id).into());
-        store::update(&self.engine, txn, is_attribute(table.oid, column), |row| {
+        self.update_rows(txn, table.oid, is_attribute(table.oid, column), |row| {
             row.attisdropped = true;
             row.attname = gone.clone();
             row.atthasdef = false;

@@ -26,6 +26,9 @@ pub(crate) enum NameOf {
     Type,
     Rights,
     Collation,
+    Extension,
+    Operator,
+    Cast,
 }
 
 /// The number by which a name is locked (FNV-1a).

@@ -14,7 +14,7 @@ use crate::collation::CollationDef;
 use crate::definition::{ColumnDef, IndexDef, Oid};
 use crate::error::{CatalogError, ObjectKind};
 use crate::snapshot::CatalogSnapshot;
-use crate::store;
+use crate::store::{self, Of};
 use crate::system::OWNER_OID;
 use crate::system::field::{Letter, Name};
 use crate::system::row::{ClassRow, CollatedRow, CollationRow, DescriptionRow, IndexRow, SystemRow};
@@ -78,7 +78,7 @@ impl Catalog {
             collversion: (new.provider == 'i').then(|| data.version().into()),
         };
         self.hold(txn, oid)?;
-        self.change(txn, |txn| store::insert(&self.engine, txn, std::slice::from_ref(&row)))?;
+        self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))?;
         Ok(oid)
     }
 
@@ -134,7 +134,7 @@ impl Catalog {
         let version: Arc<str> = self.collation_data().version().into();
         self.change(txn, |txn| {
             let is_it = |row: &CollationRow| row.oid == oid;
-            store::update(&self.engine, txn, is_it, |row| match &place {
+            self.update_rows(txn, Of::All, is_it, |row| match &place {
                 Some((schema, name)) => {
                     row.collnamespace = *schema;
                     row.collname = Name(Arc::clone(name));
@@ -163,12 +163,12 @@ impl Catalog {
 
     /// Removes a collation's rows; the change has begun.
     pub(super) fn remove_collation(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
-        let gone = store::delete(&self.engine, txn, |row: &CollationRow| row.oid == oid)?;
+        let gone = self.delete_rows(txn, Of::All, |row: &CollationRow| row.oid == oid)?;
         if gone.is_empty() {
             return Err(CatalogError::missing(ObjectKind::Collation, ""));
         }
         self.removes(txn, oid)?;
-        store::delete(&self.engine, txn, |row: &DescriptionRow| {
+        self.delete_rows(txn, oid, |row: &DescriptionRow| {
             row.classoid == CollationRow::TABLE.oid && row.objoid == oid
         })?;
         Ok(())
@@ -184,7 +184,7 @@ impl Catalog {
         let own = |row: &CollatedRow| {
             row.objid == relation && columns.iter().any(|column| row.objsubid == i32::from(column.id))
         };
-        store::delete(&self.engine, txn, own)?;
+        self.delete_rows(txn, relation, own)?;
         let row = |column: &ColumnDef| match column.declared() {
             SqlType::Collated(collated) => Some(CollatedRow {
                 objid: relation,
@@ -195,12 +195,12 @@ impl Catalog {
             _ => None,
         };
         let rows: Vec<CollatedRow> = columns.iter().filter_map(row).collect();
-        store::insert(&self.engine, txn, &rows)
+        self.insert_rows(txn, &rows)
     }
 
     /// Writes the collations of an index, and from which data its keys are made.
     pub(super) fn write_index_collations(&self, txn: &mut Txn, index: &IndexDef) -> Result<(), CatalogError> {
-        store::delete(&self.engine, txn, |row: &CollatedRow| row.objid == index.oid)?;
+        self.delete_rows(txn, index.oid, |row: &CollatedRow| row.objid == index.oid)?;
         let rows: Vec<CollatedRow> = (1..)
             .zip(&index.parts)
             .filter_map(|(number, part)| {
@@ -213,12 +213,12 @@ impl Catalog {
                 })
             })
             .collect();
-        store::insert(&self.engine, txn, &rows)
+        self.insert_rows(txn, &rows)
     }
 
     /// Removes what says which collations a relation's columns, an index's parts or a domain have.
     pub(super) fn remove_collated(&self, txn: &mut Txn, of: Oid) -> Result<(), CatalogError> {
-        store::delete(&self.engine, txn, |row: &CollatedRow| row.objid == of).map(drop)
+        self.delete_rows(txn, of, |row: &CollatedRow| row.objid == of).map(drop)
     }
 
     /// Takes indexes out of use whose keys were made from other data than the program's: their entries go, their definitions

@@ -10,9 +10,10 @@ use verso_storage::Txn;
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
-use crate::store;
+use crate::rights::Object;
 use crate::system::row::{
-    ClassRow, ConstraintRow, DescriptionRow, NamespaceRow, ProcRow, SystemRow, TypeRow,
+    CastRow, ClassRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow, ProcRow,
+    SystemRow, TypeRow,
 };
 
 /// What a comment is on.
@@ -24,12 +25,20 @@ pub enum CommentOn {
     Column(Oid, u16),
     /// A schema.
     Schema(Oid),
+    /// The database.
+    Database,
     /// A function.
     Function(Oid),
     /// A type.
     Type(Oid),
     /// A constraint.
     Constraint(Oid),
+    /// An extension.
+    Extension(Oid),
+    /// An operator of users.
+    Operator(Oid),
+    /// A cast of users.
+    Cast(Oid),
 }
 
 impl CommentOn {
@@ -39,8 +48,12 @@ impl CommentOn {
             CommentOn::Relation(oid) => (ClassRow::TABLE.oid, oid, 0),
             CommentOn::Column(oid, column) => (ClassRow::TABLE.oid, oid, i32::from(column)),
             CommentOn::Schema(oid) => (NamespaceRow::TABLE.oid, oid, 0),
+            CommentOn::Database => Object::Database.key(),
             CommentOn::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
             CommentOn::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
+            CommentOn::Operator(oid) => (OperatorRow::TABLE.oid, oid, 0),
+            CommentOn::Cast(oid) => (CastRow::TABLE.oid, oid, 0),
+            CommentOn::Extension(oid) => (ExtensionRow::TABLE.oid, oid, 0),
             CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),
         }
     }
@@ -54,12 +67,12 @@ impl Catalog {
     pub fn comment(&self, txn: &mut Txn, on: CommentOn, text: Option<&Arc<str>>) -> Result<(), CatalogError> {
         let (classoid, objoid, objsubid) = on.key();
         self.change(txn, |txn| {
-            store::delete(&self.engine, txn, |row: &DescriptionRow| {
+            self.delete_rows(txn, objoid, |row: &DescriptionRow| {
                 row.classoid == classoid && row.objoid == objoid && row.objsubid == objsubid
             })?;
             let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
             let row = DescriptionRow { objoid, classoid, objsubid, description: Arc::clone(text) };
-            store::insert(&self.engine, txn, &[row])
+            self.insert_rows(txn, &[row])
         })
     }
 
@@ -68,6 +81,6 @@ impl Catalog {
         let class = ClassRow::TABLE.oid;
         self.remove_rights_of_relation(txn, relation)?;
         let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == relation;
-        store::delete(&self.engine, txn, is_its).map(drop)
+        self.delete_rows(txn, relation, is_its).map(drop)
     }
 }

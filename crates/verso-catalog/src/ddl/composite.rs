@@ -17,7 +17,6 @@ use crate::catalog::Catalog;
 use crate::definition::{Oid, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewComposite;
-use crate::store;
 use crate::system::row::AttributeRow;
 use crate::system::types::composite_rows;
 
@@ -50,8 +49,8 @@ impl Catalog {
         let (types, fields) = composite_rows(&of, &new.fields, &array_name(&new.name), schema.oid);
         self.hold(txn, oid)?;
         self.change(txn, |txn| {
-            store::insert(&self.engine, txn, &types)?;
-            store::insert(&self.engine, txn, &fields)
+            self.insert_rows(txn, &types)?;
+            self.insert_rows(txn, &fields)
         })?;
         Ok(oid)
     }
@@ -79,8 +78,8 @@ impl Catalog {
         self.check_newest(txn, &snapshot)?;
         let (_, rows) = composite_rows(of, fields, &array_name(&ty.name), Oid(0));
         self.change(txn, |txn| {
-            store::delete(&self.engine, txn, |row: &AttributeRow| row.attrelid == ty.oid)?;
-            store::insert(&self.engine, txn, &rows)
+            self.delete_rows(txn, ty.oid, |row: &AttributeRow| row.attrelid == ty.oid)?;
+            self.insert_rows(txn, &rows)
         })
     }
 }

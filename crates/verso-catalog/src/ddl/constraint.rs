@@ -21,7 +21,6 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::key_class::KeyClass;
 use crate::request::{NewConstraint, NewConstraintKind};
 use crate::snapshot::CatalogSnapshot;
-use crate::store;
 use crate::system::assemble::{class_row, constraint_row, index_row};
 use crate::system::field::Letter;
 use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, IndexRow};
@@ -123,7 +122,7 @@ impl Catalog {
             .collect();
         for (id, column) in missing {
             let name = names.constraint(&target.name, &[&column], "not_null").into();
-            self.insert_not_null(txn, target, id, name)?;
+            self.insert_not_null(txn, target, id, (name, true))?;
         }
         Ok(())
     }
@@ -133,14 +132,15 @@ impl Catalog {
         txn: &mut Txn,
         target: &mut Target,
         column: u16,
-        name: Arc<str>,
+        (name, validated): (Arc<str>, bool),
     ) -> Result<(), CatalogError> {
         let plain = NewConstraint {
             name: None,
             kind: NewConstraintKind::NotNull { column: "".into() },
             deferrable: false,
             initially_deferred: false,
-            validated: true,
+            validated,
+            enforced: true,
         };
         let oid = self.new_oid()?;
         self.insert_constraint(txn, target, &plain, oid, name, ConstraintKind::NotNull { column })
@@ -164,7 +164,7 @@ impl Catalog {
         let id = find_column(&target.columns, column, missing)?.id;
         if let Some(known) = target.not_null(id) {
             return match &new.name {
-                Some(name) if known.name != *name => {
+                Some(name) if known.name != *name && (known.validated || !new.validated) => {
                     let text = format!(
                         "cannot create not-null constraint \"{name}\" on column \"{column}\" of table \"{}\"",
                         target.name
@@ -179,6 +179,13 @@ impl Catalog {
                         detail: Some(detail),
                     })
                 }
+                _ if new.validated && !known.validated => {
+                    let text = format!(
+                        "incompatible NOT VALID constraint \"{}\" on relation \"{}\"",
+                        known.name, target.name
+                    );
+                    Err(CatalogError::InvalidDefinition { sqlstate: "55000", message: text, detail: None })
+                }
                 _ => Ok(()),
             };
         }
@@ -187,14 +194,14 @@ impl Catalog {
             Some(name) => Arc::clone(name),
             None => names.constraint(&target.name, &[column], "not_null").into(),
         };
-        self.insert_not_null(txn, target, id, name)
+        self.insert_not_null(txn, target, id, (name, new.validated))
     }
 
     /// Makes columns NOT NULL.
     fn require_values(&self, txn: &mut Txn, target: &mut Target, ids: &[u16]) -> Result<(), CatalogError> {
-        store::update(
-            &self.engine,
+        self.update_rows(
             txn,
+            target.oid,
             |row: &AttributeRow| {
                 row.attrelid == target.oid
                     && !row.attnotnull
@@ -216,7 +223,7 @@ impl Catalog {
                 && row.contype.0 == 'n'
                 && row.conkey.as_deref().is_some_and(|key| key.iter().any(|own| i32::from(*own) == number))
         };
-        store::delete(&self.engine, txn, is_it).map(drop)
+        self.delete_rows(txn, table, is_it).map(drop)
     }
 
     fn add_constraint(
@@ -278,9 +285,10 @@ impl Catalog {
             kind,
             deferrable: new.deferrable,
             initially_deferred: new.initially_deferred,
-            validated: new.validated,
+            validated: new.validated && new.enforced,
+            enforced: new.enforced,
         };
-        store::insert(&self.engine, txn, &[constraint_row(&constraint, target.schema.oid)])?;
+        self.insert_rows(txn, &[constraint_row(&constraint, target.schema.oid)])?;
         target.constraints.push(Arc::new(constraint));
         Ok(())
     }
@@ -323,6 +331,18 @@ impl Catalog {
             }
         };
         if primary {
+            for (id, column) in ids.iter().zip(columns) {
+                let Some(known) = target.not_null(*id).filter(|known| !known.validated) else { continue };
+                return Err(CatalogError::InvalidDefinition {
+                    sqlstate: "55000",
+                    message: format!("cannot create primary key on column \"{column}\""),
+                    detail: Some(format!(
+                        "The constraint \"{}\" on column \"{column}\" of table \"{}\", marked NOT VALID, is \
+                         incompatible with a primary key.",
+                        known.name, target.name
+                    )),
+                });
+            }
             self.require_values(txn, target, &ids)?;
         }
         let constraint = self.new_oid()?;
@@ -384,8 +404,8 @@ impl Catalog {
         let relpersistence =
             if target.unlogged { Letter(UNLOGGED) } else { super::persistence(&target.schema) };
         let class = ClassRow { relpersistence, ..class };
-        store::insert(&self.engine, txn, &[class])?;
-        store::insert(&self.engine, txn, &[index_row(&definition)])?;
+        self.insert_rows(txn, &[class])?;
+        self.insert_rows(txn, &[index_row(&definition)])?;
         self.write_index_collations(txn, &definition)?;
         let oid = definition.oid;
         target.indexes.push(Arc::new(definition));
@@ -394,9 +414,9 @@ impl Catalog {
 
     /// Removes an index's rows and its pages.
     pub(super) fn remove_index(&self, txn: &mut Txn, index: &IndexDef) -> Result<(), CatalogError> {
-        store::delete(&self.engine, txn, |row: &ClassRow| row.oid == index.oid)?;
+        self.delete_rows(txn, index.oid, |row: &ClassRow| row.oid == index.oid)?;
         self.removes(txn, index.oid)?;
-        store::delete(&self.engine, txn, |row: &IndexRow| row.indexrelid == index.oid)?;
+        self.delete_rows(txn, index.oid, |row: &IndexRow| row.indexrelid == index.oid)?;
         self.remove_collated(txn, index.oid)?;
         if index.valid {
             self.engine.drop_object(txn, index.object)?;
@@ -411,7 +431,7 @@ impl Catalog {
         table: &TableDef,
         constraint: &ConstraintDef,
     ) -> Result<(), CatalogError> {
-        store::delete(&self.engine, txn, |row: &ConstraintRow| row.oid == constraint.oid)?;
+        self.delete_rows(txn, table.oid, |row: &ConstraintRow| row.oid == constraint.oid)?;
         if let ConstraintKind::Unique { index, .. } = &constraint.kind
             && let Some(index) = table.index(*index)
         {
@@ -422,8 +442,12 @@ impl Catalog {
 
     /// Removes foreign keys, or with them in the way refuses to drop `what`.
     /// Removes a foreign key; the change has begun.
-    pub(super) fn remove_foreign_key(&self, txn: &mut Txn, constraint: Oid) -> Result<(), CatalogError> {
-        store::delete(&self.engine, txn, |row: &ConstraintRow| row.oid == constraint).map(drop)
+    pub(super) fn remove_foreign_key(
+        &self,
+        txn: &mut Txn,
+        constraint: &ConstraintDef,
+    ) -> Result<(), CatalogError> {
+        self.delete_rows(txn, constraint.table, |row: &ConstraintRow| row.oid == constraint.oid).map(drop)
     }
 
     pub(super) fn release_references(
@@ -450,7 +474,7 @@ impl Catalog {
             return super::refuse_if_needed(what.clone(), references.iter().map(line).collect());
         }
         for constraint in references {
-            store::delete(&self.engine, txn, |row: &ConstraintRow| row.oid == constraint.oid)?;
+            self.delete_rows(txn, constraint.table, |row: &ConstraintRow| row.oid == constraint.oid)?;
         }
         Ok(())
     }

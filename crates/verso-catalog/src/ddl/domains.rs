@@ -12,7 +12,6 @@ use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::request::NewDomain;
-use crate::store;
 use crate::system::row::{CollatedRow, DomainRow};
 use crate::system::types::{domain_row, domain_types};
 
@@ -66,12 +65,12 @@ impl Catalog {
         let types = domain_types(&domain, &array_name(&new.name), schema.oid);
         self.hold(txn, oid)?;
         self.change(txn, |txn| {
-            store::insert(&self.engine, txn, &types)?;
-            store::insert(&self.engine, txn, &[domain_row(&domain)])?;
+            self.insert_rows(txn, &types)?;
+            self.insert_rows(txn, &[domain_row(&domain)])?;
             let SqlType::Collated(collated) = &domain.base else { return Ok(()) };
             let collation = Oid(collated.collation.oid);
             let row = CollatedRow { objid: oid, objsubid: 0, collation, version: None };
-            store::insert(&self.engine, txn, std::slice::from_ref(&row))
+            self.insert_rows(txn, std::slice::from_ref(&row))
         })?;
         Ok(oid)
     }
@@ -126,7 +125,7 @@ impl Catalog {
         self.change(txn, |txn| {
             let row = domain_row(&new);
             let is_it = |row: &DomainRow| row.oid.0 == domain.oid;
-            store::update(&self.engine, txn, is_it, |old| *old = row.clone()).map(drop)
+            self.update_rows(txn, Oid(domain.oid), is_it, |old| *old = row.clone()).map(drop)
         })
     }
 

@@ -13,7 +13,6 @@ use crate::definition::{FunctionDef, Oid};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewFunction;
 use crate::rights::Object;
-use crate::store;
 use crate::system::assemble::proc_row;
 use crate::system::field::Name;
 use crate::system::row::ProcRow;
@@ -87,10 +86,10 @@ impl Catalog {
         self.change(txn, |txn| {
             if existing.is_some() {
                 let replace = |old: &mut ProcRow| *old = ProcRow { proowner: old.proowner, ..row.clone() };
-                store::update(&self.engine, txn, |old: &ProcRow| old.oid == oid, replace)?;
+                self.update_rows(txn, oid, |old: &ProcRow| old.oid == oid, replace)?;
                 return Ok(());
             }
-            store::insert(&self.engine, txn, std::slice::from_ref(&row))
+            self.insert_rows(txn, std::slice::from_ref(&row))
         })?;
         Ok(oid)
     }
@@ -119,7 +118,7 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             let is_it = |row: &ProcRow| row.oid == function.oid;
-            store::update(&self.engine, txn, is_it, |row| row.proname = Name(to.into())).map(drop)
+            self.update_rows(txn, function.oid, is_it, |row| row.proname = Name(to.into())).map(drop)
         })
     }
 
@@ -139,7 +138,7 @@ impl Catalog {
                 // Settings stand behind the names of arguments.
                 row.proargnames.clone_from(&new.proargnames);
             };
-            store::update(&self.engine, txn, is_it, change).map(drop)
+            self.update_rows(txn, function.oid, is_it, change).map(drop)
         })
     }
 
@@ -165,7 +164,7 @@ impl Catalog {
         self.change(txn, |txn| {
             self.remove_needing(txn, &needing)?;
             self.remove_rights(txn, &[Object::Function(oid)])?;
-            store::delete(&self.engine, txn, |row: &ProcRow| row.oid == oid)
+            self.delete_rows(txn, oid, |row: &ProcRow| row.oid == oid)
         })?;
         dropped.extend(needing.names(&snapshot));
         Ok(dropped)

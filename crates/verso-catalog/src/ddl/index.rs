@@ -22,7 +22,6 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::key_class::KeyClass;
 use crate::request::{NewIndex, NewIndexPart};
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::store;
 use crate::system::assemble::attribute_row;
 use crate::system::row::{AttributeRow, ClassRow, IndexRow};
 
@@ -218,7 +217,7 @@ impl Catalog {
             let idle = ColumnDef { default: None, generated: false, ..column.clone() };
             let row = attribute_row(table.oid, &idle);
             let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
-            store::update(&self.engine, txn, is_it, |old| *old = row.clone())?;
+            self.update_rows(txn, table.oid, is_it, |old| *old = row.clone())?;
         }
         Ok(())
     }
@@ -321,12 +320,12 @@ impl Catalog {
         object: Option<ObjectId>,
     ) -> Result<(), CatalogError> {
         let is_it = |row: &ClassRow| row.oid == index.oid;
-        store::update(&self.engine, txn, is_it, |row| {
+        self.update_rows(txn, index.oid, is_it, |row| {
             row.relfilenode = Oid(object.map_or(0, |object| object.0))
         })?;
         if object.is_some() != index.valid {
             let is_it = |row: &IndexRow| row.indexrelid == index.oid;
-            store::update(&self.engine, txn, is_it, |row| row.indisvalid = object.is_some())?;
+            self.update_rows(txn, index.oid, is_it, |row| row.indisvalid = object.is_some())?;
         }
         Ok(())
     }

@@ -32,10 +32,12 @@ mod comment;
 mod composite;
 mod constraint;
 mod domains;
+mod extension;
 mod function;
 mod index;
 mod names;
 mod needing;
+mod operator;
 mod partition;
 mod policy;
 mod removal;
@@ -56,17 +58,17 @@ pub use domains::DomainChange;
 pub use rights::MembershipChange;
 pub use types::TypeUses;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::{ObjectId, SequenceSpec, Txn};
 
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, IndexDef, SchemaDef, SequenceDef, TableDef};
+use crate::definition::{ColumnDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::packs::stored_columns;
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, PUBLIC};
-use crate::store;
 use crate::system::field::Letter;
 use crate::system::row::{AttributeRow, ClassRow, DefaultRow, DependRow, SequenceRow, SystemRow};
 use crate::system::{DEPENDS_NORMAL, LOGGED};
@@ -129,24 +131,24 @@ impl Catalog {
     /// Removes a sequence, and the defaults that need it.
     fn remove_sequence(&self, txn: &mut Txn, sequence: &SequenceDef) -> Result<(), CatalogError> {
         let engine = &self.engine;
-        if store::delete(engine, txn, |row: &ClassRow| row.oid == sequence.oid)?.is_empty() {
+        if self.delete_rows(txn, sequence.oid, |row: &ClassRow| row.oid == sequence.oid)?.is_empty() {
             return Err(CatalogError::missing(ObjectKind::Sequence, &*sequence.name));
         }
         self.removes(txn, sequence.oid)?;
-        let links = store::delete(engine, txn, |row: &DependRow| {
+        let links = self.delete_rows(txn, sequence.oid, |row: &DependRow| {
             let own = row.classid == ClassRow::TABLE.oid && row.objid == sequence.oid;
             let needs = row.refclassid == ClassRow::TABLE.oid && row.refobjid == sequence.oid;
             own || needs
         })?;
         for link in links.iter().filter(|row| row.classid == DefaultRow::TABLE.oid) {
-            for default in store::delete(engine, txn, |row: &DefaultRow| row.oid == link.objid)? {
+            for default in self.delete_rows(txn, link.objid, |row: &DefaultRow| row.oid == link.objid)? {
                 let is_column =
                     |row: &AttributeRow| row.attrelid == default.adrelid && row.attnum == default.adnum;
-                store::update(engine, txn, is_column, |row| row.atthasdef = false)?;
+                self.update_rows(txn, default.adrelid, is_column, |row| row.atthasdef = false)?;
             }
         }
         self.remove_comments(txn, sequence.oid)?;
-        store::delete(engine, txn, |row: &SequenceRow| row.seqrelid == sequence.oid)?;
+        self.delete_rows(txn, sequence.oid, |row: &SequenceRow| row.seqrelid == sequence.oid)?;
         engine.drop_object(txn, sequence.object)?;
         Ok(())
     }
@@ -158,8 +160,9 @@ impl Catalog {
         snapshot: &CatalogSnapshot,
         sequence: &SequenceDef,
     ) -> Result<Vec<String>, CatalogError> {
-        let links: Vec<DependRow> = store::read(&self.engine, txn)?;
-        let defaults: Vec<DefaultRow> = store::read(&self.engine, txn)?;
+        let links: Vec<DependRow> = self.read_of(txn, sequence.oid)?;
+        let linked: BTreeSet<Oid> = links.iter().map(|link| link.objid).collect();
+        let defaults: Vec<DefaultRow> = self.read_of(txn, &linked)?;
         let mut lines = Vec::new();
         let needing = links.iter().filter(|row| {
             row.deptype.0 == DEPENDS_NORMAL

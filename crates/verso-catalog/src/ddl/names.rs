@@ -1,6 +1,7 @@
 //! Names for what the user did not name: `t_pkey`, `t_a_b_key`, `t_a_check` … as PostgreSQL makes them.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::definition::SchemaDef;
 use crate::snapshot::CatalogSnapshot;
@@ -9,30 +10,31 @@ use crate::snapshot::CatalogSnapshot;
 const NAME_BYTES_MAX: usize = 63;
 
 /// The names taken in one schema: those of the snapshot and those given since.
-pub(super) struct Names {
+pub(super) struct Names<'s> {
+    snapshot: &'s CatalogSnapshot,
+    schema: Arc<str>,
     relations: HashSet<String>,
     constraints: HashSet<String>,
 }
 
-impl Names {
-    pub fn new(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Names {
-        let mut names = Names { relations: HashSet::new(), constraints: HashSet::new() };
-        for relation in snapshot.relations() {
-            let (in_schema, name) = relation.key();
-            if **in_schema == *schema.name {
-                names.relations.insert(name.to_string());
-            }
-        }
-        for table in snapshot.tables().filter(|table| *table.schema == *schema.name) {
-            names.constraints.extend(table.constraints.iter().map(|constraint| constraint.name.to_string()));
-        }
-        names
+impl<'s> Names<'s> {
+    pub fn new(snapshot: &'s CatalogSnapshot, schema: &SchemaDef) -> Names<'s> {
+        let schema = Arc::clone(&schema.name);
+        Names { snapshot, schema, relations: HashSet::new(), constraints: HashSet::new() }
+    }
+
+    fn has_relation(&self, name: &str) -> bool {
+        self.relations.contains(name) || self.snapshot.relation(Some(&self.schema), name).is_some()
+    }
+
+    fn has_constraint(&self, name: &str) -> bool {
+        self.constraints.contains(name) || self.snapshot.has_constraint(&self.schema, name)
     }
 
     /// A name for an index that belongs to a constraint or to none.
     pub fn index(&mut self, table: &str, columns: &[&str], label: &str, constraint: bool) -> String {
         let name = free(table, columns, label, |name| {
-            self.relations.contains(name) || (constraint && self.constraints.contains(name))
+            self.has_relation(name) || (constraint && self.has_constraint(name))
         });
         self.take_relation(&name);
         if constraint {
@@ -43,14 +45,14 @@ impl Names {
 
     /// A name for a constraint without an index.
     pub fn constraint(&mut self, table: &str, columns: &[&str], label: &str) -> String {
-        let name = free(table, columns, label, |name| self.constraints.contains(name));
+        let name = free(table, columns, label, |name| self.has_constraint(name));
         self.take_constraint(&name);
         name
     }
 
     /// Marks a relation's name as taken; false if it was.
     pub fn take_relation(&mut self, name: &str) -> bool {
-        self.relations.insert(name.to_string())
+        !self.has_relation(name) && self.relations.insert(name.to_string())
     }
 
     /// Marks a constraint's name as taken.
@@ -92,11 +94,19 @@ fn compose(table: &str, columns: Option<&str>, label: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use verso_storage::page::ObjectId;
+
     use super::*;
+    use crate::definition::{Oid, TableDef};
+    use crate::snapshot::PUBLIC;
 
     #[test]
     fn names_are_postgresqls() {
-        let mut names = Names { relations: HashSet::new(), constraints: HashSet::new() };
+        let mut builder = CatalogSnapshot::builder(1);
+        builder.add_table(TableDef::new(Oid(1), PUBLIC, "u_pkey", ObjectId(1), Vec::new()));
+        let snapshot = builder.build();
+        let mut names = Names::new(&snapshot, &SchemaDef::new(Oid(2200), PUBLIC));
+        assert_eq!(names.index("u", &[], "pkey", true), "u_pkey1");
         assert_eq!(names.index("t", &[], "pkey", true), "t_pkey");
         assert_eq!(names.index("t", &["a", "b"], "key", true), "t_a_b_key");
         assert_eq!(names.index("t", &["a", "b"], "key", true), "t_a_b_key1");

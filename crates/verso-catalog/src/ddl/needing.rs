@@ -6,14 +6,16 @@
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
+use verso_types::SqlType;
 
 use super::refuse_if_needed;
+use crate::aggregate::{AggregateDef, Callee};
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, Oid, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::operator::{CastDef, OperatorDef};
 use crate::rights::Object;
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::store;
 use crate::system::row::ProcRow;
 
 /// Something that is to go.
@@ -37,6 +39,10 @@ pub(super) struct Needing {
     materialized: Vec<Arc<TableDef>>,
     /// Functions that take or give rows of a relation that goes, and that relation.
     functions: Vec<(Arc<FunctionDef>, Oid)>,
+    /// Aggregates, with what they need.
+    aggregates: Vec<(Arc<FunctionDef>, Lost)>,
+    operators: Vec<(Arc<OperatorDef>, Lost)>,
+    casts: Vec<(CastDef, Lost)>,
 }
 
 impl Needing {
@@ -54,6 +60,27 @@ impl Needing {
                         all.push(goes);
                         needing.functions.push((Arc::clone(function), oid));
                     }
+                }
+            }
+            for aggregate in snapshot.all_functions().filter(|function| calls(function, one)) {
+                let goes = Lost::Function(aggregate.oid);
+                if !all.contains(&goes) {
+                    all.push(goes);
+                    needing.aggregates.push((Arc::clone(aggregate), one));
+                }
+            }
+            for operator in snapshot.operators() {
+                let sides = operator.left.into_iter().chain([operator.right, operator.result]);
+                let needs = needs_callee(&operator.function, one) || needs_type(snapshot, sides, one);
+                if needs && !needing.operators.iter().any(|(known, _)| known.oid == operator.oid) {
+                    needing.operators.push((Arc::clone(operator), one));
+                }
+            }
+            for cast in snapshot.casts() {
+                let called = cast.function.as_ref().is_some_and(|function| needs_callee(function, one));
+                let needs = called || needs_type(snapshot, [cast.source, cast.target], one);
+                if needs && !needing.casts.iter().any(|(known, _)| known.oid == cast.oid) {
+                    needing.casts.push((cast.clone(), one));
                 }
             }
             for view in snapshot.all_views() {
@@ -77,6 +104,9 @@ impl Needing {
     /// Refuses what others need.
     pub(super) fn refuse(&self, snapshot: &CatalogSnapshot) -> Result<(), CatalogError> {
         let first = self.views.first().map(|(_, lost)| *lost);
+        let first = self.casts.first().map(|(_, lost)| *lost).or(first);
+        let first = self.operators.first().map(|(_, lost)| *lost).or(first);
+        let first = self.aggregates.first().map(|(_, lost)| *lost).or(first);
         let first = self.functions.first().map(|(_, relation)| Lost::Relation(*relation)).or(first);
         let Some(first) = first else { return Ok(()) };
         let lines = self.lines(snapshot);
@@ -93,12 +123,29 @@ impl Needing {
                 snapshot.relation_by_oid(*relation).map_or_else(String::new, |one| shown(snapshot, one));
             format!("{} depends on type {relation}", function_name(snapshot, function))
         };
-        self.functions.iter().map(of_type).chain(self.views.iter().map(line)).collect()
+        let of_part = |(aggregate, lost): &(Arc<FunctionDef>, Lost)| {
+            format!("{} depends on {}", function_name(snapshot, aggregate), named(snapshot, *lost))
+        };
+        let functions = self.functions.iter().map(of_type).chain(self.aggregates.iter().map(of_part));
+        let of_operator = |(operator, lost): &(Arc<OperatorDef>, Lost)| {
+            format!("{} depends on {}", operator_name(snapshot, operator), named(snapshot, *lost))
+        };
+        let of_cast = |(cast, lost): &(CastDef, Lost)| {
+            format!("{} depends on {}", cast_name(snapshot, cast), named(snapshot, *lost))
+        };
+        let functions = functions.chain(self.operators.iter().map(of_operator));
+        let functions = functions.chain(self.casts.iter().map(of_cast));
+        functions.chain(self.views.iter().map(line)).collect()
     }
 
     /// What goes along under CASCADE.
     pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
-        let functions = self.functions.iter().map(|(function, _)| function_name(snapshot, function));
+        let functions = self.functions.iter().map(|(function, _)| function);
+        let functions = functions.chain(self.aggregates.iter().map(|(aggregate, _)| aggregate));
+        let functions = functions.map(|function| function_name(snapshot, function));
+        let operators = self.operators.iter().map(|(operator, _)| operator_name(snapshot, operator));
+        let functions = functions.chain(operators);
+        let functions = functions.chain(self.casts.iter().map(|(cast, _)| cast_name(snapshot, cast)));
         functions.chain(self.views.iter().map(|(view, _)| view_name(snapshot, view))).collect()
     }
 }
@@ -120,9 +167,16 @@ impl Catalog {
             }
             None => self.remove_view(txn, view),
         };
-        for (function, _) in &needing.functions {
+        for (operator, _) in &needing.operators {
+            self.remove_operator(txn, operator.oid)?;
+        }
+        for (cast, _) in &needing.casts {
+            self.remove_cast(txn, cast.oid)?;
+        }
+        let aggregates = needing.aggregates.iter().map(|(aggregate, _)| aggregate);
+        for function in needing.functions.iter().map(|(function, _)| function).chain(aggregates) {
             self.remove_rights(txn, &[Object::Function(function.oid)])?;
-            store::delete(&self.engine, txn, |row: &ProcRow| row.oid == function.oid)?;
+            self.delete_rows(txn, function.oid, |row: &ProcRow| row.oid == function.oid)?;
         }
         views.try_for_each(|(view, _)| match remove(txn, view) {
             // It went with something else of the same statement.
@@ -137,9 +191,50 @@ fn uses_rows(function: &FunctionDef, relation: Oid) -> bool {
     function.rows_of == Some(relation) || function.args.iter().any(|arg| arg.rows_of == Some(relation))
 }
 
+/// Does something that calls this need what is to go?
+fn needs_callee(callee: &Callee, lost: Lost) -> bool {
+    matches!((callee, lost), (Callee::User(oid), Lost::Function(gone)) if *oid == gone)
+}
+
+/// Is a type of these, or the array of one, to go?
+fn needs_type(snapshot: &CatalogSnapshot, types: impl IntoIterator<Item = Oid>, lost: Lost) -> bool {
+    let Lost::Type(gone) = lost else { return false };
+    types.into_iter().any(|oid| oid == gone || snapshot.user_type(oid).is_some_and(|ty| ty.oid == gone))
+}
+
+fn type_name(snapshot: &CatalogSnapshot, oid: Oid) -> String {
+    match (SqlType::from_pg_oid(oid.0, -1), snapshot.user_type(oid)) {
+        (Some(ty), _) => ty.pg_name(),
+        (None, Some(ty)) => shown_type(snapshot, ty),
+        (None, None) => oid.to_string(),
+    }
+}
+
+/// `operator ===(integer,integer)`.
+fn operator_name(snapshot: &CatalogSnapshot, operator: &OperatorDef) -> String {
+    let left = operator.left.map_or_else(|| "none".to_string(), |left| type_name(snapshot, left));
+    format!("operator {}({left},{})", operator.name, type_name(snapshot, operator.right))
+}
+
+fn cast_name(snapshot: &CatalogSnapshot, cast: &CastDef) -> String {
+    format!("cast from {} to {}", type_name(snapshot, cast.source), type_name(snapshot, cast.target))
+}
+
+/// Is it an aggregate that calls this function?
+fn calls(function: &FunctionDef, lost: Lost) -> bool {
+    let Lost::Function(oid) = lost else { return false };
+    function.is_aggregate()
+        && AggregateDef::parse(&function.body)
+            .is_some_and(|aggregate| aggregate.functions().any(|one| one == oid))
+}
+
 /// A function with its arguments, behind what it is.
 fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) -> String {
     let kind = if function.is_procedure() { "procedure" } else { "function" };
+    let schema = match snapshot.search_path().searched().contains(&function.schema) {
+        true => String::new(),
+        false => format!("{}.", function.schema),
+    };
     let types: Vec<String> = function
         .inputs()
         .map(|arg| match arg.rows_of.and_then(|oid| snapshot.relation_by_oid(oid)) {
@@ -147,7 +242,7 @@ fn function_name(snapshot: &CatalogSnapshot, function: &FunctionDef) -> String {
             None => arg.ty.pg_name(),
         })
         .collect();
-    format!("{kind} {}({})", function.name, types.join(","))
+    format!("{kind} {schema}{}({})", function.name, types.join(","))
 }
 
 /// A view's name behind what it is.
@@ -198,7 +293,7 @@ pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
         }
         Lost::Function(oid) => {
             let found = snapshot.all_functions().find(|function| function.oid == oid);
-            found.map_or_else(|| format!("function {oid}"), |one| format!("function {}", one.signature()))
+            found.map_or_else(|| format!("function {oid}"), |one| function_name(snapshot, one))
         }
     }
 }

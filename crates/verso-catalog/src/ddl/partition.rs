@@ -14,7 +14,6 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::partition::{Bound, PartitionOf};
 use crate::request::NewTable;
 use crate::snapshot::CatalogSnapshot;
-use crate::store;
 use crate::system::field::Letter;
 use crate::system::row::{InheritsRow, PartitionedRow};
 
@@ -81,11 +80,11 @@ impl Catalog {
             };
             let partattrs = key.iter().map(number).collect::<Result<_, _>>()?;
             let row = PartitionedRow { partrelid: oid, partstrat: Letter(strategy.letter()), partattrs };
-            store::insert(&self.engine, txn, &[row])?;
+            self.insert_rows(txn, &[row])?;
         }
         if let Some(of) = &new.partition_of {
             let row = InheritsRow { inhrelid: oid, inhparent: of.parent, bound: of.bound.stored() };
-            store::insert(&self.engine, txn, &[row])?;
+            self.insert_rows(txn, &[row])?;
         }
         Ok(())
     }

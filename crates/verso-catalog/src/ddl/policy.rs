@@ -8,7 +8,6 @@ use crate::authority::PolicyDef;
 use crate::catalog::Catalog;
 use crate::definition::{Oid, TableDef};
 use crate::error::CatalogError;
-use crate::store;
 use crate::system::field::{Letter, Name};
 use crate::system::row::{ClassRow, PolicyRow};
 
@@ -42,8 +41,8 @@ impl Catalog {
             polwithcheck: policy.check.clone(),
         };
         self.change(txn, |txn| {
-            store::delete(&self.engine, txn, |row: &PolicyRow| row.oid == oid)?;
-            store::insert(&self.engine, txn, &[row])
+            self.delete_rows(txn, table.oid, |row: &PolicyRow| row.oid == oid)?;
+            self.insert_rows(txn, &[row])
         })?;
         Ok(oid)
     }
@@ -56,7 +55,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         self.lock_out(txn, table, &snapshot)?;
         self.change(txn, |txn| {
-            store::delete(&self.engine, txn, |row: &PolicyRow| row.oid == policy).map(drop)
+            self.delete_rows(txn, table.oid, |row: &PolicyRow| row.oid == policy).map(drop)
         })
     }
 
@@ -78,7 +77,7 @@ impl Catalog {
                 row.relrowsecurity = enabled.unwrap_or(row.relrowsecurity);
                 row.relforcerowsecurity = forced.unwrap_or(row.relforcerowsecurity);
             };
-            store::update(&self.engine, txn, |row: &ClassRow| row.oid == table.oid, change).map(drop)
+            self.update_rows(txn, table.oid, |row: &ClassRow| row.oid == table.oid, change).map(drop)
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! R1. Each system table is read once, however many tables go: a session's temporary tables go together when it ends.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
@@ -12,7 +12,6 @@ use crate::definition::{IndexDef, Oid, SequenceDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::rights::Object;
 use crate::snapshot::CatalogSnapshot;
-use crate::store;
 use crate::system::row::{
     AclRow, AttributeRow, ClassRow, CollatedRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow,
     IndexRow, InheritsRow, PartitionedRow, PolicyRow, RewriteRow, StatisticRow, SystemRow, TriggerRow,
@@ -28,11 +27,11 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let Some(first) = tables.first() else { return Ok(()) };
         let engine = &self.engine;
-        let gone: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
+        let gone: BTreeSet<Oid> = tables.iter().map(|table| table.oid).collect();
         let indexes: Vec<&Arc<IndexDef>> = tables.iter().flat_map(|table| table.all_indexes()).collect();
-        let relations: HashSet<Oid> =
+        let relations: BTreeSet<Oid> =
             gone.iter().copied().chain(indexes.iter().map(|index| index.oid)).collect();
-        let classes = store::delete(engine, txn, |row: &ClassRow| relations.contains(&row.oid))?;
+        let classes = self.delete_rows(txn, &relations, |row: &ClassRow| relations.contains(&row.oid))?;
         if classes.iter().filter(|row| gone.contains(&row.oid)).count() < tables.len() {
             // Named twice in one statement.
             return Err(CatalogError::missing(ObjectKind::Table, &*first.name));
@@ -44,28 +43,29 @@ impl Catalog {
             snapshot.iter().flat_map(|snapshot| snapshot.sequences()).filter(owned).cloned().collect();
         sequences.iter().try_for_each(|sequence| self.remove_sequence(txn, sequence))?;
         if !indexes.is_empty() {
-            store::delete(engine, txn, |row: &IndexRow| relations.contains(&row.indexrelid))?;
+            self.delete_rows(txn, &relations, |row: &IndexRow| relations.contains(&row.indexrelid))?;
         }
         let (class, ..) = Object::Relation(first.oid).key();
-        store::delete(engine, txn, |row: &AclRow| row.classoid == class && gone.contains(&row.objoid))?;
-        store::delete(engine, txn, |row: &PolicyRow| gone.contains(&row.polrelid))?;
+        self.delete_rows(txn, &gone, |row: &AclRow| row.classoid == class && gone.contains(&row.objoid))?;
+        self.delete_rows(txn, &gone, |row: &PolicyRow| gone.contains(&row.polrelid))?;
         let described = ClassRow::TABLE.oid;
-        store::delete(engine, txn, |row: &DescriptionRow| {
+        self.delete_rows(txn, &gone, |row: &DescriptionRow| {
             row.classoid == described && gone.contains(&row.objoid)
         })?;
-        store::delete(engine, txn, |row: &StatisticRow| gone.contains(&row.starelid))?;
-        store::delete(engine, txn, |row: &ConstraintRow| gone.contains(&row.conrelid))?;
-        store::delete(engine, txn, |row: &TriggerRow| gone.contains(&row.tgrelid))?;
-        let rules = store::delete(engine, txn, |row: &RewriteRow| gone.contains(&row.ev_class))?;
-        store::delete(engine, txn, |row: &AttributeRow| gone.contains(&row.attrelid))?;
-        store::delete(engine, txn, |row: &CollatedRow| relations.contains(&row.objid))?;
-        store::delete(engine, txn, |row: &PartitionedRow| gone.contains(&row.partrelid))?;
-        store::delete(engine, txn, |row: &InheritsRow| gone.contains(&row.inhrelid))?;
-        let defaults = store::delete(engine, txn, |row: &DefaultRow| gone.contains(&row.adrelid))?;
-        let rules: HashSet<Oid> = rules.iter().map(|rule| rule.oid).collect();
-        let defaults: HashSet<Oid> = defaults.iter().map(|default| default.oid).collect();
+        self.delete_rows(txn, &gone, |row: &StatisticRow| gone.contains(&row.starelid))?;
+        self.delete_rows(txn, &gone, |row: &ConstraintRow| gone.contains(&row.conrelid))?;
+        self.delete_rows(txn, &gone, |row: &TriggerRow| gone.contains(&row.tgrelid))?;
+        let rules = self.delete_rows(txn, &gone, |row: &RewriteRow| gone.contains(&row.ev_class))?;
+        self.delete_rows(txn, &gone, |row: &AttributeRow| gone.contains(&row.attrelid))?;
+        self.delete_rows(txn, &relations, |row: &CollatedRow| relations.contains(&row.objid))?;
+        self.delete_rows(txn, &gone, |row: &PartitionedRow| gone.contains(&row.partrelid))?;
+        self.delete_rows(txn, &gone, |row: &InheritsRow| gone.contains(&row.inhrelid))?;
+        let defaults = self.delete_rows(txn, &gone, |row: &DefaultRow| gone.contains(&row.adrelid))?;
+        let rules: BTreeSet<Oid> = rules.iter().map(|rule| rule.oid).collect();
+        let defaults: BTreeSet<Oid> = defaults.iter().map(|default| default.oid).collect();
         if !rules.is_empty() || !defaults.is_empty() {
-            store::delete(engine, txn, |row: &DependRow| {
+            let both: BTreeSet<Oid> = rules.union(&defaults).copied().collect();
+            self.delete_rows(txn, &both, |row: &DependRow| {
                 row.classid == DefaultRow::TABLE.oid && defaults.contains(&row.objid)
                     || row.classid == RewriteRow::TABLE.oid && rules.contains(&row.objid)
             })?;

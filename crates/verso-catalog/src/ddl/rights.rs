@@ -2,6 +2,7 @@
 //!
 //! What is changed has its name locked ([`NameOf::Rights`]) and is then the newest: two GRANTs on one object follow each other.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
@@ -13,7 +14,7 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::rights::{Acl, Object, RightsOf};
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::store;
+use crate::store::Of;
 use crate::system::field::Letter;
 use crate::system::row::{
     AclRow, AuthMemberRow, ClassRow, DbRoleSettingRow, DefaultAclRow, NamespaceRow, PolicyRow, ProcRow,
@@ -83,10 +84,10 @@ impl Catalog {
         let key = object.key();
         let is_it = |row: &AclRow| (row.classoid, row.objoid, row.objsubid) == key;
         let texts = acl.map(Acl::texts);
-        if store::update(&self.engine, txn, is_it, |row| row.acl.clone_from(&texts))? == 0 {
+        if self.update_rows(txn, key.1, is_it, |row| row.acl.clone_from(&texts))? == 0 {
             let (classoid, objoid, objsubid) = key;
             let row = AclRow { classoid, objoid, objsubid, owner: Oid(0), acl: texts };
-            store::insert(&self.engine, txn, &[row])?;
+            self.insert_rows(txn, &[row])?;
         }
         Ok(())
     }
@@ -117,29 +118,29 @@ impl Catalog {
             }
         }
         self.change(txn, |txn| {
-            let engine = &self.engine;
+            let numbers: BTreeSet<Oid> = all.iter().map(|object| object.key().1).collect();
             let is = |object: Object| all.contains(&object);
-            store::update(
-                engine,
+            self.update_rows(
                 txn,
+                &numbers,
                 |row: &ClassRow| is(Object::Relation(row.oid)),
                 |row| row.relowner = owner,
             )?;
-            store::update(
-                engine,
+            self.update_rows(
                 txn,
+                &numbers,
                 |row: &NamespaceRow| is(Object::Schema(row.oid)),
                 |row| row.nspowner = owner,
             )?;
-            store::update(
-                engine,
+            self.update_rows(
                 txn,
+                &numbers,
                 |row: &ProcRow| is(Object::Function(row.oid)),
                 |row| row.proowner = owner,
             )?;
-            store::update(
-                engine,
+            self.update_rows(
                 txn,
+                &numbers,
                 |row: &TypeRow| is(Object::Type(row.oid)),
                 |row| row.typowner = owner,
             )?;
@@ -161,8 +162,8 @@ impl Catalog {
     fn write_database_owner(&self, txn: &mut Txn, owner: Oid) -> Result<(), CatalogError> {
         let (classoid, objoid, objsubid) = Object::Database.key();
         let is_it = |row: &AclRow| (row.classoid, row.objoid) == (classoid, objoid);
-        if store::update(&self.engine, txn, is_it, |row| row.owner = owner)? == 0 {
-            store::insert(&self.engine, txn, &[AclRow { classoid, objoid, objsubid, owner, acl: None }])?;
+        if self.update_rows(txn, objoid, is_it, |row| row.owner = owner)? == 0 {
+            self.insert_rows(txn, &[AclRow { classoid, objoid, objsubid, owner, acl: None }])?;
         }
         Ok(())
     }
@@ -170,16 +171,17 @@ impl Catalog {
     /// Takes away what was said of the rights on objects that go; the change has begun.
     pub(crate) fn remove_rights(&self, txn: &mut Txn, objects: &[Object]) -> Result<(), CatalogError> {
         let keys: Vec<_> = objects.iter().map(|object| object.key()).collect();
+        let numbers: BTreeSet<Oid> = keys.iter().map(|key| key.1).collect();
         let is_its = |row: &AclRow| keys.contains(&(row.classoid, row.objoid, row.objsubid));
-        store::delete(&self.engine, txn, is_its).map(drop)
+        self.delete_rows(txn, &numbers, is_its).map(drop)
     }
 
     /// The same of a relation, its columns and policies.
     pub(super) fn remove_rights_of_relation(&self, txn: &mut Txn, relation: Oid) -> Result<(), CatalogError> {
         let (class, ..) = Object::Relation(relation).key();
         let is_its = |row: &AclRow| row.classoid == class && row.objoid == relation;
-        store::delete(&self.engine, txn, is_its)?;
-        store::delete(&self.engine, txn, |row: &PolicyRow| row.polrelid == relation).map(drop)
+        self.delete_rows(txn, relation, is_its)?;
+        self.delete_rows(txn, relation, |row: &PolicyRow| row.polrelid == relation).map(drop)
     }
 
     /// Says what rights things get that a role makes, in one schema or (0) in all of them; none takes that back.
@@ -205,7 +207,7 @@ impl Catalog {
             let is_it = |row: &DefaultAclRow| {
                 (row.defaclrole, row.defaclnamespace, row.defaclobjtype.0) == (role, schema, kind.letter())
             };
-            store::delete(&self.engine, txn, is_it)?;
+            self.delete_rows(txn, Of::All, is_it)?;
             let Some(acl) = acl else { return Ok(()) };
             let row = DefaultAclRow {
                 oid,
@@ -214,7 +216,7 @@ impl Catalog {
                 defaclobjtype: Letter(kind.letter()),
                 defaclacl: acl.texts(),
             };
-            store::insert(&self.engine, txn, &[row])
+            self.insert_rows(txn, &[row])
         })
     }
 
@@ -247,7 +249,7 @@ impl Catalog {
                     inherit_option: inherit.unwrap_or(inherits),
                     set_option: set.unwrap_or(true),
                 };
-                self.change(txn, |txn| store::insert(&self.engine, txn, &[row]))?;
+                self.change(txn, |txn| self.insert_rows(txn, &[row]))?;
             }
             (MembershipChange::Grant { admin, inherit, set }, Some(known)) => {
                 let same = |wanted: Option<bool>, is: bool| wanted.is_none_or(|wanted| wanted == is);
@@ -260,12 +262,12 @@ impl Catalog {
                         row.inherit_option = inherit.unwrap_or(row.inherit_option);
                         row.set_option = set.unwrap_or(row.set_option);
                     };
-                    store::update(&self.engine, txn, is_it, change)
+                    self.update_rows(txn, Of::All, is_it, change)
                 })?;
             }
             (MembershipChange::Revoke { .. }, None) => return Ok(false),
             (MembershipChange::Revoke { admin: false, inherit: false, set: false }, Some(_)) => {
-                self.change(txn, |txn| store::delete(&self.engine, txn, is_it))?;
+                self.change(txn, |txn| self.delete_rows(txn, Of::All, is_it))?;
             }
             (MembershipChange::Revoke { admin, inherit, set }, Some(_)) => {
                 self.change(txn, |txn| {
@@ -274,7 +276,7 @@ impl Catalog {
                         row.inherit_option &= !inherit;
                         row.set_option &= !set;
                     };
-                    store::update(&self.engine, txn, is_it, change)
+                    self.update_rows(txn, Of::All, is_it, change)
                 })?;
             }
         }
@@ -283,9 +285,8 @@ impl Catalog {
 
     /// Takes away what is said of a role that goes: memberships, settings. The change has begun.
     pub(crate) fn remove_role_rows(&self, txn: &mut Txn, role: Oid) -> Result<(), CatalogError> {
-        let engine = &self.engine;
-        store::delete(engine, txn, |row: &AuthMemberRow| row.roleid == role || row.member == role)?;
-        store::delete(engine, txn, |row: &DbRoleSettingRow| row.setrole == role).map(drop)
+        self.delete_rows(txn, Of::All, |row: &AuthMemberRow| row.roleid == role || row.member == role)?;
+        self.delete_rows(txn, Of::All, |row: &DbRoleSettingRow| row.setrole == role).map(drop)
     }
 
     /// Keeps a setting for a role, in this database (`here`) or in all; without a value it is not kept any more, without a
@@ -305,7 +306,7 @@ impl Catalog {
         self.lock_name(txn, NameOf::Rights, [&format!("setting {role}"), ""])?;
         self.change(txn, |txn| {
             let is_it = |row: &DbRoleSettingRow| row.setrole == role && row.setdatabase == database;
-            let rows = store::delete(&self.engine, txn, is_it)?;
+            let rows = self.delete_rows(txn, Of::All, is_it)?;
             let Some(name) = name else { return Ok(()) };
             let known = rows.into_iter().flat_map(|row| row.setconfig.unwrap_or_default());
             let others = known.filter(|one| one.split_once('=').is_none_or(|(known, _)| known != name));
@@ -315,7 +316,7 @@ impl Catalog {
                 return Ok(());
             }
             let row = DbRoleSettingRow { setdatabase: database, setrole: role, setconfig: Some(kept) };
-            store::insert(&self.engine, txn, &[row])
+            self.insert_rows(txn, &[row])
         })
     }
 }

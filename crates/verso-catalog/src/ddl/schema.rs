@@ -1,5 +1,6 @@
 //! CREATE, ALTER, DROP SCHEMA; what moves things between schemas.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::{Isolation, Txn, TxnOptions};
@@ -7,17 +8,20 @@ use verso_storage::{Isolation, Txn, TxnOptions};
 use super::claim::NameOf;
 use super::table::{find_table, relation_kind};
 use super::{owned_sequences, refuse_if_needed};
+use crate::aggregate::Callee;
 use crate::catalog::Catalog;
 use crate::collation::CollationDef;
-use crate::definition::{FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
+use crate::definition::{ExtensionDef, FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::operator::{CastDef, OperatorDef};
 use crate::path::is_temporary;
 use crate::rights::Object;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, Relation};
 use crate::store;
+use crate::store::Of;
 use crate::system::OWNER_OID;
 use crate::system::field::Name;
-use crate::system::row::{AuthIdRow, ClassRow, ConstraintRow, NamespaceRow, ProcRow};
+use crate::system::row::{AuthIdRow, ClassRow, ConstraintRow, ExtensionRow, NamespaceRow, ProcRow};
 
 /// The prefix of schemas that are the system's.
 const RESERVED: &str = "pg_";
@@ -92,7 +96,7 @@ impl Catalog {
         let oid = self.new_oid()?;
         self.hold(txn, oid)?;
         let row = NamespaceRow { oid, nspname: Name(Arc::clone(name)), nspowner: owner };
-        self.change(txn, |txn| store::insert(&self.engine, txn, &[row]))?;
+        self.change(txn, |txn| self.insert_rows(txn, &[row]))?;
         Ok(oid)
     }
 
@@ -131,7 +135,7 @@ impl Catalog {
         self.check_newest(txn, &snapshot)?;
         self.change(txn, |txn| {
             let is_it = |row: &NamespaceRow| row.oid == schema.oid;
-            store::update(&self.engine, txn, is_it, |row| row.nspname = Name(Arc::clone(to)))?;
+            self.update_rows(txn, schema.oid, is_it, |row| row.nspname = Name(Arc::clone(to)))?;
             self.removes(txn, schema.oid)
         })
     }
@@ -146,7 +150,7 @@ impl Catalog {
         let owner = self.role_number(txn, Some(owner))?;
         self.change(txn, |txn| {
             let is_it = |row: &NamespaceRow| row.oid == schema.oid;
-            store::update(&self.engine, txn, is_it, |row| row.nspowner = owner).map(drop)
+            self.update_rows(txn, schema.oid, is_it, |row| row.nspowner = owner).map(drop)
         })
     }
 
@@ -208,12 +212,12 @@ impl Catalog {
                 return Err(CatalogError::invalid("42P07", text));
             }
         }
-        let is_moved = |oid: Oid| moved.iter().any(|(known, _)| *known == oid);
+        let numbers: BTreeSet<Oid> = moved.iter().map(|(oid, _)| *oid).collect();
         self.change(txn, |txn| {
-            let is_it = |row: &ClassRow| is_moved(row.oid);
-            store::update(&self.engine, txn, is_it, |row| row.relnamespace = target.oid)?;
-            let is_its = |row: &ConstraintRow| is_moved(row.conrelid);
-            store::update(&self.engine, txn, is_its, |row| row.connamespace = target.oid)?;
+            let is_it = |row: &ClassRow| numbers.contains(&row.oid);
+            self.update_rows(txn, &numbers, is_it, |row| row.relnamespace = target.oid)?;
+            let is_its = |row: &ConstraintRow| numbers.contains(&row.conrelid);
+            self.update_rows(txn, &numbers, is_its, |row| row.connamespace = target.oid)?;
             moved.iter().try_for_each(|(oid, _)| self.removes(txn, *oid))
         })
     }
@@ -244,7 +248,7 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             let is_it = |row: &ProcRow| row.oid == function.oid;
-            store::update(&self.engine, txn, is_it, |row| row.pronamespace = target.oid).map(drop)
+            self.update_rows(txn, function.oid, is_it, |row| row.pronamespace = target.oid).map(drop)
         })
     }
 
@@ -324,13 +328,17 @@ impl Catalog {
         for sequence in contents.sequences.iter().filter(stays) {
             self.remove_sequence(txn, sequence)?;
         }
-        store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
+        let functions: BTreeSet<Oid> = contents.functions.iter().map(|one| one.oid).collect();
+        self.delete_rows(txn, &functions, |row: &ProcRow| row.pronamespace == schema.oid)?;
         contents.types.iter().try_for_each(|ty| self.remove_type(txn, ty))?;
         contents.collations.iter().try_for_each(|one| self.remove_collation(txn, one.oid()))?;
+        self.delete_rows(txn, Of::All, |row: &ExtensionRow| row.extnamespace == schema.oid)?;
+        contents.operators.iter().try_for_each(|one| self.remove_operator(txn, one.oid))?;
+        contents.casts.iter().try_for_each(|one| self.remove_cast(txn, one.oid))?;
         let functions = contents.functions.iter().map(|one| Object::Function(one.oid));
         let gone: Vec<Object> = functions.chain([Object::Schema(schema.oid)]).collect();
         self.remove_rights(txn, &gone)?;
-        store::delete(&self.engine, txn, |row: &NamespaceRow| row.oid == schema.oid)?;
+        self.delete_rows(txn, schema.oid, |row: &NamespaceRow| row.oid == schema.oid)?;
         self.removes(txn, schema.oid)
     }
 }
@@ -343,12 +351,36 @@ struct Contents {
     functions: Vec<Arc<FunctionDef>>,
     types: Vec<Arc<TypeDef>>,
     collations: Vec<Arc<CollationDef>>,
+    extensions: Vec<ExtensionDef>,
+    operators: Vec<Arc<OperatorDef>>,
+    /// Those of its types and functions.
+    casts: Vec<CastDef>,
 }
 
 impl Contents {
     fn of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Contents {
         let inside = |name: &Arc<str>| *name == schema.name;
+        let types: Vec<&Arc<TypeDef>> = snapshot.types().filter(|one| inside(&one.schema)).collect();
+        let is_its_type = |oid: Oid| types.iter().any(|ty| ty.oid == oid || ty.array == oid);
+        let calls_its = |callee: &Callee| match callee {
+            Callee::User(oid) => snapshot.function_by_oid(*oid).is_some_and(|one| inside(&one.schema)),
+            Callee::BuiltIn(_) => false,
+        };
+        let cast_goes = |cast: &&CastDef| {
+            is_its_type(cast.source)
+                || is_its_type(cast.target)
+                || cast.function.as_ref().is_some_and(calls_its)
+        };
+        let operator_goes = |one: &&Arc<OperatorDef>| {
+            inside(&one.schema)
+                || calls_its(&one.function)
+                || one.left.is_some_and(is_its_type)
+                || is_its_type(one.right)
+        };
         Contents {
+            operators: snapshot.operators().iter().filter(operator_goes).cloned().collect(),
+            casts: snapshot.casts().iter().filter(cast_goes).cloned().collect(),
+            extensions: snapshot.extensions().iter().filter(|one| inside(&one.schema)).cloned().collect(),
             tables: snapshot.tables().filter(|table| inside(&table.schema)).cloned().collect(),
             views: snapshot.views().filter(|view| inside(&view.schema)).cloned().collect(),
             sequences: snapshot.sequences().filter(|sequence| inside(&sequence.schema)).cloned().collect(),
@@ -377,6 +409,8 @@ impl Contents {
         all.extend(
             self.collations.iter().map(|one| (one.oid(), format!("collation {name}.{}", one.collation.name))),
         );
+        all.extend(self.operators.iter().map(|one| (one.oid, format!("operator {}", one.name))));
+        all.extend(self.extensions.iter().map(|one| (one.oid, format!("extension {}", one.name))));
         all.sort();
         all.into_iter().map(|(_, what)| what).collect()
     }

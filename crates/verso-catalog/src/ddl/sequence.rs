@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_storage::{RecordId, StorageError, TableLockMode, Txn, TxnId, WaitPolicy};
+use verso_storage::{ObjectId, RecordId, StorageError, TableLockMode, Txn, TxnId, WaitPolicy};
 
 use super::table::find_table;
 use super::{persistence, refuse_if_needed, sequence_spec, target_schema};
@@ -11,12 +11,11 @@ use crate::definition::{Oid, SchemaDef, SequenceDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewSequence;
 use crate::sequence::{SequenceBounds, SequenceChange};
-use crate::snapshot::Relation;
-use crate::store;
+use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{class_row, sequence_row};
 use crate::system::field::Letter;
 use crate::system::row::{ClassRow, DependRow, SequenceRow, SystemRow};
-use crate::system::{DEPENDS_AUTO, KIND_SEQUENCE};
+use crate::system::{DEPENDS_AUTO, KIND_SEQUENCE, LOGGED, UNLOGGED};
 
 impl Catalog {
     /// Makes a sequence; `None` if there is a relation of that name and `if_not_exists` allows it.
@@ -61,7 +60,10 @@ impl Catalog {
                 Err(CatalogError::exists(ObjectKind::Sequence, &*new.name))
             };
         }
-        self.change(txn, |txn| self.insert_sequence(txn, &schema, &new.name, &new.bounds, owner)).map(Some)
+        self.change(txn, |txn| {
+            self.insert_sequence(txn, (&schema, &new.name), (&new.bounds, new.unlogged), owner)
+        })
+        .map(Some)
     }
 
     /// Drops a sequence; with `cascade` also the defaults that need it.
@@ -153,17 +155,15 @@ impl Catalog {
         }
         let state = self.engine.sequence(sequence.object)?.state();
         let (bounds, (number, is_called)) = change.apply(&sequence.bounds, state)?;
+        let unlogged = change.logged.map_or(sequence.unlogged, |logged| !logged);
         self.change(txn, |txn| {
-            let object = self.engine.create_sequence(txn, sequence_spec(&bounds))?;
-            self.engine.sequence(object)?.set_value(number, is_called)?;
-            let is_it = |row: &ClassRow| row.oid == sequence.oid;
-            store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+            self.replace_sequence(txn, &sequence, &bounds, (number, is_called), unlogged)?;
             self.engine.drop_object(txn, sequence.object)?;
             let new = sequence_row(sequence.oid, &bounds);
             let is_it = |row: &SequenceRow| row.seqrelid == sequence.oid;
-            store::update(&self.engine, txn, is_it, |row| *row = new.clone())?;
+            self.update_rows(txn, sequence.oid, is_it, |row| *row = new.clone())?;
             if let Some(owner) = owner {
-                store::delete(&self.engine, txn, |row: &DependRow| {
+                self.delete_rows(txn, sequence.oid, |row: &DependRow| {
                     row.classid == ClassRow::TABLE.oid
                         && row.objid == sequence.oid
                         && row.deptype.0 == DEPENDS_AUTO
@@ -171,6 +171,65 @@ impl Catalog {
                 self.insert_owner(txn, sequence.oid, owner)?;
             }
             Ok(())
+        })
+    }
+
+    /// Puts a new object with this number into the place of a sequence's; the change has begun. The old one is left to the
+    /// caller.
+    pub(super) fn replace_sequence(
+        &self,
+        txn: &mut Txn,
+        sequence: &SequenceDef,
+        bounds: &SequenceBounds,
+        (number, is_called): (i64, bool),
+        unlogged: bool,
+    ) -> Result<(), CatalogError> {
+        let object = self.sequence_object(txn, bounds, unlogged)?;
+        self.engine.sequence(object)?.set_value(number, is_called)?;
+        let is_it = |row: &ClassRow| row.oid == sequence.oid;
+        self.update_rows(txn, sequence.oid, is_it, |row| {
+            row.relfilenode = Oid(object.0);
+            if unlogged != sequence.unlogged {
+                row.relpersistence = Letter(if unlogged { UNLOGGED } else { LOGGED });
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Logs the sequences of a table's columns from now on, or does not.
+    pub(super) fn log_sequences(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        table: Oid,
+        logged: bool,
+    ) -> Result<(), CatalogError> {
+        let is_its = |sequence: &&Arc<SequenceDef>| {
+            sequence.owned_by.is_some_and(|owner| owner.table == table) && sequence.unlogged == logged
+        };
+        for sequence in snapshot.sequences().filter(is_its) {
+            self.engine.lock_table(
+                txn,
+                sequence.object,
+                TableLockMode::AccessExclusive,
+                WaitPolicy::Block,
+            )?;
+            let state = self.engine.sequence(sequence.object)?.state();
+            self.replace_sequence(txn, sequence, &sequence.bounds, state, !logged)?;
+            self.engine.drop_object(txn, sequence.object)?;
+        }
+        Ok(())
+    }
+
+    fn sequence_object(
+        &self,
+        txn: &mut Txn,
+        bounds: &SequenceBounds,
+        unlogged: bool,
+    ) -> Result<ObjectId, CatalogError> {
+        Ok(match unlogged {
+            true => self.engine.create_unlogged_sequence(txn, sequence_spec(bounds))?,
+            false => self.engine.create_sequence(txn, sequence_spec(bounds))?,
         })
     }
 
@@ -215,24 +274,24 @@ impl Catalog {
             refobjsubid: i32::from(column),
             deptype: Letter(DEPENDS_AUTO),
         };
-        store::insert(&self.engine, txn, &[link])
+        self.insert_rows(txn, &[link])
     }
 
     /// Writes the rows of a new sequence; the change has begun.
     pub(super) fn insert_sequence(
         &self,
         txn: &mut Txn,
-        schema: &SchemaDef,
-        name: &Arc<str>,
-        bounds: &SequenceBounds,
+        (schema, name): (&SchemaDef, &Arc<str>),
+        (bounds, unlogged): (&SequenceBounds, bool),
         owner: Option<(Oid, u16)>,
     ) -> Result<Oid, CatalogError> {
         let oid = self.new_oid()?;
-        let object = self.engine.create_sequence(txn, sequence_spec(bounds))?;
+        let object = self.sequence_object(txn, bounds, unlogged)?;
         let class = class_row(oid, name, schema.oid, object, KIND_SEQUENCE, 0);
-        let class = ClassRow { relpersistence: persistence(schema), ..class };
-        store::insert(&self.engine, txn, &[class])?;
-        store::insert(&self.engine, txn, &[sequence_row(oid, bounds)])?;
+        let relpersistence = if unlogged { Letter(UNLOGGED) } else { persistence(schema) };
+        let class = ClassRow { relpersistence, ..class };
+        self.insert_rows(txn, &[class])?;
+        self.insert_rows(txn, &[sequence_row(oid, bounds)])?;
         self.insert_owner(txn, oid, owner)?;
         Ok(oid)
     }

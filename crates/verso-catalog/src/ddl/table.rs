@@ -11,12 +11,11 @@ use super::needing::{Lost, Needing};
 use super::partition::with_partitions;
 use super::{next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, Oid, SchemaDef, TableDef};
+use crate::definition::{ColumnDef, ConstraintDef, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewConstraint, NewConstraintKind, NewTable};
 use crate::sequence::SequenceRequest;
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::store;
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::Letter;
 use crate::system::row::{ClassRow, DefaultRow, DependRow, SystemRow};
@@ -119,7 +118,7 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             for reference in &references {
-                self.remove_foreign_key(txn, reference.constraint)?;
+                self.remove_foreign_key(txn, &reference.constraint)?;
             }
             self.remove_needing(txn, &needing)?;
             self.remove_tables(txn, Some(&snapshot), tables)
@@ -154,7 +153,7 @@ impl Catalog {
                 let heap =
                     self.create_heap(txn, table.unlogged, &table.columns, table.all_indexes(), Vec::new())?;
                 let is_it = |row: &ClassRow| row.oid == table.oid;
-                store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
+                self.update_rows(txn, table.oid, is_it, |row| row.relfilenode = Oid(heap.0))?;
                 for index in &table.indexes {
                     self.rebuild_index(txn, &table, heap, index)?;
                 }
@@ -163,7 +162,7 @@ impl Catalog {
                     for sequence in owned_sequences(&snapshot, &table) {
                         let object = self.engine.create_sequence(txn, sequence_spec(&sequence.bounds))?;
                         let is_it = |row: &ClassRow| row.oid == sequence.oid;
-                        store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+                        self.update_rows(txn, sequence.oid, is_it, |row| row.relfilenode = Oid(object.0))?;
                         self.engine.drop_object(txn, sequence.object)?;
                     }
                 }
@@ -214,13 +213,13 @@ impl Catalog {
         let relpersistence = if new.unlogged { Letter(UNLOGGED) } else { persistence(schema) };
         let class = ClassRow { reloptions: options_row(&new.options), relpersistence, ..class };
         let class = ClassRow { relispopulated: new.materialized.is_none(), ..class };
-        store::insert(&self.engine, txn, &[class])?;
+        self.insert_rows(txn, &[class])?;
         if let Some(query) = &new.materialized {
             self.insert_rule(txn, oid, query)?;
         }
         self.insert_partition(txn, oid, new, &columns)?;
         let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
-        store::insert(&self.engine, txn, &attributes)?;
+        self.insert_rows(txn, &attributes)?;
         self.write_collations(txn, oid, &columns)?;
         self.insert_defaults(txn, oid, &columns, &serial)?;
         let mut names = Names::new(snapshot, schema);
@@ -257,7 +256,7 @@ impl Catalog {
             if known || *name == table.name || !self.take_name(txn, &schema.name, name)? {
                 return Err(exists());
             }
-            return self.owned_sequence(txn, schema, name, table_oid, column, wanted);
+            return self.owned_sequence(txn, schema, name, (table_oid, table.unlogged), column, wanted);
         }
         let base = format!("{}_{}_seq", table.name, column.name);
         let taken = |name: &str| {
@@ -274,7 +273,7 @@ impl Catalog {
         while taken(&name) || !self.take_name(txn, &schema.name, &name)? {
             name = numbered.next().expect("there are more numbers than names");
         }
-        self.owned_sequence(txn, schema, &name.into(), table_oid, column, wanted)
+        self.owned_sequence(txn, schema, &name.into(), (table_oid, table.unlogged), column, wanted)
     }
 
     /// Makes a sequence that a column owns and gives it with the column's default; its name is taken.
@@ -283,7 +282,7 @@ impl Catalog {
         txn: &mut Txn,
         schema: &SchemaDef,
         name: &Arc<str>,
-        table: Oid,
+        (table, unlogged): (Oid, bool),
         column: &ColumnDef,
         wanted: &NewColumn,
     ) -> Result<(Oid, Arc<str>), CatalogError> {
@@ -294,7 +293,7 @@ impl Catalog {
             }
         };
         let owner = Some((table, column.id));
-        let oid = self.insert_sequence(txn, schema, name, &bounds, owner)?;
+        let oid = self.insert_sequence(txn, (schema, name), (&bounds, unlogged), owner)?;
         Ok((oid, next_value(&schema.name, name)))
     }
 
@@ -325,8 +324,8 @@ impl Catalog {
                 });
             }
         }
-        store::insert(&self.engine, txn, &defaults)?;
-        store::insert(&self.engine, txn, &links)
+        self.insert_rows(txn, &defaults)?;
+        self.insert_rows(txn, &links)
     }
 }
 
@@ -342,7 +341,7 @@ fn key_columns(columns: &[ColumnDef], constraints: &[NewConstraint]) -> Vec<u16>
 
 /// A foreign key of a table that stays.
 struct Reference {
-    constraint: Oid,
+    constraint: Arc<ConstraintDef>,
     /// Itself and its table, in PostgreSQL's words.
     name: String,
     /// The table that it references.
@@ -358,7 +357,11 @@ fn references_from_outside(snapshot: &CatalogSnapshot, tables: &[Arc<TableDef>])
             let owner = snapshot.relation_by_oid(constraint.table);
             let owner = owner.map_or_else(|| "?".to_string(), |owner| super::needing::shown(snapshot, owner));
             let name = format!("constraint {} on table {owner}", constraint.name);
-            found.push(Reference { constraint: constraint.oid, name, referenced: Arc::clone(&table.name) });
+            found.push(Reference {
+                constraint: Arc::clone(constraint),
+                name,
+                referenced: Arc::clone(&table.name),
+            });
         }
     }
     found

@@ -11,7 +11,6 @@ use crate::definition::{ColumnDef, FunctionDef, Oid, TableDef};
 use crate::error::CatalogError;
 use crate::request::TriggersOf;
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::store;
 use crate::system::assemble::trigger_row;
 use crate::system::field::{Letter, Name};
 use crate::system::row::TriggerRow;
@@ -50,8 +49,8 @@ impl Catalog {
         let definition = TriggerDef { oid, table: table.oid, ..new };
         self.lock_triggers(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
         self.change(txn, |txn| {
-            store::delete(&self.engine, txn, |row: &TriggerRow| row.oid == oid)?;
-            store::insert(&self.engine, txn, &[trigger_row(&definition)])
+            self.delete_rows(txn, table.oid, |row: &TriggerRow| row.oid == oid)?;
+            self.insert_rows(txn, &[trigger_row(&definition)])
         })?;
         Ok(oid)
     }
@@ -71,7 +70,7 @@ impl Catalog {
         let table = find_triggered(&snapshot, schema, table)?;
         let oid = trigger_of(&table, name)?.oid;
         self.lock_triggers(txn, &table, &snapshot, TableLockMode::AccessExclusive)?;
-        self.change(txn, |txn| store::delete(&self.engine, txn, |row: &TriggerRow| row.oid == oid)).map(drop)
+        self.change(txn, |txn| self.delete_rows(txn, table.oid, |row: &TriggerRow| row.oid == oid)).map(drop)
     }
 
     /// Gives a trigger another name.
@@ -96,7 +95,7 @@ impl Catalog {
         self.lock_triggers(txn, &table, &snapshot, TableLockMode::AccessExclusive)?;
         self.change(txn, |txn| {
             let is_it = |row: &TriggerRow| row.oid == oid;
-            store::update(&self.engine, txn, is_it, |row| row.tgname = Name(Arc::clone(to)))
+            self.update_rows(txn, table.oid, is_it, |row| row.tgname = Name(Arc::clone(to)))
         })?;
         Ok(())
     }
@@ -129,7 +128,7 @@ impl Catalog {
             TriggersOf::All => None,
         };
         let is_it = |row: &TriggerRow| row.tgrelid == table.oid && only.is_none_or(|oid| row.oid == oid);
-        store::update(&self.engine, txn, is_it, |row| row.tgenabled = Letter(enabled.letter()))?;
+        self.update_rows(txn, table.oid, is_it, |row| row.tgenabled = Letter(enabled.letter()))?;
         Ok(())
     }
 
@@ -161,7 +160,7 @@ impl Catalog {
         }
         if !named.is_empty() {
             self.change(txn, |txn| {
-                store::delete(&self.engine, txn, |row: &TriggerRow| row.tgfoid == function.oid)
+                self.delete_rows(txn, function.oid, |row: &TriggerRow| row.tgfoid == function.oid)
             })?;
         }
         Ok(named.into_iter().map(|(_, text)| text).collect())
@@ -188,7 +187,7 @@ impl Catalog {
             let lines = needing.iter().map(line).collect();
             return super::refuse_if_needed(what, lines);
         }
-        store::delete(&self.engine, txn, |row: &TriggerRow| {
+        self.delete_rows(txn, table.oid, |row: &TriggerRow| {
             needing.iter().any(|trigger| trigger.oid == row.oid)
         })?;
         Ok(())
@@ -196,7 +195,7 @@ impl Catalog {
 
     /// Drops the triggers of a table or view that goes.
     pub(super) fn remove_triggers(&self, txn: &mut Txn, table: Oid) -> Result<(), CatalogError> {
-        store::delete(&self.engine, txn, |row: &TriggerRow| row.tgrelid == table).map(drop)
+        self.delete_rows(txn, table, |row: &TriggerRow| row.tgrelid == table).map(drop)
     }
 }
 

@@ -4,6 +4,7 @@
 //! T2. Who makes, changes or drops a type has its name locked to the end of the transaction, and sees the newest catalog;
 //!     what is made meanwhile with the type in it fails if the type goes (`Conflict`: the statement begins anew).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
@@ -19,7 +20,6 @@ use crate::definition::{FunctionReturn, Oid, SchemaDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewEnum;
 use crate::snapshot::CatalogSnapshot;
-use crate::store;
 use crate::system::field::Name;
 use crate::system::row::{AttributeRow, DescriptionRow, DomainRow, EnumRow, ProcRow, SystemRow, TypeRow};
 use crate::system::types::{enum_rows, label_row};
@@ -59,8 +59,8 @@ impl Catalog {
         let (types, labels) = enum_rows(&ty, &array_name(&new.name), schema.oid);
         self.hold(txn, oid)?;
         self.change(txn, |txn| {
-            store::insert(&self.engine, txn, &types)?;
-            store::insert(&self.engine, txn, &labels)
+            self.insert_rows(txn, &types)?;
+            self.insert_rows(txn, &labels)
         })?;
         Ok(oid)
     }
@@ -94,7 +94,7 @@ impl Catalog {
         };
         let label = EnumLabel { oid: self.new_oid()?.0, place, name: Arc::clone(label) };
         let row = label_row(Oid(ty.oid), &label);
-        self.change(txn, |txn| store::insert(&self.engine, txn, std::slice::from_ref(&row)))?;
+        self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))?;
         Ok(true)
     }
 
@@ -117,7 +117,7 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             let is_it = |row: &EnumRow| row.oid.0 == known.oid;
-            store::update(&self.engine, txn, is_it, |row| row.enumlabel = Name(Arc::clone(to))).map(drop)
+            self.update_rows(txn, Oid(ty.oid), is_it, |row| row.enumlabel = Name(Arc::clone(to))).map(drop)
         })
     }
 
@@ -145,12 +145,12 @@ impl Catalog {
         self.check_newest(txn, &snapshot)?;
         self.change(txn, |txn| {
             let own = |row: &TypeRow| row.oid == ty.oid;
-            store::update(&self.engine, txn, own, |row| {
+            self.update_rows(txn, ty.oid, own, |row| {
                 row.typname = Name(Arc::clone(name));
                 row.typnamespace = schema.oid;
             })?;
             let its_array = |row: &TypeRow| row.oid == ty.array;
-            store::update(&self.engine, txn, its_array, |row| {
+            self.update_rows(txn, ty.array, its_array, |row| {
                 row.typname = Name(array_name(name));
                 row.typnamespace = schema.oid;
             })?;
@@ -182,7 +182,7 @@ impl Catalog {
             self.change(txn, |txn| {
                 self.remove_needing(txn, &uses.needing(&snapshot, ty))?;
                 let goes = |row: &ProcRow| uses.functions.contains(&row.oid);
-                store::delete(&self.engine, txn, goes)?;
+                self.delete_rows(txn, &uses.functions.iter().copied().collect::<BTreeSet<Oid>>(), goes)?;
                 self.remove_type(txn, ty)
             })?;
         }
@@ -191,20 +191,19 @@ impl Catalog {
 
     /// Removes a type's rows; the change has begun.
     pub(super) fn remove_type(&self, txn: &mut Txn, ty: &TypeDef) -> Result<(), CatalogError> {
-        let engine = &self.engine;
-        let gone = store::delete(engine, txn, |row: &TypeRow| row.oid == ty.oid || row.oid == ty.array)?;
+        let gone = self.delete_rows(txn, ty.oid, |row: &TypeRow| row.oid == ty.oid || row.oid == ty.array)?;
         if gone.is_empty() {
             return Err(CatalogError::missing(ObjectKind::Type, &*ty.name));
         }
         self.removes(txn, ty.oid)?;
         self.remove_rights(txn, &[crate::rights::Object::Type(ty.oid)])?;
-        store::delete(engine, txn, |row: &EnumRow| row.enumtypid == ty.oid)?;
-        store::delete(engine, txn, |row: &DomainRow| row.oid == ty.oid)?;
+        self.delete_rows(txn, ty.oid, |row: &EnumRow| row.enumtypid == ty.oid)?;
+        self.delete_rows(txn, ty.oid, |row: &DomainRow| row.oid == ty.oid)?;
         self.remove_collated(txn, ty.oid)?;
         if ty.ty.is_row() {
-            store::delete(engine, txn, |row: &AttributeRow| row.attrelid == ty.oid)?;
+            self.delete_rows(txn, ty.oid, |row: &AttributeRow| row.attrelid == ty.oid)?;
         }
-        store::delete(engine, txn, |row: &DescriptionRow| {
+        self.delete_rows(txn, ty.oid, |row: &DescriptionRow| {
             row.classoid == TypeRow::TABLE.oid && row.objoid == ty.oid
         })?;
         Ok(())

@@ -6,14 +6,13 @@ use verso_storage::heap::{ScanBatch, ScanSpec};
 use verso_storage::{ObjectId, Txn, UnloggedLoad};
 
 use crate::catalog::Catalog;
-use crate::definition::{ConstraintKind, Oid, TableDef};
+use crate::definition::{ConstraintKind, Oid, SequenceDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::snapshot::CatalogSnapshot;
-use crate::store;
 use crate::system::row::ClassRow;
 
 impl Catalog {
-    /// Gives new, empty heaps to the unlogged tables that have lost theirs when the database was not closed in order; how many
+    /// Gives new, empty heaps to the unlogged tables, and new numbers to the unlogged sequences, that have lost theirs when the database was not closed in order; how many
     /// there were.
     ///
     /// # Errors
@@ -29,6 +28,19 @@ impl Catalog {
                 // A prepared transaction has changed its definition: it is tried again when the database is opened next.
                 Err(error) => {
                     tracing::warn!(table = &*table.name, %error, "the unlogged table stays without rows and pages");
+                }
+            }
+        }
+        let is_lost =
+            |sequence: &&Arc<SequenceDef>| sequence.unlogged && !self.engine.has_object(sequence.object);
+        let lost: Vec<Arc<SequenceDef>> = snapshot.sequences().filter(is_lost).cloned().collect();
+        for sequence in &lost {
+            let (bounds, start) = (&sequence.bounds, (sequence.bounds.start, false));
+            let begun = self.change(txn, |txn| self.replace_sequence(txn, sequence, bounds, start, true));
+            match begun {
+                Ok(()) => emptied += 1,
+                Err(error) => {
+                    tracing::warn!(sequence = &*sequence.name, %error, "the unlogged sequence stays without numbers");
                 }
             }
         }
@@ -95,11 +107,11 @@ impl Catalog {
     ) -> Result<ObjectId, CatalogError> {
         let heap = self.create_heap(txn, unlogged, &table.columns, table.all_indexes(), Vec::new())?;
         let is_it = |row: &ClassRow| row.oid == table.oid;
-        store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
+        self.update_rows(txn, table.oid, is_it, |row| row.relfilenode = Oid(heap.0))?;
         for index in &table.indexes {
             let object = self.build_index(txn, heap, &table.columns, index)?;
             let is_it = |row: &ClassRow| row.oid == index.oid;
-            store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+            self.update_rows(txn, index.oid, is_it, |row| row.relfilenode = Oid(object.0))?;
         }
         Ok(heap)
     }

@@ -1,5 +1,6 @@
 //! CREATE VIEW, ALTER VIEW, DROP VIEW.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
@@ -12,7 +13,6 @@ use crate::definition::{ColumnDef, Oid, TableOptions, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewView;
 use crate::snapshot::Relation;
-use crate::store;
 use crate::stored::StoredQuery;
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::{Letter, Name};
@@ -60,7 +60,7 @@ impl Catalog {
                 relpersistence: persistence(&schema),
                 ..class
             };
-            store::insert(&self.engine, txn, &[class])?;
+            self.insert_rows(txn, &[class])?;
             self.insert_view_columns(txn, oid, &new.columns)?;
             self.insert_rule(txn, oid, &new.query)
         })?;
@@ -68,11 +68,10 @@ impl Catalog {
     }
 
     fn replace_view(&self, txn: &mut Txn, view: &ViewDef, new: &NewView) -> Result<(), CatalogError> {
-        let engine = &self.engine;
         let columns = i16::try_from(new.columns.len()).expect("the number of columns was checked");
-        store::update(
-            engine,
+        self.update_rows(
             txn,
+            view.oid,
             |row: &ClassRow| row.oid == view.oid,
             |row| {
                 row.relnatts = columns;
@@ -91,7 +90,7 @@ impl Catalog {
         columns: &[ColumnDef],
     ) -> Result<(), CatalogError> {
         let rows: Vec<AttributeRow> = columns.iter().map(|column| attribute_row(view, column)).collect();
-        store::insert(&self.engine, txn, &rows)?;
+        self.insert_rows(txn, &rows)?;
         self.write_collations(txn, view, columns)
     }
 
@@ -114,7 +113,7 @@ impl Catalog {
             ev_action: Arc::clone(&query.text),
             ev_names: query.notes(),
         };
-        store::insert(&self.engine, txn, &[rule])?;
+        self.insert_rows(txn, &[rule])?;
         let link = |table: Oid, object: Oid, column: i32, kind: char| DependRow {
             classid: RewriteRow::TABLE.oid,
             objid: oid,
@@ -142,26 +141,25 @@ impl Catalog {
         for (_, ty) in &query.types {
             links.push(link(TypeRow::TABLE.oid, *ty, 0, DEPENDS_NORMAL));
         }
-        store::insert(&self.engine, txn, &links)
+        self.insert_rows(txn, &links)
     }
 
     pub(super) fn remove_rule(&self, txn: &mut Txn, view: Oid) -> Result<(), CatalogError> {
-        let engine = &self.engine;
-        let rules = store::delete(engine, txn, |row: &RewriteRow| row.ev_class == view)?;
-        store::delete(engine, txn, |row: &DependRow| {
-            row.classid == RewriteRow::TABLE.oid && rules.iter().any(|rule| rule.oid == row.objid)
+        let rules = self.delete_rows(txn, view, |row: &RewriteRow| row.ev_class == view)?;
+        let rules: BTreeSet<Oid> = rules.iter().map(|rule| rule.oid).collect();
+        self.delete_rows(txn, &rules, |row: &DependRow| {
+            row.classid == RewriteRow::TABLE.oid && rules.contains(&row.objid)
         })?;
         Ok(())
     }
 
     /// Removes a view's rows; the change has begun.
     pub(super) fn remove_view(&self, txn: &mut Txn, view: &ViewDef) -> Result<(), CatalogError> {
-        let engine = &self.engine;
-        if store::delete(engine, txn, |row: &ClassRow| row.oid == view.oid)?.is_empty() {
+        if self.delete_rows(txn, view.oid, |row: &ClassRow| row.oid == view.oid)?.is_empty() {
             return Err(CatalogError::missing(ObjectKind::View, &*view.name));
         }
         self.removes(txn, view.oid)?;
-        store::delete(engine, txn, |row: &AttributeRow| row.attrelid == view.oid)?;
+        self.delete_rows(txn, view.oid, |row: &AttributeRow| row.attrelid == view.oid)?;
         self.remove_collated(txn, view.oid)?;
         self.remove_comments(txn, view.oid)?;
         self.remove_triggers(txn, view.oid)?;
@@ -214,7 +212,7 @@ impl Catalog {
         let number = i32::from(column.id);
         self.change(txn, |txn| {
             let is_it = |row: &AttributeRow| row.attrelid == view.oid && i32::from(row.attnum) == number;
-            store::update(&self.engine, txn, is_it, |row| row.attname = Name(Arc::clone(to))).map(drop)
+            self.update_rows(txn, view.oid, is_it, |row| row.attname = Name(Arc::clone(to))).map(drop)
         })
     }
 
@@ -230,7 +228,7 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         self.change(txn, |txn| {
             let is_it = |row: &ClassRow| row.oid == view.oid;
-            store::update(&self.engine, txn, is_it, |row| row.reloptions = options_row(options)).map(drop)
+            self.update_rows(txn, view.oid, is_it, |row| row.reloptions = options_row(options)).map(drop)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Rows to a snapshot, and definitions to rows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
@@ -10,30 +10,35 @@ use super::collated::Collated;
 use super::divided::Divided;
 use super::field::{Bytes, Letter, Name};
 use super::row::{
-    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
-    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow,
-    InheritsRow, NamespaceRow, PartitionedRow, PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow,
-    SystemRow, TriggerRow, TypeRow,
+    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
+    ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
+    EnumRow, ExtensionRow, IndexRow, InheritsRow, NamespaceRow, OperatorRow, PartitionedRow, PolicyRow,
+    ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::types::UserTypes;
 use super::{
     DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_MATERIALIZED, KIND_PARTITIONED, KIND_SEQUENCE, KIND_TABLE,
     KIND_VIEW, LOGGED, OWNER_OID, UNLOGGED,
 };
+use crate::aggregate::Callee;
+use crate::collation::CollationDef;
 use crate::definition::{
-    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ExtensionDef, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
     ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
 use crate::error::CatalogError;
 use crate::key_class::KeyClass;
+use crate::operator::{CastContext, CastDef, OperatorDef};
 use crate::sequence::SequenceBounds;
-use crate::snapshot::{CatalogSnapshot, SnapshotBuilder};
+use crate::snapshot::{CatalogSnapshot, Relation, SameNames, SnapshotBuilder};
 use crate::stored::StoredQuery;
 use crate::trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 
 /// `pg_language.oid` of `sql`.
 pub(crate) const LANGUAGE_SQL: Oid = Oid(14);
+/// The same of aggregates, which PostgreSQL counts among what is built in.
+pub(crate) const LANGUAGE_INTERNAL: Oid = Oid(12);
 /// `pg_language.oid` of `plpgsql`.
 pub(crate) const LANGUAGE_PLPGSQL: Oid = Oid(13_500);
 
@@ -59,21 +64,30 @@ pub(crate) struct CatalogRows {
     pub types: Vec<TypeRow>,
     pub labels: Vec<EnumRow>,
     pub domains: Vec<DomainRow>,
-    pub roles: Vec<AuthIdRow>,
-    pub members: Vec<AuthMemberRow>,
+    /// Roles and memberships, where they were read.
+    pub roles: Option<(Vec<AuthIdRow>, Vec<AuthMemberRow>)>,
     pub acls: Vec<AclRow>,
-    pub default_acls: Vec<DefaultAclRow>,
+    /// Where they were read.
+    pub default_acls: Option<Vec<DefaultAclRow>>,
     pub policies: Vec<PolicyRow>,
-    pub settings: Vec<DbRoleSettingRow>,
-    pub collations: Vec<CollationRow>,
+    /// Where they were read.
+    pub settings: Option<Vec<DbRoleSettingRow>>,
+    /// Where they were read.
+    pub collations: Option<Vec<CollationRow>>,
     pub collated: Vec<CollatedRow>,
     pub partitioned: Vec<PartitionedRow>,
     pub inherits: Vec<InheritsRow>,
+    /// Where they were read.
+    pub extensions: Option<Vec<ExtensionRow>>,
+    /// The same.
+    pub operators: Option<Vec<OperatorRow>>,
+    /// The same.
+    pub casts: Option<Vec<CastRow>>,
     pub collation_data: CollationData,
 }
 
 impl CatalogRows {
-    /// The definitions these rows stand for. What `previous` has just so is shared with it, so that what others
+    /// The definitions that all rows stand for. What `previous` has just so is shared with it, so that what others
     /// have derived from a definition stays valid.
     pub fn assemble(
         mut self,
@@ -81,39 +95,117 @@ impl CatalogRows {
         previous: Option<&CatalogSnapshot>,
     ) -> Result<Arc<CatalogSnapshot>, CatalogError> {
         let mut builder = CatalogSnapshot::empty(version);
-        let mut schemas: HashMap<Oid, Arc<str>> = HashMap::new();
         for row in &self.namespaces {
-            let name = Arc::clone(&row.nspname.0);
-            schemas.insert(row.oid, Arc::clone(&name));
-            builder.add_schema(Arc::new(SchemaDef { oid: row.oid, name, owner: row.nspowner }));
+            builder.add_schema(Arc::new(schema_of_row(row)));
         }
+        builder.set_collation_data(self.collation_data);
+        let collations = self.collations.take().unwrap_or_default();
+        self.add(&mut builder, collations, None, previous)?;
+        Ok(builder.build())
+    }
+
+    /// The definitions of a version that differs from another in what has changed at most, of which these are the rows. None if so
+    /// much depends on them that all has to be read.
+    pub fn assemble_over(
+        mut self,
+        version: u64,
+        base: Base<'_>,
+    ) -> Result<Option<Arc<CatalogSnapshot>>, CatalogError> {
+        let Base { snapshot: before, changed } = base;
+        let mut builder = before.without(version, changed);
+        let schemas = self.namespaces.iter().map(schema_of_row).collect();
+        if builder.change_schemas(changed, schemas) == SameNames::No {
+            return Ok(None);
+        }
+        let collations = self.collations.take();
+        let known = if collations.is_some() { builder.take_collations() } else { Vec::new() };
+        self.add(&mut builder, collations.unwrap_or_default(), Some(base), Some(before))?;
+        let snapshot = builder.build();
+        // Types and collations are in the definitions of what uses them.
+        let same_collation =
+            |old: &Arc<CollationDef>| snapshot.collation_by_oid(old.oid().0).as_ref() == Some(old);
+        let same_type =
+            |oid: &Oid| before.user_type(*oid).is_none_or(|old| snapshot.user_type(*oid) == Some(old));
+        if !known.iter().all(same_collation) || !changed.iter().all(same_type) {
+            return Ok(None);
+        }
+        Ok(Some(snapshot))
+    }
+
+    /// Adds what the rows stand for to a version that has the schemas; what they name and do not say themselves is as in
+    /// `base`.
+    fn add(
+        mut self,
+        builder: &mut SnapshotBuilder,
+        collations: Vec<CollationRow>,
+        base: Option<Base<'_>>,
+        previous: Option<&CatalogSnapshot>,
+    ) -> Result<(), CatalogError> {
+        let schemas: HashMap<Oid, Arc<str>> =
+            builder.schema_names().map(|(oid, name)| (oid, Arc::clone(name))).collect();
         let schema_of = |oid: Oid| {
             schemas
                 .get(&oid)
                 .cloned()
                 .ok_or_else(|| corrupt(format!("schema {oid} has no row in pg_namespace")))
         };
+        if self.extensions.is_some() {
+            builder.forget_extensions();
+        }
+        for row in self.extensions.take().unwrap_or_default() {
+            builder.add_extension(ExtensionDef {
+                oid: row.oid,
+                name: row.extname.0,
+                owner: row.extowner,
+                schema: schema_of(row.extnamespace)?,
+                version: row.extversion,
+            });
+        }
+        if self.operators.is_some() {
+            builder.forget_operators();
+        }
+        for row in self.operators.take().unwrap_or_default() {
+            let schema = schema_of(row.oprnamespace)?;
+            builder.add_operator(operator(row, schema));
+        }
+        if self.casts.is_some() {
+            builder.forget_casts();
+        }
+        for row in self.casts.take().unwrap_or_default() {
+            let context = CastContext::of(row.castcontext.0);
+            let context = context.ok_or_else(|| corrupt(format!("cast {} has no context", row.oid)))?;
+            builder.add_cast(CastDef {
+                oid: row.oid,
+                source: row.castsource,
+                target: row.casttarget,
+                function: row.castfunc.as_deref().map(Callee::parse),
+                context,
+            });
+        }
         for row in std::mem::take(&mut self.descriptions) {
             builder.add_comment((row.classoid, row.objoid, row.objsubid), row.description);
         }
-        std::mem::take(&mut self.statistics).into_iter().for_each(|row| builder.add_statistics(row));
-        let authority = super::authority::authority(&mut self)?;
-        builder.set_authority(authority);
+        let mut statistics: BTreeMap<Oid, Vec<StatisticRow>> = BTreeMap::new();
+        for row in std::mem::take(&mut self.statistics) {
+            statistics.entry(row.starelid).or_default().push(row);
+        }
+        statistics.into_iter().for_each(|(table, rows)| builder.add_statistics(table, rows));
+        super::authority::add(builder.authority_mut(), &mut self)?;
         let (types, labels) = (std::mem::take(&mut self.types), std::mem::take(&mut self.labels));
         let domains = std::mem::take(&mut self.domains);
-        let collations = std::mem::take(&mut self.collations);
-        let collated = Collated::of(collations, &self.collated, self.collation_data, &schema_of)?;
+        let before = base.map(|base| base.snapshot);
+        let collated = Collated::of(collations, &self.collated, self.collation_data, &schema_of, before)?;
         let old = |oid| previous.and_then(|snapshot| snapshot.collation_by_oid(oid));
         for one in collated.definitions() {
             builder.add_collation(shared(old(one.oid().0), one.clone()));
         }
-        builder.set_collation_data(self.collation_data);
-        let types = UserTypes::of(types, labels, domains, &mut self.attributes, &collated, &schema_of)?;
+        let types =
+            UserTypes::of(types, labels, domains, &mut self.attributes, &collated, &schema_of, before)?;
         for one in types.definitions() {
             let old = previous.and_then(|snapshot| snapshot.user_type(one.oid)).cloned();
             builder.add_type(shared(old, one.clone()));
         }
-        let mut columns = self.columns(&types, &collated)?;
+        let mut columns = self.columns(&types, &collated, &schema_of, base)?;
         let (mut constraints, mut references) = self.constraints_of_tables()?;
         let mut indexes = self.indexes_of_tables(&schema_of, &constraints, &collated)?;
         let mut triggers = self.triggers_of_tables()?;
@@ -121,9 +213,10 @@ impl CatalogRows {
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
         let mut rules: HashMap<Oid, RewriteRow> =
             std::mem::take(&mut self.rules).into_iter().map(|row| (row.ev_class, row)).collect();
-        let rows = self.rows_of_relations(&columns);
+        let rows = self.rows_of_relations(&columns, base);
         let mut divided =
             Divided::of(std::mem::take(&mut self.partitioned), std::mem::take(&mut self.inherits))?;
+        let owners = self.owners_of_sequences();
         for class in &self.classes {
             let (schema, name) = (schema_of(class.relnamespace)?, Arc::clone(&class.relname.0));
             let object = ObjectId(class.relfilenode.0);
@@ -172,7 +265,8 @@ impl CatalogRows {
                         name,
                         object,
                         bounds: bounds_of(&row)?,
-                        owned_by: self.owner_of(class.oid),
+                        unlogged: class.relpersistence.0 == UNLOGGED,
+                        owned_by: owners.get(&class.oid).copied(),
                     };
                     let old = previous.and_then(|snapshot| snapshot.sequence_by_oid(class.oid));
                     builder.add_sequence(shared(old, sequence));
@@ -205,18 +299,27 @@ impl CatalogRows {
             builder.add_table(Arc::clone(&table));
             table
         })?;
-        self.add_functions(&mut builder, &types, &rows, &schema_of, previous)?;
-        Ok(builder.build())
+        self.add_functions(builder, &types, &rows, &schema_of, previous)
     }
 
     /// The types of the rows of those relations that functions take or give rows of.
-    fn rows_of_relations(&self, columns: &HashMap<Oid, Vec<ColumnDef>>) -> HashMap<Oid, SqlType> {
+    fn rows_of_relations(
+        &self,
+        columns: &HashMap<Oid, Vec<ColumnDef>>,
+        base: Option<Base<'_>>,
+    ) -> HashMap<Oid, SqlType> {
         let mentioned = self.functions.iter().flat_map(|row| {
             let all = row.proallargtypes.as_deref().unwrap_or_default();
             row.proargtypes.iter().chain(all).chain([&row.prorettype])
         });
         let row_of = |oid: &Oid| {
-            let shown = columns.get(oid)?.iter().filter(|column| !column.is_hidden());
+            let columns = match (columns.get(oid), base.and_then(|base| base.relation(*oid))) {
+                (Some(columns), _) => columns,
+                (None, Some(Relation::Table(table))) => &table.columns,
+                (None, Some(Relation::View(view))) => &view.columns,
+                _ => return None,
+            };
+            let shown = columns.iter().filter(|column| !column.is_hidden());
             let fields = shown.map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
             Some((*oid, SqlType::Row(Arc::new(RowType { of: None, fields }))))
         };
@@ -228,9 +331,11 @@ impl CatalogRows {
         &mut self,
         types: &UserTypes,
         collated: &Collated,
+        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        base: Option<Base<'_>>,
     ) -> Result<HashMap<Oid, Vec<ColumnDef>>, CatalogError> {
         let mut defaults: HashMap<(Oid, i16), Arc<str>> = HashMap::new();
-        let mut of_sequences = self.defaults_of_sequences();
+        let mut of_sequences = self.defaults_of_sequences(schema_of, base)?;
         for row in std::mem::take(&mut self.defaults) {
             let text = of_sequences.remove(&row.oid).unwrap_or(row.adbin);
             defaults.insert((row.adrelid, row.adnum), text);
@@ -267,25 +372,31 @@ impl CatalogRows {
     }
 
     /// The defaults of `serial` columns, which follow the names of their sequences.
-    fn defaults_of_sequences(&self) -> HashMap<Oid, Arc<str>> {
-        let needs = |row: &&DependRow| {
-            row.classid == DefaultRow::TABLE.oid
-                && row.refclassid == ClassRow::TABLE.oid
-                && row.deptype.0 == DEPENDS_NORMAL
-        };
-        let links: HashMap<Oid, Oid> =
-            self.depends.iter().filter(needs).map(|row| (row.refobjid, row.objid)).collect();
-        if links.is_empty() {
-            return HashMap::new();
+    fn defaults_of_sequences(
+        &self,
+        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        base: Option<Base<'_>>,
+    ) -> Result<HashMap<Oid, Arc<str>>, CatalogError> {
+        let mut texts = HashMap::new();
+        let mut links = self.depends.iter().filter(|row| is_default_of_sequence(row)).peekable();
+        if links.peek().is_none() {
+            return Ok(texts);
         }
-        let schemas: HashMap<Oid, &Name> =
-            self.namespaces.iter().map(|row| (row.oid, &row.nspname)).collect();
-        let text = |class: &ClassRow| {
-            let default = links.get(&class.oid)?;
-            let schema = schemas.get(&class.relnamespace)?;
-            Some((*default, crate::ddl::next_value(&schema.0, &class.relname.0)))
-        };
-        self.classes.iter().filter(|class| class.relkind.0 == KIND_SEQUENCE).filter_map(text).collect()
+        let sequences = self.classes.iter().filter(|class| class.relkind.0 == KIND_SEQUENCE);
+        let sequences: HashMap<Oid, &ClassRow> = sequences.map(|class| (class.oid, class)).collect();
+        for link in links {
+            let text = match sequences.get(&link.refobjid) {
+                Some(class) => crate::ddl::next_value(&schema_of(class.relnamespace)?, &class.relname.0),
+                None => match base.and_then(|base| base.relation(link.refobjid)) {
+                    Some(Relation::Sequence(sequence)) => {
+                        crate::ddl::next_value(&sequence.schema, &sequence.name)
+                    }
+                    _ => continue,
+                },
+            };
+            texts.insert(link.objid, text);
+        }
+        Ok(texts)
     }
 
     /// The constraints of each table by name, and the foreign keys that reference each.
@@ -366,16 +477,18 @@ impl CatalogRows {
         Ok(indexes)
     }
 
-    /// The column that owns a sequence.
-    fn owner_of(&self, sequence: Oid) -> Option<OwnedBy> {
+    /// The columns that own sequences.
+    fn owners_of_sequences(&self) -> HashMap<Oid, OwnedBy> {
         let owns = |row: &&DependRow| {
             row.classid == ClassRow::TABLE.oid
-                && row.objid == sequence
                 && row.refclassid == ClassRow::TABLE.oid
                 && row.deptype.0 == DEPENDS_AUTO
         };
-        let row = self.depends.iter().find(owns)?;
-        Some(OwnedBy { table: row.refobjid, column: u16::try_from(row.refobjsubid).ok()? })
+        let owner = |row: &DependRow| {
+            let column = u16::try_from(row.refobjsubid).ok()?;
+            Some((row.objid, OwnedBy { table: row.refobjid, column }))
+        };
+        self.depends.iter().filter(owns).filter_map(owner).collect()
     }
 
     fn add_functions(
@@ -386,16 +499,38 @@ impl CatalogRows {
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         previous: Option<&CatalogSnapshot>,
     ) -> Result<(), CatalogError> {
-        let mut before: HashMap<Oid, &Arc<FunctionDef>> = HashMap::new();
-        if let Some(snapshot) = previous {
-            before.extend(snapshot.all_functions().map(|function| (function.oid, function)));
-        }
         for row in self.functions {
             let function = function_of(&row, types, rows, schema_of(row.pronamespace)?)?;
-            builder.add_function(shared(before.get(&row.oid).map(|old| Arc::clone(old)), function));
+            let old = previous.and_then(|snapshot| snapshot.function_by_oid(row.oid)).cloned();
+            builder.add_function(shared(old, function));
         }
         Ok(())
     }
+}
+
+/// Another version of the catalog, and what may be otherwise in the one that is assembled.
+#[derive(Clone, Copy)]
+pub(crate) struct Base<'a> {
+    pub snapshot: &'a CatalogSnapshot,
+    pub changed: &'a BTreeSet<Oid>,
+}
+
+impl<'a> Base<'a> {
+    /// A relation that has not changed.
+    fn relation(self, oid: Oid) -> Option<&'a Relation> {
+        self.snapshot.relation_by_oid(oid).filter(|_| !self.changed.contains(&oid))
+    }
+}
+
+/// Whether a default is the next number of a sequence.
+pub(super) fn is_default_of_sequence(row: &DependRow) -> bool {
+    row.classid == DefaultRow::TABLE.oid
+        && row.refclassid == ClassRow::TABLE.oid
+        && row.deptype.0 == DEPENDS_NORMAL
+}
+
+fn schema_of_row(row: &NamespaceRow) -> SchemaDef {
+    SchemaDef { oid: row.oid, name: Arc::clone(&row.nspname.0), owner: row.nspowner }
 }
 
 /// Definitions by the table they belong to.
@@ -414,7 +549,8 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
     let action = |letter: Letter| {
         ReferentialAction::from_letter(letter.0).ok_or_else(|| flaw("an unknown referential action"))
     };
-    let kind = match row.contype.0 {
+    // A letter in capitals is that of a constraint that is not enforced.
+    let kind = match row.contype.0.to_ascii_lowercase() {
         'c' => ConstraintKind::Check { expression: row.conbin.clone().ok_or_else(|| flaw("no condition"))? },
         'n' => {
             let columns = column_ids(row.conkey.as_deref())?;
@@ -445,6 +581,7 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
         deferrable: row.condeferrable,
         initially_deferred: row.condeferred,
         validated: row.convalidated,
+        enforced: !row.contype.0.is_ascii_uppercase(),
     })
 }
 
@@ -607,6 +744,9 @@ pub(crate) fn constraint_row(constraint: &ConstraintDef, schema: Oid) -> Constra
             row.confdelsetcols = (!key.delete_columns.is_empty()).then(|| numbers(&key.delete_columns));
         }
     }
+    if !constraint.enforced {
+        row.contype = Letter(row.contype.0.to_ascii_uppercase());
+    }
     row
 }
 
@@ -714,6 +854,25 @@ fn named_fields(fields: Vec<(Arc<str>, SqlType)>) -> Vec<(Arc<str>, SqlType)> {
     fields.into_iter().enumerate().map(named).collect()
 }
 
+fn operator(row: OperatorRow, schema: Arc<str>) -> OperatorDef {
+    OperatorDef {
+        oid: row.oid,
+        schema,
+        name: row.oprname.0,
+        owner: row.oprowner,
+        left: (row.oprleft != Oid(0)).then_some(row.oprleft),
+        right: row.oprright,
+        result: row.oprresult,
+        function: Callee::parse(&row.oprcode),
+        commutator: row.oprcom,
+        negator: row.oprnegate,
+        restrict: row.oprrest,
+        join: row.oprjoin,
+        hashes: row.oprcanhash,
+        merges: row.oprcanmerge,
+    }
+}
+
 fn definition(
     row: &ProcRow,
     schema: Arc<str>,
@@ -731,6 +890,7 @@ fn definition(
         language: match row.prolang {
             LANGUAGE_SQL => FunctionLanguage::Sql,
             LANGUAGE_PLPGSQL => FunctionLanguage::PlPgSql,
+            LANGUAGE_INTERNAL => FunctionLanguage::Internal,
             _ => return Err(flaw("an unknown language")),
         },
         body: Arc::clone(&row.prosrc),
@@ -858,6 +1018,7 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
         prolang: match function.language {
             FunctionLanguage::Sql => LANGUAGE_SQL,
             FunctionLanguage::PlPgSql => LANGUAGE_PLPGSQL,
+            FunctionLanguage::Internal => LANGUAGE_INTERNAL,
         },
         proisstrict: function.strict,
         proretset: function.returns.is_set(),

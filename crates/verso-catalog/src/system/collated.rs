@@ -10,6 +10,7 @@ use super::row::{CollatedRow, CollationRow};
 use crate::collation::{CollationDef, system_collation, system_collation_name};
 use crate::definition::Oid;
 use crate::error::CatalogError;
+use crate::snapshot::CatalogSnapshot;
 
 /// Which collations there are, and what has them.
 #[derive(Debug, Default)]
@@ -22,11 +23,13 @@ pub(super) struct Collated {
 }
 
 impl Collated {
+    /// Of these rows; collations that have none are those of `previous`.
     pub(super) fn of(
         rows: Vec<CollationRow>,
         collated: &[CollatedRow],
         data: CollationData,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        previous: Option<&CatalogSnapshot>,
     ) -> Result<Collated, CatalogError> {
         let mut all = Collated::default();
         for row in rows {
@@ -34,8 +37,11 @@ impl Collated {
         }
         for row in collated {
             let own = all.definitions.iter().find(|one| one.oid() == row.collation);
-            let collation = match own {
-                Some(own) => Arc::clone(&own.collation),
+            let before =
+                || previous.filter(|_| !row.collation.is_system())?.collation_by_oid(row.collation.0);
+            let collation = match own.map(|own| Arc::clone(&own.collation)) {
+                Some(own) => own,
+                None if let Some(known) = before() => Arc::clone(&known.collation),
                 None => {
                     let name = system_collation_name(row.collation.0);
                     let found = name.and_then(|name| system_collation(name, data));

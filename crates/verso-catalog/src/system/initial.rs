@@ -8,10 +8,10 @@ use verso_types::SqlType;
 use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row, class_row, sequence_row};
 use super::field::{Letter, Name};
 use super::row::{
-    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, CollatedRow, CollationRow, ConstraintRow,
-    DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow, EnumRow, IndexRow,
-    InheritsRow, LanguageRow, NamespaceRow, PartitionedRow, PolicyRow, ProcRow, RewriteRow, SequenceRow,
-    StatisticRow, SystemRow, TriggerRow, TypeRow,
+    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
+    ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
+    EnumRow, ExtensionRow, IndexRow, InheritsRow, LanguageRow, NamespaceRow, OperatorRow, PartitionedRow,
+    PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -70,6 +70,9 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<PolicyRow>(),
         shape::<CollationRow>(),
         shape::<CollatedRow>(),
+        shape::<ExtensionRow>(),
+        shape::<CastRow>(),
+        shape::<OperatorRow>(),
         shape::<PartitionedRow>(),
         shape::<InheritsRow>(),
     ]

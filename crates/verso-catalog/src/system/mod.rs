@@ -19,6 +19,7 @@
 //! | [`row`] | one structure for the rows of each system table |
 //! | [`field`] | how a field of such a structure is stored |
 //! | [`assemble`] | rows to a snapshot, and definitions to rows |
+//! | [`gather`] | the rows that another version of the catalog lacks |
 //! | [`types`] | the same of users' types |
 //! | [`authority`] | the same of roles, owners, rights and policies |
 //! | [`divided`] | the same of partitions |
@@ -29,6 +30,7 @@ pub(crate) mod authority;
 mod collated;
 mod divided;
 pub(crate) mod field;
+pub(crate) mod gather;
 pub(crate) mod initial;
 pub(crate) mod row;
 pub(crate) mod types;

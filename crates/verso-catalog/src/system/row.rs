@@ -1,4 +1,5 @@
 //! One structure for the rows of each system table. The order of the fields is the order of the columns (S3).
+//! Behind `of` stand the fields by which rows are found without reading the whole table (`places.rs`).
 //!
 //! Columns have PostgreSQL's names and meanings; those that could only ever hold one value are left out.
 
@@ -22,6 +23,10 @@ pub(crate) trait SystemRow: Sized {
     fn to_values(&self) -> Vec<Value>;
     /// The row of these values, `None` if they do not fit.
     fn from_values(values: &[Value]) -> Option<Self>;
+
+    /// What it is a part of, or says something of: the numbers behind `of` below. A table whose rows have none is small and read
+    /// whole.
+    fn keys(&self) -> impl Iterator<Item = Oid>;
 
     /// The column ids.
     fn column_ids() -> Vec<u16> {
@@ -56,7 +61,7 @@ pub(crate) trait SystemRow: Sized {
 }
 
 macro_rules! system_row {
-    ($(#[$doc:meta])* $row:ident, $oid:literal, $heap:literal, $name:literal { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
+    ($(#[$doc:meta])* $row:ident, $oid:literal, $heap:literal, $name:literal $(of($($key:ident),+))? { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub(crate) struct $row { $($(#[$field_doc])* pub $field: $ty,)* }
@@ -76,13 +81,18 @@ macro_rules! system_row {
                 let mut values = values.iter();
                 Some($row { $($field: Field::from_value(values.next()?)?,)* })
             }
+
+            fn keys(&self) -> impl Iterator<Item = Oid> {
+                let keys: [Oid; _] = [$($(self.$key),+)?];
+                keys.into_iter().filter(|key| *key != Oid(0))
+            }
         }
     };
 }
 
 system_row! {
     /// Comments.
-    DescriptionRow, 2609, 51, "pg_description" {
+    DescriptionRow, 2609, 51, "pg_description" of(objoid) {
         objoid: Oid,
         classoid: Oid,
         /// A column's number; 0 for a whole object.
@@ -93,7 +103,7 @@ system_row! {
 
 system_row! {
     /// What ANALYZE has found out.
-    StatisticRow, 2619, 70, "pg_statistic" {
+    StatisticRow, 2619, 70, "pg_statistic" of(starelid) {
         starelid: Oid,
         /// A column's number; 0 for the table as a whole.
         staattnum: i32,
@@ -104,7 +114,7 @@ system_row! {
 
 system_row! {
     /// What views show.
-    RewriteRow, 2618, 50, "pg_rewrite" {
+    RewriteRow, 2618, 50, "pg_rewrite" of(ev_class) {
         oid: Oid,
         rulename: Name,
         /// The view.
@@ -122,7 +132,7 @@ system_row! {
 
 system_row! {
     /// Schemas.
-    NamespaceRow, 2615, 11, "pg_namespace" {
+    NamespaceRow, 2615, 11, "pg_namespace" of(oid) {
         oid: Oid,
         nspname: Name,
         nspowner: Oid,
@@ -131,7 +141,7 @@ system_row! {
 
 system_row! {
     /// Tables and sequences.
-    ClassRow, 1259, 12, "pg_class" {
+    ClassRow, 1259, 12, "pg_class" of(oid) {
         oid: Oid,
         relname: Name,
         relnamespace: Oid,
@@ -153,7 +163,7 @@ system_row! {
 
 system_row! {
     /// Columns.
-    AttributeRow, 1249, 13, "pg_attribute" {
+    AttributeRow, 1249, 13, "pg_attribute" of(attrelid) {
         /// The relation, or the composite type.
         attrelid: Oid,
         attname: Name,
@@ -174,7 +184,7 @@ system_row! {
 
 system_row! {
     /// Defaults of columns.
-    DefaultRow, 2604, 14, "pg_attrdef" {
+    DefaultRow, 2604, 14, "pg_attrdef" of(adrelid, oid) {
         oid: Oid,
         adrelid: Oid,
         adnum: i16,
@@ -185,7 +195,7 @@ system_row! {
 
 system_row! {
     /// Types.
-    TypeRow, 1247, 15, "pg_type" {
+    TypeRow, 1247, 15, "pg_type" of(oid, typelem) {
         oid: Oid,
         typname: Name,
         typnamespace: Oid,
@@ -201,7 +211,7 @@ system_row! {
 
 system_row! {
     /// Labels of enum types.
-    EnumRow, 3501, 60, "pg_enum" {
+    EnumRow, 3501, 60, "pg_enum" of(enumtypid) {
         oid: Oid,
         enumtypid: Oid,
         /// The place that orders the label: [`verso_types::EnumType`].
@@ -212,7 +222,7 @@ system_row! {
 
 system_row! {
     /// Domains: what their rows in `pg_type` and `pg_constraint` say.
-    DomainRow, 9003, 71, "verso_domain" {
+    DomainRow, 9003, 71, "verso_domain" of(oid) {
         oid: Oid,
         typbasetype: Oid,
         typtypmod: i32,
@@ -246,8 +256,56 @@ system_row! {
 }
 
 system_row! {
+    /// Extensions that were asked for.
+    ExtensionRow, 3079, 82, "pg_extension" {
+        oid: Oid,
+        extname: Name,
+        extowner: Oid,
+        extnamespace: Oid,
+        extversion: Arc<str>,
+    }
+}
+
+system_row! {
+    /// Operators of users.
+    OperatorRow, 2617, 84, "pg_operator" {
+        oid: Oid,
+        oprname: Name,
+        oprnamespace: Oid,
+        oprowner: Oid,
+        /// 0 of a prefix operator.
+        oprleft: Oid,
+        oprright: Oid,
+        oprresult: Oid,
+        /// A function of users by its number, a built-in one by its name.
+        oprcode: Arc<str>,
+        /// Other operators by their symbols.
+        oprcom: Option<Arc<str>>,
+        oprnegate: Option<Arc<str>>,
+        /// PostgreSQL's estimators by their names.
+        oprrest: Option<Arc<str>>,
+        oprjoin: Option<Arc<str>>,
+        oprcanmerge: bool,
+        oprcanhash: bool,
+    }
+}
+
+system_row! {
+    /// Casts of users.
+    CastRow, 2605, 83, "pg_cast" {
+        oid: Oid,
+        castsource: Oid,
+        casttarget: Oid,
+        /// A function of users by its number, a built-in one by its name; none goes through the text.
+        castfunc: Option<Arc<str>>,
+        /// `e` when asked for, `a` where a value is assigned, `i` everywhere.
+        castcontext: Letter,
+    }
+}
+
+system_row! {
     /// Collations of columns, of domains and of the parts of indexes: what PostgreSQL calls `attcollation` and the like.
-    CollatedRow, 9010, 81, "verso_collated" {
+    CollatedRow, 9010, 81, "verso_collated" of(objid) {
         /// The relation, the type or the index.
         objid: Oid,
         /// The column, or the part of the key; 0 of a domain.
@@ -260,7 +318,7 @@ system_row! {
 
 system_row! {
     /// Tables whose rows are in partitions.
-    PartitionedRow, 3350, 82, "pg_partitioned_table" {
+    PartitionedRow, 3350, 85, "pg_partitioned_table" of(partrelid) {
         partrelid: Oid,
         /// `l` list, `r` range, `h` hash.
         partstrat: Letter,
@@ -271,7 +329,7 @@ system_row! {
 
 system_row! {
     /// What is a partition of what.
-    InheritsRow, 2611, 83, "pg_inherits" {
+    InheritsRow, 2611, 86, "pg_inherits" of(inhrelid, inhparent) {
         inhrelid: Oid,
         inhparent: Oid,
         /// The bound, as [`crate::partition::Bound`] writes it: what PostgreSQL calls `relpartbound`.
@@ -281,7 +339,7 @@ system_row! {
 
 system_row! {
     /// Functions.
-    ProcRow, 1255, 16, "pg_proc" {
+    ProcRow, 1255, 16, "pg_proc" of(oid) {
         oid: Oid,
         proname: Name,
         pronamespace: Oid,
@@ -308,7 +366,7 @@ system_row! {
 
 system_row! {
     /// Bounds of sequences.
-    SequenceRow, 2224, 17, "pg_sequence" {
+    SequenceRow, 2224, 17, "pg_sequence" of(seqrelid) {
         seqrelid: Oid,
         seqtypid: Oid,
         seqstart: i64,
@@ -322,7 +380,7 @@ system_row! {
 
 system_row! {
     /// What needs what.
-    DependRow, 2608, 18, "pg_depend" {
+    DependRow, 2608, 18, "pg_depend" of(objid, refobjid) {
         /// The system table of what depends.
         classid: Oid,
         objid: Oid,
@@ -338,7 +396,7 @@ system_row! {
 
 system_row! {
     /// Indexes.
-    IndexRow, 2610, 20, "pg_index" {
+    IndexRow, 2610, 20, "pg_index" of(indrelid, indexrelid) {
         indexrelid: Oid,
         indrelid: Oid,
         indnatts: i16,
@@ -359,11 +417,11 @@ system_row! {
 
 system_row! {
     /// Constraints.
-    ConstraintRow, 2606, 21, "pg_constraint" {
+    ConstraintRow, 2606, 21, "pg_constraint" of(conrelid, confrelid) {
         oid: Oid,
         conname: Name,
         connamespace: Oid,
-        /// `c` check, `n` not null, `p` primary key, `u` unique, `f` foreign key.
+        /// `c` check, `n` not null, `p` primary key, `u` unique, `f` foreign key; in capitals where it is not enforced.
         contype: Letter,
         condeferrable: bool,
         condeferred: bool,
@@ -386,7 +444,7 @@ system_row! {
 
 system_row! {
     /// Triggers.
-    TriggerRow, 2620, 40, "pg_trigger" {
+    TriggerRow, 2620, 40, "pg_trigger" of(tgrelid, tgfoid) {
         oid: Oid,
         tgrelid: Oid,
         tgparentid: Oid,
@@ -463,7 +521,7 @@ system_row! {
 
 system_row! {
     /// Rights on objects: the columns that PostgreSQL calls `relacl` and the like.
-    AclRow, 9002, 33, "verso_acl" {
+    AclRow, 9002, 33, "verso_acl" of(objoid) {
         classoid: Oid,
         objoid: Oid,
         /// A column's number; 0 for a whole object.
@@ -488,7 +546,7 @@ system_row! {
 
 system_row! {
     /// Policies.
-    PolicyRow, 3256, 35, "pg_policy" {
+    PolicyRow, 3256, 35, "pg_policy" of(polrelid) {
         oid: Oid,
         polname: Name,
         polrelid: Oid,

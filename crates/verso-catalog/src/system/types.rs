@@ -1,7 +1,7 @@
 //! Users' types: from and to rows of `pg_type`, `pg_enum`, `verso_domain` and, the fields of composite types,
 //! `pg_attribute`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_types::{CompositeName, DomainCheck, DomainType, EnumLabel, EnumType, RowType, SqlType};
@@ -13,17 +13,20 @@ use super::row::{AttributeRow, DomainRow, EnumRow, TypeRow};
 use super::{OWNER_OID, TYPE_COMPOSITE, TYPE_DOMAIN, TYPE_ENUM};
 use crate::definition::{Oid, TypeDef};
 use crate::error::CatalogError;
+use crate::snapshot::CatalogSnapshot;
 
 /// The types that users have made, as the rows have them.
 #[derive(Debug, Default)]
-pub(super) struct UserTypes {
+pub(super) struct UserTypes<'a> {
     definitions: Vec<TypeDef>,
     /// Types and their arrays.
     by_oid: HashMap<Oid, SqlType>,
+    /// Has the others.
+    previous: Option<&'a CatalogSnapshot>,
 }
 
-impl UserTypes {
-    /// The types of these rows; those of the system are passed over.
+impl<'a> UserTypes<'a> {
+    /// The types of these rows, those of the system being passed over; the others are those of `previous`.
     pub(super) fn of(
         rows: Vec<TypeRow>,
         labels: Vec<EnumRow>,
@@ -31,8 +34,10 @@ impl UserTypes {
         attributes: &mut Vec<AttributeRow>,
         collated: &Collated,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
-    ) -> Result<UserTypes, CatalogError> {
-        let mut types = UserTypes::default();
+        previous: Option<&'a CatalogSnapshot>,
+    ) -> Result<UserTypes<'a>, CatalogError> {
+        let own: HashSet<Oid> = rows.iter().map(|row| row.oid).collect();
+        let mut types = UserTypes { previous, ..UserTypes::default() };
         let mut labels_of: HashMap<Oid, Vec<EnumLabel>> = HashMap::new();
         for row in labels {
             let label = EnumLabel { oid: row.oid.0, place: row.enumsortorder, name: row.enumlabel.0 };
@@ -70,7 +75,7 @@ impl UserTypes {
                 }
             }
         }
-        types.add_made_of(over, &mut domains, &mut fields, (collated, schema_of))?;
+        types.add_made_of(over, &own, &mut domains, &mut fields, (collated, schema_of))?;
         Ok(types)
     }
 
@@ -84,6 +89,7 @@ impl UserTypes {
     fn add_made_of(
         &mut self,
         mut rows: Vec<TypeRow>,
+        own: &HashSet<Oid>,
         domains: &mut HashMap<Oid, DomainRow>,
         fields: &mut HashMap<Oid, Vec<AttributeRow>>,
         (collated, schema_of): (&Collated, &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>),
@@ -95,7 +101,9 @@ impl UserTypes {
                 let base = domains.get(&row.oid).map(|domain| domain.typbasetype);
                 let its = fields.get(&row.oid).into_iter().flatten();
                 let mut beneath = base.into_iter().chain(its.map(|field| field.atttypid));
-                if beneath.any(|base| !base.is_system() && !self.by_oid.contains_key(&base)) {
+                if beneath
+                    .any(|base| own.contains(&base) && !base.is_system() && !self.by_oid.contains_key(&base))
+                {
                     waiting.push(row);
                     continue;
                 }
@@ -149,7 +157,8 @@ impl UserTypes {
     /// The type with this number and modifier, the system's own and arrays included.
     pub(super) fn of_oid(&self, oid: Oid, typmod: i32) -> Result<SqlType, CatalogError> {
         if !oid.is_system() {
-            let found = self.by_oid.get(&oid).cloned();
+            let before = || self.previous?.type_by_oid(oid.0, typmod);
+            let found = self.by_oid.get(&oid).cloned().or_else(before);
             return found.ok_or_else(|| corrupt(format!("type {oid} is not known")));
         }
         SqlType::from_pg_oid(oid.0, typmod).ok_or_else(|| corrupt(format!("type {oid} is not known")))

@@ -7,7 +7,13 @@ use verso_types::SqlType;
 use crate::{World, table};
 
 fn sequence(name: &str) -> NewSequence {
-    NewSequence { schema: None, name: name.into(), bounds: SequenceBounds::default(), owned_by: None }
+    NewSequence {
+        schema: None,
+        name: name.into(),
+        bounds: SequenceBounds::default(),
+        owned_by: None,
+        unlogged: false,
+    }
 }
 
 fn serial_table() -> NewTable {

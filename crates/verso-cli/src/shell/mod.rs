@@ -81,7 +81,7 @@ pub struct Shell<'w> {
 impl<'w> Shell<'w> {
     /// A shell without a database.
     pub fn new(options: Options, output: Output<'w>, interrupts: Interrupts) -> Shell<'w> {
-        let env = Env::real();
+        let env = crate::environment();
         let variables = Variables::default();
         Shell { env, options, variables, open: None, output, interrupts, depth: 0, data_lines: 0 }
     }

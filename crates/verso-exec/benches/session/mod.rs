@@ -57,6 +57,9 @@ impl Workers for Session {
     fn for_pages(&self, _: u64) -> u32 {
         1
     }
+    fn turns(&self, _: u32) -> Option<std::sync::Arc<dyn verso_exec::context::GivesWay>> {
+        None
+    }
     fn crew(&self, _: u32) -> Crew {
         unreachable!("one thread is enough")
     }
@@ -107,6 +110,9 @@ impl Runtime for Session {
         nothing()
     }
     fn transaction_id(&self, _: bool) -> Result<Option<u64>, ExecError> {
+        nothing()
+    }
+    fn shown_snapshot(&self) -> Result<verso_types::snapshot::Snapshot, ExecError> {
         nothing()
     }
 }
@@ -249,6 +255,7 @@ impl Binding for Session {
         &self,
         _: &str,
         _: &[SqlType],
+        _: bool,
         _: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Statement>, ExecError> {
         nothing()

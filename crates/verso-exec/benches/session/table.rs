@@ -53,6 +53,11 @@ impl Scan for Doubles {
     fn fetch(&self, _: &TableDef, _: RecordId, _: &[usize], _: &mut Batch) -> Result<bool> {
         nothing()
     }
+    fn past(&self, _: &TableDef, _: verso_exec::exec::Moment) -> Result<verso_storage::HeldView> {
+        nothing()
+    }
+    fn enter_past(&self, _: &verso_storage::HeldView) {}
+    fn leave_past(&self) {}
     fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
         nothing()
     }
@@ -186,6 +191,9 @@ impl TransactionState for Doubles {
     fn transaction_id(&self, _: bool) -> Result<Option<u64>> {
         nothing()
     }
+    fn shown_snapshot(&self) -> Result<verso_types::snapshot::Snapshot> {
+        nothing()
+    }
 }
 
 impl TransactionControl for Doubles {
@@ -203,6 +211,9 @@ impl TransactionControl for Doubles {
     }
     fn restarts(&self) -> bool {
         false
+    }
+    fn hold_places(&self) -> Result<Box<dyn std::any::Any + Send>> {
+        Ok(Box::new(()))
     }
     fn savepoints(&self) -> bool {
         false

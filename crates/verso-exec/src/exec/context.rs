@@ -8,13 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use verso_catalog::{
     CatalogError, CatalogSnapshot, FunctionDef, Object, ObjectKind, Oid, Rights, SequenceDef,
 };
+use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Value};
 
 use super::Tables;
 use super::probe::Probes;
 use super::subquery::StatementState;
 use super::trigger::Transitions;
-use crate::context::{AdvisoryCall, Definitions, EvalContext, Runtime, Services, TransactionEnds};
+use crate::context::{
+    AdvisoryCall, Definitions, EvalContext, Given, GivesWay, Runtime, Services, TransactionEnds,
+};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Reservation;
@@ -46,6 +49,8 @@ pub struct ExecContext<'a> {
     pub cancel: &'a Arc<AtomicBool>,
     /// Of a worker: set when another one has failed.
     stop: Option<&'a AtomicBool>,
+    /// Of a worker: how it gives way to others.
+    turns: Option<&'a dyn GivesWay>,
     /// Which executor runs it.
     pub executor: Executor,
     /// Made when the first function is called.
@@ -55,6 +60,8 @@ pub struct ExecContext<'a> {
     /// What lasts as long as the statement; none where an expression is evaluated outside of any.
     state: Option<&'a StatementState>,
     depth: u32,
+    /// How many triggers are running, one within the other.
+    triggers: u32,
     /// Ends the transaction, where a procedure or a block may do so.
     ends: Option<&'a dyn TransactionEnds>,
     /// Runs what defines something; none where that may not be done.
@@ -84,9 +91,9 @@ impl<'a> ExecContext<'a> {
 
     /// The context of a worker of a parallel operator: of what the session lends it has only what `services` offers.
     pub(super) fn of_worker(worker: WorkerParts<'a>) -> Self {
-        let WorkerParts { catalog, params, outer, services, cancel, stop, executor, probes } = worker;
+        let WorkerParts { catalog, params, outer, services, cancel, turns, stop, executor, probes } = worker;
         let bare = Self::bare(None, catalog, params, services, cancel, executor);
-        Self { stop: Some(stop), outer, probes, ..bare }
+        Self { stop: Some(stop), turns, outer, probes, ..bare }
     }
 
     fn bare(
@@ -104,11 +111,13 @@ impl<'a> ExecContext<'a> {
             services,
             cancel,
             stop: None,
+            turns: None,
             executor,
             programs: OnceCell::new(),
             outer: &[],
             state: None,
             depth: 0,
+            triggers: 0,
             ends: None,
             definitions: None,
             defined: 0,
@@ -156,9 +165,9 @@ impl<'a> ExecContext<'a> {
     /// Runs a statement that defines something.
     /// # Errors
     /// Those of the statement.
-    pub(crate) fn define(&self, text: &str) -> Result<()> {
+    pub(crate) fn define(&self, text: &str, given: Given<'_>) -> Result<u64> {
         match self.definitions {
-            Some(definitions) => definitions.define(text, self.catalog),
+            Some(definitions) => definitions.define(text, given, self.catalog),
             None => Err(ExecError::raised("0A000", "statements of the schema are not supported here")),
         }
     }
@@ -211,6 +220,13 @@ impl<'a> ExecContext<'a> {
         self.state
     }
 
+    /// The context of a trigger's function.
+    /// # Errors
+    /// `TooDeep`.
+    pub(crate) fn within_trigger(&self) -> Result<ExecContext<'_>> {
+        Ok(ExecContext { triggers: self.triggers + 1, ..self.nested()? })
+    }
+
     /// The context of a statement within a function.
     /// # Errors
     /// `TooDeep`.
@@ -238,11 +254,13 @@ impl<'a> ExecContext<'a> {
             services: self.services,
             cancel: self.cancel,
             stop: self.stop,
+            turns: self.turns,
             executor: self.executor,
             programs: self.programs.clone(),
             outer: &[],
             state: None,
             depth: self.depth,
+            triggers: self.triggers,
             ends: None,
             definitions: self.definitions,
             defined: self.defined,
@@ -318,6 +336,9 @@ impl<'a> ExecContext<'a> {
     /// `Cancelled`.
     #[inline]
     pub(crate) fn check_cancelled(&self) -> Result<()> {
+        if let Some(turns) = self.turns {
+            turns.between_batches();
+        }
         let stopped = self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
         if stopped || self.cancel.load(Ordering::Relaxed) { Err(ExecError::Cancelled) } else { Ok(()) }
     }
@@ -348,6 +369,7 @@ pub(super) struct WorkerParts<'a> {
     pub outer: &'a [Value],
     pub services: &'a Services<'a>,
     pub cancel: &'a Arc<AtomicBool>,
+    pub turns: Option<&'a dyn GivesWay>,
     pub stop: &'a AtomicBool,
     pub executor: Executor,
     pub probes: Option<&'a Probes>,
@@ -416,6 +438,14 @@ impl Runtime for ExecContext<'_> {
 
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
         self.tables()?.transaction_id(assign)
+    }
+
+    fn shown_snapshot(&self) -> Result<Snapshot> {
+        self.tables()?.shown_snapshot()
+    }
+
+    fn trigger_depth(&self) -> u32 {
+        self.triggers
     }
 
     fn sequence_oid(&self, sequence: &str) -> Result<u32> {

@@ -3,33 +3,43 @@
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_types::{Batch, Column, ColumnData, NullMask};
+use verso_types::{Batch, Column, ColumnData, NullMask, Value};
 
 use super::ExecContext;
 use super::lock::record_of;
 use super::operator::Operator;
-use crate::error::Result;
-use crate::plan::RECORD_COLUMN;
+use crate::error::{ExecError, Result};
+use crate::plan::{CursorName, RECORD_COLUMN};
 
 /// Yields the row, and its place as the last column.
 pub(crate) struct CurrentOperator {
     table: Arc<TableDef>,
     columns: Vec<usize>,
-    cursor: Arc<str>,
+    cursor: CursorName,
     /// Where it is; none when it was read.
     place: Option<i64>,
 }
 
 impl CurrentOperator {
-    pub fn new(table: &Arc<TableDef>, columns: &[usize], cursor: &Arc<str>) -> Self {
+    pub fn new(table: &Arc<TableDef>, columns: &[usize], cursor: &CursorName) -> Self {
         let columns = columns.iter().copied().filter(|column| *column != RECORD_COLUMN).collect();
-        Self { table: Arc::clone(table), columns, cursor: Arc::clone(cursor), place: None }
+        Self { table: Arc::clone(table), columns, cursor: cursor.clone(), place: None }
     }
 }
 
 impl Operator for CurrentOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.place = Some(cx.services.cursors.cursor_place(&self.cursor, &self.table)?);
+        let name = match &self.cursor {
+            CursorName::Named(name) => name,
+            CursorName::Variable(slot) => match cx.params.get(*slot) {
+                Some(Value::Text(name)) => name,
+                _ => {
+                    let text = format!("no value found for parameter {}", slot + 1);
+                    return Err(ExecError::raised("42704", text));
+                }
+            },
+        };
+        self.place = Some(cx.services.cursors.cursor_place(name, &self.table)?);
         Ok(())
     }
 

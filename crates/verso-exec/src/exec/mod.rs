@@ -41,6 +41,7 @@ mod operator;
 mod order;
 mod parallel;
 mod passes;
+mod past;
 mod pipeline;
 mod probe;
 mod route;
@@ -69,7 +70,7 @@ pub use probe::{Measured, Probes};
 pub(crate) use source::cast_row;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{
-    Change, ChangeCursor, IndexReader, LockRows, References, Scan, Sequences, TableCursor, Tables,
+    Change, ChangeCursor, IndexReader, LockRows, Moment, References, Scan, Sequences, TableCursor, Tables,
     TransactionControl, TransactionState,
 };
 pub(crate) use trigger::TriggerCall;

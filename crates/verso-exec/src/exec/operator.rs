@@ -17,6 +17,7 @@ use super::group::GroupOperator;
 use super::join::{JoinOperator, SemiOperator};
 use super::lock::LockOperator;
 use super::metered::MeteredOperator;
+use super::past::PastOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator, SingleOperator};
 use super::set_operation::SetOperator;
 use super::set_project::SetProjectOperator;
@@ -194,6 +195,9 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         }
         Plan::DistinctOn { input, keys } => {
             Box::new(DistinctOperator::on(typed(input, executor), keys, order_of(input, keys), executor))
+        }
+        Plan::Past { input, table, moment } => {
+            Box::new(PastOperator::new(compile(input, executor), table, moment))
         }
         Plan::Single { input } => Box::new(SingleOperator::new(compile(input, executor))),
         Plan::Append { inputs } => {

@@ -9,12 +9,14 @@
 //! | [`Sequences`], [`TransactionState`] | functions |
 //! | [`TransactionControl`] | statements within statements, handlers of PL/pgSQL |
 
+use std::any::Any;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_storage::index::KeyRange;
-use verso_storage::{RecordId, RecordLockMode, WaitPolicy};
+use verso_storage::{HeldView, RecordId, RecordLockMode, WaitPolicy};
 use verso_types::inverted::Search;
+use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Value};
 
 use super::trigger::DeferredEvent;
@@ -75,6 +77,21 @@ pub trait Scan {
         search: &Search,
         columns: &[usize],
     ) -> Result<Box<dyn TableCursor>>;
+    /// An earlier state of a table, which stays as long as it is held. 72000 where it is gone.
+    fn past(&self, table: &TableDef, moment: Moment) -> Result<HeldView>;
+    /// What is opened or looked up until [`Scan::leave_past`] is read in that state.
+    fn enter_past(&self, past: &HeldView);
+    /// Ends [`Scan::enter_past`].
+    fn leave_past(&self);
+}
+
+/// Which earlier state of a table is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The one that was there at a time, in microseconds since 2000-01-01 00:00 UTC.
+    Time(i64),
+    /// The one with this number.
+    Number(i64),
 }
 
 /// Adds, changes and removes rows.
@@ -182,6 +199,8 @@ pub trait TransactionState {
     fn export_snapshot(&self) -> Result<String>;
     /// The transaction's id; one that has none yet gets it if `assign`.
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>>;
+    /// Which transactions the running statement sees.
+    fn shown_snapshot(&self) -> Result<Snapshot>;
 }
 
 /// Frames of statements and savepoints within the transaction.
@@ -194,6 +213,8 @@ pub trait TransactionControl {
     fn abort_statement(&self) -> Result<()>;
     /// Runs `work` as the statement around the running one sees the tables.
     fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+    /// Keeps the places of the records that the statement sees from being used again, as long as the result lives.
+    fn hold_places(&self) -> Result<Box<dyn Any + Send>>;
     /// Whether savepoints can be set (not under NO SAVEPOINT).
     fn savepoints(&self) -> bool;
     /// Whether a statement that meets a newer version is run again on a new snapshot (READ COMMITTED).

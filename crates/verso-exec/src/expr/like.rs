@@ -21,6 +21,8 @@ enum Step {
     One,
     /// `%`: any characters.
     Many,
+    /// The escape character at the end of the pattern: an error if the match comes to it before the text ends.
+    Lone,
 }
 
 /// A compiled pattern.
@@ -44,16 +46,24 @@ impl LikePattern {
         let mut chars = folded.chars();
         while let Some(c) = chars.next() {
             let literal = if Some(c) == mark {
-                chars.next().ok_or_else(|| {
-                    TypeError::new("22025", "LIKE pattern must not end with escape character")
-                })?
+                match chars.next() {
+                    Some(next) => next,
+                    None => {
+                        steps.push(Step::Lone);
+                        break;
+                    }
+                }
             } else if c == '%' {
                 if steps.last() != Some(&Step::Many) {
                     steps.push(Step::Many);
                 }
                 continue;
             } else if c == '_' {
-                steps.push(Step::One);
+                // `%_` is `_%`: characters that are counted once need not be counted at each place where what follows may begin.
+                match steps.last() {
+                    Some(Step::Many) => steps.insert(steps.len() - 1, Step::One),
+                    _ => steps.push(Step::One),
+                }
                 continue;
             } else {
                 c
@@ -88,8 +98,8 @@ impl LikePattern {
     /// Whether the whole of a text, whose bytes these are, fits the pattern.
     ///
     /// # Errors
-    /// Those of `work`.
-    pub fn matches<E>(&self, text: &[u8], work: &mut Work<'_, E>) -> Result<bool, E> {
+    /// Those of `work`; 22025.
+    pub fn matches<E: From<TypeError>>(&self, text: &[u8], work: &mut Work<'_, E>) -> Result<bool, E> {
         if self.fold {
             work.add(text.len())?;
             fits(&self.steps, lower(&String::from_utf8_lossy(text)).as_bytes(), work)
@@ -100,7 +110,7 @@ impl LikePattern {
 }
 
 /// Bytes looked at between two questions.
-const STEP: usize = 1 << 24;
+const STEP: usize = 1 << 22;
 
 /// Counts the bytes that are looked at, of one text or many, and asks now and then whether to go on: a pattern with many
 /// parts may look at each byte of a long text again and again.
@@ -126,7 +136,7 @@ impl<'w, E> Work<'w, E> {
 }
 
 /// Greedy with one point of return: the last `%` seen takes one character more each time.
-fn fits<E>(steps: &[Step], text: &[u8], work: &mut Work<'_, E>) -> Result<bool, E> {
+fn fits<E: From<TypeError>>(steps: &[Step], text: &[u8], work: &mut Work<'_, E>) -> Result<bool, E> {
     let (mut step, mut at) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     loop {
@@ -134,6 +144,11 @@ fn fits<E>(steps: &[Step], text: &[u8], work: &mut Work<'_, E>) -> Result<bool, 
             None if at == text.len() => return Ok(true),
             None => false,
             Some(Step::Many) if step + 1 == steps.len() => return Ok(true),
+            Some(Step::Lone) if at == text.len() => false,
+            Some(Step::Lone) => {
+                let message = "LIKE pattern must not end with escape character";
+                return Err(TypeError::new("22025", message).into());
+            }
             Some(Step::Many) => {
                 step += 1;
                 retry = Some((step, at));
@@ -197,7 +212,7 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &LikePattern, text: &str) -> bool {
-        pattern.matches::<()>(text.as_bytes(), &mut Work::new(&mut || Ok(()))).expect("never ended")
+        pattern.matches::<TypeError>(text.as_bytes(), &mut Work::new(&mut || Ok(()))).expect("never ended")
     }
 
     fn like(text: &str, pattern: &str) -> bool {
@@ -207,15 +222,15 @@ mod tests {
     #[test]
     fn long_work_asks_whether_to_go_on() {
         let text = "a".repeat(60_000);
-        for pattern in ["%".to_string() + &"_".repeat(3_000) + "b", format!("%{}b%", "a".repeat(3_000))] {
+        for pattern in ["%".to_string() + &"a_".repeat(1_500) + "b", format!("%{}b%", "a".repeat(3_000))] {
             let pattern = LikePattern::new(&pattern, "", false).unwrap();
             let mut asked = 0;
             let mut go_on = || {
                 asked += 1;
-                if asked < 3 { Ok(()) } else { Err("enough") }
+                if asked < 3 { Ok(()) } else { Err(TypeError::new("57014", "enough")) }
             };
             let result = pattern.matches(text.as_bytes(), &mut Work::new(&mut go_on));
-            assert_eq!(result, Err("enough"));
+            assert_eq!(result.unwrap_err().sqlstate, "57014");
         }
     }
 
@@ -236,6 +251,10 @@ mod tests {
             ("axb", "a\\%b", false),
             ("äöü", "_ö_", true),
             ("äöü", "%_ü", true),
+            ("äöü", "%___", true),
+            ("äöü", "%_%_ü", true),
+            ("äöü", "_%_%_ü", false),
+            ("äöü", "%____", false),
             ("mississippi", "m%iss%i_p%", true),
             ("mississippi", "m%iss%x%", false),
             ("aaa", "%a_", true),
@@ -249,7 +268,15 @@ mod tests {
 
     #[test]
     fn bad_escapes_are_errors() {
-        assert_eq!(LikePattern::new("a\\", "\\", false).unwrap_err().sqlstate, "22025");
+        let lone = LikePattern::new("a\\", "\\", false).unwrap();
+        let matches = |text: &str| {
+            let mut go_on = || Ok(());
+            lone.matches::<TypeError>(text.as_bytes(), &mut Work::new(&mut go_on))
+                .map_err(|error| error.sqlstate)
+        };
+        assert_eq!(matches("ab"), Err("22025"));
+        // As PostgreSQL, which does not come to it.
+        assert_eq!((matches("a"), matches("b"), matches("")), (Ok(false), Ok(false), Ok(false)));
         assert_eq!(LikePattern::new("a", "xy", false).unwrap_err().sqlstate, "22025");
     }
 }

@@ -11,7 +11,8 @@
 //! E2. Volatile functions are called once per row, in row order: a list that has one runs by rows.
 //! E3. What depends on no column is evaluated once per batch.
 
-mod like;
+mod fold;
+pub(crate) mod like;
 mod list;
 mod row;
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub struct RowInput<'a> {
     pub row: usize,
 }
 
-type Closure = Box<dyn Fn(&EvalContext<'_>, RowInput<'_>) -> Result<Value> + Send + Sync>;
+pub(super) type Closure = Box<dyn Fn(&EvalContext<'_>, RowInput<'_>) -> Result<Value> + Send + Sync>;
 
 /// A compiled expression.
 pub struct RowExpr {
@@ -84,7 +84,7 @@ impl RowExpr {
     }
 }
 
-fn compile(expr: &TypedExpr) -> Closure {
+pub(super) fn compile(expr: &TypedExpr) -> Closure {
     if stack::check().is_err() {
         return Box::new(|_, _| Err(ExecError::TooDeep));
     }
@@ -132,6 +132,7 @@ fn compile(expr: &TypedExpr) -> Closure {
         }
         ExprKind::Cast { arg, kind } => cast_to(arg, &expr.ty, *kind),
         ExprKind::Domain { arg, rules } => of_domain(arg, rules),
+        ExprKind::Fold { rows, rules } => super::fold::fold(rows, rules),
         ExprKind::And(args) => connective(args, false),
         ExprKind::Or(args) => connective(args, true),
         ExprKind::Not(arg) => {
@@ -271,7 +272,7 @@ fn json_path(call: &JsonPathCall, ty: &SqlType) -> Closure {
     })
 }
 
-fn compile_all(args: &[TypedExpr]) -> Vec<Closure> {
+pub(super) fn compile_all(args: &[TypedExpr]) -> Vec<Closure> {
     args.iter().map(compile).collect()
 }
 

@@ -140,7 +140,7 @@ fn from_escape(text: &str) -> Result<Vec<u8>> {
 }
 
 /// The digest of some bytes, in steps between which the statement may be cancelled.
-fn digest<D: Digest>(cx: &EvalContext<'_>, bytes: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn digest<D: Digest>(cx: &EvalContext<'_>, bytes: &[u8]) -> Result<Vec<u8>> {
     let mut digest = D::new();
     for piece in bytes.chunks(DIGEST_STEP) {
         cx.runtime.check_cancelled()?;

@@ -50,6 +50,15 @@ macro_rules! ty {
     (Inet) => {
         SqlType::System(SystemType::Inet)
     };
+    (Xid) => {
+        SqlType::System(SystemType::Xid)
+    };
+    (Lsn) => {
+        SqlType::System(SystemType::Lsn)
+    };
+    (Timestamptz) => {
+        SqlType::Timestamptz(None)
+    };
     (Numeric) => {
         SqlType::Numeric(None)
     };
@@ -58,10 +67,19 @@ macro_rules! ty {
     };
 }
 
-/// Rows of the table: `name(Args) -> Result`, strict unless they say `or null`.
+/// Rows of the table: `name(Args) -> Result`, strict unless they say `or null`; stable unless they begin with `volatile`.
 macro_rules! catalog_functions {
-    ($($name:ident($($arg:ident),*) -> $result:ident $(or $null:ident)?;)*) => {
+    (volatile $($name:ident($($arg:ident),*) -> $result:ident;)*) => {
         &[$(BuiltinFunction {
+            volatility: Volatility::Volatile,
+            ..catalog_functions!(@one $name($($arg),*) -> $result)
+        }),*]
+    };
+    ($($name:ident($($arg:ident),*) -> $result:ident $(or $null:ident)?;)*) => {
+        &[$(catalog_functions!(@one $name($($arg),*) -> $result $(or $null)?)),*]
+    };
+    (@one $name:ident($($arg:ident),*) -> $result:ident $(or $null:ident)?) => {
+        BuiltinFunction {
             name: stringify!($name),
             operator: None,
             args: &[$(ArgType::Exact(ty!($arg))),*],
@@ -71,7 +89,7 @@ macro_rules! catalog_functions {
             volatility: Volatility::Stable,
             body: Body::Scalar(|cx, args| cx.services.catalogs.call(stringify!($name), args)),
             kernel: None,
-        }),*]
+        }
     };
     (@strict) => {
         true
@@ -139,6 +157,7 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_size_pretty(Int8) -> Text;
     pg_encoding_to_char(Int4) -> Name;
     pg_char_to_encoding(Name) -> Int4;
+    pg_encoding_max_length(Int4) -> Int4;
     getdatabaseencoding() -> Name;
     pg_client_encoding() -> Name;
     inet_server_addr() -> Inet or null;
@@ -155,6 +174,12 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     to_regoperator(Text) -> Regoperator;
     to_regcollation(Text) -> Regcollation;
     pg_partition_root(Regclass) -> Regclass;
+    to_regtypemod(Text) -> Int4;
+    pg_basetype(Regtype) -> Regtype;
+    pg_my_temp_schema() -> Oid;
+    pg_postmaster_start_time() -> Timestamptz;
+    pg_conf_load_time() -> Timestamptz;
+    age(Xid) -> Int4;
     pg_sequence_last_value(Regclass) -> Int8;
     verso_sequence_number(Regclass) -> Int8;
     verso_sequence_ahead(Regclass) -> Int8;
@@ -212,6 +237,15 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     has_tablespace_privilege(Oid, Text) -> Bool;
 ];
 
+/// What goes on while a statement runs.
+static MOMENTARY: &[BuiltinFunction] = catalog_functions![volatile
+    pg_current_wal_lsn() -> Lsn;
+    pg_current_wal_insert_lsn() -> Lsn;
+    pg_current_wal_flush_lsn() -> Lsn;
+    pg_walfile_name(Lsn) -> Text;
+    current_query() -> Text;
+];
+
 /// Functions of arrays.
 macro_rules! over_arrays {
     ($name:literal ($($arg:expr),*) -> $result:expr) => {
@@ -246,8 +280,32 @@ fn listed(cx: &EvalContext<'_>, name: &'static str, args: &[Value]) -> Result<Ro
     Ok(Box::new(rows.into_iter()))
 }
 
+/// What no value has.
+macro_rules! of_any {
+    ($name:literal -> $result:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[ArgType::Any],
+            variadic: false,
+            result: ResultType::Fixed($result),
+            strict: true,
+            volatility: Volatility::Stable,
+            body: Body::Scalar(|_, _| Ok(verso_types::Value::Null)),
+            kernel: None,
+        }
+    };
+}
+
 static OTHERS: &[BuiltinFunction] = &[
     over_arrays!("acldefault" (ty!(Char), SqlType::Oid) -> ResultType::FixedArray(SqlType::System(SystemType::AclItem))),
+    BuiltinFunction {
+        volatility: Volatility::Volatile,
+        ..over_arrays!("pg_blocking_pids" (SqlType::Int4) -> ResultType::FixedArray(SqlType::Int4))
+    },
+    // Values are not compressed each by itself, and those outside of their page are no rows of another table.
+    of_any!("pg_column_compression" -> SqlType::Text),
+    of_any!("pg_column_toast_chunk_id" -> SqlType::Oid),
     over_arrays!("current_schemas" (SqlType::Bool) -> ResultType::FixedArray(SqlType::Name)),
     BuiltinFunction {
         name: "pg_partition_ancestors",
@@ -274,4 +332,4 @@ static OTHERS: &[BuiltinFunction] = &[
 ];
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 2] = [SCALAR, OTHERS];
+pub(super) static TABLES: [&[BuiltinFunction]; 3] = [SCALAR, MOMENTARY, OTHERS];

@@ -74,6 +74,8 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::System(SystemType::Macaddr)),
     ArgType::Exact(SqlType::System(SystemType::Macaddr8)),
     ArgType::Exact(SqlType::System(SystemType::Money)),
+    ArgType::Exact(SqlType::System(SystemType::Lsn)),
+    ArgType::Exact(SqlType::System(SystemType::Xid8)),
 ];
 
 /// `real` beside `double precision`, compared as double precision.

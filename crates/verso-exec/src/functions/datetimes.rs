@@ -106,6 +106,10 @@ static ARITHMETIC: &[BuiltinFunction] = &[
 ];
 
 static CLOCK: &[BuiltinFunction] = &[
+    BuiltinFunction {
+        volatility: Volatility::Volatile,
+        ..of_session!("timeofday"(): cx, => Text = super::templates::time_of_day(cx)?)
+    },
     of_session!("now"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
     of_session!("current_timestamp"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
     of_session!("transaction_timestamp"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),

@@ -109,6 +109,24 @@ macro_rules! sql_type {
     (Money) => {
         SqlType::System(verso_types::SystemType::Money)
     };
+    (Lsn) => {
+        SqlType::System(verso_types::SystemType::Lsn)
+    };
+    (Xid) => {
+        SqlType::System(verso_types::SystemType::Xid)
+    };
+    (Xid8) => {
+        SqlType::System(verso_types::SystemType::Xid8)
+    };
+    (PgSnapshot) => {
+        SqlType::System(verso_types::SystemType::PgSnapshot)
+    };
+    (TxidSnapshot) => {
+        SqlType::System(verso_types::SystemType::TxidSnapshot)
+    };
+    (Char) => {
+        SqlType::Char(None)
+    };
     ($name:ident) => {
         SqlType::$name
     };
@@ -141,6 +159,9 @@ macro_rules! pattern {
         Value::Opaque($v)
     };
     (Money, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (Lsn, $v:ident) => {
         Value::Opaque($v)
     };
     ($ty:ident, $v:ident) => {

@@ -14,6 +14,13 @@ use verso_types::{ColumnData, NullMask, TypeError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap;
 
+/// The row form finds the error again.
+impl From<TypeError> for Trap {
+    fn from(_: TypeError) -> Trap {
+        Trap
+    }
+}
+
 /// An argument: one value per row, or one for all.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand<'a> {

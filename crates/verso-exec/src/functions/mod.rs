@@ -23,12 +23,15 @@ mod datetimes;
 mod define;
 mod encodings;
 mod enums;
+mod extensions;
 mod floats;
+mod hashes;
 mod identifiers;
 mod inputs;
 mod integers;
 pub mod json;
 pub mod kernel;
+mod keywords;
 mod locks;
 pub(crate) mod money;
 mod networks;
@@ -47,11 +50,13 @@ mod similar;
 mod sizes;
 mod special;
 pub mod subscripts;
+mod support;
 mod templates;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texts;
 mod timetz;
+mod transactions;
 pub(crate) mod trigrams;
 mod unicode;
 mod uuids;
@@ -81,6 +86,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &unicode::TABLES,
     &bytes::TABLES,
     &checksums::TABLES,
+    &hashes::TABLES,
     &chance::TABLES,
     &bits::TABLES,
     &networks::TABLES,
@@ -92,6 +98,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &templates::TABLES,
     &date_templates::TABLES,
     &uuids::TABLES,
+    &extensions::TABLES,
     &patterns::TABLES,
     &periods::TABLES,
     &similar::TABLES,
@@ -99,11 +106,14 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &datetimes::TABLES,
     &locks::TABLES,
     &session::TABLES,
+    &transactions::TABLES,
+    &keywords::TABLES,
     &acl::TABLES,
     &catalogs::TABLES,
     &samples::TABLES,
     &sets::TABLES,
     &sizes::TABLES,
+    &support::TABLES,
     &ranges::TABLES,
     &trigrams::TABLES,
     &encodings::TABLES,

@@ -212,7 +212,7 @@ fn sleep(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(void())
 }
 
-/// The transaction's id; PostgreSQL's `xid8` is a number here.
+/// The transaction's id, as `bigint` or `xid8`.
 fn transaction_id(cx: &EvalContext<'_>, assign: bool) -> Result<Value> {
     let id = cx.runtime.transaction_id(assign)?;
     Ok(id.map_or(Value::Null, |id| Value::Int8(id.cast_signed())))
@@ -277,8 +277,8 @@ static SESSION: &[BuiltinFunction] = &[
         |cx, _| Ok(Value::Float8(cx.services.notifications.queue_usage()))),
     session_function!("txid_current" Stable [] => Int8 = |cx, _| transaction_id(cx, true)),
     session_function!("txid_current_if_assigned" Stable [] => Int8 = |cx, _| transaction_id(cx, false)),
-    session_function!("pg_current_xact_id" Stable [] => Int8 = |cx, _| transaction_id(cx, true)),
-    session_function!("pg_current_xact_id_if_assigned" Stable [] => Int8 =
+    session_function!("pg_current_xact_id" Stable [] => Xid8 = |cx, _| transaction_id(cx, true)),
+    session_function!("pg_current_xact_id_if_assigned" Stable [] => Xid8 =
         |cx, _| transaction_id(cx, false)),
     session_function!("pg_is_in_recovery" Stable [] => Bool = |_, _| Ok(Value::Bool(false))),
     session_function!("current_schema" Stable [] => Name = |cx, _| {

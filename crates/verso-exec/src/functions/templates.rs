@@ -322,6 +322,13 @@ fn timestamptz_to_char(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     shown(local(cx, *micros), template, datetime::offset_at_utc(*micros, zone), &name)
 }
 
+/// The moment as a text in the zone of the session.
+pub(super) fn time_of_day(cx: &EvalContext<'_>) -> Result<std::sync::Arc<str>> {
+    let moment = Value::Timestamptz(cx.services.clock.clock_timestamp());
+    let text = timestamptz_to_char(cx, &[moment, Value::text("Dy Mon DD HH24:MI:SS.US YYYY TZ")])?;
+    Ok(text.as_str().unwrap_or_default().into())
+}
+
 macro_rules! to_char {
     ($ty:ident $volatility:ident $f:expr) => {
         BuiltinFunction {

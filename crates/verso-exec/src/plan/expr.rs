@@ -173,6 +173,30 @@ pub enum ExprKind {
     Row(Vec<TypedExpr>),
     /// `JSON_VALUE(…)` and its relatives.
     JsonPath(Box<JsonPathCall>),
+    /// What the steps of an aggregate of users make of gathered rows.
+    Fold {
+        /// An array of the arguments, or of rows of them; NULL where there are none.
+        rows: Box<TypedExpr>,
+        /// The steps.
+        rules: Arc<FoldRules>,
+    },
+}
+
+/// What an aggregate of users does with its rows.
+#[derive(Clone, Debug)]
+pub struct FoldRules {
+    /// The elements are values of the only argument, not rows.
+    pub single: bool,
+    /// The arguments cast: `Parameter(1)` … are what the rows have.
+    pub args: Vec<TypedExpr>,
+    /// The first state.
+    pub initial: Value,
+    /// Rows with a NULL are passed over, and the first one without is the first state where there is none.
+    pub strict: bool,
+    /// The next state: `Parameter(0)` is the state, behind it are the arguments.
+    pub step: TypedExpr,
+    /// What the last state, `Parameter(0)`, becomes.
+    pub last: Option<TypedExpr>,
 }
 
 /// What a domain demands of a value.
@@ -252,6 +276,7 @@ impl TypedExpr {
             | ExprKind::Array(args)
             | ExprKind::Row(args) => args.iter().for_each(visit),
             ExprKind::Cast { arg, .. } | ExprKind::Domain { arg, .. } | ExprKind::Not(arg) => visit(arg),
+            ExprKind::Fold { rows, .. } => visit(rows),
             ExprKind::IsNull { arg, .. } | ExprKind::IsBool { arg, .. } => visit(arg),
             ExprKind::IsDistinct { left, right, .. } | ExprKind::NullIf { left, right } => {
                 visit(left);
@@ -296,6 +321,7 @@ impl TypedExpr {
             | ExprKind::Array(args)
             | ExprKind::Row(args) => args.iter_mut().for_each(visit),
             ExprKind::Cast { arg, .. } | ExprKind::Domain { arg, .. } | ExprKind::Not(arg) => visit(arg),
+            ExprKind::Fold { rows, .. } => visit(rows),
             ExprKind::IsNull { arg, .. } | ExprKind::IsBool { arg, .. } => visit(arg),
             ExprKind::IsDistinct { left, right, .. } | ExprKind::NullIf { left, right } => {
                 visit(left);
@@ -355,7 +381,7 @@ impl TypedExpr {
     fn is_volatile_call(&self) -> bool {
         match &self.kind {
             ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
-            kind => matches!(kind, ExprKind::UserCall { .. }),
+            kind => matches!(kind, ExprKind::UserCall { .. } | ExprKind::Fold { .. }),
         }
     }
 
@@ -377,7 +403,10 @@ impl TypedExpr {
             }
         }
         !self.any(&mut |part| match &part.kind {
-            ExprKind::Subquery { .. } | ExprKind::UserCall { .. } | ExprKind::Domain { .. } => true,
+            ExprKind::Subquery { .. }
+            | ExprKind::UserCall { .. }
+            | ExprKind::Fold { .. }
+            | ExprKind::Domain { .. } => true,
             ExprKind::Call { function, args } => {
                 let steady = function.volatility == Volatility::Immutable || OF_TIME.contains(&function.name);
                 !steady || args.iter().any(|arg| !is_plain(&arg.ty))
@@ -390,7 +419,7 @@ impl TypedExpr {
     /// Whether it calls a function of the catalog.
     #[must_use]
     pub fn calls_users(&self) -> bool {
-        self.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. }))
+        self.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. } | ExprKind::Fold { .. }))
     }
 
     /// `a AND b AND c`, taken apart.

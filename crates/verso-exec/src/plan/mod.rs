@@ -25,11 +25,12 @@ mod window;
 mod with;
 
 pub use access::{IndexAccess, KeyMatch, Searched};
-pub use expr::{DomainRules, ExprKind, SubqueryTest, TypedExpr};
+pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
 pub use output::{Origin, OutputColumn, RECORD_COLUMN};
 pub use query::{
-    AggregateCall, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation, SortKey,
+    AggregateCall, CursorName, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation,
+    SortKey,
 };
 pub use routine::{
     CommitWrite, LateBound, Movement, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDiagnostic, PlDynamic,

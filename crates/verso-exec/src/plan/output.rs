@@ -131,6 +131,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::LockRows { input, .. }
             | Plan::Limit { input, .. }
+            | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Distinct { input } => input.output(),
             // Rows of several origins.

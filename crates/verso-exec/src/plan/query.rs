@@ -9,6 +9,15 @@ use verso_types::SqlType;
 use super::{IndexAccess, OutputColumn, TypedExpr, WindowCall};
 use crate::functions::{AggregateFunction, BuiltinFunction};
 
+/// How WHERE CURRENT OF names its cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CursorName {
+    /// By its name.
+    Named(Arc<str>),
+    /// By a variable of a function: the name is in this slot.
+    Variable(usize),
+}
+
 /// A query: a tree of operators, leaves first.
 #[derive(Clone, Debug)]
 #[expect(
@@ -55,7 +64,7 @@ pub enum Plan {
         /// Which columns are yielded, as those of a scan.
         columns: Vec<usize>,
         /// The cursor.
-        cursor: Arc<str>,
+        cursor: CursorName,
     },
     /// Rows of a system view, made by the session.
     SystemScan {
@@ -167,6 +176,15 @@ pub enum Plan {
         input: Box<Plan>,
         /// What tells rows apart, over the input's columns.
         keys: Vec<TypedExpr>,
+    },
+    /// A table as it was: the rows of a scan of it in an earlier state.
+    Past {
+        /// The scan: of this table, with conditions that run no statements.
+        input: Box<Plan>,
+        /// The table.
+        table: Arc<TableDef>,
+        /// The moment (`timestamptz`), or the number of the state (`bigint`); without columns.
+        moment: TypedExpr,
     },
     /// The row of the input, if it has one; a second one is an error (21000).
     Single {

@@ -151,6 +151,8 @@ pub enum PlStatementKind {
     Define {
         /// The text.
         text: Arc<str>,
+        /// The query of CREATE TABLE AS, over the slots.
+        query: Option<Box<Statement>>,
     },
     /// A nested block.
     Block(PlBlock),
@@ -325,6 +327,8 @@ pub enum PlStatementKind {
         detail: Option<TypedExpr>,
         /// `HINT`, a text.
         hint: Option<TypedExpr>,
+        /// `COLUMN`, `CONSTRAINT`, `DATATYPE`, `TABLE`, `SCHEMA`, texts.
+        about: Vec<(PlDiagnostic, TypedExpr)>,
     },
     /// `RAISE` without anything, within a handler: the caught error again.
     Reraise,

@@ -28,6 +28,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::LockRows { input, .. }
+            | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Distinct { input } => vec![input],
             Plan::Append { inputs } => inputs.iter().collect(),
@@ -62,6 +63,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::LockRows { input, .. }
+            | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Distinct { input } => visit(input),
             Plan::Append { inputs } => inputs.iter_mut().for_each(visit),
@@ -95,6 +97,7 @@ impl Plan {
             } => args.iter().collect(),
             Plan::Project { exprs, .. } => exprs.iter().collect(),
             Plan::Filter { predicate, .. } => vec![predicate],
+            Plan::Past { moment, .. } => vec![moment],
             Plan::Aggregate { group_by, aggregates, .. } => {
                 group_by.iter().chain(aggregates.iter().flat_map(AggregateCall::exprs)).collect()
             }
@@ -142,6 +145,7 @@ impl Plan {
             } => args.iter_mut().for_each(visit),
             Plan::Project { exprs, .. } => exprs.iter_mut().for_each(visit),
             Plan::Filter { predicate, .. } => visit(predicate),
+            Plan::Past { moment, .. } => visit(moment),
             Plan::Aggregate { group_by, aggregates, .. } => {
                 group_by.iter_mut().for_each(&mut *visit);
                 aggregates.iter_mut().flat_map(AggregateCall::exprs_mut).for_each(visit);

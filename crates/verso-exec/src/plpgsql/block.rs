@@ -54,6 +54,8 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
             cx.tables()?.release(&name)?;
             return Ok(flow);
         }
+        // A client that has gone hears of no handler.
+        Err(error) if matches!(error.root(), ExecError::Sink(_)) => return Err(error),
         Err(error) => error,
     };
     let Described { sqlstate, message, .. } = cx.services.binding.describe_error(&error);

@@ -3,8 +3,10 @@
 //! L7. A cursor reads the state at OPEN (T2): its rows are collected then. It ends with the transaction, or with the block whose
 //!     handler undoes its OPEN.
 //! L8. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
+//!     Nobody uses the place of a record again on which one may stand: it holds a view from before its rows may go.
 //! L9. A variable of type refcursor holds the cursor's name. One that is NULL gets a name that no other has.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +24,8 @@ use crate::spill::{Spool, SpoolReader};
 #[derive(Default)]
 pub struct Portals {
     open: RefCell<BTreeMap<Arc<str>, OpenCursor>>,
+    /// Those over whose rows loops run.
+    loops: RefCell<BTreeMap<Arc<str>, Standing>>,
     /// Names given to cursors that had none.
     unnamed: Cell<u64>,
     /// Cursors ever opened.
@@ -35,14 +39,34 @@ impl std::fmt::Debug for Portals {
 }
 
 impl Portals {
-    /// Closes all: their transaction has ended.
+    /// Closes all: their transaction has ended. Loops go on over the rows that they have.
     pub fn clear(&self) {
         self.open.borrow_mut().clear();
+        self.loops.borrow_mut().values_mut().for_each(|standing| standing.held = true);
     }
 
     /// Is there one of that name?
     pub fn has(&self, name: &str) -> bool {
-        self.open.borrow().contains_key(name)
+        self.open.borrow().contains_key(name) || self.loops.borrow().contains_key(name)
+    }
+
+    /// Where one stands; none where there is none of that name.
+    ///
+    /// # Errors
+    /// Those of reading its rows.
+    pub fn standing(&self, name: &str) -> Result<Option<Standing>> {
+        if let Some(standing) = self.loops.borrow().get(name) {
+            return Ok(Some(standing.clone()));
+        }
+        let mut open = self.open.borrow_mut();
+        let Some(cursor) = open.get_mut(name) else { return Ok(None) };
+        let on_row = (1..=cursor.last()).contains(&cursor.position);
+        let mut standing = cursor.standing.clone();
+        if on_row {
+            let places = cursor.whole_row(cursor.position)?.split_off(cursor.types.len());
+            standing.row = Some(places_of(&places));
+        }
+        Ok(Some(standing))
     }
 
     /// Closes one; false where there is none of that name.
@@ -90,9 +114,38 @@ impl Portals {
     }
 }
 
+/// Where a cursor stands.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Oids of the tables of whose records it knows the places.
+    pub tables: Vec<u32>,
+    /// It locks its rows.
+    pub locks: bool,
+    /// The transaction in which it was opened has ended.
+    pub held: bool,
+    /// The places, on a row.
+    pub row: Option<Vec<i64>>,
+}
+
+impl Standing {
+    /// Before the first row of a query.
+    fn before(query: &Embedded) -> Standing {
+        Standing { tables: query.places.clone(), locks: query.locks, held: false, row: None }
+    }
+}
+
+fn places_of(values: &[Value]) -> Vec<i64> {
+    values.iter().map(|value| value.as_i64().unwrap_or_default()).collect()
+}
+
 struct OpenCursor {
     rows: Spool,
+    /// Of its rows as they are seen.
     types: Vec<SqlType>,
+    /// With the places of records behind them.
+    all_types: Vec<SqlType>,
+    standing: Standing,
+    _places: Option<Box<dyn Any + Send>>,
     shape: Arc<RowType>,
     forward: bool,
     position: i64,
@@ -111,8 +164,16 @@ impl OpenCursor {
 
     /// The row of that number, which is there.
     fn row(&mut self, number: i64) -> Result<Vec<Value>> {
+        let mut row = self.whole_row(number)?;
+        row.truncate(self.types.len());
+        Ok(row)
+    }
+
+    /// The same with the places of its records.
+    fn whole_row(&mut self, number: i64) -> Result<Vec<Value>> {
         if number < self.first {
-            (self.reader, self.batch, self.first) = (SpoolReader::default(), Batch::of_types(&self.types), 1);
+            let batch = Batch::of_types(&self.all_types);
+            (self.reader, self.batch, self.first) = (SpoolReader::default(), batch, 1);
         }
         while number >= self.first + self.batch.rows as i64 {
             let passed = self.batch.rows as i64;
@@ -121,7 +182,7 @@ impl OpenCursor {
             }
             self.first += passed;
         }
-        Ok(self.batch.row((number - self.first) as usize, &self.types))
+        Ok(self.batch.row((number - self.first) as usize, &self.all_types))
     }
 
     /// Moves: the number of the row it then stands on, if any, and over how many it went.
@@ -189,7 +250,10 @@ pub(super) fn open(
     portals.opened.set(portals.opened.get() + 1);
     let open = OpenCursor {
         rows,
-        types: query.types.clone(),
+        types: query.visible().to_vec(),
+        all_types: query.types.clone(),
+        standing: Standing::before(query),
+        _places: hold_places(query, cx)?,
         shape: Arc::clone(&query.shape),
         forward,
         position: 0,
@@ -202,16 +266,55 @@ pub(super) fn open(
     frame.assign(cx, cursor.slot, Value::Text(name))
 }
 
+fn hold_places(query: &Embedded, cx: &ExecContext<'_>) -> Result<Option<Box<dyn Any + Send>>> {
+    (!query.places.is_empty()).then(|| cx.tables()?.hold_places()).transpose()
+}
+
+/// A cursor over whose rows a loop runs.
+pub(super) struct Looping {
+    slot: usize,
+    name: Arc<str>,
+    /// Its variable had no name before.
+    unnamed: bool,
+    _places: Option<Box<dyn Any + Send>>,
+}
+
+impl Looping {
+    /// Goes on to a row, whose records are at these places.
+    pub fn stand(&self, cx: &ExecContext<'_>, places: Vec<Value>) {
+        if let Some(standing) = cx.services.portals.loops.borrow_mut().get_mut(&self.name) {
+            standing.row = Some(places_of(&places));
+        }
+    }
+}
+
 /// FOR over a cursor: it is open as long as the loop runs.
-pub(super) fn begin_loop(cursor: &PlCursor, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
+pub(super) fn begin_loop(
+    cursor: &PlCursor,
+    query: &Embedded,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<Looping> {
     check_free(cursor, cx, frame)?;
+    let portals = cx.services.portals;
+    let _places = hold_places(query, cx)?;
+    let (name, unnamed) = match &frame.slots[cursor.slot] {
+        Value::Text(name) => (Arc::clone(name), false),
+        _ => (portals.new_name(), true),
+    };
+    frame.assign(cx, cursor.slot, Value::Text(Arc::clone(&name)))?;
+    portals.loops.borrow_mut().insert(Arc::clone(&name), Standing::before(query));
     frame.looping.insert(cursor.slot);
-    Ok(())
+    Ok(Looping { slot: cursor.slot, name, unnamed, _places })
 }
 
 /// However the loop has ended.
-pub(super) fn end_loop(cursor: &PlCursor, frame: &mut Frame) {
-    frame.looping.remove(&cursor.slot);
+pub(super) fn end_loop(looping: Looping, cx: &ExecContext<'_>, frame: &mut Frame) {
+    cx.services.portals.loops.borrow_mut().remove(&looping.name);
+    frame.looping.remove(&looping.slot);
+    if looping.unnamed {
+        frame.slots[looping.slot] = Value::Null;
+    }
 }
 
 fn check_free(cursor: &PlCursor, cx: &ExecContext<'_>, frame: &Frame) -> Result<()> {

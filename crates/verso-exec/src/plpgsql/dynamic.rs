@@ -6,6 +6,7 @@ use verso_types::{SqlType, Value};
 
 use super::program::Embedded;
 use super::run::{Frame, Taken, check_strict, define, in_statement, run_embedded};
+use crate::context::Given;
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;
@@ -37,8 +38,17 @@ impl Dynamic {
 
     /// The statement of now, which is a query or a change, and its parameters.
     pub fn bind(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
+        self.bind_for(false, cx, frame)
+    }
+
+    /// The query of a cursor, and its parameters.
+    pub fn bind_cursor(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
+        self.bind_for(true, cx, frame)
+    }
+
+    fn bind_for(&self, cursor: bool, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
         let text = self.text(cx, frame)?;
-        self.bound(&text, cx, frame)?.ok_or_else(|| {
+        self.bound(&text, cursor, cx, frame)?.ok_or_else(|| {
             let error = "EXECUTE of what is no query or change of rows is not supported";
             in_statement(ExecError::raised("0A000", error), &text)
         })
@@ -48,11 +58,12 @@ impl Dynamic {
     fn bound(
         &self,
         text: &str,
+        places: bool,
         cx: &ExecContext<'_>,
         frame: &Frame,
     ) -> Result<Option<(Embedded, Vec<Value>)>> {
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
-        let statement = cx.services.binding.bind_text(text, &self.using_types, cx.catalog)?;
+        let statement = cx.services.binding.bind_text(text, &self.using_types, places, cx.catalog)?;
         Ok(statement.map(|statement| {
             let is_query = matches!(statement, Statement::Query(_));
             (Embedded { is_query, ..Embedded::new(&statement, cx.executor) }, params)
@@ -68,12 +79,14 @@ pub(super) fn execute(
     frame: &mut Frame,
 ) -> Result<()> {
     let words = text.text(cx, frame)?;
-    let Some((mut statement, params)) = text.bound(&words, cx, frame)? else {
+    let Some((mut statement, params)) = text.bound(&words, false, cx, frame)? else {
         if into.is_some() {
             return Err(ExecError::raised("42601", "INTO used with a command that cannot return data"));
         }
-        frame.row_count = 0;
-        return define(cx, &words);
+        let params = text.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
+        frame.row_count =
+            define(cx, &words, Given { query: None, params: &params, types: &text.using_types })?;
+        return Ok(());
     };
     let Some(into) = into else {
         let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::Nothing)?;

@@ -7,10 +7,10 @@ use verso_types::Value;
 use super::program::Raise;
 use super::run::Frame;
 use crate::context::Notice;
-use crate::error::{ExecError, Raised, Result};
+use crate::error::{About, ExecError, Raised, Result};
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;
-use crate::plan::RaiseLevel;
+use crate::plan::{PlDiagnostic, RaiseLevel};
 
 /// Sends a message, or raises it as an error.
 pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Result<()> {
@@ -24,7 +24,22 @@ pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Resul
     let sqlstate = |default: &str| raise.sqlstate.clone().unwrap_or_else(|| Arc::from(default));
     if raise.level == RaiseLevel::Exception {
         let raised = Raised { sqlstate: sqlstate("P0001"), message, detail, hint };
-        return Err(ExecError::Raised(Box::new(raised)));
+        let error = ExecError::Raised(Box::new(raised));
+        if raise.about.is_empty() {
+            return Err(error);
+        }
+        let mut about = About::default();
+        for (what, text) in &raise.about {
+            let text = frame.eval(cx, text)?.as_str().map(str::to_owned);
+            match what {
+                PlDiagnostic::ColumnName => about.column = text,
+                PlDiagnostic::ConstraintName => about.constraint = text,
+                PlDiagnostic::DatatypeName => about.datatype = text,
+                PlDiagnostic::TableName => about.table = text,
+                _ => about.schema = text,
+            }
+        }
+        return Err(ExecError::About { error: Box::new(error), about: Box::new(about) });
     }
     let default = if raise.level == RaiseLevel::Warning { "01000" } else { "00000" };
     let notice = Notice { level: raise.level, sqlstate: sqlstate(default), message, detail, hint };

@@ -27,16 +27,17 @@ mod trigger;
 use std::sync::Arc;
 
 use verso_catalog::{FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Object, Rights};
+use verso_types::text::type_of;
 use verso_types::{Batch, RowType, SqlType, Value};
 
 use crate::context::Services;
-use crate::error::{ExecError, Result};
+use crate::error::{ExecError, Raised, Result};
 use crate::exec::{ExecContext, denied};
 use crate::expr::RowExpr;
 use crate::functions::void;
 use crate::plan::{PlReturn, TypedExpr};
 use crate::spill::Spool;
-pub use cursor::Portals;
+pub use cursor::{Portals, Standing};
 pub(crate) use program::ProgramPool;
 use run::{Frame, check_types};
 pub(crate) use trigger::call_trigger;
@@ -97,6 +98,45 @@ fn check_record(shape: Option<&RowType>, types: &[SqlType]) -> Result<()> {
     check_types(text, shape.fields.iter().map(|(_, ty)| ty), types)
 }
 
+/// Whether the row that a function in SQL has made has the columns that the query wants: its body may say ROW.
+fn check_row(values: &[Value], types: &[SqlType]) -> Result<()> {
+    let mismatch = |detail: String| {
+        Err(ExecError::Raised(Box::new(Raised {
+            sqlstate: "42804".into(),
+            message: "function return row and query-specified return row do not match".into(),
+            detail: Some(detail),
+            hint: None,
+        })))
+    };
+    if values.len() != types.len() {
+        let attributes = if values.len() == 1 { "attribute" } else { "attributes" };
+        return mismatch(format!(
+            "Returned row contains {} {attributes}, but query expects {}.",
+            values.len(),
+            types.len()
+        ));
+    }
+    for (n, (value, wanted)) in values.iter().zip(types).enumerate() {
+        let given = type_of(value);
+        // Values of other types do not tell which they are of.
+        if says_its_type(&given) && says_its_type(wanted) && !given.same_base(wanted) {
+            let (given, wanted) = (given.pg_name(), wanted.pg_name());
+            return mismatch(format!(
+                "Returned type {given} at ordinal position {}, but query expects {wanted}.",
+                n + 1
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether values of this type are of no other.
+fn says_its_type(ty: &SqlType) -> bool {
+    use SqlType as T;
+    let numbers = matches!(ty, T::Int2 | T::Int4 | T::Int8 | T::Float4 | T::Float8 | T::Numeric(_));
+    numbers || matches!(ty, T::Bool | T::Text | T::Date | T::Timestamp(_) | T::Timestamptz(_) | T::Uuid)
+}
+
 /// The values of a call in the slots of a body: PL/pgSQL has one also for what only comes out.
 fn in_slots(function: &FunctionDef, args: Vec<Value>) -> Vec<Value> {
     let all_in = function.args.iter().all(|arg| arg.mode.goes_in());
@@ -140,6 +180,7 @@ pub(crate) fn call_rows(
     match (&function.returns, value) {
         (FunctionReturn::Scalar(ty), Value::Record(values)) if ty.is_row() => {
             check_record(shape.as_deref(), types)?;
+            check_row(&values, types)?;
             row.push_row(&values, types)?;
         }
         (FunctionReturn::Scalar(ty), _) if ty.is_row() => {

@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::exec::{Compiled, ExecContext, TriggerCall};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{
-    CommitWrite, Movement, PlBlock, PlCondition, PlCursor, PlDiagnostic, PlFunction, PlInto, PlPlace,
-    PlStatement, PlStatementKind, PlTargets, RaiseLevel, Statement, TypedExpr,
+    CommitWrite, Movement, Origin, OutputColumn, PlBlock, PlCondition, PlCursor, PlDiagnostic, PlFunction,
+    PlInto, PlPlace, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement, TypedExpr,
 };
 
 /// A compiled function. One run at a time: recursion takes another one.
@@ -49,6 +49,7 @@ pub(super) struct Step {
 pub(super) enum StepKind {
     Define {
         text: Arc<str>,
+        query: Option<Box<Statement>>,
     },
     Block(Block),
     Assign {
@@ -210,6 +211,7 @@ pub(super) struct Raise {
     pub sqlstate: Option<Arc<str>>,
     pub detail: Option<RowExpr>,
     pub hint: Option<RowExpr>,
+    pub about: Vec<(PlDiagnostic, RowExpr)>,
 }
 
 /// An SQL statement of a body.
@@ -217,8 +219,12 @@ pub(super) struct Embedded {
     pub compiled: Compiled,
     /// Types of its rows.
     pub types: Vec<SqlType>,
-    /// The same with their names.
+    /// The same with their names, but for the places of records.
     pub shape: Arc<RowType>,
+    /// Of a cursor: the oids of the tables whose records' places are its last columns.
+    pub places: Vec<u32>,
+    /// It locks its rows.
+    pub locks: bool,
     /// Counts towards FOUND and ROW_COUNT by the rows it returns (a query) or changes.
     pub is_query: bool,
 }
@@ -258,14 +264,32 @@ fn optional(expr: Option<&TypedExpr>) -> Option<RowExpr> {
 
 impl Embedded {
     pub fn new(statement: &Statement, executor: Executor) -> Embedded {
+        let output = statement.output();
+        let place = |column: &OutputColumn| column.origin.filter(|origin| origin.column == Origin::RECORD);
+        let places: Vec<u32> = output.iter().filter_map(place).map(|origin| origin.table).collect();
+        let types = output.iter().map(|column| column.ty.clone()).collect();
+        let visible = output.len() - places.len();
         let fields: Vec<(Arc<str>, SqlType)> =
-            statement.output().into_iter().map(|column| (column.name, column.ty)).collect();
+            output.into_iter().take(visible).map(|column| (column.name, column.ty)).collect();
+        let locks = match statement {
+            Statement::Query(plan) => plan.any(&mut |plan| matches!(plan, Plan::LockRows { .. })),
+            _ => false,
+        };
         Embedded {
             compiled: Compiled::new(statement, executor),
-            types: fields.iter().map(|(_, ty)| ty.clone()).collect(),
+            types,
+            places,
+            locks,
             shape: Arc::new(RowType { of: None, fields }),
             is_query: statement.is_query(),
         }
+    }
+}
+
+impl Embedded {
+    /// The types of what its rows have beside places.
+    pub fn visible(&self) -> &[SqlType] {
+        &self.types[..self.types.len() - self.places.len()]
     }
 }
 
@@ -286,7 +310,9 @@ fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {
 
 pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
     match kind {
-        PlStatementKind::Define { text } => StepKind::Define { text: Arc::clone(text) },
+        PlStatementKind::Define { text, query } => {
+            StepKind::Define { text: Arc::clone(text), query: query.clone() }
+        }
         PlStatementKind::Block(inner) => StepKind::Block(block(inner, executor)),
         PlStatementKind::Assign { slot, value } => match ElementChange::compile(*slot, value) {
             Some(change) => StepKind::Change(change),
@@ -369,7 +395,7 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
         PlStatementKind::Sql { statement, into } => {
             StepKind::Sql { statement: embedded(statement, executor), into: into.clone() }
         }
-        PlStatementKind::Raise { level, format, args, sqlstate, detail, hint } => {
+        PlStatementKind::Raise { level, format, args, sqlstate, detail, hint, about } => {
             StepKind::Raise(Box::new(Raise {
                 level: *level,
                 format: Arc::clone(format),
@@ -377,6 +403,7 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
                 sqlstate: sqlstate.clone(),
                 detail: optional(detail.as_ref()),
                 hint: optional(hint.as_ref()),
+                about: about.iter().map(|(what, text)| (*what, RowExpr::compile(text))).collect(),
             }))
         }
         PlStatementKind::Reraise => StepKind::Reraise,
@@ -444,6 +471,10 @@ impl StepKind {
             StepKind::ReturnNext { .. } | StepKind::ReturnNextComposite { .. } => "RETURN NEXT",
             StepKind::ReturnQuery { .. } => "RETURN QUERY",
             StepKind::Define { .. } | StepKind::Sql { .. } => "SQL statement",
+            // Of a CASE without the case.
+            StepKind::Raise(raise) if raise.sqlstate.as_deref() == Some("20000") && raise.args.is_empty() => {
+                "CASE"
+            }
             StepKind::Raise(_) | StepKind::Reraise => "RAISE",
             StepKind::GetDiagnostics { .. } => "GET DIAGNOSTICS",
             StepKind::Execute { .. } => "EXECUTE",

@@ -8,14 +8,14 @@ use verso_types::{Array, Batch, Dimension, RowType, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
 use super::call_procedure;
-use super::cursor::{begin_loop, close, end_loop, fetch, open};
+use super::cursor::{Looping, begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
 use super::dynamic::execute;
 use super::held::Held;
 use super::message::raise;
 use super::program::{Embedded, Program, Range, RowAssignment, Step, StepKind, slots};
 use crate::aggregate::payload;
-use crate::context::TransactionEnds;
+use crate::context::{Given, TransactionEnds};
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, Sink, cast_row};
 use crate::expr::RowExpr;
@@ -428,9 +428,11 @@ fn in_context(error: ExecError, frame: &Frame, step: &Step) -> ExecError {
     }
 }
 
-/// Runs a statement that defines something. What the body does behind it is bound to what the catalog is then.
-pub(super) fn define(cx: &ExecContext<'_>, text: &str) -> Result<()> {
-    cx.define(text).map_err(|error| in_statement(error, text))
+/// Runs a statement that defines something, and yields how many rows it made. What the body does behind it is bound to
+/// what the catalog is then.
+pub(super) fn define(cx: &ExecContext<'_>, text: &str, given: Given<'_>) -> Result<i64> {
+    let rows = cx.define(text, given).map_err(|error| in_statement(error, text))?;
+    Ok(i64::try_from(rows).unwrap_or(i64::MAX))
 }
 
 /// An error of a statement that is known as text.
@@ -451,7 +453,10 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             frame.put(cx, place, value, &ty)?;
         }
         StepKind::AssignRow(assignment) => frame.assign_composite(cx, assignment)?,
-        StepKind::Define { text } => define(cx, text)?,
+        StepKind::Define { text, query } => {
+            let given = Given { query: query.as_deref(), params: &frame.slots, types: &[] };
+            frame.row_count = define(cx, text, given)?;
+        }
         StepKind::Later(later) => return later.run(step.line, cx, frame),
         StepKind::Sql { statement, into } => run_sql(statement, into.as_ref(), cx, frame)?,
         StepKind::If { branches, otherwise } => {
@@ -480,13 +485,27 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             }
         }
         StepKind::ForQuery { label, query, targets, cursor: Some(cursor), body } => {
-            begin_loop(cursor, cx, frame)?;
-            let flow = run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
-            end_loop(cursor, frame);
+            let looping = begin_loop(cursor, query, cx, frame)?;
+            let flow = run_for_query(
+                RowLoop { label: label.as_ref(), cursor: Some(&looping), targets },
+                query,
+                None,
+                body,
+                cx,
+                frame,
+            );
+            end_loop(looping, cx, frame);
             return flow;
         }
         StepKind::ForQuery { label, query, targets, cursor: None, body } => {
-            return run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
+            return run_for_query(
+                RowLoop { label: label.as_ref(), cursor: None, targets },
+                query,
+                None,
+                body,
+                cx,
+                frame,
+            );
         }
         StepKind::Foreach { label, target, slice, array, element, body } => {
             let Value::Array(array) = frame.eval(cx, array)? else {
@@ -586,7 +605,14 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Execute { text, into } => execute(text, into.as_ref(), cx, frame)?,
         StepKind::ForExecute { label, text, targets, body } => {
             let (mut query, params) = text.bind(cx, frame)?;
-            return run_for_query(label.as_ref(), &mut query, Some(&params), targets, body, cx, frame);
+            return run_for_query(
+                RowLoop { label: label.as_ref(), cursor: None, targets },
+                &mut query,
+                Some(&params),
+                body,
+                cx,
+                frame,
+            );
         }
         StepKind::ReturnExecute { text } => {
             let (mut query, params) = text.bind(cx, frame)?;
@@ -602,7 +628,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             open(cursor, query, None, *forward, cx, frame)?;
         }
         StepKind::OpenExecute { cursor, text, forward } => {
-            let (mut query, params) = text.bind(cx, frame)?;
+            let (mut query, params) = text.bind_cursor(cx, frame)?;
             if query.types.is_empty() {
                 return Err(ExecError::raised(
                     "42P11",
@@ -616,7 +642,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         }
         StepKind::Close { cursor } => close(cursor, cx, frame)?,
         StepKind::Assert { condition, message } => {
-            if !frame.holds(cx, condition)? {
+            if checks_asserts(cx) && !frame.holds(cx, condition)? {
                 let message = message.as_ref().map(|message| frame.eval(cx, message)).transpose()?;
                 let message = message.as_ref().and_then(Value::as_str).unwrap_or("assertion failed");
                 return Err(ExecError::raised("P0004", message));
@@ -640,6 +666,12 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Nothing => {}
     }
     Ok(Flow::Next)
+}
+
+/// Whether ASSERT tests anything: `plpgsql.check_asserts`.
+fn checks_asserts(cx: &ExecContext<'_>) -> bool {
+    let setting = cx.services.settings.setting("plpgsql.check_asserts");
+    !setting.is_some_and(|value| ["off", "false", "no", "0"].contains(&&*value.to_ascii_lowercase()))
 }
 
 /// The dimensions of each slice of an array, and how many elements it has.
@@ -725,11 +757,18 @@ fn run_range(range: &mut Range, cx: &ExecContext<'_>, frame: &mut Frame) -> Resu
     Ok(leave)
 }
 
+/// A loop over rows.
+struct RowLoop<'l> {
+    label: Option<&'l Arc<str>>,
+    /// It is over the rows of this cursor.
+    cursor: Option<&'l Looping>,
+    targets: &'l PlTargets,
+}
+
 fn run_for_query(
-    label: Option<&Arc<str>>,
+    RowLoop { label, cursor, targets }: RowLoop<'_>,
     query: &mut Embedded,
     params: Option<&[Value]>,
-    targets: &PlTargets,
     body: &mut [Step],
     cx: &ExecContext<'_>,
     frame: &mut Frame,
@@ -741,7 +780,12 @@ fn run_for_query(
     let mut leave = Flow::Next;
     'rows: while rows.next(&mut batch)? {
         for row in 0..batch.rows {
-            frame.take_row(cx, targets, batch.row(row, &query.types), &query.types, &query.shape)?;
+            let mut values = batch.row(row, &query.types);
+            let places = values.split_off(query.visible().len());
+            if let Some(cursor) = cursor {
+                cursor.stand(cx, places);
+            }
+            frame.take_row(cx, targets, values, query.visible(), &query.shape)?;
             match turn(body, label, cx, frame)? {
                 Turn::Again => {}
                 Turn::Done => break 'rows,
@@ -753,8 +797,8 @@ fn run_for_query(
         }
     }
     if !turned {
-        let nulls = vec![Value::Null; query.types.len()];
-        frame.take_row(cx, targets, nulls, &query.types, &query.shape)?;
+        let nulls = vec![Value::Null; query.visible().len()];
+        frame.take_row(cx, targets, nulls, query.visible(), &query.shape)?;
     }
     frame.set_found(turned);
     Ok(leave)

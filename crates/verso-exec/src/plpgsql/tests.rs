@@ -88,6 +88,7 @@ fn world(function: PlFunction) -> (World, Arc<TableDef>) {
             object: ObjectId(300),
             bounds: SequenceBounds::default(),
             owned_by: None,
+            unlogged: false,
         });
     });
     world.session.functions.borrow_mut().insert("f".into(), Arc::new(function));
@@ -311,6 +312,7 @@ fn messages_and_raised_errors() {
         sqlstate: sqlstate.map(Into::into),
         detail: Some(literal(Value::text("why"))),
         hint: None,
+        about: Vec::new(),
     };
     let body = block(vec![raise(RaiseLevel::Warning, None), raise(RaiseLevel::Exception, Some("22000"))]);
     let (world, _) = world(function(vec![], 0, PlReturn::Scalar(SqlType::Int4), body));

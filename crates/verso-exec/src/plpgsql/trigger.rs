@@ -19,7 +19,7 @@ pub(crate) fn call_trigger(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Resu
 }
 
 fn run(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>>> {
-    let nested = cx.nested()?;
+    let nested = cx.within_trigger()?;
     let mut program = cx.programs().take_trigger(cx, call)?;
     let mut frame = Frame::new(&program, Vec::new(), Vec::new());
     let result = match &program.function.trigger {
@@ -60,8 +60,11 @@ fn fill(slots: &mut [Value], places: &PlTrigger, call: &TriggerCall<'_>) {
     }
 }
 
-/// The arguments of a trigger, counted from 0.
+/// The arguments of a trigger, counted from 0; NULL without any.
 fn argv(args: &[Arc<str>]) -> Value {
+    if args.is_empty() {
+        return Value::Null;
+    }
     let values: Vec<Value> = args.iter().map(|arg| Value::Text(arg.clone())).collect();
     let length = i32::try_from(values.len()).unwrap_or_default();
     // So many arguments are always an array.

@@ -5,7 +5,7 @@ use super::function::function_reference;
 use super::lexer::Token;
 use super::string_literal;
 use crate::error::SyntaxError;
-use crate::syntax::{Comment, Commented, DropKind, Name, QualifiedName, Statement};
+use crate::syntax::{Comment, Commented, DropKind, Name, QualifiedName, RoutineKind, Statement};
 
 /// COMMENT ON.
 pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -23,12 +23,24 @@ pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
         "sequence" => Commented::Relation(DropKind::Sequence, cursor.qualified()?),
         "index" => Commented::Relation(DropKind::Index, cursor.qualified()?),
         "schema" => Commented::Schema(cursor.name()?),
+        "database" => Commented::Database(cursor.name()?),
         "type" | "domain" => Commented::Type(cursor.qualified()?),
         "column" => column(cursor)?,
-        "function" => {
+        "function" | "procedure" | "routine" => {
+            let kind = RoutineKind::of(&word);
             let (name, args) = function_reference(cursor)?;
-            Commented::Function(name, args)
+            Commented::Function(kind, name, args)
         }
+        "aggregate" => {
+            let (name, args) = super::aggregate::aggregate_reference(cursor)?;
+            Commented::Function(RoutineKind::Aggregate, name, args)
+        }
+        "operator" => Commented::Operator(super::operator_definition::operator_reference(cursor)?),
+        "cast" => {
+            let (source, target) = super::operator_definition::cast_reference(cursor)?;
+            Commented::Cast(source, target)
+        }
+        "extension" => Commented::Extension(cursor.name()?),
         "constraint" => {
             let name = cursor.name()?;
             cursor.expect(&["on"])?;

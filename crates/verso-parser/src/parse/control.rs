@@ -10,12 +10,12 @@ use super::setting::{reset, set, show};
 use super::string_literal;
 use super::transaction::{begin, commit, release, rollback};
 use crate::error::SyntaxError;
-use crate::syntax::{Analyze, Statement};
+use crate::syntax::{Analyze, Flashback, Statement};
 use verso_types::sqlstate;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
 const KNOWN: &[&str] =
-    &["cluster", "copy", "import", "load", "prepare", "refresh", "security", "unload", "prewarm", "connect"];
+    &["cluster", "copy", "import", "load", "prepare", "refresh", "security", "unload", "connect"];
 
 /// Parses a statement that begins with `word`.
 pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, SyntaxError> {
@@ -33,6 +33,20 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
         "show" => show(cursor),
         "reset" => reset(cursor),
         "sweep" | "vacuum" => sweep(cursor),
+        "prewarm" => {
+            cursor.advance();
+            cursor.accept(&["table"]);
+            Ok(Statement::Prewarm(cursor.qualified()?))
+        }
+        "flashback" => {
+            cursor.expect(&["flashback", "table"])?;
+            let table = cursor.qualified()?;
+            if !cursor.is(&["to", "timestamp"]) && !cursor.is(&["to", "snapshot"]) {
+                return Err(cursor.unexpected());
+            }
+            let past = cursor.past()?;
+            Ok(Statement::Flashback(Box::new(Flashback { table, past })))
+        }
         "checkpoint" => {
             cursor.advance();
             Ok(Statement::Checkpoint)

@@ -1,4 +1,4 @@
-//! COPY, in the form with parentheses and in the older one; UNLOAD.
+//! COPY, in the form with parentheses and in the older one; UNLOAD, LOAD.
 
 use super::lexer::Token;
 
@@ -77,6 +77,26 @@ pub fn unload(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }
     let what = CopyWhat::Query(Box::new(cursor.query()?));
     Ok(Statement::Copy(Copy { what, from: false, place, options, filter: None }))
+}
+
+/// LOAD FROM 'file' INSERT INTO t [(columns)]: COPY t FROM 'file'.
+pub fn load(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["load", "from"])?;
+    let place = CopyPlace::File(string_literal(cursor)?.0);
+    let mut options = CopyOptions::default();
+    if cursor.accept(&["delimiter"]) {
+        options.delimiter = Some(string_literal(cursor)?.0);
+    }
+    cursor.expect(&["insert", "into"])?;
+    let name = cursor.qualified()?;
+    let columns = if matches!(cursor.peek(), Token::LParen) { names(cursor)? } else { Vec::new() };
+    Ok(Statement::Copy(Copy {
+        what: CopyWhat::Table { name, columns },
+        from: true,
+        place,
+        options,
+        filter: None,
+    }))
 }
 
 fn names(cursor: &mut Cursor<'_>) -> Result<Vec<crate::syntax::Name>, SyntaxError> {

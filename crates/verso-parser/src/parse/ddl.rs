@@ -29,6 +29,7 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             Err(SyntaxError::unsupported("CREATE EVENT TRIGGER").at(start))
         }
         _ if super::view::is_next(cursor) => super::view::create_view(cursor, or_replace),
+        "aggregate" => super::aggregate::create_aggregate(cursor, or_replace),
         _ if or_replace => {
             let what = format!("CREATE OR REPLACE {}", word.to_uppercase());
             Err(SyntaxError::unsupported(what).at(start))
@@ -36,11 +37,11 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "table" => super::table::create_table(cursor, Persistence::Logged),
         "index" => super::table::create_index(cursor),
         "unique" if cursor.is(&["unique", "index"]) => super::table::create_index(cursor),
-        "sequence" => create_sequence(cursor, false),
+        "sequence" => create_sequence(cursor, Persistence::Logged),
         "temp" | "temporary" | "local" | "global" if accept_temporary(cursor) => {
             match cursor.word().as_deref() {
                 Some("table") => super::table::create_table(cursor, Persistence::Temporary),
-                Some("sequence") => create_sequence(cursor, true),
+                Some("sequence") => create_sequence(cursor, Persistence::Temporary),
                 _ => Err(cursor.unexpected()),
             }
         }
@@ -48,7 +49,7 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             cursor.advance();
             match cursor.word().as_deref() {
                 Some("table") => super::table::create_table(cursor, Persistence::Unlogged),
-                Some("sequence") => Err(SyntaxError::unsupported("CREATE UNLOGGED SEQUENCE").at(start)),
+                Some("sequence") => create_sequence(cursor, Persistence::Unlogged),
                 Some("materialized") => {
                     let text = "materialized views cannot be unlogged";
                     Err(SyntaxError::new("0A000", text).at(start))
@@ -67,10 +68,12 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "type" => super::user_type::create_type(cursor),
         "domain" => super::domain::create_domain(cursor),
         "collation" => super::collation::create_collation(cursor),
-        "aggregate" | "cast" | "conversion" | "event" | "extension" | "foreign" | "global" | "group"
-        | "language" | "local" | "operator" | "publication" | "recursive" | "role" | "server"
-        | "statistics" | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "unique"
-        | "user" | "view" | "constraint" | "access" | "transform" => {
+        "extension" => super::extension::create_extension(cursor),
+        "operator" => super::operator_definition::create_operator(cursor),
+        "cast" => super::operator_definition::create_cast(cursor),
+        "conversion" | "event" | "foreign" | "global" | "group" | "language" | "local" | "publication"
+        | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace" | "temp"
+        | "temporary" | "text" | "unique" | "user" | "view" | "constraint" | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
         }
         _ => Err(cursor.unexpected()),
@@ -108,17 +111,21 @@ pub(super) fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError
 
 // ── sequences ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-fn create_sequence(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Statement, SyntaxError> {
+fn create_sequence(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result<Statement, SyntaxError> {
     cursor.advance();
     let if_not_exists = if_not_exists(cursor)?;
-    let mut sequence = CreateSequence { if_not_exists, temporary, ..empty_sequence(cursor.qualified()?) };
+    let temporary = persistence == Persistence::Temporary;
+    let unlogged = persistence == Persistence::Unlogged;
+    let named = empty_sequence(cursor.qualified()?);
+    let mut sequence = CreateSequence { if_not_exists, temporary, unlogged, ..named };
     sequence_options(cursor, &mut sequence)?;
     Ok(Statement::CreateSequence(sequence))
 }
 
 /// A sequence without any option.
 pub(super) fn empty_sequence(name: QualifiedName) -> CreateSequence {
-    CreateSequence { name, if_not_exists: false, temporary: false, options: SequenceOptions::default() }
+    let options = SequenceOptions::default();
+    CreateSequence { name, if_not_exists: false, temporary: false, unlogged: false, options }
 }
 
 /// The options of a new sequence, in any order.
@@ -139,14 +146,17 @@ pub(super) fn alter_sequence(
     if cursor.is(&["owner"]) {
         return Err(cursor.unsupported("ALTER SEQUENCE … OWNER TO"));
     }
-    if cursor.is(&["set"]) {
-        return Err(cursor.unsupported("ALTER SEQUENCE … SET LOGGED"));
+    for (word, logged) in [("logged", true), ("unlogged", false)] {
+        if cursor.accept(&["set", word]) {
+            let logged = Some(logged);
+            return Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options, logged }));
+        }
     }
     if cursor.at_end() {
         return Err(cursor.unexpected());
     }
     options_of_sequence(cursor, &mut options, None)?;
-    Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options }))
+    Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options, logged: None }))
 }
 
 /// Options of a sequence in any order: of a new one, whose name may be among them, or of one that is there.
@@ -276,7 +286,7 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             cursor.advance();
             Some(DropKind::MaterializedView)
         }
-        "function" | "procedure" | "routine" => None,
+        "function" | "procedure" | "routine" | "aggregate" => None,
         "trigger" => {
             cursor.advance();
             let if_exists = cursor.accept(&["if", "exists"]);
@@ -288,8 +298,10 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "collation" => return super::collation::drop_collation(cursor),
         "policy" => return super::rights::drop_policy(cursor),
         "owned" => return super::rights::drop_owned(cursor),
-        "role" | "user" | "extension" | "aggregate" | "materialized" | "rule" | "operator" | "cast"
-        | "tablespace" | "publication" | "subscription" => {
+        "extension" => return super::extension::drop_extension(cursor),
+        "operator" => return super::operator_definition::drop_operator(cursor),
+        "cast" => return super::operator_definition::drop_cast(cursor),
+        "role" | "user" | "materialized" | "rule" | "tablespace" | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),
@@ -314,7 +326,10 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             Ok(Statement::Drop(Drop { kind, names, if_exists, cascade, concurrently }))
         }
         None => {
-            let functions = cursor.list(function_reference)?;
+            let functions = match routine {
+                RoutineKind::Aggregate => cursor.list(super::aggregate::aggregate_reference)?,
+                _ => cursor.list(function_reference)?,
+            };
             let cascade = cascade(cursor);
             Ok(Statement::DropFunction(DropFunction { kind: routine, functions, if_exists, cascade }))
         }

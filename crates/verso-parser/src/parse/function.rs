@@ -198,7 +198,7 @@ fn argument_mode(cursor: &mut Cursor<'_>) -> Option<ArgMode> {
 }
 
 /// `[mode] [name] type [DEFAULT e]`; the mode may stand behind the name.
-fn function_argument(cursor: &mut Cursor<'_>) -> Result<FunctionArg, SyntaxError> {
+pub(super) fn function_argument(cursor: &mut Cursor<'_>) -> Result<FunctionArg, SyntaxError> {
     let mut mode = argument_mode(cursor);
     // A name stands before a type, unless the two words are one type.
     let two_words = cursor.is(&["double", "precision"])

@@ -13,6 +13,7 @@
 //! L2. No text panics or overflows the stack: [`cursor::Cursor::nested`] bounds depth and height.
 //! L3. The work is linear in the text's length.
 
+mod aggregate;
 mod block;
 mod collation;
 mod comment;
@@ -25,9 +26,11 @@ mod dml;
 mod domain;
 mod explain;
 mod expr;
+mod extension;
 mod function;
 mod lexer;
 mod numbers;
+mod operator_definition;
 mod operators;
 mod plpgsql;
 mod query;
@@ -196,6 +199,10 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErro
         "create" | "alter" | "drop" if role::is_next(cursor) => role::statement(cursor, &word),
         "copy" => copy::copy(cursor),
         "unload" => copy::unload(cursor),
+        "load" if cursor.is(&["load", "from"]) => copy::load(cursor),
+        "update" if cursor.is(&["update", "statistics"]) && !cursor.is(&["update", "statistics", "set"]) => {
+            table::update_statistics(cursor)
+        }
         "with" if cursor.changes_behind_with() => {
             let with = cursor.with_clause()?;
             dml::statement(cursor, with)

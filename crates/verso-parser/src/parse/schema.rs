@@ -64,7 +64,10 @@ pub(super) fn set_schema(
 pub(super) fn alter_function(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let kind = RoutineKind::of(&cursor.word().unwrap_or_default());
     cursor.advance();
-    let (name, args) = function_reference(cursor)?;
+    let (name, args) = match kind {
+        RoutineKind::Aggregate => super::aggregate::aggregate_reference(cursor)?,
+        _ => function_reference(cursor)?,
+    };
     let of = || Owned::Function(kind, name.clone(), args.clone());
     if let Some(statement) = super::rights::owner(cursor, of, false)? {
         return Ok(statement);
@@ -73,6 +76,8 @@ pub(super) fn alter_function(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
         AlterFunction::Move(cursor.name()?)
     } else if cursor.accept(&["rename", "to"]) {
         AlterFunction::Rename(cursor.name()?)
+    } else if kind == RoutineKind::Aggregate {
+        return Err(cursor.unexpected());
     } else {
         properties(cursor)?
     };

@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 use super::string_literal;
 use super::transaction::some_modes;
 use crate::error::SyntaxError;
-use crate::syntax::{ActAs, Name, Statement, TransactionModes};
+use crate::syntax::{ActAs, AlterAction, AlterTable, IsolationLevel, Name, Statement, TransactionModes};
 
 /// SET, of a setting or of a transaction.
 pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -27,10 +27,14 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if let Some(statement) = super::rights::act_as(cursor)? {
         return Ok(statement);
     }
-    for (words, what) in [(&["isolation"][..], "SET ISOLATION"), (&["lock", "mode"], "SET LOCK MODE")] {
-        if cursor.is(words) {
-            return Err(cursor.unsupported(what));
-        }
+    if cursor.is(&["table"]) && !matches!(cursor.peek_at(1), Token::Eq) && !cursor.is(&["table", "to"]) {
+        return memory_resident(cursor);
+    }
+    if cursor.is(&["isolation"]) {
+        return informix_isolation(cursor);
+    }
+    if cursor.is(&["lock", "mode"]) {
+        return informix_lock_mode(cursor);
     }
     let local = cursor.accept(&["local"]);
     if !local {
@@ -41,6 +45,68 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         Statement::Set { name, value, .. } => Statement::Set { name, value, local },
         other => other,
     })
+}
+
+/// `SET TABLE t {MEMORY_RESIDENT | NON_RESIDENT}`, as Informix had it.
+fn memory_resident(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let name = cursor.qualified()?;
+    let value = if cursor.accept(&["memory_resident"]) {
+        "on"
+    } else {
+        cursor.expect(&["non_resident"])?;
+        "off"
+    };
+    let options = AlterAction::Options(vec![("memory_resident".to_string(), value.to_string())]);
+    let (if_exists, materialized) = (false, false);
+    Ok(Statement::AlterTable(AlterTable { name, if_exists, actions: vec![options], materialized }))
+}
+
+/// `SET ISOLATION [TO] level`, as Informix has it: of the session's transactions from the next one on.
+fn informix_isolation(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    cursor.accept(&["to"]);
+    let levels = [
+        (&["dirty", "read"][..], IsolationLevel::ReadUncommitted),
+        (&["committed", "read"], IsolationLevel::ReadCommitted),
+        // A row that is fetched stays as it is while the cursor is on it: which is so where each statement has a snapshot.
+        (&["cursor", "stability"], IsolationLevel::ReadCommitted),
+        (&["repeatable", "read"], IsolationLevel::Serializable),
+    ];
+    let found = levels.into_iter().find(|(words, _)| cursor.accept(words));
+    let Some((_, level)) = found else { return Err(cursor.unexpected()) };
+    if level == IsolationLevel::ReadCommitted {
+        // Nobody waits to read what is committed, so it says what is so.
+        cursor.accept(&["last", "committed"]);
+    }
+    if cursor.is(&["retain", "update", "locks"]) {
+        return Err(cursor.unsupported("RETAIN UPDATE LOCKS"));
+    }
+    Ok(Statement::SetSessionCharacteristics(TransactionModes {
+        isolation: Some(level),
+        ..TransactionModes::default()
+    }))
+}
+
+/// `SET LOCK MODE TO {NOT WAIT | WAIT [seconds]}`, as Informix has it: a value of `lock_timeout`.
+fn informix_lock_mode(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let at = cursor.here();
+    cursor.expect(&["lock", "mode", "to"])?;
+    let value = if cursor.accept(&["not", "wait"]) {
+        // The shortest time that can be set: 0 means no limit.
+        "1ms".to_string()
+    } else {
+        cursor.expect(&["wait"])?;
+        match cursor.peek() {
+            Token::Number(digits) => {
+                cursor.advance();
+                format!("{}s", cursor.source().meaning(digits))
+            }
+            _ => "0".to_string(),
+        }
+    };
+    let name = Name { text: "lock_timeout".to_string(), at };
+    Ok(Statement::Set { name, value: Some(value), local: false })
 }
 
 /// A setting and its value.

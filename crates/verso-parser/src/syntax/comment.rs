@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{DropKind, Name, QualifiedName};
+use super::{DropKind, Name, OperatorReference, QualifiedName, RoutineKind};
 
 /// COMMENT ON.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,10 +27,18 @@ pub enum Commented {
     },
     /// A schema.
     Schema(Name),
+    /// A database.
+    Database(Name),
     /// A type.
     Type(QualifiedName),
     /// A function, with argument types where given.
-    Function(QualifiedName, Option<Vec<SqlType>>),
+    Function(RoutineKind, QualifiedName, Option<Vec<SqlType>>),
+    /// An operator.
+    Operator(OperatorReference),
+    /// A cast.
+    Cast(SqlType, SqlType),
+    /// An extension.
+    Extension(Name),
     /// A constraint.
     Constraint {
         /// The constraint.

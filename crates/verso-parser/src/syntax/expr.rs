@@ -484,6 +484,21 @@ pub struct FromItem {
     pub ordinality: bool,
     /// TABLESAMPLE.
     pub sample: Option<Box<Sample>>,
+    /// `AS OF`: a table as it was.
+    pub past: Option<Box<Past>>,
+}
+
+/// `AS OF {TIMESTAMP time | SNAPSHOT number}`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Past {
+    /// The moment, or the number of the state.
+    pub moment: Expr,
+    /// As it is written.
+    pub text: String,
+    /// It is a number.
+    pub numbered: bool,
+    /// Its first word.
+    pub at: u32,
 }
 
 impl FromItem {
@@ -497,6 +512,7 @@ impl FromItem {
             lateral: false,
             ordinality: false,
             sample: None,
+            past: None,
         }
     }
 }

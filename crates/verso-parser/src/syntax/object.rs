@@ -13,6 +13,8 @@ pub struct CreateSequence {
     pub if_not_exists: bool,
     /// TEMPORARY.
     pub temporary: bool,
+    /// UNLOGGED.
+    pub unlogged: bool,
     /// What was given.
     pub options: SequenceOptions,
 }
@@ -26,6 +28,8 @@ pub struct AlterSequence {
     pub if_exists: bool,
     /// What was given.
     pub options: SequenceOptions,
+    /// SET LOGGED, SET UNLOGGED.
+    pub logged: Option<bool>,
 }
 
 /// The options of a sequence that were given. Of what has an inner `Option`, `None` there is `NO …` or `NONE`.
@@ -95,6 +99,8 @@ pub enum RoutineKind {
     Procedure,
     /// ROUTINE.
     Routine,
+    /// AGGREGATE.
+    Aggregate,
 }
 
 impl RoutineKind {
@@ -103,6 +109,7 @@ impl RoutineKind {
         match word {
             "procedure" => RoutineKind::Procedure,
             "routine" => RoutineKind::Routine,
+            "aggregate" => RoutineKind::Aggregate,
             _ => RoutineKind::Function,
         }
     }
@@ -113,6 +120,7 @@ impl RoutineKind {
             RoutineKind::Function => "function",
             RoutineKind::Procedure => "procedure",
             RoutineKind::Routine => "routine",
+            RoutineKind::Aggregate => "aggregate",
         }
     }
 }
@@ -142,6 +150,41 @@ pub struct CreateFunction {
     pub security_definer: bool,
     /// SET: settings and their values, that of the session without one.
     pub settings: Vec<(Name, Option<String>)>,
+}
+
+/// CREATE AGGREGATE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateAggregate {
+    /// Its name.
+    pub name: QualifiedName,
+    /// OR REPLACE.
+    pub or_replace: bool,
+    /// The arguments; none where BASETYPE says what it takes.
+    pub args: Option<Vec<FunctionArg>>,
+    /// What stands in parentheses behind them.
+    pub options: Vec<AggregateOption>,
+}
+
+/// `name = value` of CREATE AGGREGATE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateOption {
+    /// Which.
+    pub name: Name,
+    /// What.
+    pub value: OptionValue,
+}
+
+/// The value of an option.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OptionValue {
+    /// None at all.
+    None,
+    /// A name.
+    Name(QualifiedName),
+    /// A type.
+    Type(SqlType),
+    /// A text or a number.
+    Text(String),
 }
 
 /// RETURNS.

@@ -18,6 +18,20 @@ pub struct PlBlock {
     pub body: Vec<PlStatement>,
     /// EXCEPTION.
     pub handlers: Vec<PlHandler>,
+    /// `#variable_conflict`, of the outermost block.
+    pub conflict: PlConflict,
+}
+
+/// What a name means that is a variable's and a column's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlConflict {
+    /// An error.
+    #[default]
+    Error,
+    /// The column.
+    Column,
+    /// The variable.
+    Variable,
 }
 
 /// One variable.
@@ -186,7 +200,12 @@ pub enum PlStatementKind {
     /// `ROLLBACK [AND CHAIN]`.
     Rollback { chain: bool },
     /// A statement that defines something, as its text.
-    Define { text: String },
+    Define {
+        /// The text.
+        text: String,
+        /// The query of CREATE TABLE AS, which may name variables.
+        query: Option<Box<Query>>,
+    },
     /// A SQL statement, perhaps with INTO.
     Sql { statement: Box<Statement>, into: Vec<PlTarget>, strict: bool },
 }
@@ -234,6 +253,8 @@ pub enum PlRaiseOption {
     Hint,
     /// The code.
     Errcode,
+    /// COLUMN, CONSTRAINT, DATATYPE, TABLE, SCHEMA: what the error is about.
+    About(PlDiagnostic),
 }
 
 /// A statement whose text is known when it runs.

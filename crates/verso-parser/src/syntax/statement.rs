@@ -1,12 +1,12 @@
 //! Statements: one variant each; what has more than a few parts is a struct of a module beside this one.
 
 use super::{
-    ActAs, AlterIndex, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction,
-    CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor, DatabaseStatement,
-    Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert, LockTable, Merge,
-    Name, Prepare, QualifiedName, Query, Reindex, ReindexTarget, RenameTrigger, RightsStatement,
-    RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate, TypeStatement, Update,
-    ViewStatement,
+    ActAs, AlterIndex, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateAggregate,
+    CreateFunction, CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor,
+    DatabaseStatement, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert,
+    LockTable, Merge, Name, Past, Prepare, QualifiedName, Query, Reindex, ReindexTarget, RenameTrigger,
+    RightsStatement, RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate,
+    TypeStatement, Update, ViewStatement,
 };
 
 /// A statement and its place in the script.
@@ -42,6 +42,8 @@ pub enum Statement {
     AlterSequence(AlterSequence),
     /// CREATE FUNCTION.
     CreateFunction(CreateFunction),
+    /// CREATE AGGREGATE.
+    CreateAggregate(CreateAggregate),
     /// CREATE INDEX.
     CreateIndex(CreateIndex),
     /// ALTER TABLE.
@@ -173,6 +175,10 @@ pub enum Statement {
     },
     /// CREATE, DROP, ALTER DATABASE … RENAME.
     Database(DatabaseStatement),
+    /// PREWARM TABLE.
+    Prewarm(QualifiedName),
+    /// FLASHBACK TABLE.
+    Flashback(Box<Flashback>),
     /// SWEEP, VACUUM.
     Sweep {
         /// One table only.
@@ -268,6 +274,7 @@ impl Statement {
                 | Statement::CreateSequence(_)
                 | Statement::AlterSequence(_)
                 | Statement::CreateFunction(_)
+                | Statement::CreateAggregate(_)
                 | Statement::CreateIndex(_)
                 | Statement::AlterTable(_)
                 | Statement::Rename { .. }
@@ -295,6 +302,15 @@ impl Statement {
     }
 }
 
+/// `FLASHBACK TABLE t TO {TIMESTAMP time | SNAPSHOT number}`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flashback {
+    /// The table.
+    pub table: QualifiedName,
+    /// To which state.
+    pub past: Past,
+}
+
 /// ANALYZE.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Analyze {
@@ -304,6 +320,20 @@ pub struct Analyze {
     pub skip_locked: bool,
     /// The tables, each with the columns wanted, all of them where there are none. No table is all.
     pub tables: Vec<(QualifiedName, Vec<Name>)>,
+    /// How much is read.
+    pub depth: AnalyzeDepth,
+}
+
+/// How much ANALYZE reads, and what it keeps of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnalyzeDepth {
+    /// Rows of a sample of the pages: how many there are, and of each column the distribution of its values.
+    #[default]
+    Sample,
+    /// Only how many rows there are, by a sample of the pages (UPDATE STATISTICS LOW).
+    Rows,
+    /// All pages, and a larger sample of the rows (ANALYZE FULL, UPDATE STATISTICS HIGH).
+    Full,
 }
 
 /// What EXPLAIN shows.

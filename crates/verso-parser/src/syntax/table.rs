@@ -171,8 +171,23 @@ pub struct ConstraintDefinition {
     pub initially_deferred: bool,
     /// NOT VALID: the rows that are there are not checked.
     pub not_valid: bool,
+    /// NOT ENFORCED: no rows are checked.
+    pub not_enforced: bool,
     /// Where it starts.
     pub at: u32,
+}
+
+/// What ALTER CONSTRAINT says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConstraintChange {
+    /// `[NOT] DEFERRABLE`.
+    pub deferrable: Option<bool>,
+    /// `INITIALLY DEFERRED`, `INITIALLY IMMEDIATE`.
+    pub initially_deferred: Option<bool>,
+    /// `[NOT] ENFORCED`.
+    pub enforced: Option<bool>,
+    /// `[NO] INHERIT`.
+    pub inherit: Option<bool>,
 }
 
 /// What a constraint demands.
@@ -251,6 +266,8 @@ pub enum AlterAction {
     DropConstraint { name: Name, if_exists: bool, cascade: bool },
     /// `VALIDATE CONSTRAINT name`.
     ValidateConstraint(Name),
+    /// `ALTER CONSTRAINT name …`.
+    AlterConstraint { name: Name, change: ConstraintChange },
     /// `RENAME TO name`.
     Rename(Name),
     /// `RENAME COLUMN column TO to`.

@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{Expr, Name, QualifiedName};
+use super::{CastStatement, Expr, Name, OperatorStatement, QualifiedName};
 
 /// A statement about users' types.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +77,12 @@ pub enum TypeStatement {
     },
     /// CREATE COLLATION and its relatives.
     Collation(CollationStatement),
+    /// CREATE OPERATOR and its relatives.
+    Operator(OperatorStatement),
+    /// CREATE CAST and its relatives.
+    Cast(CastStatement),
+    /// CREATE EXTENSION and its relatives.
+    Extension(ExtensionStatement),
     /// DROP TYPE.
     Drop {
         /// The types.
@@ -87,6 +93,43 @@ pub enum TypeStatement {
         if_exists: bool,
         /// CASCADE?
         cascade: bool,
+    },
+}
+
+/// What makes, changes and drops extensions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExtensionStatement {
+    /// CREATE EXTENSION.
+    Create {
+        /// The extension.
+        name: Name,
+        /// IF NOT EXISTS?
+        if_not_exists: bool,
+        /// SCHEMA.
+        schema: Option<Name>,
+        /// VERSION.
+        version: Option<String>,
+    },
+    /// ALTER EXTENSION … UPDATE.
+    Update {
+        /// The extension.
+        name: Name,
+        /// TO.
+        version: Option<String>,
+    },
+    /// ALTER EXTENSION … SET SCHEMA.
+    Move {
+        /// The extension.
+        name: Name,
+        /// Its new schema.
+        to: Name,
+    },
+    /// DROP EXTENSION.
+    Drop {
+        /// The extensions.
+        names: Vec<Name>,
+        /// IF EXISTS?
+        if_exists: bool,
     },
 }
 

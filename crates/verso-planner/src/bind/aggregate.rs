@@ -255,6 +255,10 @@ impl Binder<'_> {
         let direct = self.located(&call.args, cx);
         cx.inside = inside;
         let mut direct = direct?;
+        let aggregated = |part: &TypedExpr| matches!(part.kind, K::Column(n) if (AGGREGATE_BASE..GROUPING_BASE).contains(&n));
+        if let Some((_, at)) = direct.iter().find(|(arg, _)| arg.any(&mut |part| aggregated(part))) {
+            return Err(grouping_error("aggregate function calls cannot be nested", *at));
+        }
         let mut args: Vec<(TypedExpr, u32)> = Vec::new();
         for item in &call.within_group {
             args.push((self.expr(&item.expr, cx)?, item.expr.at.start));

@@ -22,7 +22,6 @@ impl Binder<'_> {
     pub(super) fn call(&self, call: &Call, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let call = &*self.positional(call)?;
         let name = call.name.name.text.as_str();
-        let at = call.name.at().start;
         let built_in = call.name.schema_text().is_none_or(|schema| schema == "pg_catalog");
         if call.name.schema.is_none()
             && let Some(result) = self.special_form(name, call, expr, cx)?
@@ -32,6 +31,27 @@ impl Binder<'_> {
         if built_in && let Some(rewritten) = json_aggregate(call, expr) {
             return self.expr(&rewritten, cx);
         }
+        if self.is_user_aggregate(call) {
+            // Built-in ones come first, where one takes the arguments.
+            let known = built_in
+                && (!functions::aggregate_candidates(name).is_empty() || !functions_named(name).is_empty());
+            let built = if known { Some(self.built_in_call(call, cx)) } else { None };
+            return match built {
+                Some(Err(error)) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
+                    self.user_aggregate(call, expr, cx)
+                }
+                Some(result) => result,
+                None => self.user_aggregate(call, expr, cx),
+            };
+        }
+        self.built_in_call(call, cx)
+    }
+
+    /// A call that is no aggregate of users.
+    fn built_in_call(&self, call: &Call, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let name = call.name.name.text.as_str();
+        let at = call.name.at().start;
+        let built_in = call.name.schema_text().is_none_or(|schema| schema == "pg_catalog");
         let aggregates = if built_in { functions::aggregate_candidates(name) } else { &[] };
         let windows = if built_in { functions::window_candidates(name) } else { Vec::new() };
         if call.variadic && !(aggregates.is_empty() && windows.is_empty()) {
@@ -64,7 +84,7 @@ impl Binder<'_> {
             }
         }
         let args = self.located(&call.args, cx)?;
-        let found = self.function(call, args)?;
+        let found = self.function_or_cast(call, args)?;
         match found {
             Found::BuiltIn(function, args, types) => {
                 if function.returns_set() {
@@ -150,6 +170,24 @@ impl Binder<'_> {
                     .with_hint("To call a function, use SELECT.")
                     .at(at))
             }
+        }
+    }
+
+    /// As [`Binder::function`]; where none takes the arguments, one that takes what an implicit cast of users makes of them.
+    fn function_or_cast(&self, call: &Call, args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
+        if self.catalog.casts().is_empty() {
+            return self.function(call, args);
+        }
+        let missing = match self.function(call, args.clone()) {
+            Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => error,
+            result => return result,
+        };
+        let ways = self.with_user_casts(&args)?;
+        let mut fitting: Vec<Found> =
+            ways.into_iter().filter_map(|way| self.function(call, way).ok()).collect();
+        match fitting.len() {
+            1 => fitting.pop().ok_or(missing),
+            _ => Err(missing),
         }
     }
 

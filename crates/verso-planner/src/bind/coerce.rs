@@ -35,6 +35,9 @@ impl Binder<'_> {
         if expr.ty == *to || (*to == SqlType::Record && expr.ty.is_row()) {
             return Ok(expr);
         }
+        if let Some(value) = self.user_cast(&expr, at, to, kind)? {
+            return Ok(value);
+        }
         if let ExprKind::Literal(value) = &expr.kind {
             let value = match (value, &expr.ty) {
                 (Value::Null, _) => Some(Ok(Value::Null)),
@@ -128,7 +131,8 @@ impl Binder<'_> {
         column: &str,
         to: &SqlType,
     ) -> Result<TypedExpr, SqlError> {
-        let allowed = cast_kind(&expr.ty, to).is_some_and(|kind| kind <= CastKind::Assignment);
+        let allowed = cast_kind(&expr.ty, to).is_some_and(|kind| kind <= CastKind::Assignment)
+            || self.has_user_cast(&expr.ty, to, CastKind::Assignment);
         if !allowed && expr.ty != SqlType::Unknown {
             let text = format!(
                 "column \"{column}\" is of type {} but expression is of type {}",

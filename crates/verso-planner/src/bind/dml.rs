@@ -102,12 +102,20 @@ impl Binder<'_> {
     /// The CHECK constraints, the domains and the generated columns of a table, and whose partition it is, over full rows.
     pub fn row_rules(&self, table: &TableDef) -> Result<RowRules, SqlError> {
         let mut checks = self.domain_checks(table)?;
-        checks.extend(self.checks(table)?);
+        checks.extend(self.checks_among(table, |constraint| constraint.enforced)?);
         Ok(RowRules { checks, generated: self.generated(table)?, partition: self.partition_rule(table) })
     }
 
     /// The CHECK constraints of a table, by name, over full rows.
     pub fn checks(&self, table: &TableDef) -> Result<Vec<Check>, SqlError> {
+        self.checks_among(table, |_| true)
+    }
+
+    fn checks_among(
+        &self,
+        table: &TableDef,
+        wanted: impl Fn(&ConstraintDef) -> bool,
+    ) -> Result<Vec<Check>, SqlError> {
         let check = |constraint: &Arc<ConstraintDef>| match &constraint.kind {
             ConstraintKind::Check { expression } => {
                 let condition = self.stored_condition(expression, table);
@@ -121,7 +129,7 @@ impl Binder<'_> {
                 None
             }
         };
-        table.constraints.iter().filter_map(check).collect()
+        table.constraints.iter().filter(|constraint| wanted(constraint)).filter_map(check).collect()
     }
 
     // ── ON CONFLICT ──────────────────────────────────────────────────────────────────────────────────────────────

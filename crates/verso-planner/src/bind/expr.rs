@@ -376,6 +376,44 @@ impl Binder<'_> {
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
         let op = if op == "!=" { "<>" } else { op };
+        let users = self.has_user_operator(op);
+        if !users && self.catalog.casts().is_empty() {
+            return self.built_in_operator(op, operands, point);
+        }
+        // What users have made comes behind what is built in.
+        let missing = match op.contains('.') {
+            true => operator_error(op, &[], &Resolution::None),
+            false => match self.built_in_operator(op, operands.clone(), point) {
+                Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => error,
+                result => return result,
+            },
+        };
+        if users && let Some(call) = self.user_operator(op, operands.clone(), point)? {
+            return Ok(call);
+        }
+        let mut fitting = Vec::new();
+        for way in self.with_user_casts(&operands)? {
+            match self.built_in_operator(op, way.clone(), point) {
+                Ok(call) => fitting.push(call),
+                Err(_) => fitting.extend(self.user_operator(op, way, point)?),
+            }
+        }
+        let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
+        match (fitting.len(), op.contains('.')) {
+            (1, _) => fitting.pop().ok_or(missing),
+            (0, true) => Err(operator_error(op, &types, &Resolution::None).at(point)),
+            (0, false) => Err(missing),
+            _ => Err(operator_error(op, &types, &Resolution::Ambiguous).at(point)),
+        }
+    }
+
+    /// An operator that is built in.
+    fn built_in_operator(
+        &self,
+        op: &str,
+        operands: Vec<(TypedExpr, u32)>,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
         if let Some(derived) = self.derived_operator(op, &operands, point)? {
             return Ok(derived);
         }
@@ -544,7 +582,9 @@ impl Binder<'_> {
             return Ok(TypedExpr::new(K::Array(elements), ty.erased()));
         }
         let bound = self.expr(arg, cx)?;
-        if bound.ty != SqlType::Unknown && cast_kind(&bound.ty, ty).is_none() {
+        let known =
+            cast_kind(&bound.ty, ty).is_some() || self.has_user_cast(&bound.ty, ty, CastKind::Explicit);
+        if bound.ty != SqlType::Unknown && !known {
             let text = format!("cannot cast type {} to {}", shown(&bound.ty), shown(ty));
             return Err(SqlError::new(sqlstate::CANNOT_COERCE, text).at(at_type));
         }

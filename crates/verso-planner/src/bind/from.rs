@@ -21,6 +21,7 @@ use super::Binder;
 use super::call::Found;
 use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark, Wanted};
+use super::past::refuse_past;
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::rights::Need;
 use super::scope::{Correlation, Scope};
@@ -118,6 +119,7 @@ impl Binder<'_> {
             FromSource::Table(name) => {
                 let own = name.name.text.as_str();
                 if let Some(view) = self.view_named(name)? {
+                    refuse_past(item, "a view")?;
                     let wanted = wanted(Some(own));
                     let columns = self.view_columns(name.at().start, &view);
                     let numbers = view.columns.iter().take(columns.len()).map(|column| vec![column.id]);
@@ -135,6 +137,9 @@ impl Binder<'_> {
                     return Ok(input);
                 }
                 let mut plan = self.relation(name)?;
+                if !matches!(plan, Plan::TableScan { .. }) {
+                    refuse_past(item, "a query, a sequence or a system view")?;
+                }
                 if let Plan::TableScan { table, columns, .. } = &mut plan
                     && let Some(known) = self.stored_columns(name.at().start, table)
                 {
@@ -146,6 +151,10 @@ impl Binder<'_> {
                 }
                 let mut command = PolicyFor::Select;
                 if let Some(wanted) = wanted(Some(own)) {
+                    if let Some(past) = &item.past {
+                        let text = "rows of the past cannot be locked";
+                        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(past.at));
+                    }
                     if let Some(need) = &need {
                         need.changes(Rights::UPDATE, []);
                     }
@@ -158,6 +167,9 @@ impl Binder<'_> {
                 plan = self.secured(plan, PolicyFor::Select)?;
                 if command == PolicyFor::Update {
                     plan = self.secured(plan, command)?;
+                }
+                if let Some(past) = &item.past {
+                    self.as_it_was(&mut plan, past)?;
                 }
                 if let Some(sample) = &item.sample {
                     plan = self.sampled(plan, sample)?;
@@ -256,7 +268,9 @@ impl Binder<'_> {
             *name = alias.text.as_str().into();
         }
         let shown = match &plan {
-            Plan::TableScan { table, .. } => columns.len().min(table.shown().len()),
+            Plan::TableScan { table, .. } | Plan::Past { table, .. } => {
+                columns.len().min(table.shown().len())
+            }
             _ => columns.len(),
         };
         if item.columns.len() > shown {

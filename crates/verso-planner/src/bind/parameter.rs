@@ -79,7 +79,8 @@ impl Binder<'_> {
         let scope = Scope::default();
         let mut cx = Context::new(&scope, Clause::Values);
         let value = self.expr(expr, &mut cx)?;
-        let fits = cast_kind(&value.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment);
+        let fits = cast_kind(&value.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment)
+            || self.has_user_cast(&value.ty, ty, CastKind::Assignment);
         if !fits && value.ty != SqlType::Unknown && value.ty != *ty {
             let text = format!(
                 "parameter ${} of type {} cannot be coerced to the expected type {}",

@@ -63,8 +63,9 @@ pub fn bind_function(
     }
     let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.erased()).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
-    for arg in &function.args {
+    for (n, arg) in function.args.iter().enumerate() {
         let slot = body.declare(&arg.name, arg.ty.clone(), false);
+        body.number(n + 1, slot, &arg.ty);
         if arg.mode.goes_out() && !function.is_procedure() {
             body.result_slots.push(slot);
         }
@@ -114,6 +115,7 @@ pub fn check_function(
             let statements = function_statements(function)?;
             bind_sql_function(function, &statements, catalog, time_zone).map(drop)
         }
+        (FunctionLanguage::Internal, _) => Ok(()),
         // Its statements are bound for each of its triggers.
         (FunctionLanguage::PlPgSql, FunctionReturn::Trigger) => Ok(()),
         (FunctionLanguage::PlPgSql, _) => {
@@ -168,8 +170,8 @@ struct Body<'c> {
     /// What EXIT and CONTINUE may leave: label and whether it is a loop.
     labels: Vec<(Option<String>, bool)>,
     in_handler: bool,
-    /// Names of columns go before those of variables: it is a function in SQL.
-    weak: bool,
+    /// What a name means that is a variable's and a column's: in a function in SQL the column.
+    conflict: syntax::PlConflict,
     /// RECORD variables: their fields are known when they are assigned.
     open: Vec<usize>,
     /// Cursors in scope, innermost last.
@@ -197,7 +199,7 @@ impl<'c> Body<'c> {
             returns_rows: false,
             labels: Vec::new(),
             in_handler: false,
-            weak: false,
+            conflict: syntax::PlConflict::Error,
             open: Vec::new(),
             cursors: Vec::new(),
             trigger: None,
@@ -214,6 +216,10 @@ impl<'c> Body<'c> {
         block: &syntax::PlBlock,
     ) -> Result<PlFunction, SqlError> {
         let found = self.declare("found", SqlType::Bool, false);
+        if block.conflict != syntax::PlConflict::Error {
+            self.conflict = block.conflict;
+            self.binder.variables.iter_mut().for_each(|known| known.conflict = block.conflict);
+        }
         self.defines = later::defines(block);
         let names_results = !self.result_slots.is_empty();
         let body = self.block(block).map(|body| match self.outgoing() {
@@ -242,14 +248,21 @@ impl<'c> Body<'c> {
         })
     }
 
+    /// The name `$n` of an argument.
+    fn number(&mut self, number: usize, slot: usize, ty: &SqlType) {
+        let (block, name) = (Arc::clone(&self.block), format!("${number}").into());
+        let (ty, conflict) = (ty.clone(), self.conflict);
+        self.binder.variables.push(Variable { block, name, slot, ty, conflict });
+    }
+
     /// A new slot under a name; an empty name has only its slot.
     fn declare(&mut self, name: &str, ty: SqlType, not_null: bool) -> usize {
         let slot = self.variables.len();
         self.variables.push(PlVariable { name: name.into(), ty: ty.clone(), not_null });
         if !name.is_empty() {
             let block = Arc::clone(&self.block);
-            let weak = self.weak;
-            self.binder.variables.push(Variable { block, name: name.into(), slot, ty, weak });
+            let conflict = self.conflict;
+            self.binder.variables.push(Variable { block, name: name.into(), slot, ty, conflict });
         }
         slot
     }
@@ -313,8 +326,23 @@ impl<'c> Body<'c> {
         Ok(PlBlock { label, declarations, cursors, body, handlers, error_slots })
     }
 
-    /// The type of a variable, which may be that of another one or of a column.
+    /// The type of a variable, which may be that of another one or of a column, or an array of it.
     fn declared_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
+        let like = self.like_type(declaration)?;
+        match (&declaration.ty, like) {
+            // An array of arrays is an array of more dimensions.
+            (SqlType::Array(_), ty) if !declaration.like.is_empty() && !matches!(ty, SqlType::Array(_)) => {
+                if ty.is_row() {
+                    let text = "arrays of %ROWTYPE are not supported";
+                    return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+                }
+                Ok(SqlType::Array(Box::new(ty)))
+            }
+            (_, ty) => Ok(ty),
+        }
+    }
+
+    fn like_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
         if declaration.alike == PlAlike::Named
             && let Ok(ty) = self.binder.data_type(&declaration.ty)
         {
@@ -380,6 +408,14 @@ impl<'c> Body<'c> {
 
     /// `a ALIAS FOR b`.
     fn alias(&mut self, name: &Name, of: &[Name]) -> Result<(), SqlError> {
+        // What is returned; only the function itself gives it a value.
+        if let ([zero], PlReturn::Scalar(ty)) = (of, &self.returns)
+            && zero.text == "$0"
+        {
+            let ty = ty.clone();
+            self.declare(&name.text, ty, false);
+            return Ok(());
+        }
         let Some((known, [])) = self.binder.variable_of(of) else {
             let text = match of {
                 [of] => format!("variable \"{}\" does not exist", of.text),
@@ -444,7 +480,8 @@ impl<'c> Body<'c> {
     fn value(&self, expr: &Expr, name: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
         let bound = self.bind(expr)?;
         let start = expr.at.start;
-        let direct = verso_types::cast_kind(&bound.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment);
+        let direct = verso_types::cast_kind(&bound.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment)
+            || self.binder.has_user_cast(&bound.ty, ty, CastKind::Assignment);
         if direct || bound.ty == SqlType::Unknown {
             return self.binder.assign(bound, start, name, ty);
         }

@@ -305,6 +305,9 @@ impl<'v, 'q> Walk<'v, 'q> {
 
     fn item(&mut self, item: &'q FromItem) -> Result<(), SqlError> {
         recursion::check()?;
+        if let Some(past) = &item.past {
+            self.expr(&past.moment)?;
+        }
         if let Some(sample) = &item.sample {
             self.exprs(sample.args.iter().chain(&sample.seed))?;
         }

@@ -12,7 +12,7 @@ use super::rights::Noted;
 use super::trace::{Source, source_of};
 use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::Name;
+use verso_parser::syntax::{Name, PlConflict};
 
 /// The columns an expression may use.
 #[derive(Clone, Debug, Default)]
@@ -122,8 +122,8 @@ pub struct Variable {
     pub slot: usize,
     /// The type.
     pub ty: SqlType,
-    /// A column of the same name is meant before it: an argument of a function in SQL.
-    pub weak: bool,
+    /// What is meant where a column has the same name.
+    pub conflict: PlConflict,
 }
 
 /// NEW or OLD of a trigger: a record of slots, one for each column, and a mark behind them whether it is a row.
@@ -315,7 +315,12 @@ impl Scope {
         match (columns.next(), columns.next(), variable) {
             (Some((_, expr)), None, None) => Ok(Meaning::Column(expr.clone())),
             (None, _, Some(variable)) => Ok(Meaning::Variable(variable.slot, variable.ty.erased())),
-            (Some((_, expr)), None, Some(variable)) if variable.weak => Ok(Meaning::Column(expr.clone())),
+            (Some(_), _, Some(variable)) if variable.conflict == PlConflict::Variable => {
+                Ok(Meaning::Variable(variable.slot, variable.ty.erased()))
+            }
+            (Some((_, expr)), None, Some(variable)) if variable.conflict == PlConflict::Column => {
+                Ok(Meaning::Column(expr.clone()))
+            }
             (Some(_), None, Some(_)) => {
                 Err(ambiguous()
                     .with_detail("It could refer to either a PL/pgSQL variable or a table column."))

@@ -150,6 +150,8 @@ impl Start {
                 };
                 *plan = new;
             }
+            // The past is what it is, whatever the statement does.
+            Plan::Past { moment, .. } => self.expression(moment),
             Plan::TableScan { table, filter, .. } if self.reads(table) => {
                 let conditions = filter.take().map_or_else(Vec::new, TypedExpr::conjuncts);
                 let (above, within) = conditions.into_iter().partition(|condition| {

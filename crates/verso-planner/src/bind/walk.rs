@@ -59,6 +59,13 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
         (ExprKind::Domain { arg: a, rules: r }, ExprKind::Domain { arg: b, rules: s }) => {
             (&r.domain, r.elements) == (&s.domain, s.elements) && same(a, b)
         }
+        (ExprKind::Fold { rows: a, rules: r }, ExprKind::Fold { rows: b, rules: s }) => {
+            (r.single, r.strict, &r.initial) == (s.single, s.strict, &s.initial)
+                && same(&r.step, &s.step)
+                && all(&r.args, &s.args)
+                && optional(r.last.as_ref(), s.last.as_ref())
+                && same(a, b)
+        }
         (ExprKind::Not(a), ExprKind::Not(b)) => same(a, b),
         (ExprKind::IsNull { arg: a, negated: m }, ExprKind::IsNull { arg: b, negated: n }) => {
             m == n && same(a, b)

@@ -148,6 +148,7 @@ impl Deparse<'_> {
             ExprKind::UserCall { function, args } => {
                 format!("{}({})", identifier(&function.name), self.list(args))
             }
+            ExprKind::Fold { rows, .. } => one(rows, around),
             ExprKind::Domain { arg, rules } => {
                 let array = if rules.elements { "[]" } else { "" };
                 format!("({})::{}{array}", one(arg, Operator), rules.domain.shown())

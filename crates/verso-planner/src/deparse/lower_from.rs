@@ -71,6 +71,10 @@ impl Lowering<'_> {
 
     fn item(&mut self, item: &FromItem) -> Option<Item> {
         verso_env::stack::check().ok()?;
+        if item.past.is_some() {
+            // Not PostgreSQL's: it is shown as it was written.
+            return None;
+        }
         let place = place_of(item);
         let mut columns: Vec<String> = match &item.source {
             FromSource::Join(_) if item.alias.is_none() => Vec::new(),

@@ -260,6 +260,14 @@ impl From<ExecError> for SqlError {
             ExecError::Cancelled => SqlError::new(QUERY_CANCELED, message),
             ExecError::TooDeep => SqlError::from(StackExhausted),
             ExecError::Sink(_) => SqlError::new(IO_ERROR, message),
+            ExecError::About { error, about } => {
+                let mut error = SqlError::from(*error);
+                let subject = error.subject.get_or_insert_default();
+                (subject.column, subject.constraint) = (about.column, about.constraint);
+                (subject.datatype, subject.table) = (about.datatype, about.table);
+                subject.schema = about.schema;
+                error
+            }
             ExecError::InFunction { error, context } => SqlError::from(*error).with_context(&context),
         }
     }

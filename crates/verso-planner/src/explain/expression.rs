@@ -92,6 +92,7 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
         ExprKind::Domain { arg, rules } if rules.elements => {
             format!("{}::{}[]", one(arg), rules.domain.shown())
         }
+        ExprKind::Fold { rows, .. } => format!("fold({})", one(rows)),
         ExprKind::Domain { arg, rules } => format!("{}::{}", one(arg), rules.domain.shown()),
         ExprKind::Cast { arg, kind: _ } => format!("{}::{}", one(arg), expr.ty),
         ExprKind::And(args) => format!("({})", all(args, " AND ")),

@@ -8,8 +8,8 @@ use verso_catalog::TableDef;
 use verso_env::stack;
 use verso_exec::exec::Probes;
 use verso_exec::plan::{
-    AggregateCall, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Merge, Plan, RECORD_COLUMN,
-    SetCall, SetOperation, SortKey, Statement as Bound, SubqueryTest, TypedExpr, Update, With,
+    AggregateCall, CursorName, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Merge, Plan,
+    RECORD_COLUMN, SetCall, SetOperation, SortKey, Statement as Bound, SubqueryTest, TypedExpr, Update, With,
 };
 use verso_types::SqlType;
 
@@ -394,6 +394,10 @@ impl<'p> Tree<'p> {
                 let alias = self.alias(&table.name);
                 title(node, "Tid Scan", format!("Tid Scan on {}", self.table_name(table)));
                 self.name_table(node, table, &alias);
+                let cursor = match cursor {
+                    CursorName::Named(name) => name.to_string(),
+                    CursorName::Variable(slot) => format!("${}", slot + 1),
+                };
                 node.details.push(("TID Cond", Field::Text(format!("CURRENT OF {cursor}"))));
                 return self.table_columns(table, columns, &alias);
             }
@@ -494,6 +498,10 @@ impl<'p> Tree<'p> {
             }
             Plan::Limit { .. } => title(node, "Limit", plain("Limit")),
             Plan::LockRows { .. } => title(node, "LockRows", plain("LockRows")),
+            Plan::Past { moment, .. } => {
+                title(node, "Past State", plain("Past State"));
+                node.details.push(("As Of", Field::Text(text(moment, self.scope(&[])))));
+            }
             Plan::Single { .. } => title(node, "Single Row", plain("Single Row")),
             Plan::Distinct { .. } => {
                 title(node, "Aggregate", plain("HashAggregate"));

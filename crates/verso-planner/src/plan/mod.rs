@@ -452,7 +452,7 @@ fn extreme(
     let ExprKind::Column(column) = &crate::bind::unkeyed(arg).kind else { return false };
     let key = verso_exec::plan::SortKey { expr: arg.clone(), descending, nulls_first: descending };
     let Plan::TableScan { table, columns, .. } = input else { return false };
-    let not_null = table.columns[columns[*column]].not_null;
+    let not_null = table.is_never_null(columns[*column]);
     if !order::by_index(input, std::slice::from_ref(&key), estimate, hints) {
         return false;
     }

@@ -113,7 +113,7 @@ fn direction(table: &TableDef, index: &IndexDef, equals: &[KeyMatch], wanted: &[
     let fixed = |n: usize| equals.get(n).is_some_and(|part| !matches!(part, KeyMatch::In(_)));
     let constant =
         |column: u16| index.parts.iter().enumerate().any(|(n, part)| fixed(n) && part.column == column);
-    let not_null = |column: u16| table.column_with_id(column).is_some_and(|at| table.columns[at].not_null);
+    let not_null = |column: u16| table.column_with_id(column).is_some_and(|at| table.is_never_null(at));
     let mut direction = None;
     let mut next = 0;
     for (column, spec, descending, nulls_first) in wanted {

@@ -85,6 +85,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
             let args = calls.iter_mut().flat_map(|call| call.call.args_mut()).collect();
             beside(input, needed, args, made + usize::from(*ordinality))?
         }
+        Plan::Past { input, .. } => to(input, needed)?,
         // Its last column is the record's place.
         Plan::LockRows { input, .. } => {
             let width = input.output().len();

@@ -373,6 +373,7 @@ fn cost(plan: &Plan, rows: f64, estimate: Estimate<'_>) -> f64 {
                 None => whole,
             }
         }
+        Plan::Past { input, .. } => cost(input, rows, estimate),
         Plan::Filter { input, .. } | Plan::Project { input, .. } => {
             cost(input, estimate.rows(input), estimate) + rows * OUT
         }

@@ -49,6 +49,13 @@ impl Rewriter<'_> {
                 all.append(&mut conditions);
                 Ok(Plan::TableScan { table, columns, filter: TypedExpr::conjunction(all) })
             }
+            // Conditions that run statements would see the past, too.
+            Plan::Past { input, table, moment } => {
+                let (below, above): (Vec<_>, Vec<_>) =
+                    conditions.into_iter().partition(TypedExpr::is_parallel_safe);
+                let input = Box::new(self.push(*input, below)?);
+                Ok(keep(Plan::Past { input, table, moment }, above))
+            }
             Plan::Join { kind: JoinKind::Inner, .. } => self.inner(plan, conditions),
             Plan::Join { left, right, kind, equal, filter } => {
                 self.outer_join(*left, *right, kind, equal, filter, conditions)

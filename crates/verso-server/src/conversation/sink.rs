@@ -163,6 +163,11 @@ impl StatementSink for WireSink<'_> {
         Ok(())
     }
 
+    fn notice_now(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.wire.output.notice(notice);
+        self.wire.send()
+    }
+
     fn time_zone(&mut self, time_zone: &TimeStyle) {
         self.time_zone = time_zone.clone();
     }

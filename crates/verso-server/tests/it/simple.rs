@@ -73,6 +73,25 @@ fn notices_of_what_is_not_there_have_no_error_s_code() {
 }
 
 #[test]
+fn messages_of_a_statement_arrive_while_it_runs() {
+    let world = World::new();
+    let (mut holder, mut raw) = (world.connect(), world.connect());
+    let block = "DO $$ BEGIN RAISE NOTICE 'waiting'; PERFORM pg_advisory_xact_lock(1); END $$";
+    let extended = [parse("", block), bind("", "", &[]), execute("", 0), sync()].concat();
+    for (asked, kinds) in [(query(block), ""), (extended, "12")] {
+        holder.query("SELECT pg_advisory_lock(1)");
+        raw.send(&asked);
+        for kind in kinds.chars() {
+            assert_eq!(raw.next().unwrap().kind, kind);
+        }
+        let notice = raw.next().unwrap();
+        assert_eq!((notice.kind, notice.field('M').as_deref()), ('N', Some("waiting")));
+        holder.query("SELECT pg_advisory_unlock(1)");
+        assert_eq!(raw.until('Z').iter().map(|reply| reply.kind).collect::<String>(), "CZ");
+    }
+}
+
+#[test]
 fn settings_that_a_rollback_takes_back_are_told_again() {
     let world = World::new();
     let mut raw = world.connect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::snapshot::PG_CATALOG;
-use verso_catalog::{CatalogSnapshot, Oid, Relation, SystemRelation, TableDef};
+use verso_catalog::{CatalogSnapshot, Object, Oid, Relation, SystemRelation, TableDef};
 use verso_exec::ExecError;
 use verso_planner::deparse;
 use verso_planner::errors::SqlError;
@@ -56,6 +56,12 @@ pub(crate) fn call(views: &Views<'_>, function: &'static str, args: &[Value]) ->
     if function.ends_with("_is_visible") {
         return Ok(call.is_visible(function));
     }
+    if let Some(value) = super::server::call(views, &catalog, function, args)? {
+        return Ok(value);
+    }
+    if function == "to_regtypemod" {
+        return Ok(call.input_type(call.args.text(0)).map_or(Value::Null, |ty| Value::Int4(ty.typmod())));
+    }
     if let Some(kind) = function.strip_prefix("to_reg") {
         return call.to_reference(kind);
     }
@@ -82,7 +88,14 @@ impl Call<'_> {
             }
             // The tree of an expression is its text already.
             "pg_get_expr" => self.expression(),
-            "pg_get_functiondef" => self.of_function(definitions::function_text)?,
+            "pg_get_functiondef" => {
+                let aggregate = definitions::function(catalog, args.oid(0)).filter(|own| own.is_aggregate());
+                if let Some(aggregate) = aggregate {
+                    let text = format!("\"{}\" is an aggregate function", aggregate.name);
+                    return Err(ExecError::raised("42809", text));
+                }
+                self.of_function(definitions::function_text)?
+            }
             "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
                 let own = match function {
                     "pg_get_function_arguments" => definitions::arguments,
@@ -341,9 +354,15 @@ impl Call<'_> {
             |name: &str| verso_catalog::RelationId::find(PG_CATALOG, name).map(|class| class.get().oid);
         let (class, column) = match (function, self.args.0.get(1)) {
             ("obj_description", Some(Value::Text(name))) => (class(name)?, 0),
+            ("shobj_description", Some(Value::Text(name))) if **name == *"pg_database" => {
+                // The session's own database has one number in its catalog, and another one among all databases.
+                let member = &self.views.services.instance.member;
+                let (class, own, _) = Object::Database.key();
+                let text = self.catalog.comment(class, own, 0).filter(|_| member.number() == object.0);
+                return text.map(|text| Value::Text(Arc::clone(text)));
+            }
             ("obj_description", None) => {
-                let mut comments = self.catalog.comments();
-                let own = comments.find(|((_, commented, column), _)| *commented == object && *column == 0);
+                let own = self.catalog.comments_on(object).find(|((_, _, column), _)| *column == 0);
                 return own.map(|(_, text)| Value::Text(Arc::clone(text)));
             }
             ("col_description", _) => (class("pg_class")?, i32::try_from(self.args.number(1)).ok()?),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, Relation, TableDef};
+use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, Relation, TableDef, TriggerDef};
 use verso_types::Value;
 
 use super::keys::Keys;
@@ -46,9 +46,35 @@ pub(super) fn constraints(
         rows.extend(
             table.constraints.iter().filter(fits).map(|constraint| row(views, catalog, &table, constraint)),
         );
+        let fits = |trigger: &&Arc<TriggerDef>| {
+            trigger.constraint
+                && keys.takes("oid", trigger.oid)
+                && keys.text("conname").is_none_or(|name| *name == *trigger.name)
+        };
+        rows.extend(table.triggers.iter().filter(fits).map(|trigger| trigger_row(catalog, &table, trigger)));
     }
     rows.extend(super::domains::constraints(views, catalog, keys));
     rows
+}
+
+/// The row of a constraint trigger.
+fn trigger_row(catalog: &CatalogSnapshot, table: &TableDef, trigger: &TriggerDef) -> Vec<Value> {
+    let blank = || letter(' ');
+    let mut row = vec![
+        oid(trigger.oid),
+        Value::Text(Arc::clone(&trigger.name)),
+        namespace(catalog, &table.schema),
+        letter('t'),
+        Value::Bool(trigger.deferrable),
+        Value::Bool(trigger.initially_deferred),
+        Value::Bool(true),
+        Value::Bool(true),
+        oid(table.oid),
+    ];
+    row.extend([number(0), number(0), number(0), number(0), blank(), blank(), blank()]);
+    row.extend([Value::Bool(true), Value::Int2(0), Value::Bool(true), Value::Bool(false)]);
+    row.extend(std::iter::repeat_n(Value::Null, 8));
+    row
 }
 
 fn row(
@@ -101,7 +127,7 @@ fn row(
         letter(kind),
         Value::Bool(constraint.deferrable),
         Value::Bool(constraint.initially_deferred),
-        Value::Bool(true),
+        Value::Bool(constraint.enforced),
         Value::Bool(constraint.validated),
         oid(table.oid),
         number(0),

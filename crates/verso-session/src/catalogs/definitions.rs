@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     ArgMode, CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionArg, FunctionDef,
-    FunctionReturn, IndexDef, Oid, ReferentialAction, Relation, TableDef, ViewDef, Volatility,
+    FunctionReturn, IndexDef, Oid, ReferentialAction, Relation, TableDef, TriggerDef, ViewDef, Volatility,
 };
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::{ExprKind, TypedExpr};
@@ -23,6 +23,12 @@ pub(super) fn constraint(
         let own = table.constraints.iter().find(|constraint| constraint.oid == oid)?;
         Some((table, own))
     })
+}
+
+/// The constraint trigger with that row in `pg_constraint`.
+fn constraint_trigger(catalog: &CatalogSnapshot, oid: Oid) -> Option<&Arc<TriggerDef>> {
+    let mut triggers = catalog.tables().flat_map(|table| &table.triggers);
+    triggers.find(|trigger| trigger.oid == oid && trigger.constraint)
 }
 
 pub(super) fn binder<'b>(views: &'b Views<'_>, catalog: &'b Arc<CatalogSnapshot>) -> Binder<'b> {
@@ -141,6 +147,11 @@ pub(super) fn constraint_text(
     pretty: bool,
 ) -> Option<String> {
     let Some((table, constraint)) = constraint(catalog, oid) else {
+        if let Some(trigger) = constraint_trigger(catalog, oid) {
+            let deferrable = if trigger.deferrable { " DEFERRABLE" } else { "" };
+            let deferred = if trigger.initially_deferred { " INITIALLY DEFERRED" } else { "" };
+            return Some(format!("TRIGGER{deferrable}{deferred}"));
+        }
         return super::domains::constraint_text(views, catalog, oid, pretty);
     };
     let mut text = match &constraint.kind {
@@ -187,7 +198,9 @@ pub(super) fn constraint_text(
     if constraint.initially_deferred {
         text.push_str(" INITIALLY DEFERRED");
     }
-    if !constraint.validated {
+    if !constraint.enforced {
+        text.push_str(" NOT ENFORCED");
+    } else if !constraint.validated {
         text.push_str(" NOT VALID");
     }
     Some(text)

@@ -17,19 +17,24 @@
 //! | [`progress`] | jobs of maintenance under way |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
 //! | [`domains`] | constraints of domains in `pg_constraint` |
+//! | [`extensions`] | extensions: those that are built in, and those that a database has asked for |
 //! | [`partitions`] | partitions |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
+//! | [`server`] | functions about the server, its log and its sessions |
+//! | [`aggregates`] | users' rows of `pg_aggregate`, `pg_operator`, `pg_cast` |
 //! | [`calls`] | the functions over the catalogs, by name |
 //!
 //! 1. A row has a value for every column of its relation in `verso-catalog`'s list, in that order.
 //! 2. Keys only leave rows out that do not fit; the query's own condition still decides.
 
 mod activity;
+mod aggregates;
 mod calls;
 mod collations;
 mod constraints;
 mod definitions;
 mod domains;
+pub(crate) mod extensions;
 mod fixed;
 mod keys;
 mod names;
@@ -38,13 +43,14 @@ mod partitions;
 mod progress;
 mod relations;
 mod rights;
+mod server;
 mod statistics;
 mod triggers;
 mod types;
 
 use std::sync::Arc;
 
-use verso_catalog::{Oid, RelationId, SystemRowIter};
+use verso_catalog::{Object, Oid, RelationId, SystemRowIter};
 use verso_types::Value;
 use verso_types::array::Array;
 
@@ -89,6 +95,9 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_auth_members" => all(rights::members(&catalog)),
         "pg_default_acl" => all(rights::defaults(&catalog)),
         "pg_policy" => all(rights::policies(&catalog)),
+        "pg_extension" => all(extensions::installed(&catalog)),
+        "pg_available_extensions" => all(extensions::available(&catalog)),
+        "pg_available_extension_versions" => all(extensions::versions(&catalog)),
         "pg_policies" => all(rights::policy_view(&catalog)),
         "pg_db_role_setting" => all(rights::settings(views, &catalog)),
         "pg_tablespace" => all(objects::tablespaces()),
@@ -109,11 +118,25 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_stat_all_tables" => all(activity::tables(views, &catalog)),
         "pg_stat_all_indexes" => all(activity::indexes(&catalog)),
         "pg_description" => {
-            let own = |((class, object, column), text): (&(Oid, Oid, i32), &Arc<str>)| {
-                vec![oid(*object), oid(*class), Value::Int4(*column), Value::Text(Arc::clone(text))]
+            let own = |((class, object, column), text): ((Oid, Oid, i32), &Arc<str>)| {
+                vec![oid(object), oid(class), Value::Int4(column), Value::Text(Arc::clone(text))]
             };
-            let own: Vec<_> = catalog.comments().map(own).collect();
+            let database = Object::Database.key().0;
+            let comments = catalog.comments().filter(|((class, ..), _)| *class != database);
+            let own: Vec<_> = comments.map(own).collect();
             Box::new(fixed::rows("pg_description", &keys).chain(own))
+        }
+        "pg_operator" => Box::new(fixed::rows("pg_operator", &keys).chain(aggregates::operators(&catalog))),
+        "pg_cast" => Box::new(fixed::rows("pg_cast", &keys).chain(aggregates::casts(&catalog))),
+        "pg_aggregate" => {
+            Box::new(fixed::rows("pg_aggregate", &keys).chain(aggregates::aggregates(&catalog)))
+        }
+        "pg_shdescription" => {
+            let (class, object, _) = Object::Database.key();
+            let number = number(views.services.instance.member.number());
+            let row = |text: &Arc<str>| vec![number, oid(class), Value::Text(Arc::clone(text))];
+            let own: Vec<_> = catalog.comment(class, object, 0).map(row).into_iter().collect();
+            Box::new(fixed::rows("pg_shdescription", &keys).chain(own))
         }
         name => fixed::rows(name, &keys),
     }

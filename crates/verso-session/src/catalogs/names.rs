@@ -260,7 +260,10 @@ impl ObjectNames for SessionNames {
             SystemType::Regprocedure => self.function(text),
             SystemType::Regoper => {
                 let symbol = text.rsplit_once('.').map_or(text, |(_, symbol)| symbol);
-                SessionNames::one(&fixed_by_name("pg_operator", symbol), "operator", text)
+                let own =
+                    self.catalog.operators().iter().filter(|one| *one.name == *symbol).map(|one| one.oid.0);
+                let all: Vec<u32> = fixed_by_name("pg_operator", symbol).into_iter().chain(own).collect();
+                SessionNames::one(&all, "operator", text)
             }
             SystemType::Regoperator => {
                 let Some((symbol, args)) =
@@ -283,7 +286,12 @@ impl ObjectNames for SessionNames {
                     fixed_row("pg_operator", *oid)
                         .is_some_and(|row| row[7] == Value::Int8(left) && row[8] == Value::Int8(right))
                 };
-                Ok(fixed_by_name("pg_operator", symbol).into_iter().find(fits))
+                let own = self.catalog.operators().iter().find(|one| {
+                    let side = i64::from(one.left.map_or(0, |left| left.0));
+                    *one.name == *symbol && side == left && i64::from(one.right.0) == right
+                });
+                let found = fixed_by_name("pg_operator", symbol).into_iter().find(fits);
+                Ok(found.or_else(|| own.map(|one| one.oid.0)))
             }
             SystemType::Regcollation => {
                 let (schema, name) = path(text)?;
@@ -312,6 +320,23 @@ impl ObjectNames for SessionNames {
             }
             SystemType::Regproc => self.function_name(oid, false),
             SystemType::Regprocedure => self.function_name(oid, true),
+            SystemType::Regoper | SystemType::Regoperator
+                if let Some(own) = self.catalog.operators().iter().find(|one| one.oid.0 == oid) =>
+            {
+                let name = match self.catalog.search_path().searched().contains(&own.schema)
+                    && (ty == SystemType::Regoperator || fixed_by_name("pg_operator", &own.name).is_empty())
+                {
+                    true => own.name.to_string(),
+                    false => format!("{}.{}", quote_ident(&own.schema), own.name),
+                };
+                if ty == SystemType::Regoper {
+                    return Some(name);
+                }
+                let left = own
+                    .left
+                    .map_or_else(|| Some("NONE".to_string()), |left| type_name(&self.catalog, left.0));
+                Some(format!("{name}({},{})", left?, type_name(&self.catalog, own.right.0)?))
+            }
             SystemType::Regoper => {
                 let row = fixed_row("pg_operator", oid)?;
                 let symbol = row[1].as_str()?;

@@ -165,7 +165,11 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         Value::Float4(if function.returns.is_set() { 1000.0 } else { 0.0 }),
         number(variadic),
         number(0),
-        letter(if function.is_procedure() { 'p' } else { 'f' }),
+        letter(match () {
+            () if function.is_procedure() => 'p',
+            () if function.is_aggregate() => 'a',
+            () => 'f',
+        }),
         Value::Bool(function.security_definer),
         Value::Bool(false),
         Value::Bool(function.strict),
@@ -191,7 +195,13 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         some(named, Value::Array(names.map(|name| Value::Text(Arc::clone(name))).collect())),
         some(!defaults.is_empty(), Value::text(&defaults.join(", "))),
         Value::Null,
-        if function.standard_body { Value::text("") } else { Value::Text(Arc::clone(&function.body)) },
+        if function.is_aggregate() {
+            Value::text("aggregate_dummy")
+        } else if function.standard_body {
+            Value::text("")
+        } else {
+            Value::Text(Arc::clone(&function.body))
+        },
         Value::Null,
         some(function.standard_body, Value::Text(Arc::clone(&function.body))),
         some(!function.settings.is_empty(), Value::Array(settings)),

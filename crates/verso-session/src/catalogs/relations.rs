@@ -244,7 +244,8 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 Class { method, file: index.object.0, kind: 'i', columns, persistence, ..base }
             }
             Relation::Sequence(sequence) => {
-                Class { file: sequence.object.0, rows: 1.0, kind: 'S', columns: 3, ..base }
+                let persistence = if sequence.unlogged { 'u' } else { base.persistence };
+                Class { file: sequence.object.0, rows: 1.0, kind: 'S', columns: 3, persistence, ..base }
             }
             Relation::View(view) => {
                 let options = options(&view.options);

@@ -33,6 +33,13 @@ pub trait StatementSink {
     /// # Errors
     /// Ends the statement.
     fn notice(&mut self, notice: &Notice) -> Result<(), SqlError>;
+    /// A message of a function that still runs: a sink that keeps things back sends it now, with all before it.
+    ///
+    /// # Errors
+    /// Ends the statement.
+    fn notice_now(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.notice(notice)
+    }
 
     /// The session's time zone has changed; rows from now on are to be shown in this one.
     fn time_zone(&mut self, _time_zone: &TimeStyle) {}

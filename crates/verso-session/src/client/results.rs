@@ -8,7 +8,7 @@ use verso_exec::memory::Memory;
 use verso_exec::spill::Spool;
 use verso_types::Batch;
 
-use crate::client::{OutputColumn, StatementSink};
+use crate::client::{Client, OutputColumn, Told};
 use crate::failure::Failure;
 use verso_planner::errors::SqlError;
 
@@ -17,7 +17,9 @@ const RESULT: &str = "the result";
 
 /// The rows of one statement on their way.
 pub(crate) struct Results<'s> {
-    sink: &'s mut dyn StatementSink,
+    client: &'s Client<'s>,
+    /// Its client is no one: what functions say is kept for the one behind it.
+    silent: bool,
     /// Rows go out at once.
     pub(crate) streams: bool,
     /// Rows are counted by the executor and dropped here.
@@ -27,27 +29,36 @@ pub(crate) struct Results<'s> {
     columns: Option<Arc<[OutputColumn]>>,
     held: Spool,
     memory: Memory<'s>,
-    error: Option<SqlError>,
 }
 
 impl<'s> Results<'s> {
-    pub(crate) fn new(sink: &'s mut dyn StatementSink, memory: Memory<'s>) -> Results<'s> {
+    pub(crate) fn new(client: &'s Client<'s>, memory: Memory<'s>) -> Results<'s> {
         Results {
-            sink,
+            client,
+            silent: false,
             streams: false,
             counts_only: false,
             sent: false,
             columns: None,
             held: Spool::default(),
             memory,
-            error: None,
         }
+    }
+
+    /// Rows that go to a sink of the session's own.
+    pub(crate) fn aside(client: &'s Client<'s>, memory: Memory<'s>) -> Results<'s> {
+        Results { silent: true, ..Results::new(client, memory) }
+    }
+
+    /// Where messages of functions go at once.
+    pub(crate) fn told(&self) -> Option<&'s dyn Told> {
+        (!self.silent).then_some(self.client as &dyn Told)
     }
 
     /// The statement yields rows of these columns.
     pub(crate) fn begin(&mut self, columns: &Arc<[OutputColumn]>) -> Result<(), SqlError> {
         if self.streams {
-            self.sink.begin(columns)
+            self.client.with(|sink| sink.begin(columns))
         } else {
             self.columns = Some(Arc::clone(columns));
             Ok(())
@@ -56,7 +67,7 @@ impl<'s> Results<'s> {
 
     /// What the executors' result means: an error of the client's sink comes back as itself.
     pub(crate) fn outcome<T>(&mut self, result: Result<T, ExecError>) -> Result<T, Failure> {
-        match (result, self.error.take()) {
+        match (result, self.client.take_error()) {
             (Err(_), Some(error)) => Err(error.into()),
             (result, _) => Ok(result?),
         }
@@ -65,12 +76,12 @@ impl<'s> Results<'s> {
     /// Sends rows that were set aside.
     pub(crate) fn pass(&mut self, batch: &Batch) -> Result<(), SqlError> {
         self.sent = true;
-        self.sink.batch(batch)
+        self.client.with(|sink| sink.batch(batch))
     }
 
     /// The client, for statements that talk with it in their own way.
-    pub(crate) fn client(&mut self) -> &mut (dyn StatementSink + 's) {
-        self.sink
+    pub(crate) fn client(&self) -> &'s Client<'s> {
+        self.client
     }
 
     /// Adds rows of the session's own making.
@@ -85,17 +96,17 @@ impl<'s> Results<'s> {
     pub(crate) fn forget(&mut self) {
         self.columns = None;
         self.held = Spool::default();
-        self.error = None;
+        drop(self.client.take_error());
     }
 
     /// Sends what was held.
     pub(crate) fn finish(&mut self) -> Result<(), SqlError> {
         let Some(columns) = &self.columns else { return Ok(()) };
         if !self.streams {
-            self.sink.begin(columns)?;
+            self.client.with(|sink| sink.begin(columns))?;
             let mut batch = Batch::default();
             while self.held.next(&mut batch)? {
-                self.sink.batch(&batch)?;
+                self.client.with(|sink| sink.batch(&batch))?;
             }
         }
         Ok(())
@@ -111,10 +122,6 @@ impl Sink for Results<'_> {
             return self.held.push(self.memory, RESULT, batch.clone());
         }
         self.sent = true;
-        self.sink.batch(batch).map_err(|error| {
-            let message = error.message.clone();
-            self.error = Some(error);
-            ExecError::Sink(message)
-        })
+        self.client.within(|sink| sink.batch(batch))
     }
 }

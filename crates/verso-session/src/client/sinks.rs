@@ -42,6 +42,10 @@ impl StatementSink for Kept<'_> {
         self.sink.notice(notice)
     }
 
+    fn notice_now(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.sink.notice_now(notice)
+    }
+
     fn copy_out(&mut self, layout: CopyLayout) -> Result<(), SqlError> {
         self.sink.copy_out(layout)
     }
@@ -85,6 +89,10 @@ impl StatementSink for Counted<'_> {
 
     fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
         self.sink.notice(notice)
+    }
+
+    fn notice_now(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.sink.notice_now(notice)
     }
 }
 

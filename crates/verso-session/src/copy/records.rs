@@ -14,10 +14,20 @@ pub struct Records {
     /// What is before this was looked at without finding the record's end.
     seen: usize,
     quoted: bool,
+    /// How its lines end, once the first one has.
+    ending: Option<LineEnd>,
     /// No more data come.
     ended: bool,
     /// Lines begun so far.
     pub line: u64,
+}
+
+/// How lines end: all of them alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LineEnd {
+    Newline,
+    Return,
+    Both,
 }
 
 /// A record's place in the data, without its end of line.
@@ -58,18 +68,19 @@ impl Records {
     /// The next record, `None` if its end has not come.
     ///
     /// # Errors
-    /// 22P04 for a quote that is never closed.
+    /// 22P04 for a quote that is never closed, and for a line that ends unlike those before it.
     pub fn next(&mut self, layout: &Layout) -> Result<Option<Record>, SqlError> {
         let end = match layout.format {
             CopyFormat::Csv => self.find_csv(layout),
             _ => self.find_text(),
         };
+        let end = end.inspect_err(|_| self.line += 1)?;
         match end {
-            Some(end) => {
+            Some((end, next)) => {
                 let record = self.start..end;
-                self.skip(end + 1 - self.start);
+                self.skip(next - self.start);
                 self.line += 1;
-                Ok(Some(self.without_return(record)))
+                Ok(Some(record))
             }
             None if !self.ended || self.start == self.data.len() => Ok(None),
             None if self.quoted => Err(bad("unterminated CSV quoted field")),
@@ -77,35 +88,56 @@ impl Records {
                 let record = self.start..self.data.len();
                 self.skip(record.len());
                 self.line += 1;
-                Ok(Some(self.without_return(record)))
+                Ok(Some(record))
             }
         }
     }
 
-    fn without_return(&self, record: Record) -> Record {
-        match self.data[record.clone()].last() {
-            Some(b'\r') => record.start..record.end - 1,
-            _ => record,
-        }
+    /// How many bytes end a line at this place, which has a newline or a carriage return; `None` if that is not known yet.
+    fn line_end(&mut self, at: usize, csv: bool) -> Result<Option<usize>, SqlError> {
+        let mixed = |what: &str, escape: &str| {
+            let (how, hint) = match csv {
+                true => ("unquoted", format!("Use quoted CSV field to represent {what}.")),
+                false => ("literal", format!("Use \"{escape}\" to represent {what}.")),
+            };
+            Err(bad(format!("{how} {what} found in data")).with_hint(hint))
+        };
+        let (ending, length) = match (self.data[at], self.ending) {
+            (b'\n', None | Some(LineEnd::Newline)) => (LineEnd::Newline, 1),
+            (b'\n', Some(_)) => return mixed("newline", "\\n"),
+            (_, Some(LineEnd::Newline)) => return mixed("carriage return", "\\r"),
+            (_, Some(LineEnd::Return)) => (LineEnd::Return, 1),
+            (_, None | Some(LineEnd::Both)) => match self.data.get(at + 1) {
+                None if !self.ended => return Ok(None),
+                Some(b'\n') => (LineEnd::Both, 2),
+                _ if self.ending.is_some() => return mixed("carriage return", "\\r"),
+                _ => (LineEnd::Return, 1),
+            },
+        };
+        self.ending = Some(ending);
+        Ok(Some(length))
     }
 
-    /// The newline that ends a text record: a backslash takes the next byte along.
-    fn find_text(&mut self) -> Option<usize> {
+    /// Where a text record ends and the next one begins: a backslash takes the next byte along.
+    fn find_text(&mut self) -> Result<Option<(usize, usize)>, SqlError> {
         let mut at = self.seen;
         while let Some(byte) = self.data.get(at) {
             match byte {
-                b'\n' => return Some(at),
+                b'\n' | b'\r' => {
+                    self.seen = at;
+                    return Ok(self.line_end(at, false)?.map(|length| (at, at + length)));
+                }
                 b'\\' if at + 1 < self.data.len() => at += 2,
                 b'\\' => break,
                 _ => at += 1,
             }
         }
         self.seen = at;
-        None
+        Ok(None)
     }
 
-    /// The newline that ends a CSV record: one outside of quotes.
-    fn find_csv(&mut self, layout: &Layout) -> Option<usize> {
+    /// The same of a CSV record, whose line ends outside of quotes.
+    fn find_csv(&mut self, layout: &Layout) -> Result<Option<(usize, usize)>, SqlError> {
         let mut at = self.seen;
         while let Some(&byte) = self.data.get(at) {
             if self.quoted && byte == layout.escape && layout.escape != layout.quote {
@@ -116,13 +148,14 @@ impl Records {
                 }
             } else if byte == layout.quote {
                 self.quoted = !self.quoted;
-            } else if byte == b'\n' && !self.quoted {
-                return Some(at);
+            } else if matches!(byte, b'\n' | b'\r') && !self.quoted {
+                self.seen = at;
+                return Ok(self.line_end(at, true)?.map(|length| (at, at + length)));
             }
             at += 1;
         }
         self.seen = at;
-        None
+        Ok(None)
     }
 }
 

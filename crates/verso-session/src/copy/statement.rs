@@ -21,8 +21,7 @@ use verso_exec::{ExecContext, ExternalRows, Sink, execute};
 use verso_storage::TableLockMode;
 use verso_types::{Batch, SqlType};
 
-use crate::client::Results;
-use crate::client::{CommandTag, CopyLayout, Notice, StatementSink};
+use crate::client::{Client, CommandTag, CopyLayout, Notice, Results};
 use crate::copy::layout::Layout;
 use crate::copy::reader::{Progress, Reader};
 use crate::copy::writer::Writer;
@@ -139,7 +138,7 @@ impl Transfer<'_> {
     ) -> Result<u64, ExecError> {
         let tables = self.frame.tables();
         let executor = self.frame.services.settings.executor;
-        let services = self.frame.services.lend(self.frame.views);
+        let services = self.frame.lend();
         let cx = ExecContext::new(&tables, self.frame.catalog, &[], &services, self.frame.cancel, executor);
         execute(bound, &cx.with_external(external), sink)
     }
@@ -159,7 +158,7 @@ impl Transfer<'_> {
         let data = match &copy.place {
             CopyPlace::Client => {
                 let client = results.client();
-                client.copy_in(CopyLayout { binary, columns: columns.len() })?;
+                client.with(|sink| sink.copy_in(CopyLayout { binary, columns: columns.len() }))?;
                 Data::Client(client)
             }
             CopyPlace::File(path) => {
@@ -196,7 +195,7 @@ impl Transfer<'_> {
         let target = match &copy.place {
             CopyPlace::Client => {
                 let client = results.client();
-                client.copy_out(CopyLayout { binary, columns: columns.len() })?;
+                client.with(|sink| sink.copy_out(CopyLayout { binary, columns: columns.len() }))?;
                 Target::Client(client)
             }
             CopyPlace::File(path) => {
@@ -241,7 +240,7 @@ impl Transfer<'_> {
 
 /// Where data come from.
 enum Data<'s> {
-    Client(&'s mut dyn StatementSink),
+    Client(&'s Client<'s>),
     File { file: Arc<dyn VfsFile>, at: u64 },
 }
 
@@ -249,7 +248,7 @@ impl Data<'_> {
     /// Appends a piece; false at the end.
     fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, SqlError> {
         match self {
-            Data::Client(client) => client.copy_read(into),
+            Data::Client(client) => client.with(|sink| sink.copy_read(into)),
             Data::File { file, at } => {
                 let length = into.len();
                 into.resize(length + PIECE_BYTES, 0);
@@ -321,7 +320,7 @@ impl Sink for Nowhere {
 
 /// Where data go.
 enum Target<'s> {
-    Client(&'s mut dyn StatementSink),
+    Client(&'s Client<'s>),
     File { file: Arc<dyn VfsFile>, at: u64 },
 }
 
@@ -345,7 +344,7 @@ impl Out<'_, '_> {
         match &mut self.target {
             Target::Client(client) => {
                 if !self.buffer.is_empty() {
-                    client.copy_data(&self.buffer)?;
+                    client.with(|sink| sink.copy_data(&self.buffer))?;
                     self.buffer.clear();
                 }
             }
@@ -373,8 +372,12 @@ impl Out<'_, '_> {
         self.writer.end(&mut self.buffer);
         self.send(true)?;
         match self.target {
-            Target::Client(client) => client.copy_done()?,
-            Target::File { file, .. } => file.sync_data().map_err(|error| io("write", &error))?,
+            Target::Client(client) => client.with(|sink| sink.copy_done())?,
+            Target::File { file, .. } => match file.sync_data() {
+                // A device that keeps nothing, as /dev/null, has nothing to make durable.
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
+                synced => synced.map_err(|error| io("write", &error))?,
+            },
         }
         Ok(self.count)
     }

@@ -170,3 +170,31 @@ fn options_that_contradict_each_other_are_refused() {
     let binary = options(CopyFormat::Binary);
     assert_eq!(refused(CopyOptions { null: Some("x".into()), ..binary }), "42601");
 }
+
+#[test]
+fn lines_end_alike() {
+    let text = CopyOptions::default();
+    let csv = CopyOptions { format: CopyFormat::Csv, ..CopyOptions::default() };
+    let pair = |a: i32, b: &str| (Value::Int4(a), Value::text(b));
+    for piece in [1, 2, 100] {
+        for end in ["\n", "\r\n", "\r"] {
+            let lines = |separator: &str| format!("1{separator}a{end}2{separator}b{end}");
+            let expected = vec![pair(1, "a"), pair(2, "b")];
+            assert_eq!(read(&text, lines("\t").as_bytes(), piece).unwrap(), expected, "{end:?}");
+            assert_eq!(read(&csv, lines(",").as_bytes(), piece).unwrap(), expected, "{end:?}");
+        }
+        // The first line says how lines end, as in PostgreSQL.
+        for (data, message) in [
+            ("1,a\n2,b\r\n", "unquoted carriage return found in data"),
+            ("1,a\r\n2,b\n", "unquoted newline found in data"),
+            ("1,a\n2,b\r3,c\n", "unquoted carriage return found in data"),
+            ("1,a\r2,b\n3,c\r", "unquoted newline found in data"),
+        ] {
+            let error = read(&csv, data.as_bytes(), piece).unwrap_err();
+            assert_eq!((error.sqlstate, error.message.as_str()), ("22P04", message), "{data:?}");
+            let error = read(&text, data.replace(',', "\t").as_bytes(), piece).unwrap_err();
+            assert_eq!(error.message, message.replace("unquoted", "literal"), "{data:?}");
+        }
+    }
+    assert_eq!(read(&csv, b"1,\"a\r\nb\nc\"\n", 3).unwrap(), [pair(1, "a\r\nb\nc")]);
+}

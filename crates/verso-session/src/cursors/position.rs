@@ -112,4 +112,8 @@ impl StatementSink for Watch<'_> {
     fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
         self.sink.notice(notice)
     }
+
+    fn notice_now(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.sink.notice_now(notice)
+    }
 }

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, ConstraintKind, NewConstraintKind, ObjectKind, TableChange, TableDef,
-    is_temporary,
+    CatalogError, ColumnDef, ConstraintDef, ConstraintKind, NewConstraintKind, ObjectKind, TableChange,
+    TableDef, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
@@ -20,7 +20,8 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    AlterAction, AlterTable, ColumnDefinition, ConstraintDefinition, DropKind, Expr, Name, QualifiedName,
+    AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintDefinition, DropKind, Expr, Name,
+    QualifiedName,
 };
 use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -125,6 +126,9 @@ impl Schema<'_> {
             AlterAction::ValidateConstraint(constraint) => {
                 return self.validate_constraint(&binder, name, &table, constraint);
             }
+            AlterAction::AlterConstraint { name: constraint, change } => {
+                return self.alter_constraint(&binder, name, &table, constraint, *change);
+            }
             AlterAction::DropConstraint { name: constraint, if_exists, cascade } => {
                 if *if_exists && table.constraint(&constraint.text).is_none() {
                     self.skip_missing("constraint", constraint, &table);
@@ -218,6 +222,9 @@ impl Schema<'_> {
         constraint: &Name,
     ) -> Result<(), Failure> {
         let known = table.constraint(&constraint.text);
+        if known.is_some_and(|known| !known.enforced) {
+            return Err(SqlError::new("55000", "cannot validate NOT ENFORCED constraint").into());
+        }
         if let Some(known) = known.filter(|known| !known.validated) {
             self.check_rows(binder, table, known)?;
         }
@@ -230,6 +237,47 @@ impl Schema<'_> {
         self.alter(name, &TableChange::Validated(text(constraint)))
     }
 
+    /// ALTER CONSTRAINT: a foreign key that is enforced from now on is checked for the rows that are there.
+    fn alter_constraint(
+        &self,
+        binder: &Binder<'_>,
+        name: &QualifiedName,
+        table: &Arc<TableDef>,
+        constraint: &Name,
+        change: ConstraintChange,
+    ) -> Result<(), Failure> {
+        let wrong = |text: String| Err(SqlError::new("42809", text).into());
+        let of = format!("constraint \"{}\" of relation \"{}\"", constraint.text, table.name);
+        let Some(known) = table.constraint(&constraint.text) else {
+            return Err(SqlError::new("42704", format!("{of} does not exist")).into());
+        };
+        let is_foreign = matches!(known.kind, ConstraintKind::Foreign(_));
+        let defers = change.deferrable.is_some() || change.initially_deferred.is_some();
+        if defers && !is_foreign {
+            return wrong(format!("{of} is not a foreign key constraint"));
+        }
+        if change.enforced.is_some() && !is_foreign {
+            return wrong(format!("cannot alter enforceability of {of}"));
+        }
+        if change.inherit.is_some() && !matches!(known.kind, ConstraintKind::NotNull { .. }) {
+            return wrong(format!("{of} is not a not-null constraint"));
+        }
+        if change.inherit == Some(false) {
+            return Err(SqlError::unsupported("NO INHERIT").into());
+        }
+        if change.enforced == Some(true) && !known.enforced {
+            let enforced = Arc::new(ConstraintDef { enforced: true, ..(**known).clone() });
+            self.check_rows(binder, table, &enforced)?;
+        }
+        let altered = TableChange::AlterConstraint {
+            name: text(constraint),
+            deferrable: change.deferrable,
+            initially_deferred: change.initially_deferred,
+            enforced: change.enforced.filter(|enforced| *enforced != known.enforced),
+        };
+        self.alter(name, &altered)
+    }
+
     /// Adds a constraint, then checks the rows that are there.
     fn add_constraint(
         &self,
@@ -240,11 +288,18 @@ impl Schema<'_> {
     ) -> Result<(), Failure> {
         let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.seen())).collect();
         let new = self.new_constraint(binder, (&table.schema, &table.name), &columns, constraint)?;
-        if let NewConstraintKind::NotNull { column } = &new.kind {
-            self.refuse_nulls_there(table, std::slice::from_ref(column))?;
-        }
-        if let NewConstraintKind::Unique { columns, primary: true, .. } = &new.kind {
-            self.refuse_nulls_there(table, columns)?;
+        // A NOT NULL that is NOT VALID is in the way of another one, whatever the rows have.
+        let open = |name: &Arc<str>| {
+            let id = table.column(name).map(|at| table.columns[at].id);
+            id.and_then(|id| table.not_null_of(id)).is_some_and(|constraint| !constraint.validated)
+        };
+        let required = match &new.kind {
+            NewConstraintKind::NotNull { column } if new.validated => std::slice::from_ref(column),
+            NewConstraintKind::Unique { columns, primary: true, .. } => columns.as_slice(),
+            _ => &[],
+        };
+        if !required.is_empty() && !required.iter().any(open) {
+            self.refuse_nulls_there(table, required)?;
         }
         if let NewConstraintKind::Unique { columns, .. } = &new.kind {
             let apart = self.packed(table, &columns.iter().map(|name| &**name).collect::<Vec<_>>())?;
@@ -252,7 +307,8 @@ impl Schema<'_> {
                 self.rewrite(name, &TableChange::ForIndex { hidden: Vec::new(), apart }, |_| Ok(None))?;
             }
         }
-        let checked = new.validated;
+        // NULLs were looked for before.
+        let checked = new.validated && new.enforced && !matches!(new.kind, NewConstraintKind::NotNull { .. });
         self.frame.inside_now(|frame| Schema { frame }.alter(name, &TableChange::AddConstraint(new)))?;
         if !checked {
             return Ok(());

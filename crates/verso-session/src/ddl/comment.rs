@@ -13,6 +13,13 @@ use verso_planner::errors::{SqlError, sqlstate};
 impl Schema<'_> {
     /// COMMENT ON.
     pub(super) fn comment(&self, comment: &Comment) -> Result<CommandTag, Failure> {
+        if let Commented::Database(name) = &comment.on
+            && !self.is_database(name)
+        {
+            // As in PostgreSQL, so that a script may name the database that it was made from.
+            self.frame.services.notices.warn("3D000", &format!("database \"{}\" does not exist", name.text));
+            return Ok(tag("COMMENT"));
+        }
         let on = self.commented(&comment.on)?;
         let text = comment.text.as_deref().map(Into::into);
         let catalog = &self.frame.services.instance.catalog;
@@ -53,15 +60,37 @@ impl Schema<'_> {
                 self.own(Object::Schema(schema.oid), "schema", &schema.name)?;
                 Ok(CommentOn::Schema(schema.oid))
             }
+            Commented::Database(name) => {
+                let database = self.database(name)?;
+                self.own(database, "database", &name.text)?;
+                Ok(CommentOn::Database)
+            }
             Commented::Type(name) => {
                 let ty = self.user_type(name)?;
                 self.own(Object::Type(ty.oid), "type", &ty.name)?;
                 Ok(CommentOn::Type(ty.oid))
             }
-            Commented::Function(name, types) => {
-                let function = self.one_function(name, self.argument_types(types.as_deref())?.as_deref())?;
-                self.own(Object::Function(function.oid), "function", &function.name)?;
+            Commented::Function(kind, name, types) => {
+                let types = self.argument_types(types.as_deref())?;
+                let function = self.routine(*kind, name, types.as_deref())?;
+                self.own(Object::Function(function.oid), function.kind_word(), &function.name)?;
                 Ok(CommentOn::Function(function.oid))
+            }
+            Commented::Operator(reference) => {
+                let operator = self.user_operator(reference)?;
+                self.own_role_object(operator.owner, "operator", &operator.name)?;
+                Ok(CommentOn::Operator(operator.oid))
+            }
+            Commented::Cast(source, target) => {
+                let (source, target) = (self.data_type(source)?, self.data_type(target)?);
+                let cast = self.user_cast(&source, &target)?;
+                self.own_cast(&source, &target)?;
+                Ok(CommentOn::Cast(cast.oid))
+            }
+            Commented::Extension(name) => {
+                let extension = self.extension(name)?;
+                self.own_extension(&extension)?;
+                Ok(CommentOn::Extension(extension.oid))
             }
             Commented::Constraint { name, table } => {
                 let found = self.relation(table)?;

@@ -230,6 +230,7 @@ impl Schema<'_> {
             deferrable: constraint.deferrable,
             initially_deferred: constraint.initially_deferred,
             validated: !constraint.not_valid,
+            enforced: !constraint.not_enforced,
         })
     }
 }

@@ -52,8 +52,12 @@ impl Schema<'_> {
         constraint: &Arc<ConstraintDef>,
     ) -> Result<(), Failure> {
         match &constraint.kind {
-            // building the index has, and NULLs were looked for before
-            ConstraintKind::Unique { .. } | ConstraintKind::NotNull { .. } => Ok(()),
+            // building the index has
+            ConstraintKind::Unique { .. } => Ok(()),
+            ConstraintKind::NotNull { column } => {
+                let names = table.column_with_id(*column).map(|at| Arc::clone(&table.columns[at].name));
+                self.refuse_nulls(table, &names.into_iter().collect::<Vec<_>>())
+            }
             ConstraintKind::Check { expression } => {
                 let condition = binder.stored_condition(expression, table)?;
                 let broken = TypedExpr::new(ExprKind::Not(Box::new(condition)), SqlType::Bool);

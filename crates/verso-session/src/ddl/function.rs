@@ -50,9 +50,9 @@ impl Schema<'_> {
         let overloads = self.frame.catalog.functions(new.schema.as_deref(), &new.name);
         if let Some(known) = overloads.iter().find(|known| known.takes(&types))
             && *or_replace
-            && known.is_procedure() != procedure
+            && (known.is_procedure() != procedure || known.is_aggregate())
         {
-            let is = if procedure { "function" } else { "procedure" };
+            let is = if known.is_aggregate() { "aggregate function" } else { known.kind_word() };
             let text = "cannot change routine kind";
             return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
                 .with_detail(format!("\"{}\" is a {is}.", new.name))
@@ -87,8 +87,12 @@ impl Schema<'_> {
                 settings: new.settings,
                 variant: 0,
             };
-            // What the body takes is looked at when it runs.
-            let catalog = self.frame.catalog.with_role(None);
+            // One that calls itself is to be found. What the body takes is looked at when it runs.
+            let names_itself = checked.body.to_lowercase().contains(&*checked.name);
+            let catalog = match names_itself {
+                true => services.snapshot(&self.frame.txn.borrow())?.with_role(None),
+                false => self.frame.catalog.with_role(None),
+            };
             match checked.settings.is_empty() {
                 true => check_function(&checked, &catalog, &services.settings.time_zone)?,
                 false => {
@@ -159,8 +163,14 @@ impl Schema<'_> {
         for (name, types) in &drop.functions {
             let types = &self.argument_types(types.as_deref())?;
             match self.routine(drop.kind, name, types.as_deref()) {
+                Ok(function) if drop.kind == RoutineKind::Function && function.is_aggregate() => {
+                    let text = format!("\"{}\" is an aggregate function", function.name);
+                    return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                        .with_hint("Use DROP AGGREGATE to drop aggregate functions.")
+                        .into());
+                }
                 Ok(function) => {
-                    let is = if function.is_procedure() { "procedure" } else { "function" };
+                    let is = function.kind_word();
                     self.own_to_drop(Object::Function(function.oid), &function.schema, is, &function.name)?;
                     let txn = &mut self.frame.txn.borrow_mut();
                     self.tell_along(&catalog.drop_function(txn, &function, drop.cascade)?);
@@ -183,6 +193,7 @@ impl Schema<'_> {
             RoutineKind::Function => "DROP FUNCTION",
             RoutineKind::Procedure => "DROP PROCEDURE",
             RoutineKind::Routine => "DROP ROUTINE",
+            RoutineKind::Aggregate => "DROP AGGREGATE",
         }))
     }
 
@@ -208,6 +219,7 @@ impl Schema<'_> {
             Some(types) => function.takes(types) || function.is_procedure() && function.has_arguments(types),
             None => match kind {
                 RoutineKind::Function => !function.is_procedure(),
+                RoutineKind::Aggregate => function.is_aggregate(),
                 RoutineKind::Procedure => function.is_procedure(),
                 RoutineKind::Routine => true,
             },
@@ -235,7 +247,12 @@ impl Schema<'_> {
                     .with_hint(format!("Specify the argument list to select the {what} unambiguously.")));
             }
         };
+        if kind == RoutineKind::Aggregate && !function.is_aggregate() {
+            let text = format!("function {} is not an aggregate", function.signature());
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+        }
         let wrong = match kind {
+            RoutineKind::Aggregate => false,
             RoutineKind::Function => function.is_procedure(),
             RoutineKind::Procedure => !function.is_procedure(),
             RoutineKind::Routine => false,
@@ -260,7 +277,14 @@ pub(super) fn volatility(volatility: syntax::Volatility) -> Volatility {
 /// Whether a setting can be in force for a function only: others are looked at when a statement begins.
 fn may_hold(name: &str) -> bool {
     // What a statement may take is settled when it begins, as in PostgreSQL.
-    let known =
-        ["search_path", "timezone", "datestyle", "intervalstyle", "row_security", "statement_timeout"];
+    let known = [
+        "search_path",
+        "timezone",
+        "datestyle",
+        "intervalstyle",
+        "row_security",
+        "statement_timeout",
+        "client_min_messages",
+    ];
     name.contains('.') || known.contains(&name)
 }

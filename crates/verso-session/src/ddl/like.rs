@@ -63,6 +63,7 @@ pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: boo
             initially_deferred: constraint.initially_deferred,
             // A new table has no rows that could break it.
             validated: true,
+            enforced: constraint.enforced,
         });
     }
 }

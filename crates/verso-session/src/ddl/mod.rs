@@ -20,6 +20,7 @@
 //! | [`truncate`] | TRUNCATE |
 //! | [`lock_table`] | LOCK TABLE |
 
+mod aggregate;
 mod alter_table;
 mod analyze;
 mod collations;
@@ -29,11 +30,13 @@ mod create_table;
 mod domains;
 mod drop;
 mod existing_rows;
+mod extensions;
 mod function;
 mod index;
 mod like;
 mod lock_table;
 mod materialized;
+mod operators;
 mod partition;
 mod policy;
 mod rewrite;
@@ -52,18 +55,21 @@ mod view;
 pub(crate) use temporary::at_commit;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use verso_catalog::TableOptions;
-use verso_storage::{JobLimits, StorageError};
+use verso_catalog::{Object, Rights, TableOptions};
+use verso_exec::plan::Statement as Bound;
+use verso_storage::{JobLimits, StorageError, TableLockMode};
 use verso_types::Value;
 
 use crate::client::{CommandTag, Notice};
 use crate::constraints::set_constraints;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use verso_parser::syntax::{CreateTableAs, Name, Statement};
+use table_as::Source;
+use verso_parser::syntax::{CreateTableAs, Name, QualifiedName, Statement};
 use verso_planner::bind::Binder;
-use verso_planner::errors::SqlError;
+use verso_planner::errors::{SqlError, sqlstate};
 
 /// Runs a statement that changes the schema.
 pub(crate) fn define(
@@ -115,10 +121,24 @@ pub(crate) fn create_table_as(
         return frame.inside(|frame| {
             let types: Vec<_> = params.iter().map(verso_types::text::type_of).collect();
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &types);
-            Schema { frame }.create_table_as(&binder, create, params)
+            Schema { frame }.create_table_as(Source::Unbound(&binder), create, params)
         });
     }
-    schema.create_table_as(binder, create, params)
+    schema.create_table_as(Source::Unbound(binder), create, params)
+}
+
+/// The same with a query that is bound to variables of a function.
+pub(crate) fn fill_table_as(
+    frame: &Frame<'_>,
+    create: &CreateTableAs,
+    query: &Bound,
+    params: &[Value],
+) -> Result<CommandTag, Failure> {
+    let schema = Schema { frame };
+    if create.temporary.is_some() && schema.make_temporary_schema()? {
+        return frame.inside(|frame| Schema { frame }.create_table_as(Source::Bound(query), create, params));
+    }
+    schema.create_table_as(Source::Bound(query), create, params)
 }
 
 /// The statements of the schema, over the frame that one of them runs in.
@@ -144,6 +164,7 @@ impl Schema<'_> {
             Statement::CreateSequence(create) => self.create_sequence(create),
             Statement::AlterSequence(alter) => self.alter_sequence(alter),
             Statement::CreateFunction(create) => self.create_function(create),
+            Statement::CreateAggregate(create) => self.create_aggregate(create),
             Statement::CreateTrigger(create) => self.create_trigger(binder, create),
             Statement::DropTrigger(drop) => self.drop_trigger(binder, drop),
             Statement::RenameTrigger(rename) => self.rename_trigger(binder, rename),
@@ -162,10 +183,32 @@ impl Schema<'_> {
             Statement::Reindex(reindex) => self.reindex(reindex),
             Statement::AlterIndex(alter) => self.alter_index(alter),
             Statement::Analyze(analyze) => self.analyze(binder, analyze),
+            Statement::Prewarm(name) => self.prewarm(binder, name),
             Statement::LockTable(lock) => self.lock_table(binder, lock),
             Statement::SetConstraints(set) => set_constraints(self.frame, set),
             _ => Err(SqlError::internal("no statement of the schema").into()),
         }
+    }
+
+    /// PREWARM TABLE: reads the pages of a table and its indexes into memory; the tag says how many.
+    fn prewarm(&self, binder: &Binder<'_>, name: &QualifiedName) -> Result<CommandTag, Failure> {
+        let table = binder.table(name)?;
+        let rights = |role| self.frame.catalog.rights(role, Object::Relation(table.oid));
+        if self.limited().is_some_and(|role| !rights(role).has(Rights::SELECT)) {
+            let text = format!("permission denied for table {}", table.name);
+            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).into());
+        }
+        let engine = &self.frame.services.instance.engine;
+        self.frame.tables().lock(&table, TableLockMode::AccessShare)?;
+        let mut go_on = || match self.frame.cancel.load(Ordering::Relaxed) {
+            true => Err(StorageError::Cancelled),
+            false => Ok(()),
+        };
+        let mut pages = engine.prewarm(table.heap, &mut go_on)?;
+        for index in &table.indexes {
+            pages += engine.prewarm(index.object, &mut go_on)?;
+        }
+        Ok(CommandTag { text: format!("PREWARM {pages}"), rows: pages })
     }
 
     /// A notice that there was nothing to do.

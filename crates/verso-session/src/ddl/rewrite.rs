@@ -94,7 +94,14 @@ impl Schema<'_> {
         new: &TableDef,
         change: &TableChange,
     ) -> Result<(), Failure> {
-        let required: Vec<_> = new.columns.iter().filter(|column| column.not_null).collect();
+        let required: Vec<_> = new
+            .columns
+            .iter()
+            .filter(|column| {
+                let known = old.not_null_of(column.id);
+                column.not_null && known.is_none_or(|known| known.validated)
+            })
+            .collect();
         let required: Vec<Arc<str>> = required.iter().map(|column| Arc::clone(&column.name)).collect();
         self.refuse_nulls(copy, &required)?;
         if !matches!(change, TableChange::ColumnType { .. }) {

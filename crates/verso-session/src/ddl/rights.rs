@@ -463,7 +463,15 @@ impl Schema<'_> {
         }
     }
 
-    fn database(&self, name: &Name) -> Result<Object, SqlError> {
+    /// Whether a name is a database's of this server.
+    pub(super) fn is_database(&self, name: &Name) -> bool {
+        let own = &self.frame.services.instance.member;
+        let others = || own.cluster().others(own);
+        *name.text == **own.name() || others().iter().any(|entry| *entry.name == *name.text)
+    }
+
+    /// The database of that name, which is the session's.
+    pub(super) fn database(&self, name: &Name) -> Result<Object, SqlError> {
         let own = &self.frame.services.instance.member;
         if *name.text == **own.name() {
             return Ok(Object::Database);
@@ -703,6 +711,7 @@ impl Schema<'_> {
                     RoutineKind::Function => "ALTER FUNCTION",
                     RoutineKind::Procedure => "ALTER PROCEDURE",
                     RoutineKind::Routine => "ALTER ROUTINE",
+                    RoutineKind::Aggregate => "ALTER AGGREGATE",
                 };
                 (Object::Function(function.oid), Some(Arc::clone(&function.schema)), "", tag_word)
             }

@@ -116,6 +116,7 @@ impl Schema<'_> {
                     RoutineKind::Function => "ALTER FUNCTION",
                     RoutineKind::Procedure => "ALTER PROCEDURE",
                     RoutineKind::Routine => "ALTER ROUTINE",
+                    RoutineKind::Aggregate => "ALTER AGGREGATE",
                 }))
             }
         }

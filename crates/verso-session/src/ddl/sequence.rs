@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, NewSequence, Object, SequenceBounds, SequenceChange, SequenceRequest};
+use verso_catalog::{
+    CatalogError, NewSequence, Object, SequenceBounds, SequenceChange, SequenceRequest, is_temporary,
+};
 
 use super::{Schema, text};
 use crate::client::CommandTag;
@@ -29,12 +31,11 @@ pub(super) fn bounds(create: &CreateSequence) -> Result<SequenceBounds, CatalogE
 impl Schema<'_> {
     /// CREATE SEQUENCE.
     pub(super) fn create_sequence(&self, create: &CreateSequence) -> Result<CommandTag, Failure> {
+        let place =
+            if create.temporary { self.temporary_place(&create.name)? } else { self.place(&create.name)? };
         let new = NewSequence {
-            schema: Some(if create.temporary {
-                self.temporary_place(&create.name)?
-            } else {
-                self.place(&create.name)?
-            }),
+            unlogged: self.unlogged(create.unlogged, &place)?,
+            schema: Some(place),
             name: create.name.name.text.as_str().into(),
             bounds: bounds(create)?,
             owned_by: create
@@ -67,9 +68,15 @@ impl Schema<'_> {
         }
         let SequenceOptions { ty, start, increment, min, max, cycle, cache, owned_by, restart } =
             alter.options.clone();
+        let logged = alter.logged;
+        if logged.is_some() && is_temporary(&home) {
+            let text = format!("cannot change logged status of table \"{name}\" because it is temporary");
+            return Err(SqlError::new("42P16", text).into());
+        }
         let owned_by = owned_by
             .map(|owner| owner.map(|(table, column)| (self.home(&table), text(&table.name), text(&column))));
-        let change = SequenceChange { ty, start, increment, min, max, cycle, cache, restart, owned_by };
+        let change =
+            SequenceChange { ty, start, increment, min, max, cycle, cache, restart, owned_by, logged };
         let catalog = &self.frame.services.instance.catalog;
         let version = self.frame.catalog.version;
         let txn = &mut self.frame.txn.borrow_mut();

@@ -14,11 +14,17 @@ use verso_parser::syntax::{CreateTableAs, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
+/// The query of CREATE TABLE AS: as it is written, or bound already to what it names.
+pub(super) enum Source<'s> {
+    Unbound(&'s Binder<'s>),
+    Bound(&'s Bound),
+}
+
 impl Schema<'_> {
     /// Makes a table with the columns of a query, and fills it with its rows.
     pub(super) fn create_table_as(
         &self,
-        binder: &Binder<'_>,
+        source: Source<'_>,
         create: &CreateTableAs,
         params: &[Value],
     ) -> Result<CommandTag, Failure> {
@@ -34,7 +40,10 @@ impl Schema<'_> {
             );
             return Ok(tag("CREATE TABLE AS"));
         }
-        let mut query = binder.statement(&Statement::Query(create.query.clone()))?;
+        let mut query = match source {
+            Source::Unbound(binder) => binder.statement(&Statement::Query(create.query.clone()))?,
+            Source::Bound(query) => query.clone(),
+        };
         let output = query.output();
         if create.columns.len() > output.len() {
             return Err(SqlError::syntax("too many column names were specified").into());

@@ -65,6 +65,9 @@ impl Schema<'_> {
                 }
             }
             TypeStatement::Collation(statement) => return self.collation_statement(statement),
+            TypeStatement::Operator(statement) => return self.operator_statement(statement),
+            TypeStatement::Cast(statement) => return self.cast_statement(statement),
+            TypeStatement::Extension(statement) => return self.extension_statement(statement),
             TypeStatement::CreateDomain(create) => {
                 self.create_domain(create)?;
                 return Ok(tag("CREATE DOMAIN"));

@@ -77,6 +77,26 @@ impl StatementCache {
         Some(found)
     }
 
+    /// The texts, and what is kept of them.
+    pub(crate) fn list(&self) -> Vec<(String, &'static str)> {
+        let generations = self.generations.lock();
+        let mut texts: Vec<_> = (generations.0.iter().chain(generations.1.iter()))
+            .map(|(key, kept)| {
+                let kept = match kept {
+                    Kept::Statement(_) if key.contains("\0=") => "text",
+                    Kept::Statement(_) => "parameters",
+                    Kept::AsItIs => "see text",
+                    Kept::Never => "nothing",
+                };
+                (key.split('\0').next().unwrap_or_default().to_owned(), kept)
+            })
+            .collect();
+        drop(generations);
+        texts.sort();
+        texts.dedup();
+        texts
+    }
+
     fn keep(&self, key: &str, known: Kept) {
         let mut generations = self.generations.lock();
         if generations.0.len() >= SHARED_MAX {

@@ -4,8 +4,8 @@ use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
 use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
-    CollationStatement, DatabaseStatement, DropKind, RightsStatement, RoleStatement, SchemaStatement,
-    Statement, TypeStatement, ViewStatement,
+    CastStatement, CollationStatement, DatabaseStatement, DropKind, ExtensionStatement, OperatorStatement,
+    RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement, ViewStatement,
 };
 
 /// The word for what a statement changes in the database; none for those that only read.
@@ -15,12 +15,14 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Update(_) => "UPDATE",
         Statement::Delete(_) => "DELETE",
         Statement::Merge(_) => "MERGE",
+        Statement::Flashback(_) => "FLASHBACK TABLE",
         Statement::Query(query) if query.changes_rows() => "SELECT",
         Statement::CreateTable(_) => "CREATE TABLE",
         Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::CreateFunction(_) => "CREATE FUNCTION",
+        Statement::CreateAggregate(_) => "CREATE AGGREGATE",
         Statement::CreateTrigger(_) => "CREATE TRIGGER",
         Statement::DropTrigger(_) => "DROP TRIGGER",
         Statement::RenameTrigger(_) => "ALTER TRIGGER",
@@ -33,6 +35,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         },
         Statement::DropFunction(drop) if drop.kind == RoutineKind::Procedure => "DROP PROCEDURE",
         Statement::DropFunction(drop) if drop.kind == RoutineKind::Routine => "DROP ROUTINE",
+        Statement::DropFunction(drop) if drop.kind == RoutineKind::Aggregate => "DROP AGGREGATE",
         Statement::DropFunction(_) => "DROP FUNCTION",
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Copy(copy) if copy.from => "COPY FROM",
@@ -60,6 +63,13 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             TypeStatement::Collation(CollationStatement::Create { .. }) => "CREATE COLLATION",
             TypeStatement::Collation(CollationStatement::Drop { .. }) => "DROP COLLATION",
             TypeStatement::Collation(_) => "ALTER COLLATION",
+            TypeStatement::Operator(OperatorStatement::Create { .. }) => "CREATE OPERATOR",
+            TypeStatement::Operator(_) => "DROP OPERATOR",
+            TypeStatement::Cast(CastStatement::Create { .. }) => "CREATE CAST",
+            TypeStatement::Cast(_) => "DROP CAST",
+            TypeStatement::Extension(ExtensionStatement::Create { .. }) => "CREATE EXTENSION",
+            TypeStatement::Extension(ExtensionStatement::Drop { .. }) => "DROP EXTENSION",
+            TypeStatement::Extension(_) => "ALTER EXTENSION",
             TypeStatement::AlterDomain { .. }
             | TypeStatement::Rename { domain: true, .. }
             | TypeStatement::Move { domain: true, .. } => "ALTER DOMAIN",
@@ -76,6 +86,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
                 RoutineKind::Function => "ALTER FUNCTION",
                 RoutineKind::Procedure => "ALTER PROCEDURE",
                 RoutineKind::Routine => "ALTER ROUTINE",
+                RoutineKind::Aggregate => "ALTER AGGREGATE",
             },
         },
         Statement::View(ViewStatement::Create(_)) => "CREATE VIEW",
@@ -121,6 +132,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::SetConstraints(_)
         | Statement::Sweep { .. }
         | Statement::Checkpoint
+        | Statement::Prewarm(_)
         | Statement::Backup { .. }
         | Statement::Prepare(_)
         | Statement::Execute { .. } // what it executes is asked about by itself
@@ -168,10 +180,12 @@ pub(crate) fn changes_schema(statement: &Statement) -> bool {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Merge(_)
+            | Statement::Flashback(_)
             | Statement::Explain { .. }
             | Statement::Do(_)
             | Statement::Call(_)
             | Statement::LockTable(_)
+            | Statement::Prewarm(_)
             | Statement::Listen(_)
             | Statement::Notify(..)
             | Statement::Unlisten(_)

@@ -1,4 +1,5 @@
-//! Transactions that span much log: warned of, their statements cancelled, or their sessions ended.
+//! Transactions that span much log: warned of, their statements cancelled, or their sessions ended. And those whose snapshot is
+//! older than snapshots may be.
 //!
 //! A transaction spans the log from its first record to the end of the log, whoever wrote it: so much of the log is newer than
 //! its oldest change. It does not keep the log from being used again; the limit is for those who want no such transactions.
@@ -10,6 +11,7 @@ use parking_lot::Mutex;
 use verso_storage::{Engine, Lsn};
 
 use super::{Reason, Registry};
+use crate::services::EPOCH_MICROS;
 
 /// What happens to a transaction beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,8 @@ pub(crate) struct LongTransactions {
     /// Bytes; 0 is no limit.
     limit: AtomicU64,
     action: AtomicU8,
+    /// Milliseconds; 0 is no limit.
+    snapshot_age: AtomicU64,
     /// First records of transactions that were told of already.
     told: Mutex<HashSet<Lsn>>,
 }
@@ -70,6 +74,7 @@ impl LongTransactions {
             member,
             limit: AtomicU64::new(0),
             action: AtomicU8::new(LongAction::Warn as u8),
+            snapshot_age: AtomicU64::new(0),
             told: Mutex::default(),
         }
     }
@@ -90,8 +95,42 @@ impl LongTransactions {
         self.action.store(action as u8, Ordering::Relaxed);
     }
 
-    /// Acts upon the transactions beyond the limit.
+    pub(crate) fn snapshot_age_ms(&self) -> u64 {
+        self.snapshot_age.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_snapshot_age(&self, ms: u64) {
+        self.snapshot_age.store(ms, Ordering::Relaxed);
+    }
+
+    /// Ends what reads under a snapshot that is too old: the statement; or the session, where its transaction idles, so that the
+    /// snapshot goes. At READ COMMITTED a snapshot is its statement's.
+    fn look_at_snapshots(&self, registry: &Registry) {
+        let most = i64::try_from(self.snapshot_age_ms().saturating_mul(1000)).unwrap_or(i64::MAX);
+        if most == 0 {
+            return;
+        }
+        let now = self.engine.env().clock.unix_micros() - EPOCH_MICROS;
+        for txn in self.engine.transactions() {
+            let session = registry.find(txn.session).filter(|info| info.member.number() == self.member);
+            let Some(session) = session else { continue };
+            let active = session.activity() == super::Activity::Active;
+            let since = match txn.isolation.by_statement() {
+                true if !active => continue,
+                true => &session.statement_started,
+                false => &session.transaction_started,
+            };
+            let since = since.load(Ordering::Relaxed);
+            if since == 0 || now.saturating_sub(since) <= most {
+                continue;
+            }
+            session.interrupt(if active { Reason::OldSnapshot } else { Reason::OldSnapshotEnds });
+        }
+    }
+
+    /// Acts upon the transactions beyond the limits.
     pub(super) fn look(&self, registry: &Registry) {
+        self.look_at_snapshots(registry);
         let limit = self.limit();
         if limit == 0 {
             return;

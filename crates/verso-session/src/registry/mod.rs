@@ -74,6 +74,10 @@ pub(crate) enum Reason {
     LongTransaction,
     /// The same; the session ends.
     LongTransactionEnds,
+    /// Its snapshot is older than snapshots may be; only the statement ends.
+    OldSnapshot,
+    /// The same; the session ends.
+    OldSnapshotEnds,
 }
 
 impl Reason {
@@ -86,6 +90,8 @@ impl Reason {
             Reason::Administrator,
             Reason::LongTransaction,
             Reason::LongTransactionEnds,
+            Reason::OldSnapshot,
+            Reason::OldSnapshotEnds,
         ]
         .into_iter()
         .find(|reason| *reason as u8 == number)
@@ -93,7 +99,10 @@ impl Reason {
 
     /// Whether the session ends with it.
     fn ends_session(self) -> bool {
-        !matches!(self, Reason::User | Reason::StatementTimeout | Reason::LongTransaction)
+        !matches!(
+            self,
+            Reason::User | Reason::StatementTimeout | Reason::LongTransaction | Reason::OldSnapshot
+        )
     }
 
     /// What the client is told.
@@ -119,6 +128,14 @@ impl Reason {
             Reason::LongTransactionEnds => (
                 "53400",
                 "terminating connection because its transaction spans more log than long_tx_wal_limit",
+            ),
+            Reason::OldSnapshot => (
+                sqlstate::SNAPSHOT_TOO_OLD,
+                "canceling statement because its snapshot is older than max_snapshot_age",
+            ),
+            Reason::OldSnapshotEnds => (
+                sqlstate::SNAPSHOT_TOO_OLD,
+                "terminating connection because its snapshot is older than max_snapshot_age",
             ),
         };
         SqlError::new(code, text)
@@ -419,6 +436,12 @@ impl Registry {
         let mut own = self.all();
         own.retain(|info| info.member.number() == member.number());
         own
+    }
+
+    /// How many sessions run a statement now.
+    pub(crate) fn active(&self) -> usize {
+        let sessions = self.sessions.lock();
+        sessions.values().filter(|session| session.activity() == Activity::Active).count()
     }
 
     /// How many sessions there are.

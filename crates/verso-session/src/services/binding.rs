@@ -120,6 +120,7 @@ impl Binding for Services {
         &self,
         text: &str,
         types: &[SqlType],
+        places: bool,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Bound>, ExecError> {
         let bind = || {
@@ -129,6 +130,10 @@ impl Binding for Services {
                 (None, _) => return Err(SqlError::unsupported("EXECUTE of an empty text")),
                 (Some(_), false) => return Err(SqlError::unsupported("EXECUTE of several statements")),
             };
+            let mut parsed = parsed;
+            if let Statement::Query(query) = &mut parsed {
+                query.places = places;
+            }
             match parsed {
                 Statement::Commit { .. } | Statement::Rollback { .. } | Statement::Begin(_) => {
                     let text = "EXECUTE of transaction commands is not implemented";

@@ -24,6 +24,7 @@ mod roles;
 mod sequences;
 mod shown;
 mod signals;
+mod slow;
 mod temporary;
 mod workers;
 
@@ -33,7 +34,7 @@ use std::sync::atomic::Ordering;
 
 use verso_catalog::{CatalogSnapshot, Oid, TableDef};
 use verso_env::Env;
-use verso_exec::context::CursorPlaces;
+use verso_exec::context::{CursorPlaces, NoticeSink};
 use verso_exec::error::ExecError;
 use verso_exec::plan::CommitWrite;
 use verso_storage::{LockOwner, ObjectId, Txn};
@@ -42,6 +43,7 @@ use verso_types::names::ObjectNames;
 pub(crate) use clocks::{Clocks, EPOCH_MICROS};
 use names::NamesPath;
 use notices::Notices;
+pub(crate) use notices::Outgoing;
 pub(crate) use position::Position;
 use random::RandomNumbers;
 pub(crate) use roles::refused;
@@ -55,6 +57,7 @@ use crate::memory::SessionMemory;
 use crate::notify::Notify;
 use crate::registry::{Identity, SessionInfo, backend_id};
 use crate::settings::{OwedWait, SessionSettings, Written, written};
+use crate::shares::Grant;
 use crate::tables::{Deferred, EngineTables, OpenTables};
 use crate::views::CatalogViews;
 
@@ -90,6 +93,8 @@ pub(crate) struct Services {
     pub(crate) deferred: RefCell<Deferred>,
     /// What it says to sessions that listen, and what they say to this one.
     pub(crate) notify: Notify,
+    /// What the log of slow statements tells of the running one.
+    pub(crate) slow: slow::SlowStatement,
     /// Tables over which the running statement has had conflicts.
     pub(crate) contended: RefCell<Vec<ObjectId>>,
     /// The session analyzes tables by itself, and gives way to others.
@@ -107,6 +112,10 @@ pub(crate) struct Services {
     pub(crate) defining: Cell<bool>,
     /// The catalog behind them.
     pub(crate) redefined: RefCell<Option<Arc<CatalogSnapshot>>>,
+    /// The running statement's share of the machine.
+    pub(crate) grant: RefCell<Option<Grant>>,
+    /// Whether it may wait for one (Q2).
+    pub(crate) may_queue: Cell<bool>,
     /// Cursors that functions have opened.
     pub(crate) portals: verso_exec::Portals,
     /// Where the cursor of WHERE CURRENT OF stands.
@@ -130,6 +139,8 @@ impl Services {
             instance,
             owner,
             info,
+            grant: RefCell::default(),
+            may_queue: Cell::new(false),
             identity: Identity::default(),
             settings,
             clocks,
@@ -145,6 +156,7 @@ impl Services {
             opened: OpenTables::default(),
             deferred: RefCell::default(),
             notify: Notify::default(),
+            slow: slow::SlowStatement::default(),
             contended: RefCell::default(),
             automatic: Cell::new(false),
             may_end: Cell::new(false),
@@ -172,7 +184,11 @@ impl Services {
     }
 
     /// Lends a statement what it may ask of the session.
-    pub(crate) fn lend<'s>(&'s self, views: &'s dyn CatalogViews) -> verso_exec::Services<'s> {
+    pub(crate) fn lend<'s>(
+        &'s self,
+        views: &'s dyn CatalogViews,
+        notices: &'s dyn NoticeSink,
+    ) -> verso_exec::Services<'s> {
         verso_exec::Services {
             time_zone: &self.settings.time_zone,
             memory: self.memory.lend(),
@@ -181,7 +197,7 @@ impl Services {
             random: &self.random,
             sequences: &self.sequences,
             settings: self,
-            notices: &self.notices,
+            notices,
             identity: self,
             signals: self,
             notifications: self,
@@ -248,8 +264,14 @@ impl verso_exec::context::Identity for Services {
 impl CursorPlaces for Services {
     fn cursor_place(&self, cursor: &str, table: &TableDef) -> verso_exec::error::Result<i64> {
         let position = self.position.borrow();
-        let place = position.as_ref().and_then(|position| position.place(cursor, table));
-        place
-            .unwrap_or_else(|| Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist"))))
+        if let Some(place) = position.as_ref().and_then(|position| position.place(cursor, table)) {
+            return place;
+        }
+        // One that a function has opened.
+        if let Some(verso_exec::Standing { tables, locks, held, row }) = self.portals.standing(cursor)? {
+            let position = Position { cursor: cursor.to_string(), tables, locks, held, row };
+            return position.record(table);
+        }
+        Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist")))
     }
 }

@@ -1,21 +1,32 @@
-//! Messages for the client, which hears of them at the end of the statement.
+//! Messages for the client: what functions say goes out at once, the rest at the end of the statement.
+//!
+//! 1. Messages arrive in the order in which they were told: those that wait go out before one that goes at once.
+//! 2. A statement that runs again after a conflict does not repeat what its client has heard of it.
+//! 3. What waits of functions is charged to the statement: there may be many.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use verso_exec::context::NoticeSink;
 use verso_exec::error::Result as ExecResult;
 use verso_exec::memory::{Memory, Reservation};
 use verso_exec::plan::RaiseLevel;
 
-use crate::client::{Notice, StatementSink};
+use super::Services;
+use crate::client::{Notice, StatementSink, Told};
+use crate::settings::MessageLevel;
 use verso_planner::errors::SqlError;
 
 /// The messages that a statement has left.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     left: RefCell<Vec<Notice>>,
-    /// For those of functions, of which there may be many.
+    /// For those of functions.
     held: RefCell<Option<Reservation>>,
+    /// How many of those that are left the statement has not told itself.
+    earlier: Cell<usize>,
+    /// How many of the running try of the statement are no longer left, and the most of any of its tries.
+    gone: Cell<u64>,
+    heard: Cell<u64>,
 }
 
 impl Notices {
@@ -29,62 +40,148 @@ impl Notices {
         self.tell(Notice::warning(sqlstate, text));
     }
 
-    /// How many there are, for [`Notices::forget_from`].
-    pub(crate) fn count(&self) -> usize {
-        self.left.borrow().len()
+    /// A statement begins; what is left by now came before it.
+    pub(crate) fn begin(&self) {
+        self.earlier.set(self.left.borrow().len());
+        self.gone.set(0);
+        self.heard.set(0);
     }
 
-    /// Forgets those behind the first `count`: what left them is run again.
-    pub(crate) fn forget_from(&self, count: usize) {
-        self.left.borrow_mut().truncate(count);
+    /// The statement runs again: its own messages are forgotten.
+    pub(crate) fn again(&self) {
+        self.left.borrow_mut().truncate(self.earlier.get());
+        self.gone.set(0);
     }
 
-    /// Sends them, in their order.
-    #[inline]
-    pub(crate) fn send(&self, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
+    /// Hands those that are left to `send`, in their order, from a level on.
+    fn pass<E>(&self, from: MessageLevel, mut send: impl FnMut(&Notice) -> Result<(), E>) -> Result<(), E> {
         if self.left.borrow().is_empty() {
             return Ok(());
         }
         self.held.take();
-        self.left.take().iter().try_for_each(|notice| sink.notice(notice))
+        let earlier = self.earlier.take();
+        for (at, notice) in self.left.take().iter().enumerate() {
+            if at >= earlier {
+                self.pass_one(notice, from, &mut send)?;
+            } else if MessageLevel::of(notice.severity) >= from {
+                send(notice)?;
+            }
+        }
+        Ok(())
     }
-}
 
-impl NoticeSink for Notices {
-    fn notice(&self, notice: verso_exec::Notice, memory: Memory<'_>) -> ExecResult<()> {
-        let verso_exec::Notice { level, sqlstate, message, detail, hint } = notice;
-        let severity = match level {
-            RaiseLevel::Debug | RaiseLevel::Log => return Ok(()), // below what clients are shown
-            RaiseLevel::Info => "INFO",
-            RaiseLevel::Notice => "NOTICE",
-            RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
-        };
-        let texts = [Some(&message), detail.as_ref(), hint.as_ref()];
+    fn pass_one<E>(
+        &self,
+        notice: &Notice,
+        from: MessageLevel,
+        send: &mut impl FnMut(&Notice) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if MessageLevel::of(notice.severity) < from {
+            return Ok(());
+        }
+        self.gone.set(self.gone.get() + 1);
+        if self.gone.get() <= self.heard.get() {
+            return Ok(());
+        }
+        self.heard.set(self.gone.get());
+        send(notice)
+    }
+
+    /// Keeps a message of a function.
+    fn keep(&self, notice: Notice, memory: Memory<'_>) -> ExecResult<()> {
+        let texts = [Some(&notice.message), notice.detail.as_ref(), notice.hint.as_ref()];
         let bytes = size_of::<Notice>() + texts.iter().flatten().map(|text| text.len()).sum::<usize>();
         let mut held = self.held.borrow_mut();
         let held = held.get_or_insert_with(|| memory.account.reserve("messages to the client", u64::MAX));
         held.add(bytes as u64)?;
-        self.tell(Notice { severity, sqlstate, message, detail, hint });
+        self.tell(notice);
         Ok(())
+    }
+}
+
+impl Services {
+    /// Sends what is left at the end of a statement.
+    #[inline]
+    pub(crate) fn send_notices(&self, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
+        self.notices.pass(self.settings.messages_from, |notice| sink.notice(notice))
+    }
+}
+
+/// Where messages of a running statement's functions go.
+#[derive(Clone, Copy)]
+pub(crate) struct Outgoing<'f> {
+    pub(crate) services: &'f Services,
+    /// Nobody where the statement has no client of its own: then they wait for the end of the one around it.
+    pub(crate) client: Option<&'f dyn Told>,
+}
+
+impl Outgoing<'_> {
+    /// Sends what is left now, while the statement goes on.
+    pub(crate) fn flush(&self) -> ExecResult<()> {
+        let Some(client) = self.client else { return Ok(()) };
+        self.services.notices.pass(self.services.settings.messages_from(), |notice| client.tell(notice))
+    }
+}
+
+impl NoticeSink for Outgoing<'_> {
+    fn notice(&self, notice: verso_exec::Notice, memory: Memory<'_>) -> ExecResult<()> {
+        let verso_exec::Notice { level, sqlstate, message, detail, hint } = notice;
+        let severity = match level {
+            RaiseLevel::Debug => "DEBUG",
+            RaiseLevel::Log => "LOG",
+            RaiseLevel::Info => "INFO",
+            RaiseLevel::Notice => "NOTICE",
+            RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
+        };
+        let from = self.services.settings.messages_from();
+        if MessageLevel::of(severity) < from {
+            return Ok(());
+        }
+        let notice = Notice { severity, sqlstate, message, detail, hint };
+        let Some(client) = self.client else { return self.services.notices.keep(notice, memory) };
+        self.flush()?;
+        self.services.notices.pass_one(&notice, from, &mut |notice| client.tell(notice))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::Nowhere;
+
+    fn passed(notices: &Notices) -> Vec<String> {
+        let mut said = Vec::new();
+        let passed = notices.pass(MessageLevel::Notice, |notice| {
+            said.push(notice.message.clone());
+            Ok::<(), ()>(())
+        });
+        passed.expect("nobody refuses");
+        said
+    }
 
     #[test]
     fn what_is_run_again_tells_its_messages_once() {
         let notices = Notices::default();
-        notices.warn("01000", "of what came before");
-        let before = notices.count();
+        notices.warn("01000", "before");
+        notices.begin();
         for _ in 0..2 {
-            notices.forget_from(before);
+            notices.again();
             notices.tell(Notice::message("of the statement"));
         }
-        assert_eq!(notices.count(), 2);
-        notices.send(&mut Nowhere).expect("nobody refuses");
-        assert_eq!(notices.count(), 0);
+        assert_eq!(passed(&notices), ["before", "of the statement"]);
+        assert!(passed(&notices).is_empty());
+    }
+
+    #[test]
+    fn what_has_gone_out_is_not_told_again_by_the_next_try() {
+        let notices = Notices::default();
+        notices.warn("01000", "before");
+        notices.begin();
+        notices.tell(Notice::message("one"));
+        assert_eq!(passed(&notices), ["before", "one"]);
+        notices.again();
+        for text in ["one", "two"] {
+            notices.tell(Notice::message(text));
+        }
+        assert_eq!(passed(&notices), ["two"]);
     }
 }

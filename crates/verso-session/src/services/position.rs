@@ -20,7 +20,8 @@ impl Position {
         (self.cursor == cursor).then(|| self.record(table))
     }
 
-    fn record(&self, table: &TableDef) -> ExecResult<i64> {
+    /// The place of the record of a table.
+    pub(super) fn record(&self, table: &TableDef) -> ExecResult<i64> {
         let Position { cursor, tables, locks, held, row } = self;
         let error = |what: String| Err(ExecError::raised("24000", format!("cursor \"{cursor}\" {what}")));
         if *held {

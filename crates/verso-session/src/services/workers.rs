@@ -1,8 +1,11 @@
 //! How many workers a job of maintenance gets, and the parts of a query.
 
-use verso_exec::context::{Crew, Workers};
+use std::sync::Arc;
+
+use verso_exec::context::{Crew, GivesWay, Workers};
 
 use super::Services;
+use crate::shares::Turns;
 
 impl Services {
     /// Workers of a job that asks for no number: what the session says, or one for each processor, within the limit.
@@ -24,6 +27,36 @@ impl Services {
     }
 }
 
+impl Services {
+    /// The part of the machine that the session's statements ask for, within `max_pdq_priority`; none where nothing is said of
+    /// it.
+    pub(crate) fn priority(&self) -> Option<u8> {
+        let shares = &self.instance.shares;
+        let own = self.settings.pdq_priority;
+        own.or_else(|| (shares.max() < 100).then_some(100)).map(|priority| shares.scaled(priority))
+    }
+
+    /// Admits the running statement to several workers; how many of those wanted it gets.
+    fn admitted(&self, wanted: u32) -> u32 {
+        let Some(priority) = self.priority() else { return wanted };
+        if priority == 0 || wanted < 2 {
+            return 1;
+        }
+        if self.grant.borrow().is_none() {
+            let grant = self.instance.shares.admit(
+                self.info.number,
+                priority.into(),
+                self.may_queue.get(),
+                self.info.cancel_flag(),
+            );
+            let Some(grant) = grant else { return 1 };
+            *self.grant.borrow_mut() = Some(grant);
+        }
+        // The lowest priority reads with one worker beside it.
+        (wanted * u32::from(priority)).div_ceil(100).clamp(2, wanted)
+    }
+}
+
 impl Workers for Services {
     fn for_pages(&self, pages: u64) -> u32 {
         let least = self.settings.parallel_scan_bytes;
@@ -33,7 +66,13 @@ impl Workers for Services {
         }
         // Each has half of the least to read, or more.
         let most = u32::try_from(bytes / (least / 2).max(1)).unwrap_or(u32::MAX);
-        self.workers_of(None, false).min(most).max(1)
+        self.admitted(self.workers_of(None, false).min(most).max(1))
+    }
+
+    fn turns(&self, workers: u32) -> Option<Arc<dyn GivesWay>> {
+        let share = self.priority().filter(|share| *share < 100)?;
+        let sessions = Arc::clone(&self.instance.sessions);
+        Some(Arc::new(Turns::new(sessions, Arc::clone(&self.env.clock), share, workers)))
     }
 
     fn crew(&self, wanted: u32) -> Crew {

@@ -96,6 +96,8 @@ impl Session {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Merge(_)
+            | Statement::Flashback(_)
+            | Statement::Prewarm(_)
             | Statement::Do(_)
             | Statement::Call(_)
             | Statement::Explain { .. }
@@ -104,6 +106,7 @@ impl Session {
             | Statement::CreateSequence(_)
             | Statement::AlterSequence(_)
             | Statement::CreateFunction(_)
+            | Statement::CreateAggregate(_)
             | Statement::CreateTrigger(_)
             | Statement::DropTrigger(_)
             | Statement::RenameTrigger(_)

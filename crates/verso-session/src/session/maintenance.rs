@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use verso_catalog::{Object, Oid, Rights, TableDef};
+use verso_env::scheme_of;
+use verso_storage::archive::target_is_there;
 use verso_storage::{Markers, StorageError, SweepOptions};
 
 use super::Ending;
@@ -12,7 +14,7 @@ use super::Session;
 use crate::client::StatementSink;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
-use crate::instance::{Instance, SweepRecord, local_folder};
+use crate::instance::{Instance, SweepRecord, archive_folder, local_folder};
 use crate::plans::Job;
 use crate::settings::wal_bytes;
 use verso_parser::syntax::{Name, QualifiedName, Reindex, ReindexTarget, Statement};
@@ -328,12 +330,22 @@ impl Session {
         if let ("archive_target", Some(target)) = (&*name.text, value)
             && !target.is_empty()
         {
-            let folder = local_folder(target).map_err(|error| error.at(name.at.start))?;
-            if !instance.engine.env().vfs.exists(&folder).unwrap_or(false) {
-                let text = format!("the archive folder {} does not exist", folder.display());
-                return Err(SqlError::new("58P01", text)
-                    .with_hint("Make the folder first, on a disk other than the database's.")
-                    .at(name.at.start));
+            let vfs = &*instance.engine.env().vfs;
+            let folder = archive_folder(target, vfs).map_err(|error| error.at(name.at.start))?;
+            let missing = match target_is_there(vfs, &folder) {
+                Ok(true) => None,
+                Err(error) if scheme_of(&folder).is_some() => {
+                    let text = format!("the archive folder {} cannot be listed: {error}", folder.display());
+                    let hint = "Endpoint, region and credentials come from the environment of the server: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY.";
+                    Some((text, hint))
+                }
+                _ => Some((
+                    format!("the archive folder {} does not exist", folder.display()),
+                    "Make the folder first, on a disk other than the database's.",
+                )),
+            };
+            if let Some((text, hint)) = missing {
+                return Err(SqlError::new("58P01", text).with_hint(hint).at(name.at.start));
             }
         }
         instance.keep_setting(&name.text, value).map_err(|error| error.at(name.at.start))?;

@@ -6,7 +6,7 @@ use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::{SqlType, Value};
 
 use super::Session;
-use crate::client::{Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
+use crate::client::{Client, Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
 use crate::plans::{Done, Job, Prepared};
 use verso_parser::syntax::{ActAs, Expr, Name, Prepare};
 use verso_planner::bind::Binder;
@@ -56,7 +56,8 @@ impl Session {
         self.ensure_active_for(false)?;
         let types: Vec<SqlType> = prepared.params().iter().map(SqlType::erased).collect();
         let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere, self.services.memory.lend());
+        let client = Client::new(&mut nowhere);
+        let mut results = Results::aside(&client, self.services.memory.lend());
         let batch = self.framed(false, &mut results, |frame, _| {
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
             let row = args
@@ -71,7 +72,8 @@ impl Session {
             let memory = frame.services.memory.lend();
             let mut held = memory.reserve("arguments");
             let mut sink = Collect(&mut rows, &mut held);
-            let mut results = Results::new(&mut sink, memory);
+            let client = Client::new(&mut sink);
+            let mut results = Results::aside(&client, memory);
             results.streams = true;
             frame.execute(&bound, &[], &mut results)?;
             Ok(rows.pop())

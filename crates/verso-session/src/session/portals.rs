@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use verso_types::Value;
 
 use super::Session;
-use crate::client::{CommandTag, Counted, Kept, Results, StatementSink};
+use crate::client::{Client, CommandTag, Counted, Kept, Results, StatementSink};
 use crate::failure::Failure;
 use crate::plans::{Job, Prepared, ends_transaction};
 use crate::portal::{Held, Open, Portal, PortalEnd, State};
@@ -185,7 +185,7 @@ impl Session {
         }
         self.tell_slow(job, slow);
         self.end_work();
-        self.services.notices.send(sink)?;
+        self.services.send_notices(sink)?;
         result
     }
 
@@ -211,7 +211,9 @@ impl Session {
             Some(view) => active.txn.borrow_mut().begin_statement_under(view)?,
             None => active.txn.borrow_mut().begin_statement()?,
         }
-        let mut results = Results::new(sink, self.services.memory.lend());
+        let client = Client::new(sink);
+        self.services.notices.begin();
+        let mut results = Results::new(&client, self.services.memory.lend());
         results.streams = true;
         let mut count = 0;
         let ran = self.in_frame(active, &mut results, &mut |frame, results| {
@@ -225,7 +227,9 @@ impl Session {
             let Some(open) = &mut open else { return Err(SqlError::internal("not open").into()) };
             let Some(max_rows) = max_rows else { return Ok(false) };
             results.begin(&open.ready.planned.columns)?;
-            open.send(frame, max_rows, results, &mut count)
+            let ended = open.send(frame, max_rows, results, &mut count);
+            frame.keep_plan(&open.ready.planned, None);
+            ended
         });
         let more = match ran {
             Ok(ended) => !ended,

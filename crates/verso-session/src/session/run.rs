@@ -8,8 +8,7 @@ use verso_types::SqlType;
 use verso_types::text::type_of;
 
 use super::{Ending, Session};
-use crate::client::StatementSink;
-use crate::client::{Nowhere, Results};
+use crate::client::{Client, Nowhere, Results, StatementSink};
 use crate::constraints::{check_due, explain_late};
 use crate::failure::Failure;
 use crate::frame::Frame;
@@ -17,6 +16,7 @@ use crate::framed;
 use crate::plans::Prepared;
 use crate::plans::{Done, Job};
 use crate::plans::{changes, changes_schema, only_changes};
+use crate::services::Outgoing;
 use crate::tables::explain_unique;
 use crate::transaction::{Active, Block};
 use crate::views::Views;
@@ -66,7 +66,8 @@ impl Session {
             Some(prepared) => prepared.params().to_vec(),
             None => job.params.iter().map(type_of).collect(),
         };
-        let mut results = Results::new(sink, self.services.memory.lend());
+        let client = Client::new(sink);
+        let mut results = Results::new(&client, self.services.memory.lend());
         let silent = only_changes(job.statement);
         let done = self
             .framed(silent, &mut results, |frame, results| framed::statement(frame, job, &types, results))?;
@@ -97,7 +98,7 @@ impl Session {
         mut body: impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
     ) -> Result<T, SqlError> {
         let active = self.transaction.get()?;
-        let notices = self.services.notices.count();
+        self.services.notices.begin();
         let waiting = self.services.deferred.borrow().events.len();
         let said = self.services.notify.mark();
         let mut tries = 0;
@@ -122,7 +123,11 @@ impl Session {
                         Err(error) => return Err(error.into()),
                     }
                 }
-                Err(failure) => failure,
+                // An error of the client's own comes back as it was.
+                Err(failure) => match results.client().take_error() {
+                    Some(error) => error.into(),
+                    None => failure,
+                },
             };
             active.txn.borrow_mut().abort_statement()?;
             self.services.deferred.borrow_mut().events.truncate(waiting);
@@ -133,7 +138,7 @@ impl Session {
             }
             tries += 1;
             results.forget();
-            self.services.notices.forget_from(notices);
+            self.services.notices.again();
             verso_env::sync::backoff(tries);
         }
     }
@@ -199,6 +204,7 @@ impl Session {
             cancel: self.services.info.cancel_flag(),
             ready: &self.plans.ready,
             keeps: !active.state.changed_schema,
+            outgoing: Outgoing { services: &self.services, client: results.told() },
         };
         body(&frame, results)
     }
@@ -221,7 +227,8 @@ impl Session {
 
     fn check_all(&self, active: &Active) -> Result<(), SqlError> {
         let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere, self.services.memory.lend());
+        let client = Client::new(&mut nowhere);
+        let mut results = Results::aside(&client, self.services.memory.lend());
         let mut check = |frame: &Frame<'_>, _: &mut Results<'_>| {
             crate::ddl::at_commit(frame)?;
             let unique = active.txn.borrow_mut().check_unique_now();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::Session;
-use crate::client::{Nowhere, Results};
+use crate::client::{Client, Nowhere, Results};
 use crate::failure::Failure;
 use crate::plans::{Job, Prepared};
 use crate::portal::{Held, Lives, State};
@@ -52,7 +52,8 @@ impl Session {
         let Some(view) = open.view.take() else { return Err(SqlError::internal("a portal without a view")) };
         active.txn.borrow_mut().begin_statement_under(view)?;
         let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere, self.services.memory.lend());
+        let client = Client::new(&mut nowhere);
+        let mut results = Results::aside(&client, self.services.memory.lend());
         let columns = Arc::clone(&open.ready.planned.columns);
         let memory = self.services.memory.keep();
         let read = self.in_frame(active, &mut results, &mut |frame, _| open.rest_of(frame, &memory));

@@ -1,4 +1,5 @@
-//! The log of slow statements: those that take `log_min_duration_statement` or longer, with their text.
+//! The log of slow statements: those that take `log_min_duration_statement` or longer, with their text, and with their plan
+//! where `log_plans` asks for it.
 //!
 //! 1. Where it is off, a statement pays for a look at the setting.
 //! 2. A statement that fails is told too, as in PostgreSQL; one in portions tells of each of them.
@@ -9,23 +10,26 @@ use crate::plans::Job;
 impl Session {
     /// When the statement that begins now is to be told of by its duration: now.
     pub(super) fn slow_start(&self) -> Option<u64> {
-        (self.services.log_min_duration_ms() >= 0).then(|| self.services.clocks.nanos())
+        let start = (self.services.log_min_duration_ms() >= 0).then(|| self.services.clocks.nanos());
+        self.services.slow.begin(start);
+        start
     }
 
     /// Tells of the statement that began then, if it took long enough.
     pub(super) fn tell_slow(&self, job: &Job<'_>, start: Option<u64>) {
         let Some(start) = start else { return };
         let services = &self.services;
-        let least = services.log_min_duration_ms();
+        let plan = services.slow.end();
         let nanos = services.clocks.nanos().saturating_sub(start);
         // It may have switched the log off itself.
-        if u64::try_from(least).is_ok_and(|least| nanos >= least.saturating_mul(1_000_000)) {
+        if services.takes_long(nanos) {
             let (text, cut) = (job.shown(), if job.is_cut() { " …" } else { "" });
             let milliseconds = nanos as f64 / 1e6;
-            tracing::info!(
-                session = services.info.number,
-                "duration: {milliseconds:.3} ms  statement: {text}{cut}"
-            );
+            let session = services.info.number;
+            tracing::info!(session, "duration: {milliseconds:.3} ms  statement: {text}{cut}");
+            if let Some(plan) = plan {
+                tracing::info!(session, "duration: {milliseconds:.3} ms  plan:\n{plan}");
+            }
         }
     }
 }

@@ -60,7 +60,7 @@ impl Session {
         }
         self.tell_slow(job, slow);
         self.end_work();
-        let notices = self.services.notices.send(sink);
+        let notices = self.services.send_notices(sink);
         if self.services.memory.held_much() {
             verso_env::memory::give_back(self.services.clocks.nanos());
         }
@@ -101,6 +101,8 @@ impl Session {
         self.check_ending()?;
         self.settle()?;
         self.services.acting.set(None);
+        // What follows another statement in its transaction may hold locks that others wait for.
+        self.services.may_queue.set(!self.transaction.is_open());
         let services = &mut self.services;
         services.memory.begin_statement(&services.settings);
         let services = &self.services;
@@ -164,6 +166,9 @@ impl Session {
                 _ => services.settings.idle_in_transaction_timeout_ms,
             };
             services.info.end_statement(services.clocks.deadline(timeout));
+        }
+        if services.grant.borrow().is_some() {
+            services.grant.take();
         }
         // A statement's end is told roughly, and not before its beginning.
         let now = services.clocks.end_statement();

@@ -22,7 +22,8 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         | "geqo"
         | "jit"
         | "synchronize_seqscans" => "on",
-        "client_min_messages" => "notice",
+        "conflict_policy" => "updater",
+        "use_last_committed" => "all",
         "constraint_exclusion" => "partition",
         "cursor_tuple_fraction" => "0.1",
         "deadlock_timeout" => "1s",
@@ -49,6 +50,8 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
 pub(crate) fn takes(name: &str, value: &str) -> bool {
     match name {
         "bytea_output" => value.eq_ignore_ascii_case("hex"),
+        "conflict_policy" => value.eq_ignore_ascii_case("updater"),
+        "use_last_committed" => value.eq_ignore_ascii_case("all"),
         "default_with_oids" => !matches!(value.to_ascii_lowercase().as_str(), "on" | "true" | "1" | "yes"),
         "idle_session_timeout" => value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim() == "0",
         "session_replication_role" => {
@@ -65,12 +68,9 @@ mod tests {
     #[test]
     fn they_are_kept_and_shown_unless_they_ask_for_what_there_is_not() {
         let mut settings = Settings::default();
-        for (name, value) in [
-            ("client_min_messages", "warning"),
-            ("deadlock_timeout", "50ms"),
-            ("bytea_output", "hex"),
-            ("idle_session_timeout", "0ms"),
-        ] {
+        for (name, value) in
+            [("deadlock_timeout", "50ms"), ("bytea_output", "hex"), ("idle_session_timeout", "0ms")]
+        {
             assert!(settings.show(name).is_some(), "{name}");
             settings.set(name, Some(value)).expect(name);
             assert_eq!(settings.show(name).as_deref(), Some(value), "{name}");

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use super::Settings;
+use super::{MessageLevel, Settings};
 use verso_planner::errors::SqlError;
 
 /// A session's settings; it stands for those of now.
@@ -204,6 +204,11 @@ impl SessionSettings {
     /// What was asked for, once.
     pub(crate) fn take_asked(&self) -> Option<Asked> {
         self.asked.take()
+    }
+
+    /// From which level on messages go to the client, as the running statement has asked for it.
+    pub(crate) fn messages_from(&self) -> MessageLevel {
+        self.asked.borrow().as_ref().map_or(&*self.now, |asked| &asked.settings).messages_from
     }
 
     /// One of them, as it will be once the running statement is done.

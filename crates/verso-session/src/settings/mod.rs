@@ -3,6 +3,7 @@
 mod accepted;
 mod commit;
 mod current;
+mod messages;
 mod path;
 
 use std::collections::BTreeMap;
@@ -20,12 +21,16 @@ use verso_planner::errors::{SqlError, sqlstate};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{ChangedSettings, SessionSettings};
+pub use messages::MessageLevel;
 pub(crate) use path::names;
 
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", "Sets the application name to be reported in statistics and logs."),
-    ("archive_target", "Folder to which the log is archived; empty for none (ALTER SYSTEM SET)."),
+    (
+        "archive_target",
+        "Folder, or s3://bucket/prefix, to which the log is archived; empty for none (ALTER SYSTEM SET).",
+    ),
     (
         "archive_timeout",
         "Longest time until a change is archived; 0 waits for full segments (ALTER SYSTEM SET).",
@@ -41,7 +46,9 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ),
     ("autovacuum_naptime", "A table is analyzed by itself at most once in this time (ALTER SYSTEM SET)."),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
+    ("buffer_pool", "Memory that pages of the database take (ALTER SYSTEM SET)."),
     ("client_encoding", "Sets the client's character set encoding."),
+    ("client_min_messages", "Sets the message levels that are sent to the client."),
     ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
     ("commit_logging", "Whether the log of a commit is written at once or with others: immediate or batch."),
     ("commit_wait", "Whether a commit waits for the disk: wait, nowait or force_wait."),
@@ -52,6 +59,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
     ("executor", "Chooses the executor: auto, row or vector."),
     ("extra_float_digits", "Sets the number of digits displayed for floating-point values."),
+    (
+        "gc_policy",
+        "Who removes old versions: a thread of its own (background), transactions when they end (cooperative), or both (combined) (ALTER SYSTEM SET).",
+    ),
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
     (
@@ -61,13 +72,34 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("long_tx_wal_limit", "Most log that a transaction may span; 0 is no limit (ALTER SYSTEM SET)."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
     ("log_min_duration_statement", "Logs statements that take so long or longer; -1 logs none."),
+    ("log_plans", "Logs the plans of slow statements, too: off, on, or analyze, with what was measured."),
+    (
+        "lru_max_dirty",
+        "The page cleaner starts when so many per cent of the buffer pool are dirty (ALTER SYSTEM SET).",
+    ),
+    (
+        "lru_min_dirty",
+        "The page cleaner stops when so many per cent of the buffer pool are dirty (ALTER SYSTEM SET).",
+    ),
     ("maintenance_memory", "Memory that sorting an index may take; beyond it temporary files are used."),
     ("max_parallel_workers", "Most workers of a query or of a job of maintenance (ALTER DATABASE SET)."),
+    (
+        "max_pdq_priority",
+        "The part of their pdq_priority that statements get, in per cent (ALTER SYSTEM SET).",
+    ),
+    (
+        "max_snapshot_age",
+        "Ends statements and transactions whose snapshot is older than this; 0 is never (ALTER SYSTEM SET).",
+    ),
     ("max_wal_size", "Most log between checkpoints (ALTER SYSTEM SET)."),
     ("memory_limit", "Limits the memory of all statements of the database (ALTER DATABASE SET)."),
     (
         "min_parallel_table_scan_size",
         "A query reads tables with several workers where it reads so much or more.",
+    ),
+    (
+        "pdq_priority",
+        "The part of the machine that a statement with workers asks for, in per cent; default is to ask for nothing and to take what is free.",
     ),
     (
         "parallel_workers",
@@ -95,6 +127,14 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("transaction_savepoints", "Shows whether the current transaction has savepoints."),
     ("transaction_timeout", "Ends a session whose transaction lasts longer than this."),
     ("verso_rules_off", "Switches rewrites of plans off, by name, to compare answers in tests."),
+    (
+        "version_retention",
+        "How long old versions stay, so that AS OF reads them; 0 is not at all (ALTER SYSTEM SET).",
+    ),
+    (
+        "version_retention_size",
+        "Most space of old versions, beyond which version_retention is cut short; 0 is no limit (ALTER SYSTEM SET).",
+    ),
     ("wal_spare_size", "Most bytes of log files kept ready to be written (ALTER SYSTEM SET)."),
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
     ("worker_idle_timeout", "How long a worker without work stays (ALTER DATABASE SET)."),
@@ -137,6 +177,8 @@ pub struct Settings {
     pub maintenance_memory_bytes: u64,
     /// Workers of a query or a job of maintenance, where the session says something about it.
     pub parallel_workers: Option<u32>,
+    /// The part of the machine that statements with workers ask for, in per cent.
+    pub pdq_priority: Option<u8>,
     /// Bytes of tables that a query must read for it to have several workers.
     pub parallel_scan_bytes: u64,
     /// What a statement may hold; 0 is as much as the session and the instance allow, here and below.
@@ -157,6 +199,10 @@ pub struct Settings {
     pub transaction_timeout_ms: u64,
     /// Statements that take so long are logged; -1 for none, and nothing where the database says it.
     pub log_min_duration_ms: Option<i64>,
+    /// Whether their plans are.
+    pub log_plans: LogPlans,
+    /// From which level on messages go to the client.
+    pub messages_from: MessageLevel,
     /// How commits are written, where the session says something about it.
     pub commit: CommitLevel,
     /// A commit within a procedure does not wait before the procedure ends.
@@ -179,6 +225,29 @@ pub struct Settings {
     pub custom: BTreeMap<String, String>,
 }
 
+/// What is logged of the plans of slow statements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogPlans {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The plan.
+    On,
+    /// The plan, with what each operator did.
+    Analyze,
+}
+
+impl LogPlans {
+    /// As SHOW prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogPlans::Off => "off",
+            LogPlans::On => "on",
+            LogPlans::Analyze => "analyze",
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -193,6 +262,7 @@ impl Default for Settings {
             work_memory_bytes: 256 << 20,
             maintenance_memory_bytes: 256 << 20,
             parallel_workers: None,
+            pdq_priority: None,
             parallel_scan_bytes: 4 << 20,
             statement_memory_bytes: 0,
             session_memory_bytes: 0,
@@ -203,6 +273,8 @@ impl Default for Settings {
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
             log_min_duration_ms: None,
+            log_plans: LogPlans::Off,
+            messages_from: MessageLevel::Notice,
             commit: CommitLevel::default(),
             procedure_waits_later: true,
             rules: Rules::ALL,
@@ -341,6 +413,14 @@ impl Settings {
                 };
                 self.parallel_workers = value.map(workers).transpose()?;
             }
+            ("pdq_priority" | "pdqpriority", value) => {
+                let parse = |value: &str| {
+                    let number = value.trim().parse().ok().filter(|number| (0..=100).contains(number));
+                    number.ok_or_else(|| invalid(value).with_hint("Between 0 and 100, or default."))
+                };
+                let value = value.filter(|value| !value.eq_ignore_ascii_case("default"));
+                self.pdq_priority = value.map(parse).transpose()?;
+            }
             ("min_parallel_table_scan_size", None) => self.parallel_scan_bytes = default.parallel_scan_bytes,
             ("min_parallel_table_scan_size", Some(value)) => {
                 let bytes = memory_bytes(value);
@@ -383,6 +463,15 @@ impl Settings {
                 | "long_tx_wal_limit"
                 | "max_wal_size"
                 | "wal_spare_size"
+                | "version_retention"
+                | "buffer_pool"
+                | "shared_buffers"
+                | "lru_min_dirty"
+                | "lru_max_dirty"
+                | "gc_policy"
+                | "max_pdq_priority"
+                | "version_retention_size"
+                | "max_snapshot_age"
                 | "checkpoint_interval"
                 | "checkpoint_timeout"
                 | "max_parallel_workers"
@@ -405,9 +494,28 @@ impl Settings {
                     }
                 };
             }
+            ("client_min_messages", value) => {
+                let level = |value: &str| {
+                    MessageLevel::named(value).ok_or_else(|| invalid(value).with_hint(MessageLevel::HINT))
+                };
+                self.messages_from = value.map_or(Ok(MessageLevel::Notice), level)?;
+            }
             ("log_min_duration_statement", value) => {
                 let least = |value: &str| least_duration(value).ok_or_else(|| invalid(value));
                 self.log_min_duration_ms = value.map(least).transpose()?;
+            }
+            ("log_plans", value) => {
+                self.log_plans = match value.map(str::to_ascii_lowercase).as_deref() {
+                    Some("analyze") => LogPlans::Analyze,
+                    _ => match flag(name, value, false) {
+                        Ok(true) => LogPlans::On,
+                        Ok(false) => LogPlans::Off,
+                        Err(_) => {
+                            let text = value.unwrap_or_default();
+                            return Err(invalid(text).with_hint("Available values: off, on, analyze."));
+                        }
+                    },
+                };
             }
             ("statement_statistics", value) => {
                 self.statement_statistics = flag(name, value, default.statement_statistics)?;
@@ -507,9 +615,13 @@ impl Settings {
             "default_transaction_savepoints" => on(self.savepoints),
             "default_transaction_deferrable" => on(self.deferrable),
             "application_name" => self.application_name.clone(),
+            "pdq_priority" | "pdqpriority" => {
+                self.pdq_priority.map_or_else(|| "default".to_string(), |priority| priority.to_string())
+            }
             "commit_wait" | "commit_logging" | "synchronous_commit" => {
                 self.commit.show(name, CommitLevel::default())?.to_string()
             }
+            "client_min_messages" => self.messages_from.name().to_string(),
             "procedure_commit" => {
                 if self.procedure_waits_later { "deferred_wait" } else { "wait" }.to_string()
             }
@@ -520,6 +632,7 @@ impl Settings {
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
             "log_min_duration_statement" => least_duration_text(self.log_min_duration_ms.unwrap_or(-1)),
+            "log_plans" => self.log_plans.name().to_string(),
             "work_mem" => size_text(self.work_memory_bytes),
             "min_parallel_table_scan_size" => size_text(self.parallel_scan_bytes),
             "maintenance_memory" | "maintenance_work_mem" => size_text(self.maintenance_memory_bytes),
@@ -700,6 +813,16 @@ mod tests {
                 || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name)
                 || ["archive_target", "archive_timeout", "wal_spare_size"].contains(name)
                 || name.starts_with("long_tx_")
+                || name.starts_with("version_retention")
+                || [
+                    "max_snapshot_age",
+                    "buffer_pool",
+                    "lru_min_dirty",
+                    "lru_max_dirty",
+                    "gc_policy",
+                    "max_pdq_priority",
+                ]
+                .contains(name)
                 || ["parallel_workers", "max_parallel_workers", "worker_idle_timeout"].contains(name);
             assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }

@@ -7,6 +7,7 @@
 //! | [`reference`] | what foreign keys ask for beyond a snapshot |
 //! | [`opened`] | tables that were used before |
 //! | [`deferred`], [`events`] | what is put off to the commit; triggers among that |
+//! | [`past`] | tables as they were |
 //! | [`duplicate`] | which row a unique index refused |
 //!
 //! 1. A table is locked before it is opened. Of one that is to be changed, or whose rows are to be locked, the definition
@@ -19,8 +20,10 @@ mod duplicate;
 mod events;
 mod lookups;
 mod opened;
+mod past;
 mod reference;
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -29,20 +32,22 @@ use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef, Tri
 use verso_exec::context::AdvisoryCall;
 use verso_exec::error::{ExecError, Result};
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, IndexReader, LockRows, References, Scan, Sequences, TableCursor,
-    TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, IndexReader, LockRows, Moment, References, Scan, Sequences,
+    TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
 use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::{Index, KeyRange};
 use verso_storage::{
-    Engine, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn, TxnId,
-    WaitPolicy,
+    Engine, Growth, HeldView, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode,
+    Txn, TxnId, WaitPolicy,
 };
 use verso_types::inverted::Search;
+use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, TimeStyle, TypeError, Value};
 
 use crate::services::Services;
+use crate::settings::memory_bytes;
 
 use cursor::{Candidates, Changer, Pages, Ranges, Reader, Rows, columns_at};
 pub(crate) use deferred::{ConstraintModes, Deferred};
@@ -108,7 +113,34 @@ impl EngineTables<'_> {
     }
 
     fn heap(&self, table: &TableDef) -> Result<Arc<Heap>> {
+        if !table.options.given.is_empty() {
+            self.apply_options(table);
+        }
         Ok(self.opened.heap(self.engine, table.heap)?)
+    }
+
+    /// Tells storage what the table's parameters say of its pages: from its next use on.
+    fn apply_options(&self, table: &TableDef) {
+        let options = &table.options;
+        if let Some(wanted) = options.get("memory_resident") {
+            let wanted = ["on", "true"].contains(&wanted);
+            if self.engine.is_resident(table.heap) != wanted {
+                let indexes = table.indexes.iter().map(|index| index.object);
+                [table.heap]
+                    .into_iter()
+                    .chain(indexes)
+                    .for_each(|object| self.engine.set_resident(object, wanted));
+            }
+        }
+        let pages = |name: &str| {
+            let bytes = options.get(name).and_then(extent_bytes)?;
+            u32::try_from(bytes.div_ceil(self.engine.page_size() as u64)).ok()
+        };
+        let (first, next) = (pages("extent_size"), pages("next_extent"));
+        if first.is_some() || next.is_some() {
+            let growth = Growth { first: first.unwrap_or(0), next: next.unwrap_or(0) };
+            self.engine.set_growth(table.heap, growth);
+        }
     }
 
     /// A table, itself locked, whose records are to be locked or changed.
@@ -189,6 +221,14 @@ impl EngineTables<'_> {
     }
 }
 
+/// Bytes of `extent_size` and `next_extent`: without a unit kilobytes.
+fn extent_bytes(value: &str) -> Option<u64> {
+    match value.trim().parse::<u64>() {
+        Ok(kilobytes) => kilobytes.checked_mul(1 << 10),
+        Err(_) => memory_bytes(value),
+    }
+}
+
 impl Scan for EngineTables<'_> {
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
@@ -241,6 +281,18 @@ impl Scan for EngineTables<'_> {
         Ok(share.is_some_and(|share| share > LARGE_SHARE))
     }
 
+    fn past(&self, table: &TableDef, moment: Moment) -> Result<HeldView> {
+        self.past_state(table, moment)
+    }
+
+    fn enter_past(&self, past: &HeldView) {
+        self.txn.borrow_mut().enter_past(past);
+    }
+
+    fn leave_past(&self) {
+        self.txn.borrow_mut().leave_past();
+    }
+
     fn index_reader(
         &self,
         table: &TableDef,
@@ -284,6 +336,9 @@ impl Change for EngineTables<'_> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.refuse_unchecked(table)?;
         self.defer_unique(table);
+        if !table.options.given.is_empty() {
+            self.apply_options(table);
+        }
         let insert = |heap: &Arc<Heap>| {
             heap.set_colocation(self.colocates(table));
             let packed = match Pack::of(heap, table.columns.iter().map(|column| column.id)) {
@@ -500,6 +555,11 @@ impl TransactionState for EngineTables<'_> {
         let id = if assign { Some(txn.assign_id()?) } else { txn.id() };
         Ok(id.map(|id| id.0))
     }
+
+    fn shown_snapshot(&self) -> Result<Snapshot> {
+        let (xmax, running) = self.txn.borrow().unseen();
+        Ok(Snapshot::new(xmax.0, running.into_iter().map(|id| id.0)))
+    }
 }
 
 impl TransactionControl for EngineTables<'_> {
@@ -525,6 +585,12 @@ impl TransactionControl for EngineTables<'_> {
     fn restarts(&self) -> bool {
         let txn = self.txn.borrow();
         txn.savepoints() && txn.isolation().by_statement()
+    }
+
+    fn hold_places(&self) -> Result<Box<dyn Any + Send>> {
+        let mut txn = self.txn.borrow_mut();
+        txn.begin_statement()?;
+        Ok(Box::new(txn.end_statement_holding()?))
     }
 
     fn savepoints(&self) -> bool {

@@ -48,7 +48,7 @@ fn every_limit_is_shown_and_acts() {
 fn variables_of_functions_and_long_arguments_count() {
     let world = World::new();
     let mut client = world.connect();
-    let held = world.instance.memory().used_bytes();
+    let held = world.instance.held_bytes();
     client.run("SET statement_memory_limit = '16MB'");
     for text in [
         "DO $$ DECLARE a text[]; BEGIN FOR i IN 1..5000 LOOP a := a || repeat('x', 10000); END LOOP; END $$",
@@ -66,7 +66,7 @@ fn variables_of_functions_and_long_arguments_count() {
     client.run("DO $$ DECLARE a text; BEGIN FOR i IN 1..20 LOOP a := repeat('x', 3000000); END LOOP; END $$");
     client.run("DO $$ DECLARE a text[]; BEGIN FOR i IN 1..9 LOOP a := NULL; a := a || repeat('x', 3000000); END LOOP; END $$");
     assert_eq!(client.value("SELECT length(repeat('x', 4000000)) + length(repeat('y', 4000000))"), "8000000");
-    assert_eq!(world.instance.memory().used_bytes(), held);
+    assert_eq!(world.instance.held_bytes(), held);
 }
 
 #[test]
@@ -405,11 +405,24 @@ fn keys_of_foreign_keys_are_charged_and_looked_at_before_there_are_too_many() {
 }
 
 #[test]
-fn messages_that_wait_for_the_end_of_the_statement_are_charged() {
+fn messages_that_wait_are_charged_and_those_that_are_sent_at_once_are_not() {
     let world = World::new();
     let mut client = world.connect();
-    let raise = "DO $$ BEGIN FOR i IN 1..20000 LOOP RAISE NOTICE '%', repeat('x', 1000); END LOOP; END $$";
     client.run("SET statement_memory_limit = '8MB'");
+    let raise = "DO $$ BEGIN FOR i IN 1..20000 LOOP RAISE NOTICE '%', repeat('x', 1000); END LOOP; END $$";
+    assert_eq!(client.run(raise).len(), 20_001);
+    // What is done at the commit has no client of its own.
+    client.run(
+        "CREATE TABLE t (a int);
+         CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$
+begin
+  for i in 1..20000 loop raise notice '%', repeat('x', 1000); end loop;
+  return null;
+end $$;
+         CREATE CONSTRAINT TRIGGER late AFTER INSERT ON t INITIALLY DEFERRED
+             FOR EACH ROW EXECUTE FUNCTION late()",
+    );
+    let raise = "INSERT INTO t VALUES (1)";
     let (sqlstate, message) = client.fails(raise);
     assert_eq!((sqlstate, message.contains("messages to the client")), ("53200", true), "{message}");
     client.run("SET statement_memory_limit = 0");

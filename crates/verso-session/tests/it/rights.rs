@@ -113,3 +113,22 @@ fn policies_are_kept_apart_by_role_in_the_same_session() {
         assert_eq!(client.value("select a from t"), seen);
     }
 }
+
+#[test]
+fn the_database_has_a_comment_that_its_owner_gives() {
+    let world = World::new();
+    let mut client = world.connect();
+    let name = client.value("SELECT current_database()");
+    client.run(&format!("COMMENT ON DATABASE \"{name}\" IS 'mine'"));
+    let shown =
+        "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = current_database()";
+    assert_eq!(client.value(shown), "mine");
+    assert_eq!(client.value("SELECT count(*) FROM pg_shdescription WHERE description = 'mine'"), "1");
+    assert_eq!(client.value("SELECT count(*) FROM pg_description WHERE description = 'mine'"), "0");
+    let lines = client.run("COMMENT ON DATABASE nope IS 'x'");
+    assert_eq!(lines, ["WARNING: database \"nope\" does not exist", "COMMENT"]);
+    client.run("CREATE ROLE other; SET ROLE other");
+    assert_eq!(client.fails(&format!("COMMENT ON DATABASE \"{name}\" IS 'x'")).0, "42501");
+    client.run(&format!("RESET ROLE; COMMENT ON DATABASE \"{name}\" IS NULL"));
+    assert_eq!(client.value(shown), "NULL");
+}

@@ -73,6 +73,40 @@ fn statements_that_take_long_are_logged() {
     assert_eq!(client.fails("SET log_min_duration_statement = 'soon'").0, "22023");
 }
 
+/// What is logged of plans while the text runs.
+fn plans(client: &mut Client, sql: &str) -> Vec<String> {
+    let log = Log::default();
+    tracing::subscriber::with_default(log.clone(), || drop(client.try_run(sql)));
+    let lines = log.0.lock().expect("no panic");
+    let plans = lines.iter().filter_map(|line| line.split_once(" ms  plan:\n"));
+    plans.map(|(_, plan)| plan.to_string()).collect()
+}
+
+#[test]
+fn plans_of_statements_that_take_long_are_logged_with_what_was_measured() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT n, n FROM generate_series(1, 100) n");
+    client.run("SET log_min_duration_statement = 0");
+    let query = "SELECT sum(v) FROM t WHERE v > 90";
+    assert!(plans(&mut client, query).is_empty(), "off");
+    client.run("SET log_plans = on");
+    let [plan] = &plans(&mut client, query)[..] else { panic!("one plan") };
+    assert!(plan.starts_with("Aggregate  (cost="), "{plan}");
+    assert!(plan.contains("\n  ->  Seq Scan on t") && !plan.contains("actual"), "{plan}");
+    client.run("SET log_plans = analyze");
+    let [plan] = &plans(&mut client, query)[..] else { panic!("one plan") };
+    assert!(plan.contains("Seq Scan on t") && plan.contains("rows=10.00 loops=1"), "{plan}");
+    let [plan] = &plans(&mut client, "UPDATE t SET v = 0 WHERE id = 7")[..] else { panic!("one plan") };
+    assert!(plan.starts_with("Update on t"), "{plan}");
+    client.run("SET log_min_duration_statement = '1h'");
+    assert!(plans(&mut client, query).is_empty(), "not long");
+    assert_eq!(client.value("SHOW log_plans"), "analyze");
+    assert_eq!(client.fails("SET log_plans = 'some'").0, "22023");
+    client.run("CREATE ROLE ann LOGIN; SET SESSION AUTHORIZATION ann");
+    assert_eq!(client.fails("SET log_plans = off").0, "42501");
+}
+
 #[test]
 fn the_database_says_it_for_sessions_that_do_not() {
     let world = World::new();

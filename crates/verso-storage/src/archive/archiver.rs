@@ -225,7 +225,7 @@ fn hold(wal: &Wal, note: ArchiveNote) -> (ArchiveNote, LogPin) {
 }
 
 fn is_there(env: &Env, target: &Path) -> Result<(), StorageError> {
-    let there = env.vfs.exists(target);
+    let there = super::target_is_there(&*env.vfs, target);
     match there.map_err(|e| StorageError::io(format!("looking for {}", target.display()), e))? {
         true => Ok(()),
         false => Err(damaged(format!("the archive folder {} does not exist", target.display()))),

@@ -52,6 +52,18 @@ use verso_env::{OpenMode, Vfs};
 
 use crate::StorageError;
 
+/// Whether an archive can be put there: the folder is on the disk, or its object store answers.
+///
+/// # Errors
+/// What the target reports.
+pub fn target_is_there(vfs: &dyn Vfs, target: &Path) -> std::io::Result<bool> {
+    match verso_env::scheme_of(target) {
+        // A folder of an object store is there as soon as it is named.
+        Some(_) => vfs.list_dir(target).map(|_| true),
+        None => vfs.exists(target),
+    }
+}
+
 fn damaged(problem: impl Into<String>) -> StorageError {
     StorageError::Archive { problem: problem.into() }
 }

@@ -92,8 +92,9 @@ impl Core {
 
     /// One round.
     pub(super) fn clean(&self) -> Result<(), StorageError> {
-        if self.dirty_percent() >= u64::from(self.options.lru_max_dirty) {
-            while self.dirty_percent() > u64::from(self.options.lru_min_dirty) && !self.cleaner.stopping() {
+        let [min, max] = [&self.lru_dirty[0], &self.lru_dirty[1]].map(|part| part.load(Ordering::Relaxed));
+        if self.dirty_percent() >= u64::from(max) {
+            while self.dirty_percent() > u64::from(min) && !self.cleaner.stopping() {
                 if self.flush_now(&self.some_dirty())? == 0 {
                     break;
                 }

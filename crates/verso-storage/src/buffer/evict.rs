@@ -11,10 +11,11 @@
 //! C1. A resident page has exactly one frame; there are never more resident pages than frames.
 //! C2. Only a clean page that is not being written is evicted, by a thread that claimed it without waiting.
 //! C3. A page's memory is given back before its frame is.
+//! C5. Frames from the capacity on are *absent*: none is given out, and one that is in use becomes absent when its page has left.
 //! C4. A freed page keeps its frame, hollow and without chances: it is the first to go, and if the page is given out
 //!     again before, no memory has to be returned and brought again.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use verso_env::sync::{Condvar, Mutex};
@@ -30,17 +31,24 @@ use crate::page::PageId;
 /// One wait for somebody to let go of a page, and how often it is repeated before giving up.
 const FRAME_WAIT: Duration = Duration::from_millis(10);
 const FRAME_WAITS: u32 = 500;
+/// How often the pages behind a smaller capacity are asked to leave.
+const RESIZE_TRIES: u32 = 50;
+
+/// In place of a page: there is no such frame (C5).
+const ABSENT: u32 = u32::MAX;
 
 /// The pool's frames.
 pub(super) struct Frames {
-    /// Page number + 1 by frame, 0 for a free frame.
+    /// Page number + 1 by frame, 0 for a free frame; as many as there can ever be.
     pages: Vec<AtomicU32>,
+    /// Frames that there are to be.
+    capacity: AtomicUsize,
+    /// All frames from here on are absent.
+    end: AtomicUsize,
     free: Mutex<Vec<u32>>,
     /// Signalled when a frame became free.
     freed: Condvar,
     hand: Mutex<usize>,
-    /// The cleaner keeps this many frames free once the pool has been full.
-    reserve: usize,
 }
 
 /// What a round of the clock brought.
@@ -53,38 +61,90 @@ pub(super) struct Swept {
 }
 
 impl Frames {
-    pub(super) fn new(capacity: usize) -> Frames {
+    /// So many frames, and at most so many later on.
+    pub(super) fn new(capacity: usize, most: usize) -> Frames {
         let last = u32::try_from(capacity).expect("capacity is limited to the page count");
+        let frame = |number| AtomicU32::new(if number < capacity { 0 } else { ABSENT });
         Frames {
-            pages: (0..last).map(|_| AtomicU32::new(0)).collect(),
+            pages: (0..most.max(capacity)).map(frame).collect(),
+            capacity: AtomicUsize::new(capacity),
+            end: AtomicUsize::new(capacity),
             free: Mutex::new((0..last).rev().collect()),
             freed: Condvar::new(),
             hand: Mutex::new(0),
-            reserve: (capacity / 32).clamp(1, 256),
         }
     }
 
     pub(super) fn capacity(&self) -> usize {
+        self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// The most that the capacity can be.
+    pub(super) fn capacity_max(&self) -> usize {
         self.pages.len()
+    }
+
+    /// Sets how many frames there are to be (C5); pages in those behind are still to be evicted.
+    fn set_capacity(&self, capacity: usize) {
+        let mut free = self.free.lock();
+        self.capacity.store(capacity, Ordering::Relaxed);
+        free.retain(|number| {
+            let stays = (*number as usize) < capacity;
+            if !stays {
+                self.pages[*number as usize].store(ABSENT, Ordering::Release);
+            }
+            stays
+        });
+        for (number, page) in self.pages.iter().enumerate().take(capacity) {
+            if page.compare_exchange(ABSENT, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                free.push(number as u32);
+            }
+        }
+        let end = self.pages.iter().rposition(|page| page.load(Ordering::Acquire) != ABSENT);
+        self.end.store(end.map_or(0, |last| last + 1), Ordering::Release);
+        drop(free);
+        self.freed.notify_all();
+    }
+
+    /// The pages in frames behind the capacity.
+    fn beyond(&self) -> Vec<PageId> {
+        let behind = self.pages[self.capacity()..].iter().map(|page| page.load(Ordering::Acquire));
+        behind.filter_map(resident_in).collect()
     }
 
     pub(super) fn free_count(&self) -> usize {
         self.free.lock().len()
     }
 
+    /// The cleaner keeps this many frames free once the pool has been full.
     pub(super) fn reserve(&self) -> usize {
-        self.reserve
+        (self.capacity() / 32).clamp(1, 256)
     }
 
     /// The resident pages, in order of their frames; pages come and go meanwhile.
     pub(super) fn resident(&self) -> impl Iterator<Item = PageId> {
-        self.pages.iter().filter_map(|page| page.load(Ordering::Acquire).checked_sub(1).map(PageId))
+        let end = self.end.load(Ordering::Acquire);
+        self.pages[..end].iter().filter_map(|page| resident_in(page.load(Ordering::Acquire)))
     }
 
     fn give_back(&self, frames: &[u32]) {
-        self.free.lock().extend_from_slice(frames);
+        let mut free = self.free.lock();
+        let capacity = self.capacity();
+        for number in frames {
+            if (*number as usize) < capacity {
+                free.push(*number);
+            } else {
+                self.pages[*number as usize].store(ABSENT, Ordering::Release);
+            }
+        }
+        drop(free);
         self.freed.notify_all();
     }
+}
+
+/// The page in a frame with this content, if there is one.
+fn resident_in(content: u32) -> Option<PageId> {
+    (content != ABSENT).then(|| content.checked_sub(1).map(PageId)).flatten()
 }
 
 /// A frame taken from the free list and not in use yet; it goes back unless it is.
@@ -113,7 +173,7 @@ impl Core {
     pub(super) fn pop_frame(&self) -> Option<FreeFrame<'_>> {
         let mut free = self.frames.free.lock();
         let number = free.pop();
-        let low = free.len() < self.frames.reserve.div_ceil(2);
+        let low = free.len() < self.frames.reserve().div_ceil(2);
         drop(free);
         if low {
             self.cleaner.nudge();
@@ -161,17 +221,18 @@ impl Core {
     pub(super) fn sweep(&self, wanted: usize, at_any_cost: bool) -> Swept {
         let mut swept = Swept::default();
         let mut victims: Vec<Claim<'_>> = Vec::with_capacity(wanted);
-        let capacity = self.frames.capacity();
         let mut hand = self.frames.hand.lock();
+        let end = self.frames.end.load(Ordering::Acquire).max(1);
+        *hand %= end;
         // Three chances make four rounds at most; but enough pages without chances that only need writing are as good.
-        for step in 0..capacity * 4 {
-            let enough_dirty = swept.dirty.len() == BATCH_PAGES || step >= capacity * 2;
+        for step in 0..end * 4 {
+            let enough_dirty = swept.dirty.len() == BATCH_PAGES || step >= end * 2;
             if victims.len() >= wanted || (enough_dirty && !swept.dirty.is_empty()) {
                 break;
             }
             let page = self.frames.pages[*hand].load(Ordering::Acquire);
-            *hand = (*hand + 1) % capacity;
-            let Some(page) = page.checked_sub(1).map(PageId) else { continue };
+            *hand = (*hand + 1) % end;
+            let Some(page) = resident_in(page) else { continue };
             let state = self.memory.word(page).state();
             if state.latched() || !state.has(RESIDENT) || (state.has(KEEP) && !at_any_cost) {
                 continue;
@@ -191,6 +252,34 @@ impl Core {
         swept.dirty.dedup();
         self.vacate(&mut victims);
         swept
+    }
+
+    /// Sets how many frames there are to be, and makes the pages leave for which there is no frame any more. Those that are latched
+    /// now leave when the clock hand comes by.
+    ///
+    /// # Errors
+    /// Errors of flushing.
+    pub(super) fn resize(&self, capacity: usize) -> Result<(), StorageError> {
+        self.frames.set_capacity(capacity);
+        for _ in 0..RESIZE_TRIES {
+            let mut pages = self.frames.beyond();
+            pages.sort_unstable();
+            pages.dedup();
+            if pages.is_empty() {
+                break;
+            }
+            self.flush_now(&pages)?;
+            for page in pages {
+                let state = self.memory.word(page).state();
+                if !state.latched() && state.has(RESIDENT) && !state.has(DIRTY) && !state.has(WRITING) {
+                    let claimed = self.memory.try_claim_from(page, state);
+                    self.vacate(&mut claimed.into_iter().collect::<Vec<_>>());
+                }
+            }
+        }
+        // Frames that were left are absent now.
+        self.frames.set_capacity(capacity);
+        Ok(())
     }
 
     /// Takes claimed pages out of memory and gives their frames back; neighbours in one go.

@@ -30,7 +30,7 @@ pub(super) struct Memory {
     parking: Parking,
     dirty_pages: AtomicU64,
     /// With so many the cleaner has work.
-    dirty_limit: u64,
+    dirty_limit: AtomicU64,
     cleaner: Arc<Cleaner>,
 }
 
@@ -51,7 +51,7 @@ impl Memory {
             frames: AtomicArray::reserve(count)?,
             parking: Parking::new(),
             dirty_pages: AtomicU64::new(0),
-            dirty_limit: u64::MAX,
+            dirty_limit: AtomicU64::new(u64::MAX),
             cleaner: Arc::clone(cleaner),
         })
     }
@@ -71,12 +71,12 @@ impl Memory {
 
     /// With so many dirty pages the cleaner is called.
     pub(super) fn dirty_limit(&self) -> u64 {
-        self.dirty_limit
+        self.dirty_limit.load(Ordering::Relaxed)
     }
 
     /// See [`Memory::dirty_limit`].
-    pub(super) fn set_dirty_limit(&mut self, pages: u64) {
-        self.dirty_limit = pages;
+    pub(super) fn set_dirty_limit(&self, pages: u64) {
+        self.dirty_limit.store(pages, Ordering::Relaxed);
     }
 
     pub(super) fn latch_waits(&self) -> u64 {
@@ -295,7 +295,7 @@ impl<'p> Claim<'p> {
         if !self.word().state().has(DIRTY) {
             self.word().set(DIRTY);
             let before = self.memory.dirty_pages.fetch_add(1, Ordering::Relaxed);
-            if before + 1 == self.memory.dirty_limit {
+            if before + 1 == self.memory.dirty_limit() {
                 self.memory.cleaner.nudge();
             }
         }

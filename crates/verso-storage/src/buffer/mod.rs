@@ -38,7 +38,7 @@ mod words;
 mod tests;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use verso_env::sync::{Mutex, pause_point};
@@ -71,6 +71,8 @@ pub struct PoolOptions {
     pub page_size: usize,
     /// Memory for pages, in bytes; at least [`MIN_FRAMES`] pages are taken.
     pub capacity_bytes: u64,
+    /// The most that it can be set to later on ([`BufferPool::set_capacity`]).
+    pub capacity_max_bytes: u64,
     /// Largest database the pool can serve; less if the system does not give as much address space.
     pub max_database_bytes: u64,
     /// Percentage of dirty frames at which the page cleaner stops writing.
@@ -84,6 +86,7 @@ impl Default for PoolOptions {
         PoolOptions {
             page_size: 8192,
             capacity_bytes: 256 << 20,
+            capacity_max_bytes: 0,
             max_database_bytes: if cfg!(miri) { 4 << 20 } else { 1 << 40 },
             lru_min_dirty: 50,
             lru_max_dirty: 60,
@@ -104,6 +107,19 @@ pub trait LogGate: Send + Sync {
 pub struct BufferPool {
     core: Arc<Core>,
     cleaner_thread: Mutex<Option<JoinHandle>>,
+    /// Held by who changes the capacity.
+    resizing: Mutex<()>,
+}
+
+/// Frames for so many bytes.
+fn frames_of(bytes: u64, options: &PoolOptions, memory: &Memory) -> usize {
+    let wanted = (bytes / options.page_size as u64).max(MIN_FRAMES);
+    usize::try_from(wanted.min(u64::from(memory.page_count()))).expect("limited to the page count")
+}
+
+/// With so many dirty frames the cleaner has work.
+fn dirty_limit(capacity: usize, lru_max_dirty: u8) -> u64 {
+    (capacity as u64 * u64::from(lru_max_dirty)).div_ceil(100).max(1)
 }
 
 /// What the pool's users and its cleaner thread share.
@@ -116,6 +132,8 @@ struct Core {
     cleaner: Arc<Cleaner>,
     counters: Counters,
     poisoned: AtomicBool,
+    /// The shares of dirty frames, in per cent, at which the cleaner stops and starts.
+    lru_dirty: [AtomicU8; 2],
     /// First page of an extent that will be created next, most likely; 0 for none.
     ahead: AtomicU32,
     file: Arc<dyn VfsFile>,
@@ -145,7 +163,7 @@ impl BufferPool {
         let body = Arc::clone(&core);
         let thread = env.threads.try_spawn("page cleaner", Box::new(move || body.clean_until_stopped()));
         let thread = thread.map_err(|error| StorageError::io("starting the page cleaner", error))?;
-        Ok(Arc::new(BufferPool { core, cleaner_thread: Mutex::new(Some(thread)) }))
+        Ok(Arc::new(BufferPool { core, cleaner_thread: Mutex::new(Some(thread)), resizing: Mutex::new(()) }))
     }
 
     /// Latches a page for reading, waiting for writers; reads it from the file if need be.
@@ -310,6 +328,36 @@ impl BufferPool {
         self.core.flush_these(pages, &mut |_| Ok(()))
     }
 
+    /// Sets how many bytes of pages are held in memory: what is beyond leaves at once. At most as many as were said at the
+    /// opening; returns how many there are now.
+    ///
+    /// # Errors
+    /// Errors of writing the pages that leave.
+    pub fn set_capacity(&self, bytes: u64) -> Result<u64, StorageError> {
+        let core = &self.core;
+        let _one = self.resizing.lock();
+        let capacity = frames_of(bytes, &core.options, &core.memory).min(core.frames.capacity_max());
+        let max = core.lru_dirty[1].load(Ordering::Relaxed);
+        core.memory.set_dirty_limit(dirty_limit(capacity, max));
+        core.resize(capacity)?;
+        core.cleaner.nudge();
+        Ok(capacity as u64 * core.options.page_size as u64)
+    }
+
+    /// The most bytes that [`BufferPool::set_capacity`] takes.
+    pub fn capacity_max_bytes(&self) -> u64 {
+        self.core.frames.capacity_max() as u64 * self.core.options.page_size as u64
+    }
+
+    /// The cleaner starts when so many per cent of the frames are dirty (`max`), and stops at `min`.
+    pub fn set_lru_dirty(&self, min: u8, max: u8) {
+        let core = &self.core;
+        core.lru_dirty[0].store(min, Ordering::Relaxed);
+        core.lru_dirty[1].store(max, Ordering::Relaxed);
+        core.memory.set_dirty_limit(dirty_limit(core.frames.capacity(), max));
+        core.cleaner.nudge();
+    }
+
     /// Marks pages as wanted in memory, or no longer so: they are evicted only when nothing else is left.
     pub fn set_resident(&self, pages: Range<PageId>, resident: bool) {
         let end = pages.end.0.min(self.core.memory.page_count());
@@ -419,12 +467,13 @@ impl Core {
     ) -> Result<Core, StorageError> {
         assert!(PAGE_SIZES.contains(&options.page_size), "page size {} is supported", options.page_size);
         let cleaner = Arc::default();
-        let mut memory = reserve(&options, &cleaner)?;
-        let wanted = (options.capacity_bytes / options.page_size as u64).max(MIN_FRAMES);
-        let capacity = wanted.min(u64::from(memory.page_count()));
-        memory.set_dirty_limit((capacity * u64::from(options.lru_max_dirty)).div_ceil(100).max(1));
+        let memory = reserve(&options, &cleaner)?;
+        let capacity = frames_of(options.capacity_bytes, &options, &memory);
+        let most = frames_of(options.capacity_max_bytes, &options, &memory);
+        memory.set_dirty_limit(dirty_limit(capacity, options.lru_max_dirty));
         Ok(Core {
-            frames: Frames::new(usize::try_from(capacity).expect("limited to the page count")),
+            frames: Frames::new(capacity, most),
+            lru_dirty: [options.lru_min_dirty, options.lru_max_dirty].map(AtomicU8::new),
             flusher: Mutex::new(Flusher::new(options.page_size)),
             under_way: UnderWay::new(),
             cleaner,

@@ -122,6 +122,7 @@ pub(super) fn options(frames: u64) -> PoolOptions {
     PoolOptions {
         page_size: PAGE_SIZE,
         capacity_bytes: frames * PAGE_SIZE as u64,
+        capacity_max_bytes: 4 * frames * PAGE_SIZE as u64,
         max_database_bytes: if cfg!(miri) { 1 << 20 } else { 1 << 36 },
         // The cleaner stays out of the way of tests that count, unless they ask for it.
         lru_min_dirty: 100,

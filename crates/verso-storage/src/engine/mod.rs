@@ -11,14 +11,14 @@ mod report;
 mod restore;
 
 pub use objects::UnloggedLoad;
-pub use options::EngineOptions;
+pub use options::{EngineOptions, GcPolicy};
 pub use report::{EngineStatistics, SpaceReport, TableSpace};
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use verso_env::sync::Mutex;
@@ -43,9 +43,9 @@ use crate::rules::{Rule, disabled};
 use crate::sequence::Sequence;
 use crate::shared::{REDO, Shared};
 use crate::sleeper::Sleeper;
-use crate::space::ExtentKind;
+use crate::space::{ExtentKind, Growth};
 use crate::txn::transaction::{Txn, TxnOptions};
-use crate::txn::{Markers, Transactions, TxnState, prepared};
+use crate::txn::{HistoryReport, Markers, Transactions, TxnState, prepared};
 use crate::wal::{RecordKind, SegmentInfo, WalProgress};
 use crate::workers::{JobInfo, WorkerInfo, WorkerPool};
 use options::store_options;
@@ -135,7 +135,8 @@ impl Engine {
         left_to_sweep.retain(|txn| transactions.dead.contains(txn));
         let unfinished = transactions.dead.iter().chain(transactions.limbo.keys()).copied().collect();
         let limbo = transactions.limbo.clone();
-        let versions = restore_versions(&store, &space, versions, &unfinished)?;
+        let versions =
+            restore_versions(&store, &space, versions, &unfinished, transactions.history.as_ref())?;
         let temporary: Vec<_> =
             space.extents_of_kind(ExtentKind::Temp).into_iter().map(|(_, run)| run).collect();
         if !temporary.is_empty() && !disabled(Rule::F3Restart) {
@@ -146,7 +147,10 @@ impl Engine {
         let roots: HashMap<ObjectId, PageId> = space.roots().into_iter().collect();
         // What the dead have noted of unlogged objects is not to be taken for something of a new one.
         let greatest = roots.keys().map(|object| object.0).max().unwrap_or(0).max(last_unlogged) + 1;
+        store.core.wal.stamp_for_history(transactions.history.is_some());
         let transactions = Arc::new(Transactions::new(transactions));
+        transactions.set_clock(&env.clock);
+        let first_number = transactions.counter();
         versions.close_all(&transactions);
         let seed = env.random.next_u64() as u16;
         let shared = Arc::new(Shared {
@@ -165,6 +169,10 @@ impl Engine {
             incarnations: Incarnations::from(seed),
             auto_backout: AtomicBool::new(options.auto_backout),
             sweep_interval: AtomicU64::new(options.sweep_interval),
+            gc_policy: AtomicU8::new(GcPolicy::Background as u8),
+            resident: Mutex::default(),
+            first_number,
+            retention_bytes: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             commits: AtomicU64::new(0),
             rollbacks: AtomicU64::new(0),
@@ -538,6 +546,116 @@ impl Engine {
     pub fn set_auto_backout(&self, on: bool) {
         self.shared().auto_backout.store(on, Ordering::Relaxed);
         self.shared().transactions.housekeeping.wake();
+    }
+
+    /// Keeps old versions for so long from now on, so that [`Txn::past`] reads them; zero is not at all.
+    pub fn set_version_retention(&self, retention: Duration) {
+        let micros = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
+        self.shared().core().wal.stamp_for_history(micros > 0);
+        // A crash finds the past behind a checkpoint that has it.
+        if self.shared().transactions.keep_history(micros, &self.env().clock)
+            && let Err(error) = self.checkpoint()
+        {
+            tracing::warn!(%error, "a crash before the next checkpoint loses the past that is kept from now on");
+        }
+    }
+
+    /// Beyond so many bytes of version pages the past that is kept becomes shorter; 0 = never.
+    pub fn set_retention_bytes(&self, bytes: u64) {
+        self.shared().retention_bytes.store(bytes, Ordering::Relaxed);
+        self.shared().transactions.housekeeping.wake();
+    }
+
+    /// The number of the newest state.
+    pub fn newest_number(&self) -> u64 {
+        self.shared().transactions.counter()
+    }
+
+    /// The newest commit number when the database was opened.
+    pub fn first_number(&self) -> u64 {
+        self.shared().first_number
+    }
+
+    /// What can be read of the past; none where it is not kept.
+    pub fn history(&self) -> Option<HistoryReport> {
+        self.shared().transactions.trim_history()
+    }
+
+    /// The commit number of the state that was there at a moment, in microseconds since 1970.
+    ///
+    /// # Errors
+    /// `SnapshotTooOld` when it is longer ago than versions are kept.
+    pub fn number_at(&self, moment: i64) -> Result<u64, StorageError> {
+        self.shared().transactions.number_at(moment).ok_or(StorageError::SnapshotTooOld)
+    }
+
+    /// Sets how many bytes of pages are held in memory; how many there are now.
+    ///
+    /// # Errors
+    /// `Poisoned`, `Io`.
+    pub fn set_buffer_pool(&self, bytes: u64) -> Result<u64, StorageError> {
+        self.shared().core().pool.set_capacity(bytes)
+    }
+
+    /// The most bytes that [`Engine::set_buffer_pool`] takes.
+    pub fn buffer_pool_max(&self) -> u64 {
+        self.shared().core().pool.capacity_max_bytes()
+    }
+
+    /// The page cleaner starts when so many per cent of the frames are dirty (`max`), and stops at `min`.
+    pub fn set_lru_dirty(&self, min: u8, max: u8) {
+        self.shared().core().pool.set_lru_dirty(min, max);
+    }
+
+    /// Reads the pages of an object into memory; how many. `go_on` is asked between extents.
+    ///
+    /// # Errors
+    /// Those of `go_on`; a page that cannot be read is left to whoever wants it.
+    pub fn prewarm(
+        &self,
+        object: ObjectId,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<u64, StorageError> {
+        let mut pages = 0;
+        for run in self.shared().space.extents_of(object) {
+            go_on()?;
+            self.shared().core().pool.prefetch(run.first, run.pages);
+            pages += u64::from(run.pages);
+        }
+        Ok(pages)
+    }
+
+    /// Sets who removes old versions.
+    pub fn set_gc_policy(&self, policy: GcPolicy) {
+        self.shared().gc_policy.store(policy as u8, Ordering::Relaxed);
+        self.shared().transactions.housekeeping.wake();
+    }
+
+    /// Who removes old versions.
+    pub fn gc_policy(&self) -> GcPolicy {
+        GcPolicy::from_u8(self.shared().gc_policy.load(Ordering::Relaxed))
+    }
+
+    /// Sets how large extents of a table are from now on.
+    pub fn set_growth(&self, object: ObjectId, growth: Growth) {
+        self.shared().space.set_growth(object, growth);
+    }
+
+    /// Whether the pages of an object are kept in memory.
+    pub fn is_resident(&self, object: ObjectId) -> bool {
+        self.shared().resident.lock().contains_key(&object)
+    }
+
+    /// Keeps the pages of an object in memory as long as there is room for others, or no longer; those that it gets later, too.
+    pub fn set_resident(&self, object: ObjectId, resident: bool) {
+        let shared = self.shared();
+        let mut objects = shared.resident.lock();
+        let known = if resident { objects.insert(object, 0) } else { objects.remove(&object) };
+        drop(objects);
+        if resident || known.is_some() {
+            shared.mark_resident(object, resident);
+        }
+        shared.transactions.housekeeping.wake();
     }
 
     /// Sets the interval of sweeps that start by themselves; 0 = never.

@@ -110,9 +110,30 @@ impl Engine {
     /// # Errors
     /// `Full`.
     pub fn create_sequence(&self, txn: &mut Txn, spec: SequenceSpec) -> Result<ObjectId, StorageError> {
+        self.make_sequence(txn, spec, false)
+    }
+
+    /// As [`Engine::create_sequence`], not logged: it is gone after anything but a clean shutdown (U2).
+    ///
+    /// # Errors
+    /// `Full`.
+    pub fn create_unlogged_sequence(
+        &self,
+        txn: &mut Txn,
+        spec: SequenceSpec,
+    ) -> Result<ObjectId, StorageError> {
+        self.make_sequence(txn, spec, true)
+    }
+
+    fn make_sequence(
+        &self,
+        txn: &mut Txn,
+        spec: SequenceSpec,
+        unlogged: bool,
+    ) -> Result<ObjectId, StorageError> {
         let object = ObjectId(self.shared().next_object.fetch_add(1, Ordering::AcqRel));
         let body = sequence::body(&spec, spec.start, false);
-        self.create_object(txn, object, (root::SEQUENCE, false), &[], Some(body))?;
+        self.create_object(txn, object, (root::SEQUENCE, unlogged), &[], Some(body))?;
         Ok(object)
     }
 

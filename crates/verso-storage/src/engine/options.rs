@@ -1,10 +1,48 @@
 //! How an engine runs.
 
+use verso_env::process::machine_bytes;
 use verso_types::CollationData;
 
 use crate::buffer::PoolOptions;
 use crate::recovery::StoreOptions;
 use crate::wal::WalOptions;
+
+/// Who removes what no snapshot needs any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum GcPolicy {
+    /// The housekeeping thread.
+    #[default]
+    Background,
+    /// Each transaction that has written, when it ends.
+    Cooperative,
+    /// Both.
+    Combined,
+}
+
+impl GcPolicy {
+    /// As the setting spells them.
+    pub const NAMES: [&str; 3] = ["background", "cooperative", "combined"];
+
+    /// The policy of that name.
+    pub fn of(name: &str) -> Option<GcPolicy> {
+        let known = [GcPolicy::Background, GcPolicy::Cooperative, GcPolicy::Combined];
+        known.into_iter().find(|policy| policy.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        GcPolicy::NAMES[self as usize]
+    }
+
+    pub(crate) fn from_u8(number: u8) -> GcPolicy {
+        match number {
+            0 => GcPolicy::Background,
+            1 => GcPolicy::Cooperative,
+            _ => GcPolicy::Combined,
+        }
+    }
+}
 
 /// How an engine runs.
 #[derive(Clone, Debug)]
@@ -67,6 +105,8 @@ pub(super) fn store_options(options: &EngineOptions, page_size: Option<usize>) -
     let pool = PoolOptions {
         page_size: options.page_size as usize,
         capacity_bytes: options.buffer_pool_bytes,
+        // Simulated pools stay as they are: room for more costs time at each of many openings.
+        capacity_max_bytes: if options.background { machine_bytes().unwrap_or(0) } else { 0 },
         max_database_bytes: options.max_database_bytes,
         lru_min_dirty: options.lru_min_dirty,
         lru_max_dirty: options.lru_max_dirty,

@@ -9,8 +9,9 @@ use crate::page::bytes::{checked_u32, checked_u64};
 use crate::page::{Flaw, Lsn, ObjectId, PageId, PageKind, TxnId, header};
 use crate::recovery::{StateRedo, Store};
 use crate::rules::{Rule, disabled};
-use crate::shared::HAS_UNLOGGED;
+use crate::shared::{HAS_HISTORY, HAS_UNLOGGED};
 use crate::space::{ExtentKind, SpaceMap, UNIT_PAGES};
+use crate::txn::history::RestoredHistory;
 use crate::txn::{RestoredTransactions, Transactions};
 use crate::version;
 use crate::version::store::{RestoredVersions, VersionStore};
@@ -48,7 +49,8 @@ impl StateRedo for Restoring {
         self.first = self.transactions.next;
         self.next_object = checked_u32(state, 0)?;
         let count = checked_u32(state, 4)?;
-        let (count, has_unlogged) = ((count & !HAS_UNLOGGED) as usize, count & HAS_UNLOGGED != 0);
+        let (has_unlogged, has_history) = (count & HAS_UNLOGGED != 0, count & HAS_HISTORY != 0);
+        let count = (count & !(HAS_UNLOGGED | HAS_HISTORY)) as usize;
         for index in 0..count {
             self.left_to_sweep.insert(TxnId(checked_u64(state, 8 + index * 8)?));
         }
@@ -60,6 +62,13 @@ impl StateRedo for Restoring {
                 self.unlogged.insert(ObjectId(checked_u32(rest, 4 + index * 4)?));
             }
             rest = rest.get(4 + count * 4..).ok_or_else(short)?;
+        }
+        if has_history {
+            let length = checked_u32(rest, 0)? as usize;
+            let past = rest.get(4..4 + length).ok_or_else(short)?;
+            self.transactions.history =
+                Some(RestoredHistory::decode(past, self.transactions.commit_counter)?);
+            rest = &rest[4 + length..];
         }
         self.versions = RestoredVersions::decode(&mut rest)?;
         Ok(())
@@ -73,6 +82,14 @@ impl StateRedo for Restoring {
     }
 
     fn state(&mut self, kind: RecordKind, txn: TxnId, _end: Lsn, payload: &[u8]) -> Result<(), Flaw> {
+        if let Some(past) = &mut self.transactions.history {
+            match kind {
+                RecordKind::COMMIT => past.ended(txn, checked_u64(payload, 0).ok().map(|time| time as i64)),
+                RecordKind::ROLLED_BACK => past.ended(txn, None),
+                RecordKind::BACKED_OUT => past.ended(TxnId(checked_u64(payload, 0)?), None),
+                _ => {}
+            }
+        }
         match kind {
             RecordKind::COMMIT | RecordKind::ROLLED_BACK => {
                 self.active.remove(&txn);
@@ -141,12 +158,14 @@ fn writers(store: &Store, page: PageId) -> Result<BTreeSet<TxnId>, StorageError>
     Ok(entries.into_iter().map(|(_, entry)| entry.writer()).collect())
 }
 
-/// V8: keeps pages that name a dead transaction or hold a purge list; frees every other extent of version pages.
+/// V8: keeps pages that name a dead transaction or hold a purge list, or (H3) that a state of the past needs; frees every
+/// other extent of version pages.
 pub(super) fn restore_versions(
     store: &Store,
     space: &SpaceMap,
     restored: RestoredVersions,
     dead: &BTreeSet<TxnId>,
+    past: Option<&RestoredHistory>,
 ) -> Result<VersionStore, StorageError> {
     let extents: BTreeSet<u32> = space
         .extents_of_kind(ExtentKind::Version)
@@ -154,11 +173,17 @@ pub(super) fn restore_versions(
         .flat_map(|(_, run)| run.page_ids().map(|page| page.0 / UNIT_PAGES * UNIT_PAGES))
         .collect();
     let mut kept = restored.pages;
+    let past = past.filter(|_| !disabled(Rule::H3));
+    let is_needed = |txn: &TxnId| dead.contains(txn) || past.is_some_and(|past| past.is_missed(*txn));
     kept.retain(|page, info| {
         extents.contains(&(page.0 / UNIT_PAGES * UNIT_PAGES))
-            && (info.purge || disabled(Rule::V8Free) || info.txns.iter().any(|txn| dead.contains(txn)))
+            && (info.purge || disabled(Rule::V8Free) || info.txns.iter().any(is_needed))
     });
     for (page, info) in &mut kept {
+        if past.is_some() && !info.purge && !info.txns.iter().any(|txn| dead.contains(txn)) {
+            // The newest of its writers is listed, which is all that matters of those that have committed.
+            continue;
+        }
         match writers(store, *page) {
             Ok(writers) => {
                 let unknown: Vec<TxnId> =

@@ -252,8 +252,15 @@ pub fn allocate_page<'e>(
         PageId(next)
     } else {
         // Extents grow with the table, so that a large one has few.
-        let units = (pages / 256).clamp(1, 64);
-        let run = space.allocate(mini, object, ExtentKind::Object, units, false)?;
+        let usual = (pages / 256).clamp(1, 64);
+        let wanted = space.units_wanted(object, pages);
+        let run = match wanted.map(|units| space.allocate(mini, object, ExtentKind::Object, units, false)) {
+            // Where there is no room for one so large a usual one may still do.
+            None | Some(Err(StorageError::Full { .. })) => {
+                space.allocate(mini, object, ExtentKind::Object, usual, false)?
+            }
+            Some(run) => run?,
+        };
         patch(&mut change, EXTENT_NEXT, &(run.first.0 + 1).to_le_bytes());
         patch(&mut change, EXTENT_END, &(run.first.0 + run.pages).to_le_bytes());
         run.first

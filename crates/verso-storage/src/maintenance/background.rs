@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::StorageError;
+use crate::engine::GcPolicy;
 use crate::maintenance::backout::{self, Pace};
 use crate::maintenance::{retire, sweep};
 use crate::shared::Shared;
@@ -15,6 +16,9 @@ const SWEEPS_KEPT: usize = 1000;
 /// From a call to the round for it.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Between two looks at the past that is kept, where nothing else happens.
+const HISTORY_PAUSE: Duration = Duration::from_secs(1);
+
 /// One round of everything.
 ///
 /// # Errors
@@ -23,8 +27,19 @@ pub fn round(shared: &Arc<Shared>, pace: Pace) -> Result<(), StorageError> {
     if shared.auto_backout.load(Ordering::Relaxed) {
         backout::back_out_all(shared, false, pace, &shared.workers.alone(), &mut || Ok(()))?;
     }
+    shared.mark_new_resident();
+    shared.transactions.trim_history();
     shared.versions.close_idle(&shared.transactions);
-    retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
+    let policy = GcPolicy::from_u8(shared.gc_policy.load(Ordering::Relaxed));
+    if policy != GcPolicy::Cooperative || pace == Pace::Full {
+        retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
+    }
+    // H4: the past gives way to space.
+    let bytes = || shared.versions.in_use() as u64 * shared.page_size as u64;
+    let most = shared.retention_bytes.load(Ordering::Relaxed);
+    while most > 0 && bytes() > most && shared.transactions.shorten_history() {
+        retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
+    }
     let interval = shared.sweep_interval.load(Ordering::Relaxed);
     let markers = shared.transactions.markers();
     // Where something dead cannot be backed out, another sweep finds no more than the last one did.
@@ -75,7 +90,8 @@ pub fn run(shared: &Weak<Shared>, transactions: &Transactions) {
         let env = shared.env.clone();
         drop(shared);
         if done.is_ok() {
-            transactions.housekeeping.wait(None);
+            // The past that is kept ends by itself.
+            transactions.housekeeping.wait(transactions.keeps_history().then_some(HISTORY_PAUSE));
         }
         // What a busy moment leaves is dealt with together.
         env.clock.sleep(PAUSE);

@@ -26,6 +26,7 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -88,6 +89,17 @@ pub struct SpaceMap {
     /// Fewer units are free than are kept for undo and back-out.
     low: AtomicBool,
     runs: Mutex<Runs>,
+    /// Pages of the extents of objects that have a say in it.
+    growth: Mutex<HashMap<ObjectId, Growth>>,
+}
+
+/// How large the extents of an object are to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Growth {
+    /// Pages of the first extent of rows; 0 as usual.
+    pub first: u32,
+    /// Pages of further ones; 0 as usual.
+    pub next: u32,
 }
 
 /// The map's lock, held by a mini-transaction until it commits, and what becomes free then (S2).
@@ -139,7 +151,15 @@ impl SpaceMap {
         }
         let max_units = pool.max_pages() / UNIT_PAGES;
         let low = AtomicBool::new(runs.free_units < reserve_units);
-        Ok(SpaceMap { file, page_size, max_units, reserve_units, low, runs: Mutex::new(runs) })
+        Ok(SpaceMap {
+            file,
+            page_size,
+            max_units,
+            reserve_units,
+            low,
+            runs: Mutex::new(runs),
+            growth: Mutex::default(),
+        })
     }
 
     /// Before work that needs space and may be refused: what others have taken of the reserve is replaced (S6). Costs one load
@@ -328,6 +348,22 @@ impl SpaceMap {
     /// The extents of an object by address; neighbours are one run.
     pub fn extents_of(&self, owner: ObjectId) -> Vec<ExtentRun> {
         self.runs.lock().runs_of(owner).map(|(first, run)| self.run(first, run.count)).collect()
+    }
+
+    /// Sets how large extents of an object are from now on.
+    pub fn set_growth(&self, object: ObjectId, growth: Growth) {
+        let mut known = self.growth.lock();
+        match growth == Growth::default() {
+            true => known.remove(&object),
+            false => known.insert(object, growth),
+        };
+    }
+
+    /// Units of the next extent of an object that has so many data pages, where somebody has said it.
+    pub(crate) fn units_wanted(&self, object: ObjectId, pages: u32) -> Option<u32> {
+        let growth = *self.growth.lock().get(&object)?;
+        let wanted = if pages < UNIT_PAGES { growth.first } else { growth.next };
+        (wanted > 0).then(|| wanted.div_ceil(UNIT_PAGES))
     }
 
     /// All extents of a kind with their owners, by address.

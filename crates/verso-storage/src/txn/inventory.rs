@@ -86,6 +86,50 @@ impl Directory {
         Directory { floor: next, chunks: Vec::new(), exceptions }
     }
 
+    /// As it was, with the commit numbers that a restart knows of transactions from `first` on; 0 for those that have none: the
+    /// unfinished among them are exceptions so far.
+    pub(super) fn with_numbers(mut self, first: TxnId, numbers: &[u64]) -> Directory {
+        let next = self.floor;
+        let first = first.0.clamp(1, next);
+        let exceptions = Arc::make_mut(&mut self.exceptions);
+        for start in (first..next).step_by(CHUNK) {
+            let chunk: Chunk = std::array::from_fn(|at| {
+                let id = start + at as u64;
+                let number = usize::try_from(id - first).ok().and_then(|at| numbers.get(at)).copied();
+                AtomicU64::new(match exceptions.remove(&TxnId(id)) {
+                    Some(unfinished) => unfinished,
+                    // It has logged nothing, so there is nothing of it; or it is to come.
+                    None if id < next => number.unwrap_or(0).max(LONG_AGO),
+                    None => ACTIVE,
+                })
+            });
+            self.chunks.push(Arc::new(chunk));
+        }
+        self.floor = first;
+        self
+    }
+
+    /// Transactions below have no cell.
+    pub(super) fn floor(&self) -> TxnId {
+        TxnId(self.floor)
+    }
+
+    /// Every transaction below is committed long ago.
+    pub(super) fn all_below(&self) -> TxnId {
+        let floor = TxnId(self.floor);
+        let unfinished = self.exceptions.first_key_value();
+        let unfinished = unfinished.filter(|(_, cell)| **cell != LONG_AGO);
+        unfinished.map_or(floor, |(id, _)| floor.min(*id))
+    }
+
+    /// The commit numbers of transactions, published or logged; 0 for those that have none.
+    pub(super) fn numbers(&self, ids: std::ops::Range<TxnId>) -> impl Iterator<Item = u64> {
+        (ids.start.0..ids.end.0).map(|id| match self.find(TxnId(id)).unwrap_or(ACTIVE) {
+            ACTIVE | DEAD | LIMBO => 0,
+            number => number & !LOGGED,
+        })
+    }
+
     /// Whether there is a place for the state of `id`.
     pub(super) fn covers(&self, id: TxnId) -> bool {
         self.find(id).is_some()

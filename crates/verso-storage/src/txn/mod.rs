@@ -5,10 +5,11 @@
 //!
 //! [`table`] holds the running state under one mutex, [`inventory`] the commit numbers that readers look up,
 //! [`snapshot`] what a statement sees, [`ssi`] makes snapshots serializable, [`frame`] what undo needs, [`image_store`]
-//! where old values wait for it, [`live`] what monitoring shows, [`prepared`] is about transactions whose end somebody else decides. Locks and waits are
+//! where old values wait for it, [`history`] which state was there when, [`live`] what monitoring shows, [`prepared`] is about transactions whose end somebody else decides. Locks and waits are
 //! in [`crate::lock`].
 
 pub mod frame;
+pub mod history;
 pub mod image_store;
 pub mod inventory;
 pub mod live;
@@ -19,6 +20,7 @@ pub mod ssi;
 pub mod table;
 pub mod transaction;
 
+pub use history::HistoryReport;
 pub use inventory::TxnState;
 pub use snapshot::{ReadView, Registration};
 pub use table::{Markers, RestoredTransactions, Transactions};

@@ -114,6 +114,8 @@ pub struct ReadView {
     reader: Option<Arc<Reader>>,
     /// Of the view of a change: up to which number it sees what is logged only, and where it says so (S1).
     logged: Option<(u64, Arc<AtomicBool>)>,
+    /// A state of the past: its reader's own changes are not in it.
+    past: bool,
 }
 
 impl ReadView {
@@ -133,7 +135,14 @@ impl ReadView {
             dirty: dirty.then(|| Arc::clone(transactions)),
             reader: None,
             logged: None,
+            past: false,
         }
+    }
+
+    /// The view of a past state, which nobody's own changes are in.
+    pub(crate) fn of_past(transactions: &Arc<Transactions>, registration: &Registration) -> ReadView {
+        let view = ReadView::new(transactions, registration, TxnId::NONE, false);
+        ReadView { past: true, ..view }
     }
 
     /// The same view for a change: it sees what is logged only, and notes in `seen` if it met such a thing (S1).
@@ -194,7 +203,9 @@ impl ReadView {
     /// The same view for a reader that got its number meanwhile: it sees what it has written since.
     #[must_use]
     pub fn with_own(mut self, own: TxnId) -> ReadView {
-        self.own = own;
+        if !self.past {
+            self.own = own;
+        }
         self
     }
 

@@ -15,6 +15,8 @@
 //!     dead; *OAT* the smallest active one; *OST* the OAT of the moment when the oldest registered snapshot was taken.
 //!     Each is the next of those before it where there is none of its kind.
 //!
+//! H1. Where history is kept ([`super::history`]), its oldest state holds the horizon and the markers as a snapshot would.
+//!
 //! Locks: the state's mutex, then the directory's.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,8 +24,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use verso_env::Clock;
 use verso_env::sync::{Mutex, RwLock};
 
+use super::history::{History, HistoryReport, RestoredHistory};
 use super::inventory::{ACTIVE, DEAD, Directory, LIMBO, LOGGED, LONG_AGO, TxnState, logged_number, state_of};
 use super::snapshot::{Hold, Registration};
 use super::transaction::LeftBehind;
@@ -46,7 +50,7 @@ pub struct Markers {
 }
 
 /// What a restart knows. All ids below `next` that are not dead are committed and visible to all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub struct RestoredTransactions {
     /// The next id to be given; 0 counts as 1.
     pub next: u64,
@@ -62,6 +66,8 @@ pub struct RestoredTransactions {
     pub oat: TxnId,
     /// Marker of the former life.
     pub ost: TxnId,
+    /// The past, where it is kept: without it, all that is not dead is committed long ago.
+    pub history: Option<RestoredHistory>,
 }
 
 /// What is known of a registered snapshot.
@@ -96,6 +102,8 @@ struct State {
     /// as the oldest unfinished transaction. The former ascends with the numbers.
     registered: BTreeMap<(u64, u64), Registered>,
     next_registration: u64,
+    /// The past, where it is kept.
+    history: Option<History>,
     /// Lower bounds from the former life.
     restored: Markers,
 }
@@ -146,13 +154,25 @@ impl State {
 
     fn horizon(&mut self) -> u64 {
         self.forget_idle();
-        self.registered.first_key_value().map_or(self.counter, |((number, _), _)| *number)
+        let registered = self.registered.first_key_value().map(|((number, _), _)| *number);
+        let kept = self.history.as_ref().and_then(History::oldest).map(|mark| mark.before);
+        registered.into_iter().chain(kept).min().unwrap_or(self.counter)
+    }
+
+    /// A commit is about to be published.
+    fn publishes(&mut self) {
+        if self.history.is_some() {
+            let moment = self.moment();
+            self.history.iter_mut().for_each(|history| history.publish(moment));
+        }
     }
 
     fn markers(&mut self) -> Markers {
         self.forget_idle();
         let oat = self.oldest_active();
-        let ost = self.registered.first_key_value().map_or(oat, |(_, oldest)| oldest.oldest_active);
+        let registered = self.registered.first_key_value().map(|(_, oldest)| oldest.oldest_active);
+        let kept = self.history.as_ref().and_then(History::oldest).map(|mark| mark.oldest_active);
+        let ost = registered.into_iter().chain(kept).min().unwrap_or(oat);
         Markers {
             next: TxnId(self.next),
             oit: self.oldest_unfinished().max(self.restored.oit),
@@ -186,11 +206,19 @@ impl Transactions {
     /// The table after a restart; of a fresh database with [`RestoredTransactions::default`].
     pub fn new(restored: RestoredTransactions) -> Transactions {
         let next = restored.next.max(1);
-        let directory = Directory::new(next, restored.dead.iter().copied(), restored.limbo.keys().copied());
+        let (dead, limbo) = (restored.dead.iter().copied(), restored.limbo.keys().copied());
+        let mut directory = Directory::new(next, dead, limbo);
+        let mut counter = restored.commit_counter.max(LONG_AGO);
+        let mut history = None;
+        if let Some(past) = restored.history.filter(|_| !disabled(Rule::H3)) {
+            counter = counter.max(past.counter());
+            directory = directory.with_numbers(past.first, &past.numbers);
+            history = Some(past.into_history(directory.all_below()));
+        }
         let (oit, oat, ost) = (restored.oit, restored.oat, restored.ost);
         let state = State {
             next,
-            counter: restored.commit_counter.max(LONG_AGO),
+            counter,
             logged: VecDeque::new(),
             active: restored.limbo.keys().copied().collect(),
             committing: BTreeSet::new(),
@@ -198,6 +226,7 @@ impl Transactions {
             dead: restored.dead,
             registered: BTreeMap::new(),
             next_registration: 0,
+            history,
             restored: Markers { next: TxnId(next), oit, oat, ost },
         };
         let [counter, newest] = [state.counter; 2].map(AtomicU64::new);
@@ -252,6 +281,7 @@ impl Transactions {
         let number = state.newest() + 1;
         let before = state.logged.back().map(|before| before.needs);
         let Some(needs) = before.filter(|_| !disabled(Rule::T1NoWaitOrder)) else {
+            state.publishes();
             self.store(txn, number);
             state.end(txn);
             state.counter = number;
@@ -281,6 +311,7 @@ impl Transactions {
             state.logged.pop_front_if(|first| first.needs <= durable || disabled(Rule::T1Order))
         {
             let number = state.counter + 1;
+            state.publishes();
             if let Some(txn) = first.txn {
                 self.store(txn, number);
                 state.end(txn);
@@ -308,6 +339,8 @@ impl Transactions {
     /// as soon as those before it are published.
     pub fn publish_commit(&self, txn: TxnId) -> u64 {
         let mut state = self.state.lock();
+        // One that stands behind others is of their moment.
+        state.publishes();
         let number = self.publish(&mut state, txn);
         state.end(txn);
         number
@@ -443,7 +476,7 @@ impl Transactions {
     }
 
     /// The newest commit number.
-    pub(super) fn counter(&self) -> u64 {
+    pub(crate) fn counter(&self) -> u64 {
         self.counter.load(Ordering::SeqCst)
     }
 
@@ -455,7 +488,11 @@ impl Transactions {
             return None;
         }
         let older = state.registered.range(..=(number, u64::MAX)).next_back();
-        let older = older.map(|(_, seen)| (seen.oldest_active, seen.all_below));
+        let older = older.map(|((number, _), seen)| (*number, seen.oldest_active, seen.all_below));
+        let kept = state.history.as_ref().and_then(|history| history.state_before(number));
+        let kept = kept.map(|mark| (mark.before, mark.oldest_active, mark.all_below));
+        let older = older.into_iter().chain(kept).max_by_key(|(number, ..)| *number);
+        let older = older.map(|(_, oldest_active, all_below)| (oldest_active, all_below));
         // Without any the number is the newest.
         let (oldest_active, all_below) =
             older.unwrap_or_else(|| (state.oldest_active(), state.oldest_unfinished()));
@@ -466,6 +503,73 @@ impl Transactions {
         self.state.lock().registered.remove(&(number, key));
     }
 
+    // ── the past ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Keeps old versions for so long from now on; 0 is not at all. A past that was kept before stays within reach as far
+    /// as the new time goes. Whether it begins now.
+    pub fn keep_history(&self, micros: i64, clock: &Arc<dyn Clock>) -> bool {
+        let mut state = self.state.lock();
+        let begins = micros > 0 && state.history.is_none();
+        match &mut state.history {
+            _ if micros <= 0 => state.history = None,
+            Some(history) => {
+                history.set_retention(micros);
+                history.trim();
+            }
+            None => state.history = Some(History::new(Arc::clone(clock), micros)),
+        }
+        drop(state);
+        self.housekeeping.wake();
+        begins
+    }
+
+    /// Tells a past that a restart has brought back what time it is.
+    pub(crate) fn set_clock(&self, clock: &Arc<dyn Clock>) {
+        if let Some(history) = &mut self.state.lock().history {
+            history.set_clock(clock);
+        }
+    }
+
+    /// Whether old versions stay for a time.
+    pub(crate) fn keeps_history(&self) -> bool {
+        self.state.lock().history.is_some()
+    }
+
+    /// Lets the horizon pass what is older than history is kept; the report of what is left.
+    pub fn trim_history(&self) -> Option<HistoryReport> {
+        let mut state = self.state.lock();
+        let counter = state.counter;
+        let history = state.history.as_mut()?;
+        history.trim();
+        Some(history.report(counter))
+    }
+
+    /// Lets an eighth of the moments go, the oldest, as they take more space than they may; whether there were any.
+    pub(crate) fn shorten_history(&self) -> bool {
+        self.state.lock().history.as_mut().is_some_and(History::shorten)
+    }
+
+    /// The number of the state that was there at a moment (microseconds since 1970); none where it cannot be read any more.
+    pub fn number_at(&self, moment: i64) -> Option<u64> {
+        let state = self.state.lock();
+        state.history.as_ref()?.number_at(moment, state.counter)
+    }
+
+    /// Appends the past for a checkpoint, if it is kept (H3).
+    pub(crate) fn encode_history(&self, out: &mut Vec<u8>) -> bool {
+        let mut state = self.state.lock();
+        let Some(history) = &mut state.history else { return false };
+        history.trim();
+        let directory = self.directory();
+        let oldest = history.oldest().map_or(TxnId(u64::MAX), |mark| mark.all_below);
+        let next = TxnId(state.next);
+        let first = oldest.max(directory.floor()).min(next);
+        let history = state.history.as_ref().expect("there above");
+        RestoredHistory::encode_numbers(first, directory.numbers(first..next), out);
+        history.encode(out);
+        true
+    }
+
     // ── checkpoints ──────────────────────────────────────────────────────────────────────────────────────────
 
     /// Appends what a restart needs: next, counter, the markers, the dead, the active that are neither committing nor
@@ -474,7 +578,7 @@ impl Transactions {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut state = self.state.lock();
         let markers = state.markers();
-        for number in [state.next, state.counter, markers.oit.0, markers.oat.0, markers.ost.0] {
+        for number in [state.next, state.newest(), markers.oit.0, markers.oat.0, markers.ost.0] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         let limbo: Vec<(&TxnId, &Vec<u8>)> =
@@ -519,7 +623,7 @@ impl Transactions {
             limbo.insert(TxnId(id), checked_slice(bytes, 0, length)?.to_vec());
             *bytes = &bytes[length..];
         }
-        Ok((RestoredTransactions { next, commit_counter, dead, limbo, oit, oat, ost }, active))
+        Ok((RestoredTransactions { next, commit_counter, dead, limbo, oit, oat, ost, history: None }, active))
     }
 }
 

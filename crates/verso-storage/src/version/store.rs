@@ -558,11 +558,17 @@ impl Inner {
     fn settle(&mut self, page: PageId, transactions: &Transactions) {
         let Some(info) = self.pages.get_mut(&page) else { return };
         let (mut number, mut all_committed) = (0, true);
+        let mut newest = None;
         for txn in &info.txns {
             // One look at each: a commit may be published at any moment, and its number counts then. Who has none yet says
             // afterwards that it has ended. The dead have one when they are backed out.
             match transactions.commit_number(*txn) {
-                Some(committed) => number = number.max(committed),
+                Some(committed) => {
+                    if newest.is_none() || committed > number {
+                        newest = Some(*txn);
+                    }
+                    number = number.max(committed);
+                }
                 None if disabled(Rule::V4Unfinished) => all_committed = false,
                 None => {
                     self.waiting.entry(*txn).or_default().push(page);
@@ -572,7 +578,9 @@ impl Inner {
         }
         if all_committed {
             info.all_committed = true;
-            info.txns = info.txns.iter().take(usize::from(info.purge)).copied().collect();
+            // A restart must know which states of the past need it, too (H3).
+            let listed = newest.filter(|_| info.purge || transactions.keeps_history());
+            info.txns = listed.into_iter().collect();
         }
         self.ready.insert((number, page), ());
     }

@@ -106,9 +106,16 @@ impl Wal {
         self.shared.stamps.store(on, Ordering::Release);
     }
 
-    /// What a commit record that is made now holds: the time where the log is archived (microseconds since 1970), else nothing.
+    /// The same, for the sake of the past that is kept.
+    pub(crate) fn stamp_for_history(&self, on: bool) {
+        self.shared.stamps_history.store(on, Ordering::Release);
+    }
+
+    /// What a commit record that is made now holds: the time where the log is archived, or the past is kept (microseconds since
+    /// 1970), else nothing.
     pub(crate) fn commit_stamp(&self) -> SmallVec<[u8; 8]> {
-        match self.shared.stamps.load(Ordering::Acquire) {
+        let shared = &self.shared;
+        match shared.stamps.load(Ordering::Acquire) || shared.stamps_history.load(Ordering::Acquire) {
             true => SmallVec::from_buf(self.shared.env.clock.unix_micros().to_le_bytes()),
             false => SmallVec::new(),
         }

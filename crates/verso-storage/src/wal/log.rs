@@ -71,6 +71,8 @@ pub(super) struct Shared {
     pub(super) starved: AtomicBool,
     /// Commit records say when they were made.
     pub(super) stamps: AtomicBool,
+    /// The same, as the past is kept.
+    pub(super) stamps_history: AtomicBool,
     pub(super) counters: Counters,
     /// Called by appends.
     pub(super) sleeper: Arc<Sleeper>,
@@ -121,6 +123,7 @@ impl Wal {
             poisoned: AtomicBool::new(false),
             starved: AtomicBool::new(false),
             stamps: AtomicBool::new(false),
+            stamps_history: AtomicBool::new(false),
             counters: Counters::default(),
             sleeper: Arc::default(),
         });

@@ -7,6 +7,7 @@ mod columns;
 mod companions;
 mod damage;
 mod faults;
+mod history;
 mod images;
 mod indexes;
 mod io_calls;

@@ -62,7 +62,8 @@ impl fmt::Display for Collation {
 /// One that is altered is another one.
 impl PartialEq for Collation {
     fn eq(&self, other: &Self) -> bool {
-        self.oid == other.oid && self.name == other.name && self.collator == other.collator
+        (self.oid, &self.name, &self.schema, &self.collator)
+            == (other.oid, &other.name, &other.schema, &other.collator)
     }
 }
 

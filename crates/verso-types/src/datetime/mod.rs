@@ -6,16 +6,14 @@
 mod arithmetic;
 mod calendar;
 mod format;
-mod interval;
-mod parse;
+mod input;
 mod styles;
 mod zone;
 
 pub use arithmetic::*;
 pub use calendar::*;
 pub use format::*;
-pub use interval::*;
-pub use parse::*;
+pub use input::*;
 pub use styles::*;
 pub use zone::*;
 

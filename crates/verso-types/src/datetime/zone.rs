@@ -1,5 +1,8 @@
 //! Local time and UTC, through the time zone database; PostgreSQL's rules where the clocks change.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
@@ -71,46 +74,87 @@ pub fn to_utc(micros: i64, tz: &TimeZone) -> Result<i64, TypeError> {
     }
 }
 
-/// Abbreviations with a fixed offset in hours, from PostgreSQL's default set.
-const ABBREVIATIONS: [(&str, i32); 32] = [
-    ("utc", 0),
-    ("gmt", 0),
-    ("z", 0),
-    ("zulu", 0),
-    ("ut", 0),
-    ("uct", 0),
-    ("wet", 0),
-    ("west", 1),
-    ("bst", 1),
-    ("cet", 1),
-    ("met", 1),
-    ("cest", 2),
-    ("mest", 2),
-    ("eet", 2),
-    ("sast", 2),
-    ("eest", 3),
-    ("msk", 3),
-    ("msd", 4),
-    ("pkt", 5),
-    ("hkt", 8),
-    ("jst", 9),
-    ("kst", 9),
-    ("est", -5),
-    ("edt", -4),
-    ("cst", -6),
-    ("cdt", -5),
-    ("mst", -7),
-    ("mdt", -6),
-    ("pst", -8),
-    ("pdt", -7),
-    ("hst", -10),
-    ("akst", -9),
-];
+/// What an abbreviation of a zone stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Abbreviation {
+    /// Always so many seconds ahead of UTC.
+    Fixed(i32),
+    /// What clocks of this zone were ahead when they were called so.
+    Of(TimeZone),
+}
 
-/// The offset in seconds of a zone abbreviation such as `EST`.
+/// PostgreSQL's default set, by name: the offset in seconds, or the zone in which the abbreviation has meant several.
+static ABBREVIATIONS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+    include_str!("../../data/abbreviations.tsv").lines().filter_map(|line| line.split_once('\t')).collect()
+});
+
+/// 2026-01-01: the meanings of abbreviations are those of the time around it.
+const RECENT_MICROS: i64 = 9_497 * MICROS_PER_DAY;
+
+/// Most changes of a zone's clocks that are looked through for an abbreviation.
+const CHANGES_MAX: usize = 600;
+
+/// The meaning of an abbreviation in lower case, and whether it is that of clocks put ahead in summer: the session's own zone
+/// first, then those that are known.
+pub(super) fn abbreviation(name: &str, session: &TimeZone) -> Option<(Abbreviation, bool)> {
+    // Which mean the same everywhere.
+    if matches!(name, "utc" | "z" | "zulu" | "uct") {
+        return Some((Abbreviation::Fixed(0), false));
+    }
+    // Names of months and the like come here, too: clocks are called by three letters or more.
+    if name.len() < 3 || !name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return None;
+    }
+    if let Some(summer) = is_abbreviation_of(name, session) {
+        return Some((Abbreviation::Of(session.clone()), summer));
+    }
+    let known = ABBREVIATIONS.get(name)?;
+    match known.parse::<i32>() {
+        Ok(seconds) => Some((Abbreviation::Fixed(seconds), false)),
+        Err(_) => {
+            let zone = TimeZone::get(known).ok()?;
+            Some((Abbreviation::Of(zone), false))
+        }
+    }
+}
+
+/// Whether clocks of the zone were ever called so, and whether they were ahead then.
+fn is_abbreviation_of(name: &str, zone: &TimeZone) -> Option<bool> {
+    let recent = jiff::Timestamp::from_microsecond(UNIX_EPOCH_MICROS + RECENT_MICROS).ok()?;
+    let info = zone.to_offset_info(recent);
+    if info.abbreviation().eq_ignore_ascii_case(name) {
+        return Some(info.dst().is_dst());
+    }
+    let found = |change: &jiff::tz::TimeZoneTransition<'_>| change.abbreviation().eq_ignore_ascii_case(name);
+    let change = zone.preceding(recent).take(CHANGES_MAX).find(found);
+    let change = change.or_else(|| zone.following(recent).take(CHANGES_MAX / 4).find(found))?;
+    Some(change.dst().is_dst())
+}
+
+/// Seconds by which clocks of the zone that were called so were ahead of UTC: at that local time, or else the last time before, or
+/// the first after (as PostgreSQL's `DetermineTimeZoneAbbrevOffset`).
+pub(super) fn offset_of_abbreviation(name: &str, zone: &TimeZone, local: i64) -> i32 {
+    let offset = offset_at_local(local, zone);
+    let utc = within_library(local.saturating_sub(i64::from(offset) * MICROS_PER_SECOND));
+    let Ok(moment) = jiff::Timestamp::from_microsecond(utc.saturating_add(UNIX_EPOCH_MICROS)) else {
+        return offset;
+    };
+    let is_it = |abbreviation: &str| abbreviation.eq_ignore_ascii_case(name);
+    if is_it(zone.to_offset_info(moment).abbreviation()) {
+        return offset;
+    }
+    let before = zone.preceding(moment).take(CHANGES_MAX).find(|change| is_it(change.abbreviation()));
+    let after = || zone.following(moment).take(CHANGES_MAX).find(|change| is_it(change.abbreviation()));
+    before.or_else(after).map_or(offset, |change| change.offset().seconds())
+}
+
+/// The offset in seconds of a zone abbreviation such as `EST`: of one that has meant several the newest.
 pub fn abbreviation_offset(name: &str) -> Option<i32> {
-    let found = ABBREVIATIONS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
-    found.map(|(_, hours)| hours * 3600)
+    let known = ABBREVIATIONS.get(name.to_ascii_lowercase().as_str())?;
+    known.parse().ok().or_else(|| {
+        let zone = TimeZone::get(known).ok()?;
+        Some(offset_of_abbreviation(name, &zone, RECENT_MICROS))
+    })
 }
 
 /// The time zone that `SET TimeZone` or a literal names: an IANA name, an abbreviation, or hours (`-8`, `+05:30`, as in
@@ -126,12 +170,18 @@ pub fn time_zone(name: &str) -> Result<TimeZone, TypeError> {
     // numbers never are names; names before abbreviations, as SET TimeZone wants EST5EDT rules where there are some
     let numeric = trimmed.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
     let zone = match numeric {
-        true => super::parse::parse_offset(trimmed).and_then(fixed),
+        true => super::input::parse_offset(trimmed).or_else(|| fraction_of_hours(trimmed)).and_then(fixed),
         false => TimeZone::get(trimmed).ok().or_else(|| abbreviation_offset(trimmed).and_then(fixed)),
     };
     zone.ok_or_else(|| {
         TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, format!("time zone \"{name}\" not recognized"))
     })
+}
+
+/// Seconds of `-1.5` hours.
+fn fraction_of_hours(text: &str) -> Option<i32> {
+    let hours: f64 = text.contains('.').then(|| text.parse().ok()).flatten()?;
+    (hours.abs() <= 168.0).then_some((hours * 3600.0) as i32)
 }
 
 /// The names of all zones of the database of time zones.

@@ -8,6 +8,7 @@
 //! | `macaddr`, `macaddr8` | the 6 or 8 bytes |
 //! | `jsonpath` | its text, as it is shown |
 //! | `money` | hundredths i64, big-endian, sign bit inverted |
+//! | `pg_lsn` | u64, big-endian |
 //!
 //! 1. Two values of a kind are equal exactly if their bytes are, and in order as their bytes are. So
 //!    whatever compares, sorts, hashes, groups and indexes `bytea` does the same for these types, and keys give the values back.
@@ -16,6 +17,7 @@
 
 pub mod bits;
 pub mod hardware;
+pub mod lsn;
 pub mod money;
 pub mod network;
 pub mod timetz;
@@ -28,6 +30,7 @@ use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
 use bits::Bits;
 use hardware::Hardware;
+use lsn::PgLsn;
 use money::Money;
 use network::Network;
 use timetz::TimeTz;
@@ -52,10 +55,12 @@ pub enum OpaqueKind {
     Money = 7,
     /// `jsonpath`, which has no order in SQL
     JsonPath = 8,
+    /// `pg_lsn`
+    Lsn = 9,
 }
 
 impl OpaqueKind {
-    const ALL: [OpaqueKind; 8] = [
+    const ALL: [OpaqueKind; 9] = [
         OpaqueKind::Bits,
         OpaqueKind::TimeTz,
         OpaqueKind::Inet,
@@ -64,6 +69,7 @@ impl OpaqueKind {
         OpaqueKind::Mac8,
         OpaqueKind::Money,
         OpaqueKind::JsonPath,
+        OpaqueKind::Lsn,
     ];
 
     /// The kind with this number, which stands in spools and in columns of arrays and rows.
@@ -92,6 +98,7 @@ impl OpaqueKind {
             OpaqueKind::Mac8 => SqlType::System(SystemType::Macaddr8),
             OpaqueKind::Money => SqlType::System(SystemType::Money),
             OpaqueKind::JsonPath => SqlType::System(SystemType::JsonPath),
+            OpaqueKind::Lsn => SqlType::System(SystemType::Lsn),
         }
     }
 }
@@ -131,6 +138,7 @@ pub fn parse(ty: &SqlType, kind: OpaqueKind, text: &str, style: &TimeStyle) -> R
         OpaqueKind::Mac8 => Hardware::parse8(text)?.value(),
         OpaqueKind::Money => Money::parse(text)?.value(),
         OpaqueKind::JsonPath => json_path(text)?,
+        OpaqueKind::Lsn => PgLsn::parse(text)?.value(),
     })
 }
 
@@ -143,6 +151,7 @@ pub fn format(value: &Opaque, out: &mut String) {
         OpaqueKind::Mac | OpaqueKind::Mac8 => Hardware::of(value).format(out),
         OpaqueKind::Money => Money::of(value).format(out),
         OpaqueKind::JsonPath => out.push_str(&String::from_utf8_lossy(value.bytes())),
+        OpaqueKind::Lsn => PgLsn::of(value).format(out),
     }
 }
 
@@ -152,7 +161,7 @@ pub fn send(value: &Opaque, out: &mut Vec<u8>) {
         OpaqueKind::Bits => Bits::of(value).send(out),
         OpaqueKind::TimeTz => TimeTz::of(value).send(out),
         OpaqueKind::Inet | OpaqueKind::Cidr => Network::of(value).send(out),
-        OpaqueKind::Mac | OpaqueKind::Mac8 => out.extend_from_slice(value.bytes()),
+        OpaqueKind::Mac | OpaqueKind::Mac8 | OpaqueKind::Lsn => out.extend_from_slice(value.bytes()),
         OpaqueKind::Money => out.extend_from_slice(&Money::of(value).0.to_be_bytes()),
         OpaqueKind::JsonPath => {
             out.push(1);
@@ -176,6 +185,7 @@ pub fn receive(ty: &SqlType, kind: OpaqueKind, bytes: &[u8]) -> Result<Opaque, T
             Err(_) => Hardware::from(exactly::<8>(bytes)?).value(),
         },
         OpaqueKind::Money => Money(i64::from_be_bytes(exactly(bytes)?)).value(),
+        OpaqueKind::Lsn => PgLsn(u64::from_be_bytes(exactly(bytes)?)).value(),
         OpaqueKind::JsonPath => match bytes.split_first() {
             Some((1, text)) => json_path(crate::wire::utf8(text)?)?,
             Some((version, _)) => {

@@ -94,6 +94,9 @@ fn parse_system(ty: SystemType, text: &str) -> Result<Value, TypeError> {
         SystemType::VectorOid => Value::Int8(number::parse_oid(text)?),
         SystemType::Xid => Value::Int8(parse_integer::<i64>(text, "xid")? & 0xffff_ffff),
         SystemType::Xid8 => Value::Int8(parse_integer(text, "xid8")?),
+        SystemType::PgSnapshot | SystemType::TxidSnapshot => {
+            Value::text(&crate::snapshot::Snapshot::parse(text, "pg_snapshot")?.to_string())
+        }
         ty if ty.is_reference() => Value::Int8(names::parse_reference(ty, text)?),
         ty => Value::text(limit_text(text, &SqlType::System(ty), true)?),
     })

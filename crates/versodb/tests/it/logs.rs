@@ -146,6 +146,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "autovacuum" | "colocate" | "default_transaction_savepoints" => same("off"),
         "autovacuum_analyze_scale_factor" => same("0.25"),
         "autovacuum_analyze_threshold" => same("77"),
+        "client_min_messages" => same("warning"),
         "commit_logging" => same("batch"),
         "commit_wait" => same("nowait"),
         "datestyle" => Some(("german".to_owned(), "German, DMY".to_owned())),
@@ -156,7 +157,9 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "executor" => same("vector"),
         "intervalstyle" => same("iso_8601"),
         "long_tx_action" => same("cancel"),
-        "max_parallel_workers" | "parallel_workers" => same("3"),
+        "max_parallel_workers" | "parallel_workers" | "lru_min_dirty" | "pdq_priority" => same("3"),
+        "lru_max_dirty" | "max_pdq_priority" => same("77"),
+        "gc_policy" => same("combined"),
         "procedure_commit" => same("wait"),
         "search_path" => same("pg_catalog, public"),
         "synchronous_commit" => same("off"),
@@ -164,7 +167,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "verso_rules_off" => same("all"),
         name if name.ends_with("_timeout")
             || name == "autovacuum_naptime"
-            || name == "checkpoint_interval" =>
+            || ["checkpoint_interval", "version_retention", "max_snapshot_age"].contains(&name) =>
         {
             same("7min")
         }

@@ -63,10 +63,11 @@ fn positions(table: &TableDef, ids: &[u16]) -> Vec<usize> {
     ids.iter().filter_map(|id| table.column_with_id(*id)).collect()
 }
 
+/// The foreign key that a constraint is, where it is enforced.
 fn foreign(constraint: &ConstraintDef) -> Option<&ForeignKey> {
     match &constraint.kind {
-        ConstraintKind::Foreign(key) => Some(key),
-        ConstraintKind::Check { .. } | ConstraintKind::Unique { .. } | ConstraintKind::NotNull { .. } => None,
+        ConstraintKind::Foreign(key) if constraint.enforced => Some(key),
+        _ => None,
     }
 }
 

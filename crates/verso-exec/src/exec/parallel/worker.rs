@@ -14,8 +14,8 @@ use verso_catalog::{
 use verso_types::{SqlType, TimeStyle, Value};
 
 use crate::context::{
-    Binding, CatalogFunctions, Clock, CursorPlaces, Described, HeldSettings, Identity, Notice, NoticeSink,
-    Notifications, Random, SequenceState, Services, SettingAccess, Signals, Workers,
+    Binding, CatalogFunctions, Clock, CursorPlaces, Described, GivesWay, HeldSettings, Identity, Notice,
+    NoticeSink, Notifications, Random, SequenceState, Services, SettingAccess, Signals, Workers,
 };
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
@@ -37,6 +37,7 @@ pub(super) struct Luggage {
     account: Account,
     temporary: Option<Arc<TempSpace>>,
     cancel: Arc<AtomicBool>,
+    turns: Option<Arc<dyn GivesWay>>,
     executor: Executor,
     moments: Moments,
     /// Operators are measured, by this clock if their times are.
@@ -63,6 +64,7 @@ impl Luggage {
             account: services.memory.account.clone(),
             temporary: services.memory.temporary.cloned(),
             cancel: Arc::clone(cx.cancel),
+            turns: services.workers.turns(workers as u32),
             executor: cx.executor,
             moments: Moments {
                 transaction: services.clock.transaction_timestamp(),
@@ -109,6 +111,7 @@ impl Luggage {
             outer: &self.outer,
             services: &services,
             cancel: &self.cancel,
+            turns: self.turns.as_deref(),
             stop,
             executor: self.executor,
             probes: probes.as_ref(),
@@ -139,6 +142,9 @@ fn unreachable(what: &str) -> ! {
 impl Workers for Elsewhere {
     fn for_pages(&self, _: u64) -> u32 {
         1
+    }
+    fn turns(&self, _: u32) -> Option<std::sync::Arc<dyn GivesWay>> {
+        None
     }
     fn crew(&self, _: u32) -> crate::context::Crew {
         unreachable("workers")
@@ -296,7 +302,13 @@ impl Binding for Elsewhere {
     fn describe_error(&self, error: &ExecError) -> Described {
         Described { sqlstate: "XX000".into(), message: error.to_string(), ..Described::default() }
     }
-    fn bind_text(&self, _: &str, _: &[SqlType], _: &Arc<CatalogSnapshot>) -> Result<Option<Statement>> {
+    fn bind_text(
+        &self,
+        _: &str,
+        _: &[SqlType],
+        _: bool,
+        _: &Arc<CatalogSnapshot>,
+    ) -> Result<Option<Statement>> {
         refused("bind statements")
     }
 }

@@ -94,7 +94,8 @@ pub(super) fn like(
     let out = out.bools_mut().ok_or(Trap)?;
     let mut go_on = || Err(Trap);
     let mut work = Work::new(&mut go_on);
-    let mut test = |value: &[u8]| Ok(u8::from(pattern.matches(value, &mut work)? != negated));
+    let mut test =
+        |value: &[u8]| -> Result<u8, Trap> { Ok(u8::from(pattern.matches(value, &mut work)? != negated)) };
     match arg {
         Operand::Column(data) => {
             for value in data.bytes().ok_or(Trap)?.iter().take(rows) {

@@ -174,8 +174,13 @@ impl Cursor<'_> {
         self.is(&["is", "distinct"]) || self.is(&["is", "not", "distinct"])
     }
 
+    /// Is the next token an operator?
+    pub(super) fn is_operator(&self) -> bool {
+        Precedence::of(self.peek()).is_some()
+    }
+
     /// The operator that comes next, as the catalog has it.
-    fn operator_text(&self) -> String {
+    pub(super) fn operator_text(&self) -> String {
         match self.peek() {
             Token::NotEq => "<>".to_string(),
             _ => self.written().to_string(),
@@ -270,16 +275,16 @@ impl Cursor<'_> {
         }
     }
 
-    /// `OPERATOR(schema.op)`: the operators are in pg_catalog.
+    /// `OPERATOR(schema.op)`: the symbol, with its schema in front unless that is pg_catalog.
     fn named_operator(&mut self) -> Result<String, SyntaxError> {
         self.advance();
+        let mut prefix = String::new();
         self.expect_token(&Token::LParen)?;
         if matches!(self.peek(), Token::Word(_) | Token::Quoted(_)) {
             let schema = self.label()?;
             self.expect_token(&Token::Period)?;
             if schema.text != "pg_catalog" {
-                let what = format!("an operator in schema \"{}\"", schema.text);
-                return Err(SyntaxError::unsupported(what).at(schema.at.start));
+                prefix = format!("{}.", schema.text);
             }
         }
         if Precedence::of(self.peek()).is_none() {
@@ -288,7 +293,7 @@ impl Cursor<'_> {
         let op = self.operator_text();
         self.advance();
         self.expect_token(&Token::RParen)?;
-        Ok(op)
+        Ok(prefix + &op)
     }
 
     /// `AT TIME ZONE zone`, `AT LOCAL`.

@@ -5,6 +5,7 @@ use super::super::lexer::{Class, Token};
 use super::{builtin, node};
 use crate::error::SyntaxError;
 use crate::syntax::{Expr, ExprKind, Literal, Name, Step};
+use verso_types::sqlstate;
 
 impl Cursor<'_> {
     /// An operand with what stands behind it.
@@ -21,6 +22,10 @@ impl Cursor<'_> {
                 self.advance();
                 (node(ExprKind::Literal(Literal::String(text)), start, start.start), false)
             }
+            Token::Parameter(0) => {
+                let text = "there is no parameter $0";
+                return Err(SyntaxError::new(sqlstate::UNDEFINED_PARAMETER, text).at(start.start));
+            }
             Token::Parameter(number) => {
                 self.advance();
                 (node(ExprKind::Parameter(number), start, start.start), true)
@@ -32,7 +37,15 @@ impl Cursor<'_> {
             }
             Token::LParen => (self.parenthesis()?, true),
             Token::Quoted(_) => (self.column_or_call()?, false),
-            Token::Word(class) => (self.word_operand(class)?, false),
+            Token::Word(class) => {
+                let operand = self.word_operand(class)?;
+                // Elements of an array that is written out are taken behind parentheses only.
+                let written = matches!(operand.kind, ExprKind::Array(_) | ExprKind::ArraySubquery(_));
+                if written && self.peek() == Token::LBracket {
+                    return Err(self.unexpected());
+                }
+                (operand, false)
+            }
             _ => return Err(self.unexpected()),
         };
         self.access(operand, takes_fields)

@@ -307,7 +307,8 @@ impl<'a> Lexer<'a> {
                 return Err(self.near("trailing junk after parameter", start, end));
             }
             let number = self.text[start + 1..end].parse::<u32>();
-            let Ok(number @ 1..=65_535) = number else {
+            // `$0` is what a function of PL/pgSQL returns.
+            let Ok(number @ 0..=65_535) = number else {
                 let text = format!("there is no parameter {}", &self.text[start..end]);
                 let at = self.character(start);
                 return Err(SyntaxError::new(sqlstate::UNDEFINED_PARAMETER, text).at(at));

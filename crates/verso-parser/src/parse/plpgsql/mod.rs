@@ -24,7 +24,7 @@ use super::lexer::{Lexeme, Token};
 use super::source::is_word;
 use super::source::{Source, too_complex};
 use crate::error::SyntaxError;
-use crate::syntax::{Name, PlAlike, PlBlock, PlCondition, PlDeclaration, PlHandler, PlStatement};
+use crate::syntax::{Name, PlAlike, PlBlock, PlCondition, PlConflict, PlDeclaration, PlHandler, PlStatement};
 
 /// Blocks within blocks.
 const NESTING_MAX: u32 = 40;
@@ -33,6 +33,7 @@ const NESTING_MAX: u32 = 40;
 pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
     let source = Source::new(text)?;
     let mut body = Body { source: &source, at: 0, depth: 0 };
+    let conflict = body.options()?;
     let label = body.label()?;
     if !body.is(&["declare"]) && !body.is(&["begin"]) {
         return Err(body.unexpected());
@@ -40,7 +41,7 @@ pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
     let block = body.block(label)?;
     body.accept_token(&Token::SemiColon);
     match body.peek() {
-        None => Ok(block),
+        None => Ok(PlBlock { conflict, ..block }),
         Some(_) => Err(body.unexpected()),
     }
 }
@@ -52,6 +53,24 @@ struct Body<'s> {
 }
 
 impl Body<'_> {
+    /// `#variable_conflict …` before the outermost block.
+    fn options(&mut self) -> Result<PlConflict, SyntaxError> {
+        let mut conflict = PlConflict::Error;
+        while self.is_operator(0, "#") {
+            self.at += 1;
+            match self.name()?.text.as_str() {
+                "variable_conflict" if self.accept(&["use_column"]) => conflict = PlConflict::Column,
+                "variable_conflict" if self.accept(&["use_variable"]) => conflict = PlConflict::Variable,
+                "variable_conflict" if self.accept(&["error"]) => conflict = PlConflict::Error,
+                _ => {
+                    self.at -= 1;
+                    return Err(self.unexpected());
+                }
+            }
+        }
+        Ok(conflict)
+    }
+
     fn label(&mut self) -> Result<Option<Name>, SyntaxError> {
         if !self.is_operator(0, "<<") {
             return Ok(None);
@@ -89,7 +108,7 @@ impl Body<'_> {
         }
         self.expect(&["end"])?;
         self.end_label(label.as_ref())?;
-        Ok(PlBlock { label, declarations, body, handlers })
+        Ok(PlBlock { label, declarations, body, handlers, conflict: PlConflict::Error })
     }
 
     /// The label repeated behind END or END LOOP.
@@ -196,12 +215,28 @@ impl Body<'_> {
                 }
             }
             Some(percent) => {
-                let alike = match &ty[percent + 1..] {
+                // `%TYPE[]`, `%TYPE ARRAY`: an array of that type, whatever its dimensions.
+                let bracket = |token: &Lexeme| {
+                    matches!(token.token, Token::LBracket | Token::RBracket | Token::Number(_))
+                        || is_word(self.source, token, "array")
+                };
+                let behind = &ty[percent + 1..];
+                let word = behind.iter().position(bracket).unwrap_or(behind.len()).max(1).min(behind.len());
+                let (word, array) = behind.split_at(word);
+                if !array.iter().all(bracket) {
+                    return Err(self.source.near(array[0].at.start));
+                }
+                let element = if array.is_empty() {
+                    SqlType::Unknown
+                } else {
+                    SqlType::Array(Box::new(SqlType::Unknown))
+                };
+                let alike = match word {
                     [word] if is_word(self.source, word, "type") => PlAlike::Type,
                     [word] if is_word(self.source, word, "rowtype") => PlAlike::Row,
                     _ => return Err(self.source.near(ty[percent].at.start)),
                 };
-                Ok((SqlType::Unknown, tokens(&ty[..percent])?, alike))
+                Ok((element, tokens(&ty[..percent])?, alike))
             }
         }
     }

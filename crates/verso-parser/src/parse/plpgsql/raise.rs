@@ -5,12 +5,13 @@ use super::super::source::is_word;
 use super::Body;
 use super::condition::{condition_code, unknown_condition};
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, PlLevel, PlRaise, PlRaiseOption, PlStatementKind};
+use crate::syntax::{Expr, PlDiagnostic, PlLevel, PlRaise, PlRaiseOption, PlStatementKind};
 
 impl Body<'_> {
     pub(super) fn raise(&mut self) -> Result<PlStatementKind, SyntaxError> {
         let start = self.here().start;
         self.at += 1;
+        let mut named = false;
         let mut raise = PlRaise {
             level: PlLevel::Exception,
             format: None,
@@ -53,6 +54,7 @@ impl Body<'_> {
                 let name = self.name()?;
                 let code = condition_code(&name.text).ok_or_else(|| unknown_condition(&name.text).at(at))?;
                 raise.sqlstate = Some(code.to_string());
+                named = true;
                 raise.format = Some(name.text.replace('%', "%%"));
             }
             _ => {}
@@ -66,6 +68,10 @@ impl Body<'_> {
             }
         }
         self.semicolon()?;
+        // The name of a condition is the message where there is no other.
+        if named && raise.options.iter().any(|(option, _)| *option == PlRaiseOption::Message) {
+            raise.format = None;
+        }
         Ok(PlStatementKind::Raise(raise))
     }
 
@@ -75,9 +81,11 @@ impl Body<'_> {
             Some("detail") => PlRaiseOption::Detail,
             Some("hint") => PlRaiseOption::Hint,
             Some("errcode") => PlRaiseOption::Errcode,
-            Some(word @ ("column" | "constraint" | "datatype" | "table" | "schema")) => {
-                return Err(self.unsupported(&format!("RAISE … USING {}", word.to_uppercase())));
-            }
+            Some("column") => PlRaiseOption::About(PlDiagnostic::ColumnName),
+            Some("constraint") => PlRaiseOption::About(PlDiagnostic::ConstraintName),
+            Some("datatype") => PlRaiseOption::About(PlDiagnostic::DatatypeName),
+            Some("table") => PlRaiseOption::About(PlDiagnostic::TableName),
+            Some("schema") => PlRaiseOption::About(PlDiagnostic::SchemaName),
             _ => return Err(self.unexpected()),
         };
         self.at += 1;

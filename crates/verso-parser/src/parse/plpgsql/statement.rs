@@ -324,7 +324,17 @@ impl<'s> Body<'s> {
                 let (first, last) = (&tokens[0], &tokens[tokens.len() - 1]);
                 let text = self.source.between(first, last).to_owned();
                 self.semicolon()?;
-                return Ok(PlStatementKind::Define { text });
+                let query = match statement {
+                    Statement::CreateTableAs(create) => Some(Box::new(create.query)),
+                    _ => None,
+                };
+                return Ok(PlStatementKind::Define { text, query });
+            }
+            _ if ["start", "savepoint", "release", "abort", "prepare"].contains(&&*first)
+                && !matches!(statement, Statement::Prepare { .. }) =>
+            {
+                let text = "unsupported transaction command in PL/pgSQL";
+                return Err(SyntaxError::new("0A000", text).at(tokens[0].at.start));
             }
             _ => {
                 let what = format!("{} in PL/pgSQL", first.to_uppercase());

@@ -75,6 +75,12 @@ impl<'s> Body<'s> {
     }
 
     pub(super) fn name(&mut self) -> Result<Name, SyntaxError> {
+        // An argument by its number.
+        if let Some(Token::Parameter(number)) = self.peek() {
+            let name = Name { text: format!("${number}"), at: self.here() };
+            self.at += 1;
+            return Ok(name);
+        }
         let tokens = &self.source.tokens()[self.at.min(self.source.tokens().len())..];
         let name = Cursor::new(self.source, &tokens[..tokens.len().min(1)]).name();
         let name = name.map_err(|_| self.unexpected())?;
@@ -114,6 +120,12 @@ impl<'s> Body<'s> {
 
     /// A word of any class, or a quoted name.
     pub(super) fn label_name(&mut self) -> Result<Name, SyntaxError> {
+        // An argument by its number.
+        if let Some(Token::Parameter(number)) = self.peek() {
+            let name = Name { text: format!("${number}"), at: self.here() };
+            self.at += 1;
+            return Ok(name);
+        }
         let tokens = &self.source.tokens()[self.at.min(self.source.tokens().len())..];
         let name = Cursor::new(self.source, &tokens[..tokens.len().min(1)]).label();
         let name = name.map_err(|_| self.unexpected())?;

@@ -6,7 +6,7 @@ use super::super::cursor::Cursor;
 use super::super::lexer::{Class, Token};
 use crate::error::SyntaxError;
 use crate::syntax::{
-    Call, FromItem, FromSource, Join, JoinCondition, JoinKind, Name, QualifiedName, Sample, Span,
+    Call, FromItem, FromSource, Join, JoinCondition, JoinKind, Name, Past, QualifiedName, Sample, Span,
 };
 use verso_types::SqlType;
 
@@ -164,7 +164,24 @@ impl Cursor<'_> {
         if !only {
             self.accept_token(&Token::Mul);
         }
-        Ok(FromItem::of(FromSource::Table(name)))
+        let mut item = FromItem::of(FromSource::Table(name));
+        if self.is(&["as", "of", "timestamp"]) || self.is(&["as", "of", "snapshot"]) {
+            self.advance();
+            item.past = Some(Box::new(self.past()?));
+        }
+        Ok(item)
+    }
+
+    /// `{OF | TO} {TIMESTAMP time | SNAPSHOT number}`.
+    pub(in crate::parse) fn past(&mut self) -> Result<Past, SyntaxError> {
+        let at = self.here().start;
+        self.advance();
+        let numbered = self.is_any(&["snapshot"]);
+        self.advance();
+        let start = self.here();
+        let moment = self.restricted_expr()?;
+        let text = self.source().slice(self.since(start)).to_owned();
+        Ok(Past { moment, text, numbered, at })
     }
 
     /// Whether a call comes next: a name, perhaps with its schema, and a parenthesis; or a form without any.

@@ -33,7 +33,10 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "type" => return super::super::user_type::alter_type(cursor),
         "domain" => return super::super::domain::alter_domain(cursor),
         "collation" => return super::super::collation::alter_collation(cursor),
-        "function" | "procedure" | "routine" => return super::super::schema::alter_function(cursor),
+        "extension" => return super::super::extension::alter_extension(cursor),
+        "function" | "procedure" | "routine" | "aggregate" => {
+            return super::super::schema::alter_function(cursor);
+        }
         _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
     };
     cursor.advance();
@@ -140,6 +143,14 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         }
         "set" if cursor.accept(&["set", "logged"]) => Ok(AlterAction::Logged(true)),
         "set" if cursor.accept(&["set", "unlogged"]) => Ok(AlterAction::Logged(false)),
+        "modify" if cursor.accept(&["modify", "next", "size"]) => {
+            let Token::Number(digits) = cursor.peek() else { return Err(cursor.unexpected()) };
+            let size = cursor.source().meaning(digits).to_string();
+            check_parameter("next_extent", &size).map_err(|error| error.at(start))?;
+            cursor.advance();
+            Ok(AlterAction::Options(vec![("next_extent".to_string(), size)]))
+        }
+        "modify" => Err(cursor.unsupported("ALTER TABLE … MODIFY")),
         "lock" if cursor.accept(&["lock", "mode"]) => {
             cursor.expect_token(&Token::LParen)?;
             let level = cursor.name()?.text;
@@ -168,7 +179,7 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         "alter" => {
             cursor.advance();
             if cursor.is(&["constraint"]) {
-                return Err(cursor.unsupported("ALTER CONSTRAINT"));
+                return super::constraint::alter_constraint(cursor);
             }
             cursor.accept(&["column"]);
             let column = cursor.name()?;

@@ -7,7 +7,7 @@ use verso_types::SqlType;
 use super::super::collation::{collate, collated};
 use super::super::cursor::Cursor;
 use super::super::ddl::{empty_sequence, sequence_options};
-use super::constraint::{check, constraint, deferral, references, unique};
+use super::constraint::{check, constraint, properties, references, unique};
 use crate::error::SyntaxError;
 use crate::syntax::{ColumnDefinition, ConstraintClause, CreateSequence, Expr, Name, QualifiedName, Span};
 
@@ -39,7 +39,7 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
         let word = if named.is_some() { cursor.word().unwrap_or_default() } else { word };
         let own = |name: &Name| vec![name.clone()];
         match word.as_str() {
-            "not" if cursor.word_at(1).as_deref() != Some("deferrable") => {
+            "not" if !matches!(cursor.word_at(1).as_deref(), Some("deferrable" | "enforced")) => {
                 cursor.expect(&["not", "null"])?;
                 if cursor.is(&["no", "inherit"]) {
                     return Err(cursor.unsupported("NO INHERIT"));
@@ -63,6 +63,7 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
                     return Err(SyntaxError::syntax(text).at(at));
                 }
             }
+            "reservable" => return Err(cursor.unsupported("RESERVABLE")),
             "generated" => {
                 let again = match generated(cursor, &column.ty)? {
                     GeneratedAs::Identity(kind, sequence) => {
@@ -93,9 +94,19 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
                 let clause = references(cursor, own(&column.name))?;
                 column.constraints.push(constraint(named, clause, at));
             }
-            "deferrable" | "not" | "initially" if named.is_none() && !column.constraints.is_empty() => {
+            "enforced" | "not"
+                if named.is_none()
+                    && (word == "enforced" || cursor.is(&["not", "enforced"]))
+                    && !can_be_unenforced(&column) =>
+            {
+                let which = if word == "not" { "NOT ENFORCED" } else { "ENFORCED" };
+                return Err(SyntaxError::syntax(format!("misplaced {which} clause")).at(at));
+            }
+            "deferrable" | "not" | "initially" | "enforced"
+                if named.is_none() && !column.constraints.is_empty() =>
+            {
                 let last = column.constraints.last_mut().expect("there is one, as checked");
-                if !deferral(cursor, last)? {
+                if !properties(cursor, last)? {
                     return Err(cursor.unexpected());
                 }
             }
@@ -119,6 +130,12 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
     }
     column.not_null = not_null;
     Ok(column)
+}
+
+/// Whether the last constraint of a column may be one that is not enforced.
+fn can_be_unenforced(column: &ColumnDefinition) -> bool {
+    let last = column.constraints.last().map(|constraint| &constraint.clause);
+    matches!(last, Some(ConstraintClause::Check(..) | ConstraintClause::Foreign { .. }))
 }
 
 /// `smallserial`, `serial`, `bigserial`: the type of the column.

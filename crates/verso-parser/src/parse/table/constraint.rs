@@ -6,7 +6,10 @@ use verso_types::ReferentialAction;
 use super::super::cursor::Cursor;
 use super::storage_parameters;
 use crate::error::SyntaxError;
-use crate::syntax::{ConstraintClause, ConstraintDefinition, Name, SetConstraints, Span, Statement};
+use crate::syntax::{
+    AlterAction, ConstraintChange, ConstraintClause, ConstraintDefinition, Name, SetConstraints, Span,
+    Statement,
+};
 
 /// A table constraint, if one comes next.
 pub(super) fn table_constraint(cursor: &mut Cursor<'_>) -> Result<Option<ConstraintDefinition>, SyntaxError> {
@@ -48,18 +51,23 @@ pub(super) fn table_constraint(cursor: &mut Cursor<'_>) -> Result<Option<Constra
                 let text = format!("{what} constraints cannot be marked NOT VALID");
                 return Err(SyntaxError::new("0A000", text).at(at));
             }
-            if let ConstraintClause::NotNull(_) = definition.clause {
-                return Err(SyntaxError::unsupported("NOT NULL constraints with NOT VALID").at(at));
-            }
             definition.not_valid = true;
-        } else if !deferral(cursor, &mut definition)? {
+        } else if !properties(cursor, &mut definition)? {
             return Ok(Some(definition));
         }
     }
 }
 
 pub(super) fn constraint(name: Option<Name>, clause: ConstraintClause, at: u32) -> ConstraintDefinition {
-    ConstraintDefinition { name, clause, deferrable: false, initially_deferred: false, not_valid: false, at }
+    ConstraintDefinition {
+        name,
+        clause,
+        deferrable: false,
+        initially_deferred: false,
+        not_valid: false,
+        not_enforced: false,
+        at,
+    }
 }
 
 pub(in crate::parse) fn check(cursor: &mut Cursor<'_>) -> Result<ConstraintClause, SyntaxError> {
@@ -169,12 +177,31 @@ fn action(cursor: &mut Cursor<'_>) -> Result<ReferentialAction, SyntaxError> {
     Err(cursor.unexpected())
 }
 
-/// `[NOT] DEFERRABLE`, `INITIALLY DEFERRED | IMMEDIATE`; false if none comes next.
-pub(super) fn deferral(
+/// `[NOT] DEFERRABLE`, `INITIALLY DEFERRED | IMMEDIATE`, `[NOT] ENFORCED`; false if none comes next.
+pub(super) fn properties(
     cursor: &mut Cursor<'_>,
     constraint: &mut ConstraintDefinition,
 ) -> Result<bool, SyntaxError> {
     let at = cursor.here().start;
+    if cursor.accept(&["enforced"]) {
+        if constraint.not_enforced {
+            return Err(SyntaxError::syntax("conflicting constraint properties").at(at));
+        }
+        return Ok(true);
+    }
+    if cursor.accept(&["not", "enforced"]) {
+        let what = match constraint.clause {
+            ConstraintClause::Check(..) | ConstraintClause::Foreign { .. } => {
+                constraint.not_enforced = true;
+                return Ok(true);
+            }
+            ConstraintClause::NotNull(_) => "NOT NULL",
+            ConstraintClause::Unique { primary: true, .. } => "PRIMARY KEY",
+            ConstraintClause::Unique { .. } => "UNIQUE",
+        };
+        let text = format!("{what} constraints cannot be marked NOT ENFORCED");
+        return Err(SyntaxError::new("0A000", text).at(at));
+    }
     let initially = cursor.is(&["initially"]);
     let known = if cursor.accept(&["not", "deferrable"]) {
         constraint.deferrable = false;
@@ -207,6 +234,54 @@ pub(super) fn names(cursor: &mut Cursor<'_>) -> Result<Vec<Name>, SyntaxError> {
     let names = cursor.list(Cursor::name)?;
     cursor.expect_token(&Token::RParen)?;
     Ok(names)
+}
+
+/// ALTER CONSTRAINT, behind ALTER.
+pub(super) fn alter_constraint(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
+    cursor.expect(&["constraint"])?;
+    let name = cursor.name()?;
+    let mut change = ConstraintChange::default();
+    loop {
+        let at = cursor.here().start;
+        let conflict = || Err(SyntaxError::syntax("conflicting constraint properties").at(at));
+        if cursor.accept(&["not", "deferrable"]) {
+            if change.deferrable.replace(false) == Some(true) {
+                return conflict();
+            }
+        } else if cursor.accept(&["deferrable"]) {
+            if change.deferrable.replace(true) == Some(false) {
+                return conflict();
+            }
+        } else if cursor.accept(&["initially", "deferred"]) {
+            if change.initially_deferred.replace(true) == Some(false) {
+                return conflict();
+            }
+        } else if cursor.accept(&["initially", "immediate"]) {
+            if change.initially_deferred.replace(false) == Some(true) {
+                return conflict();
+            }
+        } else if cursor.accept(&["not", "enforced"]) {
+            if change.enforced.replace(false) == Some(true) {
+                return conflict();
+            }
+        } else if cursor.accept(&["enforced"]) {
+            if change.enforced.replace(true) == Some(false) {
+                return conflict();
+            }
+        } else if cursor.accept(&["no", "inherit"]) {
+            change.inherit = Some(false);
+        } else if cursor.accept(&["inherit"]) {
+            change.inherit = Some(true);
+        } else if cursor.is(&["not", "valid"]) {
+            return Err(SyntaxError::new("0A000", "constraints cannot be altered to be NOT VALID").at(at));
+        } else {
+            return Ok(AlterAction::AlterConstraint { name, change });
+        }
+        if change.initially_deferred == Some(true) && change.deferrable == Some(false) {
+            let text = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
+            return Err(SyntaxError::syntax(text).at(at));
+        }
+    }
 }
 
 /// SET CONSTRAINTS, behind SET.

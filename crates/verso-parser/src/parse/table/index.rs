@@ -10,7 +10,7 @@ use super::constraint::{names, nulls_are_distinct};
 use super::storage_parameters;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    Analyze, CreateIndex, Expr, ExprKind, IndexElement, IndexKey, Name, QualifiedName, Reindex,
+    Analyze, AnalyzeDepth, CreateIndex, Expr, ExprKind, IndexElement, IndexKey, Name, QualifiedName, Reindex,
     ReindexTarget, Span, Statement,
 };
 
@@ -220,20 +220,25 @@ fn reindex_options(cursor: &mut Cursor<'_>, reindex: &mut Reindex) -> Result<(),
 /// `ANALYZE [(VERBOSE) | VERBOSE] [table [(column, …)], …]`.
 pub fn analyze(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
-    let (mut verbose, mut skip_locked) = (false, false);
+    let (mut verbose, mut skip_locked, mut full) = (false, false, false);
     if matches!(cursor.peek(), Token::LParen) {
         cursor.advance();
         cursor.list(|cursor| {
             let at = cursor.here().start;
             let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
             match word.as_str() {
-                "verbose" | "skip_locked" => {
+                "verbose" | "skip_locked" | "full" => {
                     cursor.advance();
                     let off = cursor.accept(&["off"]) || cursor.accept(&["false"]);
                     if !off && !cursor.accept(&["on"]) {
                         cursor.accept(&["true"]);
                     }
-                    *(if word == "verbose" { &mut verbose } else { &mut skip_locked }) = !off;
+                    let option = match word.as_str() {
+                        "verbose" => &mut verbose,
+                        "full" => &mut full,
+                        _ => &mut skip_locked,
+                    };
+                    *option = !off;
                     Ok(())
                 }
                 "buffer_usage_limit" => Err(cursor.unsupported("ANALYZE (BUFFER_USAGE_LIMIT)")),
@@ -242,9 +247,30 @@ pub fn analyze(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         })?;
         cursor.expect_token(&Token::RParen)?;
     } else {
+        full = cursor.accept(&["full"]);
         verbose = cursor.accept(&["verbose"]);
     }
-    Ok(Statement::Analyze(Analyze { verbose, skip_locked, tables: analyzed(cursor)? }))
+    let depth = if full { AnalyzeDepth::Full } else { AnalyzeDepth::Sample };
+    Ok(Statement::Analyze(Analyze { verbose, skip_locked, tables: analyzed(cursor)?, depth }))
+}
+
+/// `UPDATE STATISTICS [LOW | MEDIUM | HIGH] [FOR TABLE t [(columns)]]`, as Informix has it.
+pub fn update_statistics(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["update", "statistics"])?;
+    let depth = match () {
+        () if cursor.accept(&["medium"]) => AnalyzeDepth::Sample,
+        () if cursor.accept(&["high"]) => AnalyzeDepth::Full,
+        // What Informix does without a word.
+        () => {
+            cursor.accept(&["low"]);
+            AnalyzeDepth::Rows
+        }
+    };
+    let tables = match cursor.accept(&["for", "table"]) {
+        true => analyzed(cursor)?,
+        false => Vec::new(),
+    };
+    Ok(Statement::Analyze(Analyze { tables, depth, ..Analyze::default() }))
 }
 
 /// Tables to analyze, with columns.

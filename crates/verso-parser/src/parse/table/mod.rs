@@ -10,7 +10,7 @@ pub use alter::alter;
 pub(super) use column::expression;
 pub(super) use constraint::check;
 pub use constraint::set_constraints;
-pub use index::{analyze, analyzed, create_index, reindex};
+pub use index::{analyze, analyzed, create_index, reindex, update_statistics};
 
 use super::lexer::Token;
 
@@ -201,6 +201,20 @@ pub(super) fn storage_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String,
     Ok(parameters)
 }
 
+/// Kilobytes of a size with a unit, or without one.
+fn size_kb(value: &str) -> Option<u64> {
+    let value = value.trim();
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    let number: u64 = value[..digits].parse().ok()?;
+    let unit = match value[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "kb" => 1,
+        "mb" => 1 << 10,
+        "gb" => 1 << 20,
+        _ => return None,
+    };
+    number.checked_mul(unit)
+}
+
 /// Refuses storage parameters that are not known, and values they do not take.
 fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
     let out_of_bounds = |detail: String| {
@@ -221,6 +235,20 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
             let text = format!("invalid value for enum option \"lock_level\": {value}");
             Err(SyntaxError::new("22023", text).with_detail("Valid values are \"row\" and \"page\"."))
         }
+        "memory_resident" if ["on", "off", "true", "false"].contains(&value) => Ok(()),
+        "memory_resident" => {
+            let text = format!("invalid value for boolean option \"{name}\": {value}");
+            Err(SyntaxError::new("22023", text))
+        }
+        "extent_size" | "next_extent" => match size_kb(value) {
+            Some(1..=1_048_576) => Ok(()),
+            Some(_) => out_of_bounds("Valid values are between \"1kB\" and \"1GB\".".to_string()),
+            None => {
+                let text = format!("invalid value for size option \"{name}\": {value}");
+                Err(SyntaxError::new("22023", text)
+                    .with_detail("Units are kB, MB and GB; without one it is kB."))
+            }
+        },
         "colocate" if ["on", "off", "true", "false"].contains(&value) => Ok(()),
         "colocate" => {
             let text = format!("invalid value for boolean option \"{name}\": {value}");

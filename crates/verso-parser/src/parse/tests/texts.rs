@@ -61,7 +61,7 @@ fn expr(random: &mut Random, depth: u32) -> String {
         13 => format!("f({a}, {b}, x => {c})"),
         14 => format!("sum(DISTINCT {a} ORDER BY {b}) FILTER (WHERE {c})"),
         15 => format!("rank() OVER (PARTITION BY {a} ORDER BY {b} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)"),
-        16 => format!("ARRAY[{a}, {b}][{c}]"),
+        16 => format!("(ARRAY[{a}, {b}])[{c}]"),
         17 => format!("EXISTS ({})", query(random, depth - 1)),
         18 => format!("({})", query(random, depth - 1)),
         19 => format!("({a}) = ANY ({})", query(random, depth - 1)),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use verso_exec::plan::{JoinKind, OutputColumn, Plan, RECORD_COLUMN, TypedExpr};
-use verso_types::SqlType;
+use verso_exec::plan::{CursorName, JoinKind, OutputColumn, Plan, RECORD_COLUMN, TypedExpr};
+use verso_types::{SqlType, SystemType};
 
 use super::assignments::RowSource;
 use crate::bind::Binder;
@@ -80,6 +80,17 @@ impl Found {
 }
 
 impl Binder<'_> {
+    /// The cursor of WHERE CURRENT OF: the one whose name is in a variable of that name, or the one of that name.
+    fn cursor_named(&self, name: &Name) -> CursorName {
+        let known = self.variables.iter().rev().find(|known| *known.name == *name.text);
+        match known {
+            Some(known) if known.ty == SqlType::System(SystemType::Refcursor) => {
+                CursorName::Variable(known.slot)
+            }
+            _ => CursorName::Named(name.text.as_str().into()),
+        }
+    }
+
     /// The rows of a table joined with FROM or USING that the condition lets through.
     pub(super) fn found(
         &self,
@@ -94,7 +105,7 @@ impl Binder<'_> {
         let columns = (0..own).chain([RECORD_COLUMN]).collect();
         let plan = match current {
             _ if let Some(rows) = changed.rows() => without_places(rows.clone()),
-            Some(cursor) => Plan::CurrentRow { table, columns, cursor: cursor.text.as_str().into() },
+            Some(cursor) => Plan::CurrentRow { table, columns, cursor: self.cursor_named(cursor) },
             None => Plan::TableScan { table, columns, filter: None },
         };
         let plan = match changed.filter() {

@@ -25,6 +25,15 @@ pub(super) struct Declared {
     names: Vec<Variable>,
 }
 
+/// The query of a cursor, which yields the places of its records, too, for WHERE CURRENT OF.
+fn placed(statement: &syntax::Statement) -> syntax::Statement {
+    let mut statement = statement.clone();
+    if let syntax::Statement::Query(query) = &mut statement {
+        query.places = true;
+    }
+    statement
+}
+
 /// The arguments of a cursor, by slot, and its query.
 type Opened = (Vec<(usize, TypedExpr)>, Box<verso_exec::plan::Statement>);
 
@@ -60,7 +69,7 @@ impl Body<'_> {
         statement: &syntax::Statement,
     ) -> Result<PlStatementKind, SqlError> {
         let cursor = self.unbound_cursor(cursor)?;
-        let query = Box::new(self.binder.statement(statement)?);
+        let query = Box::new(self.binder.statement(&placed(statement))?);
         if query.output().is_empty() {
             let text = "cannot open a query that returns no rows as a cursor";
             return Err(SqlError::new("42P11", text));
@@ -155,7 +164,7 @@ impl Body<'_> {
         let block = std::mem::replace(&mut self.block, Arc::clone(&declared.name));
         let slots: Vec<usize> =
             wanted.iter().map(|(name, ty)| self.declare(&name.text, ty.clone(), false)).collect();
-        let query = self.binder.statement(&declared.cursor.statement);
+        let query = self.binder.statement(&placed(&declared.cursor.statement));
         self.binder.variables = here;
         self.block = block;
         Ok((slots.into_iter().zip(bound).collect(), Box::new(query?)))

@@ -18,7 +18,7 @@ use super::Body;
 use super::cursor::Declared;
 use crate::errors::SqlError;
 use crate::rewrite::Rules;
-use verso_parser::syntax::{PlBlock, PlStatement, PlStatementKind as Syntax};
+use verso_parser::syntax::{PlBlock, PlConflict, PlStatement, PlStatementKind as Syntax};
 
 /// A statement, and what is in scope where it stands.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ struct Waiting {
     returns_rows: bool,
     labels: Vec<(Option<String>, bool)>,
     in_handler: bool,
-    weak: bool,
+    conflict: PlConflict,
     trigger: Option<PlTrigger>,
     defines: bool,
     line: u32,
@@ -83,7 +83,7 @@ impl Body<'_> {
             returns_rows: self.returns_rows,
             labels: self.labels.clone(),
             in_handler: self.in_handler,
-            weak: self.weak,
+            conflict: self.conflict,
             trigger: self.trigger.clone(),
             defines: self.defines,
             line: self.line,
@@ -142,7 +142,7 @@ impl Unbound for Waiting {
             returns_rows: self.returns_rows,
             labels: self.labels.clone(),
             in_handler: self.in_handler,
-            weak: self.weak,
+            conflict: self.conflict,
             trigger: self.trigger.clone(),
             defines: self.defines,
             line: self.line,
@@ -188,7 +188,7 @@ fn any(statements: &[PlStatement]) -> bool {
 fn looks_at_catalog(statement: &Syntax) -> bool {
     !matches!(
         statement,
-        Syntax::Define { .. }
+        Syntax::Define { query: None, .. }
             | Syntax::Block(_)
             | Syntax::Null
             | Syntax::CaseNotFound

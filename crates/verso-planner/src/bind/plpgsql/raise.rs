@@ -38,6 +38,7 @@ impl Body<'_> {
         let mut args = raise.args.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
         let mut code = raise.sqlstate.clone();
         let (mut detail, mut hint) = (None, None);
+        let mut about = Vec::new();
         for (option, expr) in &raise.options {
             match option {
                 PlRaiseOption::Message => {
@@ -51,6 +52,7 @@ impl Body<'_> {
                 }
                 PlRaiseOption::Detail => detail = Some(as_text(expr)?),
                 PlRaiseOption::Hint => hint = Some(as_text(expr)?),
+                PlRaiseOption::About(what) => about.push((*what, as_text(expr)?)),
                 PlRaiseOption::Errcode => code = Some(error_code(expr)?),
             }
         }
@@ -69,6 +71,7 @@ impl Body<'_> {
             sqlstate: code.map(Into::into),
             detail,
             hint,
+            about,
         })
     }
 }

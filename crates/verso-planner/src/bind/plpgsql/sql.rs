@@ -13,7 +13,7 @@ use super::Body;
 use super::statement::planned;
 use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Parsed, Statement};
+use verso_parser::syntax::{Parsed, PlConflict, Statement};
 
 /// Binds a function in SQL.
 ///
@@ -28,7 +28,7 @@ pub fn bind_sql_function(
     let inputs = || function.called_with();
     let types: Vec<SqlType> = inputs().map(|arg| arg.ty.erased()).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
-    body.weak = true;
+    body.conflict = PlConflict::Column;
     for arg in inputs() {
         body.declare(&arg.name, arg.ty.clone(), false);
     }

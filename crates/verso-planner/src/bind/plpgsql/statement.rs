@@ -33,7 +33,13 @@ impl Body<'_> {
         Ok(match statement {
             Syntax::Block(block) => PlStatementKind::Block(self.block(block)?),
             Syntax::Null => PlStatementKind::Nothing,
-            Syntax::Define { text } => PlStatementKind::Define { text: text.as_str().into() },
+            Syntax::Define { text, query } => {
+                let bind = |query: &syntax::Query| {
+                    self.binder.statement(&syntax::Statement::Query(query.clone())).map(Box::new)
+                };
+                let query = query.as_deref().map(bind).transpose()?;
+                PlStatementKind::Define { text: text.as_str().into(), query }
+            }
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
             Syntax::If { branches, otherwise } => {
                 let mut bound = Vec::new();
@@ -52,6 +58,7 @@ impl Body<'_> {
                     Value::text("CASE statement is missing ELSE part."),
                     SqlType::Text,
                 )),
+                about: Vec::new(),
             },
             Syntax::Loop { label, body } => {
                 PlStatementKind::Loop { label: text_of(label), body: self.loop_body(label, body)? }
@@ -85,7 +92,7 @@ impl Body<'_> {
                 PlStatementKind::ForRange { label, slot, from, to, by, reverse: *reverse, body }
             }
             Syntax::ForQuery { label, targets, statement, body } => {
-                let targets = self.targets(targets)?;
+                let targets = self.loop_targets(targets)?;
                 let query = Box::new(self.binder.statement(statement)?);
                 if query.output().is_empty() {
                     return Err(SqlError::new(
@@ -165,7 +172,7 @@ impl Body<'_> {
             }
             Syntax::ForExecute { label, targets, text, body } => {
                 let text = self.dynamic(text)?;
-                let targets = self.targets(targets)?;
+                let targets = self.loop_targets(targets)?;
                 let body = self.loop_body(label, body)?;
                 PlStatementKind::ForExecute { label: text_of(label), text, targets, body }
             }

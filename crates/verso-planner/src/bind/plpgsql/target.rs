@@ -79,6 +79,21 @@ impl Body<'_> {
         Ok(PlTargets::Places(names.iter().map(one).collect::<Result<_, _>>()?))
     }
 
+    /// What takes the rows of a loop.
+    pub(super) fn loop_targets(&self, names: &[PlTarget]) -> Result<PlTargets, SqlError> {
+        let is_known = |target: &PlTarget| {
+            let of_trigger = |name: &Name| self.binder.records.iter().any(|known| *known.name == *name.text);
+            self.binder.variable_of(target).is_some() || target.first().is_some_and(of_trigger)
+        };
+        if let Some(unknown) = names.iter().find(|target| !is_known(target)) {
+            let text =
+                "loop variable of loop over rows must be a record variable or list of scalar variables";
+            let at = unknown.first().map_or(0, |name| name.at.start);
+            return Err(self.refuse(SqlError::syntax(text).at(at)));
+        }
+        self.targets(names)
+    }
+
     /// `a := e`, `a.b := e`, `a[i] := e`.
     pub(super) fn assignment(
         &self,

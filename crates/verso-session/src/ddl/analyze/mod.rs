@@ -33,7 +33,7 @@ use super::Schema;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 use column::Sampled;
-use verso_parser::syntax::{Analyze, Name, QualifiedName};
+use verso_parser::syntax::{Analyze, AnalyzeDepth, Name, QualifiedName};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -41,6 +41,8 @@ use verso_planner::errors::{SqlError, sqlstate};
 const ROWS_WANTED: u32 = 30_000;
 /// Pages that are read for them.
 const PAGES_MAX: u32 = 3_000;
+/// Rows of a sample of a whole table.
+const ROWS_FULL: u32 = 300_000;
 
 impl Schema<'_> {
     /// ANALYZE.
@@ -135,7 +137,9 @@ impl Schema<'_> {
         }
         let changed = Arc::clone(&instance.engine.heap(table.heap)?.changed);
         let total = changed.total();
-        let sample = self.sample(table, columns)?;
+        // Nothing is asked of the columns where only rows are counted.
+        let columns = if analyze.depth == AnalyzeDepth::Rows { &[] } else { columns };
+        let sample = self.sample(table, columns, analyze.depth)?;
         if verbose {
             inform(format!(
                 "\"{}\": scanned {} of {} pages, containing {} live rows; {} rows in sample, {:.0} estimated total rows",
@@ -172,14 +176,16 @@ impl Schema<'_> {
     }
 
     /// Reads pages of a table.
-    fn sample(&self, table: &TableDef, columns: &[usize]) -> Result<Sample, Failure> {
+    fn sample(&self, table: &TableDef, columns: &[usize], depth: AnalyzeDepth) -> Result<Sample, Failure> {
         let services = self.frame.services;
         let heap = services.instance.engine.heap(table.heap)?;
         let wanted = Wanted::of(&heap, columns.iter().map(|at| &table.columns[*at]));
         let types: Vec<_> = columns.iter().map(|at| table.columns[*at].ty.clone()).collect();
         let pages = heap.page_count();
-        let wanted_pages = pages.min(PAGES_MAX);
-        let wanted_rows = ROWS_WANTED.div_ceil(wanted_pages.max(1)) as usize;
+        let whole = depth == AnalyzeDepth::Full;
+        let wanted_pages = if whole { pages } else { pages.min(PAGES_MAX) };
+        let rows_wanted = if whole { ROWS_FULL } else { ROWS_WANTED };
+        let wanted_rows = rows_wanted.div_ceil(wanted_pages.max(1)) as usize;
         let mut random = Random(services.clocks.nanos() ^ u64::from(table.oid.0));
         let lent = services.memory.lend();
         let mut memory: Reservation = lent.account.reserve("ANALYZE", u64::MAX);

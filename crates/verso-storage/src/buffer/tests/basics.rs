@@ -269,6 +269,34 @@ fn pages_to_be_kept_stay_until_nothing_else_is_left() {
 }
 
 #[test]
+fn c5_frames_behind_the_capacity_are_left_and_come_again() {
+    let world = World::new(options(64));
+    for page in 1..100 {
+        world.create(page, u64::from(page), 1);
+    }
+    let held = world.pool.read(PageId(70)).unwrap();
+    let bytes = |frames: u64| frames * PAGE_SIZE as u64;
+    assert_eq!(world.pool.set_capacity(bytes(20)).unwrap(), bytes(20));
+    // A page that somebody reads leaves later.
+    let resident = world.pool.stats().resident_pages;
+    assert!(resident <= 21, "{resident}");
+    drop(held);
+    (1..100).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    assert!(world.pool.stats().resident_pages <= 20);
+    // The cleaner keeps some of them free.
+    assert_eq!(world.pool.set_capacity(bytes(120)).unwrap(), bytes(120));
+    for _ in 0..2 {
+        (1..100).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    }
+    assert_eq!(world.pool.stats().resident_pages, 99);
+    let before = world.pool.stats().reads;
+    (1..100).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    assert_eq!(world.pool.stats().reads, before, "all have a frame now");
+    assert_eq!(world.pool.set_capacity(bytes(10_000)).unwrap(), bytes(256), "as many as there can be");
+    assert_eq!(world.pool.set_capacity(0).unwrap(), bytes(MIN_FRAMES));
+}
+
+#[test]
 fn trying_does_not_wait_for_others() {
     let world = World::new(options(64));
     world.create(1, 1, 1);

@@ -125,6 +125,12 @@ fn churn(pool: &BufferPool, model: &Model, thread: u32, steps: u32, seed: u64) -
                 }
                 assert_eq!(value(&left), model.newest[number as usize].load(Ordering::SeqCst));
             }
+            // Frames come and go meanwhile (C5).
+            9 if thread == 0 && dice.below(4) == 0 => {
+                let frames = u64::from(16 + dice.below(40));
+                let now = pool.set_capacity(frames * PAGE_SIZE as u64)?;
+                assert_eq!(now, frames * PAGE_SIZE as u64);
+            }
             _ => {
                 let index = dice.below(SCRATCH_PAGES);
                 let id = PageId(first_scratch + index);
@@ -248,6 +254,8 @@ fn real_threads_on_a_small_pool_lose_nothing() {
     create_shared(&pool, &model).unwrap();
     run_threads(&Env::real(), &pool, &model, steps, 1).unwrap();
     pool.flush_all().unwrap();
+    // Nobody holds a page now that would have to leave.
+    pool.set_capacity(20 * PAGE_SIZE as u64).unwrap();
     assert_eq!(pool.stats().resident_pages.min(20), pool.stats().resident_pages);
     drop(pool);
     let pool = open().unwrap();

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::{CommitMode, Txn};
 use crate::StorageError;
+use crate::engine::GcPolicy;
 use crate::lock::{LockManager, OwnerCore};
 use crate::maintenance::retire;
 use crate::mini::Mini;
@@ -140,10 +141,23 @@ impl Txn {
             left.take_back();
         }
         self.leave(true);
+        self.collect_garbage();
         if dropped && let Err(error) = retire::retire(&shared, &shared.workers.alone(), &mut || Ok(())) {
             tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
         }
         Ok(())
+    }
+
+    /// Removes old versions that nobody needs any more, where that is what ending transactions do.
+    fn collect_garbage(&self) {
+        let policy = GcPolicy::from_u8(self.shared.gc_policy.load(Ordering::Relaxed));
+        if policy == GcPolicy::Background || self.id == TxnId::NONE {
+            return;
+        }
+        self.shared.versions.close_idle(&self.shared.transactions);
+        if let Err(error) = retire::retire(&self.shared, &self.shared.workers.alone(), &mut || Ok(())) {
+            tracing::warn!(%error, "old versions stay until the next transaction or housekeeping");
+        }
     }
 
     /// Prepares the transaction under a name: it outlives this handle, its locks and a restart, until

@@ -10,7 +10,7 @@ use crate::page::TxnId;
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::frame::Frame;
-use crate::txn::{ReadView, Registration};
+use crate::txn::{ReadView, Registration, TxnState};
 
 /// Reads as a statement of a transaction does, on any thread, as long as the statement lasts.
 #[derive(Clone)]
@@ -149,6 +149,28 @@ impl Txn {
         Ok(HeldView { registration, view })
     }
 
+    /// The state that a commit number names, for [`Txn::enter_past`]; it stays as long as what is returned lives.
+    ///
+    /// # Errors
+    /// `SnapshotTooOld` when versions that it needs may be gone, and for a number that was not given yet.
+    pub fn past(&self, number: u64) -> Result<HeldView, StorageError> {
+        let transactions = &self.shared.transactions;
+        let registration = transactions.register_number(number).ok_or(StorageError::SnapshotTooOld)?;
+        let view = ReadView::of_past(transactions, &registration);
+        Ok(HeldView { registration: Some(registration), view })
+    }
+
+    /// What is read from now on until [`Txn::leave_past`] is that state, without the transaction's own changes; scans that are
+    /// begun read it to their end. Nothing is changed or locked in between.
+    pub fn enter_past(&mut self, past: &HeldView) {
+        self.statements.push((None, past.view.clone()));
+    }
+
+    /// Ends [`Txn::enter_past`].
+    pub fn leave_past(&mut self) {
+        self.statements.pop();
+    }
+
     /// Lets the running statement see what the one around it sees, and the other way round; a second call puts that back.
     pub fn exchange_views(&mut self) {
         if let [.., outer, inner] = self.statements.as_mut_slice() {
@@ -200,6 +222,24 @@ impl Txn {
         shared.exported.lock().insert(name.clone(), registration);
         self.exported.push(name.clone());
         Ok(name)
+    }
+
+    /// The first number of a transaction that the running statement cannot see, and those below it whose writers it does
+    /// not see: they were not committed when its view was taken. What was rolled back is in neither.
+    pub fn unseen(&self) -> (TxnId, Vec<TxnId>) {
+        let transactions = &self.shared.transactions;
+        let next = transactions.markers().next;
+        let view = self.statements.last().map(|(_, view)| view);
+        let Some(view) = view else { return (next, transactions.active()) };
+        let is_unseen = |id: &TxnId| {
+            Some(*id) == self.id() || !view.visible(*id) && transactions.state(*id) != TxnState::Dead
+        };
+        let mut unseen: Vec<TxnId> = (view.all_below().0..next.0).map(TxnId).filter(is_unseen).collect();
+        let mut end = next;
+        while unseen.last().is_some_and(|last| last.0 + 1 == end.0) {
+            end = unseen.pop().expect("looked at");
+        }
+        (end, unseen)
     }
 
     /// Takes over an exported snapshot, by its name, or one of this life of the database by its commit number. Only

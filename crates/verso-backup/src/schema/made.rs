@@ -1,0 +1,105 @@
+//! Aggregates, operators, casts of users and extensions, as statements.
+
+use verso_catalog::{
+    AggregateDef, Callee, CastContext, CastDef, CatalogSnapshot, FunctionDef, Oid, OperatorDef,
+};
+use verso_types::SqlType;
+
+use super::parts::{literal, name, qualified};
+use super::types::type_text;
+
+/// A type by its number.
+fn type_of(catalog: &CatalogSnapshot, oid: Oid) -> Option<SqlType> {
+    SqlType::from_pg_oid(oid.0, -1).or_else(|| {
+        let known = catalog.user_type(oid)?;
+        Some(if known.array == oid { SqlType::Array(Box::new(known.ty.clone())) } else { known.ty.clone() })
+    })
+}
+
+fn type_name(catalog: &CatalogSnapshot, oid: Oid) -> Option<String> {
+    type_of(catalog, oid).map(|ty| type_text(&ty))
+}
+
+fn callee(catalog: &CatalogSnapshot, callee: &Callee) -> Option<String> {
+    match callee {
+        Callee::BuiltIn(function) => Some(format!("pg_catalog.{}", name(function))),
+        Callee::User(oid) => {
+            let function = catalog.function_by_oid(*oid)?;
+            Some(qualified(&function.schema, &function.name))
+        }
+    }
+}
+
+/// CREATE AGGREGATE; `arguments` are what it takes, as text.
+pub(super) fn aggregate(
+    catalog: &CatalogSnapshot,
+    function: &FunctionDef,
+    arguments: &str,
+) -> Option<String> {
+    let definition = AggregateDef::parse(&function.body)?;
+    let mut parts = vec![
+        format!("SFUNC = {}", callee(catalog, &definition.step)?),
+        format!("STYPE = {}", type_name(catalog, definition.state)?),
+    ];
+    if let Some(last) = &definition.last {
+        parts.push(format!("FINALFUNC = {}", callee(catalog, last)?));
+    }
+    if definition.extra {
+        parts.push("FINALFUNC_EXTRA".to_owned());
+    }
+    if let Some(initial) = &definition.initial {
+        parts.push(format!("INITCOND = {}", literal(initial)));
+    }
+    let arguments = if arguments.is_empty() { "*" } else { arguments };
+    let place = qualified(&function.schema, &function.name);
+    Some(format!("CREATE AGGREGATE {place}({arguments}) ({})", parts.join(", ")))
+}
+
+/// How a statement names an operator: its symbol and the types of its sides.
+pub(super) fn operator_name(catalog: &CatalogSnapshot, operator: &OperatorDef) -> Option<String> {
+    let left = operator.left.map_or_else(|| Some("NONE".to_owned()), |left| type_name(catalog, left))?;
+    let right = type_name(catalog, operator.right)?;
+    Some(format!("{}.{} ({left}, {right})", name(&operator.schema), operator.name))
+}
+
+/// CREATE OPERATOR.
+pub(super) fn operator(catalog: &CatalogSnapshot, operator: &OperatorDef) -> Option<String> {
+    let mut parts = vec![format!("FUNCTION = {}", callee(catalog, &operator.function)?)];
+    if let Some(left) = operator.left {
+        parts.push(format!("LEFTARG = {}", type_name(catalog, left)?));
+    }
+    parts.push(format!("RIGHTARG = {}", type_name(catalog, operator.right)?));
+    let symbols = [("COMMUTATOR", &operator.commutator), ("NEGATOR", &operator.negator)];
+    for (word, symbol) in symbols {
+        parts.extend(
+            symbol.as_ref().map(|symbol| format!("{word} = OPERATOR({}.{symbol})", name(&operator.schema))),
+        );
+    }
+    for (word, estimator) in [("RESTRICT", &operator.restrict), ("JOIN", &operator.join)] {
+        parts.extend(estimator.as_ref().map(|estimator| format!("{word} = {}", name(estimator))));
+    }
+    parts.extend(operator.hashes.then(|| "HASHES".to_owned()));
+    parts.extend(operator.merges.then(|| "MERGES".to_owned()));
+    Some(format!("CREATE OPERATOR {}.{} ({})", name(&operator.schema), operator.name, parts.join(", ")))
+}
+
+/// How a statement names a cast: `(source AS target)`.
+pub(super) fn cast_name(catalog: &CatalogSnapshot, cast: &CastDef) -> Option<String> {
+    Some(format!("({} AS {})", type_name(catalog, cast.source)?, type_name(catalog, cast.target)?))
+}
+
+/// CREATE CAST.
+pub(super) fn cast(catalog: &CatalogSnapshot, cast: &CastDef) -> Option<String> {
+    let method = match &cast.function {
+        Some(function) => {
+            format!("FUNCTION {}({})", callee(catalog, function)?, type_name(catalog, cast.source)?)
+        }
+        None => "INOUT".to_owned(),
+    };
+    let time = match cast.context {
+        CastContext::Explicit => "",
+        CastContext::Assignment => " AS ASSIGNMENT",
+        CastContext::Implicit => " AS IMPLICIT",
+    };
+    Some(format!("CREATE CAST {} WITH {method}{time}", cast_name(catalog, cast)?))
+}

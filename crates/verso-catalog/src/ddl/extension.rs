@@ -1,0 +1,79 @@
+//! CREATE EXTENSION, DROP EXTENSION. What an extension brings is a part of the program; the catalog remembers which ones
+//! a database has asked for.
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+
+use super::claim::NameOf;
+use super::target_schema;
+use crate::catalog::Catalog;
+use crate::definition::{ExtensionDef, Oid};
+use crate::error::CatalogError;
+use crate::store::Of;
+use crate::system::field::Name;
+use crate::system::row::{DescriptionRow, ExtensionRow, SystemRow};
+
+impl Catalog {
+    /// Notes that a database has an extension.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (42710) where it has it; `Missing` (the schema); storage's.
+    pub fn create_extension(
+        &self,
+        txn: &mut Txn,
+        schema: &str,
+        name: &Arc<str>,
+        version: &str,
+        owner: Oid,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(&schema.into()))?;
+        self.hold_schema(txn, &schema)?;
+        self.lock_name(txn, NameOf::Extension, ["", name])?;
+        if snapshot.extension(name).is_some() || self.committed()?.extension(name).is_some() {
+            let text = format!("extension \"{name}\" already exists");
+            return Err(CatalogError::invalid("42710", text));
+        }
+        let row = ExtensionRow {
+            oid: self.new_oid()?,
+            extname: Name(Arc::clone(name)),
+            extowner: owner,
+            extnamespace: schema.oid,
+            extversion: version.into(),
+        };
+        self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
+    }
+
+    /// Moves an extension to another schema, as far as the catalog tells where it is.
+    ///
+    /// # Errors
+    /// `Missing` (the schema); storage's.
+    pub fn move_extension(
+        &self,
+        txn: &mut Txn,
+        extension: &ExtensionDef,
+        schema: &str,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(&schema.into()))?;
+        self.hold_schema(txn, &schema)?;
+        self.change(txn, |txn| {
+            let is_it = |row: &ExtensionRow| row.oid == extension.oid;
+            self.update_rows(txn, Of::All, is_it, |row| row.extnamespace = schema.oid).map(drop)
+        })
+    }
+
+    /// Forgets an extension and the comment on it.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn drop_extension(&self, txn: &mut Txn, extension: &ExtensionDef) -> Result<(), CatalogError> {
+        self.change(txn, |txn| {
+            let class = ExtensionRow::TABLE.oid;
+            let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == extension.oid;
+            self.delete_rows(txn, extension.oid, is_its)?;
+            self.delete_rows(txn, Of::All, |row: &ExtensionRow| row.oid == extension.oid).map(drop)
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! CREATE OPERATOR, CREATE CAST, and their ends.
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+
+use super::claim::NameOf;
+use super::target_schema;
+use crate::catalog::Catalog;
+use crate::definition::Oid;
+use crate::error::CatalogError;
+use crate::operator::{CastDef, OperatorDef};
+use crate::snapshot::CatalogSnapshot;
+use crate::store::Of;
+use crate::system::field::{Letter, Name};
+use crate::system::row::{CastRow, DescriptionRow, OperatorRow, SystemRow};
+
+/// The row of an operator.
+fn operator_row(operator: &OperatorDef, oid: Oid, schema: Oid) -> OperatorRow {
+    OperatorRow {
+        oid,
+        oprname: Name(Arc::clone(&operator.name)),
+        oprnamespace: schema,
+        oprowner: operator.owner,
+        oprleft: operator.left.unwrap_or(Oid(0)),
+        oprright: operator.right,
+        oprresult: operator.result,
+        oprcode: operator.function.text().into(),
+        oprcom: operator.commutator.clone(),
+        oprnegate: operator.negator.clone(),
+        oprrest: operator.restrict.clone(),
+        oprjoin: operator.join.clone(),
+        oprcanmerge: operator.merges,
+        oprcanhash: operator.hashes,
+    }
+}
+
+impl Catalog {
+    /// Makes an operator; its number is given here.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (42723) where there is one; `Missing` (the schema); storage's.
+    pub fn create_operator(&self, txn: &mut Txn, new: &OperatorDef) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(&new.schema))?;
+        self.hold_schema(txn, &schema)?;
+        self.lock_name(txn, NameOf::Operator, [&schema.name, &new.name])?;
+        let is_it = |one: &Arc<OperatorDef>| {
+            (&one.schema, &one.name, one.left, one.right) == (&new.schema, &new.name, new.left, new.right)
+        };
+        for known in [&snapshot, &self.committed()?] {
+            if known.operators().iter().any(is_it) {
+                let text = format!("operator {} already exists", new.name);
+                return Err(CatalogError::invalid("42723", text));
+            }
+        }
+        let row = operator_row(new, self.new_oid()?, schema.oid);
+        self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
+    }
+
+    /// Drops an operator.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn drop_operator(&self, txn: &mut Txn, operator: &OperatorDef) -> Result<(), CatalogError> {
+        self.change(txn, |txn| self.remove_operator(txn, operator.oid))
+    }
+
+    /// Takes an operator and the comment on it away; the change has begun.
+    pub(super) fn remove_operator(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        self.remove_comment(txn, OperatorRow::TABLE.oid, oid)?;
+        self.delete_rows(txn, Of::All, |row: &OperatorRow| row.oid == oid).map(drop)
+    }
+
+    /// Makes a cast; its number is given here.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (42710) where there is one: `exists` says so; storage's.
+    pub fn create_cast(
+        &self,
+        txn: &mut Txn,
+        new: &CastDef,
+        exists: &dyn Fn() -> String,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let (source, target) = (new.source.to_string(), new.target.to_string());
+        self.lock_name(txn, NameOf::Cast, [&source, &target])?;
+        let has = |known: &CatalogSnapshot| known.cast(new.source, new.target).is_some();
+        if has(&snapshot) || has(&*self.committed()?) {
+            return Err(CatalogError::invalid("42710", exists()));
+        }
+        let row = CastRow {
+            oid: self.new_oid()?,
+            castsource: new.source,
+            casttarget: new.target,
+            castfunc: new.function.as_ref().map(|function| function.text().into()),
+            castcontext: Letter(new.context.letter()),
+        };
+        self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
+    }
+
+    /// Drops a cast.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn drop_cast(&self, txn: &mut Txn, cast: &CastDef) -> Result<(), CatalogError> {
+        self.change(txn, |txn| self.remove_cast(txn, cast.oid))
+    }
+
+    /// Takes a cast and the comment on it away; the change has begun.
+    pub(super) fn remove_cast(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        self.remove_comment(txn, CastRow::TABLE.oid, oid)?;
+        self.delete_rows(txn, Of::All, |row: &CastRow| row.oid == oid).map(drop)
+    }
+
+    fn remove_comment(&self, txn: &mut Txn, class: Oid, object: Oid) -> Result<(), CatalogError> {
+        let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == object;
+        self.delete_rows(txn, object, is_its).map(drop)
+    }
+}

@@ -1,0 +1,358 @@
+//! Aggregates of users. A call means what its steps make of the rows that `array_agg` has gathered, so that DISTINCT, ORDER
+//! BY, FILTER, OVER and outer queries mean what they mean elsewhere:
+//!
+//! ```text
+//! total(a, b ORDER BY c)     fold(array_agg(ROW(a, b) ORDER BY c))
+//! ```
+
+use std::sync::Arc;
+
+use verso_catalog::{AggregateDef, Callee, CatalogSnapshot, FunctionDef, FunctionReturn, Oid};
+use verso_exec::plan::{ExprKind as K, FoldRules, TypedExpr};
+use verso_types::{CastKind, SqlType, TimeStyle, Value, parse_text};
+
+use super::Binder;
+use super::call::Found;
+use super::context::Context;
+use super::json::named;
+use super::routine::is_polymorphic;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Call, Expr, ExprKind, Literal, Name, QualifiedName, Span};
+
+/// What CREATE AGGREGATE says, with its types looked up.
+#[derive(Clone, Debug)]
+pub struct NewAggregate<'a> {
+    /// What it takes.
+    pub args: Vec<SqlType>,
+    /// SFUNC.
+    pub step: &'a QualifiedName,
+    /// STYPE.
+    pub state: SqlType,
+    /// FINALFUNC.
+    pub last: Option<&'a QualifiedName>,
+    /// FINALFUNC_EXTRA.
+    pub extra: bool,
+    /// INITCOND.
+    pub initial: Option<&'a str>,
+}
+
+fn invalid(text: impl Into<String>) -> SqlError {
+    SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text)
+}
+
+/// What a new aggregate computes, and the type of its result.
+///
+/// # Errors
+/// Those of CREATE AGGREGATE.
+pub fn check_aggregate(
+    new: &NewAggregate<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+) -> Result<(AggregateDef, SqlType), SqlError> {
+    let binder = Binder::new(catalog, time_zone, &[]);
+    let polymorphic = |ty: &SqlType| is_polymorphic(ty);
+    if polymorphic(&new.state) && !new.args.iter().any(polymorphic) {
+        return Err(invalid("cannot determine transition data type").with_detail(format!(
+            "A result of type {} requires at least one input of a polymorphic type.",
+            new.state.pg_name()
+        )));
+    }
+    // Checked as if it were called with integers.
+    let concrete = |ty: &SqlType| of_element(ty, &SqlType::Int4);
+    let state = concrete(&new.state);
+    let args: Vec<SqlType> = new.args.iter().map(concrete).collect();
+    let taken = |first: &SqlType, rest: &[SqlType]| -> Vec<SqlType> {
+        std::iter::once(first.clone()).chain(rest.iter().cloned()).collect()
+    };
+    let step = binder.aggregate_part(new.step, &taken(&state, &args))?;
+    if !step.1.same_base(&state) {
+        let text = format!(
+            "return type of transition function {} is not {}",
+            new.step.name.text,
+            new.state.pg_name()
+        );
+        return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+    }
+    if step.2 && new.initial.is_none() && args.first().is_none_or(|first| !first.same_base(&state)) {
+        return Err(invalid(
+            "must not omit initial value when transition function is strict and transition type is not compatible \
+             with input type",
+        ));
+    }
+    let (last, result) = match new.last {
+        None => (None, new.state.clone()),
+        Some(last) => {
+            let extra: &[SqlType] = if new.extra { &args } else { &[] };
+            let (callee, ty, _) = binder.aggregate_part(last, &taken(&state, extra))?;
+            let ty = match new.args.iter().find(|ty| polymorphic(ty)) {
+                // Whether it is the one of the arguments' types the function itself says.
+                Some(_) => binder.declared_result(&callee).unwrap_or(ty),
+                None => ty,
+            };
+            (Some(callee), ty)
+        }
+    };
+    if let (Some(initial), false) = (new.initial, polymorphic(&new.state)) {
+        parse_text(&new.state, initial, time_zone)?;
+    }
+    let definition = AggregateDef {
+        step: step.0,
+        state: Oid(new.state.pg_oid()),
+        last,
+        extra: new.extra,
+        initial: new.initial.map(Into::into),
+    };
+    Ok((definition, result))
+}
+
+/// A function that a definition names.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Which.
+    pub callee: Callee,
+    /// What it gives.
+    pub ty: SqlType,
+    /// Whether it is strict.
+    pub strict: bool,
+}
+
+/// The function that a definition of an operator or a cast names, which takes these types.
+///
+/// # Errors
+/// 42883, 42P13.
+pub fn part_of_definition(
+    name: &QualifiedName,
+    types: &[SqlType],
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+) -> Result<Part, SqlError> {
+    let (callee, ty, strict) = Binder::new(catalog, time_zone, &[]).aggregate_part(name, types)?;
+    Ok(Part { callee, ty, strict })
+}
+
+/// A type with this one for what it does not say.
+fn of_element(ty: &SqlType, element: &SqlType) -> SqlType {
+    match ty {
+        ty if !is_polymorphic(ty) => ty.clone(),
+        ty if ty.pg_name().ends_with("array") && !ty.pg_name().ends_with("nonarray") => {
+            SqlType::Array(Box::new(element.clone()))
+        }
+        _ => element.clone(),
+    }
+}
+
+impl Binder<'_> {
+    /// The function of an aggregate by its name and the types it takes; what it gives, and whether it is strict.
+    fn aggregate_part(
+        &self,
+        name: &QualifiedName,
+        types: &[SqlType],
+    ) -> Result<(Callee, SqlType, bool), SqlError> {
+        let args = types.iter().enumerate().map(|(n, ty)| (TypedExpr::new(K::Parameter(n), ty.clone()), 0));
+        match self.function(&Call::plain(name.clone(), places(types.len())), args.collect())? {
+            Found::BuiltIn(function, args, to) => {
+                let strict = function.strict;
+                let bound = self.built_in(function, args, &to)?;
+                Ok((Callee::BuiltIn(function.name.into()), bound.ty, strict))
+            }
+            Found::User(function, _) => match &function.returns {
+                FunctionReturn::Scalar(ty) if !function.is_aggregate() => {
+                    Ok((Callee::User(function.oid), ty.erased(), function.strict))
+                }
+                _ => Err(invalid(format!("function {} returns a set", function.signature()))),
+            },
+        }
+    }
+
+    /// The polymorphic result of a function of users as it was declared.
+    fn declared_result(&self, callee: &Callee) -> Option<SqlType> {
+        let Callee::User(oid) = callee else { return None };
+        match &self.catalog.function_by_oid(*oid)?.returns {
+            FunctionReturn::Scalar(ty) if is_polymorphic(ty) => Some(ty.clone()),
+            _ => None,
+        }
+    }
+
+    /// Does the call mean an aggregate of users?
+    pub(super) fn is_user_aggregate(&self, call: &Call) -> bool {
+        let at = call.name.at().start;
+        match self.stored {
+            Some(stored) => stored
+                .functions
+                .iter()
+                .find(|(place, _)| *place == at)
+                .and_then(|(_, oid)| self.catalog.function_by_oid(*oid))
+                .is_some_and(|function| function.is_aggregate()),
+            None => self
+                .catalog
+                .functions(call.name.schema_text(), &call.name.name.text)
+                .iter()
+                .any(|function| function.is_aggregate()),
+        }
+    }
+
+    /// A call of an aggregate of users.
+    pub(super) fn user_aggregate(
+        &self,
+        call: &Call,
+        expr: &Expr,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let at = call.name.at();
+        let name = &call.name.name.text;
+        if call.args.is_empty() && !call.star {
+            let text = format!("{name}(*) must be used to call a parameterless aggregate function");
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at.start));
+        }
+        if !call.within_group.is_empty() {
+            let text = format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at.start));
+        }
+        if call.star && call.distinct {
+            return Err(SqlError::syntax("DISTINCT specified, but there is nothing to count").at(at.start));
+        }
+        if call.variadic || !call.names.is_empty() {
+            return Err(SqlError::unsupported("named or VARIADIC arguments of an aggregate").at(at.start));
+        }
+        // What DISTINCT is to sort by has to be the argument itself.
+        let single = call.distinct && call.args.len() == 1;
+        let mut gathered = call.clone();
+        gathered.name = named("array_agg", at);
+        gathered.star = false;
+        gathered.args = match (single, call.args.as_slice()) {
+            (true, args) => args.to_vec(),
+            (false, []) => vec![like(ExprKind::Literal(Literal::Bool(true)), expr)],
+            (false, args) => vec![like(ExprKind::Row(args.to_vec()), expr)],
+        };
+        // A row does not tell the types of its parts, so they are asked for first.
+        let mut params = Vec::new();
+        let mut aside = Context::new(cx.scope(), cx.clause);
+        for (n, (arg, at)) in self.located(&call.args, &mut aside)?.into_iter().enumerate() {
+            let part = match (&arg.kind, arg.ty.clone()) {
+                (K::Literal(_), SqlType::Unknown) => arg,
+                (_, SqlType::Unknown) => TypedExpr::new(K::Parameter(n + 1), SqlType::Text),
+                (_, ty) => TypedExpr::new(K::Parameter(n + 1), ty),
+            };
+            params.push((part, at));
+        }
+        let rows = self.call(&gathered, &like(ExprKind::Call(Box::new(gathered.clone())), expr), cx)?;
+        let plain = Call::plain(call.name.clone(), call.args.clone());
+        let Found::User(function, args) = self.function(&plain, params)? else {
+            return Err(SqlError::internal("an aggregate of users is built in"));
+        };
+        if !function.is_aggregate() {
+            let text = format!("{} is not an aggregate", function.signature());
+            return Err(SqlError::unsupported(text).at(at.start));
+        }
+        self.fold(rows, &function, args, single, at)
+    }
+
+    /// What the steps of an aggregate make of gathered rows.
+    fn fold(
+        &self,
+        rows: TypedExpr,
+        function: &Arc<FunctionDef>,
+        args: Vec<TypedExpr>,
+        single: bool,
+        at: Span,
+    ) -> Result<TypedExpr, SqlError> {
+        let damaged = || SqlError::internal(format!("aggregate {} is damaged", function.signature()));
+        let definition = AggregateDef::parse(&function.body).ok_or_else(damaged)?;
+        let declared = self.catalog.function_by_oid(function.oid).ok_or_else(damaged)?;
+        let state = self.type_numbered(definition.state).ok_or_else(damaged)?;
+        let state = match is_polymorphic(&state) {
+            true => {
+                let pairs = declared.inputs().zip(function.inputs());
+                let element =
+                    pairs.filter(|(was, _)| is_polymorphic(&was.ty)).map(|(was, is)| match &is.ty {
+                        SqlType::Array(element) if of_element(&was.ty, &SqlType::Int4) != SqlType::Int4 => {
+                            (**element).clone()
+                        }
+                        ty => ty.clone(),
+                    });
+                of_element(&state, &element.into_iter().next().ok_or_else(damaged)?)
+            }
+            false => state,
+        };
+        // Its functions are called for what they are, wherever the call of the aggregate stands.
+        let inner = Binder { stored: None, noting: None, noted: None, traced: None, ..self.clone() };
+        let own = TypedExpr::new(K::Parameter(0), state.clone());
+        let mut taken = vec![(own.clone(), at.start)];
+        let typed = |(n, arg): (usize, &TypedExpr)| TypedExpr::new(K::Parameter(n + 1), arg.ty.clone());
+        taken.extend(args.iter().enumerate().map(|arg| (typed(arg), at.start)));
+        let (step, strict) = inner.called(&definition.step, taken, at)?;
+        let step = inner.coerce(step, at.start, &state, CastKind::Implicit)?;
+        let last = match &definition.last {
+            None => None,
+            Some(last) => {
+                let mut taken = vec![(own, at.start)];
+                if definition.extra {
+                    taken.extend(args.iter().map(|arg| (TypedExpr::null(arg.ty.clone()), at.start)));
+                }
+                Some(inner.called(last, taken, at)?.0)
+            }
+        };
+        let initial = match &definition.initial {
+            None => Value::Null,
+            Some(text) => parse_text(&state, text, self.time_zone)?,
+        };
+        let ty = last.as_ref().map_or_else(|| state.clone(), |last| last.ty.clone());
+        let rules = FoldRules { single, args, initial, strict, step, last };
+        Ok(TypedExpr::new(K::Fold { rows: Box::new(rows), rules: Arc::new(rules) }, ty))
+    }
+
+    /// A call of a function that a definition names; whether it is strict.
+    pub(super) fn called(
+        &self,
+        callee: &Callee,
+        args: Vec<(TypedExpr, u32)>,
+        at: Span,
+    ) -> Result<(TypedExpr, bool), SqlError> {
+        let name = match callee {
+            Callee::BuiltIn(name) => named(name, at),
+            Callee::User(oid) => {
+                let function = self.catalog.function_by_oid(*oid);
+                let function =
+                    function.ok_or_else(|| SqlError::internal(format!("there is no function {oid}")))?;
+                let part = |text: &str| Name { text: text.to_owned(), at };
+                QualifiedName { schema: Some(part(&function.schema)), name: part(&function.name) }
+            }
+        };
+        let count = args.len();
+        match self.function(&Call::plain(name, places(count)), args)? {
+            Found::BuiltIn(function, args, types) => {
+                Ok((self.built_in(function, args, &types)?, function.strict))
+            }
+            Found::User(function, args) => match &function.returns {
+                FunctionReturn::Scalar(ty) => {
+                    let (ty, strict) = (ty.erased(), function.strict);
+                    Ok((TypedExpr::new(K::UserCall { function, args }, ty), strict))
+                }
+                _ => Err(invalid(format!("function {} returns a set", function.signature()))),
+            },
+        }
+    }
+
+    /// The type with that number.
+    pub(super) fn type_numbered(&self, oid: Oid) -> Option<SqlType> {
+        SqlType::from_pg_oid(oid.0, -1).or_else(|| {
+            let known = self.catalog.user_type(oid)?;
+            Some(if known.array == oid {
+                SqlType::Array(Box::new(known.ty.clone()))
+            } else {
+                known.ty.clone()
+            })
+        })
+    }
+}
+
+/// As many arguments of a call as there are; what they are stands beside it.
+fn places(count: usize) -> Vec<Expr> {
+    let at = Span::default();
+    vec![Expr { kind: ExprKind::Literal(Literal::Null), at, point: 0 }; count]
+}
+
+/// An expression that stands where another does.
+fn like(kind: ExprKind, expr: &Expr) -> Expr {
+    Expr { kind, at: expr.at, point: expr.point }
+}

@@ -1,0 +1,140 @@
+//! Operators and casts of users. Those that are built in come first, as `pg_catalog` is searched first.
+
+use std::sync::Arc;
+
+use verso_catalog::{CastContext, CastDef, Oid, OperatorDef};
+use verso_exec::functions::ArgType;
+use verso_exec::plan::{ExprKind as K, TypedExpr};
+use verso_types::{CastKind, SqlType};
+
+use super::Binder;
+use super::resolve::{Declared, Resolution, operator_error, resolve};
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::Span;
+
+/// An expression and its place.
+type Located = (TypedExpr, u32);
+
+impl Binder<'_> {
+    /// The symbol of an operator without its schema, and that.
+    fn qualified_symbol(op: &str) -> (Option<&str>, &str) {
+        op.rsplit_once('.').map_or((None, op), |(schema, symbol)| (Some(schema), symbol))
+    }
+
+    /// Whether users have made an operator of that symbol.
+    pub(super) fn has_user_operator(&self, op: &str) -> bool {
+        let (schema, symbol) = Self::qualified_symbol(op);
+        schema.is_some() || self.catalog.operators().iter().any(|operator| *operator.name == *symbol)
+    }
+
+    /// A call of an operator that users have made; `None` where none takes these operands.
+    pub(super) fn user_operator(
+        &self,
+        op: &str,
+        operands: Vec<Located>,
+        point: u32,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        let (schema, symbol) = Self::qualified_symbol(op);
+        if let Some(schema) = schema
+            && self.catalog.schema(schema).is_none()
+        {
+            let text = format!("schema \"{schema}\" does not exist");
+            return Err(SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(point));
+        }
+        let path = self.catalog.search_path();
+        let found = |operator: &&Arc<OperatorDef>| {
+            let reached = match schema {
+                Some(schema) => *operator.schema == *schema,
+                // The operators of a view are those that were found when it was made.
+                None if self.stored.is_some() => true,
+                None => path.searched().contains(&operator.schema),
+            };
+            reached && *operator.name == *symbol && operator.left.is_some() == (operands.len() == 2)
+        };
+        let known: Vec<&Arc<OperatorDef>> = self.catalog.operators().iter().filter(found).collect();
+        let declared = |operator: &&Arc<OperatorDef>| -> Option<Declared> {
+            let sides = operator.left.into_iter().chain([operator.right]);
+            sides.map(|side| Some(ArgType::Exact(self.type_numbered(side)?.without_modifiers()))).collect()
+        };
+        let declared: Vec<Declared> = known.iter().map(|one| declared(one).unwrap_or_default()).collect();
+        let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
+        match resolve(&declared, &types, true) {
+            Resolution::One(index, to) => {
+                let cast = |((operand, at), to): (Located, &SqlType)| {
+                    Ok((self.coerce(operand, at, to, CastKind::Implicit)?, at))
+                };
+                let args = operands.into_iter().zip(&to).map(cast).collect::<Result<Vec<_>, SqlError>>()?;
+                let at = Span { start: point, end: point };
+                Ok(Some(self.plain_names_aside().called(&known[index].function, args, at)?.0))
+            }
+            found @ Resolution::Ambiguous => Err(operator_error(op, &types, &found).at(point)),
+            Resolution::None => Ok(None),
+        }
+    }
+
+    /// The same binder, for what definitions name and not the statement.
+    pub(super) fn plain_names_aside(&self) -> Self {
+        Binder { stored: None, noting: None, noted: None, traced: None, ..self.clone() }
+    }
+
+    /// The cast of users between two types, if it happens here.
+    fn cast_between(&self, from: &SqlType, to: &SqlType, kind: CastKind) -> Option<&CastDef> {
+        let (from, to) = (Oid(from.pg_oid()), Oid(to.pg_oid()));
+        self.catalog.cast(from, to).filter(|cast| match kind {
+            CastKind::Explicit => true,
+            CastKind::Assignment => cast.context != CastContext::Explicit,
+            CastKind::Implicit => cast.context == CastContext::Implicit,
+        })
+    }
+
+    /// Whether users have made a cast that happens here.
+    pub(super) fn has_user_cast(&self, from: &SqlType, to: &SqlType, kind: CastKind) -> bool {
+        !self.catalog.casts().is_empty() && self.cast_between(from, to, kind).is_some()
+    }
+
+    /// A cast of users; `None` where there is none that happens here.
+    pub(super) fn user_cast(
+        &self,
+        expr: &TypedExpr,
+        at: u32,
+        to: &SqlType,
+        kind: CastKind,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        if self.catalog.casts().is_empty() || expr.ty == SqlType::Unknown || expr.ty == *to {
+            return Ok(None);
+        }
+        let Some(cast) = self.cast_between(&expr.ty, to, kind) else { return Ok(None) };
+        let value = match &cast.function {
+            Some(function) => {
+                let place = Span { start: at, end: at };
+                self.plain_names_aside().called(function, vec![(expr.clone(), at)], place)?.0
+            }
+            None => {
+                let step = |arg: TypedExpr, ty: SqlType| {
+                    TypedExpr::new(K::Cast { arg: Box::new(arg), kind: CastKind::Explicit }, ty)
+                };
+                step(step(expr.clone(), SqlType::Text), to.without_modifiers())
+            }
+        };
+        // A length or precision is asked for behind it.
+        if value.ty == *to { Ok(Some(value)) } else { Ok(Some(self.coerce(value, at, to, kind)?)) }
+    }
+
+    /// Operands of which one has become what an implicit cast of users makes of it, in every way.
+    pub(super) fn with_user_casts(&self, operands: &[Located]) -> Result<Vec<Vec<Located>>, SqlError> {
+        let mut ways = Vec::new();
+        for (n, (operand, at)) in operands.iter().enumerate() {
+            let from = Oid(operand.ty.pg_oid());
+            let implicit = |cast: &&CastDef| cast.source == from && cast.context == CastContext::Implicit;
+            for cast in self.catalog.casts().iter().filter(implicit) {
+                let Some(to) = self.type_numbered(cast.target) else { continue };
+                if let Some(value) = self.user_cast(operand, *at, &to, CastKind::Implicit)? {
+                    let mut way = operands.to_vec();
+                    way[n].0 = value;
+                    ways.push(way);
+                }
+            }
+        }
+        Ok(ways)
+    }
+}

@@ -1,0 +1,98 @@
+//! Functions about the server, its log and its sessions. Their signatures are in `verso-exec`, `functions/catalogs.rs`.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, Oid};
+use verso_exec::ExecError;
+use verso_types::opaque::lsn::PgLsn;
+use verso_types::{SqlType, Value};
+
+use super::objects::UTF8;
+use crate::registry::backend_id;
+use crate::views::Views;
+
+/// Bytes of the longest character of UTF-8.
+const UTF8_LENGTH_MAX: i32 = 4;
+
+/// The value of such a function; `None` where it is another one.
+pub(super) fn call(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    function: &str,
+    args: &[Value],
+) -> Result<Option<Value>, ExecError> {
+    let services = views.services;
+    let engine = &services.instance.engine;
+    let place = |bytes: u64| PgLsn(bytes).into_value();
+    Ok(Some(match function {
+        "pg_current_wal_lsn" => place(engine.log_progress().written),
+        "pg_current_wal_insert_lsn" => place(engine.log_progress().appended),
+        "pg_current_wal_flush_lsn" => place(engine.log_progress().durable),
+        "pg_walfile_name" => segment(views, args),
+        "pg_blocking_pids" => blockers(views, args),
+        "current_query" => Value::Text(Arc::clone(&services.info.statement.lock())),
+        "pg_my_temp_schema" => {
+            let schema = catalog.schema(&services.temporary_schema());
+            super::oid(schema.map_or(Oid(0), |schema| schema.oid))
+        }
+        "pg_postmaster_start_time" => Value::Timestamptz(services.instance.member.cluster().moments().0),
+        "pg_conf_load_time" => Value::Timestamptz(services.instance.member.cluster().moments().1),
+        // Of a number's lower half: how many numbers were given since, round the circle of 32 bits.
+        "age" => {
+            let id = args.first().and_then(Value::as_i64).unwrap_or_default();
+            // PostgreSQL's numbers of transactions that were always there.
+            if id < 3 {
+                return Ok(Some(Value::Int4(i32::MAX)));
+            }
+            let next = engine.markers().next.0 as u32;
+            Value::Int4(next.wrapping_sub(u32::try_from(id).unwrap_or_default()).cast_signed())
+        }
+        "pg_encoding_max_length" => match args.first().and_then(Value::as_i64) {
+            Some(number) if number == i64::from(UTF8) => Value::Int4(UTF8_LENGTH_MAX),
+            _ => Value::Null,
+        },
+        "pg_basetype" => {
+            let number = args.first().and_then(Value::as_i64).and_then(|number| u32::try_from(number).ok());
+            match number.and_then(|number| catalog.user_type(Oid(number))).map(|known| &known.ty) {
+                Some(SqlType::Domain(domain)) => {
+                    let mut base = &domain.base;
+                    while let SqlType::Domain(inner) = base {
+                        base = &inner.base;
+                    }
+                    super::number(base.pg_oid())
+                }
+                Some(_) => args[0].clone(),
+                None => match number.is_some_and(|number| SqlType::from_pg_oid(number, -1).is_some()) {
+                    true => args[0].clone(),
+                    false => Value::Null,
+                },
+            }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// The file of the log that has this place, as long as it is kept.
+fn segment(views: &Views<'_>, args: &[Value]) -> Value {
+    let Some(Value::Opaque(place)) = args.first() else { return Value::Null };
+    let place = PgLsn::of(place).0;
+    let has = |segment: &verso_storage::wal::SegmentInfo| {
+        segment.first.is_some_and(|first| first.0 <= place) && segment.last.is_none_or(|last| place <= last.0)
+    };
+    let segments = views.services.instance.engine.log_segments();
+    segments.into_iter().find(has).map_or(Value::Null, |segment| Value::text(&segment.file))
+}
+
+/// The sessions for which one waits.
+fn blockers(views: &Views<'_>, args: &[Value]) -> Value {
+    let session = args.first().and_then(Value::as_i64);
+    let mut numbers: Vec<u64> = Vec::new();
+    for lock in views.services.instance.engine.locks() {
+        if !lock.granted && session == Some(i64::from(backend_id(lock.session))) {
+            numbers.extend(lock.blocked_by);
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Value::Array(numbers.into_iter().map(|number| Value::Int4(backend_id(number))).collect())
+}

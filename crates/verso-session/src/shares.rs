@@ -1,0 +1,289 @@
+//! Shares of the machine for statements that use much of it: admission, its queue, and giving way.
+//!
+//! ```text
+//! statement reads much ─► wants p of 100 units ─► free? ─ yes ─► granted until the statement ends
+//!                                                   └ no ─► queue, in its order ─► granted, or alone
+//! workers: batch ─► others waiting for a processor? ─► rest for a moment ─► next batch
+//! ```
+//!
+//! Q1. The units granted are 100 at most, and while somebody waits nobody who came later is granted any: none starves.
+//! Q2. Only a statement that holds no locks but those of its own reading waits, and no longer than [`WAIT_MAX`]; others go on with
+//!     one thread. So no circle of units and locks lasts.
+//! Q3. Units go back when the grant is dropped, whatever ended the statement.
+//! Q4. Workers rest between two batches, when they hold no latch, and only where others want a processor.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use verso_env::Clock;
+use verso_env::sync::{Condvar, Mutex};
+use verso_exec::context::GivesWay;
+
+use crate::registry::Registry;
+
+/// All units.
+const UNITS: u32 = 100;
+/// A statement waits in the queue for so long at most.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// Between two looks of who waits, at whether it is cancelled.
+const LOOK: Duration = Duration::from_millis(20);
+/// Workers look this often whether others want a processor.
+const TURN_NANOS: u64 = 1_000_000;
+/// The longest rest.
+const REST_MAX_NANOS: u64 = 10_000_000;
+
+/// A statement in the queue, or one that has units.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    number: u64,
+    /// Its session.
+    pub session: u64,
+    /// Units wanted or granted.
+    pub units: u32,
+    /// Since when it waits or runs, by the monotonic clock.
+    pub since_nanos: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used: u32,
+    running: Vec<Entry>,
+    waiting: VecDeque<Entry>,
+    next: u64,
+}
+
+/// The units of a database.
+pub(crate) struct Shares {
+    state: Mutex<State>,
+    freed: Condvar,
+    clock: Arc<dyn Clock>,
+    /// `max_pdq_priority`.
+    max: AtomicU8,
+}
+
+/// Units that a statement has, until this is dropped (Q3).
+pub(crate) struct Grant {
+    shares: Arc<Shares>,
+    number: u64,
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Grant({})", self.number)
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        let mut state = self.shares.state.lock();
+        if let Some(at) = state.running.iter().position(|entry| entry.number == self.number) {
+            state.used -= state.running.remove(at).units;
+        }
+        drop(state);
+        self.shares.freed.notify_all();
+    }
+}
+
+impl Shares {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Shares {
+        Shares { state: Mutex::default(), freed: Condvar::new(), clock, max: AtomicU8::new(100) }
+    }
+
+    /// `max_pdq_priority`: the share of what statements ask for that they get, in per cent.
+    pub(crate) fn max(&self) -> u8 {
+        self.max.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_max(&self, max: u8) {
+        self.max.store(max, Ordering::Relaxed);
+    }
+
+    /// What a statement of this priority counts for.
+    pub(crate) fn scaled(&self, priority: u8) -> u8 {
+        (u32::from(priority) * u32::from(self.max()) / 100) as u8
+    }
+
+    /// Takes units for a statement; waits for them in the queue where it `may_wait` (Q2). None where it goes on without.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        session: u64,
+        units: u32,
+        may_wait: bool,
+        cancelled: &AtomicBool,
+    ) -> Option<Grant> {
+        let units = units.clamp(1, UNITS);
+        let mut state = self.state.lock();
+        let number = state.next;
+        state.next += 1;
+        let began = self.clock.monotonic_nanos();
+        let entry = Entry { number, session, units, since_nanos: began };
+        if state.waiting.is_empty() && state.used + units <= UNITS {
+            return Some(self.grant(&mut state, entry));
+        }
+        if !may_wait {
+            return None;
+        }
+        state.waiting.push_back(entry);
+        loop {
+            let first = state.waiting.front().is_some_and(|first| first.number == number);
+            if first && state.used + units <= UNITS {
+                let entry = state.waiting.pop_front().expect("it is the first");
+                let grant = self.grant(&mut state, entry);
+                drop(state);
+                // The next one may fit, too.
+                self.freed.notify_all();
+                return Some(grant);
+            }
+            let waited = self.clock.monotonic_nanos().saturating_sub(began);
+            if cancelled.load(Ordering::Relaxed) || waited >= WAIT_MAX.as_nanos() as u64 {
+                state.waiting.retain(|entry| entry.number != number);
+                drop(state);
+                self.freed.notify_all();
+                return None;
+            }
+            self.freed.wait_for(&mut state, LOOK);
+        }
+    }
+
+    fn grant(self: &Arc<Self>, state: &mut State, entry: Entry) -> Grant {
+        let number = entry.number;
+        state.used += entry.units;
+        let since_nanos = self.clock.monotonic_nanos();
+        state.running.push(Entry { since_nanos, ..entry });
+        Grant { shares: Arc::clone(self), number }
+    }
+
+    /// Who has units, and who waits for some, each in order.
+    pub(crate) fn list(&self) -> (Vec<Entry>, Vec<Entry>) {
+        let state = self.state.lock();
+        (state.running.clone(), state.waiting.iter().cloned().collect())
+    }
+
+    /// Time since a moment of its clock, in milliseconds.
+    pub(crate) fn millis_since(&self, nanos: u64) -> f64 {
+        self.clock.monotonic_nanos().saturating_sub(nanos) as f64 / 1e6
+    }
+}
+
+/// How the workers of a statement give way (Q4).
+pub(crate) struct Turns {
+    sessions: Arc<Registry>,
+    clock: Arc<dyn Clock>,
+    /// Part of the time that is its own where others want it, in per cent.
+    share: u64,
+    workers: usize,
+    next: AtomicU64,
+}
+
+impl Turns {
+    pub(crate) fn new(sessions: Arc<Registry>, clock: Arc<dyn Clock>, share: u8, workers: u32) -> Turns {
+        let share = u64::from(share.clamp(1, 100));
+        Turns { sessions, clock, share, workers: workers as usize, next: AtomicU64::new(0) }
+    }
+
+    /// The rest behind a turn, so that turns are its share of the time.
+    fn rest_nanos(&self) -> u64 {
+        (TURN_NANOS * (100 - self.share) / self.share).min(REST_MAX_NANOS)
+    }
+}
+
+impl GivesWay for Turns {
+    fn between_batches(&self) {
+        let now = self.clock.monotonic_nanos();
+        let next = self.next.load(Ordering::Relaxed);
+        if now < next || self.share == 100 {
+            return;
+        }
+        // The statement is one of the active sessions.
+        let others = self.sessions.active().saturating_sub(1);
+        let rest = if others > 0 && others + self.workers > verso_env::process::processors() {
+            self.rest_nanos()
+        } else {
+            0
+        };
+        self.next.store(now + rest + TURN_NANOS, Ordering::Relaxed);
+        if rest > 0 {
+            self.clock.sleep(Duration::from_nanos(rest));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use verso_sim::{World, seeds};
+
+    use super::*;
+
+    #[test]
+    fn q1_units_are_never_more_than_all_and_nobody_starves() {
+        for seed in seeds(60) {
+            let world = World::new(seed);
+            world.run(|env| {
+                let shares = Arc::new(Shares::new(Arc::clone(&env.clock)));
+                let (used, most, done) =
+                    (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+                let mut rng = world.rng();
+                let mut threads = Vec::new();
+                for session in 0..8 {
+                    let (shares, clock) = (Arc::clone(&shares), Arc::clone(&env.clock));
+                    let (used, most, done) = (Arc::clone(&used), Arc::clone(&most), Arc::clone(&done));
+                    let wanted: Vec<(u32, u64)> =
+                        (0..4).map(|_| (*rng.pick(&[1, 20, 50, 60, 100]), rng.between(1, 40))).collect();
+                    threads.push(env.spawn("statement", move || {
+                        for (units, millis) in wanted {
+                            let never = AtomicBool::new(false);
+                            let grant = shares.admit(session, units, true, &never).expect("in time");
+                            let now = used.fetch_add(units, Ordering::SeqCst) + units;
+                            most.fetch_max(now, Ordering::SeqCst);
+                            clock.sleep(Duration::from_millis(millis));
+                            used.fetch_sub(units, Ordering::SeqCst);
+                            drop(grant);
+                            done.fetch_add(1, Ordering::SeqCst);
+                        }
+                    }));
+                }
+                threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
+                assert!(most.load(Ordering::SeqCst) <= UNITS, "seed {seed}");
+                assert_eq!(done.load(Ordering::SeqCst), 32, "seed {seed}");
+                let (running, waiting) = shares.list();
+                assert!(running.is_empty() && waiting.is_empty());
+            });
+        }
+    }
+
+    #[test]
+    fn q2_who_may_not_wait_goes_on_alone_and_who_is_cancelled_leaves_the_queue() {
+        let world = World::new(1);
+        world.run(|env| {
+            let shares = Arc::new(Shares::new(Arc::clone(&env.clock)));
+            let never = AtomicBool::new(false);
+            let all = shares.admit(1, 100, true, &never).expect("all are free");
+            assert!(shares.admit(2, 1, false, &never).is_none());
+            assert!(shares.admit(3, 1, true, &AtomicBool::new(true)).is_none());
+            assert!(shares.list().1.is_empty());
+            // Nobody gives any back: it goes on alone in the end.
+            let began = env.clock.monotonic_nanos();
+            assert!(shares.admit(4, 1, true, &never).is_none());
+            assert!(env.clock.monotonic_nanos() - began >= WAIT_MAX.as_nanos() as u64);
+            drop(all);
+            assert!(shares.admit(5, 100, false, &never).is_some());
+        });
+    }
+
+    #[test]
+    fn a_turn_and_its_rest_are_the_share() {
+        let turns = |share| {
+            let env = verso_env::Env::real();
+            Turns::new(Arc::default(), env.clock, share, 2).rest_nanos()
+        };
+        assert_eq!(
+            (turns(100), turns(50), turns(25), turns(1)),
+            (0, TURN_NANOS, 3 * TURN_NANOS, REST_MAX_NANOS)
+        );
+    }
+}
