@@ -277,6 +277,8 @@ impl Catalog {
                 && now.constraints == table.constraints
                 && now.referenced_by == table.referenced_by
                 && now.triggers == table.triggers
+                && now.partitioned == table.partitioned
+                && now.partition_of == table.partition_of
                 && unique(&now) == unique(table)
         };
         Ok(newest.version == version || newest.table_by_oid(table.oid).is_some_and(same))

@@ -12,6 +12,7 @@ use verso_types::{Collation, SqlType};
 pub use verso_types::{Identity, ReferentialAction};
 
 use crate::key_class::KeyClass;
+use crate::partition::{PartitionOf, Partitioned};
 use crate::sequence::SequenceBounds;
 use crate::stored::StoredQuery;
 use crate::trigger::TriggerDef;
@@ -101,6 +102,10 @@ pub struct TableDef {
     pub materialized: Option<Materialized>,
     /// Its rows and indexes are not logged: after a crash it is empty.
     pub unlogged: bool,
+    /// Its rows are in partitions: its own heap stays empty and says what is locked.
+    pub partitioned: Option<Partitioned>,
+    /// It is a partition.
+    pub partition_of: Option<PartitionOf>,
 }
 
 /// What a materialized view shows.
@@ -146,6 +151,8 @@ impl TableDef {
             options: TableOptions::default(),
             materialized: None,
             unlogged: false,
+            partitioned: None,
+            partition_of: None,
         }
     }
 

@@ -19,6 +19,7 @@
 //! | `store`, `places` | rows of system tables, read and written through the heap; where they are |
 //! | `versions` | which transactions have changed the schema, and what of it |
 //! | `system` | the system tables, in which definitions are kept |
+//! | [`partition`] | declarative partitioning: bounds, which partition a row belongs to |
 //! | [`path`] | the search path |
 //! | [`snapshot`] | one version of the whole catalog: immutable, shared, looked up by name |
 //! | `shared_map` | maps of which a changed copy shares most with the original
@@ -37,6 +38,7 @@ pub mod error;
 mod key_class;
 mod operator;
 pub mod packs;
+pub mod partition;
 pub mod path;
 mod places;
 pub mod relations;
@@ -71,6 +73,7 @@ pub use definition::{
 pub use error::{CatalogError, ObjectKind};
 pub use key_class::KeyClass;
 pub use operator::{CastContext, CastDef, OperatorDef};
+pub use partition::{PartitionOf, Partitioned};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{

@@ -8,6 +8,7 @@ use crate::definition::{
     ColumnDef, FunctionArg, FunctionLanguage, FunctionReturn, Identity, Oid, ReferentialAction, TableOptions,
     Volatility,
 };
+use crate::partition::{PartitionOf, Strategy};
 use crate::sequence::SequenceBounds;
 use crate::stored::StoredQuery;
 use crate::trigger::TriggerEnabled;
@@ -29,6 +30,10 @@ pub struct NewTable {
     pub materialized: Option<StoredQuery>,
     /// UNLOGGED?
     pub unlogged: bool,
+    /// PARTITION BY: how, and the columns.
+    pub partition_by: Option<(Strategy, Vec<Arc<str>>)>,
+    /// PARTITION OF.
+    pub partition_of: Option<PartitionOf>,
 }
 
 impl NewTable {
@@ -42,6 +47,8 @@ impl NewTable {
             options: TableOptions::default(),
             materialized: None,
             unlogged: false,
+            partition_by: None,
+            partition_of: None,
         }
     }
 }

@@ -56,6 +56,9 @@ pub struct Estimate<'s> {
 impl Estimate<'_> {
     /// Rows of a table.
     pub fn table(&self, table: &TableDef) -> f64 {
+        if let Some(partitioned) = &table.partitioned {
+            return partitioned.partitions.iter().map(|part| self.table(part)).sum::<f64>().max(1.0);
+        }
         self.catalog.and_then(|catalog| catalog.rows(table)).unwrap_or(ROWS).max(1.0)
     }
 

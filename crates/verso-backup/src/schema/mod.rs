@@ -104,6 +104,15 @@ pub(crate) fn definitions(
         return Err(BackupError::Refused(format!("there is no table {missing}")));
     }
     tables.retain(|table| source.selection.has(&table.schema, &table.name));
+    if let Some(table) =
+        tables.iter().find(|table| table.partitioned.is_some() || table.partition_of.is_some())
+    {
+        let text = format!(
+            "archives do not have partitioned tables yet, and \"{}\" is one or part of one",
+            table.name
+        );
+        return Err(Error::new("0A000", text).into());
+    }
     tables.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
     // Large tables first, so that workers do not end with one of them; see the queue of pages.
     let mut all = Definitions {

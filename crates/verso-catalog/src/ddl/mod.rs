@@ -19,6 +19,7 @@
 //! | [`domains`] | CREATE DOMAIN, ALTER DOMAIN |
 //! | [`types`] | CREATE TYPE, ALTER TYPE, DROP TYPE |
 //! | [`collation`] | CREATE COLLATION, ALTER COLLATION, DROP COLLATION |
+//! | [`partition`] | what is a partition of what |
 //! | [`comment`] | COMMENT ON |
 //! | [`unlogged`] | tables emptied by a crash, loads without log |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
@@ -37,6 +38,7 @@ mod index;
 mod names;
 mod needing;
 mod operator;
+mod partition;
 mod policy;
 mod removal;
 mod rights;

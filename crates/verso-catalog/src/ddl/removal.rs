@@ -14,7 +14,7 @@ use crate::rights::Object;
 use crate::snapshot::CatalogSnapshot;
 use crate::system::row::{
     AclRow, AttributeRow, ClassRow, CollatedRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow,
-    IndexRow, PolicyRow, RewriteRow, StatisticRow, SystemRow, TriggerRow,
+    IndexRow, InheritsRow, PartitionedRow, PolicyRow, RewriteRow, StatisticRow, SystemRow, TriggerRow,
 };
 
 impl Catalog {
@@ -58,6 +58,8 @@ impl Catalog {
         let rules = self.delete_rows(txn, &gone, |row: &RewriteRow| gone.contains(&row.ev_class))?;
         self.delete_rows(txn, &gone, |row: &AttributeRow| gone.contains(&row.attrelid))?;
         self.delete_rows(txn, &relations, |row: &CollatedRow| relations.contains(&row.objid))?;
+        self.delete_rows(txn, &gone, |row: &PartitionedRow| gone.contains(&row.partrelid))?;
+        self.delete_rows(txn, &gone, |row: &InheritsRow| gone.contains(&row.inhrelid))?;
         let defaults = self.delete_rows(txn, &gone, |row: &DefaultRow| gone.contains(&row.adrelid))?;
         let rules: BTreeSet<Oid> = rules.iter().map(|rule| rule.oid).collect();
         let defaults: BTreeSet<Oid> = defaults.iter().map(|default| default.oid).collect();

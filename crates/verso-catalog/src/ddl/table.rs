@@ -8,6 +8,7 @@ use verso_storage::Txn;
 use super::constraint::Target;
 use super::names::Names;
 use super::needing::{Lost, Needing};
+use super::partition::with_partitions;
 use super::{next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, ConstraintDef, Oid, SchemaDef, TableDef};
@@ -18,7 +19,7 @@ use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::Letter;
 use crate::system::row::{ClassRow, DefaultRow, DependRow, SystemRow};
-use crate::system::{DEPENDS_NORMAL, KIND_MATERIALIZED, KIND_TABLE, UNLOGGED};
+use crate::system::{DEPENDS_NORMAL, KIND_MATERIALIZED, KIND_PARTITIONED, KIND_TABLE, UNLOGGED};
 
 /// Greatest number of columns, as in PostgreSQL.
 pub const MAX_COLUMNS: usize = 1600;
@@ -48,6 +49,9 @@ impl Catalog {
         }
         check_columns(&new.columns)?;
         self.hold_schema(txn, &schema)?;
+        if let Some(of) = &new.partition_of {
+            self.lock_parent(txn, &snapshot, of, &new.name)?;
+        }
         if !self.take_name(txn, &schema.name, &new.name)? {
             return if if_not_exists {
                 Ok(None)
@@ -88,6 +92,9 @@ impl Catalog {
         cascade: bool,
     ) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
+        let asked = tables;
+        let tables = &with_partitions(tables);
+        self.lock_parents(txn, &snapshot, tables)?;
         for table in tables {
             refuse_system(table)?;
             self.lock_out(txn, table, &snapshot)?;
@@ -102,7 +109,7 @@ impl Catalog {
                     .iter()
                     .map(|reference| format!("{} depends on table {}", reference.name, reference.referenced)),
             );
-            let what = match tables {
+            let what = match asked {
                 [table] if table.materialized.is_some() => format!("materialized view {}", table.name),
                 [table] => format!("table {}", table.name),
                 _ => "desired object(s)".to_string(),
@@ -197,7 +204,11 @@ impl Catalog {
         }
         let apart = key_columns(&columns, &new.constraints);
         let heap = self.create_heap(txn, new.unlogged, &columns, std::iter::empty(), apart)?;
-        let kind = if new.materialized.is_some() { KIND_MATERIALIZED } else { KIND_TABLE };
+        let kind = match (&new.materialized, &new.partition_by) {
+            (Some(_), _) => KIND_MATERIALIZED,
+            (None, Some(_)) => KIND_PARTITIONED,
+            (None, None) => KIND_TABLE,
+        };
         let class = class_row(oid, &new.name, schema.oid, heap, kind, columns.len());
         let relpersistence = if new.unlogged { Letter(UNLOGGED) } else { persistence(schema) };
         let class = ClassRow { reloptions: options_row(&new.options), relpersistence, ..class };
@@ -206,6 +217,7 @@ impl Catalog {
         if let Some(query) = &new.materialized {
             self.insert_rule(txn, oid, query)?;
         }
+        self.insert_partition(txn, oid, new, &columns)?;
         let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
         self.insert_rows(txn, &attributes)?;
         self.write_collations(txn, oid, &columns)?;

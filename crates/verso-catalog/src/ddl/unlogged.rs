@@ -60,6 +60,12 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let current = snapshot.table_by_oid(table.oid);
         let table = current.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &*table.name))?;
+        if table.partitioned.is_some() {
+            return Err(CatalogError::invalid(
+                "0A000",
+                "COPY with nolog into a partitioned table is not supported",
+            ));
+        }
         self.lock_out(txn, &table, &snapshot)?;
         let Some(load) = self.engine.begin_unlogged_load() else { return Ok(None) };
         self.change(txn, |txn| {

@@ -7,17 +7,18 @@ use verso_storage::page::ObjectId;
 use verso_types::{CollationData, RowType, SqlType};
 
 use super::collated::Collated;
+use super::divided::Divided;
 use super::field::{Bytes, Letter, Name};
 use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
     ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
-    EnumRow, ExtensionRow, IndexRow, NamespaceRow, OperatorRow, PolicyRow, ProcRow, RewriteRow, SequenceRow,
-    StatisticRow, SystemRow, TriggerRow, TypeRow,
+    EnumRow, ExtensionRow, IndexRow, InheritsRow, NamespaceRow, OperatorRow, PartitionedRow, PolicyRow,
+    ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::types::UserTypes;
 use super::{
-    DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_MATERIALIZED, KIND_SEQUENCE, KIND_TABLE, KIND_VIEW,
-    LOGGED, OWNER_OID, UNLOGGED,
+    DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_MATERIALIZED, KIND_PARTITIONED, KIND_SEQUENCE, KIND_TABLE,
+    KIND_VIEW, LOGGED, OWNER_OID, UNLOGGED,
 };
 use crate::aggregate::Callee;
 use crate::collation::CollationDef;
@@ -74,7 +75,9 @@ pub(crate) struct CatalogRows {
     /// Where they were read.
     pub collations: Option<Vec<CollationRow>>,
     pub collated: Vec<CollatedRow>,
-    /// The same.
+    pub partitioned: Vec<PartitionedRow>,
+    pub inherits: Vec<InheritsRow>,
+    /// Where they were read.
     pub extensions: Option<Vec<ExtensionRow>>,
     /// The same.
     pub operators: Option<Vec<OperatorRow>>,
@@ -211,14 +214,16 @@ impl CatalogRows {
         let mut rules: HashMap<Oid, RewriteRow> =
             std::mem::take(&mut self.rules).into_iter().map(|row| (row.ev_class, row)).collect();
         let rows = self.rows_of_relations(&columns, base);
+        let mut divided =
+            Divided::of(std::mem::take(&mut self.partitioned), std::mem::take(&mut self.inherits))?;
         let owners = self.owners_of_sequences();
         for class in &self.classes {
             let (schema, name) = (schema_of(class.relnamespace)?, Arc::clone(&class.relname.0));
             let object = ObjectId(class.relfilenode.0);
             match class.relkind.0 {
-                KIND_TABLE | KIND_MATERIALIZED => {
+                KIND_TABLE | KIND_PARTITIONED | KIND_MATERIALIZED => {
                     let materialized = match class.relkind.0 {
-                        KIND_TABLE => None,
+                        KIND_TABLE | KIND_PARTITIONED => None,
                         _ => {
                             let rule = rules.remove(&class.oid).ok_or_else(|| {
                                 corrupt(format!("materialized view \"{name}\" has no row in pg_rewrite"))
@@ -245,9 +250,10 @@ impl CatalogRows {
                         options: options_of(class.reloptions.as_deref()),
                         materialized,
                         unlogged: class.relpersistence.0 == UNLOGGED,
+                        partitioned: None,
+                        partition_of: None,
                     };
-                    let old = previous.and_then(|snapshot| snapshot.table_by_oid(class.oid));
-                    builder.add_table(shared(old, table));
+                    divided.add(table);
                 }
                 KIND_SEQUENCE => {
                     let row = bounds
@@ -287,6 +293,12 @@ impl CatalogRows {
                 kind => return Err(corrupt(format!("relation \"{name}\" is of unknown kind \"{kind}\""))),
             }
         }
+        divided.finish(&mut |table| {
+            let old = previous.and_then(|snapshot| snapshot.table_by_oid(table.oid));
+            let table = shared(old, table);
+            builder.add_table(Arc::clone(&table));
+            table
+        })?;
         self.add_functions(builder, &types, &rows, &schema_of, previous)
     }
 

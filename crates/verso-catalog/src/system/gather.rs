@@ -5,7 +5,7 @@
 //! ```
 //!
 //! G1. What a definition is made of beside its own rows is followed from the one that has changed to those that it is in: from an
-//!     index to its table, from a sequence to the tables whose defaults are its next numbers, from a relation to the functions
+//!     index to its table, from a partition to all tables that it is divided with, from a sequence to the tables whose defaults are its next numbers, from a relation to the functions
 //!     over its rows. Of types, collations and schemas that is not followed: where they change, all is read.
 //! G2. What is read is what the view sees, whatever was touched: too much costs time only.
 
@@ -17,8 +17,8 @@ use super::assemble::{CatalogRows, is_default_of_sequence};
 use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
     ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
-    EnumRow, ExtensionRow, IndexRow, NamespaceRow, OperatorRow, PolicyRow, ProcRow, RewriteRow, SequenceRow,
-    StatisticRow, SystemRow, TriggerRow, TypeRow,
+    EnumRow, ExtensionRow, IndexRow, InheritsRow, NamespaceRow, OperatorRow, PartitionedRow, PolicyRow,
+    ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, FunctionReturn, Oid};
@@ -55,6 +55,8 @@ pub(crate) fn all(catalog: &Catalog, txn: &Txn) -> Result<CatalogRows, CatalogEr
         settings: Some(catalog.read_all(txn)?),
         collations: Some(catalog.read_all(txn)?),
         collated: catalog.read_all(txn)?,
+        partitioned: catalog.read_all(txn)?,
+        inherits: catalog.read_all(txn)?,
         extensions: Some(catalog.read_all(txn)?),
         operators: Some(catalog.read_all(txn)?),
         casts: Some(catalog.read_all(txn)?),
@@ -106,6 +108,8 @@ pub(crate) fn changed(
         settings: whole::<DbRoleSettingRow>(catalog, txn, touched)?,
         collations: whole::<CollationRow>(catalog, txn, touched)?,
         collated: catalog.read_of::<CollatedRow>(txn, &of)?,
+        partitioned: catalog.read_of::<PartitionedRow>(txn, &of)?,
+        inherits: catalog.read_of::<InheritsRow>(txn, &of)?,
         extensions: whole::<ExtensionRow>(catalog, txn, touched)?,
         operators: whole::<OperatorRow>(catalog, txn, touched)?,
         casts: whole::<CastRow>(catalog, txn, touched)?,
@@ -145,7 +149,11 @@ fn along(
         for oid in &next {
             match base.relation_by_oid(*oid) {
                 Some(Relation::Index(index)) => drop(found.insert(index.table)),
-                Some(Relation::Table(table)) => found.extend(table.all_indexes().map(|index| index.oid)),
+                Some(Relation::Table(table)) => {
+                    found.extend(table.all_indexes().map(|index| index.oid));
+                    found.extend(table.with_partitions().iter().map(|part| part.oid));
+                    found.extend(table.partition_of.as_ref().map(|part| part.parent));
+                }
                 _ => {}
             }
             if let Some(ty) = base.user_type(*oid) {
@@ -154,6 +162,9 @@ fn along(
         }
         for index in catalog.read_of::<IndexRow>(txn, &next)? {
             found.extend([index.indrelid, index.indexrelid]);
+        }
+        for part in catalog.read_of::<InheritsRow>(txn, &next)? {
+            found.extend([part.inhparent, part.inhrelid]);
         }
         let links = catalog.read_of::<DependRow>(txn, &next)?;
         let defaults: BTreeSet<Oid> = links
@@ -217,6 +228,8 @@ pub(crate) fn has_rows(catalog: &Catalog, txn: &Txn, place: Place) -> Result<boo
         DomainRow,
         AclRow,
         PolicyRow,
-        CollatedRow
+        CollatedRow,
+        PartitionedRow,
+        InheritsRow
     )
 }

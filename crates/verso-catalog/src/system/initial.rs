@@ -10,8 +10,8 @@ use super::field::{Letter, Name};
 use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
     ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
-    EnumRow, ExtensionRow, IndexRow, LanguageRow, NamespaceRow, OperatorRow, PolicyRow, ProcRow, RewriteRow,
-    SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    EnumRow, ExtensionRow, IndexRow, InheritsRow, LanguageRow, NamespaceRow, OperatorRow, PartitionedRow,
+    PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -73,6 +73,8 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<ExtensionRow>(),
         shape::<CastRow>(),
         shape::<OperatorRow>(),
+        shape::<PartitionedRow>(),
+        shape::<InheritsRow>(),
     ]
 }
 

@@ -22,11 +22,13 @@
 //! | [`gather`] | the rows that another version of the catalog lacks |
 //! | [`types`] | the same of users' types |
 //! | [`authority`] | the same of roles, owners, rights and policies |
+//! | [`divided`] | the same of partitions |
 //! | [`initial`] | the rows that every new database has |
 
 pub(crate) mod assemble;
 pub(crate) mod authority;
 mod collated;
+mod divided;
 pub(crate) mod field;
 pub(crate) mod gather;
 pub(crate) mod initial;
@@ -67,6 +69,8 @@ pub(crate) const TYPE_DOMAIN: char = 'd';
 pub(crate) const TYPE_COMPOSITE: char = 'c';
 /// `pg_class.relkind` of a table.
 pub(crate) const KIND_TABLE: char = 'r';
+/// `pg_class.relkind` of a table whose rows are in partitions.
+pub(crate) const KIND_PARTITIONED: char = 'p';
 /// `pg_class.relkind` of a view.
 pub(crate) const KIND_VIEW: char = 'v';
 /// `pg_class.relkind` of a materialized view.

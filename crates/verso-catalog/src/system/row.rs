@@ -148,7 +148,7 @@ system_row! {
         relowner: Oid,
         /// The object in storage.
         relfilenode: Oid,
-        /// `r` table, `S` sequence, `i` index, `v` view, `m` materialized view.
+        /// `r` table, `p` partitioned table, `S` sequence, `i` index, `v` view, `m` materialized view.
         relkind: Letter,
         relpersistence: Letter,
         relnatts: i16,
@@ -313,6 +313,27 @@ system_row! {
         collation: Oid,
         /// Of an index: the version of the data that its keys were made from.
         version: Option<Arc<str>>,
+    }
+}
+
+system_row! {
+    /// Tables whose rows are in partitions.
+    PartitionedRow, 3350, 85, "pg_partitioned_table" of(partrelid) {
+        partrelid: Oid,
+        /// `l` list, `r` range, `h` hash.
+        partstrat: Letter,
+        /// The columns of the key.
+        partattrs: Vec<i16>,
+    }
+}
+
+system_row! {
+    /// What is a partition of what.
+    InheritsRow, 2611, 86, "pg_inherits" of(inhrelid, inhparent) {
+        inhrelid: Oid,
+        inhparent: Oid,
+        /// The bound, as [`crate::partition::Bound`] writes it: what PostgreSQL calls `relpartbound`.
+        bound: Vec<Arc<str>>,
     }
 }
 

@@ -11,6 +11,7 @@ use verso_catalog::TableDef;
 use verso_types::{Batch, SqlType, TypeError, Value, format_text};
 
 use super::ExecContext;
+use super::route::PartitionCheck;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
 use crate::plan::{Check, CheckOf, ExprKind, RowRules, TypedExpr};
@@ -23,6 +24,7 @@ pub(crate) struct RowChecks {
     /// True where the condition is broken.
     broken: Vec<(Broken, Predicate)>,
     generated: Option<Box<GeneratedColumns>>,
+    partition: Option<PartitionCheck>,
     selection: Vec<u32>,
 }
 
@@ -81,13 +83,14 @@ impl RowChecks {
                 .collect(),
             broken: rules.checks.iter().map(broken).collect(),
             generated: GeneratedColumns::new(targets, rules, executor),
+            partition: rules.partition.as_deref().map(|rule| PartitionCheck::new(rule, executor)),
             selection: Vec::new(),
         }
     }
 
     /// Whether conditions are checked.
     pub fn has_conditions(&self) -> bool {
-        !self.broken.is_empty()
+        !self.broken.is_empty() || self.partition.is_some()
     }
 
     /// Whether there are generated columns among the new values.
@@ -134,7 +137,7 @@ impl RowChecks {
         rows: &Batch,
         shown: impl FnOnce(usize) -> Vec<Value>,
     ) -> Result<()> {
-        let Self { table, not_null, broken, selection, generated: _ } = self;
+        let Self { table, not_null, broken, selection, partition, generated: _ } = self;
         let null = not_null
             .iter()
             .filter_map(|(at, target)| Some((values.columns.get(*at)?.nulls.iter().next()?, *target)))
@@ -183,7 +186,10 @@ impl RowChecks {
                 let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
                 Err(ExecError::violation("23514", message, Some(detail), table, &name))
             }
-            (_, None) => Ok(()),
+            (_, None) => match partition {
+                Some(partition) => partition.check(cx, rows, shown),
+                None => Ok(()),
+            },
         }
     }
 }

@@ -25,6 +25,9 @@ impl DirectRow {
         let more = !rules.checks.is_empty()
             || !rules.generated.is_empty()
             || insert.on_conflict.is_some()
+            || rules.partition.is_some()
+            || !insert.routes.is_empty()
+            || insert.table.partitioned.is_some()
             || insert.returning.is_some();
         if more || insert.table.indexes.iter().any(|index| index.deferrable) {
             return None;

@@ -14,6 +14,7 @@ use super::conflict::ConflictClause;
 use super::direct::DirectRow;
 use super::foreign::ForeignKeys;
 use super::operator::{Operator, compile, types_of};
+use super::route::Router;
 use super::statement::{Sink, column_types};
 use super::tables::Change;
 use super::trigger::{TriggerEvent, Triggers};
@@ -39,6 +40,8 @@ pub(crate) struct InsertStatement {
     direct: Option<DirectRow>,
     /// Whether a query of the source reads the table.
     reads_own: bool,
+    /// Of a partitioned table: where its rows go.
+    router: Option<Box<Router>>,
 }
 
 /// RETURNING, compiled.
@@ -103,23 +106,29 @@ impl InsertStatement {
             conflict: conflict.map(|clause| ConflictClause::new(insert, clause, executor)),
             returning,
             reads_own: insert.spool,
+            router: insert.table.partitioned.is_some().then(|| Box::new(Router::new(insert, executor))),
         }
     }
 
     /// A new execution.
     #[inline]
     pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if let Some(router) = &mut self.router {
+            router.begin();
+        }
         self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
     }
 
     /// Inserts the rows; what that means for other tables is only noted.
     #[inline]
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, .. } = self;
+        let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
+            self;
         if let Some(conflict) = conflict {
             conflict.begin();
         }
-        let mut target = Target { table, types, checks, keys, conflict, triggers, returning, count: 0 };
+        let mut target =
+            Target { table, types, checks, keys, conflict, triggers, returning, router, count: 0 };
         match source {
             Source::Rows(lists) => {
                 rows.recycle(KEEP_BYTES);
@@ -152,11 +161,13 @@ impl InsertStatement {
     /// Inserts rows made of those handed in, beside which RETURNING sees them; what that means for other tables is only
     /// noted.
     pub fn run_given(&mut self, cx: &ExecContext<'_>, given: &Batch, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, .. } = self;
+        let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
+            self;
         let Source::Query { values, .. } = source else {
             return Err(ExecError::raised("XX000", "rows handed in to VALUES"));
         };
-        let mut target = Target { table, types, checks, keys, conflict, triggers, returning, count: 0 };
+        let mut target =
+            Target { table, types, checks, keys, conflict, triggers, returning, router, count: 0 };
         values.eval(&cx.eval(), given, rows)?;
         target.insert(cx, rows, Some(given), sink)?;
         Ok(target.count)
@@ -169,6 +180,9 @@ impl InsertStatement {
 
     /// What the new rows mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if let Some(router) = &mut self.router {
+            router.finish(cx)?;
+        }
         let mut along = Vec::new();
         if let Some(conflict) = &mut self.conflict {
             conflict.finish(cx, &mut along)?;
@@ -185,15 +199,20 @@ impl InsertStatement {
         sets: &[Vec<Value>],
         sink: &mut dyn Sink,
     ) -> Option<Result<u64>> {
-        let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, .. } = self;
+        let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
+            self;
         let Source::Rows(lists) = source else { return None };
         if self.reads_own || triggers.is_some() {
             return None;
         }
+        if let Some(router) = router {
+            router.begin();
+        }
         if let Some(conflict) = conflict {
             conflict.begin();
         }
-        let mut target = Target { table, types, checks, keys, conflict, triggers, returning, count: 0 };
+        let mut target =
+            Target { table, types, checks, keys, conflict, triggers, returning, router, count: 0 };
         rows.clear();
         let mut add_all = || {
             for set in sets {
@@ -203,6 +222,9 @@ impl InsertStatement {
                 }
             }
             target.rest(cx, rows, sink)?;
+            if let Some(router) = &mut *target.router {
+                router.finish(cx)?;
+            }
             let mut along = Vec::new();
             target.keys.finish(cx, &mut along)?;
             if let Some(conflict) = target.conflict {
@@ -244,6 +266,7 @@ struct Target<'s> {
     conflict: &'s mut Option<ConflictClause>,
     triggers: &'s mut Option<Box<Triggers>>,
     returning: &'s mut Option<Output>,
+    router: &'s mut Option<Box<Router>>,
     count: u64,
 }
 
@@ -281,6 +304,10 @@ impl Target<'_> {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let types = self.types;
+        if let Some(router) = self.router {
+            self.count += router.insert(cx, rows, types, sink)?;
+            return Ok(());
+        }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Insert)) {
             return self.insert_by_row(cx, rows, beside, sink);
         }

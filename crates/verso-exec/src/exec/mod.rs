@@ -44,6 +44,7 @@ mod passes;
 mod past;
 mod pipeline;
 mod probe;
+mod route;
 mod set_operation;
 mod set_project;
 mod sort;

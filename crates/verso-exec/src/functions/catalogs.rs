@@ -3,9 +3,14 @@
 //! Their signatures are here, so that the binder knows them; the session, which has the catalog and whatever else they
 //! ask for, computes them ([`CatalogFunctions`](crate::context::CatalogFunctions)).
 
-use verso_types::{SqlType, SystemType};
+use verso_types::{SqlType, SystemType, Value};
 
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
+use crate::error::Result;
+
+/// Rows of a set-returning function.
+type Rows = Box<dyn Iterator<Item = Value> + Send>;
 
 /// The SQL type behind a short name.
 macro_rules! ty {
@@ -168,6 +173,7 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     to_regoper(Text) -> Regoper;
     to_regoperator(Text) -> Regoperator;
     to_regcollation(Text) -> Regcollation;
+    pg_partition_root(Regclass) -> Regclass;
     to_regtypemod(Text) -> Int4;
     pg_basetype(Regtype) -> Regtype;
     pg_my_temp_schema() -> Oid;
@@ -257,6 +263,23 @@ macro_rules! over_arrays {
     };
 }
 
+/// What `pg_partition_tree` yields.
+static PARTITIONS: [(&str, SqlType); 4] = [
+    ("relid", SqlType::System(SystemType::Regclass)),
+    ("parentrelid", SqlType::System(SystemType::Regclass)),
+    ("isleaf", SqlType::Bool),
+    ("level", SqlType::Int4),
+];
+
+/// The rows of a function that the session gives as an array.
+fn listed(cx: &EvalContext<'_>, name: &'static str, args: &[Value]) -> Result<Rows> {
+    let Value::Array(found) = cx.services.catalogs.call(name, args)? else {
+        return Ok(Box::new(std::iter::empty()));
+    };
+    let rows: Vec<Value> = found.iter().cloned().collect();
+    Ok(Box::new(rows.into_iter()))
+}
+
 /// What no value has.
 macro_rules! of_any {
     ($name:literal -> $result:expr) => {
@@ -292,8 +315,18 @@ static OTHERS: &[BuiltinFunction] = &[
         result: ResultType::Fixed(ty!(Regclass)),
         strict: true,
         volatility: Volatility::Stable,
-        // There are no partitions yet, and what is no partition has no ancestors.
-        body: Body::Set(|_, _| Ok(Box::new(std::iter::empty()))),
+        body: Body::Set(|cx, args| listed(cx, "pg_partition_ancestors", args)),
+        kernel: None,
+    },
+    BuiltinFunction {
+        name: "pg_partition_tree",
+        operator: None,
+        args: &[ArgType::Exact(ty!(Regclass))],
+        variadic: false,
+        result: ResultType::Columns(&PARTITIONS),
+        strict: true,
+        volatility: Volatility::Stable,
+        body: Body::Set(|cx, args| listed(cx, "pg_partition_tree", args)),
         kernel: None,
     },
 ];

@@ -38,8 +38,8 @@ pub use routine::{
     PlTrigger, PlVariable, RaiseLevel, TriggerFact, Unbound,
 };
 pub use statement::{
-    Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict, Returning,
-    RowRules, Statement, Update,
+    Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict,
+    PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update,
 };
 pub use verso_types::CastKind;
 pub use window::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame, WindowFunction};

@@ -42,6 +42,9 @@ pub struct Insert {
     pub returning: Option<Returning>,
     /// RETURNING needs the row that DO UPDATE has changed.
     pub returns_old: bool,
+    /// Of a partitioned table: the INSERT into each of its [leaves](TableDef::leaves), of full rows of this one. It checks
+    /// and yields what there is to check and to yield.
+    pub routes: Vec<Insert>,
 }
 
 /// What is computed of a new row before it is stored, and what it has to fulfil.
@@ -51,6 +54,48 @@ pub struct RowRules {
     pub checks: Vec<Check>,
     /// The generated columns.
     pub generated: Vec<Generated>,
+    /// Of a partition: that rows belong to it.
+    pub partition: Option<Box<PartitionRule>>,
+}
+
+/// That rows belong to a partition.
+#[derive(Clone, Debug)]
+pub struct PartitionRule {
+    /// The partition.
+    pub table: Arc<TableDef>,
+    /// What it is a part of, what that is a part of, and so on.
+    pub levels: Vec<PartitionLevel>,
+}
+
+/// That rows belong to a partition of one table.
+#[derive(Clone, Debug)]
+pub struct PartitionLevel {
+    /// The table.
+    pub parent: Arc<TableDef>,
+    /// Which of its partitions.
+    pub place: usize,
+    /// The columns of its key.
+    pub key: Vec<TypedExpr>,
+}
+
+impl PartitionRule {
+    /// Whether an UPDATE that assigns these columns may move rows elsewhere.
+    #[must_use]
+    pub fn concerns(&self, assigned: &[usize]) -> bool {
+        let is_assigned =
+            |part: &TypedExpr| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column));
+        self.keys().any(is_assigned)
+    }
+
+    /// The columns of all keys.
+    pub fn keys(&self) -> impl Iterator<Item = &TypedExpr> {
+        self.levels.iter().flat_map(|level| &level.key)
+    }
+
+    /// The same.
+    pub fn keys_mut(&mut self) -> impl Iterator<Item = &mut TypedExpr> {
+        self.levels.iter_mut().flat_map(|level| &mut level.key)
+    }
 }
 
 /// A generated column.
@@ -135,6 +180,7 @@ impl Insert {
             on_conflict: None,
             returning: None,
             returns_old: false,
+            routes: Vec::new(),
         }
     }
 }
@@ -265,7 +311,9 @@ impl Statement {
                     exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
                     exprs.extend(&mut update.filter);
                 }
-                exprs.extend(insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+                let routes = insert.routes.iter_mut().filter_map(|route| route.returning.as_mut());
+                let returning = insert.returning.iter_mut().chain(routes);
+                exprs.extend(returning.flat_map(|returning| &mut returning.exprs));
             }
             Statement::Update(update) => {
                 plans.extend(&mut update.joined);

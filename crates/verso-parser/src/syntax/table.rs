@@ -3,7 +3,7 @@
 use verso_types::SqlType;
 use verso_types::{Identity, ReferentialAction};
 
-use super::{CreateSequence, Expr, Name, QualifiedName, Query, TriggerState, WhichTriggers};
+use super::{CreateSequence, Expr, Name, QualifiedName, Query, Span, TriggerState, WhichTriggers};
 
 /// CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,64 @@ pub struct CreateTable {
     pub temporary: Option<OnCommit>,
     /// UNLOGGED.
     pub unlogged: bool,
+    /// PARTITION BY.
+    pub partition_by: Option<PartitionBy>,
+    /// PARTITION OF.
+    pub partition_of: Option<PartitionOf>,
+}
+
+/// PARTITION BY strategy (columns).
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionBy {
+    /// `range`, `list`, `hash`, or what was written in its place.
+    pub strategy: Name,
+    /// The columns.
+    pub columns: Vec<Name>,
+}
+
+/// PARTITION OF table bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionOf {
+    /// The table that it is a part of.
+    pub parent: QualifiedName,
+    /// Which rows it has.
+    pub bound: PartitionBound,
+    /// Where the bound stands.
+    pub at: Span,
+}
+
+/// FOR VALUES …, or DEFAULT.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartitionBound {
+    /// DEFAULT.
+    Default,
+    /// IN (…).
+    In(Vec<Expr>),
+    /// FROM (…) TO (…).
+    Range {
+        /// FROM.
+        from: Vec<PartitionEdge>,
+        /// TO.
+        to: Vec<PartitionEdge>,
+    },
+    /// WITH (MODULUS …, REMAINDER …).
+    Hash {
+        /// MODULUS.
+        modulus: i64,
+        /// REMAINDER.
+        remainder: i64,
+    },
+}
+
+/// A value of FROM or TO.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartitionEdge {
+    /// MINVALUE.
+    Min,
+    /// MAXVALUE.
+    Max,
+    /// A value.
+    At(Expr),
 }
 
 /// What a commit does about a temporary table.

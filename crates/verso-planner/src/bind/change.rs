@@ -94,6 +94,9 @@ impl Binder<'_> {
         for check in rules.checks.iter().filter(|check| check.concerns(&assigned)) {
             needed.extend(columns_of(&check.condition).into_iter().filter(|one| !assigned.contains(one)));
         }
+        if let Some(rule) = rules.partition.as_ref().filter(|rule| rule.concerns(&assigned)) {
+            needed.extend(rule.keys().flat_map(columns_of).filter(|one| !assigned.contains(one)));
+        }
         for generated in rules.generated.iter().filter(|generated| assigned.contains(&generated.column)) {
             needed.extend(columns_of(&generated.value).into_iter().filter(|one| !assigned.contains(one)));
         }

@@ -74,12 +74,19 @@ impl Binder<'_> {
                 .with_hint("Use INSERT statements instead."));
         }
         let rules = self.row_rules(&table)?;
-        Ok((Insert { rules, ..Insert::plain(table, source, values) }, types))
+        let mut insert = Insert { rules, ..Insert::plain(table, source, values) };
+        self.route(&mut insert)?;
+        Ok((insert, types))
     }
 
     /// COPY TO of a table.
     pub fn copy_to(&self, name: &QualifiedName, columns: &[&str]) -> Result<Plan, SqlError> {
         let table = self.table(name)?;
+        if table.partitioned.is_some() {
+            let text = format!("cannot copy from partitioned table \"{}\"", table.name);
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                .with_hint("Try the COPY (SELECT ...) TO variant."));
+        }
         let columns = choose(&table, columns)?;
         self.require(&table, Rights::SELECT, &columns)?;
         self.secured(Plan::TableScan { table, columns, filter: None }, PolicyFor::Select)

@@ -12,6 +12,7 @@ use verso_types::SqlType;
 
 use super::Binder;
 use super::context::{Clause, Context};
+use super::partition::share_rows;
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
 use super::shown::{Change, Changed};
@@ -90,16 +91,19 @@ impl Binder<'_> {
             })
         });
         let table = Arc::clone(&changed.table);
-        let mut insert = Insert { table, source, values, spool, rules, on_conflict, returning, returns_old };
+        let routes = Vec::new();
+        let mut insert =
+            Insert { table, source, values, spool, rules, on_conflict, returning, returns_old, routes };
         read_at_start(&mut insert, self.planning())?;
+        self.route(&mut insert)?;
         Ok(insert)
     }
 
-    /// The CHECK constraints, the domains and the generated columns of a table, over full rows.
+    /// The CHECK constraints, the domains and the generated columns of a table, and whose partition it is, over full rows.
     pub fn row_rules(&self, table: &TableDef) -> Result<RowRules, SqlError> {
         let mut checks = self.domain_checks(table)?;
         checks.extend(self.checks_among(table, |constraint| constraint.enforced)?);
-        Ok(RowRules { checks, generated: self.generated(table)? })
+        Ok(RowRules { checks, generated: self.generated(table)?, partition: self.partition_rule(table) })
     }
 
     /// The CHECK constraints of a table, by name, over full rows.
@@ -448,7 +452,7 @@ fn check_width(
 pub(super) fn reads(plan: &Plan, table: &TableDef) -> bool {
     let calls = |part: &Plan| part.exprs().into_iter().any(TypedExpr::calls_users);
     plan.any(&mut |part| match part {
-        Plan::TableScan { table: scanned, .. } if scanned.oid == table.oid => true,
+        Plan::TableScan { table: scanned, .. } if share_rows(scanned, table) => true,
         Plan::FunctionScan { call: SetCall::User { .. }, .. } => true,
         Plan::Values { rows, .. } => rows.len() > 1 && calls(part), // a single row is there before it is written
         _ => calls(part),

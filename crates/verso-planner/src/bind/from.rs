@@ -589,6 +589,9 @@ impl Binder<'_> {
                     _ if function.name.contains("_array_elements") => {
                         (vec![OutputColumn::new("value", ty)], false)
                     }
+                    _ if function.name == "pg_partition_ancestors" => {
+                        (vec![OutputColumn::new("relid", ty)], false)
+                    }
                     _ => (vec![OutputColumn::new(name, ty)], true),
                 };
                 Ok((Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns }, single))

@@ -11,6 +11,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::partition::refuse_partitioned;
+
 use verso_exec::plan::{JoinKind, Plan, RECORD_COLUMN, RowLock, TypedExpr};
 use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::SqlType;
@@ -103,6 +105,7 @@ impl<'l> Wanted<'l> {
     pub(super) fn relation(&self, plan: &mut Plan) -> Result<Option<Mark>, SqlError> {
         match plan {
             Plan::TableScan { table, columns, .. } if !table.is_system() => {
+                refuse_partitioned(table, &format!("{} of rows of", self.strength.as_str()))?;
                 let mode = match self.strength {
                     LockStrength::KeyShare => RecordLockMode::KeyShare,
                     LockStrength::Share => RecordLockMode::Share,

@@ -66,6 +66,7 @@ mod names;
 mod once;
 mod order;
 mod parameter;
+mod partition;
 pub(crate) mod past;
 mod plpgsql;
 mod query;

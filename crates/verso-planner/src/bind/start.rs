@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::Oid;
+use verso_catalog::{Oid, TableDef};
 use verso_exec::plan::{ExprKind as K, Insert, Plan, SubqueryTest, TypedExpr, With};
 use verso_types::{SqlType, Value};
 
@@ -31,7 +31,7 @@ pub(super) fn read_at_start(insert: &mut Insert, planning: Planning<'_>) -> Resu
     rewrite::expressions(of_update.chain(returning).collect(), planning)?;
     let alone = matches!(&insert.source, Plan::Values { rows, .. } if rows.len() == 1);
     let mut start = Start {
-        tables: vec![insert.table.oid],
+        tables: insert.table.with_partitions().iter().map(|table| table.oid).collect(),
         whole_only: alone,
         shared: Vec::new(),
         rewritten: Vec::new(),
@@ -76,7 +76,8 @@ pub(crate) fn before_changes(with: &mut With) {
             plans.into_iter().for_each(|plan| start.rows_of(plan));
             exprs.into_iter().for_each(|expr| start.expression(expr));
         }
-        changed.extend(part.statement.changed_table().map(|table| table.oid));
+        let tables = part.statement.changed_table().map(|table| table.with_partitions());
+        changed.extend(tables.into_iter().flatten().map(|table| table.oid));
     }
     with.before = start.shared;
 }
@@ -151,7 +152,7 @@ impl Start {
             }
             // The past is what it is, whatever the statement does.
             Plan::Past { moment, .. } => self.expression(moment),
-            Plan::TableScan { table, filter, .. } if self.tables.contains(&table.oid) => {
+            Plan::TableScan { table, filter, .. } if self.reads(table) => {
                 let conditions = filter.take().map_or_else(Vec::new, TypedExpr::conjuncts);
                 let (above, within) = conditions.into_iter().partition(|condition| {
                     condition.is_volatile()
@@ -183,9 +184,12 @@ impl Start {
         Plan::shared(plan)
     }
 
+    /// Whether some of a table's rows may be changed.
+    fn reads(&self, table: &Arc<TableDef>) -> bool {
+        table.with_partitions().iter().any(|table| self.tables.contains(&table.oid))
+    }
+
     fn scans(&self, plan: &Plan) -> bool {
-        plan.any(
-            &mut |part| matches!(part, Plan::TableScan { table, .. } if self.tables.contains(&table.oid)),
-        )
+        plan.any(&mut |part| matches!(part, Plan::TableScan { table, .. } if self.reads(table)))
     }
 }

@@ -20,11 +20,13 @@
 //! | [`order`] | orders that an index has |
 //! | [`derived`] | expressions and conditions of indexes |
 //! | [`inverted`] | what a condition looks up in an inverted index |
+//! | [`partition`] | the partitions that a scan reads |
 //! | [`system`] | what a condition says about the rows of a system view |
 
 mod derived;
 mod inverted;
 mod order;
+mod partition;
 mod system;
 mod terms;
 
@@ -143,6 +145,10 @@ impl<'s> Planner<'s> {
         }
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
         match plan {
+            Plan::TableScan { table, columns, filter } if table.partitioned.is_some() => {
+                *plan = partition::parts(table, columns, filter.as_ref(), self.estimate);
+                self.query(plan, limited);
+            }
             Plan::TableScan { table, columns, filter } => {
                 let chosen = path(table, columns, filter.as_ref(), self.estimate, self.hints);
                 if let Some(hints) = self.hints {

@@ -143,8 +143,11 @@ impl Call<'_> {
             // What there is nothing of in Verso has no definition.
             "pg_get_statisticsobjdef"
             | "pg_get_statisticsobjdef_columns"
-            | "pg_get_partkeydef"
             | "pg_get_partition_constraintdef" => Value::Null,
+            "pg_partition_root" => super::partitions::root(catalog, args.oid(0)),
+            "pg_partition_ancestors" => super::partitions::ancestors(catalog, args.oid(0)),
+            "pg_partition_tree" => super::partitions::tree(catalog, args.oid(0)),
+            "pg_get_partkeydef" => text(super::partitions::key_text(catalog, args.oid(0))),
             "pg_input_type" => {
                 self.input_type(args.text(0))?;
                 Value::Null

@@ -106,6 +106,22 @@ pub(super) fn default_class(ty: &SqlType) -> i64 {
     oid(ty).or(wider).unwrap_or(0)
 }
 
+/// PostgreSQL's operator class of hashes for a type that tables are partitioned by, by its number.
+pub(super) fn hash_class(ty: &SqlType) -> i64 {
+    match ty.erased() {
+        SqlType::Date => 10_011,
+        SqlType::Int2 => 10_019,
+        SqlType::Int4 => 10_020,
+        SqlType::Int8 => 10_021,
+        SqlType::Text | SqlType::Varchar(_) => 10_037,
+        SqlType::Timestamptz(_) => 10_040,
+        SqlType::Timestamp(_) => 10_046,
+        SqlType::Bytea => 10_049,
+        SqlType::Uuid => 10_066,
+        _ => 0,
+    }
+}
+
 /// Whether a class of B+trees with this name takes values of a type; `None` where there is none.
 pub(crate) fn class_takes(name: &str, ty: &SqlType) -> Option<bool> {
     let wanted = Value::text(name);

@@ -18,6 +18,7 @@
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
 //! | [`domains`] | constraints of domains in `pg_constraint` |
 //! | [`extensions`] | extensions: those that are built in, and those that a database has asked for |
+//! | [`partitions`] | partitions |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
 //! | [`server`] | functions about the server, its log and its sessions |
 //! | [`aggregates`] | users' rows of `pg_aggregate`, `pg_operator`, `pg_cast` |
@@ -38,6 +39,7 @@ mod fixed;
 mod keys;
 mod names;
 mod objects;
+mod partitions;
 mod progress;
 mod relations;
 mod rights;
@@ -85,6 +87,8 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(&catalog, &keys))),
         "pg_collation" => collations::collations(&catalog, &keys),
         "pg_enum" => all(types::labels(&catalog, &keys)),
+        "pg_inherits" => all(partitions::inherits(&catalog)),
+        "pg_partitioned_table" => all(partitions::partitioned(&catalog)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_stats" => all(statistics::statistics(&catalog)),
         "pg_database" => all(objects::databases(views, &catalog)),

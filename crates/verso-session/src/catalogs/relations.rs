@@ -11,7 +11,7 @@ use verso_types::{SqlType, Value};
 
 use super::fixed::{default_class, type_facts};
 use super::keys::Keys;
-use super::{attnum, letter, number, oid, rights, short, vector};
+use super::{attnum, letter, number, oid, partitions, rights, short, vector};
 use crate::views::Views;
 
 /// The owner of what the system has made.
@@ -79,6 +79,8 @@ struct Class {
     owner: Value,
     acl: Value,
     secured: (bool, bool),
+    /// What `relpartbound` shows, of a partition.
+    bound: Option<String>,
 }
 
 impl Class {
@@ -112,14 +114,14 @@ impl Class {
             Value::Bool(self.secured.0),
             Value::Bool(self.secured.1),
             Value::Bool(self.populated),
-            letter(if stored { 'd' } else { 'n' }),
-            no(),
+            letter(if stored || self.kind == 'p' { 'd' } else { 'n' }),
+            Value::Bool(self.bound.is_some()),
             number(0),
             number(0),
             number(0),
             self.acl,
             self.options,
-            Value::Null,
+            self.bound.map_or(Value::Null, |bound| Value::text(&bound)),
         ]
     }
 }
@@ -149,6 +151,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             owner: number(OWNER),
             acl: rights::own_acl(&known, Object::Relation(relation.oid)),
             secured: (false, false),
+            bound: None,
         };
         class.row()
     });
@@ -175,6 +178,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             owner: rights::owner(&known, Object::Type(ty.oid)),
             acl: Value::Null,
             secured: (false, false),
+            bound: None,
         };
         class.row()
     });
@@ -202,6 +206,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             owner: rights::owner(&catalog, Object::Relation(relation.oid())),
             acl: rights::own_acl(&catalog, Object::Relation(relation.oid())),
             secured: catalog.row_security(relation.oid()),
+            bound: None,
         };
         let class = match &relation {
             Relation::Table(table) => {
@@ -209,10 +214,15 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 let is_check = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Check { .. });
                 let is_foreign = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Foreign(_));
                 Class {
-                    method: HEAP,
-                    kind: if table.materialized.is_some() { 'm' } else { 'r' },
+                    method: if table.partitioned.is_some() { 0 } else { HEAP },
+                    kind: match () {
+                        () if table.materialized.is_some() => 'm',
+                        () if table.partitioned.is_some() => 'p',
+                        () => 'r',
+                    },
+                    bound: partitions::bound_text(&catalog, table),
                     populated: table.materialized.as_ref().is_none_or(|it| it.populated),
-                    file: table.heap.0,
+                    file: if table.partitioned.is_some() { 0 } else { table.heap.0 },
                     pages: i32::try_from(pages).unwrap_or(i32::MAX),
                     rows: catalog.rows(table).map_or(-1.0, |rows| rows as f32),
                     columns: table.shown().iter().map(|column| usize::from(column.id)).max().unwrap_or(0),

@@ -14,6 +14,7 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::drop::kind_of;
+use super::partition::refuse_of_partitions;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -66,6 +67,7 @@ impl Schema<'_> {
     ) -> Result<(), Failure> {
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let table = if materialized { binder.table(name)? } else { binder.target(name)? };
+        refuse_of_partitions(self.frame.catalog, &table, action)?;
         let change = match action {
             AlterAction::AddColumn { column, if_not_exists } => {
                 return self.add_column(&binder, name, &table, column, *if_not_exists);

@@ -6,6 +6,7 @@ use verso_catalog::{NewColumn, NewConstraint, NewConstraintKind, NewTable, Objec
 use verso_types::SqlType;
 
 use super::like::{copy_columns, copy_constraints, plain_indexes};
+use super::partition::divided_by;
 use super::sequence::bounds;
 use super::{Schema, options, text, texts};
 use crate::client::CommandTag;
@@ -32,6 +33,9 @@ impl Schema<'_> {
         new.schema = Some(Arc::clone(&place));
         new.options = options(&create.options);
         new.unlogged = self.unlogged(create.unlogged, &place)?;
+        if let Some(of) = &create.partition_of {
+            self.partition_of(binder, create, of, &place, &mut new)?;
+        }
         let mut constraints: Vec<&ConstraintDefinition> = Vec::new();
         let mut copied_indexes: Vec<String> = Vec::new();
         for element in &create.elements {
@@ -64,6 +68,9 @@ impl Schema<'_> {
             let made = self.new_constraint(binder, (&place, &new.name), &columns, constraint)?;
             // A new table has no rows that could break it.
             new.constraints.push(NewConstraint { validated: true, ..made });
+        }
+        if let Some(by) = &create.partition_by {
+            new.partition_by = Some(divided_by(&new, by)?);
         }
         let catalog = &self.frame.services.instance.catalog;
         let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, create.if_not_exists)?;

@@ -89,6 +89,9 @@ impl Schema<'_> {
         }
         let taken = create.name.as_ref().is_some_and(|name| self.is_taken(&home, &name.text));
         match self.frame.catalog.relation(Some(&home), &create.table.name.text) {
+            Some(Relation::Table(table)) if table.partitioned.is_some() => {
+                return Err(SqlError::unsupported("CREATE INDEX on a partitioned table").into());
+            }
             Some(Relation::Table(table)) if !table.is_system() && !taken => {
                 let table = Arc::clone(table);
                 self.index_columns(create, &home, &table, &mut new)?;

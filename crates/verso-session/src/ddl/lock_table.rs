@@ -34,13 +34,15 @@ impl Schema<'_> {
                 _ => changes,
             };
             self.needs_any(&table, enough)?;
-            let locked = engine.lock_table(&mut self.frame.txn.borrow_mut(), table.heap, mode, policy);
-            if matches!(locked, Ok(false) | Err(StorageError::LockNotAvailable)) {
-                let text = format!("could not obtain lock on relation \"{}\"", table.name);
-                return Err(SqlError::new(sqlstate::LOCK_NOT_AVAILABLE, text).into());
+            for table in table.with_partitions() {
+                let locked = engine.lock_table(&mut self.frame.txn.borrow_mut(), table.heap, mode, policy);
+                if matches!(locked, Ok(false) | Err(StorageError::LockNotAvailable)) {
+                    let text = format!("could not obtain lock on relation \"{}\"", table.name);
+                    return Err(SqlError::new(sqlstate::LOCK_NOT_AVAILABLE, text).into());
+                }
+                locked?;
+                self.frame.tables().check_definition(&mut self.frame.txn.borrow_mut(), &table)?;
             }
-            locked?;
-            self.frame.tables().check_definition(&mut self.frame.txn.borrow_mut(), &table)?;
         }
         Ok(tag("LOCK TABLE"))
     }

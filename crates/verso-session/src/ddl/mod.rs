@@ -37,6 +37,7 @@ mod like;
 mod lock_table;
 mod materialized;
 mod operators;
+mod partition;
 mod policy;
 mod rewrite;
 mod rights;

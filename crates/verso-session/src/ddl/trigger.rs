@@ -100,6 +100,9 @@ impl Schema<'_> {
             Some(Relation::Table(table)) if table.materialized.is_some() => "materialized views",
             Some(Relation::Sequence(_)) => "sequences",
             Some(Relation::Index(_)) => "indexes",
+            Some(Relation::Table(table)) if table.partitioned.is_some() => {
+                return Err(SqlError::unsupported("CREATE TRIGGER on a partitioned table"));
+            }
             _ => return binder.target(name),
         };
         let text = format!("relation \"{}\" cannot have triggers", name.name.text);

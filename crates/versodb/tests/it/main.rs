@@ -14,6 +14,7 @@ mod levers;
 mod library;
 mod lists;
 mod logs;
+mod partitions;
 mod peer;
 #[path = "../../examples/quickstart.rs"]
 #[allow(dead_code, reason = "its main is for those who run it")]

@@ -174,7 +174,8 @@ impl Child {
         let mut columns = key_columns_read(&self.table, Some(&assigned));
         columns.extend(&self.columns);
         let conditions = rules.checks.iter().map(|check| &check.condition);
-        for expr in conditions.chain(rules.generated.iter().map(|generated| &generated.value)) {
+        let keys = rules.partition.iter().flat_map(|rule| rule.keys());
+        for expr in conditions.chain(keys).chain(rules.generated.iter().map(|generated| &generated.value)) {
             expr.any(&mut |part| {
                 if let ExprKind::Column(column) = part.kind {
                     columns.push(column);
@@ -237,7 +238,9 @@ pub fn rules_over(rules: RowRules, read: &[usize], assigned: &[usize]) -> RowRul
         None => read.iter().position(|one| *one == column).unwrap_or_default(),
     };
     generated.iter_mut().for_each(|generated| renumber(&mut generated.value, place));
-    RowRules { checks: checks_over(rules.checks, read, assigned), generated }
+    let mut partition = rules.partition.filter(|rule| rule.concerns(assigned));
+    partition.iter_mut().flat_map(|rule| rule.keys_mut()).for_each(|key| renumber(key, place));
+    RowRules { checks: checks_over(rules.checks, read, assigned), generated, partition }
 }
 
 fn checks_over(checks: Vec<Check>, read: &[usize], assigned: &[usize]) -> Vec<Check> {

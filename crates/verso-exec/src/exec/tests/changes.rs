@@ -109,6 +109,7 @@ fn inserts_take_values_and_queries() {
         let insert = |source, values, spool| {
             Statement::Insert(Insert {
                 returns_old: false,
+                routes: Vec::new(),
                 table: Arc::clone(&target),
                 source,
                 values,

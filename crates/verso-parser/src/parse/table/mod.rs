@@ -4,6 +4,7 @@ mod alter;
 mod column;
 mod constraint;
 mod index;
+mod partition;
 
 pub use alter::alter;
 pub(super) use column::expression;
@@ -20,7 +21,8 @@ use super::ddl::{Persistence, if_not_exists, table_list};
 use super::string_literal;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    CreateTable, CreateTableAs, LockTable, OnCommit, QualifiedName, Statement, TableElement, TableLockMode,
+    CreateTable, CreateTableAs, LockTable, OnCommit, PartitionOf, QualifiedName, Statement, TableElement,
+    TableLockMode,
 };
 
 /// Behind CREATE.
@@ -35,17 +37,28 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
     if names_only || cursor.is(&["as"]) || cursor.is(&["with"]) || cursor.is(&["on", "commit"]) {
         return create_table_as(cursor, name, if_not_exists, persistence);
     }
-    for (words, what) in [(&["of"][..], "CREATE TABLE … OF"), (&["partition", "of"], "PARTITION OF")] {
-        if cursor.is(words) {
-            return Err(cursor.unsupported(what));
+    if cursor.is(&["of"]) {
+        return Err(cursor.unsupported("CREATE TABLE … OF"));
+    }
+    let mut elements = Vec::new();
+    let mut partition_of = None;
+    if cursor.accept(&["partition", "of"]) {
+        let parent = cursor.qualified()?;
+        if cursor.accept_token(&Token::LParen) {
+            elements = cursor.list(partition::element)?;
+            cursor.expect_token(&Token::RParen)?;
+        }
+        let at = cursor.here();
+        let bound = partition::bound(cursor)?;
+        partition_of = Some(PartitionOf { parent, bound, at });
+    } else {
+        cursor.expect_token(&Token::LParen)?;
+        if !cursor.accept_token(&Token::RParen) {
+            elements = cursor.list(table_element)?;
+            cursor.expect_token(&Token::RParen)?;
         }
     }
-    cursor.expect_token(&Token::LParen)?;
-    let mut elements = Vec::new();
-    if !cursor.accept_token(&Token::RParen) {
-        elements = cursor.list(table_element)?;
-        cursor.expect_token(&Token::RParen)?;
-    }
+    let partition_by = if cursor.accept(&["partition", "by"]) { Some(partition::by(cursor)?) } else { None };
     let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
     let temporary = on_commit(cursor, persistence)?;
     if let Some(word) = cursor.word() {
@@ -57,7 +70,16 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
         };
         return Err(cursor.unsupported(&format!("CREATE TABLE … {clause}")));
     }
-    Ok(Statement::CreateTable(CreateTable { name, if_not_exists, elements, options, temporary, unlogged }))
+    Ok(Statement::CreateTable(CreateTable {
+        name,
+        if_not_exists,
+        elements,
+        options,
+        temporary,
+        unlogged,
+        partition_by,
+        partition_of,
+    }))
 }
 
 /// ON COMMIT, which only a temporary table may have.

@@ -61,7 +61,9 @@ impl Schema<'_> {
         }
         if analyze.tables.is_empty() {
             let tables = self.frame.catalog.relations().filter_map(|relation| match relation {
-                Relation::Table(table) if !table.oid.is_system() && self.may_analyze(table) => {
+                Relation::Table(table)
+                    if !table.oid.is_system() && table.partitioned.is_none() && self.may_analyze(table) =>
+                {
                     Some(Arc::clone(table))
                 }
                 _ => None,
@@ -72,7 +74,14 @@ impl Schema<'_> {
             }));
         }
         for (table, columns) in wanted {
-            self.analyze_table(&table, &columns, analyze)?;
+            for leaf in table.leaves() {
+                let own = |at: &usize| leaf.column(&table.columns[*at].name);
+                let columns: Vec<usize> = match leaf.oid == table.oid {
+                    true => columns.clone(),
+                    false => columns.iter().filter_map(own).collect(),
+                };
+                self.analyze_table(&leaf, &columns, analyze)?;
+            }
         }
         Ok(tag("ANALYZE"))
     }

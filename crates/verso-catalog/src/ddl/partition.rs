@@ -1,0 +1,98 @@
+//! What is a partition of what.
+//!
+//! Q1. Whoever adds or takes away a partition locks the table that it is a part of against everybody: bounds are compared
+//!     with all partitions there are, and no row is on its way to a partition by another list of them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use verso_storage::Txn;
+
+use crate::catalog::Catalog;
+use crate::definition::{ColumnDef, Oid, TableDef};
+use crate::error::{CatalogError, ObjectKind};
+use crate::partition::{Bound, PartitionOf};
+use crate::request::NewTable;
+use crate::snapshot::CatalogSnapshot;
+use crate::system::field::Letter;
+use crate::system::row::{InheritsRow, PartitionedRow};
+
+impl Catalog {
+    /// Locks the table that gets a new partition, and compares the bounds (Q1).
+    pub(super) fn lock_parent(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        of: &PartitionOf,
+        name: &str,
+    ) -> Result<(), CatalogError> {
+        let parent = snapshot.table_by_oid(of.parent);
+        let parent =
+            parent.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, of.parent.to_string()))?;
+        self.lock_out(txn, &parent, snapshot)?;
+        let Some(partitioned) = &parent.partitioned else {
+            return Err(CatalogError::invalid("42809", format!("\"{}\" is not partitioned", parent.name)));
+        };
+        let Some(other) = partitioned.overlapped(&of.bound) else { return Ok(()) };
+        let other = &other.name;
+        Err(CatalogError::invalid(
+            "42P17",
+            match of.bound {
+                Bound::Default => {
+                    format!("partition \"{name}\" conflicts with existing default partition \"{other}\"")
+                }
+                _ => format!("partition \"{name}\" would overlap partition \"{other}\""),
+            },
+        ))
+    }
+
+    /// Locks the tables that lose partitions, unless they go as well (Q1).
+    pub(super) fn lock_parents(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        gone: &[Arc<TableDef>],
+    ) -> Result<(), CatalogError> {
+        let parents = gone.iter().filter_map(|table| Some(table.partition_of.as_ref()?.parent));
+        let stays = |oid: &Oid| gone.iter().all(|table| table.oid != *oid);
+        let mut parents: Vec<Oid> = parents.filter(stays).collect();
+        parents.sort();
+        parents.dedup();
+        for parent in parents.into_iter().filter_map(|oid| snapshot.table_by_oid(oid)) {
+            self.lock_out(txn, &parent, snapshot)?;
+        }
+        Ok(())
+    }
+
+    /// Writes how a new table is divided, and what it is a part of.
+    pub(super) fn insert_partition(
+        &self,
+        txn: &mut Txn,
+        oid: Oid,
+        new: &NewTable,
+        columns: &[ColumnDef],
+    ) -> Result<(), CatalogError> {
+        if let Some((strategy, key)) = &new.partition_by {
+            let number = |name: &Arc<str>| {
+                let column = columns.iter().find(|column| column.name == *name);
+                let number = column.and_then(|column| i16::try_from(column.id).ok());
+                number.ok_or_else(|| CatalogError::missing(ObjectKind::Column, &**name))
+            };
+            let partattrs = key.iter().map(number).collect::<Result<_, _>>()?;
+            let row = PartitionedRow { partrelid: oid, partstrat: Letter(strategy.letter()), partattrs };
+            self.insert_rows(txn, &[row])?;
+        }
+        if let Some(of) = &new.partition_of {
+            let row = InheritsRow { inhrelid: oid, inhparent: of.parent, bound: of.bound.stored() };
+            self.insert_rows(txn, &[row])?;
+        }
+        Ok(())
+    }
+}
+
+/// Tables and all partitions below them, each once.
+pub(super) fn with_partitions(tables: &[Arc<TableDef>]) -> Vec<Arc<TableDef>> {
+    let mut known = HashSet::new();
+    let all = tables.iter().flat_map(|table| table.with_partitions());
+    all.filter(|table| known.insert(table.oid)).collect()
+}

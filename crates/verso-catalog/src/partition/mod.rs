@@ -1,0 +1,295 @@
+//! Declarative partitioning: which partition of a table a row belongs to.
+//!
+//! ```text
+//! values of the key ─► Partitioned::route ─► partition ─► (it may be partitioned itself) ─► … ─► a table with rows
+//! ```
+//!
+//! P1. Partitions stand in the order of their bounds, the default one last, so a value is found by binary search.
+//! P2. Bounds of a table's partitions do not overlap: whoever adds one asks [`Partitioned::overlapped`] first.
+//! P3. Values are compared as keys of indexes ([`verso_types::key`]), in the order of the column's type and collation.
+//! P4. Hashes are PostgreSQL's ([`hash`]), so rows that are dumped partition by partition fit where they are restored.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`bound`] | the bound of one partition: how it is kept and shown |
+//! | [`hash`] | hashes of keys |
+
+pub mod bound;
+pub mod hash;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use verso_types::key::{KeyOrder, KeyType};
+use verso_types::{SqlType, TypeError, Value};
+
+pub use bound::{Bound, Datum, Edge};
+
+use crate::definition::{ColumnDef, Oid, TableDef};
+
+/// How rows are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// By single values.
+    List,
+    /// By ranges of the key.
+    Range,
+    /// By a hash of the key.
+    Hash,
+}
+
+impl Strategy {
+    /// As in `pg_partitioned_table.partstrat`.
+    pub fn letter(self) -> char {
+        match self {
+            Strategy::List => 'l',
+            Strategy::Range => 'r',
+            Strategy::Hash => 'h',
+        }
+    }
+
+    /// The strategy of that letter.
+    pub fn from_letter(letter: char) -> Option<Strategy> {
+        [Strategy::List, Strategy::Range, Strategy::Hash].into_iter().find(|one| one.letter() == letter)
+    }
+
+    /// As SQL has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Strategy::List => "LIST",
+            Strategy::Range => "RANGE",
+            Strategy::Hash => "HASH",
+        }
+    }
+}
+
+/// That a table is a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionOf {
+    /// The table that it is a part of.
+    pub parent: Oid,
+    /// Which rows it has.
+    pub bound: Bound,
+}
+
+/// That a table has its rows in partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partitioned {
+    /// How its rows are divided.
+    pub strategy: Strategy,
+    /// The columns of the key, by number.
+    pub columns: Vec<u16>,
+    /// The types of these columns.
+    pub types: Vec<SqlType>,
+    /// The partitions (P1).
+    pub partitions: Vec<Arc<TableDef>>,
+}
+
+/// A value of a key, as partitions are compared with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyValue {
+    /// NULL.
+    Null,
+    /// The bytes of a key.
+    Key(Vec<u8>),
+}
+
+impl KeyValue {
+    /// The bytes, of a value.
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            KeyValue::Null => None,
+            KeyValue::Key(bytes) => Some(bytes),
+        }
+    }
+}
+
+/// A value of a type as the key of a partition.
+///
+/// # Errors
+/// 42704 for a type without an order; XX001 for a value of another type.
+pub fn key_value(value: &Value, ty: &SqlType) -> Result<KeyValue, TypeError> {
+    if value.is_null() {
+        return Ok(KeyValue::Null);
+    }
+    let key = KeyType::of(ty).ok_or_else(|| {
+        TypeError::new("42704", format!("data type {} has no default operator class", ty.pg_name()))
+    })?;
+    let mut bytes = Vec::new();
+    KeyOrder::ascending(key).encode_value(value, &ty.erased(), &mut bytes)?;
+    Ok(KeyValue::Key(bytes))
+}
+
+impl Partitioned {
+    /// A table of these columns that is divided by some of them.
+    pub fn new(
+        strategy: Strategy,
+        columns: Vec<u16>,
+        of: &[ColumnDef],
+        mut partitions: Vec<Arc<TableDef>>,
+    ) -> Partitioned {
+        let ty =
+            |id: &u16| of.iter().find(|column| column.id == *id).map_or(SqlType::Unknown, ColumnDef::seen);
+        let types = columns.iter().map(ty).collect();
+        partitions.sort_by(|one, other| match (bound_of(one), bound_of(other)) {
+            (Some(one), Some(other)) => one.order(other),
+            _ => Ordering::Equal,
+        });
+        Partitioned { strategy, columns, types, partitions }
+    }
+
+    /// The default partition, and its place.
+    pub fn default_partition(&self) -> Option<(usize, &Arc<TableDef>)> {
+        let last = self.partitions.last().filter(|last| bound_of(last) == Some(&Bound::Default))?;
+        Some((self.partitions.len() - 1, last))
+    }
+
+    /// The partitions that have bounds.
+    fn bounded(&self) -> &[Arc<TableDef>] {
+        &self.partitions[..self.default_partition().map_or(self.partitions.len(), |(at, _)| at)]
+    }
+
+    /// The place of the partition that a row with these values of the key belongs to.
+    ///
+    /// # Errors
+    /// Those of [`key_value`].
+    pub fn route(&self, values: &[Value]) -> Result<Option<usize>, TypeError> {
+        let found = match self.strategy {
+            Strategy::Hash => {
+                let hash = hash::of_row(values, &self.types)?;
+                self.partitions.iter().position(|one| bound_of(one).is_some_and(|bound| bound.has_hash(hash)))
+            }
+            Strategy::List => {
+                let (Some(value), Some(ty)) = (values.first(), self.types.first()) else { return Ok(None) };
+                self.with_value(&key_value(value, ty)?)
+            }
+            Strategy::Range => {
+                let mut key = Vec::with_capacity(values.len());
+                for (value, ty) in values.iter().zip(&self.types) {
+                    match key_value(value, ty)? {
+                        KeyValue::Key(bytes) => key.push(bytes),
+                        // only the default partition has rows without a key
+                        KeyValue::Null => return Ok(self.default_partition().map(|(at, _)| at)),
+                    }
+                }
+                self.with_key(&key)
+            }
+        };
+        Ok(found.or_else(|| self.default_partition().map(|(at, _)| at)))
+    }
+
+    /// Whether a row with these values of the key belongs to a partition of that bound.
+    ///
+    /// # Errors
+    /// Those of [`key_value`].
+    pub fn belongs(&self, values: &[Value], bound: &Bound) -> Result<bool, TypeError> {
+        let keys = values.iter().zip(&self.types).map(|(value, ty)| key_value(value, ty));
+        Ok(match bound {
+            Bound::Default => false,
+            Bound::Hash { .. } => bound.has_hash(hash::of_row(values, &self.types)?),
+            Bound::List(_) => match keys.take(1).next() {
+                Some(value) => bound.lists(&value?),
+                None => false,
+            },
+            Bound::Range { from, to } => {
+                let mut key = Vec::with_capacity(values.len());
+                for value in keys {
+                    let KeyValue::Key(bytes) = value? else { return Ok(false) };
+                    key.push(bytes);
+                }
+                bound::compare(from, &key) != Ordering::Greater
+                    && bound::compare(to, &key) == Ordering::Greater
+            }
+        })
+    }
+
+    /// The partition that lists a value. They are ordered by the least value that each lists, and may interleave.
+    fn with_value(&self, value: &KeyValue) -> Option<usize> {
+        self.partitions.iter().position(|one| bound_of(one).is_some_and(|bound| bound.lists(value)))
+    }
+
+    /// The partition whose range has a key.
+    fn with_key(&self, key: &[Vec<u8>]) -> Option<usize> {
+        let bounded = self.bounded();
+        let after = |one: &Arc<TableDef>| match bound_of(one) {
+            Some(Bound::Range { from, .. }) => bound::compare(from, key) != Ordering::Greater,
+            _ => false,
+        };
+        let at = bounded.partition_point(after).checked_sub(1)?;
+        let Some(Bound::Range { to, .. }) = bound_of(&bounded[at]) else { return None };
+        (bound::compare(to, key) == Ordering::Greater).then_some(at)
+    }
+
+    /// The partition with which a new one of that bound would have rows in common.
+    pub fn overlapped(&self, new: &Bound) -> Option<&Arc<TableDef>> {
+        self.partitions.iter().find(|one| bound_of(one).is_some_and(|bound| bound.overlaps(new)))
+    }
+
+    /// The places of the partitions that may have rows whose first column of the key is one of these values; all of
+    /// them where nothing is known of single values.
+    pub fn with_first(&self, values: &[KeyValue]) -> Vec<usize> {
+        let fits = |at: &usize| {
+            values.iter().any(|value| match (bound_of(&self.partitions[*at]), value) {
+                (Some(bound @ Bound::List(_)), value) => bound.lists(value),
+                (Some(bound @ Bound::Range { .. }), KeyValue::Key(key)) => {
+                    bound.first_within(Some(key), Some(key))
+                }
+                (Some(Bound::Range { .. }), KeyValue::Null) => false,
+                (Some(Bound::Default), value) if self.columns.len() == 1 => {
+                    // the default partition has what no other one has
+                    let one = match (self.strategy, value) {
+                        (Strategy::List, value) => self.with_value(value),
+                        (_, KeyValue::Key(key)) => self.with_key(std::slice::from_ref(key)),
+                        (_, KeyValue::Null) => None,
+                    };
+                    one.is_none()
+                }
+                _ => true,
+            })
+        };
+        (0..self.partitions.len()).filter(fits).collect()
+    }
+
+    /// The places of those whose first column of the key may lie between these values, both included; NULLs do not.
+    pub fn within(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Vec<usize> {
+        let fits = |at: &usize| match bound_of(&self.partitions[*at]) {
+            Some(bound) => bound.first_within(lower, upper),
+            None => true,
+        };
+        (0..self.partitions.len()).filter(fits).collect()
+    }
+}
+
+/// The bound of a partition.
+fn bound_of(table: &TableDef) -> Option<&Bound> {
+    table.partition_of.as_ref().map(|of| &of.bound)
+}
+
+impl TableDef {
+    /// The tables that have its rows, in the order of their bounds: itself where it is not partitioned.
+    pub fn leaves(self: &Arc<TableDef>) -> Vec<Arc<TableDef>> {
+        let mut leaves = Vec::new();
+        let mut open = vec![Arc::clone(self)];
+        while let Some(table) = open.pop() {
+            match &table.partitioned {
+                Some(partitioned) => open.extend(partitioned.partitions.iter().rev().cloned()),
+                None => leaves.push(table),
+            }
+        }
+        leaves
+    }
+
+    /// It and all partitions below it, each before its own.
+    pub fn with_partitions(self: &Arc<TableDef>) -> Vec<Arc<TableDef>> {
+        let mut all = vec![Arc::clone(self)];
+        let mut next = 0;
+        while let Some(partitioned) = all.get(next).map(|table| table.partitioned.clone()) {
+            next += 1;
+            all.extend(partitioned.iter().flat_map(|it| it.partitions.iter().cloned()));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;

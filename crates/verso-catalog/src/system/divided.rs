@@ -1,0 +1,110 @@
+//! Rows about partitions to definitions: each table gets its partitions, which have to be whole before it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use verso_types::SqlType;
+
+use super::row::{InheritsRow, PartitionedRow};
+use crate::definition::{ColumnDef, Oid, TableDef};
+use crate::error::CatalogError;
+use crate::partition::{Bound, PartitionOf, Partitioned, Strategy};
+
+/// Partitions may be partitioned themselves, so many times.
+const LEVELS_MAX: usize = 100;
+
+/// The tables of a catalog while it is put together.
+#[derive(Default)]
+pub(super) struct Divided {
+    tables: Vec<TableDef>,
+    divided: HashMap<Oid, PartitionedRow>,
+    parents: HashMap<Oid, InheritsRow>,
+    children: HashMap<Oid, Vec<Oid>>,
+}
+
+impl Divided {
+    /// What the system tables say.
+    pub fn of(divided: Vec<PartitionedRow>, inherits: Vec<InheritsRow>) -> Result<Divided, CatalogError> {
+        let mut all = Divided::default();
+        for row in inherits {
+            all.children.entry(row.inhparent).or_default().push(row.inhrelid);
+            all.parents.insert(row.inhrelid, row);
+        }
+        all.divided.extend(divided.into_iter().map(|row| (row.partrelid, row)));
+        match all.children.keys().find(|parent| !all.divided.contains_key(parent)) {
+            Some(parent) => Err(corrupt(format!("table {parent} has partitions and no key"))),
+            None => Ok(all),
+        }
+    }
+
+    /// Adds a table, which does not know its partitions yet.
+    pub fn add(&mut self, table: TableDef) {
+        self.tables.push(table);
+    }
+
+    /// Hands out all tables, partitions before what they are a part of.
+    pub fn finish(mut self, hand_out: &mut dyn FnMut(TableDef) -> Arc<TableDef>) -> Result<(), CatalogError> {
+        let mut waiting: HashMap<Oid, TableDef> = HashMap::new();
+        for table in std::mem::take(&mut self.tables) {
+            let partition = self.parents.contains_key(&table.oid) || self.divided.contains_key(&table.oid);
+            match partition {
+                true => drop(waiting.insert(table.oid, table)),
+                false => drop(hand_out(table)),
+            }
+        }
+        let mut roots: Vec<Oid> =
+            waiting.keys().filter(|oid| !self.parents.contains_key(oid)).copied().collect();
+        roots.sort();
+        for root in roots {
+            self.finish_one(root, None, LEVELS_MAX, &mut waiting, hand_out)?;
+        }
+        match waiting.keys().next() {
+            Some(table) => Err(corrupt(format!("partition {table} is a part of itself"))),
+            None => Ok(()),
+        }
+    }
+
+    fn finish_one(
+        &self,
+        oid: Oid,
+        types: Option<&[SqlType]>,
+        levels: usize,
+        waiting: &mut HashMap<Oid, TableDef>,
+        hand_out: &mut dyn FnMut(TableDef) -> Arc<TableDef>,
+    ) -> Result<Arc<TableDef>, CatalogError> {
+        let missing = || corrupt(format!("partition {oid} has no row in pg_class"));
+        let levels = levels.checked_sub(1).ok_or_else(|| corrupt("partitions nest too deeply".to_owned()))?;
+        let mut table = waiting.remove(&oid).ok_or_else(missing)?;
+        if let (Some(row), Some(types)) = (self.parents.get(&oid), types) {
+            let bound = Bound::read(&row.bound, types)?;
+            table.partition_of = Some(PartitionOf { parent: row.inhparent, bound });
+        }
+        if let Some(row) = self.divided.get(&oid) {
+            let key = key_of(row, &table.columns)?;
+            let strategy = Strategy::from_letter(row.partstrat.0)
+                .ok_or_else(|| corrupt(format!("table {oid} is divided in an unknown way")))?;
+            let own = Partitioned::new(strategy, key, &table.columns, Vec::new());
+            let mut partitions = Vec::new();
+            for child in self.children.get(&oid).into_iter().flatten() {
+                partitions.push(self.finish_one(*child, Some(&own.types), levels, waiting, hand_out)?);
+            }
+            table.partitioned = Some(Partitioned::new(strategy, own.columns, &table.columns, partitions));
+        }
+        Ok(hand_out(table))
+    }
+}
+
+/// The columns of a key, by number.
+fn key_of(row: &PartitionedRow, columns: &[ColumnDef]) -> Result<Vec<u16>, CatalogError> {
+    let known = |number: &i16| {
+        let id = u16::try_from(*number).ok()?;
+        columns.iter().any(|column| column.id == id).then_some(id)
+    };
+    let key: Option<Vec<u16>> = row.partattrs.iter().map(known).collect();
+    key.filter(|key| !key.is_empty())
+        .ok_or_else(|| corrupt(format!("table {} is divided by columns that it has not", row.partrelid)))
+}
+
+fn corrupt(what: String) -> CatalogError {
+    CatalogError::Corrupt { what }
+}

@@ -1,0 +1,253 @@
+//! Rows of a partitioned table on their way to the tables that have them.
+//!
+//! ```text
+//! rows of the parent ─► key of each ─► leaf ─► InsertStatement of the leaf: its defaults are computed, its checks are not
+//! ```
+//!
+//! 1. The parent is locked as any table that rows are inserted into, so its partitions are those that the plan knows.
+//! 2. With RETURNING rows come out in the order in which they came in; otherwise those of one leaf go there together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use verso_catalog::{Oid, Partitioned, TableDef};
+use verso_types::{Batch, SqlType, TypeError, Value};
+
+use super::ExecContext;
+use super::check::row_text;
+use super::insert::InsertStatement;
+use super::statement::{Sink, column_types};
+use crate::error::{ExecError, Result};
+use crate::expr::{Executor, ExprList};
+use crate::plan::{Insert, PartitionRule};
+
+/// That rows belong to a partition, compiled.
+pub(crate) struct PartitionCheck {
+    table: Arc<TableDef>,
+    levels: Vec<Level>,
+}
+
+struct Level {
+    parent: Arc<TableDef>,
+    place: usize,
+    key: ExprList,
+    batch: Batch,
+}
+
+impl PartitionCheck {
+    pub fn new(rule: &PartitionRule, executor: Executor) -> PartitionCheck {
+        let level = |level: &crate::plan::PartitionLevel| {
+            let key = ExprList::compile(&level.key, executor);
+            let batch = Batch::of_types(key.types());
+            Level { parent: Arc::clone(&level.parent), place: level.place, key, batch }
+        };
+        PartitionCheck { table: Arc::clone(&rule.table), levels: rule.levels.iter().map(level).collect() }
+    }
+
+    /// Refuses rows of other partitions; `shown` makes the whole row of an error's detail.
+    pub fn check(
+        &mut self,
+        cx: &ExecContext<'_>,
+        rows: &Batch,
+        shown: impl FnOnce(usize) -> Vec<Value>,
+    ) -> Result<()> {
+        for Level { parent, place, key, batch } in &mut self.levels {
+            let Some(partitioned) = &parent.partitioned else { continue };
+            key.eval(&cx.eval(), rows, batch)?;
+            for row in 0..rows.rows {
+                if partitioned.route(&batch.row(row, key.types()))? == Some(*place) {
+                    continue;
+                }
+                let table = &self.table;
+                let message =
+                    format!("new row for relation \"{}\" violates partition constraint", table.name);
+                let types = table.shown().iter().map(|column| &column.ty);
+                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
+                return Err(TypeError::new("23514", message).with_detail(detail).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A partitioned table on the way.
+struct Node {
+    table: Arc<TableDef>,
+    /// Where the columns of its key are in rows of the statement's table.
+    key: Vec<usize>,
+    /// What its partitions are, in their order.
+    next: Vec<Next>,
+}
+
+#[derive(Clone, Copy)]
+enum Next {
+    Node(usize),
+    Leaf(usize),
+}
+
+/// Where the rows of an INSERT go.
+pub(crate) struct Router {
+    /// The first is the statement's table.
+    nodes: Vec<Node>,
+    leaves: Vec<Leaf>,
+    /// Of a statement's table that is a partition itself.
+    own: Option<PartitionCheck>,
+    executor: Executor,
+    ordered: bool,
+    /// Leaves that have got rows, in the order in which they did.
+    begun: Vec<usize>,
+}
+
+struct Leaf {
+    plan: Insert,
+    /// Compiled when the first row comes.
+    statement: Option<Box<InsertStatement>>,
+}
+
+impl Router {
+    /// For an INSERT into a partitioned table.
+    pub fn new(insert: &Insert, executor: Executor) -> Router {
+        let leaf = |plan: &Insert| Leaf { plan: plan.clone(), statement: None };
+        let places: HashMap<Oid, usize> =
+            insert.routes.iter().enumerate().map(|(at, route)| (route.table.oid, at)).collect();
+        let root = &insert.table;
+        let mut nodes = vec![Node { table: Arc::clone(root), key: Vec::new(), next: Vec::new() }];
+        let mut at = 0;
+        while let Some(node) = nodes.get(at) {
+            let table = Arc::clone(&node.table);
+            let Some(partitioned) = &table.partitioned else { break };
+            let mut next = Vec::new();
+            for partition in &partitioned.partitions {
+                next.push(match places.get(&partition.oid) {
+                    Some(leaf) => Next::Leaf(*leaf),
+                    None => {
+                        let below = Node { table: Arc::clone(partition), key: Vec::new(), next: Vec::new() };
+                        nodes.push(below);
+                        Next::Node(nodes.len() - 1)
+                    }
+                });
+            }
+            let key = key_in(partitioned, &table, root);
+            nodes[at].next = next;
+            nodes[at].key = key;
+            at += 1;
+        }
+        Router {
+            nodes,
+            leaves: insert.routes.iter().map(leaf).collect(),
+            own: insert.rules.partition.as_deref().map(|rule| PartitionCheck::new(rule, executor)),
+            executor,
+            ordered: insert.returning.is_some(),
+            begun: Vec::new(),
+        }
+    }
+
+    /// A new execution.
+    pub fn begin(&mut self) {
+        self.begun.clear();
+    }
+
+    /// Inserts rows; how many were.
+    pub fn insert(
+        &mut self,
+        cx: &ExecContext<'_>,
+        rows: &Batch,
+        types: &[SqlType],
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
+        let root = Arc::clone(&self.nodes[0].table);
+        // No row is added: the table is locked, and looked at once more behind the lock.
+        cx.tables()?.insert(&root, &Batch::of_types(&column_types(&root)))?;
+        if let Some(own) = &mut self.own {
+            own.check(cx, rows, |row| rows.row(row, types))?;
+        }
+        let mut runs: Vec<(usize, Vec<u32>)> = Vec::new();
+        let mut groups: BTreeMap<usize, usize> = BTreeMap::new();
+        for row in 0..rows.rows {
+            let leaf = self.leaf_of(cx, rows, row, types)?;
+            let run = match self.ordered {
+                true => runs.len().checked_sub(1).filter(|last| runs[*last].0 == leaf),
+                false => groups.get(&leaf).copied(),
+            };
+            match run {
+                Some(run) => runs[run].1.push(row as u32),
+                None => {
+                    groups.insert(leaf, runs.len());
+                    runs.push((leaf, vec![row as u32]));
+                }
+            }
+        }
+        let mut count = 0;
+        for (leaf, selection) in runs {
+            cx.check_cancelled()?;
+            let executor = self.executor;
+            let Leaf { plan, statement } = &mut self.leaves[leaf];
+            let statement = statement.get_or_insert_with(|| Box::new(InsertStatement::new(plan, executor)));
+            if !self.begun.contains(&leaf) {
+                statement.begin(cx)?;
+                self.begun.push(leaf);
+            }
+            count += match selection.len() == rows.rows {
+                true => statement.run_given(cx, rows, sink)?,
+                false => statement.run_given(cx, &rows.gather(&selection), sink)?,
+            };
+        }
+        Ok(count)
+    }
+
+    /// The leaf that a row belongs to.
+    fn leaf_of(&self, cx: &ExecContext<'_>, rows: &Batch, row: usize, types: &[SqlType]) -> Result<usize> {
+        let mut node = &self.nodes[0];
+        loop {
+            let values: Vec<Value> =
+                node.key.iter().map(|column| rows.columns[*column].value(row, &types[*column])).collect();
+            let partitioned = node.table.partitioned.as_ref().ok_or_else(malformed)?;
+            let Some(place) = partitioned.route(&values)? else {
+                return Err(homeless(cx, &node.table, partitioned, &values));
+            };
+            match node.next.get(place) {
+                Some(Next::Leaf(leaf)) => return Ok(*leaf),
+                Some(Next::Node(next)) => node = &self.nodes[*next],
+                None => return Err(malformed()),
+            }
+        }
+    }
+
+    /// What the new rows mean for other tables, and AFTER triggers.
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        for leaf in std::mem::take(&mut self.begun) {
+            if let Some(statement) = &mut self.leaves[leaf].statement {
+                statement.finish(cx)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the columns of a table's key are in the rows of another one, which has columns of the same names.
+fn key_in(partitioned: &Partitioned, table: &TableDef, rows_of: &TableDef) -> Vec<usize> {
+    let place = |id: &u16| {
+        let own = table.column_with_id(*id)?;
+        rows_of.column(&table.columns[own].name)
+    };
+    partitioned.columns.iter().filter_map(place).collect()
+}
+
+/// A row that belongs to no partition.
+fn homeless(
+    cx: &ExecContext<'_>,
+    table: &TableDef,
+    partitioned: &Partitioned,
+    values: &[Value],
+) -> ExecError {
+    let names = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
+    let names: Vec<&str> = names.map(|at| &*table.columns[at].name).collect();
+    let message = format!("no partition of relation \"{}\" found for row", table.name);
+    let values = row_text(cx, values, partitioned.types.iter());
+    let detail = format!("Partition key of the failing row contains ({}) = ({values}).", names.join(", "));
+    TypeError::new("23514", message).with_detail(detail).into()
+}
+
+fn malformed() -> ExecError {
+    ExecError::raised("XX000", "a partition that is none")
+}

@@ -1,0 +1,137 @@
+//! A scan of a partitioned table: the scans of its partitions, one after the other, without those that have no row that
+//! the condition is true for.
+//!
+//! ```text
+//! scan t where a < 3     ─►     append(scan t1 where a < 3, scan t_default where a < 3)
+//! ```
+//!
+//! 1. A term of the condition says something where its value is known when the plan is made. What is a parameter until
+//!    the statement runs leaves no partition out.
+//! 2. Partitions have columns of the same names and types, not always in the same places.
+
+use std::sync::Arc;
+
+use verso_catalog::partition::{KeyValue, Strategy, key_value};
+use verso_catalog::{Partitioned, TableDef};
+use verso_exec::plan::{ExprKind, OutputColumn, Plan, TypedExpr};
+use verso_types::{SqlType, Value};
+
+use super::derived::Derived;
+use super::terms::{self, Says, Term};
+use crate::estimate::Estimate;
+
+/// The scans that a scan of a partitioned table is.
+pub(super) fn parts(
+    table: &Arc<TableDef>,
+    columns: &[usize],
+    filter: Option<&TypedExpr>,
+    estimate: Estimate<'_>,
+) -> Plan {
+    let mut inputs = Vec::new();
+    let mut open = vec![(Arc::clone(table), columns.to_vec())];
+    while let Some((table, columns)) = open.pop() {
+        let Some(partitioned) = &table.partitioned else {
+            inputs.push(Plan::TableScan { table, columns, filter: filter.cloned() });
+            continue;
+        };
+        for place in kept(&table, partitioned, &columns, filter, estimate).into_iter().rev() {
+            let part = &partitioned.partitions[place];
+            let own = |at: &usize| {
+                let column = table.columns.get(*at);
+                column.and_then(|column| part.column(&column.name)).unwrap_or(*at)
+            };
+            open.push((Arc::clone(part), columns.iter().map(own).collect()));
+        }
+    }
+    match inputs.len() {
+        0 => {
+            let output = columns.iter().filter_map(|at| OutputColumn::of_table(table, *at));
+            Plan::Values { rows: Vec::new(), columns: output.collect() }
+        }
+        1 => inputs.remove(0),
+        _ => Plan::Append { inputs },
+    }
+}
+
+/// The places of the partitions that may have rows for which the condition is true.
+fn kept(
+    table: &TableDef,
+    partitioned: &Partitioned,
+    columns: &[usize],
+    filter: Option<&TypedExpr>,
+    estimate: Estimate<'_>,
+) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..partitioned.partitions.len()).collect();
+    let Some(filter) = filter else { return kept };
+    let derived = Derived::of(table, estimate);
+    let terms = terms::of(table, columns, filter, &derived);
+    for term in &terms {
+        if let Some(places) = said(term, partitioned) {
+            kept.retain(|place| places.contains(place));
+        }
+    }
+    if let Some(place) = routed(&terms, partitioned) {
+        kept.retain(|kept| Some(*kept) == place);
+    }
+    kept
+}
+
+/// The places that one term leaves.
+fn said(term: &Term<'_>, partitioned: &Partitioned) -> Option<Vec<usize>> {
+    if partitioned.columns.first() != Some(&term.column) || partitioned.strategy == Strategy::Hash {
+        return None;
+    }
+    let ty = partitioned.types.first()?;
+    let key = |expr: &TypedExpr| key_value(&known(expr, ty)?, ty).ok();
+    let bytes = |value: KeyValue| match value {
+        KeyValue::Key(bytes) => Some(bytes),
+        KeyValue::Null => None,
+    };
+    // Of texts in the order of a collation only what is equal is told by their bytes.
+    let ordered = ty.collation().is_none_or(|collation| collation.collator.is_none());
+    match &term.says {
+        _ if term.spec.is_some() => None,
+        Says::Equal(value) => Some(partitioned.with_first(&[key(value)?])),
+        Says::In(list) => {
+            let values: Option<Vec<KeyValue>> = list.iter().map(key).collect();
+            Some(partitioned.with_first(&values?))
+        }
+        Says::Null => Some(partitioned.with_first(&[KeyValue::Null])),
+        Says::Lower(value, _) if ordered => Some(partitioned.within(Some(&bytes(key(value)?)?), None)),
+        Says::Upper(value, _) if ordered => Some(partitioned.within(None, Some(&bytes(key(value)?)?))),
+        Says::Lower(..) | Says::Upper(..) | Says::Prefix(_) => None,
+    }
+}
+
+/// The place of the only partition that rows with a whole key belong to, where the terms say the key.
+fn routed(terms: &[Term<'_>], partitioned: &Partitioned) -> Option<Option<usize>> {
+    let value = |(column, ty): (&u16, &SqlType)| {
+        let of_column = terms.iter().filter(|term| term.column == *column && term.spec.is_none());
+        of_column.into_iter().find_map(|term| match term.says {
+            Says::Equal(value) => known(value, ty).filter(|value| !value.is_null()),
+            Says::Null => Some(Value::Null),
+            _ => None,
+        })
+    };
+    let key: Option<Vec<Value>> = partitioned.columns.iter().zip(&partitioned.types).map(value).collect();
+    partitioned.route(&key?).ok()
+}
+
+/// The value that an expression is known to have, as one of the column's type; texts of no deterministic collation are
+/// equal to others, too.
+fn known(expr: &TypedExpr, ty: &SqlType) -> Option<Value> {
+    let ExprKind::Literal(value) = &expr.kind else { return None };
+    if ty.collation().and_then(|one| one.collator).is_some_and(|collator| !collator.is_deterministic()) {
+        return None;
+    }
+    let column = ty.erased();
+    match (value, &column) {
+        (Value::Null, _) => Some(Value::Null),
+        (value, SqlType::Int2) => Some(Value::Int2(i16::try_from(value.as_i64()?).ok()?)),
+        (value, SqlType::Int4) => Some(Value::Int4(i32::try_from(value.as_i64()?).ok()?)),
+        (value, SqlType::Int8) => Some(Value::Int8(value.as_i64()?)),
+        (Value::Text(_), ty) if ty.is_text() => Some(value.clone()),
+        (value, ty) if expr.ty.same_base(ty) && !ty.is_number() => Some(value.clone()),
+        _ => None,
+    }
+}
