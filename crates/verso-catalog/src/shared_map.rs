@@ -174,7 +174,7 @@ mod tests {
         let (mut one, mut other) = (SharedMap::default(), SharedMap::default());
         (0..1000_u64).for_each(|key| one.insert(key, key));
         (0..2000_u64).rev().for_each(|key| other.insert(key, key));
-        (1000..2000_u64).for_each(|key| drop(other.remove(&key)));
+        (1000..2000_u64).for_each(|key| assert_eq!(other.remove(&key), Some(key)));
         assert_ne!(one.chunks.len(), other.chunks.len());
         assert_eq!(one, other);
         other.insert(7, 8);

@@ -140,8 +140,9 @@ pub(super) fn offset_of_abbreviation(name: &str, zone: &TimeZone, local: i64) ->
         return offset;
     };
     let is_it = |abbreviation: &str| abbreviation.eq_ignore_ascii_case(name);
-    if is_it(zone.to_offset_info(moment).abbreviation()) {
-        return offset;
+    let then = zone.to_offset_info(moment);
+    if is_it(then.abbreviation()) {
+        return then.offset().seconds();
     }
     let before = zone.preceding(moment).take(CHANGES_MAX).find(|change| is_it(change.abbreviation()));
     let after = || zone.following(moment).take(CHANGES_MAX).find(|change| is_it(change.abbreviation()));
@@ -171,11 +172,23 @@ pub fn time_zone(name: &str) -> Result<TimeZone, TypeError> {
     let numeric = trimmed.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
     let zone = match numeric {
         true => super::input::parse_offset(trimmed).or_else(|| fraction_of_hours(trimmed)).and_then(fixed),
-        false => TimeZone::get(trimmed).ok().or_else(|| abbreviation_offset(trimmed).and_then(fixed)),
+        false => TimeZone::get(trimmed)
+            .ok()
+            .or_else(|| abbreviation_offset(trimmed).and_then(fixed))
+            .or_else(|| offset_behind_name(trimmed).and_then(fixed)),
     };
     zone.ok_or_else(|| {
         TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, format!("time zone \"{name}\" not recognized"))
     })
+}
+
+/// Seconds of POSIX's `GMT+1`, which is an hour behind Greenwich: any name, and what has to be added to its time to get that of
+/// UTC.
+fn offset_behind_name(text: &str) -> Option<i32> {
+    let (name, offset) = text.split_at(text.find(|c: char| c.is_ascii_digit() || c == '+' || c == '-')?);
+    let letters = name.chars().all(|c| c.is_ascii_alphabetic() || c == '/' || c == '_');
+    let offset = super::input::parse_offset(offset).filter(|_| letters && name.len() >= 3)?;
+    Some(-offset)
 }
 
 /// Seconds of `-1.5` hours.

@@ -160,6 +160,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "max_parallel_workers" | "parallel_workers" | "lru_min_dirty" | "pdq_priority" => same("3"),
         "lru_max_dirty" | "max_pdq_priority" => same("77"),
         "gc_policy" => same("combined"),
+        "log_plans" => same("analyze"),
         "procedure_commit" => same("wait"),
         "search_path" => same("pg_catalog, public"),
         "synchronous_commit" => same("off"),
