@@ -226,11 +226,11 @@ pub enum TableChange {
     AlterConstraint {
         /// Which.
         name: Arc<str>,
-        /// [NOT] DEFERRABLE.
+        /// `[NOT] DEFERRABLE`.
         deferrable: Option<bool>,
         /// INITIALLY DEFERRED, INITIALLY IMMEDIATE.
         initially_deferred: Option<bool>,
-        /// [NOT] ENFORCED; the rows are checked.
+        /// `[NOT] ENFORCED`; the rows are checked.
         enforced: Option<bool>,
     },
     /// RENAME TO.
