@@ -12,5 +12,5 @@ pub mod syntax;
 pub use error::SyntaxError;
 pub use parse::{
     Open, Piece, Script, condition_code, fuzz_parse, parse_body, parse_expression, parse_script,
-    parse_standard_body, parse_type, quoted, rename_column, split_statements,
+    parse_standard_body, parse_type, quoted, rename_column, split_statements, type_of_call,
 };

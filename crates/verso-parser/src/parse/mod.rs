@@ -52,6 +52,7 @@ mod view;
 pub use plpgsql::{condition_code, parse_body};
 pub use script::Script;
 pub use split::{Open, Piece, split_statements};
+pub use types::type_of_call;
 
 use std::ops::Range;
 

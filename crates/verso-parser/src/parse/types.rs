@@ -219,6 +219,17 @@ fn invalid(text: String, at: u32) -> SyntaxError {
     SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text).at(at)
 }
 
+/// The type that a call of this name casts to, if there is no such function: a name that `pg_type` has, or a user may have.
+pub fn type_of_call(schema: Option<&str>, name: &str, at: u32) -> Option<SqlType> {
+    // These are words of the grammar, and other names in pg_type.
+    let words = ["boolean", "smallint", "int", "integer", "bigint", "real", "char", "blob"];
+    if words.contains(&name) {
+        return None;
+    }
+    let parts: Vec<String> = schema.into_iter().chain([name]).map(str::to_owned).collect();
+    named_type(&parts, at).ok()
+}
+
 /// The type with this name, perhaps with its schema; what is none of the system's is a user's.
 pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxError> {
     let (schema, short) = match parts {

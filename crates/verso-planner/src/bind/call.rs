@@ -6,7 +6,7 @@ use std::sync::Arc;
 use verso_catalog::{FunctionDef, FunctionReturn};
 use verso_exec::functions::{self, BuiltinFunction, candidates as functions_named};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
-use verso_types::{CastKind, RowType, SqlType, SystemType, Value};
+use verso_types::{CastKind, RowType, SqlType, SystemType, Value, cast_kind};
 
 use super::Binder;
 use super::collate::{extreme_keys, is_keyed, text_of_key};
@@ -17,6 +17,7 @@ use super::routine::Fit;
 use super::scope::Scope;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
+use verso_parser::type_of_call;
 
 impl Binder<'_> {
     pub(super) fn call(&self, call: &Call, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
@@ -84,7 +85,21 @@ impl Binder<'_> {
             }
         }
         let args = self.located(&call.args, cx)?;
-        let found = self.function_or_cast(call, args)?;
+        let found = match self.type_called(call, &args) {
+            None => self.function_or_cast(call, args)?,
+            Some(to) => {
+                let schema = call.name.schema_text().filter(|schema| *schema != "pg_catalog");
+                if functions_named(name).is_empty() && self.catalog.functions(schema, name).is_empty() {
+                    return self.called_cast(args, &to);
+                }
+                match self.function_or_cast(call, args.clone()) {
+                    Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
+                        return self.called_cast(args, &to);
+                    }
+                    found => found?,
+                }
+            }
+        };
         match found {
             Found::BuiltIn(function, args, types) => {
                 if function.returns_set() {
@@ -139,6 +154,26 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(K::UserCall { function, args }, ty))
             }
         }
+    }
+
+    /// `date(x)`: the type that a call would cast to, were there no function of that name.
+    fn type_called(&self, call: &Call, args: &[(TypedExpr, u32)]) -> Option<SqlType> {
+        let [(arg, _)] = args else { return None };
+        if !call.names.is_empty() || call.variadic || arg.ty.is_row() || arg.ty == SqlType::Record {
+            return None;
+        }
+        let named = type_of_call(call.name.schema_text(), &call.name.name.text, call.name.at().start)?;
+        let ty = self.data_type(&named).ok()?;
+        let known = arg.ty == SqlType::Unknown
+            || cast_kind(&arg.ty, &ty).is_some()
+            || self.has_user_cast(&arg.ty, &ty, CastKind::Explicit);
+        known.then_some(ty)
+    }
+
+    fn called_cast(&self, args: Vec<(TypedExpr, u32)>, to: &SqlType) -> Result<TypedExpr, SqlError> {
+        let mut args = args.into_iter();
+        let Some((arg, at)) = args.next() else { return Err(SqlError::internal("a cast of nothing")) };
+        self.coerce(arg, at, to, CastKind::Explicit)
     }
 
     /// The procedure that CALL means, and its arguments.
