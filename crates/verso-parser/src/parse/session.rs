@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
-use crate::syntax::{Cursor as Declared, Direction, Fetch, Parsed, Prepare, Statement};
+use crate::syntax::{Cursor as Declared, Direction, Discarded, Fetch, Parsed, Prepare, Statement};
 
 /// Parses one of these statements, if `word` begins one.
 pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Option<Statement>, SyntaxError> {
@@ -33,10 +33,18 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Option<Statement
         }
         "discard" => {
             cursor.advance();
-            if !cursor.accept(&["all"]) {
-                return Err(cursor.unsupported("DISCARD of a part of the session"));
+            let parts = [
+                ("plans", Discarded::Plans),
+                ("sequences", Discarded::Sequences),
+                ("temp", Discarded::Temporary),
+                ("temporary", Discarded::Temporary),
+            ];
+            if cursor.accept(&["all"]) {
+                Statement::DiscardAll
+            } else {
+                let part = parts.into_iter().find(|(word, _)| cursor.accept(&[word]));
+                Statement::Discard(part.ok_or_else(|| cursor.unexpected())?.1)
             }
-            Statement::DiscardAll
         }
         "declare" => declare(cursor)?,
         "fetch" | "move" => {

@@ -220,6 +220,8 @@ pub enum Statement {
     Deallocate(Option<Name>),
     /// DISCARD ALL.
     DiscardAll,
+    /// DISCARD PLANS, SEQUENCES, TEMP: a part of that.
+    Discard(Discarded),
     /// LISTEN.
     Listen(Name),
     /// NOTIFY, with its payload.
@@ -369,4 +371,15 @@ pub enum ExplainFormat {
     Text,
     /// One JSON document.
     Json,
+}
+
+/// What DISCARD forgets of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discarded {
+    /// Compiled statements.
+    Plans,
+    /// The numbers that sequences have given.
+    Sequences,
+    /// Temporary tables.
+    Temporary,
 }

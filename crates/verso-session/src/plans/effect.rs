@@ -138,6 +138,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::Execute { .. } // what it executes is asked about by itself
         | Statement::Deallocate(_)
         | Statement::DiscardAll
+        | Statement::Discard(_)
         | Statement::Unlisten(_)
         | Statement::Notify(..)
         | Statement::Listen(_)

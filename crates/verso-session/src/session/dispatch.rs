@@ -79,6 +79,7 @@ impl Session {
             Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),
             Statement::DiscardAll => self.discard_all(),
+            Statement::Discard(part) => self.discard(*part),
             Statement::ActAs { who, local, reset } => self.act_as(who, *local, *reset),
             Statement::Declare(cursor) => self.declare(job, cursor, sink),
             Statement::Fetch(fetch) => self.fetch(fetch, sink),

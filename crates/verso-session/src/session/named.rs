@@ -1,5 +1,6 @@
-//! PREPARE, EXECUTE, DEALLOCATE, DISCARD ALL.
+//! PREPARE, EXECUTE, DEALLOCATE, DISCARD.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use verso_exec::plan::{Plan, Statement as Bound};
@@ -8,7 +9,7 @@ use verso_types::{SqlType, Value};
 use super::Session;
 use crate::client::{Client, Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
 use crate::plans::{Done, Job, Prepared};
-use verso_parser::syntax::{ActAs, Expr, Name, Prepare};
+use verso_parser::syntax::{ActAs, Discarded, Expr, Name, Prepare};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -138,6 +139,29 @@ impl Session {
         self.act_as(&ActAs::Session(None), false, true)?;
         self.reset_all()?;
         Ok(tag("DISCARD ALL"))
+    }
+
+    /// DISCARD of a part of what the session has.
+    pub(crate) fn discard(&mut self, part: Discarded) -> Result<CommandTag, SqlError> {
+        Ok(tag(match part {
+            Discarded::Plans => {
+                self.plans.ready = RefCell::default();
+                "DISCARD PLANS"
+            }
+            Discarded::Sequences => {
+                self.services.sequences.forget();
+                "DISCARD SEQUENCES"
+            }
+            Discarded::Temporary => {
+                if self.transaction.is_open() {
+                    return Err(SqlError::unsupported("DISCARD TEMP inside a transaction block"));
+                }
+                if self.services.temporary.take_used() {
+                    self.drop_temporary()?;
+                }
+                "DISCARD TEMP"
+            }
+        }))
     }
 
     /// What a cursor of DECLARE yields; none where there is no such cursor.
