@@ -82,11 +82,12 @@ fn bounds(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 impl Lines {
     fn draw(&self, area: &Area<'_>) -> Drawn {
         let values = self.lines.iter().flat_map(|(_, points)| points.iter().map(|(_, value)| *value));
-        let (low, high) = bounds(values);
-        match self.logarithmic {
-            true => self.draw_scaled(area, (low..high).log_scale()),
-            false => self.draw_scaled(area, 0.0..high),
+        if self.logarithmic {
+            let (low, high) = bounds(values);
+            return self.draw_scaled(area, (low..high).log_scale());
         }
+        let high = values.fold(f64::MIN_POSITIVE, f64::max) * 1.1;
+        self.draw_scaled(area, 0.0..high)
     }
 
     fn draw_scaled<Y>(&self, area: &Area<'_>, scale: Y) -> Drawn
@@ -137,7 +138,7 @@ impl Bars {
             .margin(12)
             .x_label_area_size(34)
             .y_label_area_size(70)
-            .build_cartesian_2d(0.0..self.groups.len() as f64, (low..high * 4.0).log_scale())?;
+            .build_cartesian_2d(0.0..self.groups.len() as f64, (low..high * 20.0).log_scale())?;
         // Below the middle of its bars.
         let label = |place: &f64| match self.groups.get(*place as usize) {
             Some(name) if (place.fract() - 0.5).abs() < 0.01 => name.clone(),
