@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use verso_catalog::CatalogSnapshot;
 use verso_exec::exec::Probes;
 use verso_exec::plan::Statement as Bound;
-use verso_exec::{Compiled, ExecContext, execute};
+use verso_exec::{Compiled, ExecContext, ExecError, execute};
 use verso_storage::Txn;
 use verso_types::text::type_of;
 use verso_types::{SqlType, Value};
@@ -132,10 +132,7 @@ impl Frame<'_> {
         if self.services.settings.log_plans != LogPlans::Off && self.services.is_timed() {
             return self.run_logged(planned, compiled, job, results);
         }
-        let rows = self.with_context(job.params, |cx| match job.sets {
-            None => compiled.run(cx, results),
-            Some(sets) => compiled.run_sets(cx, sets, results),
-        });
+        let rows = self.with_context(job.params, |cx| run_compiled(compiled, cx, job, results));
         Ok(Done::Rows(planned.word(), results.outcome(rows)?))
     }
 
@@ -153,11 +150,7 @@ impl Frame<'_> {
         let probes = analyzes.then(|| Probes::new(Some(clock)));
         let rows = self.with_context(job.params, |cx| {
             let measured = probes.as_ref().map(|probes| cx.measured(probes));
-            let cx = measured.as_ref().unwrap_or(cx);
-            match job.sets {
-                None => compiled.run(cx, results),
-                Some(sets) => compiled.run_sets(cx, sets, results),
-            }
+            run_compiled(compiled, measured.as_ref().unwrap_or(cx), job, results)
         });
         self.keep_plan(planned, probes.as_ref());
         Ok(Done::Rows(planned.word(), results.outcome(rows)?))
@@ -248,5 +241,19 @@ impl Frame<'_> {
         let mut results = Results::aside(&client, self.services.memory.lend());
         results.counts_only = true;
         self.execute(bound, params, &mut results)
+    }
+}
+
+/// Runs a statement with its parameters, or once for each set of them.
+#[inline]
+fn run_compiled(
+    compiled: &mut Compiled,
+    cx: &ExecContext<'_>,
+    job: &Job<'_>,
+    results: &mut Results<'_>,
+) -> Result<u64, ExecError> {
+    match job.sets {
+        None => compiled.run(cx, results),
+        Some(sets) => compiled.run_sets(cx, sets, results),
     }
 }

@@ -128,9 +128,7 @@ pub fn run(options: &E5Options) -> Result<(), BenchError> {
     };
     let mut peers = BTreeMap::new();
     for peer in &options.peers {
-        let (name, dsn) = peer
-            .split_once('=')
-            .ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))?;
+        let (name, dsn) = crate::peers::named(peer)?;
         let target = Server::new(name, dsn.to_owned(), None);
         peers.insert(name.to_owned(), measure(&env, &target, false, options)?);
     }

@@ -19,6 +19,7 @@ use crate::BenchError;
 use crate::calibration::calibrate;
 use crate::folder::WorkFolder;
 use crate::results::{Calibration, median, write_json};
+use crate::tpcc::percentile;
 use crate::tpch::{Answer, answer_of, fill_lineitem, report_queries};
 use crate::wire::{Driven, RunningServer, TpcB, Transport};
 
@@ -107,11 +108,7 @@ impl Transactions {
     fn new(driven: Driven) -> Transactions {
         let Driven { per_s, mut micros } = driven;
         micros.sort_unstable();
-        let at = |share: f64| {
-            let rank = (share * micros.len() as f64).ceil() as usize;
-            micros.get(rank.saturating_sub(1)).map_or(0.0, |micros| f64::from(*micros) / 1e3)
-        };
-        Transactions { per_s, p50_ms: at(0.5), p99_ms: at(0.99) }
+        Transactions { per_s, p50_ms: percentile(&micros, 0.5), p99_ms: percentile(&micros, 0.99) }
     }
 }
 
@@ -134,9 +131,7 @@ pub fn run(options: &MixedOptions) -> Result<(), BenchError> {
     server.stop()?;
     let mut peers = BTreeMap::new();
     for peer in &options.peers {
-        let (name, dsn) = peer
-            .split_once('=')
-            .ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))?;
+        let (name, dsn) = crate::peers::named(peer)?;
         peers.insert(name.to_owned(), measure(&env, name, dsn, options)?);
     }
     let &MixedOptions { sf, scale, clients, seconds, .. } = options;

@@ -2,6 +2,13 @@
 
 pub(crate) mod duckdb;
 
+use crate::BenchError;
+
+/// The name and the connection string of a server beside Verso, of `NAME=DSN`.
+pub(crate) fn named(peer: &str) -> Result<(&str, &str), BenchError> {
+    peer.split_once('=').ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))
+}
+
 /// An engine that may or may not be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {

@@ -50,7 +50,7 @@ pub struct TpccFigures {
 }
 
 /// The value that `share` of the sorted ones do not exceed, in milliseconds.
-fn percentile(sorted: &[u32], share: f64) -> f64 {
+pub(crate) fn percentile(sorted: &[u32], share: f64) -> f64 {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).map_or(0.0, |&micros| f64::from(micros) / 1e3)
 }

@@ -49,6 +49,7 @@ use crate::wire::{RunningServer, Transport};
 pub(crate) use drive::{Load, drive};
 pub(crate) use embedded::Embedded;
 pub use figures::TpccFigures;
+pub(crate) use figures::percentile;
 pub(crate) use load::load;
 pub(crate) use session::{Console, Target};
 pub(crate) use wire::Server;
@@ -142,9 +143,7 @@ pub fn run(options: &TpccOptions) -> Result<(), BenchError> {
     };
     let mut peers = BTreeMap::new();
     for peer in &options.peers {
-        let (name, dsn) = peer
-            .split_once('=')
-            .ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))?;
+        let (name, dsn) = crate::peers::named(peer)?;
         let target = Server::new(name, dsn.to_owned(), None);
         peers.insert(name.to_owned(), measure(&env, &target, options)?);
     }

@@ -108,9 +108,7 @@ pub fn run(options: &WireOptions) -> Result<(), BenchError> {
     let server = RunningServer::start(folder.path(), options.pool_bytes, options.transport)?;
     let mut targets = vec![Target::new("verso", server.dsn(options.transport))];
     for peer in &options.peers {
-        let (name, dsn) = peer
-            .split_once('=')
-            .ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))?;
+        let (name, dsn) = crate::peers::named(peer)?;
         targets.push(Target::new(name, dsn.to_owned()));
     }
     let idle_sessions_bytes = idle::measure(&server)?;

@@ -22,6 +22,7 @@ mod quickstart;
 #[path = "../../examples/shop.rs"]
 #[allow(dead_code, reason = "its main is for those who run it")]
 mod shop;
+mod simulated;
 mod slt;
 mod specs;
 mod statements;

@@ -1,32 +1,10 @@
 //! Partitioned tables: their definitions after a crash, rows that come by other ways than INSERT, sessions at the same time.
 
-use std::path::PathBuf;
-
-use verso_env::Env;
 use verso_sim::{FaultPlan, World, seeds};
-use verso_storage::EngineOptions;
-use versodb::{Connection, Database, Error, Options};
+use versodb::{Connection, Database, Error};
 
 use crate::new_database;
-
-fn options(env: &Env) -> Options {
-    let engine = EngineOptions {
-        page_size: 4096,
-        buffer_pool_bytes: 2 << 20,
-        max_database_bytes: 1 << 30,
-        background: false,
-        ..EngineOptions::default()
-    };
-    Options::new().engine(engine).env(env.clone()).auto_analyze(false)
-}
-
-fn path() -> PathBuf {
-    World::dir().join("t.verso")
-}
-
-fn number(connection: &mut Connection, sql: &str) -> Result<i64, Error> {
-    connection.query(sql)?.into_rows()[0].get(0)
-}
+use crate::simulated::{number, options, path};
 
 /// The partition of each hundred is made with the rows of that hundred, in one transaction.
 fn hundred(connection: &mut Connection, round: i64) -> Result<(), Error> {

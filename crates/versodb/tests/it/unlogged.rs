@@ -4,27 +4,9 @@ use std::path::PathBuf;
 
 use verso_env::{Env, OpenMode};
 use verso_sim::{FaultPlan, World, seeds};
-use verso_storage::EngineOptions;
-use versodb::{Connection, Database, Error, Options};
+use versodb::{Connection, Database, Error};
 
-fn options(env: &Env) -> Options {
-    let engine = EngineOptions {
-        page_size: 4096,
-        buffer_pool_bytes: 2 << 20,
-        max_database_bytes: 1 << 30,
-        background: false,
-        ..EngineOptions::default()
-    };
-    Options::new().engine(engine).env(env.clone()).auto_analyze(false)
-}
-
-fn path() -> PathBuf {
-    World::dir().join("t.verso")
-}
-
-fn number(connection: &mut Connection, sql: &str) -> Result<i64, Error> {
-    connection.query(sql)?.into_rows()[0].get(0)
-}
+use crate::simulated::{number, options, path};
 
 /// A file of numbers, as COPY reads it.
 fn file(env: &Env, name: &str, numbers: std::ops::Range<i64>) -> PathBuf {
