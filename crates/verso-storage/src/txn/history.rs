@@ -6,8 +6,8 @@
 //! numbers: before .. before' ───────────► before'' ────────► counter
 //! ```
 //!
-//! A mark stands for commits that were published shortly one after the other: the first of them at `first`, the last at `until`;
-//! `before` is the number of the state that they found.
+//! A mark stands for commits that were published one after the other, the newer marks for those of one microsecond: the first of
+//! them at `first`, the last at `until`; `before` is the number of the state that they found.
 //!
 //! H1. The horizon does not pass the state of the oldest mark; a mark goes when all its commits are older than the retention.
 //! H2. A moment means the state behind the last mark before it. Within a mark it means the state that the mark found:
@@ -28,7 +28,7 @@ use crate::page::bytes::{checked_slice, checked_u64};
 use crate::page::{Flaw, TxnId};
 use crate::rules::{Rule, disabled};
 
-/// Commits that are published within so many microseconds are one mark.
+/// What marks span at least when they are put together.
 const SPAN_MICROS: i64 = 1000;
 /// Marks kept.
 const MARKS_MAX: usize = 1 << 16;
@@ -104,8 +104,7 @@ impl History {
     }
 
     fn publish_at(&mut self, now: i64, (before, oldest_active, all_below): (u64, TxnId, TxnId)) {
-        if let Some(last) = self.marks.back_mut().filter(|last| now - last.first < SPAN_MICROS) {
-            last.until = now;
+        if self.marks.back().is_some_and(|last| last.first == now) {
             return;
         }
         if self.marks.len() >= MARKS_MAX {
@@ -365,9 +364,13 @@ mod tests {
 
     #[test]
     fn h2_a_moment_is_the_state_of_what_was_published_before_it() {
-        // Numbers 2, 3 and 4; then, after a while, 5 and 6.
-        let history = history(&[10_000, 10_300, 10_900, 50_000, 70_000]);
-        assert_eq!(history.marks.len(), 3);
+        // Numbers 2 and 3 at once, then 4; after a while, 5 and 6.
+        let mut history = history(&[10_000, 10_000, 10_900, 50_000, 70_000]);
+        assert_eq!(history.marks.len(), 4);
+        assert_eq!([9_999, 10_000, 10_899].map(|at| history.number_at(at, 6)), [1, 3, 3].map(Some));
+        // As they are told apart when there are many.
+        history.marks[0].until = 10_900;
+        history.marks.remove(1);
         for (moment, number) in [
             (9_999, 1),
             (10_000, 1),
