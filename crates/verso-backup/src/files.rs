@@ -11,8 +11,9 @@ use crate::error::BackupError;
 /// Bytes written or read at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// A file that is written from its beginning on.
-pub(crate) struct FileWriter {
+/// A file that is written from its beginning on; [`write_whole`] hands it out.
+#[allow(missing_debug_implementations)]
+pub struct FileWriter {
     file: Arc<dyn VfsFile>,
     at: u64,
     buffer: Vec<u8>,
@@ -95,7 +96,7 @@ pub fn reader(env: &Env, path: &Path) -> Result<(Box<dyn Read + Send>, u64), Bac
 ///
 /// # Errors
 /// `Refused` where a file of that name is there and may not be replaced; those of `write`; those of the disk.
-pub(crate) fn write_whole<T>(
+pub fn write_whole<T>(
     env: &Env,
     path: &Path,
     replace: bool,

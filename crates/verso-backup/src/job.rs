@@ -88,7 +88,8 @@ impl Job {
         self.tell(Event::Ended);
     }
 
-    pub(crate) fn tell(&self, event: Event<'_>) {
+    /// Tells whoever watches.
+    pub fn tell(&self, event: Event<'_>) {
         (self.listener)(&event);
     }
 

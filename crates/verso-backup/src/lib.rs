@@ -15,6 +15,7 @@
 //! | [`restore`] | an archive to a database, or only read |
 //! | [`workers`] | threads that share a list of work |
 //! | [`job`] | progress and cancelling |
+//! | [`export`] | backups that a server hands to its clients |
 //! | [`files`] | files of the outside world as streams |
 //!
 //! B1. All workers read one snapshot: what the archive holds is what was committed when the backup began.
@@ -26,6 +27,7 @@
 mod archive;
 mod backup;
 mod error;
+mod export;
 mod files;
 mod job;
 mod restore;
@@ -36,7 +38,8 @@ mod workers;
 pub use archive::compression::Compression;
 pub use backup::{BackupOptions, BackupReport, backup, backup_to_file};
 pub use error::{BackupError, Part};
-pub use files::reader;
+pub use export::Archives;
+pub use files::{reader, write_whole};
 pub use job::{Event, Job};
 pub use restore::{RestoreOptions, RestoreReport, restore, verify};
 pub use script::{script, script_to_file};

@@ -24,7 +24,8 @@ impl Team {
         if self.failed.load(Ordering::Acquire) { Err(BackupError::Cancelled) } else { self.job.check() }
     }
 
-    fn fail(&self, error: BackupError) {
+    /// The work has failed. Whoever holds a lock under which others would meet what follows from it says so before it lets go.
+    pub fn fail(&self, error: BackupError) {
         let mut first = self.error.lock();
         if first.is_none() {
             *first = Some(error);

@@ -156,7 +156,7 @@ pub struct StatArguments {
     /// The database
     #[arg(required_unless_present = "server")]
     pub database: Option<PathBuf>,
-    /// Ask a running server: host=127.0.0.1 port=5432 user=verso password=…
+    /// Ask a running server: HOST:PORT, postgres://USER:PASSWORD@HOST:PORT/DATABASE, or host=… port=… user=… password=…
     #[arg(long, value_name = "CONNECTION", conflicts_with = "database")]
     pub server: Option<String>,
     /// How pages are cached
@@ -191,20 +191,19 @@ pub enum BackupFormat {
 /// `verso backup`
 #[derive(Debug, Args)]
 pub struct BackupArguments {
-    /// The database
-    #[arg(required_unless_present = "server")]
-    pub database: Option<PathBuf>,
+    /// The database: its file, or with --server its name there
+    pub database: PathBuf,
     /// The archive; - for standard output
-    #[arg(required_unless_present = "server")]
-    pub file: Option<PathBuf>,
+    pub file: PathBuf,
     /// A base backup: FILE is a new folder, with the pages and the log that makes them consistent
     #[arg(long, conflicts_with_all = ["server", "table", "schema_only", "data_only", "format", "replace", "compress"])]
     pub physical: bool,
     /// Save only the pages that have changed since the base backup, or increment, in this folder
     #[arg(long, value_name = "FOLDER", requires = "physical")]
     pub incremental_from: Option<PathBuf>,
-    /// Save the database of a running server (not supported yet)
-    #[arg(long, value_name = "HOST:PORT")]
+    /// Save a database of a running server: HOST:PORT, postgres://USER:PASSWORD@HOST:PORT, or host=… port=… user=…;
+    /// without a password there, PGPASSWORD
+    #[arg(long, value_name = "WHERE", conflicts_with_all = ["no_gc", "pool_bytes"])]
     pub server: Option<String>,
     /// Threads that read and pack; without it as many as there are processors
     #[arg(long, value_name = "THREADS")]

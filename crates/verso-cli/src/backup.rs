@@ -23,13 +23,10 @@ const EXIT_INTERRUPTED: u8 = 130;
 /// `verso backup`.
 pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
     let done = watched(&arguments.watch, |job| {
-        if arguments.server.is_some() {
-            let text = "a backup over a server is not supported; run verso backup where the database is";
-            return Err(BackupError::Refused(text.to_owned()));
+        if let Some(server) = &arguments.server {
+            return crate::remote::backup(server, arguments, job);
         }
-        let (Some(database), Some(file)) = (&arguments.database, &arguments.file) else {
-            return Err(BackupError::Refused("DATABASE and FILE are wanted".to_owned()));
-        };
+        let (database, file) = (&arguments.database, &arguments.file);
         let mut open = options(&pages(arguments.pool_bytes));
         if arguments.no_gc {
             open = open.auto_backout(false).sweep_interval(0);
@@ -52,8 +49,9 @@ pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
         database.close()?;
         done
     });
-    finish(done, |BackupReport { tables, rows, bytes }, seconds| {
-        format!("{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s")
+    finish(done, |BackupReport { tables, rows, bytes }, seconds| match &arguments.server {
+        Some(_) => format!("{bytes} bytes, {seconds:.3} s"),
+        None => format!("{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s"),
     })
 }
 

@@ -12,6 +12,7 @@ mod backup;
 mod demo;
 mod interrupt;
 mod physical;
+mod remote;
 mod run_shell;
 mod serve;
 mod server_stat;

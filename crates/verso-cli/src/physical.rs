@@ -38,9 +38,7 @@ impl From<Error> for Failure {
 
 /// `verso backup --physical DATABASE FOLDER`.
 pub fn back_up(arguments: &BackupArguments) -> ExitCode {
-    let (Some(database), Some(folder)) = (&arguments.database, &arguments.file) else {
-        return finish(Err(Failure::Usage("DATABASE and a folder are wanted".to_owned())));
-    };
+    let (database, folder) = (&arguments.database, &arguments.file);
     finish((|| {
         let pages =
             PageArguments { page_size: None, pool_bytes: arguments.pool_bytes, open_damaged_log: false };

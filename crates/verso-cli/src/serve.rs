@@ -57,6 +57,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
         tracing::info!(database = %path.display(), millis, pool_bytes, "database open");
         Server::start(database, config, env.clone())?
     };
+    server.exported_by(std::sync::Arc::new(verso_backup::Archives));
     announce(&server)?;
     let mut mode = None;
     for signal in &mut signals {

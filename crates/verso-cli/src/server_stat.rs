@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use postgres::{Client, Config, NoTls, SimpleQueryMessage};
+use postgres::{NoTls, SimpleQueryMessage};
 
+use crate::remote::configuration;
 use crate::run_shell::EXIT_USAGE;
 
 /// What is asked, and whether a row is shown as lines.
@@ -35,15 +36,7 @@ pub fn run(connection: &str) -> ExitCode {
 }
 
 fn ask(connection: &str) -> Result<String, postgres::Error> {
-    let mut config: Config = connection.parse()?;
-    if config.get_dbname().is_none() {
-        config.dbname("verso");
-    }
-    if config.get_user().is_none() {
-        config.user("verso");
-    }
-    config.application_name("verso stat");
-    let mut client: Client = config.connect(NoTls)?;
+    let mut client = configuration(connection, None, "verso stat")?.connect(NoTls)?;
     let mut text = String::new();
     for (question, lines) in QUESTIONS {
         let mut names = Vec::new();

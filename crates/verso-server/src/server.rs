@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use verso_env::sync::{Mutex, RwLock};
 use verso_env::{Env, JoinHandle};
-use verso_session::{Instance, SqlError};
+use verso_session::{Exporter, Instance, SqlError};
 use versodb::{Database, Options};
 
 use crate::backends::Backends;
@@ -142,6 +142,11 @@ impl Server {
         let env = options.outside().clone();
         let keeper = Keeper::of_folder(folder.to_path_buf(), options)?;
         Server::start_with(keeper, config, env)
+    }
+
+    /// Says who makes the archives of BACKUP DATABASE TO STDOUT, which is refused before.
+    pub fn exported_by(&self, exporter: Arc<dyn Exporter>) {
+        self.shared.databases.cluster().exported_by(exporter);
     }
 
     fn start_with(databases: Arc<Keeper>, config: Config, env: Env) -> Result<Server, ServerError> {

@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::RwLock;
 use verso_exec::memory::{Account, Scope};
 
+use crate::export::Exporter;
 use crate::instance::Instance;
 use crate::registry::Registry;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -96,6 +97,8 @@ pub struct Cluster {
     /// Connections that the server takes, for SHOW; 0 where there is none.
     connections_max: AtomicUsize,
     databases: OnceLock<Weak<dyn Databases>>,
+    /// Who makes logical backups.
+    exporter: OnceLock<Arc<dyn Exporter>>,
     /// What the server's configuration says: databases and sessions begin with it where nothing else is said.
     defaults: RwLock<Arc<[(String, String)]>>,
     /// When its first database was opened, and when its configuration was read last; 0 before.
@@ -117,6 +120,7 @@ impl Cluster {
             memory: Account::new(Scope::Instance, memory_bytes),
             connections_max: AtomicUsize::new(0),
             databases: OnceLock::new(),
+            exporter: OnceLock::new(),
             defaults: RwLock::new(Arc::new([])),
             started: AtomicI64::new(0),
             configured: AtomicI64::new(0),
@@ -126,6 +130,15 @@ impl Cluster {
     /// Says who keeps the databases; the first call counts.
     pub fn kept_by(&self, databases: &Arc<dyn Databases>) {
         let _ = self.databases.set(Arc::downgrade(databases));
+    }
+
+    /// Says who makes logical backups; the first call counts.
+    pub fn exported_by(&self, exporter: Arc<dyn Exporter>) {
+        let _ = self.exporter.set(exporter);
+    }
+
+    pub(crate) fn exporter(&self) -> Option<&Arc<dyn Exporter>> {
+        self.exporter.get()
     }
 
     /// Says what databases begin with that are opened from now on, and their sessions.

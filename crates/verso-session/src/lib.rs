@@ -15,6 +15,7 @@
 //! | [`ddl`] | CREATE, ALTER, DROP, TRUNCATE, LOCK TABLE |
 //! | [`copy`] | COPY |
 //! | [`explain`] | plans as text |
+//! | [`export`] | backups that go to the client |
 //! | [`constraints`] | constraints checked at commit, errors of keys |
 //! | [`frame`] | what a statement works with, and how it runs there |
 //! | [`services`] | what running expressions ask of the session |
@@ -44,6 +45,7 @@ mod cursors;
 mod ddl;
 mod defining;
 mod explain;
+mod export;
 mod failure;
 mod frame;
 mod framed;
@@ -67,6 +69,7 @@ mod wal_views;
 pub use automatic::Background;
 pub use client::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
 pub use cluster::{Cluster, Databases, Member};
+pub use export::{Export, Exporter, PipeWriter};
 pub use instance::Instance;
 pub use notify::{Notification, Wake};
 pub use plans::Prepared;

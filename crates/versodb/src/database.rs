@@ -52,6 +52,11 @@ impl Database {
         Ok(Database::of(instance, options.auto_analyze))
     }
 
+    /// The database that a server has open: what is done here is done there. For tools that run within a server.
+    pub fn over(instance: &Arc<Instance>) -> Database {
+        Database { background: Arc::default(), instance: Arc::clone(instance) }
+    }
+
     fn of(instance: Instance, analyzes: bool) -> Database {
         let instance = Arc::new(instance);
         let analyzes = analyzes && instance.engine.options().background;

@@ -235,12 +235,18 @@ fn chunks(
     let (state, plan_of) = (Arc::clone(&shared), Arc::clone(plan));
     workers::run(env, job, workers, move |team| {
         loop {
-            team.check()?;
             let (stored, bytes) = {
                 let mut state = state.lock();
+                team.check()?;
                 let before = state.0.bytes();
-                let Some(stored) = state.0.next()? else { return Ok(()) };
-                (stored, state.0.bytes() - before)
+                match state.0.next() {
+                    Ok(Some(stored)) => (stored, state.0.bytes() - before),
+                    Ok(None) => return Ok(()),
+                    Err(error) => {
+                        team.fail(error);
+                        return Err(BackupError::Cancelled);
+                    }
+                }
             };
             let number = stored.number();
             let part = Part::Chunk(number);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::server::Server;
 use crate::world::World;
 
 fn shop() -> World {
@@ -71,8 +72,6 @@ fn options_say_what_is_saved_and_told() {
     let run = world.verso(&["restore", "a.backup", "c.verso", "--data-only"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(world.sql("c.verso", "SELECT count(*) FROM t").contains("  3000\n"));
-    let run = world.verso(&["backup", "--server", "localhost:5432"]);
-    assert!(run.code == 1 && run.err.contains("not supported"), "{run:?}");
     let run = world.verso(&["restore", "a.backup"]);
     assert_eq!(run.code, 1, "{run:?}");
 }
@@ -92,6 +91,46 @@ fn a_damaged_archive_has_an_exit_code_of_its_own() {
         assert!(run.err.contains("the archive is damaged in chunk 1"), "{run:?}");
     }
     assert!(!world.path().join("b.verso").exists());
+}
+
+#[test]
+fn a_database_that_a_server_has_open_is_saved_by_the_server() {
+    let world = shop();
+    let server = Server::start(&world, &[]);
+    let address = server.address();
+    let mut client = server.connect().expect("connected");
+    // What is not committed is not saved.
+    let mut open = client.transaction().expect("begun");
+    open.batch_execute("UPDATE t SET v = 'changed'").expect("changed");
+    let from = |more: &[&str]| {
+        let arguments = [&["backup", "--server", &address, "verso"], more].concat();
+        world.verso(&arguments)
+    };
+    let run = from(&["a.backup", "--compress=zstd:3", "--parallel", "2"]);
+    assert!(run.code == 0 && run.err.contains(" bytes, "), "{run:?}");
+    assert_eq!(world.verso(&["restore", "a.backup", "b.verso"]).code, 0);
+    let question = "SELECT concat_ws(',', count(*), min(id), max(id), count(DISTINCT v), min(v)) FROM t";
+    assert!(world.sql("b.verso", question).contains(" 3000,1,3000,3000,v1\n"), "{run:?}");
+    let run = from(&["a.sql", "--format", "sql", "--table", "t"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(world.verso(&["shell", "c.verso", "--file", "a.sql"]).code, 0);
+    assert!(world.sql("c.verso", question).contains(" 3000,1,3000,3000,v1\n"));
+    // Refused, each by whoever knows: the file is there, the server has no such table or database.
+    let cases =
+        [("a.backup", "t", "--replace"), ("d.backup", "missing", "missing"), ("a.sql", "missing", "--replace")];
+    for (file, table, said) in cases {
+        let run = from(&[file, "--table", table]);
+        assert!(run.code == 1 && run.err.contains(said), "{run:?}");
+    }
+    let run = world.verso(&["backup", "--server", &address, "other", "d.backup"]);
+    assert!(run.code == 1 && run.err.contains("database \"other\" does not exist"), "{run:?}");
+    let run = from(&["d.backup", "--no-gc"]);
+    assert!(run.code == 1 && run.err.contains("--no-gc") && !world.path().join("d.backup.part").exists(), "{run:?}");
+    open.batch_execute("ROLLBACK; CREATE ROLE guest LOGIN").expect("rolled back");
+    let guest = format!("postgres://guest@{address}");
+    let run = world.verso(&["backup", "--server", &guest, "verso", "d.backup"]);
+    assert!(run.code == 1 && run.err.contains("permission denied to back up"), "{run:?}");
+    assert!(!world.path().join("d.backup").exists() && !world.path().join("d.backup.part").exists());
 }
 
 /// A process that ends at the signal that Ctrl-C sends.

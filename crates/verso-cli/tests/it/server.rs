@@ -48,6 +48,11 @@ impl Server {
         Client::connect(&format!("host=127.0.0.1 port={} user={user} dbname={database}", self.port), NoTls)
     }
 
+    /// Where tools reach it.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
         assert!(sent.expect("kill is there").success());

@@ -10,7 +10,7 @@ use super::setting::{reset, set, show};
 use super::string_literal;
 use super::transaction::{begin, commit, release, rollback};
 use crate::error::SyntaxError;
-use crate::syntax::{Analyze, Flashback, Statement};
+use crate::syntax::{Analyze, Flashback, LogicalBackup, Statement};
 use verso_types::sqlstate;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
@@ -87,15 +87,64 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
     }
 }
 
-/// `BACKUP DATABASE TO 'folder' [INCREMENTAL FROM 'folder']`.
+/// `BACKUP DATABASE TO 'folder' [INCREMENTAL FROM 'folder']`, `BACKUP DATABASE TO STDOUT [(option, …)]`.
 fn backup(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.expect(&["backup", "database", "to"])?;
+    if cursor.accept(&["stdout"]) {
+        return Ok(Statement::LogicalBackup(logical_backup(cursor)?));
+    }
     let folder = string_literal(cursor)?.0;
     let parent = match cursor.accept(&["incremental", "from"]) {
         true => Some(string_literal(cursor)?.0),
         false => None,
     };
     Ok(Statement::Backup { folder, parent })
+}
+
+/// `[[WITH] (FORMAT archive | sql, PARALLEL n, COMPRESS 'how', TABLE 'name', SCHEMA_ONLY, DATA_ONLY)]`.
+fn logical_backup(cursor: &mut Cursor<'_>) -> Result<LogicalBackup, SyntaxError> {
+    let mut wanted = LogicalBackup::default();
+    let with = cursor.accept(&["with"]);
+    if !with && !matches!(cursor.peek(), Token::LParen) {
+        return Ok(wanted);
+    }
+    cursor.expect_token(&Token::LParen)?;
+    cursor.list(|cursor| {
+        let at = cursor.here().start;
+        if cursor.accept(&["format"]) {
+            wanted.script = match cursor.word().as_deref() {
+                Some("archive") => false,
+                Some("sql") => true,
+                _ => return Err(cursor.unexpected()),
+            };
+            cursor.advance();
+        } else if cursor.accept(&["parallel"]) {
+            wanted.parallel = Some(workers(cursor, at)?);
+        } else if cursor.accept(&["compress"]) {
+            wanted.compress = Some(string_literal(cursor)?.0);
+        } else if cursor.accept(&["table"]) {
+            wanted.tables.push(string_literal(cursor)?.0);
+        } else if cursor.accept(&["schema_only"]) {
+            wanted.schema_only = flag(cursor)?;
+        } else if cursor.accept(&["data_only"]) {
+            wanted.data_only = flag(cursor)?;
+        } else if let Some(word) = cursor.word() {
+            let error = SyntaxError::syntax(format!("unrecognized BACKUP option \"{word}\""));
+            return Err(error.at(at));
+        } else {
+            return Err(cursor.unexpected());
+        }
+        Ok(())
+    })?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(wanted)
+}
+
+/// How many threads PARALLEL asks for.
+fn workers(cursor: &mut Cursor<'_>, at: u32) -> Result<u32, SyntaxError> {
+    let workers = cursor.integer()?;
+    let fits = u32::try_from(workers).ok().filter(|workers| (1..=1024).contains(workers));
+    fits.ok_or_else(|| SyntaxError::new("22023", "PARALLEL must be between 1 and 1024").at(at))
 }
 
 /// `SWEEP [TABLE t] [(PARALLEL n, VERBOSE)]`, `VACUUM [(…)] [VERBOSE] [t]`.
@@ -148,10 +197,7 @@ fn sweep_options(
     cursor.list(|cursor| {
         let at = cursor.here().start;
         if cursor.accept(&["parallel"]) {
-            let workers = cursor.integer()?;
-            let fits = u32::try_from(workers).ok().filter(|workers| (1..=1024).contains(workers));
-            let error = || SyntaxError::new("22023", "PARALLEL must be between 1 and 1024").at(at);
-            *parallel = Some(fits.ok_or_else(error)?);
+            *parallel = Some(workers(cursor, at)?);
         } else if cursor.accept(&["verbose"]) {
             *verbose = flag(cursor)?;
         } else if analyze.is_some() && cursor.accept(&["analyze"]) {

@@ -3,7 +3,9 @@ mod texts;
 mod tokens;
 
 use super::*;
-use crate::syntax::{ExprKind, FromSource, IsolationLevel, PlStatementKind, QueryBody, TransactionModes};
+use crate::syntax::{
+    ExprKind, FromSource, IsolationLevel, LogicalBackup, PlStatementKind, QueryBody, TransactionModes,
+};
 
 fn one(text: &str) -> Statement {
     let mut all = parse_script(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
@@ -116,6 +118,17 @@ fn verso_s_own_statements() {
     assert_eq!(one("SHOW STATEMENT STATISTICS"), Statement::ShowStatementStatistics);
     assert_eq!(one("checkpoint"), Statement::Checkpoint);
     assert_eq!(one("backup database to '/b'"), Statement::Backup { folder: "/b".to_owned(), parent: None });
+    let logical = LogicalBackup {
+        script: true,
+        parallel: Some(3),
+        compress: Some("zstd:3".to_owned()),
+        tables: vec!["a".to_owned(), "s.b".to_owned()],
+        schema_only: false,
+        data_only: true,
+    };
+    let text = "backup database to stdout with (format sql, parallel 3, compress 'zstd:3', table 'a', table 's.b', data_only, schema_only false)";
+    assert_eq!(one(text), Statement::LogicalBackup(logical));
+    assert_eq!(one("backup database to stdout"), Statement::LogicalBackup(LogicalBackup::default()));
     let increment = Statement::Backup { folder: "/c".to_owned(), parent: Some("/b".to_owned()) };
     assert_eq!(one("backup database to '/c' incremental from '/b'"), increment);
     assert!(matches!(one("ALTER DATABASE SET sweep_interval = 20000"),

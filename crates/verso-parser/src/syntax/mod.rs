@@ -42,7 +42,7 @@ pub use plpgsql::*;
 pub use rights::*;
 pub use schema::*;
 pub use server::*;
-pub use session::{Cursor, Direction, Fetch, Prepare};
+pub use session::{Cursor, Direction, Fetch, LogicalBackup, Prepare};
 pub use statement::*;
 pub use table::*;
 pub use transaction::*;

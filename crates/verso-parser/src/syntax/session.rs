@@ -4,6 +4,23 @@ use verso_types::SqlType;
 
 use super::{Name, Parsed};
 
+/// BACKUP DATABASE TO STDOUT.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogicalBackup {
+    /// SQL instead of an archive.
+    pub script: bool,
+    /// Threads that read and pack.
+    pub parallel: Option<u32>,
+    /// How chunks are packed: `zstd:3`, `lz4`, `none`.
+    pub compress: Option<String>,
+    /// Only these tables, `schema.table` or `table`.
+    pub tables: Vec<String>,
+    /// No rows.
+    pub schema_only: bool,
+    /// No definitions.
+    pub data_only: bool,
+}
+
 /// PREPARE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepare {

@@ -4,7 +4,7 @@ use super::{
     ActAs, AlterIndex, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateAggregate,
     CreateFunction, CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor,
     DatabaseStatement, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert,
-    LockTable, Merge, Name, Past, Prepare, QualifiedName, Query, Reindex, ReindexTarget, RenameTrigger,
+    LockTable, LogicalBackup, Merge, Name, Past, Prepare, QualifiedName, Query, Reindex, ReindexTarget, RenameTrigger,
     RightsStatement, RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate,
     TypeStatement, Update, ViewStatement,
 };
@@ -207,6 +207,8 @@ pub enum Statement {
         /// INCREMENTAL FROM: the folder of the backup that it completes.
         parent: Option<String>,
     },
+    /// BACKUP DATABASE TO STDOUT.
+    LogicalBackup(LogicalBackup),
     /// PREPARE.
     Prepare(Prepare),
     /// EXECUTE.

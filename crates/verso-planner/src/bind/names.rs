@@ -1,6 +1,6 @@
 //! What an output column without an alias is called: PostgreSQL's `FigureColname`.
 
-use verso_parser::syntax::{Expr, ExprKind};
+use verso_parser::syntax::{Expr, ExprKind, Query, QueryBody, SelectItem};
 use verso_types::SqlType;
 
 /// The name; `?column?` where nothing suggests one.
@@ -28,17 +28,7 @@ fn figure(expr: &Expr) -> Option<(String, u8)> {
             .filter(|(_, worth)| *worth > 1)
             .or_else(|| Some(("case".to_string(), 1))),
         ExprKind::Array(_) => Some(("array".to_string(), 2)),
-        ExprKind::Subquery(query) => match &query.body {
-            verso_parser::syntax::QueryBody::Select(select) => match select.items.first()? {
-                verso_parser::syntax::SelectItem::Expr { alias: Some(alias), expr: _ } => {
-                    Some((alias.text.clone(), 2))
-                }
-                verso_parser::syntax::SelectItem::Expr { expr, alias: None } => figure(expr),
-                verso_parser::syntax::SelectItem::Wildcard { .. }
-                | verso_parser::syntax::SelectItem::Fields { .. } => None,
-            },
-            _ => None,
-        },
+        ExprKind::Subquery(query) => first_column(query).map(|name| (name, 2)),
         ExprKind::Exists(_) => Some(("exists".to_string(), 2)),
         ExprKind::ArraySubquery(_) => Some(("array".to_string(), 2)),
         ExprKind::Field { arg: _, name } => Some((name.text.clone(), 2)),
@@ -64,6 +54,20 @@ fn figure(expr: &Expr) -> Option<(String, u8)> {
         | ExprKind::Between { .. }
         | ExprKind::Like { .. }
         | ExprKind::Default => None,
+    }
+}
+
+/// The name of a query's first column, where its text says it; one without a name counts as a name, as in PostgreSQL.
+fn first_column(query: &Query) -> Option<String> {
+    match &query.body {
+        QueryBody::Select(select) => match select.items.first()? {
+            SelectItem::Expr { alias: Some(alias), expr: _ } => Some(alias.text.clone()),
+            SelectItem::Expr { expr, alias: None } => Some(output_name(expr)),
+            SelectItem::Wildcard { .. } | SelectItem::Fields { .. } => None,
+        },
+        QueryBody::Values(_) => Some("column1".to_owned()),
+        QueryBody::Nested(query) | QueryBody::Set { left: query, .. } => first_column(query),
+        QueryBody::Change(_) => None,
     }
 }
 

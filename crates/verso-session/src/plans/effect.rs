@@ -134,6 +134,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::Checkpoint
         | Statement::Prewarm(_)
         | Statement::Backup { .. }
+        | Statement::LogicalBackup(_)
         | Statement::Prepare(_)
         | Statement::Execute { .. } // what it executes is asked about by itself
         | Statement::Deallocate(_)

@@ -75,6 +75,7 @@ impl Session {
                 Ok(tag("CHECKPOINT"))
             }
             Statement::Backup { folder, parent } => self.backup(folder, parent.as_deref()),
+            Statement::LogicalBackup(wanted) => self.export(wanted, sink),
             Statement::Prepare(prepare) => self.prepare_named(job, prepare),
             Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),

@@ -225,9 +225,9 @@ impl Session {
         })
     }
 
-    /// BACKUP DATABASE TO: a base backup in a folder of the machine that the database is on, or an increment upon the backup in
-    /// `parent`.
-    pub(crate) fn backup(&mut self, folder: &str, parent: Option<&str>) -> Result<CommandTag, SqlError> {
+    /// # Errors
+    /// 25001 within a transaction block; 42501 for whoever is no superuser.
+    pub(crate) fn check_backup(&self) -> Result<(), SqlError> {
         if self.transaction.is_open() {
             let text = "BACKUP cannot run inside a transaction block";
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
@@ -235,8 +235,15 @@ impl Session {
         if !self.services.is_superuser() {
             let text = "permission denied to back up the database";
             return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)
-                .with_detail("Only superusers may write files of the server."));
+                .with_detail("Only superusers may read the whole database and write files of the server."));
         }
+        Ok(())
+    }
+
+    /// BACKUP DATABASE TO: a base backup in a folder of the machine that the database is on, or an increment upon the backup in
+    /// `parent`.
+    pub(crate) fn backup(&mut self, folder: &str, parent: Option<&str>) -> Result<CommandTag, SqlError> {
+        self.check_backup()?;
         let folder = local_folder(folder)?;
         let parent = parent.map(local_folder).transpose()?;
         let cancel = self.services.info.cancel_flag();

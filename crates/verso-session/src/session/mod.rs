@@ -15,6 +15,7 @@
 //! | [`settle`] | commits whose wait for the disk is left to others |
 //! | [`set`], [`act_as`] | SET, RESET, SHOW; SET ROLE, SET SESSION AUTHORIZATION |
 //! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE SET |
+//! | [`export`] | BACKUP DATABASE TO STDOUT |
 //! | [`databases`] | CREATE DATABASE, DROP DATABASE, and what is done to another database |
 //! | [`measure`] | what a statement cost |
 //! | [`slow`] | the log of slow statements |
@@ -32,6 +33,7 @@ mod databases;
 mod direct;
 mod dispatch;
 mod ending;
+mod export;
 mod login;
 mod maintenance;
 mod measure;

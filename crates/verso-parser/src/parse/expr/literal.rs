@@ -13,7 +13,9 @@ use crate::syntax::{Expr, ExprKind, Literal, Name, Span};
 const LONG_TYPES: &[&str] = &[
     "double",
     "timestamp",
+    "timestamptz",
     "time",
+    "timetz",
     "character",
     "char",
     "varchar",
