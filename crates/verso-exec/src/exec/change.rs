@@ -421,6 +421,10 @@ fn with_whole_row(
             violation.detail = Some(format!("Failing row contains ({text})."));
             ExecError::Violation(violation)
         }
+        // A view's check option.
+        ExecError::Type(error) if error.sqlstate == "44000" => {
+            ExecError::Type(error.with_detail(format!("Failing row contains ({text}).")))
+        }
         other => other,
     }
 }

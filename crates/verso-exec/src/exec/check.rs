@@ -156,10 +156,16 @@ impl RowChecks {
                 first = Some(found);
             }
         }
+        let refused = |row: usize| {
+            if let Some(external) = cx.external {
+                external.refused(row);
+            }
+        };
         match (null, first) {
             (Some((row, target)), first)
                 if first.as_ref().is_none_or(|(other, domain, _)| (row, *domain) <= (*other, false)) =>
             {
+                refused(row);
                 Err(ExecError::NotNull {
                     schema: Arc::clone(&table.schema),
                     table: Arc::clone(&table.name),
@@ -167,7 +173,10 @@ impl RowChecks {
                     row: row_text(cx, &shown(row), table.shown().iter().map(|column| &column.ty)),
                 })
             }
-            (_, Some((_, _, Err(error)))) => Err(error),
+            (_, Some((row, _, Err(error)))) => {
+                refused(row);
+                Err(error)
+            }
             (_, Some((_, _, Ok(Broken { name, of: CheckOf::Policy })))) => {
                 // The row is not shown: the role may not see it.
                 let message = format!("new row violates row-level security policy for table \"{name}\"");
@@ -180,6 +189,7 @@ impl RowChecks {
                 Err(TypeError::new("44000", message).with_detail(detail).into())
             }
             (_, Some((row, _, Ok(Broken { name, .. })))) => {
+                refused(row);
                 let message =
                     format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name);
                 let types = table.shown().iter().map(|column| &column.ty);

@@ -33,6 +33,9 @@ pub trait ExternalRows {
     /// # Errors
     /// Ends the statement.
     fn next(&self, out: &mut Batch) -> Result<bool>;
+
+    /// A constraint refuses this row of the last batch; told only where the rows that are checked are those of the batch.
+    fn refused(&self, _row: usize) {}
 }
 
 /// Everything around a running statement.

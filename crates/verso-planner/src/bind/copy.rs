@@ -81,11 +81,17 @@ impl Binder<'_> {
 
     /// COPY TO of a table.
     pub fn copy_to(&self, name: &QualifiedName, columns: &[&str]) -> Result<Plan, SqlError> {
+        let refused = |kind: &str, name: &str| {
+            let text = format!("cannot copy from {kind} \"{name}\"");
+            let error = SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text);
+            Err(error.with_hint("Try the COPY (SELECT ...) TO variant."))
+        };
+        if let Some(Relation::View(view)) = self.relation_named(name) {
+            return refused("view", &view.name);
+        }
         let table = self.table(name)?;
         if table.partitioned.is_some() {
-            let text = format!("cannot copy from partitioned table \"{}\"", table.name);
-            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
-                .with_hint("Try the COPY (SELECT ...) TO variant."));
+            return refused("partitioned table", &table.name);
         }
         let columns = choose(&table, columns)?;
         self.require(&table, Rights::SELECT, &columns)?;

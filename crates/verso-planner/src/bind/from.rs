@@ -11,7 +11,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionReturn, Oid, PolicyFor, Relation, Rights, SystemView, TableDef};
+use verso_catalog::{
+    FunctionDef, FunctionReturn, Object, Oid, PolicyFor, Relation, Rights, SystemView, TableDef,
+};
 use verso_env::recursion;
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
@@ -23,7 +25,7 @@ use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark, Wanted};
 use super::past::refuse_past;
 use super::resolve::{Resolution, function_error, resolve, result_type};
-use super::rights::Need;
+use super::rights::{Need, denied};
 use super::scope::{Correlation, Scope};
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
@@ -474,6 +476,11 @@ impl Binder<'_> {
             return Ok(Plan::SystemScan { view, args: Vec::new(), columns, output, keys: Vec::new() });
         }
         if let Some(Relation::Sequence(sequence)) = self.relation_named(name) {
+            let role = self.acting;
+            let may = |role| self.catalog.rights(role, Object::Relation(sequence.oid)).has(Rights::SELECT);
+            if !role.is_none_or(may) {
+                return Err(denied("sequence", &sequence.name));
+            }
             return self.sequence_row(sequence.oid);
         }
         let table = self.table(name)?;

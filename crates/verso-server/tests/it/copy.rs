@@ -50,6 +50,29 @@ fn a_copy_that_fails_leaves_nothing_and_the_session_in_step() {
 }
 
 #[test]
+fn constraints_name_the_line() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE c (a integer CHECK (a > 0), b integer NOT NULL, u integer UNIQUE)");
+    let mut context = |sql: &str, data: &str| {
+        raw.send(&query(sql));
+        raw.send(&message('d', data.as_bytes()));
+        raw.send(&message('c', b""));
+        let error = raw.until('Z').into_iter().find(|reply| reply.kind == 'E').unwrap();
+        error.field('W').unwrap_or_default()
+    };
+    assert_eq!(context("COPY c FROM STDIN", "1\t1\t1\n-1\t1\t2\n"), "COPY c, line 2: \"-1\t1\t2\"");
+    assert_eq!(context("COPY c FROM STDIN", "1\t1\t1\n1\t\\N\t2\n"), "COPY c, line 2: \"1\t\\N\t2\"");
+    // More than a batch before it.
+    let many: String = (1..3000).map(|n| format!("{n},{n},{n}\n")).collect();
+    let many = format!("{many}-7,1,0\n");
+    assert_eq!(context("COPY c FROM STDIN CSV", &many), "COPY c, line 3000: \"-7,1,0\"");
+    // Filters leave rows out: it is not known which line it was then.
+    assert_eq!(context("COPY c FROM STDIN CSV WHERE u > 0", "1,1,0\n-1,1,1\n"), "COPY c");
+    assert_eq!(raw.value("SELECT count(*) FROM c"), "0");
+}
+
+#[test]
 fn files_are_for_superusers_only() {
     let world = World::prepared(
         |database| {

@@ -7,11 +7,8 @@ use super::SIGNATURE;
 use verso_parser::syntax::{CopyFormat, Header, LogVerbosity, OnError};
 
 use super::layout::Layout;
-use super::records::{Fields, Records, bad};
+use super::records::{Fields, Records, SHOWN_MAX, bad, shown};
 use verso_planner::errors::SqlError;
-
-/// How much of a value an error shows.
-const SHOWN_MAX: usize = 100;
 
 /// Reads the data of COPY FROM.
 #[derive(Debug)]
@@ -31,6 +28,36 @@ pub struct Reader {
     skipped: u64,
     /// What there is to say of them.
     messages: Vec<String>,
+    /// The rows of the batch that is made.
+    origins: Origins,
+}
+
+/// Where the rows of a batch come from.
+#[derive(Debug, Default)]
+struct Origins {
+    /// The line of each row, and where its text ends.
+    lines: Vec<(u64, usize)>,
+    /// The texts, of each what an error shows.
+    texts: Vec<u8>,
+}
+
+impl Origins {
+    fn clear(&mut self) {
+        self.lines.clear();
+        self.texts.clear();
+    }
+
+    fn push(&mut self, line: u64, text: &[u8]) {
+        // One byte more says that there was more.
+        self.texts.extend_from_slice(&text[..text.len().min(SHOWN_MAX + 1)]);
+        self.lines.push((line, self.texts.len()));
+    }
+
+    fn get(&self, row: usize) -> Option<(u64, &[u8])> {
+        let (line, end) = *self.lines.get(row)?;
+        let start = row.checked_sub(1).and_then(|before| self.lines.get(before)).map_or(0, |(_, end)| *end);
+        Some((line, self.texts.get(start..end)?))
+    }
 }
 
 /// How far reading came.
@@ -57,6 +84,7 @@ impl Reader {
             ended: false,
             skipped: 0,
             messages: Vec::new(),
+            origins: Origins::default(),
         }
     }
 
@@ -104,11 +132,24 @@ impl Reader {
         Ok(())
     }
 
+    /// The context of an error of what becomes of the rows; of this row of the batch, if it is known.
+    pub fn context(&self, row: Option<usize>) -> String {
+        let table = &self.table;
+        match row.and_then(|row| self.origins.get(row)) {
+            None => format!("COPY {table}"),
+            Some((line, _)) if self.layout.format == CopyFormat::Binary => format!("COPY {table}, line {line}"),
+            Some((line, text)) => format!("COPY {table}, line {line}: \"{}\"", shown(text)),
+        }
+    }
+
     /// Adds rows to the batch, up to `rows_max`; `at_end` says that no more data come.
     ///
     /// # Errors
     /// 22P04 and those of values, with the line and the column as context.
     pub fn read(&mut self, batch: &mut Batch, rows_max: usize, at_end: bool) -> Result<Progress, SqlError> {
+        if batch.rows == 0 {
+            self.origins.clear();
+        }
         while batch.rows < rows_max && !self.ended {
             let read = match self.layout.format {
                 CopyFormat::Binary => {
@@ -119,7 +160,13 @@ impl Reader {
                 }
                 _ => self.text_row(batch),
             };
-            let context = || format!("COPY {}, line {}", self.table, self.records.line);
+            let context = || {
+                let (table, line) = (&self.table, self.records.line);
+                match (self.layout.format, self.records.last()) {
+                    (CopyFormat::Binary, _) | (_, []) => format!("COPY {table}, line {line}"),
+                    (_, text) => format!("COPY {table}, line {line}: \"{}\"", shown(text)),
+                }
+            };
             let read = read.map_err(|error| match &error.context {
                 Some(_) => error,
                 None => error.with_context(&context()),
@@ -174,7 +221,7 @@ impl Reader {
             };
             if let Err(error) = pushed {
                 batch.truncate(batch.rows);
-                let shown: String = String::from_utf8_lossy(text).chars().take(SHOWN_MAX).collect();
+                let shown = shown(text);
                 let (table, line) = (&self.table, self.records.line);
                 let context = format!("COPY {table}, line {line}, column {}: \"{shown}\"", self.names[i]);
                 // Bytes that are no text are no values of any type.
@@ -184,6 +231,7 @@ impl Reader {
             }
         }
         batch.rows += 1;
+        self.origins.push(self.records.line, self.records.last());
         Ok(true)
     }
 
@@ -285,6 +333,7 @@ impl Reader {
             }
         }
         batch.rows += 1;
+        self.origins.push(self.records.line, &[]);
         self.records.skip(used);
         Ok(true)
     }

@@ -20,6 +20,8 @@ pub struct Records {
     ended: bool,
     /// Lines begun so far.
     pub line: u64,
+    /// The record that was cut last; empty where it has gone.
+    last: Record,
 }
 
 /// How lines end: all of them alike.
@@ -30,6 +32,21 @@ enum LineEnd {
     Both,
 }
 
+/// Bytes that an error shows of a value or a line at most.
+pub const SHOWN_MAX: usize = 100;
+
+/// What an error shows of bytes from outside.
+pub fn shown(bytes: &[u8]) -> String {
+    let cut = bytes.get(..SHOWN_MAX).filter(|cut| cut.len() < bytes.len());
+    let Some(cut) = cut else { return String::from_utf8_lossy(bytes).into_owned() };
+    // A character that is cut is left out.
+    let whole = match std::str::from_utf8(cut) {
+        Err(error) if error.error_len().is_none() => &cut[..error.valid_up_to()],
+        _ => cut,
+    };
+    format!("{}...", String::from_utf8_lossy(whole))
+}
+
 /// A record's place in the data, without its end of line.
 pub type Record = std::ops::Range<usize>;
 
@@ -38,6 +55,7 @@ impl Records {
     pub fn more(&mut self) -> &mut Vec<u8> {
         if self.start > 0 {
             self.data.drain(..self.start);
+            self.last = 0..0;
             self.seen -= self.start;
             self.start = 0;
         }
@@ -52,6 +70,11 @@ impl Records {
     /// The bytes of a record.
     pub fn bytes(&self, record: &Record) -> &[u8] {
         &self.data[record.clone()]
+    }
+
+    /// What errors show of the record that was cut last.
+    pub fn last(&self) -> &[u8] {
+        &self.data[self.last.clone()]
     }
 
     /// Bytes not yet cut, for formats without records.
@@ -74,23 +97,26 @@ impl Records {
             CopyFormat::Csv => self.find_csv(layout),
             _ => self.find_text(),
         };
+        self.last = 0..0;
         let end = end.inspect_err(|_| self.line += 1)?;
-        match end {
-            Some((end, next)) => {
-                let record = self.start..end;
-                self.skip(next - self.start);
-                self.line += 1;
-                Ok(Some(record))
-            }
-            None if !self.ended || self.start == self.data.len() => Ok(None),
-            None if self.quoted => Err(bad("unterminated CSV quoted field")),
-            None => {
-                let record = self.start..self.data.len();
-                self.skip(record.len());
-                self.line += 1;
-                Ok(Some(record))
-            }
+        let (record, next) = match end {
+            Some((end, next)) => (self.start..end, next),
+            None if !self.ended || self.start == self.data.len() => return Ok(None),
+            None => (self.start..self.data.len(), self.data.len()),
+        };
+        self.line += 1;
+        if layout.format == CopyFormat::Csv {
+            // Those within quotes; PostgreSQL counts them the same way.
+            let newline = if matches!(self.ending, None | Some(LineEnd::Newline)) { b'\n' } else { b'\r' };
+            self.line += self.data[record.clone()].iter().filter(|byte| **byte == newline).count() as u64;
         }
+        if end.is_none() && self.quoted {
+            self.last = record;
+            return Err(bad("unterminated CSV quoted field"));
+        }
+        self.skip(next - self.start);
+        self.last = record.clone();
+        Ok(Some(record))
     }
 
     /// How many bytes end a line at this place, which has a newline or a carriage return; `None` if that is not known yet.

@@ -16,7 +16,7 @@ use verso_catalog::authority;
 use verso_env::{OpenMode, VfsFile};
 use verso_exec::error::ExecError;
 use verso_exec::memory::Reservation;
-use verso_exec::plan::{OutputColumn, Statement as Bound};
+use verso_exec::plan::{Insert, OutputColumn, Statement as Bound};
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
 use verso_storage::TableLockMode;
 use verso_types::{Batch, SqlType};
@@ -168,7 +168,7 @@ impl Transfer<'_> {
         };
         let reader = Reader::new(layout, table, columns, self.frame.services.settings.time_zone.clone());
         let line = self.frame.services.memory.lend().account.reserve("a line of COPY", u64::MAX);
-        let source = Rows { data, reader, line, at_end: false, done: false, error: None };
+        let source = Rows { data, reader, line, at_end: false, done: false, error: None, refused: None };
         let source = Source(RefCell::new(source));
         let result = self.run_external(bound, Some(&source), &mut Nowhere);
         let mut rows = source.0.into_inner();
@@ -177,7 +177,11 @@ impl Transfer<'_> {
         match (result, rows.error.take()) {
             (Err(_), Some(error)) => Err(error.into()),
             (Err(error), None) => {
-                let context = format!("COPY {table}");
+                // Filters and triggers leave rows out, and those of a partitioned table are checked by its partitions.
+                let plain = |insert: &Insert| insert.routes.is_empty() && !insert.table.triggers.iter().any(|trigger| trigger.kind.is_before());
+                let told = copy.filter.is_none() && matches!(bound, Bound::Insert(insert) if plain(insert));
+                let refused = rows.refused.filter(|_| told);
+                let context = rows.reader.context(refused);
                 let failure = Failure::from(error);
                 Err(Failure { error: failure.error.with_context(&context), conflict: failure.conflict })
             }
@@ -199,6 +203,10 @@ impl Transfer<'_> {
                 Target::Client(client)
             }
             CopyPlace::File(path) => {
+                if !Path::new(path).is_absolute() {
+                    let text = "relative path not allowed for COPY to file";
+                    return Err(SqlError::new("42602", text).into());
+                }
                 let mode = OpenMode { create: true, truncate: true, ..OpenMode::default() };
                 Target::File { file: self.open(path, mode)?, at: 0 }
             }
@@ -269,6 +277,8 @@ struct Rows<'s> {
     at_end: bool,
     done: bool,
     error: Option<SqlError>,
+    /// The row of the last batch that a constraint refuses.
+    refused: Option<usize>,
 }
 
 impl Rows<'_> {
@@ -304,6 +314,10 @@ impl ExternalRows for Source<'_> {
             rows.error = Some(error);
             ExecError::Sink(message)
         })
+    }
+
+    fn refused(&self, row: usize) {
+        self.0.borrow_mut().refused = Some(row);
     }
 }
 

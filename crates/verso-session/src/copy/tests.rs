@@ -140,7 +140,21 @@ fn errors_say_where_they_are() {
     let error = |format, data: &[u8]| read(&options(format), data, 100).unwrap_err();
     let missing = error(CopyFormat::Text, b"1\ta\n2\n");
     assert_eq!((missing.sqlstate, missing.message.as_str()), ("22P04", "missing data for column \"b\""));
-    assert_eq!(missing.context.as_deref(), Some("COPY t, line 2"));
+    assert_eq!(missing.context.as_deref(), Some("COPY t, line 2: \"2\""));
+    // Lines within quotes count, and long lines are cut.
+    let cases: [(CopyFormat, &[u8], &str); 5] = [
+        (CopyFormat::Csv, b"1,a\n5,\"open\nmore", "COPY t, line 3: \"5,\"open\nmore\""),
+        (CopyFormat::Csv, b"1,a\n2,\"open\nmore\"\nx,5\n", "COPY t, line 4, column a: \"x\""),
+        (CopyFormat::Csv, b"1,a\n2,\"open\nmore\",6\n", "COPY t, line 3: \"2,\"open\nmore\",6\""),
+        (CopyFormat::Text, b"1\ta\r\n2\tb\n", "COPY t, line 2"),
+        (CopyFormat::Text, b"1\tx\ty\n", "COPY t, line 1: \"1\tx\ty\""),
+    ];
+    for (format, data, context) in cases {
+        assert_eq!(error(format, data).context.as_deref(), Some(context));
+    }
+    let long = format!("1\t{}\ty\n", "x".repeat(120));
+    let context = format!("COPY t, line 1: \"1\t{}...\"", "x".repeat(98));
+    assert_eq!(error(CopyFormat::Text, long.as_bytes()).context.as_deref(), Some(context.as_str()));
     let wrong = error(CopyFormat::Text, b"x\ta\n");
     assert_eq!(wrong.sqlstate, "22P02");
     assert_eq!(wrong.context.as_deref(), Some("COPY t, line 1, column a: \"x\""));

@@ -33,6 +33,13 @@ impl Session {
             let text = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
         }
+        if cursor.hold
+            && matches!(&cursor.query.statement, Statement::Query(query) if !query.locks.is_empty())
+        {
+            let text = "DECLARE CURSOR WITH HOLD ... FOR UPDATE is not supported";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+                .with_detail("Holdable cursors must be READ ONLY."));
+        }
         self.cursors.check_free(name)?;
         if self.services.portals.has(name) {
             let text = format!("cursor \"{name}\" already exists");
