@@ -49,6 +49,8 @@ pub struct Subject {
     pub constraint: Option<String>,
     /// The type.
     pub datatype: Option<String>,
+    /// The function of PostgreSQL's that reports it, where clients tell errors apart by that.
+    pub routine: Option<&'static str>,
 }
 
 impl SqlError {

@@ -121,7 +121,7 @@ fn sign(a: f64) -> ElementResult<f64> {
     } else if a < 0.0 {
         -1.0
     } else {
-        a.abs()
+        0.0
     })
 }
 fn degrees(a: f64) -> ElementResult<f64> {

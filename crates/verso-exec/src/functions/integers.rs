@@ -8,7 +8,7 @@ use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 
 /// The functions of one integer type.
 macro_rules! integers {
-    ($module:ident, $ty:ident, $rust:ty, $sql:literal,
+    ($module:ident, $ty:ident, $rust:ty, $wide:ty, $sql:literal,
      $add:literal $sub:literal $mul:literal $div:literal $rem:literal $neg:literal $pos:literal
      $and:literal $or:literal $xor:literal $not:literal $shl:literal $shr:literal) => {
         mod $module {
@@ -53,12 +53,12 @@ macro_rules! integers {
             fn not(a: $rust) -> ElementResult<$rust> {
                 Ok(!a)
             }
-            /// Counts modulo the width, as the processor does it.
+            /// Counts modulo the width, as the processor does it, which has at least 32 bits.
             fn left(a: $rust, b: i32) -> ElementResult<$rust> {
-                Ok(a.wrapping_shl(b.cast_unsigned()))
+                Ok((a as $wide).wrapping_shl(b.cast_unsigned()) as $rust)
             }
             fn right(a: $rust, b: i32) -> ElementResult<$rust> {
-                Ok(a.wrapping_shr(b.cast_unsigned()))
+                Ok((a as $wide).wrapping_shr(b.cast_unsigned()) as $rust)
             }
 
             // overflow without a branch: both sides have a sign that the result has not
@@ -92,13 +92,13 @@ macro_rules! integers {
     };
 }
 
-integers!(int2, Int2, i16, "smallint",
+integers!(int2, Int2, i16, i32, "smallint",
     "int2pl" "int2mi" "int2mul" "int2div" "int2mod" "int2um" "int2up"
     "int2and" "int2or" "int2xor" "int2not" "int2shl" "int2shr");
-integers!(int4, Int4, i32, "integer",
+integers!(int4, Int4, i32, i32, "integer",
     "int4pl" "int4mi" "int4mul" "int4div" "int4mod" "int4um" "int4up"
     "int4and" "int4or" "int4xor" "int4not" "int4shl" "int4shr");
-integers!(int8, Int8, i64, "bigint",
+integers!(int8, Int8, i64, i64, "bigint",
     "int8pl" "int8mi" "int8mul" "int8div" "int8mod" "int8um" "int8up"
     "int8and" "int8or" "int8xor" "int8not" "int8shl" "int8shr");
 

@@ -133,6 +133,7 @@ fn floats_follow_postgresql() {
         ("trunc", &["-42.8::float8"], "-42"),
         ("ceil", &["-42.8::float8"], "-42"),
         ("sign", &["-0.5::float8"], "-1"),
+        ("sign", &["NaN::float8"], "0"),
         ("asin", &["2::float8"], "22003 input is out of range"),
         ("cbrt", &["27::float8"], "3"),
     ]);

@@ -245,6 +245,7 @@ impl Output {
                 put_field(b'c', subject.column.as_deref(), out);
                 put_field(b'd', subject.datatype.as_deref(), out);
                 put_field(b'n', subject.constraint.as_deref(), out);
+                put_field(b'R', subject.routine, out);
             }
             out.push(0);
         });

@@ -321,3 +321,20 @@ fn the_last_statement_of_a_series_ends_it() {
     raw.query("ROLLBACK");
     assert_eq!(raw.value("SELECT count(*) FROM t"), "1");
 }
+
+#[test]
+fn a_statement_whose_columns_have_changed_says_so_as_drivers_expect() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let with_sync = |bytes: Vec<u8>| [bytes, sync()].concat();
+    raw.query("CREATE TABLE t (a integer)");
+    assert_eq!(raw.kinds(&with_sync(parse("s", "SELECT * FROM t"))), "1ZI");
+    let run = || [bind("", "s", &[]), execute("", 0)].concat();
+    assert_eq!(raw.kinds(&with_sync(run())), "2CZI");
+    world.connect().query("ALTER TABLE t ADD COLUMN b integer");
+    raw.send(&with_sync(run()));
+    let error = raw.until('Z').into_iter().find(|reply| reply.kind == 'E').expect("an error");
+    assert_eq!(error.field('C').as_deref(), Some("0A000"));
+    assert_eq!(error.field('M').as_deref(), Some("cached plan must not change result type"));
+    assert_eq!(error.field('R').as_deref(), Some("RevalidateCachedQuery"));
+}

@@ -168,7 +168,7 @@ impl Schema<'_> {
             Statement::CreateTrigger(create) => self.create_trigger(binder, create),
             Statement::DropTrigger(drop) => self.drop_trigger(binder, drop),
             Statement::RenameTrigger(rename) => self.rename_trigger(binder, rename),
-            Statement::Drop(drop) => self.drop(drop),
+            Statement::Drop(drop) => self.making_room(|| self.drop(drop)),
             Statement::DropFunction(drop) => self.drop_function(drop),
             Statement::Role(role) => self.role(role),
             Statement::Rights(statement) => self.rights_statement(statement),
@@ -176,7 +176,7 @@ impl Schema<'_> {
             Statement::Type(statement) => self.type_statement(statement),
             Statement::Comment(comment) => self.comment(comment),
             Statement::View(view) => self.view(binder, view),
-            Statement::Truncate(truncate) => self.truncate(binder, truncate),
+            Statement::Truncate(truncate) => self.making_room(|| self.truncate(binder, truncate)),
             Statement::CreateIndex(create) => self.create_index(create),
             Statement::AlterTable(alter) => self.alter_table(alter),
             Statement::Rename { kind, name, to, if_exists } => self.rename(*kind, name, to, *if_exists),
@@ -188,6 +188,14 @@ impl Schema<'_> {
             Statement::SetConstraints(set) => set_constraints(self.frame, set),
             _ => Err(SqlError::internal("no statement of the schema").into()),
         }
+    }
+
+    /// Runs what makes room, also where there is none.
+    fn making_room<T>(&self, run: impl FnOnce() -> T) -> T {
+        self.frame.txn.borrow_mut().set_makes_room(true);
+        let done = run();
+        self.frame.txn.borrow_mut().set_makes_room(false);
+        done
     }
 
     /// PREWARM TABLE: reads the pages of a table and its indexes into memory; the tag says how many.

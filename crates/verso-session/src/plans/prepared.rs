@@ -18,7 +18,7 @@ use crate::client::OutputColumn;
 use crate::plans::{calls_users, ends_transaction};
 use verso_parser::syntax::{Parsed, Statement};
 use verso_planner::bind::{Binder, Inference};
-use verso_planner::errors::{SqlError, sqlstate};
+use verso_planner::errors::{SqlError, Subject, sqlstate};
 
 /// A statement ready to be executed with different parameters, also by several sessions at once.
 #[derive(Debug)]
@@ -281,7 +281,11 @@ impl Prepared {
         };
         if self.literals.is_none() && planned.returns && !self.columns.as_deref().is_some_and(same) {
             let text = "cached plan must not change result type";
-            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+            let mut error = SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text);
+            // Drivers prepare the statement anew then.
+            let subject = Subject { routine: Some("RevalidateCachedQuery"), ..Subject::default() };
+            error.subject = Some(Box::new(subject));
+            return Err(error);
         }
         if keep {
             *plan = Some(Arc::clone(&planned));

@@ -164,10 +164,12 @@ impl Engine {
         columns: &[ColumnSpec],
         body: Option<Vec<u8>>,
     ) -> Result<(), StorageError> {
-        let id = txn.begin_write()?;
+        txn.begin_write()?;
         let shared = Arc::clone(self.shared());
-        shared.space.keep_reserve(shared.core())?;
-        let mut mini = Mini::begin(shared.core(), id);
+        if !txn.makes_room() {
+            shared.space.keep_reserve(shared.core())?;
+        }
+        let mut mini = txn.begin_mini(&shared);
         if unlogged && !disabled(Rule::U1) {
             mini.state(RecordKind::UNLOGGED, &object.0.to_le_bytes())?;
         }
@@ -203,8 +205,8 @@ impl Engine {
         if !shared.roots.lock().contains_key(&object) {
             return Err(StorageError::NoSuchObject(object));
         }
-        let id = txn.begin_write()?;
-        let mut mini = Mini::begin(shared.core(), id);
+        txn.begin_write()?;
+        let mut mini = txn.begin_mini(&shared);
         let pointer = note_object(&shared, txn, &mut mini, EntryKind::DropObject, object)?;
         let lsns = mini.commit()?;
         txn.wrote(lsns);

@@ -215,7 +215,7 @@ impl Heap {
         while first < count {
             // A deletion may take of the reserve: it is how space is made.
             if let Change::Update { .. } = change_all {
-                txn.shared.space.keep_reserve(txn.shared.core())?;
+                self.keep_room(txn, || change_all.value_bytes(first..end))?;
             }
             let page_index = record(first).page_index;
             slots.clear();
@@ -326,7 +326,7 @@ impl Heap {
                 return Err(StorageError::Cancelled);
             }
             let gate = self.indexes.any().then(|| self.indexes.enter());
-            let mut mini = Mini::begin(shared.core(), txn.id);
+            let mut mini = txn.begin_mini(&shared);
             if value_bytes > 0 {
                 overflow::reserve(&mut mini, value_bytes)?;
             }

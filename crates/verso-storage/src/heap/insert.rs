@@ -41,8 +41,8 @@ impl Heap {
         rows: &Batch,
         mut records: Option<&mut Vec<RecordId>>,
     ) -> Result<(), StorageError> {
-        let id = txn.begin_insert()?;
-        txn.shared.space.keep_reserve(txn.shared.core())?;
+        txn.begin_insert()?;
+        self.keep_room(txn, || 0)?;
         txn.changed(&self.changed, rows.rows as u64);
         if rows.rows == 1
             && let Some(record) = self.append_row(txn, rows)?
@@ -53,15 +53,15 @@ impl Heap {
         let shared = Arc::clone(&txn.shared);
         let mut row = 0;
         while row < rows.rows {
-            shared.space.keep_reserve(shared.core())?;
             let portion = portion(rows, row, &shared.core().pool);
+            self.keep_room(txn, || portion.1)?;
             let mut ahead = match portion {
                 (1, bytes) if bytes > ahead::with_record(&shared.core().pool) => {
                     Ahead::write(self, txn, variable(rows, row))?
                 }
                 _ => Ahead::default(),
             };
-            let mut mini = Mini::begin(shared.core(), id);
+            let mut mini = txn.begin_mini(&shared);
             let (page_index, slots) =
                 self.insert_some(&shared, txn, &mut mini, rows, row, portion, &ahead)?;
             let lsns = mini.commit()?;

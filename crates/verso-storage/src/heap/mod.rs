@@ -14,6 +14,7 @@ pub mod companion;
 mod directory;
 pub(crate) mod image;
 pub mod insert;
+mod keep_room;
 mod key_change;
 pub mod layout;
 mod link;

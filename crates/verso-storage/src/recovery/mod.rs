@@ -432,12 +432,23 @@ impl Store {
         core.wal.flush(end)?;
         core.pool.flush_all()?;
         assert_eq!(core.pool.oldest_dirty(), None, "nobody changes pages while the database closes");
-        let place = self.write_state(&state)?;
-        self.write_superblock(|superblock| {
-            (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, begin, true);
-            (superblock.clean, superblock.state) = (true, place);
-            superblock.pages = self.pages_before(place);
-        })?;
+        match self.write_state(&state) {
+            Ok(place) => {
+                self.write_superblock(|superblock| {
+                    (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, begin, true);
+                    (superblock.clean, superblock.state) = (true, place);
+                    superblock.pages = self.pages_before(place);
+                })?;
+            }
+            // The log has the state, too: it stays, and the next open reads it as after a crash.
+            Err(error @ StorageError::Full { .. }) => {
+                tracing::warn!(%error, "the database is closed, and needs its log when it is opened again");
+                self.write_superblock(|superblock| {
+                    (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, begin, true);
+                })?;
+            }
+            Err(error) => return Err(error),
+        }
         core.wal.recycle(begin)?;
         core.wal.stop();
         Ok(())

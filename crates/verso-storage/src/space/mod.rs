@@ -15,7 +15,8 @@
 //! S5. The last `reserve` units are for undo and back-out, and for what a change needs behind its first allocation, where
 //!     nothing may fail any more.
 //! S6. Work that may be refused begins only while the reserve is whole: what changes have taken of it is replaced before,
-//!     by a longer file, or the work is refused.
+//!     by a longer file, or the work is refused. Changes of rows go on where the file cannot grow, while half of the reserve
+//!     is there, if their table has the pages that they need. What makes room is never refused for the reserve.
 //!
 //! Latches: allocate and free *after* all existing pages of the mini-transaction are latched; pages from an allocation
 //! may follow, as nobody else can hold them. Map pages are latched under the map's lock only.
@@ -174,6 +175,11 @@ impl SpaceMap {
         } else {
             Ok(())
         }
+    }
+
+    /// Whether at least half of the reserve is there.
+    pub fn has_half(&self) -> bool {
+        self.runs.lock().free_units >= self.reserve_units / 2
     }
 
     #[cold]

@@ -151,6 +151,8 @@ pub struct Txn {
     /// Names of the snapshots it exported.
     exported: Vec<String>,
     deferrable: bool,
+    /// What it does makes room (S6).
+    makes_room: bool,
     /// Key in the list of open transactions.
     serial: u64,
     /// What that list says of it.
@@ -213,6 +215,7 @@ impl Txn {
             reader: None,
             exported: Vec::new(),
             deferrable: false,
+            makes_room: false,
             serial,
             live,
             bitmaps: (0, 0),
@@ -251,6 +254,7 @@ impl Txn {
         (self.first_lsn, self.log_bytes) = (Lsn::ZERO, 0);
         self.lock_timeout = None;
         self.deferrable = false;
+        self.makes_room = false;
         self.bitmaps = (0, 0);
         self.live.begin(options);
     }
@@ -340,6 +344,25 @@ impl Txn {
     /// Whether the transaction, if it is serializable and read-only, waits for a snapshot with which it cannot fail.
     pub fn set_deferrable(&mut self, deferrable: bool) {
         self.deferrable = deferrable;
+    }
+
+    /// Whether what it does from now on makes room, as dropping a table does: it may take of the space that is kept for undo.
+    pub fn set_makes_room(&mut self, makes_room: bool) {
+        self.makes_room = makes_room;
+    }
+
+    /// Whether what it does makes room.
+    pub(crate) fn makes_room(&self) -> bool {
+        self.makes_room
+    }
+
+    /// A mini-transaction for a change of rows, which allocates as the transaction may.
+    pub(crate) fn begin_mini<'m>(&self, shared: &'m Shared) -> Mini<'m> {
+        let mut mini = Mini::begin(shared.core(), self.id);
+        if self.makes_room {
+            mini.use_reserve();
+        }
+        mini
     }
 
     /// The frame that changes go to.

@@ -13,7 +13,7 @@ use verso_storage::{
     TxnState,
 };
 
-use crate::support::{COLUMNS, Row, batch, bump, create, fill, now, options, read, rows, sound};
+use crate::support::{COLUMNS, Row, batch, bump, create, fill, now, options, read, remove, rows, sound};
 
 fn path() -> PathBuf {
     World::dir().join("t.verso")
@@ -575,6 +575,76 @@ fn a_full_disk_refuses_new_objects_and_rows_and_they_come_when_there_is_room() {
             }
             world.vfs().set_faults(FaultPlan::default());
             create(true).unwrap();
+            sound(&engine);
+        });
+    }
+}
+
+/// The file cannot grow, and changes have taken of what is kept for undo: rows that go still make room for others.
+#[test]
+fn on_a_full_disk_rows_that_go_make_room_for_rows_that_come() {
+    for seed in seeds(5) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        world.run(|env| {
+            let (engine, heap) = create_in(env, EngineOptions { background: true, ..options() });
+            fill(&engine, &heap, 0..100);
+            let mut txn = engine.begin(TxnOptions::default());
+            let spare = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let capacity_bytes = Some(world.vfs().used_bytes() + rng.below(400 << 10));
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            let mut next = 100;
+            let mut add = |length: usize, count: i64| {
+                let mut txn = engine.begin(TxnOptions::default());
+                let new: Vec<Row> =
+                    (next..next + count).map(|id| (id, Some("x".repeat(length)), 0.5)).collect();
+                next += count;
+                match insert(&heap, &mut txn, &new) {
+                    Ok(()) => txn.commit(CommitMode::Wait),
+                    Err(error) => txn.rollback().and(Err(error)),
+                }
+            };
+            for round in 0..6 {
+                let mut refused = 0;
+                while refused < 40 {
+                    match add(rng.index(6000), 1) {
+                        Ok(()) => {}
+                        Err(StorageError::Full { .. }) => refused += 1,
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                let mut txn = engine.begin(TxnOptions::default());
+                remove(&heap, &mut txn, |id| id % 3 != 0);
+                txn.commit(CommitMode::Wait).unwrap();
+                let swept = engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(()));
+                for done in [swept.map(drop), engine.housekeeping(), engine.checkpoint().map(drop)] {
+                    assert!(matches!(done, Ok(()) | Err(StorageError::Full { .. })), "{done:?}");
+                }
+                let mut tries = 0;
+                for _ in 0..20 {
+                    while let Err(error) = add(100, 1) {
+                        // A checkpoint that nobody asks for gives the log room.
+                        let is_log = matches!(&error, StorageError::Full { what } if what.contains("log"));
+                        assert!(is_log && tries < 400, "seed {seed}, round {round}: {error}");
+                        tries += 1;
+                        env.clock.sleep(std::time::Duration::from_millis(25));
+                    }
+                }
+            }
+            // What makes room is not refused, and the engine closes: its log has what the file has no room for.
+            let mut txn = engine.begin(TxnOptions::default());
+            txn.set_makes_room(true);
+            engine.drop_object(&mut txn, spare).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let expected = sorted(now(&engine, &heap));
+            let object = heap.object;
+            drop(heap);
+            engine.close().unwrap();
+            drop(engine);
+            let engine = Engine::open(env.clone(), &path(), options()).unwrap();
+            let heap = engine.heap(object).unwrap();
+            assert_eq!(sorted(now(&engine, &heap)), expected);
             sound(&engine);
         });
     }
