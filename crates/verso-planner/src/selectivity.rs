@@ -267,6 +267,8 @@ impl Estimate<'_> {
     pub fn selectivity(&self, condition: &TypedExpr, plan: &Plan) -> f64 {
         let one = |part: &TypedExpr| self.selectivity(part, plan);
         let known = |column: usize| self.known_column(plan, column);
+        let values = |arg: &TypedExpr| if columns_of(arg).is_empty() { 1.0 } else { self.values(arg, plan) };
+        let same = |a: &TypedExpr, b: &TypedExpr| 1.0 / values(a).max(values(b)).max(1.0);
         match &condition.kind {
             K::Literal(Value::Bool(true)) => 1.0,
             K::Literal(_) => 0.0,
@@ -296,15 +298,14 @@ impl Estimate<'_> {
                     };
                 }
                 match (function.operator, args.as_slice()) {
-                    (Some("="), [a, b]) => {
-                        let values = |arg: &TypedExpr| {
-                            if columns_of(arg).is_empty() { 1.0 } else { self.values(arg, plan) }
-                        };
-                        1.0 / values(a).max(values(b)).max(1.0)
-                    }
+                    (Some("="), [a, b]) => same(a, b),
                     (Some("<>"), _) => 0.9,
                     _ => SOME,
                 }
+            }
+            K::IsDistinct { left, right, negated } => {
+                let same = same(left, right);
+                if *negated { same } else { 1.0 - same }
             }
             K::InList { arg, list, negated } => {
                 let found = match column(arg).and_then(known) {

@@ -5,14 +5,14 @@
 //!                                             └──► beyond EXACT_MAX leaves: the pair with the fewest rows, again and again
 //! ```
 //!
-//! O1. Parts that no condition ties together are joined only where nothing else is left.
+//! O1. Parts that no condition ties together are joined only where nothing else is left; when, the costs say.
 //! O2. The hash table is made of the right part; a leaf with an index on the columns that tie it may be looked up for each
 //!     row of the left part instead.
 //!
 //! Termination: subsets are visited once each, by size; the greedy way joins two parts at each step. Source: Selinger et
 //! al., 1979; Fegaras, "A new heuristic for optimizing large queries", 1998.
 
-use verso_exec::plan::{Plan, TypedExpr};
+use verso_exec::plan::{ExprKind, Plan, TypedExpr};
 
 use super::graph::Graph;
 use crate::bind::columns_of;
@@ -126,7 +126,8 @@ impl<'g> Orders<'g> {
             class.members.iter().map(|(leaf, column)| (*leaf, of_column(*leaf, *column))).collect()
         });
         let selectivity = graph.shared.iter().map(|shared| {
-            if !super::graph::is_equality(&shared.condition) {
+            let alike = matches!(shared.condition.kind, ExprKind::IsDistinct { negated: true, .. });
+            if !alike && !super::graph::is_equality(&shared.condition) {
                 return 0.33;
             }
             let values = columns_of(&shared.condition).into_iter().map(|column| {
@@ -247,30 +248,21 @@ impl<'g> Orders<'g> {
                 continue;
             }
             let rows = self.rows(&|leaf| set & (1 << leaf) != 0);
-            // Sets that nothing ties together come into question only where there is no other way (O1).
-            for crossing in [false, true] {
-                // Ascending: of equals the order as written.
-                let mut left = set & set.wrapping_neg();
-                while left != set {
-                    self.consider(&mut best, (left, set & !left), rows, crossing);
-                    left = left.wrapping_sub(set) & set;
-                }
-                if best[set as usize].is_some() {
-                    break;
-                }
+            // Ascending: of equals the order as written.
+            let mut left = set & set.wrapping_neg();
+            while left != set {
+                self.consider(&mut best, (left, set & !left), rows);
+                left = left.wrapping_sub(set) & set;
             }
         }
         tree(&best, full)
     }
 
-    fn consider(&self, best: &mut [Option<Best>], (left, right): (u32, u32), rows: f64, crossing: bool) {
+    fn consider(&self, best: &mut [Option<Best>], (left, right): (u32, u32), rows: f64) {
         let (Some(ours), Some(theirs)) = (best[left as usize], best[right as usize]) else { return };
         let in_left = |leaf: usize| left & (1 << leaf) != 0;
         let in_right = |leaf: usize| right & (1 << leaf) != 0;
         let (tied, equal) = self.tied(&in_left, &in_right);
-        if tied == crossing {
-            return;
-        }
         let set = (left | right) as usize;
         let mut take = |cost: f64, step: Step| {
             let cost = if tied { cost } else { cost + CROSSING };

@@ -434,3 +434,24 @@ fn in_over_many_rows_is_a_semi_join() {
     }
     assert_eq!(client.run(&format!("DELETE FROM large WHERE id IN {inner}"))[0], "DELETE 498");
 }
+
+/// A table that nothing ties to the others comes last, where the condition of the others leaves fewer rows.
+#[test]
+fn a_product_comes_behind_the_join_that_leaves_few_rows() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "CREATE TABLE a (i integer); CREATE TABLE b (j integer); CREATE TABLE c (k integer);
+         INSERT INTO a SELECT generate_series(1, 700); INSERT INTO b SELECT generate_series(1, 700);
+         INSERT INTO c SELECT generate_series(1, 300); ANALYZE",
+    );
+    for condition in ["a.i IS NOT DISTINCT FROM b.j", "a.i < b.j AND a.i + 5 > b.j", "abs(a.i) = abs(b.j)"] {
+        let text = format!("EXPLAIN SELECT count(*) FROM a CROSS JOIN b CROSS JOIN c WHERE {condition}");
+        let plan = client.run(&text);
+        let depth = |table: &str| {
+            let line = plan.iter().find(|row| row.contains(&format!("Scan on {table} ")));
+            line.and_then(|row| row.find("Seq")).expect("a scan of each table")
+        };
+        assert!(depth("c") < depth("a") && depth("c") < depth("b"), "{condition}: {plan:#?}");
+    }
+}
