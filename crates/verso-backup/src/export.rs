@@ -48,7 +48,8 @@ impl Exporter for Archives {
             *outcome_of.lock() = Some(done);
         };
         let thread = instance.engine.env().threads.try_spawn("verso-backup", Box::new(body));
-        let thread = thread.map_err(|error| SqlError::new("53000", format!("cannot start a thread: {error}")))?;
+        let thread =
+            thread.map_err(|error| SqlError::new("53000", format!("cannot start a thread: {error}")))?;
         Ok(Box::new(Running { job, thread, outcome }))
     }
 }

@@ -116,8 +116,11 @@ fn a_database_that_a_server_has_open_is_saved_by_the_server() {
     assert_eq!(world.verso(&["shell", "c.verso", "--file", "a.sql"]).code, 0);
     assert!(world.sql("c.verso", question).contains(" 3000,1,3000,3000,v1\n"));
     // Refused, each by whoever knows: the file is there, the server has no such table or database.
-    let cases =
-        [("a.backup", "t", "--replace"), ("d.backup", "missing", "missing"), ("a.sql", "missing", "--replace")];
+    let cases = [
+        ("a.backup", "t", "--replace"),
+        ("d.backup", "missing", "missing"),
+        ("a.sql", "missing", "--replace"),
+    ];
     for (file, table, said) in cases {
         let run = from(&[file, "--table", table]);
         assert!(run.code == 1 && run.err.contains(said), "{run:?}");
@@ -125,7 +128,10 @@ fn a_database_that_a_server_has_open_is_saved_by_the_server() {
     let run = world.verso(&["backup", "--server", &address, "other", "d.backup"]);
     assert!(run.code == 1 && run.err.contains("database \"other\" does not exist"), "{run:?}");
     let run = from(&["d.backup", "--no-gc"]);
-    assert!(run.code == 1 && run.err.contains("--no-gc") && !world.path().join("d.backup.part").exists(), "{run:?}");
+    assert!(
+        run.code == 1 && run.err.contains("--no-gc") && !world.path().join("d.backup.part").exists(),
+        "{run:?}"
+    );
     open.batch_execute("ROLLBACK; CREATE ROLE guest LOGIN").expect("rolled back");
     let guest = format!("postgres://guest@{address}");
     let run = world.verso(&["backup", "--server", &guest, "verso", "d.backup"]);

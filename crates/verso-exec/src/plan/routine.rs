@@ -40,6 +40,8 @@ pub struct PlFunction {
 pub struct PlTrigger {
     /// Columns of the table.
     pub columns: usize,
+    /// Those that are shown, the first ones: a row that it returns has them.
+    pub shown: usize,
     /// First slot of NEW: its columns, then whether there is such a row.
     pub new: usize,
     /// The same of OLD.

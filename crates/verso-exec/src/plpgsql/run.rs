@@ -137,14 +137,17 @@ impl Frame {
         types: &[SqlType],
     ) -> Result<Vec<Value>> {
         let trigger = self.function.trigger.as_ref();
-        let (new, width) = trigger.map_or((0, 0), |trigger| (trigger.new, trigger.columns));
-        if types.len() != width {
+        let (new, width, shown) =
+            trigger.map_or((0, 0, 0), |trigger| (trigger.new, trigger.columns, trigger.shown));
+        if types.len() != shown {
             let text = "returned row structure does not match the structure of the triggering table";
             return Err(ExecError::raised("42804", text));
         }
         let to: Vec<SqlType> =
             self.variables[new..new + width].iter().map(|column| column.ty.clone()).collect();
-        cast_row(cx, &mut row, types, &to)?;
+        cast_row(cx, &mut row, types, &to[..shown])?;
+        // What indexes keep beside the columns is computed anew.
+        row.resize(width, Value::Null);
         Ok(row)
     }
 

@@ -10,7 +10,7 @@ use verso_exec::plan::{AggregateCall, ExprKind as K, SortKey, TypedExpr};
 use verso_types::{CastKind, Derivation, SqlType};
 
 use super::Binder;
-use super::collate::{distinguished, extreme_keys, is_keyed, ordered, text_of_key, unkeyed};
+use super::collate::{derived_from, distinguished, extreme_keys, is_keyed, ordered, text_of_key, unkeyed};
 use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
 use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
 use super::scope::{Correlation, Scope};
@@ -42,7 +42,7 @@ pub(super) struct Shown {
 impl Shown {
     pub(super) fn of(call: &AggregateCall) -> Shown {
         let args = || call.args.iter().map(unkeyed);
-        let derived = args().fold(Derivation::Default, |all, arg| all.and(&arg.collation));
+        let derived = derived_from(args());
         let extreme = matches!(call.function.kind, AggregateKind::Min | AggregateKind::Max);
         let text = |arg: &TypedExpr| match &arg.kind {
             K::Cast { arg, .. } if matches!(arg.ty, SqlType::Char(_)) => arg.ty.clone(),

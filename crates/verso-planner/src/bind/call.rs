@@ -6,10 +6,10 @@ use std::sync::Arc;
 use verso_catalog::{FunctionDef, FunctionReturn};
 use verso_exec::functions::{self, BuiltinFunction, candidates as functions_named};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
-use verso_types::{CastKind, RowType, SqlType, SystemType, Value, cast_kind};
+use verso_types::{CastKind, Derivation, RowType, SqlType, SystemType, Value, cast_kind};
 
 use super::Binder;
-use super::collate::{extreme_keys, is_keyed, text_of_key};
+use super::collate::{extreme_keys, is_keyed, made_of, text_of_key};
 use super::context::{Clause, Context, Inside, SET_BASE};
 use super::json::json_aggregate;
 use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
@@ -480,8 +480,11 @@ fn set_column(
     if !cx.clause.allows_sets() {
         return refused(format!("set-returning functions are not allowed in {}", cx.clause.name()));
     }
-    cx.sets.push(SetColumns { call, columns: vec![OutputColumn::new(name, ty.clone())] });
-    Ok(TypedExpr::column(SET_BASE + cx.sets.len() - 1, ty))
+    let column = made_of(OutputColumn::new(name, ty.clone()), call.args());
+    let mut expr = TypedExpr::column(SET_BASE + cx.sets.len(), ty);
+    expr.collation = column.collation.clone().map_or(Derivation::Default, Derivation::Implicit);
+    cx.sets.push(SetColumns { call, columns: vec![column] });
+    Ok(expr)
 }
 
 /// A function that was found, with its arguments.

@@ -24,6 +24,18 @@ const MISMATCH: &str = "42P21";
 /// 42P22.
 const INDETERMINATE: &str = "42P22";
 
+/// The collation of what a call makes of its arguments.
+pub(super) fn derived_from<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>) -> Derivation {
+    exprs.into_iter().fold(Derivation::Default, |all, expr| all.and(&expr.collation))
+}
+
+/// A column of values made of these, with their collation.
+pub(super) fn made_of(mut column: OutputColumn, args: &[TypedExpr]) -> OutputColumn {
+    let collation = derived_from(args).collation().cloned();
+    column.collation = collation.filter(|_| column.ty.is_collatable());
+    column
+}
+
 /// What is compared, in errors.
 const COMPARISON: &str = "string comparison";
 
@@ -171,7 +183,7 @@ pub(super) fn refuse_search(name: &str, args: &[TypedExpr], at: u32) -> Result<(
     if args.iter().all(|arg| arg.collation.is_default()) {
         return Ok(());
     }
-    let derived = args.iter().fold(Derivation::Default, |all, arg| all.and(&arg.collation));
+    let derived = derived_from(args);
     refuse_mismatch(&derived, at)?;
     match name {
         "position" | "strpos" | "replace" | "split_part" | "starts_with" | "string_to_array"
@@ -311,7 +323,7 @@ pub(super) fn distinguished(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlEr
 
 /// The same for several at once under the collation that follows from all of them.
 pub(super) fn distinguished_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<TypedExpr>, SqlError> {
-    let derived = exprs.iter().fold(Derivation::Default, |all, expr| all.and(&expr.collation));
+    let derived = derived_from(&exprs);
     match needed(&derived, COMPARISON, at)? {
         Some(collation) if !collation.is_deterministic() => {
             exprs.into_iter().map(|expr| keyed(expr, &collation)).collect()
@@ -325,7 +337,7 @@ pub(super) fn extreme_keys(
     args: &[TypedExpr],
     at: u32,
 ) -> Result<Option<(Vec<TypedExpr>, Derivation)>, SqlError> {
-    let derived = args.iter().fold(Derivation::Default, |all, arg| all.and(&arg.collation));
+    let derived = derived_from(args);
     if derived.is_default() {
         return Ok(None);
     }

@@ -21,6 +21,7 @@ use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
 use super::call::Found;
+use super::collate::made_of;
 use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark, Wanted};
 use super::past::refuse_past;
@@ -599,7 +600,7 @@ impl Binder<'_> {
                     _ if function.name == "pg_partition_ancestors" => {
                         (vec![OutputColumn::new("relid", ty)], false)
                     }
-                    _ => (vec![OutputColumn::new(name, ty)], true),
+                    _ => (vec![made_of(OutputColumn::new(name, ty), &args)], true),
                 };
                 Ok((Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns }, single))
             }

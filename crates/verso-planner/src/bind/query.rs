@@ -9,6 +9,7 @@ use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
+use super::collate::{derived_from, refuse_mismatch};
 use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark};
 use super::resolve::shown;
@@ -154,8 +155,15 @@ impl Binder<'_> {
         let mut output = Vec::new();
         let mut table: Vec<Vec<TypedExpr>> = vec![Vec::new(); rows.len()];
         for (number, column) in columns.into_iter().enumerate() {
+            let at = column.first().map_or(0, |(_, at)| *at);
             let (exprs, ty) = self.unify(column, "VALUES")?;
-            output.push(OutputColumn::new(format!("column{}", number + 1), ty));
+            let mut shown = OutputColumn::new(format!("column{}", number + 1), ty);
+            if exprs.iter().any(|expr| !expr.collation.is_default()) {
+                let derived = derived_from(&exprs);
+                refuse_mismatch(&derived, at)?;
+                shown.collation = derived.collation().cloned();
+            }
+            output.push(shown);
             for (row, expr) in table.iter_mut().zip(exprs) {
                 row.push(expr);
             }

@@ -12,11 +12,11 @@ use verso_exec::plan::{
     ExprKind as K, FrameBound, FrameExclusion, FrameUnit, Plan, SortKey, TypedExpr, WindowCall, WindowFrame,
     WindowFunction,
 };
-use verso_types::{CastKind, Derivation, SqlType};
+use verso_types::{CastKind, SqlType};
 
 use super::Binder;
 use super::aggregate::Shown;
-use super::collate::distinguished;
+use super::collate::{derived_from, distinguished};
 use super::context::{Clause, Context, Inside, WINDOW_BASE};
 use super::resolve::{Declared, Resolution, function_error, implicit, resolve, result_type, shown};
 use super::walk::same;
@@ -202,7 +202,7 @@ impl Binder<'_> {
             |((arg, at), to): ((TypedExpr, u32), &SqlType)| self.coerce(arg, at, to, CastKind::Implicit);
         let args = args.into_iter().zip(&to).map(cast).collect::<Result<Vec<_>, _>>()?;
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
-        let derived = args.iter().fold(Derivation::Default, |all, arg| all.and(&arg.collation));
+        let derived = derived_from(&args);
         let ty = result_type(&entry.result, &types).collated(&derived.of_column());
         Ok((WindowFunction::Own(entry.kind), args, None, ty, None))
     }

@@ -137,7 +137,9 @@ impl Reader {
         let table = &self.table;
         match row.and_then(|row| self.origins.get(row)) {
             None => format!("COPY {table}"),
-            Some((line, _)) if self.layout.format == CopyFormat::Binary => format!("COPY {table}, line {line}"),
+            Some((line, _)) if self.layout.format == CopyFormat::Binary => {
+                format!("COPY {table}, line {line}")
+            }
             Some((line, text)) => format!("COPY {table}, line {line}: \"{}\"", shown(text)),
         }
     }

@@ -178,7 +178,10 @@ impl Transfer<'_> {
             (Err(_), Some(error)) => Err(error.into()),
             (Err(error), None) => {
                 // Filters and triggers leave rows out, and those of a partitioned table are checked by its partitions.
-                let plain = |insert: &Insert| insert.routes.is_empty() && !insert.table.triggers.iter().any(|trigger| trigger.kind.is_before());
+                let plain = |insert: &Insert| {
+                    insert.routes.is_empty()
+                        && !insert.table.triggers.iter().any(|trigger| trigger.kind.is_before())
+                };
                 let told = copy.filter.is_none() && matches!(bound, Bound::Insert(insert) if plain(insert));
                 let refused = rows.refused.filter(|_| told);
                 let context = rows.reader.context(refused);

@@ -435,7 +435,8 @@ impl Store {
         match self.write_state(&state) {
             Ok(place) => {
                 self.write_superblock(|superblock| {
-                    (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, begin, true);
+                    (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) =
+                        (begin, begin, true);
                     (superblock.clean, superblock.state) = (true, place);
                     superblock.pages = self.pages_before(place);
                 })?;
@@ -444,7 +445,8 @@ impl Store {
             Err(error @ StorageError::Full { .. }) => {
                 tracing::warn!(%error, "the database is closed, and needs its log when it is opened again");
                 self.write_superblock(|superblock| {
-                    (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, begin, true);
+                    (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) =
+                        (begin, begin, true);
                 })?;
             }
             Err(error) => return Err(error),

@@ -66,7 +66,8 @@ pub fn bind_trigger(
             body.binder.ctes.push(Cte::transition(name, new, fields.iter().map(column).collect()));
         }
     }
-    body.trigger = Some(PlTrigger { columns: fields.len(), new, old, facts });
+    let shown = table.shown().len();
+    body.trigger = Some(PlTrigger { columns: fields.len(), shown, new, old, facts });
     body.finish(signature.into(), 0, block)
 }
 
