@@ -12,11 +12,13 @@ use super::super::change::{DeleteStatement, UpdateStatement};
 use super::super::operator::{compile, types_of};
 use super::super::trigger::{TriggerEvent, triggers_change_rows};
 use super::parent::key_text;
+use super::referenced::Move;
 use super::{foreign, key_columns_read, positions};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate};
 use crate::plan::{
-    Check, Delete, ExprKind, Generated, IndexAccess, KeyMatch, Plan, RowRules, TypedExpr, Update,
+    Check, Delete, ExprKind, Generated, IndexAccess, JoinKind, KeyMatch, OutputColumn, Plan, RECORD_COLUMN,
+    RowRules, TypedExpr, Update,
 };
 
 /// The referencing side of a foreign key.
@@ -192,6 +194,66 @@ impl Child {
             access: self.access(),
             rules: rules_over(rules, &columns, &assigned),
             columns,
+            assignments,
+            named,
+            returning: None,
+        };
+        Ok(UpdateStatement::new(&update, cx.executor))
+    }
+}
+
+impl Child {
+    /// An UPDATE that gives all rows of these keys their new ones at once: all of them are found before the first is changed, so
+    /// that none is moved twice.
+    pub(super) fn update_together(&self, cx: &ExecContext<'_>, moves: Vec<Move>) -> Result<UpdateStatement> {
+        let rules = cx.services.binding.row_rules(&self.table)?;
+        let (width, count) = (self.table.columns.len(), self.columns.len());
+        let types = |n: usize| self.table.columns[self.columns[n % count]].ty.without_modifiers();
+        let literals = |(old, new): Move| {
+            let values = old.into_iter().chain(new).enumerate();
+            values.map(|(n, value)| TypedExpr::literal(value, types(n))).collect()
+        };
+        let pairs = Plan::Values {
+            rows: moves.into_iter().map(literals).collect(),
+            columns: (0..2 * count).map(|n| OutputColumn::new("key", types(n))).collect(),
+        };
+        let scan = Plan::TableScan {
+            table: Arc::clone(&self.table),
+            columns: (0..width).chain([RECORD_COLUMN]).collect(),
+            filter: None,
+        };
+        let own = |at: usize| TypedExpr::column(at, self.table.columns[at].ty.clone());
+        let equal = self.columns.iter().enumerate();
+        let equal = equal.map(|(n, at)| (TypedExpr::column(*at, types(n)), TypedExpr::column(n, types(n))));
+        let join = Plan::Join {
+            left: Box::new(scan),
+            right: Box::new(pairs),
+            kind: JoinKind::Inner,
+            equal: equal.collect(),
+            filter: None,
+        };
+        // The columns, the keys, the place of the record.
+        let keys = (0..2 * count).map(|n| TypedExpr::column(width + 1 + n, types(n)));
+        let place = TypedExpr::column(width, SqlType::Int8);
+        let exprs: Vec<TypedExpr> = (0..width).map(own).chain(keys).chain([place]).collect();
+        let names = exprs.iter().map(|_| Arc::from("")).collect();
+        let mut assignments: Vec<(usize, TypedExpr)> = (self.columns.iter().enumerate())
+            .map(|(n, at)| (*at, TypedExpr::column(width + count + n, self.table.columns[*at].ty.clone())))
+            .collect();
+        set_generated(&mut assignments, &rules);
+        let named = assignments.len();
+        if triggers_change_rows(&self.table, TriggerEvent::Update) {
+            keep_others(&mut assignments, &self.table);
+        }
+        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let read: Vec<usize> = (0..width + 2 * count).collect();
+        let update = Update {
+            table: Arc::clone(&self.table),
+            columns: (0..width).collect(),
+            joined: Some(Plan::Project { input: Box::new(join), exprs, names }),
+            access: None,
+            filter: None,
+            rules: rules_over(rules, &read, &assigned),
             assignments,
             named,
             returning: None,

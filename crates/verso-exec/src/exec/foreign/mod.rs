@@ -209,7 +209,7 @@ impl ForeignKeys {
             held: self.held.take(),
         };
         let mut queue = VecDeque::from([first]);
-        // Restricting checks come last, when all that goes along has gone.
+        // Other checks come last, when all that goes along has gone.
         let mut checks = Vec::new();
         while let Some(keys) = queue.pop_front() {
             cx.check_cancelled()?;
@@ -219,12 +219,20 @@ impl ForeignKeys {
                 }
                 Ok(())
             })?;
+            // Before what goes along takes others along.
+            let restricts = |key: &&Incoming| !key.keys.is_empty() && key.restricts();
+            if keys.incoming.iter().any(|key| restricts(&key)) {
+                within_statement(cx, |cx| {
+                    let mut restricting = keys.incoming.iter().filter(restricts);
+                    restricting.try_for_each(|key| key.check(cx, &keys.table, true))
+                })?;
+            }
             checks.push(keys);
         }
         within_statement(cx, |cx| {
             for keys in &checks {
                 for key in &keys.incoming {
-                    key.check(cx, &keys.table)?;
+                    key.check(cx, &keys.table, false)?;
                 }
                 for key in &keys.outgoing {
                     key.check(cx, &keys.table)?;

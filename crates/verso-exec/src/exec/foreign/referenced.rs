@@ -1,10 +1,10 @@
 //! Rows that others reference go or change: what goes along, what is refused.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, ReferentialAction, TableDef};
-use verso_types::{Batch, CastKind, Value, cast};
+use verso_types::{Batch, CastKind, Value, cast, encode_row};
 
 use super::super::trigger::Triggers;
 use super::super::{ExecContext, Sink};
@@ -13,6 +13,9 @@ use super::parent::Parent;
 use super::{ForeignKeys, foreign};
 use crate::error::Result;
 use crate::plan::{ExprKind, TypedExpr};
+
+/// A referenced key before and after an UPDATE.
+pub(super) type Move = (Vec<Value>, Vec<Value>);
 
 /// A foreign key of another table, or its own, that references the table.
 pub(super) struct Incoming {
@@ -37,6 +40,11 @@ impl Incoming {
     fn action(&self, update: bool) -> ReferentialAction {
         let Some(key) = foreign(&self.constraint) else { return ReferentialAction::NoAction };
         if update { key.on_update } else { key.on_delete }
+    }
+
+    /// Whether what it references may not go, whatever goes along.
+    pub(super) fn restricts(&self) -> bool {
+        [true, false].iter().any(|update| self.action(*update) == ReferentialAction::Restrict)
     }
 
     /// Does what goes along; the keys that these statements note go to the end of the queue.
@@ -66,23 +74,59 @@ impl Incoming {
             along.extend(triggers.map(|triggers| *triggers));
             return Ok(());
         }
-        let mut statement = child.update(cx, self.assignments(cx, &child, action, update)?)?;
-        statement.begin(cx)?;
-        for (old, new) in &self.keys {
-            let Some(mut params) = child.key(cx, old) else { continue };
-            if let (Some(new), ReferentialAction::Cascade) = (new, action) {
-                let zone = cx.services.time_zone;
-                for ((value, from), column) in new.iter().zip(&child.from).zip(&child.columns) {
-                    let to = &child.table.columns[*column].ty;
-                    params.push(cast(value, from, to, CastKind::Assignment, zone)?);
+        let moves = if action == ReferentialAction::Cascade { self.moves(cx, &child)? } else { Vec::new() };
+        let statement = if Incoming::meet(&moves) {
+            let mut statement = child.update_together(cx, moves)?;
+            statement.begin(cx)?;
+            statement.run_changes(cx, &mut Nowhere)?;
+            statement
+        } else {
+            let mut statement = child.update(cx, self.assignments(cx, &child, action, update)?)?;
+            statement.begin(cx)?;
+            if action == ReferentialAction::Cascade {
+                for (mut params, new) in moves {
+                    params.extend(new);
+                    statement.run_changes(&cx.with_params(&params), &mut Nowhere)?;
+                }
+            } else {
+                for key in self.keys.iter().filter_map(|(old, _)| child.key(cx, old)) {
+                    statement.run_changes(&cx.with_params(&key), &mut Nowhere)?;
                 }
             }
-            statement.run_changes(&cx.with_params(&params), &mut Nowhere)?;
-        }
+            statement
+        };
         let (keys, triggers) = statement.into_parts();
         queue.push_back(keys);
         along.extend(triggers.map(|triggers| *triggers));
         Ok(())
+    }
+
+    /// Old and new keys of an UPDATE that goes along, as values of the referencing columns.
+    fn moves(&self, cx: &ExecContext<'_>, child: &Child) -> Result<Vec<Move>> {
+        let zone = cx.services.time_zone;
+        let mut moves = Vec::with_capacity(self.keys.len());
+        for (old, new) in &self.keys {
+            let (Some(old), Some(new)) = (child.key(cx, old), new) else { continue };
+            let values = new.iter().zip(&child.from).zip(&child.columns).map(|((value, from), column)| {
+                cast(value, from, &child.table.columns[*column].ty, CastKind::Assignment, zone)
+            });
+            moves.push((old, values.collect::<std::result::Result<Vec<_>, _>>()?));
+        }
+        Ok(moves)
+    }
+
+    /// Whether a key becomes one that others had: then no row may be moved by one and found by the next.
+    fn meet(moves: &[Move]) -> bool {
+        let bytes = |key: &[Value]| {
+            let mut bytes = Vec::new();
+            encode_row(key, &mut bytes);
+            bytes
+        };
+        if moves.len() < 2 {
+            return false;
+        }
+        let old: HashSet<Vec<u8>> = moves.iter().map(|(old, _)| bytes(old)).collect();
+        moves.iter().any(|(_, new)| old.contains(&bytes(new)))
     }
 
     /// What the referencing columns are set to.
@@ -112,14 +156,21 @@ impl Incoming {
         Ok(assignments)
     }
 
-    /// Refuses what is still referenced.
-    pub(super) fn check(&self, cx: &ExecContext<'_>, parent: &Arc<TableDef>) -> Result<()> {
+    /// Refuses what is still referenced: where that restricts, or where it is only looked at in the end.
+    pub(super) fn check(
+        &self,
+        cx: &ExecContext<'_>,
+        parent: &Arc<TableDef>,
+        restricting: bool,
+    ) -> Result<()> {
         let Some(child) = Child::find(cx, parent, &self.constraint) else { return Ok(()) };
         for (old, new) in &self.keys {
             let action = self.action(new.is_some());
             let restrict = action == ReferentialAction::Restrict;
             // SET DEFAULT may have set the very key that goes.
-            if !restrict && !matches!(action, ReferentialAction::NoAction | ReferentialAction::SetDefault) {
+            if restrict != restricting
+                || !restrict && !matches!(action, ReferentialAction::NoAction | ReferentialAction::SetDefault)
+            {
                 continue;
             }
             let Some(key) = child.key(cx, old) else { continue };
