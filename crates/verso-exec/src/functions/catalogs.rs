@@ -118,6 +118,8 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_get_viewdef(Oid) -> Text;
     pg_get_viewdef(Oid, Bool) -> Text;
     pg_get_viewdef(Oid, Int4) -> Text;
+    pg_get_viewdef(Text) -> Text;
+    pg_get_viewdef(Text, Bool) -> Text;
     pg_get_triggerdef(Oid) -> Text;
     pg_get_triggerdef(Oid, Bool) -> Text;
     pg_get_statisticsobjdef(Oid) -> Text;

@@ -215,6 +215,8 @@ pub enum Statement {
         name: Name,
         /// Its parameters.
         args: Vec<Expr>,
+        /// What is done with it.
+        purpose: ExecutePurpose,
     },
     /// DEALLOCATE; none is ALL.
     Deallocate(Option<Name>),
@@ -382,4 +384,15 @@ pub enum Discarded {
     Sequences,
     /// Temporary tables.
     Temporary,
+}
+
+/// What is done with a prepared statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExecutePurpose {
+    /// It is executed.
+    Run,
+    /// EXPLAIN EXECUTE.
+    Explain(ExplainOptions),
+    /// `CREATE TABLE … AS EXECUTE`: the query of this statement is the prepared one.
+    Table(Box<CreateTableAs>),
 }

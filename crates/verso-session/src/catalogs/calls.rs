@@ -129,7 +129,11 @@ impl Call<'_> {
                     },
                     _ => deparse::Style { pretty: args.flag(1), wrap: 0 },
                 };
-                text(definitions::view_text(self.views, catalog, args.oid(0), style))
+                let oid = match args.0.first() {
+                    Some(Value::Text(name)) => relation_named(name)?,
+                    _ => args.oid(0),
+                };
+                text(definitions::view_text(self.views, catalog, oid, style))
             }
             "pg_get_function_arg_default" => {
                 let own = definitions::function(catalog, args.oid(0));
@@ -509,6 +513,13 @@ impl Call<'_> {
             Err(_) => Ok(Value::Null),
         }
     }
+}
+
+/// The relation of this name.
+fn relation_named(name: &str) -> Result<Oid> {
+    let found = references::find_reference(SystemType::Regclass, name)?;
+    let found = found.and_then(|oid| u32::try_from(oid).ok()).map(Oid);
+    found.ok_or_else(|| ExecError::raised("42P01", format!("relation \"{name}\" does not exist")))
 }
 
 /// An expression without the parentheses around the whole of it.

@@ -76,7 +76,9 @@ impl Session {
             }
             Statement::Backup { folder, parent } => self.backup(folder, parent.as_deref()),
             Statement::Prepare(prepare) => self.prepare_named(job, prepare),
-            Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
+            Statement::Execute { name, args, purpose } => {
+                return self.execute_named(name, args, purpose, job, sink);
+            }
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),
             Statement::DiscardAll => self.discard_all(),
             Statement::Discard(part) => self.discard(*part),
