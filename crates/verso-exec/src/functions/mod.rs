@@ -45,6 +45,7 @@ mod ranges;
 pub mod records;
 mod registry;
 mod samples;
+mod sends;
 mod session;
 mod sets;
 mod similar;
@@ -115,6 +116,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &acl::TABLES,
     &catalogs::TABLES,
     &samples::TABLES,
+    &sends::TABLES,
     &sets::TABLES,
     &sizes::TABLES,
     &support::TABLES,

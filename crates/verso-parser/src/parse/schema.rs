@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::ddl::{cascade, if_not_exists};
-use super::function::function_reference;
+use super::function::{estimate, function_reference};
 use super::setting::{one_setting, setting_name};
 use crate::error::SyntaxError;
 use crate::syntax::{
@@ -143,8 +143,8 @@ fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
                 return Err(cursor.unexpected());
             }
             false
-        } else if cursor.accept(&["cost"]) || cursor.accept(&["rows"]) {
-            cursor.integer()?;
+        } else if cursor.is(&["cost"]) || cursor.is(&["rows"]) {
+            estimate(cursor)?;
             false
         } else if cursor.accept(&["leakproof"]) || cursor.accept(&["not", "leakproof"]) {
             // Nothing depends on it either.

@@ -91,22 +91,17 @@ fn verso_s_own_statements() {
     let Statement::Commit { write, .. } = one("COMMIT WRITE NOWAIT BATCH") else { panic!() };
     assert_eq!((write.wait, write.batch), (Some(false), Some(true)));
     let plain =
-        Statement::Sweep { table: None, verbose: false, parallel: None, vacuum: false, analyze: None };
+        Statement::Sweep { tables: Vec::new(), verbose: false, parallel: None, vacuum: false, analyze: None };
     assert_eq!(one("SWEEP"), plain);
-    let Statement::Sweep {
-        table: Some(table),
-        verbose: true,
-        parallel: Some(2),
-        vacuum: false,
-        analyze: None,
-    } = one("sweep table public.t (parallel 2, verbose)")
+    let Statement::Sweep { tables, verbose: true, parallel: Some(2), vacuum: false, analyze: None } =
+        one("sweep table public.t (parallel 2, verbose)")
     else {
         panic!()
     };
-    assert_eq!(table.to_string(), "public.t");
+    assert_eq!(tables[0].to_string(), "public.t");
     assert!(matches!(
         one("VACUUM VERBOSE t"),
-        Statement::Sweep { table: Some(_), verbose: true, parallel: None, vacuum: true, analyze: None }
+        Statement::Sweep { verbose: true, parallel: None, vacuum: true, analyze: None, .. }
     ));
     for text in ["VACUUM ANALYZE t (a, b)", "VACUUM (ANALYZE) t (a, b)"] {
         let Statement::Sweep { analyze: Some(analyze), .. } = one(text) else { panic!("{text}") };

@@ -181,8 +181,8 @@ pub enum Statement {
     Flashback(Box<Flashback>),
     /// SWEEP, VACUUM.
     Sweep {
-        /// One table only.
-        table: Option<QualifiedName>,
+        /// These tables only, where there are any.
+        tables: Vec<QualifiedName>,
         /// Report what was done as notices.
         verbose: bool,
         /// Workers asked for.

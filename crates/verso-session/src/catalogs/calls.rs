@@ -135,6 +135,20 @@ impl Call<'_> {
                 };
                 text(definitions::view_text(self.views, catalog, oid, style))
             }
+            "pg_stat_get_live_tuples" => super::activity::of_table(self.views, catalog, args.oid(0), 14),
+            "pg_stat_get_mod_since_analyze" => {
+                super::activity::of_table(self.views, catalog, args.oid(0), 16)
+            }
+            "pg_stat_get_last_analyze_time" => {
+                super::activity::of_table(self.views, catalog, args.oid(0), 20)
+            }
+            "pg_stat_get_last_autoanalyze_time" => {
+                super::activity::of_table(self.views, catalog, args.oid(0), 21)
+            }
+            "pg_stat_get_analyze_count" => super::activity::of_table(self.views, catalog, args.oid(0), 24),
+            "pg_stat_get_autoanalyze_count" => {
+                super::activity::of_table(self.views, catalog, args.oid(0), 25)
+            }
             "pg_get_function_arg_default" => {
                 let own = definitions::function(catalog, args.oid(0));
                 text(own.and_then(|own| definitions::argument_default(catalog, own, args.number(1))))
