@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Writes the data files of the system catalogs from a PostgreSQL server: relations.tsv here (names, numbers and columns
-# of every relation of pg_catalog and information_schema), and the fixed rows of pg_type, pg_proc and their relatives in
-# ../../verso-session/data. Verso leaves out at run time what it has not: types that it does not know, and functions
+# of every relation of pg_catalog and information_schema), the fixed rows of pg_type, pg_proc and their relatives in
+# ../../verso-session/data, and the names of functions' parameters in ../../verso-exec/data. Verso leaves out at run time what it has not: types that it does not know, and functions
 # and operators that use them or that its own registry lacks.
 #
 #     PGHOST=… PGPORT=… PGUSER=… ./generate.sh
 set -euo pipefail
 cd "$(dirname "$0")"
 rows=../../verso-session/data
+functions=../../verso-exec/data
 ask() { psql -X -q -v ON_ERROR_STOP=1 -d template1 -c "copy ($1) to stdout"; }
 
 # What Verso has or may have; other types' functions would only make the files larger.
@@ -51,6 +52,13 @@ ask "select case when oid in (select unnest(array[typinput, typoutput, typreceiv
         proargmodes, proargnames, null, null, prosrc, null, null, null, null
      from pg_proc where prorettype in $known and proargtypes::oid[] <@ array(select oid from $known k)
         and (proallargtypes is null or proallargtypes <@ array(select oid from $known k)) and pronamespace = 11 order by oid" > $rows/pg_proc.tsv
+
+# The names of the parameters of functions, and their defaults, for calls with arguments by name.
+ask "select distinct p.proname, array_to_string(p.proargnames[1:p.pronargs], ','),
+        (select string_agg(coalesce(pg_get_function_arg_default(p.oid, n), ''), '|' order by n) from generate_series(1, p.pronargs) n)
+     from pg_proc p
+     where p.pronamespace = 11 and p.pronargs > 0 and p.prokind = 'f' and p.proname !~ 'xml' and p.proargnames is not null
+        and not exists (select from unnest(p.proargnames[1:p.pronargs]) name where name = '') order by 1, 2" > $functions/parameters.tsv
 
 ask "select oid, oprname, oprnamespace, 10, oprkind, oprcanmerge, oprcanhash, oprleft, oprright, oprresult, oprcom, oprnegate,
         oprcode::oid, oprrest::oid, oprjoin::oid

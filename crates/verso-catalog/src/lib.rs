@@ -59,7 +59,7 @@ mod versions;
 pub mod view;
 mod view_text;
 
-pub use aggregate::{AggregateDef, Callee};
+pub use aggregate::{AggregateDef, Callee, Modify, MovingDef};
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
 pub use collation::CollationDef;

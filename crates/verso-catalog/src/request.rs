@@ -211,6 +211,20 @@ pub enum TableChange {
         /// SQL text; `None` keeps the values and makes it a column like others.
         expression: Option<Arc<str>>,
     },
+    /// ALTER COLUMN … ADD GENERATED AS IDENTITY: the column with its sequence.
+    AddIdentity(NewColumn),
+    /// ALTER COLUMN … SET GENERATED.
+    SetIdentity {
+        /// Which.
+        column: Arc<str>,
+        /// Whether the statement may give values.
+        identity: Identity,
+    },
+    /// ALTER COLUMN … DROP IDENTITY, with its sequence.
+    DropIdentity {
+        /// Which.
+        column: Arc<str>,
+    },
     /// ADD CONSTRAINT.
     AddConstraint(NewConstraint),
     /// DROP CONSTRAINT.
@@ -262,6 +276,8 @@ pub enum TableChange {
         /// Whether they fire.
         enabled: TriggerEnabled,
     },
+    /// RESET (…): options of these names are not given any more.
+    ResetOptions(Vec<Arc<str>>),
     /// SET (…).
     Options(TableOptions),
 }

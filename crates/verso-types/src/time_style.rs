@@ -46,7 +46,7 @@ pub enum IntervalStyle {
     Iso8601,
 }
 
-/// The session's conventions for dates and times. It stands for its zone.
+/// The session's conventions for dates and times, and for how bytes are shown. It stands for its zone.
 #[derive(Clone, Debug)]
 pub struct TimeStyle {
     /// `SET TimeZone`.
@@ -57,6 +57,8 @@ pub struct TimeStyle {
     pub order: DateOrder,
     /// `SET IntervalStyle`.
     pub interval: IntervalStyle,
+    /// `SET bytea_output = escape`: bytes are shown as characters where they are some.
+    pub escapes_bytes: bool,
     /// What `now`, `today` and the like refer to: the start of the transaction, in microseconds since 2000-01-01 UTC.
     /// Without a clock these words are no times.
     pub clock: Option<Arc<AtomicI64>>,
@@ -73,6 +75,7 @@ impl TimeStyle {
             date: DateStyle::Iso,
             order: DateOrder::Mdy,
             interval: IntervalStyle::Postgres,
+            escapes_bytes: false,
             clock: None,
         }
     }
@@ -179,7 +182,7 @@ impl TimeStyle {
 /// By what values mean and how they look; the clock runs on.
 impl PartialEq for TimeStyle {
     fn eq(&self, other: &Self) -> bool {
-        let looks = |style: &TimeStyle| (style.date, style.order, style.interval);
+        let looks = |style: &TimeStyle| (style.date, style.order, style.interval, style.escapes_bytes);
         self.zone == other.zone && looks(self) == looks(other)
     }
 }

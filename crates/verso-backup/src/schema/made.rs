@@ -1,7 +1,7 @@
 //! Aggregates, operators, casts of users and extensions, as statements.
 
 use verso_catalog::{
-    AggregateDef, Callee, CastContext, CastDef, CatalogSnapshot, FunctionDef, Oid, OperatorDef,
+    AggregateDef, Callee, CastContext, CastDef, CatalogSnapshot, FunctionDef, Modify, Oid, OperatorDef,
 };
 use verso_types::SqlType;
 
@@ -41,15 +41,42 @@ pub(super) fn aggregate(
         format!("SFUNC = {}", callee(catalog, &definition.step)?),
         format!("STYPE = {}", type_name(catalog, definition.state)?),
     ];
+    let modify = |key: &str, modify: Modify| {
+        let word = match modify {
+            Modify::ReadOnly => return None,
+            Modify::Shareable => "SHAREABLE",
+            Modify::ReadWrite => "READ_WRITE",
+        };
+        Some(format!("{key} = {word}"))
+    };
+    let space = |key: &str, space: i32| (space != 0).then(|| format!("{key} = {space}"));
     if let Some(last) = &definition.last {
         parts.push(format!("FINALFUNC = {}", callee(catalog, last)?));
     }
-    if definition.extra {
-        parts.push("FINALFUNC_EXTRA".to_owned());
+    parts.extend(definition.extra.then(|| "FINALFUNC_EXTRA".to_owned()));
+    parts.extend(modify("FINALFUNC_MODIFY", definition.modify));
+    parts.extend(space("SSPACE", definition.space));
+    if let Some(combine) = &definition.combine {
+        parts.push(format!("COMBINEFUNC = {}", callee(catalog, combine)?));
     }
-    if let Some(initial) = &definition.initial {
-        parts.push(format!("INITCOND = {}", literal(initial)));
+    parts.extend(definition.initial.as_ref().map(|initial| format!("INITCOND = {}", literal(initial))));
+    if let Some(moving) = &definition.moving {
+        parts.push(format!("MSFUNC = {}", callee(catalog, &moving.step)?));
+        parts.push(format!("MINVFUNC = {}", callee(catalog, &moving.inverse)?));
+        parts.push(format!("MSTYPE = {}", type_name(catalog, moving.state)?));
+        if let Some(last) = &moving.last {
+            parts.push(format!("MFINALFUNC = {}", callee(catalog, last)?));
+        }
+        parts.extend(moving.extra.then(|| "MFINALFUNC_EXTRA".to_owned()));
+        parts.extend(modify("MFINALFUNC_MODIFY", moving.modify));
+        parts.extend(space("MSSPACE", moving.space));
+        parts.extend(moving.initial.as_ref().map(|initial| format!("MINITCOND = {}", literal(initial))));
     }
+    parts.extend(match definition.parallel {
+        's' => Some("PARALLEL = SAFE".to_owned()),
+        'r' => Some("PARALLEL = RESTRICTED".to_owned()),
+        _ => None,
+    });
     let arguments = if arguments.is_empty() { "*" } else { arguments };
     let place = qualified(&function.schema, &function.name);
     Some(format!("CREATE AGGREGATE {place}({arguments}) ({})", parts.join(", ")))

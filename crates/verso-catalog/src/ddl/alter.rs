@@ -16,7 +16,9 @@ use super::needing::{Lost, Needing};
 use super::table::{find_table, relation_kind};
 use super::{quoted, refuse_if_needed};
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, TableDef};
+use crate::definition::{
+    ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, SequenceDef, TableDef,
+};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable, TableChange};
 use crate::snapshot::{CatalogSnapshot, Relation};
@@ -68,6 +70,17 @@ impl Catalog {
                 self.set_default(txn, &table, column, default.as_ref())
             }
             TableChange::Expression { column, expression: None } => self.drop_expression(txn, &table, column),
+            TableChange::AddIdentity(column) => self.add_identity(txn, &snapshot, &schema, &table, column),
+            TableChange::SetIdentity { column, identity } => {
+                let column = identity_column(&table, column)?;
+                let changed = ColumnDef { identity: Some(*identity), ..column.clone() };
+                let letter = attribute_row(table.oid, &changed).attidentity;
+                self.update_rows(txn, table.oid, is_attribute(table.oid, column), |row| {
+                    row.attidentity = letter;
+                })?;
+                Ok(())
+            }
+            TableChange::DropIdentity { column } => self.drop_identity(txn, &snapshot, &table, column),
             TableChange::AddConstraint(new) => {
                 let mut names = Names::new(&snapshot, &schema);
                 let mut target = Target::of(&table, Arc::clone(&schema));
@@ -141,6 +154,13 @@ impl Catalog {
                 }
                 let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
                 self.update_rows(txn, table.oid, is_it, |row| row.conname = Name(Arc::clone(to)))?;
+                Ok(())
+            }
+            TableChange::ResetOptions(names) => {
+                let mut all = table.options.clone();
+                all.given.retain(|(known, _)| !names.contains(known));
+                let is_it = |row: &ClassRow| row.oid == table.oid;
+                self.update_rows(txn, table.oid, is_it, |row| row.reloptions = options_row(&all))?;
                 Ok(())
             }
             TableChange::Options(options) => {
@@ -372,6 +392,63 @@ impl Catalog {
         let plain = ColumnDef { default: None, generated: false, ..column.clone() };
         let row = attribute_row(table.oid, &plain);
         self.update_rows(txn, table.oid, is_attribute(table.oid, column), |old| *old = row.clone())?;
+        Ok(())
+    }
+
+    /// Makes a column one whose values a sequence of its own gives.
+    fn add_identity(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        schema: &SchemaDef,
+        table: &TableDef,
+        wanted: &NewColumn,
+    ) -> Result<(), CatalogError> {
+        let column = &table.columns[column_of(table, &wanted.name)?];
+        let of = format!("column \"{}\" of relation \"{}\"", column.name, table.name);
+        let refused = |text: String| Err(CatalogError::invalid("55000", text));
+        if !column.not_null {
+            return refused(format!("{of} must be declared NOT NULL before identity can be added"));
+        }
+        if column.identity.is_some() {
+            return refused(format!("{of} is already an identity column"));
+        }
+        if column.default.is_some() {
+            return refused(format!("{of} already has a default value"));
+        }
+        let mut shape = NewTable::new(Arc::clone(&table.name), Vec::new());
+        shape.unlogged = table.unlogged;
+        let (sequence, default) =
+            self.serial_sequence(txn, snapshot, schema, &shape, table.oid, column, wanted)?;
+        let changed = ColumnDef { default: Some(default), identity: wanted.identity, ..column.clone() };
+        let row = attribute_row(table.oid, &changed);
+        self.update_rows(txn, table.oid, is_attribute(table.oid, column), |old| {
+            (old.atthasdef, old.attidentity) = (row.atthasdef, row.attidentity);
+        })?;
+        self.insert_defaults(txn, table.oid, std::slice::from_ref(&changed), &[(changed.id, sequence)])
+    }
+
+    /// Makes an identity column one like others; its sequence goes.
+    fn drop_identity(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        table: &TableDef,
+        column: &str,
+    ) -> Result<(), CatalogError> {
+        let column = identity_column(table, column)?;
+        let of_column = |sequence: &&Arc<SequenceDef>| {
+            sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == column.id)
+        };
+        for sequence in snapshot.sequences().filter(of_column) {
+            self.remove_sequence(txn, sequence)?;
+        }
+        self.remove_default(txn, table, column)?;
+        let plain = ColumnDef { default: None, identity: None, ..column.clone() };
+        let letter = attribute_row(table.oid, &plain).attidentity;
+        self.update_rows(txn, table.oid, is_attribute(table.oid, column), |row| {
+            (row.atthasdef, row.attidentity) = (false, letter);
+        })?;
         Ok(())
     }
 
@@ -690,4 +767,15 @@ pub(crate) fn mentions(expression: &str, column: &str) -> bool {
     let wanted = quoted(column);
     let part = |c: char| c.is_alphanumeric() || c == '_' || c == '"';
     expression.split(|c| !part(c)).any(|word| word.eq_ignore_ascii_case(&wanted))
+}
+
+/// The identity column of this name.
+fn identity_column<'t>(table: &'t TableDef, column: &str) -> Result<&'t ColumnDef, CatalogError> {
+    let column = &table.columns[column_of(table, column)?];
+    if column.identity.is_none() {
+        let text =
+            format!("column \"{}\" of relation \"{}\" is not an identity column", column.name, table.name);
+        return Err(CatalogError::invalid("55000", text));
+    }
+    Ok(column)
 }

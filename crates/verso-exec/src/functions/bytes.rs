@@ -229,6 +229,44 @@ fn part(bytes: &[u8], start: i32, length: Option<i32>) -> Result<Value> {
     Ok(Value::bytes(&rest[..take.min(rest.len())]))
 }
 
+/// `overlay(bytes placing new from start for length)`.
+fn overlay(bytes: &[u8], new: &[u8], start: i32, length: i64) -> Result<Value> {
+    if start <= 0 {
+        return Err(TypeError::new("22011", "negative substring length not allowed").into());
+    }
+    let behind = i64::from(start) - 1 + length;
+    if i32::try_from(behind + 1).is_err() {
+        return Err(TypeError::out_of_range("integer").into());
+    }
+    let at = |place: i64| usize::try_from(place).unwrap_or(0).min(bytes.len());
+    let (head, tail) = (&bytes[..at(i64::from(start) - 1)], &bytes[at(behind)..]);
+    Ok(Value::bytes(&[head, new, tail].concat()))
+}
+
+/// Where the second is in the first, from 1 on; 0 where it is not.
+fn position(cx: &EvalContext<'_>, bytes: &[u8], wanted: &[u8]) -> Result<Value> {
+    if wanted.is_empty() {
+        return Ok(Value::Int4(1));
+    }
+    for (at, window) in bytes.windows(wanted.len()).enumerate() {
+        if at % DIGEST_STEP == 0 {
+            cx.runtime.check_cancelled()?;
+        }
+        if window == wanted {
+            return Ok(Value::Int4(i32::try_from(at + 1).map_err(|_| TypeError::out_of_range("integer"))?));
+        }
+    }
+    Ok(Value::Int4(0))
+}
+
+/// Without the bytes of a set at its ends.
+fn trimmed<'b>(bytes: &'b [u8], set: &[u8], start: bool, end: bool) -> &'b [u8] {
+    let kept = |byte: &u8| !set.contains(byte);
+    let first = if start { bytes.iter().position(kept).unwrap_or(bytes.len()) } else { 0 };
+    let last = if end { bytes.iter().rposition(kept).map_or(0, |at| at + 1) } else { bytes.len() };
+    &bytes[first..last.max(first)]
+}
+
 fn length_in_bits(bytes: &[u8]) -> Result<Value> {
     Ok(Value::Int4(i32::try_from(bytes.len() * 8).map_err(|_| TypeError::out_of_range("integer"))?))
 }
@@ -281,6 +319,12 @@ static BYTES: &[BuiltinFunction] = &[
     bytes_function!("reverse": a Bytea => Bytea = Ok(Value::bytes(&reversed(a)))),
     bytes_function!("substring": a Bytea, b Int4 => Bytea = part(a, *b, None)),
     bytes_function!("substring": a Bytea, b Int4, c Int4 => Bytea = part(a, *b, Some(*c))),
+    bytes_function!("overlay": a Bytea, b Bytea, c Int4 => Bytea = overlay(a, b, *c, b.len() as i64)),
+    bytes_function!("overlay": a Bytea, b Bytea, c Int4, d Int4 => Bytea = overlay(a, b, *c, i64::from(*d))),
+    bytes_function!("position" with cx: a Bytea, b Bytea => Int4 = position(cx, a, b)),
+    bytes_function!("btrim": a Bytea, b Bytea => Bytea = Ok(Value::bytes(trimmed(a, b, true, true)))),
+    bytes_function!("ltrim": a Bytea, b Bytea => Bytea = Ok(Value::bytes(trimmed(a, b, true, false)))),
+    bytes_function!("rtrim": a Bytea, b Bytea => Bytea = Ok(Value::bytes(trimmed(a, b, false, true)))),
     bytes_function!("substr": a Bytea, b Int4 => Bytea = part(a, *b, None)),
     bytes_function!("substr": a Bytea, b Int4, c Int4 => Bytea = part(a, *b, Some(*c))),
 ];

@@ -32,6 +32,23 @@ pub(super) fn zone(name: &str) -> Result<TimeZone> {
     Ok(west.map_err(|_| TypeError::new("22023", format!("time zone \"{name}\" not recognized")))?)
 }
 
+/// The zone of a clock's time: a number is positive to the east, as behind a time.
+fn zone_of_clock(name: &str) -> Result<TimeZone> {
+    let sign = name.starts_with(['+', '-']);
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        let text = format!("invalid input syntax for type numeric time zone: \"{name}\"");
+        let hint = "Numeric time zones must have \"-\" or \"+\" as first character.";
+        return Err(TypeError::new("22023", text).with_hint(hint).into());
+    }
+    match datetime::time_zone(name) {
+        Ok(zone) if sign => Ok(zone),
+        Err(_) if sign => {
+            Err(TypeError::new("22023", format!("numeric time zone \"{name}\" out of range")).into())
+        }
+        _ => zone(name),
+    }
+}
+
 /// A zone by its distance from UTC, positive to the east.
 pub(super) fn zone_at(distance: Interval) -> Result<TimeZone> {
     if distance.months != 0 || distance.days != 0 {
@@ -270,6 +287,12 @@ static MADE: &[BuiltinFunction] = &[
         make_timestamp((*y, *mo, *d), (*h, *m, *s))?),
     of_session!("make_timestamptz"(): cx, y Int4, mo Int4, d Int4, h Int4, m Int4, s Float8 => Timestamptz =
         moment_in(make_timestamp((*y, *mo, *d), (*h, *m, *s))?, cx.services.time_zone)?),
+    BuiltinFunction {
+        volatility: Volatility::Stable,
+        ..pure!("make_timestamptz"():
+        y Int4, mo Int4, d Int4, h Int4, m Int4, s Float8, z Text => Timestamptz =
+        moment_in(make_timestamp((*y, *mo, *d), (*h, *m, *s))?, &zone_of_clock(z)?)?)
+    },
 ];
 
 /// The tables of this module.

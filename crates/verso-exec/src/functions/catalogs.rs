@@ -118,6 +118,8 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_get_viewdef(Oid) -> Text;
     pg_get_viewdef(Oid, Bool) -> Text;
     pg_get_viewdef(Oid, Int4) -> Text;
+    pg_get_viewdef(Text) -> Text;
+    pg_get_viewdef(Text, Bool) -> Text;
     pg_get_triggerdef(Oid) -> Text;
     pg_get_triggerdef(Oid, Bool) -> Text;
     pg_get_statisticsobjdef(Oid) -> Text;
@@ -193,6 +195,12 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     row_security_active(Oid) -> Bool;
     row_security_active(Text) -> Bool;
     pg_jit_available() -> Bool;
+    pg_stat_get_live_tuples(Oid) -> Int8;
+    pg_stat_get_mod_since_analyze(Oid) -> Int8;
+    pg_stat_get_last_analyze_time(Oid) -> Timestamptz;
+    pg_stat_get_last_autoanalyze_time(Oid) -> Timestamptz;
+    pg_stat_get_analyze_count(Oid) -> Int8;
+    pg_stat_get_autoanalyze_count(Oid) -> Int8;
     pg_has_role(Name, Text) -> Bool;
     pg_has_role(Oid, Text) -> Bool;
     pg_has_role(Name, Name, Text) -> Bool;

@@ -4,7 +4,8 @@
 //! loosely, unless the template has `FX`.
 
 use verso_types::datetime::{self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
-use verso_types::{CastKind, SqlType, TypeError, Value, cast};
+use verso_types::opaque::timetz::TimeTz;
+use verso_types::{CastKind, SqlType, TimeStyle, TypeError, Value, cast};
 
 use super::define::{entry, unexpected};
 use super::templates::{DAYS, MONTHS, ROMAN, behind, pattern};
@@ -22,7 +23,7 @@ enum Node<'t> {
         fill: bool,
         ordinal: bool,
     },
-    Separator,
+    Separator(char),
     Letter(char),
 }
 
@@ -30,7 +31,8 @@ fn is_separator(c: char) -> bool {
     c.is_ascii_punctuation()
 }
 
-fn nodes(template: &str) -> Vec<Node<'_>> {
+/// The pieces of a template; one of the standard's has no other letters between the patterns than `-./,':; `.
+fn nodes(template: &str, standard: bool) -> Result<Vec<Node<'_>>> {
     let (mut rest, mut nodes) = (template, Vec::new());
     while let Some(c) = rest.chars().next() {
         let (mut fill, mut at) = (true, rest);
@@ -52,6 +54,10 @@ fn nodes(template: &str) -> Vec<Node<'_>> {
         }
         let mut chars = rest.chars();
         chars.next();
+        if standard && !"-./,':; \"".contains(c) {
+            let text = format!("invalid datetime format separator: \"{c}\"");
+            return Err(TypeError::new("22007", text).into());
+        }
         if c == '"' {
             while let Some(c) = chars.next() {
                 match c {
@@ -61,13 +67,13 @@ fn nodes(template: &str) -> Vec<Node<'_>> {
                 }
             }
         } else if c.is_ascii_whitespace() || is_separator(c) {
-            nodes.push(Node::Separator);
+            nodes.push(Node::Separator(c));
         } else {
             nodes.push(Node::Letter(c));
         }
         rest = chars.as_str();
     }
-    nodes
+    Ok(nodes)
 }
 
 /// What a text says.
@@ -224,24 +230,35 @@ fn is_open(nodes: &[Node<'_>], at: usize) -> bool {
     match nodes.get(at + 1) {
         Some(Node::Field { name, .. }) => !is_digits(name),
         Some(Node::Letter(c)) => !c.is_ascii_digit(),
-        Some(Node::Separator) | None => true,
+        Some(Node::Separator(_)) | None => true,
     }
 }
 
-fn read(text: &str, template: &str) -> Result<Parts> {
-    let nodes = nodes(template);
+/// Reads a text. The standard's way takes separators and letters as they are written, and wants the whole text.
+fn read(text: &str, template: &str, standard: bool) -> Result<Parts> {
+    let nodes = nodes(template, standard)?;
     let mut parts = Parts::default();
-    let mut input = Input { rest: text, fixed: false, extra: 0 };
+    let mut input = Input { rest: text, fixed: standard, extra: 0 };
+    let refused = |text: String| Err(ExecError::from(TypeError::new("22007", text)));
     for (at, node) in nodes.iter().enumerate() {
         if input.rest.is_empty() {
+            if standard {
+                return refused("input string is too short for datetime format".into());
+            }
             break;
         }
         if !input.fixed && (at == 0 || matches!(node, Node::Field { .. })) {
             input.blanks();
         }
         match node {
-            Node::Separator if input.fixed => input.skip(),
-            Node::Separator => {
+            Node::Separator(c) if standard && !input.rest.starts_with(*c) => {
+                return refused(format!("unmatched format separator \"{c}\""));
+            }
+            Node::Letter(c) if standard && !input.rest.starts_with(*c) => {
+                return refused(format!("unmatched format character \"{c}\""));
+            }
+            Node::Separator(_) if input.fixed => input.skip(),
+            Node::Separator(_) => {
                 input.extra -= 1;
                 if input.rest.starts_with(|c: char| c.is_ascii_whitespace() || is_separator(c)) {
                     input.skip();
@@ -263,7 +280,80 @@ fn read(text: &str, template: &str) -> Result<Parts> {
             }
         }
     }
+    if standard && !input.rest.trim_start().is_empty() {
+        return refused("trailing characters remain in input string after datetime format".into());
+    }
     Ok(parts)
+}
+
+/// A text read by a template as the standard's `datetime(template)` does: the template says of which type the value is. Beside a
+/// timestamp with zone comes how many seconds its clock is ahead of UTC.
+pub(super) fn read_standard(text: &str, template: &str) -> Result<(Value, SqlType, Option<i32>)> {
+    let refused = |text: &str| Err(ExecError::from(TypeError::new("22007", text)));
+    let (mut dated, mut timed, mut zoned, mut digits) = (false, false, false, None);
+    for node in nodes(template, true)? {
+        let Node::Field { name, .. } = node else { continue };
+        match name {
+            "FX" => {}
+            "TZ" | "TZH" | "TZM" | "OF" => zoned = true,
+            "A.M." | "AM" | "P.M." | "PM" | "HH" | "HH12" | "HH24" | "MI" | "SS" | "SSSS" | "SSSSS"
+            | "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
+                timed = true;
+                // So many digits of the seconds are kept.
+                digits = name.strip_prefix("FF").and_then(|digits| digits.parse::<u8>().ok()).or(digits);
+            }
+            _ => dated = true,
+        }
+    }
+    let kept = |value: Value, ty: SqlType, exact: SqlType| -> Result<Value> {
+        Ok(cast(&value, &ty, &exact, CastKind::Explicit, &TimeStyle::UTC)?)
+    };
+    let parts = read(text, template, true)?;
+    let offset = || -> Result<i64> {
+        let missing = if dated { "timestamptz" } else { "timetz" };
+        let missing = format!("missing time zone in input string for type {missing}");
+        Ok(parts.offset.ok_or_else(|| TypeError::new("22007", missing))?)
+    };
+    let range = |ty: &str| TypeError::new("22008", format!("{ty} out of range"));
+    let moment = || -> Result<i64> {
+        let micros = parts.date(text)?.checked_mul(MICROS_PER_DAY);
+        let micros = micros.and_then(|micros| micros.checked_add(parts.time(text).ok()?));
+        Ok(micros.filter(|micros| datetime::is_timestamp(*micros)).ok_or_else(|| range("timestamp"))?)
+    };
+    match (dated, timed, zoned) {
+        (true, true, true) => {
+            parts.time(text)?;
+            let offset = offset()?;
+            let moment = moment()? - offset * MICROS_PER_SECOND;
+            if !datetime::is_timestamp(moment) {
+                return Err(range("timestamptz").into());
+            }
+            let ty = SqlType::Timestamptz(None);
+            let value = kept(Value::Timestamptz(moment), ty.clone(), SqlType::Timestamptz(digits))?;
+            Ok((value, ty, Some(offset as i32)))
+        }
+        (true, true, false) => {
+            parts.time(text)?;
+            let ty = SqlType::Timestamp(None);
+            let value = kept(Value::Timestamp(moment()?), ty.clone(), SqlType::Timestamp(digits))?;
+            Ok((value, ty, None))
+        }
+        (false, true, true) => {
+            let time = TimeTz { micros: parts.time(text)?, offset: offset()? as i32 };
+            let ty = SqlType::Timetz(None);
+            Ok((kept(time.into_value(), ty.clone(), SqlType::Timetz(digits))?, ty, None))
+        }
+        (false, true, false) => {
+            let ty = SqlType::Time(None);
+            Ok((kept(Value::Time(parts.time(text)?), ty.clone(), SqlType::Time(digits))?, ty, None))
+        }
+        (true, false, true) => refused("datetime format is zoned but not timed"),
+        (true, false, false) => {
+            let day = i32::try_from(parts.date(text)?).ok().filter(|day| datetime::is_date(i64::from(*day)));
+            Ok((Value::Date(day.ok_or_else(|| range("date"))?), SqlType::Date, None))
+        }
+        (false, false, _) => refused("datetime format is not dated and not timed"),
+    }
 }
 
 impl Parts {
@@ -455,7 +545,7 @@ fn field_out_of_range(text: &str) -> TypeError {
 
 fn to_date(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Text(template)] = args else { return Err(unexpected("to_date", args)) };
-    let days = read(text, template)?.date(text)?;
+    let days = read(text, template, false)?.date(text)?;
     let day = i32::try_from(days).ok().filter(|day| datetime::is_date(i64::from(*day)));
     let range = || TypeError::new("22008", format!("date out of range: \"{text}\""));
     Ok(Value::Date(day.ok_or_else(range)?))
@@ -465,7 +555,7 @@ fn to_timestamp(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Text(template)] = args else {
         return Err(unexpected("to_timestamp", args));
     };
-    let parts = read(text, template)?;
+    let parts = read(text, template, false)?;
     let (days, time) = (parts.date(text)?, parts.time(text)?);
     let range = || TypeError::new("22008", format!("timestamp out of range: \"{text}\""));
     let local = days.checked_mul(MICROS_PER_DAY).and_then(|micros| micros.checked_add(time));

@@ -37,6 +37,7 @@ pub(crate) mod money;
 mod networks;
 mod number_templates;
 mod numerics;
+mod parameters;
 mod patterns;
 mod periods;
 mod quoting;
@@ -44,11 +45,13 @@ mod ranges;
 pub mod records;
 mod registry;
 mod samples;
+mod sends;
 mod session;
 mod sets;
 mod similar;
 mod sizes;
 mod special;
+mod spread;
 pub mod subscripts;
 mod support;
 mod templates;
@@ -62,12 +65,14 @@ mod unicode;
 mod uuids;
 mod windows;
 
+pub use parameters::{Parameters, parameters};
 pub use quoting::quote_ident;
 pub use registry::{
     AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn, TypedFn,
     TypedSetFn, Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,
 };
 pub(crate) use session::void;
+pub use spread::taking_array;
 pub use texts::WITH_BLANKS;
 pub use windows::{WindowEntry, WindowKind, window_candidates};
 
@@ -111,6 +116,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &acl::TABLES,
     &catalogs::TABLES,
     &samples::TABLES,
+    &sends::TABLES,
     &sets::TABLES,
     &sizes::TABLES,
     &support::TABLES,

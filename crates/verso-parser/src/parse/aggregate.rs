@@ -43,6 +43,7 @@ fn option(cursor: &mut Cursor<'_>) -> Result<AggregateOption, SyntaxError> {
         return Ok(AggregateOption { name, value: OptionValue::None });
     }
     let value = match name.text.as_str() {
+        "sortop" => return Err(cursor.unsupported("CREATE AGGREGATE … SORTOP")),
         "stype" | "stype1" | "mstype" | "basetype" if !matches!(cursor.peek(), Token::String(_)) => {
             OptionValue::Type(cursor.data_type()?)
         }

@@ -101,6 +101,7 @@ fn backup(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     Ok(Statement::Backup { folder, parent })
 }
 
+<<<<<<< HEAD
 /// `[[WITH] (FORMAT archive | sql, PARALLEL n, COMPRESS 'how', TABLE 'name', SCHEMA_ONLY, DATA_ONLY)]`.
 fn logical_backup(cursor: &mut Cursor<'_>) -> Result<LogicalBackup, SyntaxError> {
     let mut wanted = LogicalBackup::default();
@@ -125,9 +126,9 @@ fn logical_backup(cursor: &mut Cursor<'_>) -> Result<LogicalBackup, SyntaxError>
         } else if cursor.accept(&["table"]) {
             wanted.tables.push(string_literal(cursor)?.0);
         } else if cursor.accept(&["schema_only"]) {
-            wanted.schema_only = flag(cursor)?;
+            wanted.schema_only = flag(cursor, "schema_only")?;
         } else if cursor.accept(&["data_only"]) {
-            wanted.data_only = flag(cursor)?;
+            wanted.data_only = flag(cursor, "data_only")?;
         } else if let Some(word) = cursor.word() {
             let error = SyntaxError::syntax(format!("unrecognized BACKUP option \"{word}\""));
             return Err(error.at(at));
@@ -147,55 +148,77 @@ fn workers(cursor: &mut Cursor<'_>, at: u32) -> Result<u32, SyntaxError> {
     fits.ok_or_else(|| SyntaxError::new("22023", "PARALLEL must be between 1 and 1024").at(at))
 }
 
-/// `SWEEP [TABLE t] [(PARALLEL n, VERBOSE)]`, `VACUUM [(…)] [VERBOSE] [t]`.
+/// `SWEEP [TABLE t] [(PARALLEL n, VERBOSE)]`, `VACUUM [(…)] [VERBOSE] [t, …]`.
+=======
+/// `SWEEP [TABLE t] [(PARALLEL n, VERBOSE)]`, `VACUUM [(…)] [VERBOSE] [t, …]`.
+>>>>>>> h/types
 fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let vacuum = cursor.is(&["vacuum"]);
     cursor.advance();
-    let (mut verbose, mut parallel, mut table) = (false, None, None);
-    let mut wanted = false;
+    let (mut options, mut tables) = (SweepOptions::default(), Vec::new());
     let mut analyze = None;
     if vacuum && matches!(cursor.peek(), Token::LParen) {
-        sweep_options(cursor, &mut verbose, &mut parallel, Some(&mut wanted))?;
+        sweep_options(cursor, &mut options, true)?;
+    } else if vacuum {
+        if cursor.is(&["full"]) {
+            return Err(cursor.unsupported("VACUUM FULL"));
+        }
+        cursor.accept(&["freeze"]);
+        options.verbose = cursor.accept(&["verbose"]);
+        options.analyze = cursor.accept(&["analyze"]) || cursor.accept(&["analyse"]);
     }
     if vacuum {
-        for what in ["full", "freeze"] {
-            if cursor.is(&[what]) {
-                return Err(cursor.unsupported(&format!("VACUUM {}", what.to_uppercase())));
-            }
+        let named = super::table::analyzed(cursor)?;
+        if !options.analyze && named.iter().any(|(_, columns)| !columns.is_empty()) {
+            let text = "ANALYZE option must be specified when a column list is provided";
+            return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
-        verbose |= cursor.accept(&["verbose"]);
-        wanted |= cursor.accept(&["analyze"]) || cursor.accept(&["analyse"]);
-        let tables = super::table::analyzed(cursor)?;
-        match tables.as_slice() {
-            [] => {}
-            [(one, columns)] if wanted || columns.is_empty() => table = Some(one.clone()),
-            [_] => {
-                let text = "ANALYZE option must be specified when a column list is provided";
-                return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
-            }
-            _ => return Err(cursor.unsupported("VACUUM of several tables")),
-        }
-        analyze = wanted.then_some(Analyze { verbose, tables, ..Analyze::default() });
+        tables.extend(named.iter().map(|(name, _)| name.clone()));
+        let verbose = options.verbose;
+        analyze = options.analyze.then_some(Analyze { verbose, tables: named, ..Analyze::default() });
     } else {
         if cursor.accept(&["table"]) {
-            table = Some(cursor.qualified()?);
+            tables.push(cursor.qualified()?);
         }
         if matches!(cursor.peek(), Token::LParen) {
-            sweep_options(cursor, &mut verbose, &mut parallel, None)?;
+            sweep_options(cursor, &mut options, false)?;
         }
     }
-    Ok(Statement::Sweep { table, verbose, parallel, vacuum, analyze })
+    let SweepOptions { verbose, parallel, .. } = options;
+    Ok(Statement::Sweep { tables, verbose, parallel, vacuum, analyze })
 }
+
+/// What stands in parentheses behind SWEEP and VACUUM.
+#[derive(Default)]
+struct SweepOptions {
+    verbose: bool,
+    analyze: bool,
+    parallel: Option<u32>,
+}
+
+/// Options of VACUUM, the value that says nothing else than what a sweep does, and whether the other one is PostgreSQL's, too.
+const VACUUM_FLAGS: [(&str, bool); 9] = [
+    ("full", false),
+    ("disable_page_skipping", false),
+    ("process_main", true),
+    ("process_toast", true),
+    ("truncate", true),
+    ("index_cleanup", true),
+    ("only_database_stats", false),
+    // Nothing of a database has to be frozen, has statistics of its own, or is locked by a sweep: both values are the same.
+    ("freeze", false),
+    ("skip_locked", false),
+];
 
 fn sweep_options(
     cursor: &mut Cursor<'_>,
-    verbose: &mut bool,
-    parallel: &mut Option<u32>,
-    mut analyze: Option<&mut bool>,
+    options: &mut SweepOptions,
+    vacuum: bool,
 ) -> Result<(), SyntaxError> {
     cursor.expect_token(&Token::LParen)?;
     cursor.list(|cursor| {
         let at = cursor.here().start;
+<<<<<<< HEAD
         if cursor.accept(&["parallel"]) {
             *parallel = Some(workers(cursor, at)?);
         } else if cursor.accept(&["verbose"]) {
@@ -204,12 +227,46 @@ fn sweep_options(
             let on = flag(cursor)?;
             if let Some(analyze) = &mut analyze {
                 **analyze = on;
+=======
+        let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
+        cursor.advance();
+        let usual = VACUUM_FLAGS.iter().find(|(name, _)| vacuum && *name == word);
+        match (word.as_str(), usual) {
+            ("parallel", _) => {
+                if matches!(cursor.peek(), Token::Comma | Token::RParen) {
+                    let text = "parallel option requires a value between 0 and 1024";
+                    return Err(SyntaxError::syntax(text).at(at));
+                }
+                let workers = cursor.integer()?;
+                let least = if vacuum { 0 } else { 1 };
+                let fits = u32::try_from(workers).ok().filter(|workers| (least..=1024).contains(workers));
+                let error = || {
+                    let text = format!("parallel workers for vacuum must be between {least} and 1024");
+                    SyntaxError::syntax(text).at(at)
+                };
+                // With none besides, the session's own thread does it.
+                options.parallel = Some(fits.ok_or_else(error)?.max(1));
             }
-        } else if let Some(word) = cursor.word() {
-            let error = SyntaxError::syntax(format!("unrecognized SWEEP option \"{word}\""));
-            return Err(error.at(at));
-        } else {
-            return Err(cursor.unexpected());
+            ("verbose", _) => options.verbose = flag(cursor, &word)?,
+            ("analyze", _) if vacuum => options.analyze = flag(cursor, &word)?,
+            ("skip_database_stats", _) if vacuum => drop(flag(cursor, &word)?),
+            ("index_cleanup", _) if vacuum && cursor.accept(&["auto"]) => {}
+            (_, Some((name, usual))) => {
+                let on = flag(cursor, name)?;
+                if on != *usual && !matches!(*name, "freeze" | "skip_locked") {
+                    let what =
+                        format!("VACUUM ({} {})", name.to_uppercase(), if on { "TRUE" } else { "FALSE" });
+                    return Err(SyntaxError::unsupported(what).at(at));
+                }
+            }
+            ("buffer_usage_limit", _) if vacuum => {
+                return Err(SyntaxError::unsupported("VACUUM (BUFFER_USAGE_LIMIT)").at(at));
+            }
+            _ => {
+                let what = if vacuum { "VACUUM" } else { "SWEEP" };
+                return Err(SyntaxError::syntax(format!("unrecognized {what} option \"{word}\"")).at(at));
+>>>>>>> h/types
+            }
         }
         Ok(())
     })?;
@@ -217,11 +274,19 @@ fn sweep_options(
 }
 
 /// An optional boolean behind an option's name.
-fn flag(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+fn flag(cursor: &mut Cursor<'_>, name: &str) -> Result<bool, SyntaxError> {
     for (words, value) in [("true", true), ("on", true), ("false", false), ("off", false)] {
         if cursor.accept(&[words]) {
             return Ok(value);
         }
     }
-    Ok(true)
+    match cursor.peek() {
+        Token::Comma | Token::RParen => Ok(true),
+        Token::Number(..) => match cursor.integer()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(SyntaxError::syntax(format!("{name} requires a Boolean value"))),
+        },
+        _ => Err(SyntaxError::syntax(format!("{name} requires a Boolean value"))),
+    }
 }

@@ -166,84 +166,96 @@ fn options_of_sequence(
     mut name: Option<&mut QualifiedName>,
 ) -> Result<(), SyntaxError> {
     let mut seen: Vec<&str> = Vec::new();
-    while let Some(word) = cursor.word() {
-        let at = cursor.here().start;
-        let (option, no) = match (word.as_str(), cursor.word_at(1).as_deref()) {
-            ("no", Some(option @ ("minvalue" | "maxvalue" | "cycle"))) => (option.to_string(), true),
-            _ => (word.clone(), false),
-        };
-        let option = match option.as_str() {
-            "as" => "as",
-            "start" => "start",
-            "increment" => "increment",
-            "minvalue" => "minvalue",
-            "maxvalue" => "maxvalue",
-            "cycle" => "cycle",
-            "cache" => "cache",
-            "owned" if cursor.word_at(1).as_deref() == Some("by") => "owned by",
-            "sequence" if name.as_ref().is_some_and(|name| name.name.text.is_empty()) => "sequence name",
-            "restart" if name.is_none() => "restart",
-            _ => return Err(cursor.unexpected()),
-        };
-        if seen.contains(&option) {
-            return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
-        }
-        seen.push(option);
+    while cursor.word().is_some() {
+        option_of_sequence(cursor, options, &mut name, &mut seen)?;
+    }
+    Ok(())
+}
+
+/// One option of a sequence; `seen` are those before it.
+pub(super) fn option_of_sequence(
+    cursor: &mut Cursor<'_>,
+    options: &mut SequenceOptions,
+    name: &mut Option<&mut QualifiedName>,
+    seen: &mut Vec<&'static str>,
+) -> Result<(), SyntaxError> {
+    let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+    let at = cursor.here().start;
+    let (option, no) = match (word.as_str(), cursor.word_at(1).as_deref()) {
+        ("no", Some(option @ ("minvalue" | "maxvalue" | "cycle"))) => (option.to_string(), true),
+        _ => (word.clone(), false),
+    };
+    let option = match option.as_str() {
+        "as" => "as",
+        "start" => "start",
+        "increment" => "increment",
+        "minvalue" => "minvalue",
+        "maxvalue" => "maxvalue",
+        "cycle" => "cycle",
+        "cache" => "cache",
+        "owned" if cursor.word_at(1).as_deref() == Some("by") => "owned by",
+        "sequence" if name.as_ref().is_some_and(|name| name.name.text.is_empty()) => "sequence name",
+        "restart" if name.is_none() => "restart",
+        _ => return Err(cursor.unexpected()),
+    };
+    if seen.contains(&option) {
+        return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
+    }
+    seen.push(option);
+    cursor.advance();
+    if no {
         cursor.advance();
-        if no {
-            cursor.advance();
-            match option {
-                "minvalue" => options.min = Some(None),
-                "maxvalue" => options.max = Some(None),
-                _ => options.cycle = Some(false),
-            }
-            continue;
-        }
         match option {
-            "as" => {
-                let ty = cursor.data_type()?;
-                if !ty.is_integer() {
-                    let text = "sequence type must be smallint, integer, or bigint";
-                    return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
-                }
-                options.ty = Some(ty);
+            "minvalue" => options.min = Some(None),
+            "maxvalue" => options.max = Some(None),
+            _ => options.cycle = Some(false),
+        }
+        return Ok(());
+    }
+    match option {
+        "as" => {
+            let ty = cursor.data_type()?;
+            if !ty.is_integer() {
+                let text = "sequence type must be smallint, integer, or bigint";
+                return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
             }
-            "start" => {
-                cursor.accept(&["with"]);
-                options.start = Some(cursor.integer()?);
+            options.ty = Some(ty);
+        }
+        "start" => {
+            cursor.accept(&["with"]);
+            options.start = Some(cursor.integer()?);
+        }
+        "increment" => {
+            cursor.accept(&["by"]);
+            options.increment = Some(cursor.integer()?);
+        }
+        "minvalue" => options.min = Some(Some(cursor.integer()?)),
+        "maxvalue" => options.max = Some(Some(cursor.integer()?)),
+        "cycle" => options.cycle = Some(true),
+        "restart" => {
+            let with = cursor.accept(&["with"]);
+            let number = with || matches!(cursor.peek(), Token::Minus | Token::Plus | Token::Number(..));
+            options.restart = Some(if number { Some(cursor.integer()?) } else { None });
+        }
+        "owned by" => {
+            cursor.expect(&["by"])?;
+            options.owned_by = Some(owning_column(cursor)?);
+        }
+        // Of an identity column: dumps name its sequence.
+        "sequence name" => {
+            cursor.expect(&["name"])?;
+            let given = cursor.qualified()?;
+            if let Some(name) = name {
+                **name = given;
             }
-            "increment" => {
-                cursor.accept(&["by"]);
-                options.increment = Some(cursor.integer()?);
+        }
+        _ => {
+            let cache = cursor.integer()?;
+            if cache < 1 {
+                let text = format!("CACHE ({cache}) must be greater than zero");
+                return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
             }
-            "minvalue" => options.min = Some(Some(cursor.integer()?)),
-            "maxvalue" => options.max = Some(Some(cursor.integer()?)),
-            "cycle" => options.cycle = Some(true),
-            "restart" => {
-                let with = cursor.accept(&["with"]);
-                let number = with || matches!(cursor.peek(), Token::Minus | Token::Plus | Token::Number(..));
-                options.restart = Some(if number { Some(cursor.integer()?) } else { None });
-            }
-            "owned by" => {
-                cursor.expect(&["by"])?;
-                options.owned_by = Some(owning_column(cursor)?);
-            }
-            // Of an identity column: dumps name its sequence.
-            "sequence name" => {
-                cursor.expect(&["name"])?;
-                let given = cursor.qualified()?;
-                if let Some(name) = &mut name {
-                    **name = given;
-                }
-            }
-            _ => {
-                let cache = cursor.integer()?;
-                if cache < 1 {
-                    let text = format!("CACHE ({cache}) must be greater than zero");
-                    return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
-                }
-                options.cache = Some(cache);
-            }
+            options.cache = Some(cache);
         }
     }
     Ok(())

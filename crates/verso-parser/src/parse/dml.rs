@@ -6,7 +6,7 @@ use super::query::unwrap_parentheses;
 use crate::error::SyntaxError;
 use crate::syntax::{
     Assignment, ConflictTarget, ConflictUpdate, Cte, Delete, Expr, ExprKind, Insert, Merge, MergeAction,
-    MergeClause, MergeRows, Name, OnConflict, Returning, Statement, Update,
+    MergeClause, MergeRows, Name, OnConflict, Returning, Statement, Step, Update,
 };
 use verso_types::sqlstate;
 
@@ -32,16 +32,16 @@ impl Cursor<'_> {
         self.expect(&["into"])?;
         let table = self.qualified()?;
         let alias = if self.accept(&["as"]) { Some(self.name()?) } else { None };
-        let mut columns = Vec::new();
+        let (mut columns, mut places) = (Vec::new(), Vec::new());
         if self.peek() == Token::LParen && !self.is_query(0) {
-            columns = self.listed(Cursor::target_column)?;
+            (columns, places) = self.listed(Cursor::target_place)?.into_iter().unzip();
         }
         let overriding = self.overriding()?;
         let source =
             if self.accept(&["default", "values"]) { None } else { Some(unwrap_parentheses(self.query()?)?) };
         let on_conflict = if self.is(&["on", "conflict"]) { Some(self.on_conflict()?) } else { None };
         let returning = self.returning()?;
-        Ok(Insert { with, hints, table, alias, columns, source, overriding, on_conflict, returning })
+        Ok(Insert { with, hints, table, alias, columns, places, source, overriding, on_conflict, returning })
     }
 
     /// `OVERRIDING SYSTEM | USER VALUE`.
@@ -57,7 +57,12 @@ impl Cursor<'_> {
         Ok(Some(system))
     }
 
-    /// A column that is stored to.
+    /// A column that is stored to, and the place within it.
+    fn target_place(&mut self) -> Result<(Name, Vec<Step>), SyntaxError> {
+        Ok((self.name()?, self.steps()?))
+    }
+
+    /// A column that is stored to as a whole.
     fn target_column(&mut self) -> Result<Name, SyntaxError> {
         let name = self.name()?;
         match self.peek() {
@@ -182,25 +187,23 @@ impl Cursor<'_> {
 
     fn assignment(&mut self, all: &mut Vec<Assignment>) -> Result<(), SyntaxError> {
         if self.peek() != Token::LParen {
-            if self.is_column_name(0) && matches!(self.peek_at(1), Token::LBracket | Token::Period) {
-                let column = self.name()?;
-                let steps = self.steps()?;
-                self.expect_token(&Token::Eq)?;
-                all.push(Assignment::Part(column, steps, self.expr()?));
-                return Ok(());
-            }
-            let column = self.target_column()?;
+            let place = self.target_place()?;
             self.expect_token(&Token::Eq)?;
-            all.push(Assignment::Value(column, self.expr()?));
+            all.push(assigned(place, self.expr()?));
             return Ok(());
         }
-        let columns = self.listed(Cursor::target_column)?;
+        let columns = self.listed(Cursor::target_place)?;
         self.expect_token(&Token::Eq)?;
         let at = self.here().start;
         let value = self.expr()?;
         let values = match value.kind {
             ExprKind::Row(values) => values,
             ExprKind::Subquery(query) => {
+                if let Some((name, _)) = columns.iter().find(|(_, steps)| !steps.is_empty()) {
+                    let what = "assignment of a subquery's row to parts of columns";
+                    return Err(SyntaxError::unsupported(what).at(name.at.start));
+                }
+                let columns = columns.into_iter().map(|(name, _)| name).collect();
                 all.push(Assignment::Row(columns, query));
                 return Ok(());
             }
@@ -213,7 +216,7 @@ impl Cursor<'_> {
         if columns.len() != values.len() {
             return Err(SyntaxError::syntax("number of columns does not match number of values").at(at));
         }
-        all.extend(columns.into_iter().zip(values).map(|(column, value)| Assignment::Value(column, value)));
+        all.extend(columns.into_iter().zip(values).map(|(place, value)| assigned(place, value)));
         Ok(())
     }
 
@@ -277,5 +280,13 @@ impl Cursor<'_> {
             MergeAction::Update(self.assignments()?)
         };
         Ok(MergeClause { rows, condition, action, at })
+    }
+}
+
+/// What an item of SET assigns to a column or a place within it.
+fn assigned((column, steps): (Name, Vec<Step>), value: Expr) -> Assignment {
+    match steps.is_empty() {
+        true => Assignment::Value(column, value),
+        false => Assignment::Part(column, steps, value),
     }
 }

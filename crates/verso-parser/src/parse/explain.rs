@@ -9,7 +9,7 @@ use super::cursor::Cursor;
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
-use crate::syntax::{ExplainFormat, ExplainOptions, Statement};
+use crate::syntax::{ExecutePurpose, ExplainFormat, ExplainOptions, Statement};
 
 /// Options that are on or off.
 const FLAGS: [&str; 10] = [
@@ -44,7 +44,10 @@ pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
         return Err(cursor.unexpected()); // before it recurses
     }
     let statement = super::statement(cursor)?;
-    match &statement {
+    match statement {
+        Statement::Execute { name, args, .. } => {
+            Ok(Statement::Execute { name, args, purpose: ExecutePurpose::Explain(options) })
+        }
         Statement::Query(_)
         | Statement::Insert(_)
         | Statement::Update(_)

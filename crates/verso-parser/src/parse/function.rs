@@ -88,8 +88,7 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
             }
             "cost" | "rows" => {
                 // Estimates: there is no planner that would use them, and no answer depends on them.
-                cursor.advance();
-                cursor.integer()?;
+                estimate(cursor)?;
                 false
             }
             "security" | "external" if cursor.is_any(&["security", "external"]) => {
@@ -294,4 +293,24 @@ pub(super) fn function_reference(
         }
     }
     Ok((name, Some(types)))
+}
+
+/// `COST n` or `ROWS n`: a positive number, which nothing depends on.
+pub(super) fn estimate(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
+    let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+    cursor.advance();
+    let at = cursor.here().start;
+    let signed = matches!(cursor.peek(), Token::Minus | Token::Plus);
+    let negative = matches!(cursor.peek(), Token::Minus);
+    if signed {
+        cursor.advance();
+    }
+    let Token::Number(digits) = cursor.peek() else { return Err(cursor.unexpected()) };
+    let number: f64 = cursor.source().meaning(digits).parse().unwrap_or(0.0);
+    cursor.advance();
+    if negative || number <= 0.0 {
+        let text = format!("{} must be positive", word.to_uppercase());
+        return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text).at(at));
+    }
+    Ok(())
 }

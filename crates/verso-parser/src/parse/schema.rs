@@ -2,13 +2,14 @@
 
 use super::cursor::Cursor;
 use super::ddl::{cascade, if_not_exists};
-use super::function::function_reference;
+use super::function::{estimate, function_reference};
 use super::setting::{one_setting, setting_name};
 use crate::error::SyntaxError;
 use crate::syntax::{
-    AlterFunction, DropKind, FunctionSetting, Owned, QualifiedName, RoleName, RoutineKind, SchemaStatement,
-    Statement, Volatility,
+    AlterFunction, DropKind, FunctionSetting, Owned, Parsed, QualifiedName, RoleName, RoutineKind,
+    SchemaStatement, Statement, ViewStatement, Volatility,
 };
+use verso_types::sqlstate;
 
 /// Behind CREATE.
 pub(super) fn create_schema(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -19,10 +20,38 @@ pub(super) fn create_schema(cursor: &mut Cursor<'_>) -> Result<Statement, Syntax
     if name.is_none() && owner.is_none() {
         return Err(cursor.unexpected());
     }
-    if cursor.is(&["create"]) || cursor.is(&["grant"]) {
-        return Err(cursor.unsupported("CREATE SCHEMA with statements inside"));
+    let at = cursor.here().start;
+    let mut elements = Vec::new();
+    while cursor.is(&["create"]) || cursor.is(&["grant"]) {
+        elements.push(element(cursor)?);
     }
-    Ok(Statement::Schema(SchemaStatement::Create { name, owner, if_not_exists }))
+    if if_not_exists && !elements.is_empty() {
+        let text = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements";
+        return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
+    }
+    // What others refer to comes first.
+    elements.sort_by_key(|(rank, _)| *rank);
+    let elements = elements.into_iter().map(|(_, element)| element).collect();
+    Ok(Statement::Schema(SchemaStatement::Create { name, owner, if_not_exists, elements }))
+}
+
+/// A statement within CREATE SCHEMA, and when it runs among the others.
+fn element(cursor: &mut Cursor<'_>) -> Result<(u8, Parsed), SyntaxError> {
+    let start = cursor.here();
+    if cursor.is(&["create", "schema"]) {
+        return Err(cursor.source().near(start.start)); // before it recurses
+    }
+    let statement = super::statement(cursor)?;
+    let rank = match &statement {
+        Statement::CreateSequence(_) => 0,
+        Statement::CreateTable(_) => 1,
+        Statement::View(ViewStatement::Create(_)) => 2,
+        Statement::CreateIndex(_) => 3,
+        Statement::CreateTrigger(_) => 4,
+        Statement::Rights(_) => 5,
+        _ => return Err(cursor.source().near(start.start)),
+    };
+    Ok((rank, Parsed { statement, at: cursor.since(start) }))
 }
 
 /// Behind ALTER.
@@ -114,8 +143,8 @@ fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
                 return Err(cursor.unexpected());
             }
             false
-        } else if cursor.accept(&["cost"]) || cursor.accept(&["rows"]) {
-            cursor.integer()?;
+        } else if cursor.is(&["cost"]) || cursor.is(&["rows"]) {
+            estimate(cursor)?;
             false
         } else if cursor.accept(&["leakproof"]) || cursor.accept(&["not", "leakproof"]) {
             // Nothing depends on it either.

@@ -6,24 +6,17 @@ use super::cursor::Cursor;
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
-use crate::syntax::{Cursor as Declared, Direction, Discarded, Fetch, Parsed, Prepare, Statement};
+use crate::syntax::{
+    Cursor as Declared, Direction, Discarded, ExecutePurpose, Expr, Fetch, Name, Parsed, Prepare, Statement,
+};
 
 /// Parses one of these statements, if `word` begins one.
 pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Option<Statement>, SyntaxError> {
     Ok(Some(match word {
         "prepare" if !cursor.is(&["prepare", "transaction"]) => prepare(cursor)?,
         "execute" => {
-            cursor.advance();
-            let name = cursor.name()?;
-            let args = match cursor.accept_token(&Token::LParen) {
-                true => {
-                    let args = cursor.list(Cursor::expr)?;
-                    cursor.expect_token(&Token::RParen)?;
-                    args
-                }
-                false => Vec::new(),
-            };
-            Statement::Execute { name, args }
+            let (name, args) = execute(cursor)?;
+            Statement::Execute { name, args, purpose: ExecutePurpose::Run }
         }
         "deallocate" => {
             cursor.advance();
@@ -201,4 +194,16 @@ fn signed(cursor: &mut Cursor<'_>) -> Result<i64, SyntaxError> {
     })?;
     cursor.advance();
     Ok(if negative { -value } else { value })
+}
+
+/// `EXECUTE name (args)`.
+pub(super) fn execute(cursor: &mut Cursor<'_>) -> Result<(Name, Vec<Expr>), SyntaxError> {
+    cursor.expect(&["execute"])?;
+    let name = cursor.name()?;
+    let mut args = Vec::new();
+    if cursor.accept_token(&Token::LParen) {
+        args = cursor.list(Cursor::expr)?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    Ok((name, args))
 }

@@ -34,6 +34,8 @@ pub struct Insert {
     pub alias: Option<Name>,
     /// The columns named.
     pub columns: Vec<Name>,
+    /// For each of them the place within it that gets the value; mostly none.
+    pub places: Vec<Vec<Step>>,
     /// What; `None` is DEFAULT VALUES.
     pub source: Option<Query>,
     /// OVERRIDING SYSTEM VALUE (true) or USER VALUE (false).

@@ -15,6 +15,8 @@ pub enum SchemaStatement {
         owner: Option<RoleName>,
         /// IF NOT EXISTS.
         if_not_exists: bool,
+        /// Statements that make objects in it and grant rights on them, in the order in which they run.
+        elements: Vec<super::Parsed>,
     },
     /// ALTER SCHEMA … RENAME TO.
     Rename {

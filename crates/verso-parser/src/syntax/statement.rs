@@ -181,8 +181,8 @@ pub enum Statement {
     Flashback(Box<Flashback>),
     /// SWEEP, VACUUM.
     Sweep {
-        /// One table only.
-        table: Option<QualifiedName>,
+        /// These tables only, where there are any.
+        tables: Vec<QualifiedName>,
         /// Report what was done as notices.
         verbose: bool,
         /// Workers asked for.
@@ -217,6 +217,8 @@ pub enum Statement {
         name: Name,
         /// Its parameters.
         args: Vec<Expr>,
+        /// What is done with it.
+        purpose: ExecutePurpose,
     },
     /// DEALLOCATE; none is ALL.
     Deallocate(Option<Name>),
@@ -384,4 +386,15 @@ pub enum Discarded {
     Sequences,
     /// Temporary tables.
     Temporary,
+}
+
+/// What is done with a prepared statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExecutePurpose {
+    /// It is executed.
+    Run,
+    /// EXPLAIN EXECUTE.
+    Explain(ExplainOptions),
+    /// `CREATE TABLE … AS EXECUTE`: the query of this statement is the prepared one.
+    Table(Box<CreateTableAs>),
 }

@@ -3,7 +3,9 @@
 use verso_types::SqlType;
 use verso_types::{Identity, ReferentialAction};
 
-use super::{CreateSequence, Expr, Name, QualifiedName, Query, Span, TriggerState, WhichTriggers};
+use super::{
+    CreateSequence, Expr, Name, QualifiedName, Query, SequenceOptions, Span, TriggerState, WhichTriggers,
+};
 
 /// CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
@@ -260,6 +262,12 @@ pub enum AlterAction {
     SetExpression { column: Name, expression: (Expr, String) },
     /// `ALTER COLUMN column DROP EXPRESSION [IF EXISTS]`.
     DropExpression { column: Name, if_exists: bool },
+    /// `ALTER COLUMN column ADD GENERATED … AS IDENTITY [(options)]`.
+    AddIdentity { column: Name, identity: Identity, sequence: Box<CreateSequence> },
+    /// `ALTER COLUMN column SET GENERATED … SET option … RESTART`.
+    SetIdentity { column: Name, identity: Option<Identity>, options: Box<SequenceOptions> },
+    /// `ALTER COLUMN column DROP IDENTITY [IF EXISTS]`.
+    DropIdentity { column: Name, if_exists: bool },
     /// `ADD constraint`.
     AddConstraint(ConstraintDefinition),
     /// `DROP CONSTRAINT [IF EXISTS] name [CASCADE]`.
@@ -278,6 +286,8 @@ pub enum AlterAction {
     Triggers { which: WhichTriggers, state: TriggerState },
     /// `SET (name = value, …)`.
     Options(Vec<(String, String)>),
+    /// `RESET (name, …)`.
+    ResetOptions(Vec<String>),
 }
 
 /// CREATE INDEX.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, FunctionReturn};
-use verso_exec::functions::{self, BuiltinFunction, candidates as functions_named};
+use verso_exec::functions::{self, ArgType, BuiltinFunction, candidates as functions_named, taking_array};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
 use verso_types::{CastKind, Derivation, RowType, SqlType, SystemType, Value, cast_kind};
 
@@ -57,6 +57,10 @@ impl Binder<'_> {
         let windows = if built_in { functions::window_candidates(name) } else { Vec::new() };
         if call.variadic && !(aggregates.is_empty() && windows.is_empty()) {
             return Err(SqlError::unsupported("VARIADIC").at(at));
+        }
+        if !call.names.is_empty() && !aggregates.is_empty() {
+            let text = "aggregates cannot use named arguments";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
         }
         if let Some(over) = &call.over {
             return self.window_call(aggregates, &windows, call, over, cx);
@@ -272,8 +276,19 @@ impl Binder<'_> {
         };
         let given = self.shown_types(call, &types);
         let expand = |entry: &&'static BuiltinFunction| -> Declared { entry.declared(args.len()) };
-        let plain = call.names.is_empty() && !call.variadic;
-        let entries = if plain { entries } else { &[] };
+        let spread = if call.variadic && !entries.is_empty() { taking_array(name) } else { None };
+        let spread = spread.filter(|_| call.names.is_empty());
+        if let (Some(entry), Some((last, at))) = (spread, args.last())
+            && entry.args.last() == Some(&ArgType::AnyArray)
+            && !matches!(last.ty, SqlType::Array(_))
+        {
+            let text = "VARIADIC argument must be an array";
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(*at));
+        }
+        let entries = match spread.as_slice() {
+            _ if call.names.is_empty() && !call.variadic => entries,
+            spread => spread,
+        };
         let mut declared: Vec<Declared> = entries.iter().map(expand).collect();
         let fits: Vec<(&Arc<FunctionDef>, Fit)> =
             users.iter().filter_map(|function| Some((function, Fit::of(function, call)?))).collect();
@@ -326,12 +341,7 @@ impl Binder<'_> {
                     Ok(Found::User(fitted, args))
                 }
             },
-            found => {
-                if call.variadic && !functions_named(name).is_empty() {
-                    return Err(SqlError::unsupported("VARIADIC").at(at));
-                }
-                Err(call_error(&call.name.to_string(), &given, &found).at(at))
-            }
+            found => Err(call_error(&call.name.to_string(), &given, &found).at(at)),
         }
     }
 

@@ -8,7 +8,7 @@ use verso_exec::plan::{
     Check, CheckOf, ConflictUpdate, ExprKind as K, Insert, OnConflict, OutputColumn, Plan, RowRules, SetCall,
     TypedExpr,
 };
-use verso_types::SqlType;
+use verso_types::{CastKind, SqlType, cast_kind};
 
 use super::Binder;
 use super::context::{Clause, Context};
@@ -22,7 +22,7 @@ use crate::errors::{SqlError, sqlstate};
 use crate::implied::implied;
 use crate::plan::condition_of;
 use verso_parser::syntax::{
-    self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem,
+    self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem, Step,
 };
 
 impl Binder<'_> {
@@ -38,25 +38,30 @@ impl Binder<'_> {
         }
         let changed = changed;
         let table = Arc::clone(&changed.seen);
-        let columns = changed.insert_columns(&insert.columns)?;
+        let columns = changed.insert_columns(&insert.columns, &insert.places)?;
         changed.changes(Rights::INSERT, columns.clone());
+        let types = self.place_types(&table, &columns, insert)?;
         let (source, given) = match &insert.source {
             None => (Plan::Values { rows: vec![Vec::new()], columns: Vec::new() }, 0),
             Some(query) => match &query.body {
                 QueryBody::Values(rows)
                     if query.order_by.is_empty() && query.limit.is_none() && query.offset.is_none() =>
                 {
-                    self.insert_values(rows, &table, &columns, insert)?
+                    self.insert_values(rows, &table, (&columns, &types), insert)?
                 }
-                _ => self.insert_query(query, &table, &columns, insert)?,
+                _ => self.insert_query(query, &table, (&columns, &types), insert)?,
             },
         };
         let explicit = !insert.columns.is_empty();
         let output = source.output();
         let mut values = Vec::with_capacity(table.columns.len());
         for (index, column) in table.columns.iter().enumerate() {
-            let given = columns.iter().position(|column| *column == index).filter(|n| *n < given);
-            values.push(match given {
+            let first = columns.iter().position(|column| *column == index).filter(|n| *n < given);
+            if first.is_some_and(|first| is_part(insert, first)) {
+                values.push(self.inserted_parts(column, index, &columns[..given], &output, insert)?);
+                continue;
+            }
+            values.push(match first {
                 Some(n) => {
                     let at = insert.source.as_ref().map_or(0, |query| query.at.start);
                     self.assign(TypedExpr::column(n, output[n].ty.clone()), at, &column.name, &column.ty)?
@@ -232,12 +237,56 @@ impl Binder<'_> {
         Ok(table.indexes.iter().filter(|index| index.unique).filter(fits).cloned().collect())
     }
 
+    /// The types of what the columns of an INSERT, or the places within them, get.
+    fn place_types(
+        &self,
+        table: &TableDef,
+        columns: &[usize],
+        insert: &syntax::Insert,
+    ) -> Result<Vec<SqlType>, SqlError> {
+        let mut types = Vec::with_capacity(columns.len());
+        for (n, index) in columns.iter().enumerate() {
+            let column = &table.columns[*index];
+            types.push(match insert.places.get(n) {
+                Some(steps) if !steps.is_empty() => {
+                    if column.generated {
+                        return Err(refuse_generated(column));
+                    }
+                    place_type(&column.seen(), steps)
+                }
+                _ => column.ty.clone(),
+            });
+        }
+        Ok(types)
+    }
+
+    /// A column whose parts an INSERT names: they are assigned to NULL, one after the other.
+    fn inserted_parts(
+        &self,
+        column: &ColumnDef,
+        index: usize,
+        columns: &[usize],
+        output: &[OutputColumn],
+        insert: &syntax::Insert,
+    ) -> Result<TypedExpr, SqlError> {
+        let scope = Scope::default();
+        let mut cx = Context::new(&scope, Clause::Values);
+        let mut whole = TypedExpr::null(column.seen());
+        for (n, _) in columns.iter().enumerate().filter(|(_, of)| **of == index) {
+            let (Some(name), Some(steps)) = (insert.columns.get(n), insert.places.get(n)) else { continue };
+            let at = name.at.start;
+            let value = (TypedExpr::column(n, output[n].ty.clone()), at);
+            whole = self.assigned_within(whole, (&column.name, at), steps, value, &mut cx)?;
+        }
+        self.assign(whole, 0, &column.name, &column.ty)
+    }
+
     /// VALUES: each value goes straight to its column's type, and may be DEFAULT.
     fn insert_values(
         &self,
         rows: &[Vec<Expr>],
         table: &TableDef,
-        columns: &[usize],
+        (columns, types): (&[usize], &[SqlType]),
         insert: &syntax::Insert,
     ) -> Result<(Plan, usize), SqlError> {
         let spread: Vec<Vec<Expr>>;
@@ -259,9 +308,31 @@ impl Binder<'_> {
             }
             check_width(width, columns, insert, row.get(columns.len()).map(|expr| expr.at.start))?;
             let mut values = Vec::with_capacity(width);
-            for (expr, index) in row.iter().zip(columns) {
+            for (n, (expr, index)) in row.iter().zip(columns).enumerate() {
                 let column = &table.columns[*index];
                 values.push(match &expr.kind {
+                    ExprKind::Default if is_part(insert, n) => {
+                        let text = match insert.places[n].first() {
+                            Some(Step::Field(_)) => "cannot set a subfield to DEFAULT",
+                            _ => "cannot set an array element to DEFAULT",
+                        };
+                        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(expr.at.start));
+                    }
+                    _ if is_part(insert, n) => {
+                        let value =
+                            self.expr(expr, &mut cx).map_err(|error| unreachable_column(error, table))?;
+                        let fits = cast_kind(&value.ty, &types[n]);
+                        match fits.is_some_and(|kind| kind <= CastKind::Assignment) {
+                            true => self.coerce(value, expr.at.start, &types[n], CastKind::Assignment)?,
+                            false => {
+                                let (steps, at) = (&insert.places[n], expr.at.start);
+                                let whole = TypedExpr::null(column.seen());
+                                let column = (&*column.name, insert.columns[n].at.start);
+                                self.assigned_within(whole, column, steps, (value, at), &mut cx)?;
+                                return Err(SqlError::internal("a value that does not fit was assigned"));
+                            }
+                        }
+                    }
                     ExprKind::Default => self.column_default(table, *index)?,
                     _ if column.generated => return Err(refuse_generated(column)),
                     _ if insert.overriding == Some(false) && column.identity.is_some() => {
@@ -279,11 +350,12 @@ impl Binder<'_> {
             }
             bound.push(values);
         }
-        let output = columns[..width]
-            .iter()
-            .map(|index| &table.columns[*index])
-            .map(|column| OutputColumn::new(Arc::clone(&column.name), column.seen()))
-            .collect();
+        let output = columns[..width].iter().enumerate().map(|(n, index)| {
+            let column = &table.columns[*index];
+            let ty = if is_part(insert, n) { types[n].clone() } else { column.seen() };
+            OutputColumn::new(Arc::clone(&column.name), ty)
+        });
+        let output = output.collect();
         Ok((Plan::Values { rows: bound, columns: output }, width))
     }
 
@@ -291,11 +363,10 @@ impl Binder<'_> {
         &self,
         query: &syntax::Query,
         table: &TableDef,
-        columns: &[usize],
+        (columns, targets): (&[usize], &[SqlType]),
         insert: &syntax::Insert,
     ) -> Result<(Plan, usize), SqlError> {
-        let targets: Vec<SqlType> = columns.iter().map(|index| table.columns[*index].ty.clone()).collect();
-        let plan = self.query_for(query, &targets)?;
+        let plan = self.query_for(query, targets)?;
         let width = plan.output().len();
         let extra = match &query.body {
             QueryBody::Select(select) => match select.items.get(columns.len()) {
@@ -414,20 +485,52 @@ pub(super) fn refuse_generated(column: &ColumnDef) -> SqlError {
 }
 
 /// The columns an INSERT names, or all.
-pub(super) fn insert_columns(table: &TableDef, names: &[Name]) -> Result<Vec<usize>, SqlError> {
+pub(super) fn insert_columns(
+    table: &TableDef,
+    names: &[Name],
+    places: &[Vec<Step>],
+) -> Result<Vec<usize>, SqlError> {
     if names.is_empty() {
         return Ok((0..table.shown().len()).collect());
     }
+    let is_part = |n: usize| places.get(n).is_some_and(|steps| !steps.is_empty());
     let mut columns = Vec::with_capacity(names.len());
-    for name in names {
+    for (n, name) in names.iter().enumerate() {
         let index = target_column(table, name)?;
-        if columns.contains(&index) {
+        // Several parts of a column may be named, but not beside the whole.
+        let known = columns.iter().position(|known| *known == index);
+        if known.is_some_and(|known| !(is_part(known) && is_part(n))) {
             let text = format!("column \"{}\" specified more than once", name.text);
             return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).at(name.at.start));
         }
         columns.push(index);
     }
     Ok(columns)
+}
+
+/// Whether the value `n` of an INSERT is for a part of its column.
+fn is_part(insert: &syntax::Insert, n: usize) -> bool {
+    insert.places.get(n).is_some_and(|steps| !steps.is_empty())
+}
+
+/// The type of a place within a value; unknown where there is none, which the assignment tells.
+fn place_type(ty: &SqlType, steps: &[Step]) -> SqlType {
+    let Some((step, within)) = steps.split_first() else { return ty.clone() };
+    match (step, ty) {
+        (Step::Field(field), SqlType::Row(row)) => {
+            let found = row.fields.iter().find(|(name, _)| **name == *field.text);
+            found.map_or(SqlType::Text, |(_, ty)| place_type(ty, within))
+        }
+        (_, SqlType::Jsonb) => SqlType::Jsonb,
+        (Step::Index(_) | Step::Slice(..), SqlType::Array(element)) => {
+            let brackets = steps.iter().take_while(|step| !matches!(step, Step::Field(_))).count();
+            match steps[..brackets].iter().any(|step| matches!(step, Step::Slice(..))) {
+                true => ty.clone(),
+                false => place_type(element, &steps[brackets..]),
+            }
+        }
+        _ => SqlType::Text,
+    }
 }
 
 fn check_width(

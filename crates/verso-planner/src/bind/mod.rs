@@ -132,7 +132,7 @@ pub use resolve::category;
 pub(crate) use resolve::common_type;
 pub use routine::{is_polymorphic, of_element, takes_polymorphic};
 pub(crate) use start::before_changes;
-pub use user_aggregate::{NewAggregate, Part, check_aggregate, part_of_definition};
+pub use user_aggregate::{NewAggregate, NewMoving, Part, check_aggregate, part_of_definition};
 pub use walk::columns_of;
 pub(crate) use walk::{map_columns, replace_columns, same};
 

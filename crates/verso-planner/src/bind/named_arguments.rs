@@ -1,67 +1,19 @@
-//! Arguments given by name, `f(a => x)`, and as a list, `f(VARIADIC ARRAY[x, y])`.
+//! Arguments given by name, `f(a => x)`.
 //!
 //! The call is bound as if its arguments stood in the order of the function's parameters, defaults filled in.
 
 use std::borrow::Cow;
 
-use verso_exec::functions::candidates;
+use verso_exec::functions::{Parameters, candidates, parameters};
 
 use super::Binder;
 use crate::errors::SqlError;
-use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
-
-/// A parameter and the number that it is if it is not given.
-type Parameter<'p> = (&'p str, Option<&'static str>);
-
-/// Built-in functions whose parameters have names, as PostgreSQL gives them.
-static NAMED: &[(&str, &[Parameter<'static>])] = &[
-    ("make_date", &[("year", None), ("month", None), ("day", None)]),
-    ("make_time", &[("hour", None), ("min", None), ("sec", None)]),
-    (
-        "make_timestamp",
-        &[("year", None), ("month", None), ("mday", None), ("hour", None), ("min", None), ("sec", None)],
-    ),
-    (
-        "make_timestamptz",
-        &[("year", None), ("month", None), ("mday", None), ("hour", None), ("min", None), ("sec", None)],
-    ),
-    (
-        "make_timestamptz",
-        &[
-            ("year", None),
-            ("month", None),
-            ("mday", None),
-            ("hour", None),
-            ("min", None),
-            ("sec", None),
-            ("timezone", None),
-        ],
-    ),
-    (
-        "make_interval",
-        &[
-            ("years", Some("0")),
-            ("months", Some("0")),
-            ("weeks", Some("0")),
-            ("days", Some("0")),
-            ("hours", Some("0")),
-            ("mins", Some("0")),
-            ("secs", Some("0.0")),
-        ],
-    ),
-];
+use verso_parser::parse_expression;
+use verso_parser::syntax::{Call, Expr};
 
 impl Binder<'_> {
     /// The call with its arguments in order, one by one.
     pub(super) fn positional<'s>(&self, call: &'s Call) -> Result<Cow<'s, Call>, SqlError> {
-        if let Some(ExprKind::Array(elements)) =
-            call.args.last().filter(|_| call.variadic).map(|arg| &arg.kind)
-            && candidates(&call.name.name.text).iter().any(|entry| entry.variadic)
-        {
-            // VARIADIC and a list written out: as if its elements stood there.
-            let given = call.args[..call.args.len() - 1].iter().chain(elements).cloned().collect();
-            return Ok(Cow::Owned(Call { args: given, variadic: false, ..call.clone() }));
-        }
         if call.names.is_empty() {
             return Ok(Cow::Borrowed(call));
         }
@@ -72,40 +24,53 @@ impl Binder<'_> {
             }
         }
         let function = call.name.name.text.as_str();
-        let schema = call.name.schema_text();
-        let built_in = NAMED
-            .iter()
-            .filter(|(name, _)| *name == function && schema.is_none_or(|schema| schema == "pg_catalog"));
-        let built_in = built_in.map(|(_, parameters)| parameters.to_vec());
-        let mut found = built_in.filter_map(|parameters: Vec<Parameter<'_>>| ordered(call, &parameters));
+        let forms = match call.name.schema_text().is_none_or(|schema| schema == "pg_catalog") {
+            true => parameters(function),
+            false => &[],
+        };
+        for form in forms {
+            if let Some(args) = ordered(call, form)? {
+                return Ok(Cow::Owned(Call { args, names: Vec::new(), ..call.clone() }));
+            }
+        }
         // Those of users are told apart by their names when the function is looked for.
-        Ok(match found.next() {
-            Some(args) => Cow::Owned(Call { args, names: Vec::new(), ..call.clone() }),
-            None => Cow::Borrowed(call),
-        })
+        Ok(Cow::Borrowed(call))
     }
 }
 
-/// The arguments in the order of the parameters; none where they do not fit.
-fn ordered(call: &Call, parameters: &[Parameter<'_>]) -> Option<Vec<Expr>> {
+/// The arguments in the order of the parameters; none where they do not fit. Defaults stand for what is not given, but for
+/// those at the end that the function does without.
+fn ordered(call: &Call, form: &Parameters) -> Result<Option<Vec<Expr>>, SqlError> {
     let plain = call.args.len() - call.names.len();
-    let mut args: Vec<Option<Expr>> = vec![None; parameters.len()];
+    let mut args: Vec<Option<&Expr>> = vec![None; form.list.len()];
     for (n, arg) in call.args.iter().enumerate() {
         let at = match n.checked_sub(plain) {
-            None => n,
-            Some(n) => parameters.iter().position(|(name, _)| *name == call.names[n].text)?,
+            None => Some(n),
+            Some(n) => form.list.iter().position(|(name, _)| *name == call.names[n].text),
         };
-        let place = args.get_mut(at)?;
-        if place.replace(arg.clone()).is_some() {
-            return None;
+        let Some(place) = at.and_then(|at| args.get_mut(at)) else { return Ok(None) };
+        if place.replace(arg).is_some() {
+            return Ok(None);
         }
     }
-    let at = call.name.at();
-    let filled = args.into_iter().zip(parameters).map(|(arg, (_, default))| {
-        arg.or_else(|| {
-            let kind = ExprKind::Literal(Literal::Number((*default)?.to_string()));
-            Some(Expr { kind, at, point: at.start })
-        })
-    });
-    filled.collect()
+    if args.iter().zip(&form.list).any(|(arg, (_, default))| arg.is_none() && default.is_none()) {
+        return Ok(None);
+    }
+    let given = args.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    let takes =
+        |count: usize| candidates(&call.name.name.text).iter().any(|function| function.args.len() == count);
+    let count = (given..form.list.len()).find(|count| takes(*count)).unwrap_or(form.list.len());
+    let mut filled = Vec::with_capacity(count);
+    for (arg, (_, default)) in args.into_iter().zip(&form.list).take(count) {
+        filled.push(match (arg, default) {
+            (Some(arg), _) => arg.clone(),
+            (None, default) => {
+                let mut value = parse_expression(default.unwrap_or("NULL"))?;
+                value.at = call.name.at();
+                value.point = value.at.start;
+                value
+            }
+        });
+    }
+    Ok(Some(filled))
 }

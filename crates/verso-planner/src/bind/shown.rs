@@ -26,7 +26,9 @@ use super::scope::Scope;
 use super::view::parsed;
 use super::walk::columns_of;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Assignment, FromItem, FromSource, Name, QualifiedName, Query, QueryBody, Select};
+use verso_parser::syntax::{
+    Assignment, FromItem, FromSource, Name, QualifiedName, Query, QueryBody, Select, Step,
+};
 
 /// What is done with rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,14 +132,14 @@ impl Changed {
     }
 
     /// The columns that an INSERT names, or all of them in their order, those before the first that the view computes.
-    pub fn insert_columns(&self, names: &[Name]) -> Result<Vec<usize>, SqlError> {
+    pub fn insert_columns(&self, names: &[Name], places: &[Vec<Step>]) -> Result<Vec<usize>, SqlError> {
         match &self.view {
             Some(view) if names.is_empty() => {
                 Ok(view.columns.iter().map_while(|(_, expr)| plain(expr)).collect())
             }
             _ => {
                 names.iter().try_for_each(|name| self.refuse_computed(name, "insert into"))?;
-                insert_columns(&self.seen, names)
+                insert_columns(&self.seen, names, places)
             }
         }
     }

@@ -219,22 +219,38 @@ impl Binder<'_> {
             return self.assigned_field(target, column, field, within, value, cx);
         }
         let mut brackets: Vec<Subscript<'_>> = Vec::with_capacity(steps.len());
-        for step in steps {
+        let mut field = steps.len();
+        for (n, step) in steps.iter().enumerate() {
             brackets.push(match step {
                 Step::Index(index) => Subscript::Index(index),
                 Step::Slice(lower, upper) => Subscript::Slice(lower.as_ref(), upper.as_ref()),
-                Step::Field(field) => {
-                    let text = "assignment to a field of an element of an array";
-                    return Err(SqlError::unsupported(text).at(field.at.start));
+                Step::Field(_) => {
+                    field = n;
+                    break;
                 }
             });
         }
+        let (_, within) = steps.split_at(field);
         let steps = brackets;
         if ty == SqlType::Jsonb {
             return self.json_assigned(target, name, &steps, value, cx);
         }
         let SqlType::Array(element) = ty.without_modifiers() else {
             return Err(no_subscripts(&ty).at(at));
+        };
+        let value = match (within, self.brackets(&steps, at, cx)?) {
+            ([], _) => value,
+            (within, Access::Element(subscripts)) => {
+                // A field of an element: the element as it is, with another field, becomes the element.
+                let args = std::iter::once(target.clone()).chain(subscripts).collect();
+                let element = TypedExpr::new(K::Call { function: &ELEMENT, args }, (*element).clone());
+                let at_value = value.1;
+                (self.assigned_within(element, column, within, value, cx)?, at_value)
+            }
+            // A slice is an array, which has no fields.
+            (within, Access::Slice(_)) => {
+                return self.assigned_within(target, column, within, value, cx);
+            }
         };
         let (value, at_value) = value;
         let assign = |to: &SqlType| {

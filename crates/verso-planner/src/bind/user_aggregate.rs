@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{AggregateDef, Callee, CatalogSnapshot, FunctionDef, FunctionReturn, Oid};
+use verso_catalog::{
+    AggregateDef, Callee, CatalogSnapshot, FunctionDef, FunctionReturn, Modify, MovingDef, Oid,
+};
 use verso_exec::plan::{ExprKind as K, FoldRules, TypedExpr};
 use verso_types::{CastKind, SqlType, TimeStyle, Value, parse_text};
 
@@ -17,7 +19,7 @@ use super::context::Context;
 use super::json::named;
 use super::routine::is_polymorphic;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Call, Expr, ExprKind, Literal, Name, QualifiedName, Span};
+use verso_parser::syntax::{Call, Expr, ExprKind, FrameBound, Literal, Name, Over, QualifiedName, Span};
 
 /// What CREATE AGGREGATE says, with its types looked up.
 #[derive(Clone, Debug)]
@@ -33,6 +35,37 @@ pub struct NewAggregate<'a> {
     /// FINALFUNC_EXTRA.
     pub extra: bool,
     /// INITCOND.
+    pub initial: Option<&'a str>,
+    /// FINALFUNC_MODIFY.
+    pub modify: Modify,
+    /// SSPACE.
+    pub space: i32,
+    /// COMBINEFUNC.
+    pub combine: Option<&'a QualifiedName>,
+    /// PARALLEL, as `pg_proc` has it.
+    pub parallel: char,
+    /// The options of moving frames.
+    pub moving: Option<NewMoving<'a>>,
+}
+
+/// The moving-aggregate options of CREATE AGGREGATE.
+#[derive(Clone, Debug)]
+pub struct NewMoving<'a> {
+    /// MSFUNC.
+    pub step: &'a QualifiedName,
+    /// MINVFUNC.
+    pub inverse: &'a QualifiedName,
+    /// MSTYPE.
+    pub state: SqlType,
+    /// MFINALFUNC.
+    pub last: Option<&'a QualifiedName>,
+    /// MFINALFUNC_EXTRA.
+    pub extra: bool,
+    /// MFINALFUNC_MODIFY.
+    pub modify: Modify,
+    /// MSSPACE.
+    pub space: i32,
+    /// MINITCOND.
     pub initial: Option<&'a str>,
 }
 
@@ -50,59 +83,120 @@ pub fn check_aggregate(
     time_zone: &TimeStyle,
 ) -> Result<(AggregateDef, SqlType), SqlError> {
     let binder = Binder::new(catalog, time_zone, &[]);
-    let polymorphic = |ty: &SqlType| is_polymorphic(ty);
-    if polymorphic(&new.state) && !new.args.iter().any(polymorphic) {
-        return Err(invalid("cannot determine transition data type").with_detail(format!(
-            "A result of type {} requires at least one input of a polymorphic type.",
-            new.state.pg_name()
-        )));
+    let plain =
+        Way { step: new.step, state: &new.state, last: new.last, extra: new.extra, initial: new.initial };
+    let moving = new.moving.as_ref().map(|moving| Way {
+        step: moving.step,
+        state: &moving.state,
+        last: moving.last,
+        extra: moving.extra,
+        initial: moving.initial,
+    });
+    for way in [Some(&plain), moving.as_ref()].into_iter().flatten() {
+        if is_polymorphic(way.state) && !new.args.iter().any(is_polymorphic) {
+            return Err(invalid("cannot determine transition data type").with_detail(format!(
+                "A result of type {} requires at least one input of a polymorphic type.",
+                way.state.pg_name()
+            )));
+        }
     }
-    // Checked as if it were called with integers.
-    let concrete = |ty: &SqlType| of_element(ty, &SqlType::Int4);
-    let state = concrete(&new.state);
-    let args: Vec<SqlType> = new.args.iter().map(concrete).collect();
-    let taken = |first: &SqlType, rest: &[SqlType]| -> Vec<SqlType> {
-        std::iter::once(first.clone()).chain(rest.iter().cloned()).collect()
+    let step = binder.step(&plain, &new.args)?;
+    let moving_steps = match (&moving, &new.moving) {
+        (Some(way), Some(moving)) => {
+            let step = binder.step(way, &new.args)?;
+            let inverse = binder.aggregate_part(moving.inverse, &way.taken(&new.args))?;
+            if !inverse.1.same_base(&concrete(&moving.state)) {
+                return Err(returned("inverse transition function", moving.inverse, &moving.state));
+            }
+            if inverse.2 != step.strict {
+                return Err(invalid(
+                    "strictness of aggregate's forward and inverse transition functions must match",
+                ));
+            }
+            Some((step.callee, inverse.0))
+        }
+        _ => None,
     };
-    let step = binder.aggregate_part(new.step, &taken(&state, &args))?;
-    if !step.1.same_base(&state) {
-        let text = format!(
-            "return type of transition function {} is not {}",
-            new.step.name.text,
-            new.state.pg_name()
-        );
-        return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
-    }
-    if step.2 && new.initial.is_none() && args.first().is_none_or(|first| !first.same_base(&state)) {
-        return Err(invalid(
-            "must not omit initial value when transition function is strict and transition type is not compatible \
-             with input type",
-        ));
-    }
-    let (last, result) = match new.last {
-        None => (None, new.state.clone()),
-        Some(last) => {
-            let extra: &[SqlType] = if new.extra { &args } else { &[] };
-            let (callee, ty, _) = binder.aggregate_part(last, &taken(&state, extra))?;
-            let ty = match new.args.iter().find(|ty| polymorphic(ty)) {
-                // Whether it is the one of the arguments' types the function itself says.
-                Some(_) => binder.declared_result(&callee).unwrap_or(ty),
-                None => ty,
-            };
-            (Some(callee), ty)
+    let (last, result) = binder.last(&plain, &new.args)?;
+    let combine = match new.combine {
+        None => None,
+        Some(combine) => {
+            let state = concrete(&new.state);
+            let part = binder.aggregate_part(combine, &[state.clone(), state.clone()])?;
+            if !part.1.same_base(&state) {
+                return Err(returned("combine function", combine, &new.state));
+            }
+            Some(part.0)
         }
     };
-    if let (Some(initial), false) = (new.initial, polymorphic(&new.state)) {
-        parse_text(&new.state, initial, time_zone)?;
+    let moving_last = match &moving {
+        None => None,
+        Some(way) => {
+            let (last, moving_result) = binder.last(way, &new.args)?;
+            if !moving_result.same_base(&result) {
+                return Err(invalid(format!(
+                    "moving-aggregate implementation returns type {}, but plain implementation returns type {}",
+                    moving_result.pg_name(),
+                    result.pg_name()
+                )));
+            }
+            last
+        }
+    };
+    for way in [Some(&plain), moving.as_ref()].into_iter().flatten() {
+        if let (Some(initial), false) = (way.initial, is_polymorphic(way.state)) {
+            parse_text(way.state, initial, time_zone)?;
+        }
     }
+    let moving = new.moving.as_ref().zip(moving_steps).map(|(moving, (step, inverse))| MovingDef {
+        step,
+        inverse,
+        state: Oid(moving.state.pg_oid()),
+        last: moving_last,
+        extra: moving.extra,
+        modify: moving.modify,
+        space: moving.space,
+        initial: moving.initial.map(Into::into),
+    });
     let definition = AggregateDef {
-        step: step.0,
+        step: step.callee,
         state: Oid(new.state.pg_oid()),
         last,
         extra: new.extra,
         initial: new.initial.map(Into::into),
+        modify: new.modify,
+        space: new.space,
+        combine,
+        parallel: new.parallel,
+        moving,
     };
     Ok((definition, result))
+}
+
+/// One of the two ways in which an aggregate may be computed: row by row, or over a frame that moves.
+struct Way<'a> {
+    step: &'a QualifiedName,
+    state: &'a SqlType,
+    last: Option<&'a QualifiedName>,
+    extra: bool,
+    initial: Option<&'a str>,
+}
+
+impl Way<'_> {
+    /// What a step takes.
+    fn taken(&self, args: &[SqlType]) -> Vec<SqlType> {
+        std::iter::once(self.state).chain(args).map(concrete).collect()
+    }
+}
+
+/// A type as a polymorphic aggregate has it that is called with integers.
+fn concrete(ty: &SqlType) -> SqlType {
+    of_element(ty, &SqlType::Int4)
+}
+
+fn returned(what: &str, function: &QualifiedName, state: &SqlType) -> SqlError {
+    let text = format!("return type of {what} {} is not {}", function.name.text, state.pg_name());
+    SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
 }
 
 /// A function that a definition names.
@@ -142,6 +236,41 @@ fn of_element(ty: &SqlType, element: &SqlType) -> SqlType {
 }
 
 impl Binder<'_> {
+    /// The function that makes the next state.
+    fn step(&self, way: &Way<'_>, args: &[SqlType]) -> Result<Part, SqlError> {
+        let state = concrete(way.state);
+        let (callee, ty, strict) = self.aggregate_part(way.step, &way.taken(args))?;
+        if !ty.same_base(&state) {
+            return Err(returned("transition function", way.step, way.state));
+        }
+        if strict
+            && way.initial.is_none()
+            && args.first().is_none_or(|first| !concrete(first).same_base(&state))
+        {
+            return Err(invalid(
+                "must not omit initial value when transition function is strict and transition type is not \
+                 compatible with input type",
+            ));
+        }
+        Ok(Part { callee, ty, strict })
+    }
+
+    /// The function that makes the result, if there is one; the type of the result.
+    fn last(&self, way: &Way<'_>, args: &[SqlType]) -> Result<(Option<Callee>, SqlType), SqlError> {
+        let Some(last) = way.last else { return Ok((None, way.state.clone())) };
+        let taken = if way.extra { way.taken(args) } else { vec![concrete(way.state)] };
+        let (callee, ty, strict) = self.aggregate_part(last, &taken)?;
+        if way.extra && strict {
+            return Err(invalid("final function with extra arguments must not be declared STRICT"));
+        }
+        let ty = match args.iter().any(is_polymorphic) {
+            // Whether it is the one of the arguments' types the function itself says.
+            true => self.declared_result(&callee).unwrap_or(ty),
+            false => ty,
+        };
+        Ok((Some(callee), ty))
+    }
+
     /// The function of an aggregate by its name and the types it takes; what it gives, and whether it is strict.
     fn aggregate_part(
         &self,
@@ -243,6 +372,22 @@ impl Binder<'_> {
         if !function.is_aggregate() {
             let text = format!("{} is not an aggregate", function.signature());
             return Err(SqlError::unsupported(text).at(at.start));
+        }
+        if let (Some(over), Some(definition)) = (&call.over, AggregateDef::parse(&function.body)) {
+            let moves = matches!(over, Over::Spec(spec)
+                if spec.frame.as_ref().is_some_and(|frame| frame.start != FrameBound::UnboundedPreceding));
+            let modify = match &definition.moving {
+                Some(moving) if moves => moving.modify,
+                _ => definition.modify,
+            };
+            // Its result is made of a state that further rows are added to.
+            if modify != Modify::ReadOnly {
+                let text = format!(
+                    "aggregate function {} does not support use as a window function",
+                    function.signature()
+                );
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at.start));
+            }
         }
         self.fold(rows, &function, args, single, at)
     }

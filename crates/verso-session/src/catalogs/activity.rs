@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use verso_catalog::{CatalogSnapshot, TableDef};
+use verso_catalog::{CatalogSnapshot, Oid, TableDef};
 use verso_storage::{AdvisoryKey, LockInfo, LockTarget, TxnId};
 use verso_types::Value;
 use verso_types::opaque::network::Network;
@@ -172,8 +172,31 @@ fn tables_of_users(catalog: &CatalogSnapshot) -> impl Iterator<Item = &Arc<Table
     catalog.tables().filter(|table| !table.is_system())
 }
 
+/// A column of the row of `pg_stat_all_tables` of one table: 0 for a count that there is not, NULL for a time.
+pub(super) fn of_table(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    table: Oid,
+    column: usize,
+) -> Value {
+    let none = if matches!(column, 20 | 21) { Value::Null } else { Value::Int8(0) };
+    let table = catalog.table_by_oid(table).filter(|table| !table.is_system());
+    let rows = table.map(|table| statistics_of(views, catalog, std::iter::once(&table)));
+    let row = rows.and_then(|mut rows| rows.pop());
+    let value = row.and_then(|row| row.into_iter().nth(column));
+    value.filter(|value| !value.is_null()).unwrap_or(none)
+}
+
 /// The rows of `pg_stat_all_tables`; what nobody counts is NULL.
 pub(super) fn tables(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+    statistics_of(views, catalog, tables_of_users(catalog))
+}
+
+fn statistics_of<'t>(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    tables: impl Iterator<Item = &'t Arc<TableDef>>,
+) -> Vec<Vec<Value>> {
     let instance = &views.services.instance;
     let changed: HashMap<_, _> = instance.engine.changed_rows().into_iter().collect();
     let analyzed = instance.automatic.tables.lock().clone();
@@ -192,7 +215,7 @@ pub(super) fn tables(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>) -> Vec<V
         row[25] = count(analyzed.count_automatic);
         row
     };
-    tables_of_users(catalog).map(row).collect()
+    tables.map(row).collect()
 }
 
 /// The rows of `pg_stat_all_indexes`; what nobody counts is NULL.

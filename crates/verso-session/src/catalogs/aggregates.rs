@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{AggregateDef, Callee, CastDef, CatalogSnapshot, FunctionDef, Oid, OperatorDef};
+use verso_catalog::{
+    AggregateDef, Callee, CastDef, CatalogSnapshot, FunctionDef, MovingDef, Oid, OperatorDef,
+};
 use verso_types::Value;
 
 use super::{fixed, letter, number, oid};
@@ -15,35 +17,43 @@ pub(super) fn aggregates(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
 
 fn row(function: &FunctionDef, definition: &AggregateDef) -> Vec<Value> {
     let arguments: Vec<i64> = function.inputs().map(|arg| arg.ty.pg_oid().into()).collect();
-    let behind = |rest: &[i64]| -> Vec<i64> {
-        std::iter::once(i64::from(definition.state.0)).chain(rest.iter().copied()).collect()
+    let behind = |state: Oid, rest: &[i64]| -> Vec<i64> {
+        std::iter::once(i64::from(state.0)).chain(rest.iter().copied()).collect()
     };
-    let step = callee(&definition.step, &behind(&arguments));
-    let extra: &[i64] = if definition.extra { &arguments } else { &[] };
-    let last = definition.last.as_ref().map_or_else(|| number(0), |last| callee(last, &behind(extra)));
+    let extra = |extra: bool| if extra { arguments.as_slice() } else { &[] };
+    let own = definition.state;
+    let maybe = |function: Option<&Callee>, types: Vec<i64>| {
+        function.map_or_else(|| number(0), |function| callee(function, &types))
+    };
+    let moving = definition.moving.as_ref();
+    let of_moving = |function: fn(&MovingDef) -> Option<&Callee>, last: bool| {
+        let Some(moving) = moving else { return number(0) };
+        let rest = if last { extra(moving.extra) } else { arguments.as_slice() };
+        maybe(function(moving), behind(moving.state, rest))
+    };
     vec![
         oid(function.oid),
         letter('n'),
         Value::Int2(0),
-        step,
-        last,
+        callee(&definition.step, &behind(own, &arguments)),
+        maybe(definition.last.as_ref(), behind(own, extra(definition.extra))),
+        maybe(definition.combine.as_ref(), behind(own, &[own.0.into()])),
         number(0),
         number(0),
-        number(0),
-        number(0),
-        number(0),
-        number(0),
+        of_moving(|moving| Some(&moving.step), false),
+        of_moving(|moving| Some(&moving.inverse), false),
+        of_moving(|moving| moving.last.as_ref(), true),
         Value::Bool(definition.extra),
-        Value::Bool(false),
-        letter('r'),
-        letter('r'),
+        Value::Bool(moving.is_some_and(|moving| moving.extra)),
+        letter(definition.modify.letter()),
+        letter(moving.map_or('r', |moving| moving.modify.letter())),
         number(0),
-        oid(definition.state),
-        Value::Int4(0),
-        number(0),
-        Value::Int4(0),
+        oid(own),
+        Value::Int4(definition.space),
+        oid(moving.map_or(Oid(0), |moving| moving.state)),
+        Value::Int4(moving.map_or(0, |moving| moving.space)),
         definition.initial.as_deref().map_or(Value::Null, Value::text),
-        Value::Null,
+        moving.and_then(|moving| moving.initial.as_deref()).map_or(Value::Null, Value::text),
     ]
 }
 

@@ -129,7 +129,25 @@ impl Call<'_> {
                     },
                     _ => deparse::Style { pretty: args.flag(1), wrap: 0 },
                 };
-                text(definitions::view_text(self.views, catalog, args.oid(0), style))
+                let oid = match args.0.first() {
+                    Some(Value::Text(name)) => relation_named(name)?,
+                    _ => args.oid(0),
+                };
+                text(definitions::view_text(self.views, catalog, oid, style))
+            }
+            "pg_stat_get_live_tuples" => super::activity::of_table(self.views, catalog, args.oid(0), 14),
+            "pg_stat_get_mod_since_analyze" => {
+                super::activity::of_table(self.views, catalog, args.oid(0), 16)
+            }
+            "pg_stat_get_last_analyze_time" => {
+                super::activity::of_table(self.views, catalog, args.oid(0), 20)
+            }
+            "pg_stat_get_last_autoanalyze_time" => {
+                super::activity::of_table(self.views, catalog, args.oid(0), 21)
+            }
+            "pg_stat_get_analyze_count" => super::activity::of_table(self.views, catalog, args.oid(0), 24),
+            "pg_stat_get_autoanalyze_count" => {
+                super::activity::of_table(self.views, catalog, args.oid(0), 25)
             }
             "pg_get_function_arg_default" => {
                 let own = definitions::function(catalog, args.oid(0));
@@ -509,6 +527,13 @@ impl Call<'_> {
             Err(_) => Ok(Value::Null),
         }
     }
+}
+
+/// The relation of this name.
+fn relation_named(name: &str) -> Result<Oid> {
+    let found = references::find_reference(SystemType::Regclass, name)?;
+    let found = found.and_then(|oid| u32::try_from(oid).ok()).map(Oid);
+    found.ok_or_else(|| ExecError::raised("42P01", format!("relation \"{name}\" does not exist")))
 }
 
 /// An expression without the parentheses around the whole of it.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ArgMode, CatalogSnapshot, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Object, Oid, Role,
-    Volatility,
+    AggregateDef, ArgMode, CatalogSnapshot, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn,
+    Object, Oid, Role, Volatility,
 };
 use verso_types::{Interval, SqlType, SystemType, Value};
 
@@ -179,7 +179,10 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
             Volatility::Stable => 's',
             Volatility::Volatile => 'v',
         }),
-        letter('u'),
+        letter(match function.is_aggregate() {
+            true => AggregateDef::parse(&function.body).map_or('u', |aggregate| aggregate.parallel),
+            false => 'u',
+        }),
         short(function.inputs().count()),
         short(defaults.len()),
         match function.returns {

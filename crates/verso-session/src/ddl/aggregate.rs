@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ArgMode, FunctionArg, FunctionLanguage, FunctionReturn, NewFunction, Object, Volatility,
+    ArgMode, FunctionArg, FunctionLanguage, FunctionReturn, Modify, NewFunction, Object, Volatility,
 };
 use verso_parser::syntax::{self, AggregateOption, CreateAggregate, OptionValue, QualifiedName};
-use verso_planner::bind::{NewAggregate, check_aggregate};
+use verso_planner::bind::{NewAggregate, NewMoving, check_aggregate};
 use verso_planner::errors::{SqlError, sqlstate};
 use verso_types::SqlType;
 
@@ -18,52 +18,155 @@ fn invalid(text: impl Into<String>) -> SqlError {
     SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text)
 }
 
-/// What stands in parentheses. What only serves to be faster is not kept: parts are not combined, frames of windows are
-/// computed anew.
+/// What stands in parentheses.
 #[derive(Debug, Default)]
 struct Options<'a> {
     base: Option<&'a OptionValue>,
+    plain: WayOptions<'a>,
+    moving: WayOptions<'a>,
+    inverse: Option<&'a QualifiedName>,
+    combine: Option<&'a QualifiedName>,
+    serial: Option<&'a QualifiedName>,
+    deserial: Option<&'a QualifiedName>,
+    parallel: Option<char>,
+}
+
+/// The options that plain and moving aggregates have both.
+#[derive(Debug, Default)]
+struct WayOptions<'a> {
     step: Option<&'a QualifiedName>,
     state: Option<&'a OptionValue>,
     last: Option<&'a QualifiedName>,
     extra: bool,
+    modify: Modify,
+    space: i32,
     initial: Option<&'a str>,
 }
 
 impl<'a> Options<'a> {
     fn of(options: &'a [AggregateOption], tell: &dyn Fn(String)) -> Result<Options<'a>, SqlError> {
         let mut all = Options::default();
-        for AggregateOption { name, value } in options {
-            let function =
-                || match value {
-                    OptionValue::Name(name) => Ok(name),
-                    _ => Err(SqlError::syntax(format!("argument of {} must be a name", name.text))
-                        .at(name.at.start)),
-                };
-            match name.text.as_str() {
-                "basetype" => all.base = Some(value),
-                "sfunc" | "sfunc1" => all.step = Some(function()?),
-                "stype" | "stype1" => all.state = Some(value),
-                "finalfunc" => all.last = Some(function()?),
-                "finalfunc_extra" => all.extra = flag(value),
-                "initcond" | "initcond1" => {
-                    all.initial = Some(match value {
-                        OptionValue::Text(text) => text,
-                        OptionValue::Name(name) => &name.name.text,
-                        _ => return Err(SqlError::syntax("initcond requires a parameter").at(name.at.start)),
-                    });
+        for option in options {
+            let name = option.name.text.as_str();
+            match name {
+                "basetype" => all.base = Some(&option.value),
+                "combinefunc" => all.combine = Some(function(option)?),
+                "serialfunc" => all.serial = Some(function(option)?),
+                "deserialfunc" => all.deserial = Some(function(option)?),
+                "minvfunc" => all.inverse = Some(function(option)?),
+                "parallel" => {
+                    let words = [("safe", 's'), ("restricted", 'r'), ("unsafe", 'u')];
+                    all.parallel = Some(word(option, &words, "SAFE, RESTRICTED, or UNSAFE")?);
                 }
-                "hypothetical" if flag(value) => {
-                    return Err(SqlError::unsupported("CREATE AGGREGATE … HYPOTHETICAL").at(name.at.start));
+                "hypothetical" if flag(&option.value) => {
+                    let refused = SqlError::unsupported("CREATE AGGREGATE … HYPOTHETICAL");
+                    return Err(refused.at(option.name.at.start));
                 }
-                "hypothetical" | "combinefunc" | "serialfunc" | "deserialfunc" | "msfunc" | "minvfunc"
-                | "mstype" | "msspace" | "mfinalfunc" | "mfinalfunc_extra" | "mfinalfunc_modify"
-                | "minitcond" | "sspace" | "sortop" | "parallel" | "finalfunc_modify" => {}
-                other => tell(format!("aggregate attribute \"{other}\" not recognized")),
+                "hypothetical" => {}
+                _ if all.plain.take(name, option)? => {}
+                _ => match name.strip_prefix('m') {
+                    Some(rest) if !rest.ends_with('1') && all.moving.take(rest, option)? => {}
+                    _ => tell(format!("aggregate attribute \"{name}\" not recognized")),
+                },
             }
         }
         Ok(all)
     }
+
+    /// What the options of moving frames say together.
+    fn check_moving(&self) -> Result<(), SqlError> {
+        let given = [
+            ("msfunc", self.moving.step.is_some()),
+            ("minvfunc", self.inverse.is_some()),
+            ("mfinalfunc", self.moving.last.is_some()),
+            ("msspace", self.moving.space != 0),
+            ("minitcond", self.moving.initial.is_some()),
+        ];
+        if self.moving.state.is_some() {
+            if let Some((name, _)) = given[..2].iter().find(|(_, given)| !given) {
+                return Err(invalid(format!("aggregate {name} must be specified when mstype is specified")));
+            }
+        } else if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
+            return Err(invalid(format!("aggregate {name} must not be specified without mstype")));
+        }
+        Ok(())
+    }
+
+    /// Functions that write a state as bytes are for states of type `internal`, which functions of users do not have.
+    fn check_serial(&self, state: &SqlType) -> Result<(), SqlError> {
+        if self.serial.is_some() || self.deserial.is_some() {
+            let text = "serialization functions may be specified only when the aggregate transition data type is internal";
+            return Err(match (state.pg_name().as_str(), self.serial.and(self.deserial)) {
+                ("internal", _) => SqlError::unsupported("CREATE AGGREGATE … SERIALFUNC"),
+                (_, Some(_)) => invalid(text),
+                (_, None) => {
+                    invalid("must specify both or neither of serialization and deserialization functions")
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<'a> WayOptions<'a> {
+    /// Takes an option by its name without the letter that stands for moving; whether there is one of that name.
+    fn take(&mut self, name: &str, option: &'a AggregateOption) -> Result<bool, SqlError> {
+        match name {
+            "sfunc" | "sfunc1" => self.step = Some(function(option)?),
+            "stype" | "stype1" => self.state = Some(&option.value),
+            "finalfunc" => self.last = Some(function(option)?),
+            "finalfunc_extra" => self.extra = flag(&option.value),
+            "finalfunc_modify" => {
+                let words = [
+                    ("read_only", Modify::ReadOnly),
+                    ("shareable", Modify::Shareable),
+                    ("read_write", Modify::ReadWrite),
+                ];
+                self.modify = word(option, &words, "READ_ONLY, SHAREABLE, or READ_WRITE")?;
+            }
+            "sspace" => {
+                let number = match &option.value {
+                    OptionValue::Text(text) => text.parse().ok(),
+                    _ => None,
+                };
+                let text = || format!("{} requires a numeric value", option.name.text);
+                self.space = number.ok_or_else(|| SqlError::syntax(text()).at(option.name.at.start))?;
+            }
+            "initcond" | "initcond1" => {
+                self.initial = Some(match &option.value {
+                    OptionValue::Text(text) => text,
+                    OptionValue::Name(name) => &name.name.text,
+                    _ => {
+                        let text = format!("{} requires a parameter", option.name.text);
+                        return Err(SqlError::syntax(text).at(option.name.at.start));
+                    }
+                });
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn function(option: &AggregateOption) -> Result<&QualifiedName, SqlError> {
+    match &option.value {
+        OptionValue::Name(name) => Ok(name),
+        _ => {
+            let text = format!("argument of {} must be a name", option.name.text);
+            Err(SqlError::syntax(text).at(option.name.at.start))
+        }
+    }
+}
+
+/// One of several words.
+fn word<T: Copy>(option: &AggregateOption, words: &[(&str, T)], all: &str) -> Result<T, SqlError> {
+    let given = match &option.value {
+        OptionValue::Text(text) => text.as_str(),
+        OptionValue::Name(name) => name.name.text.as_str(),
+        OptionValue::Type(_) | OptionValue::None => "",
+    };
+    let found = words.iter().find(|(word, _)| *word == given).map(|(_, means)| *means);
+    found.ok_or_else(|| SqlError::syntax(format!("parameter \"{}\" must be {all}", option.name.text)))
 }
 
 fn flag(value: &OptionValue) -> bool {
@@ -83,21 +186,41 @@ impl Schema<'_> {
         };
         let options = Options::of(&create.options, &tell)?;
         let args = self.aggregate_arguments(create, &options)?;
-        let Some(state) = options.state else {
+        let Some(state) = options.plain.state else {
             return Err(invalid("aggregate stype must be specified").into());
         };
-        let Some(step) = options.step else {
+        let Some(step) = options.plain.step else {
             return Err(invalid("aggregate sfunc must be specified").into());
         };
+        options.check_moving()?;
         let state = self.option_type(state)?;
+        options.check_serial(&state)?;
+        let moving = match (options.moving.step, options.inverse, options.moving.state) {
+            (Some(step), Some(inverse), Some(state)) => Some(NewMoving {
+                step,
+                inverse,
+                state: self.option_type(state)?,
+                last: options.moving.last,
+                extra: options.moving.extra,
+                modify: options.moving.modify,
+                space: options.moving.space,
+                initial: options.moving.initial,
+            }),
+            _ => None,
+        };
         let inputs: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
         let new = NewAggregate {
             args: inputs.clone(),
             step,
             state,
-            last: options.last,
-            extra: options.extra,
-            initial: options.initial,
+            last: options.plain.last,
+            extra: options.plain.extra,
+            initial: options.plain.initial,
+            modify: options.plain.modify,
+            space: options.plain.space,
+            combine: options.combine,
+            parallel: options.parallel.unwrap_or('u'),
+            moving,
         };
         let (definition, result) =
             check_aggregate(&new, &self.frame.catalog.with_role(None), &services.settings.time_zone)?;

@@ -7,21 +7,23 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, ConstraintDef, ConstraintKind, NewConstraintKind, ObjectKind, TableChange,
-    TableDef, is_temporary,
+    CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity, NewConstraintKind, ObjectKind,
+    SequenceDef, TableChange, TableDef, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
+use super::create_table::identity_column;
 use super::drop::kind_of;
 use super::partition::refuse_of_partitions;
+use super::sequence::change_of_sequence;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
     AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintDefinition, DropKind, Expr, Name,
-    QualifiedName,
+    QualifiedName, SequenceOptions,
 };
 use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -120,6 +122,21 @@ impl Schema<'_> {
                 }
                 TableChange::Expression { column: text(column), expression: None }
             }
+            AlterAction::AddIdentity { column, identity, sequence } => {
+                let ty = table.column(&column.text).map_or(SqlType::Int8, |at| table.columns[at].ty.clone());
+                TableChange::AddIdentity(identity_column(column, ty, *identity, sequence)?)
+            }
+            AlterAction::SetIdentity { column, identity, options } => {
+                return self.set_identity(name, &table, column, *identity, options);
+            }
+            AlterAction::DropIdentity { column, if_exists } => {
+                let identity = table.column(&column.text).map(|at| table.columns[at].identity);
+                if *if_exists && identity == Some(None) {
+                    self.skip_part("00000", "column", column, &table, "is not an identity column");
+                    return Ok(());
+                }
+                TableChange::DropIdentity { column: text(column) }
+            }
             AlterAction::AddConstraint(constraint) => {
                 return self.add_constraint(&binder, name, &table, constraint);
             }
@@ -159,6 +176,9 @@ impl Schema<'_> {
                 return self.rewrite(name, &TableChange::Logged(*logged), |_| Ok(None)).map(drop);
             }
             AlterAction::Options(given) => TableChange::Options(options(given)),
+            AlterAction::ResetOptions(names) => {
+                TableChange::ResetOptions(names.iter().map(|name| name.as_str().into()).collect())
+            }
             AlterAction::RowSecurity { enabled, forced } => {
                 let catalog = &self.frame.services.instance.catalog;
                 let txn = &mut self.frame.txn.borrow_mut();
@@ -211,6 +231,41 @@ impl Schema<'_> {
             self.frame.inside(|frame| Schema { frame }.alter_action(name, &action, false))?;
         }
         Ok(())
+    }
+
+    /// ALTER COLUMN … SET GENERATED, and the options of the sequence of an identity column.
+    fn set_identity(
+        &self,
+        name: &QualifiedName,
+        table: &TableDef,
+        column: &Name,
+        identity: Option<Identity>,
+        options: &SequenceOptions,
+    ) -> Result<(), Failure> {
+        let known = table.column(&column.text).map(|at| &table.columns[at]);
+        if let Some(known) = known.filter(|known| known.identity.is_some())
+            && *options != SequenceOptions::default()
+        {
+            let own = |sequence: &&Arc<SequenceDef>| {
+                sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == known.id)
+            };
+            let sequence = self.frame.catalog.sequences().find(own);
+            let sequence =
+                sequence.ok_or_else(|| SqlError::internal("an identity column without a sequence"))?;
+            let change = change_of_sequence(options);
+            let catalog = &self.frame.services.instance.catalog;
+            let place = (Some(&*sequence.schema), &*sequence.name);
+            let txn = &mut self.frame.txn.borrow_mut();
+            catalog.alter_sequence(txn, place, self.frame.catalog.version, &change)?;
+        }
+        match (known.and_then(|known| known.identity), identity) {
+            (Some(_), None) => Ok(()),
+            // What is wrong with the column is said there.
+            (known, identity) => {
+                let identity = identity.or(known).unwrap_or(Identity::Always);
+                self.alter(name, &TableChange::SetIdentity { column: text(column), identity })
+            }
+        }
     }
 
     /// VALIDATE CONSTRAINT: checks the rows that are there.

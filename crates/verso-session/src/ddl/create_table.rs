@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Rights};
+use verso_catalog::{Identity, NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Rights};
 use verso_types::SqlType;
 
 use super::like::{copy_columns, copy_constraints, plain_indexes};
@@ -13,7 +13,8 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateTable, Statement, TableElement,
+    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateSequence, CreateTable, Name, Statement,
+    TableElement,
 };
 use verso_planner::bind::{Binder, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -157,15 +158,8 @@ impl Schema<'_> {
             new.default = Some(text.into());
         }
         if let Some((identity, sequence)) = &column.identity {
-            if !ty.is_integer() {
-                let text = "identity column type must be smallint, integer, or bigint";
-                return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text).into());
-            }
-            new.serial = true;
-            new.identity = Some(*identity);
-            new.sequence = Some(bounds(sequence)?);
-            let name = &sequence.name.name.text;
-            new.sequence_name = (!name.is_empty()).then(|| name.as_str().into());
+            let identity = identity_column(&column.name, ty, *identity, sequence)?;
+            return Ok(NewColumn { not_null: new.not_null, ..identity });
         }
         Ok(new)
     }
@@ -233,4 +227,26 @@ impl Schema<'_> {
             enforced: !constraint.not_enforced,
         })
     }
+}
+
+/// A column whose values a sequence of its own gives.
+pub(super) fn identity_column(
+    name: &Name,
+    ty: SqlType,
+    identity: Identity,
+    sequence: &CreateSequence,
+) -> Result<NewColumn, Failure> {
+    if !ty.is_integer() {
+        let text = "identity column type must be smallint, integer, or bigint";
+        return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text).into());
+    }
+    let mut sequence = sequence.clone();
+    sequence.options.ty = Some(ty.without_modifiers());
+    let mut new = NewColumn::new(name.text.as_str(), ty);
+    new.serial = true;
+    new.identity = Some(identity);
+    new.sequence = Some(bounds(&sequence)?);
+    let given = &sequence.name.name.text;
+    new.sequence_name = (!given.is_empty()).then(|| given.as_str().into());
+    Ok(new)
 }

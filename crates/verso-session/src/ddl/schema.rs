@@ -8,22 +8,65 @@ use verso_types::SqlType;
 use super::alter_table::altered;
 use super::drop::kind_of;
 use super::{Schema, text};
-use crate::client::CommandTag;
-use crate::client::tag;
+use crate::client::{Client, CommandTag, Nowhere, Results, tag};
 use crate::failure::Failure;
-use verso_parser::syntax::{AlterFunction, Name, QualifiedName, RoutineKind, SchemaStatement};
+use crate::framed;
+use crate::plans::Job;
+use verso_parser::syntax::{
+    AlterFunction, Name, Parsed, QualifiedName, RoutineKind, SchemaStatement, Statement, ViewStatement,
+};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// No schema has this name, so nothing is found in it.
 const NOWHERE: &str = "";
 
 impl Schema<'_> {
+    /// The statements within CREATE SCHEMA: run by the schema's owner, with the schema first in the search path.
+    fn schema_elements(&self, schema: &str, owner: &str, elements: &[Parsed]) -> Result<(), Failure> {
+        let services = self.frame.services;
+        for element in elements {
+            let named = match &element.statement {
+                Statement::CreateTable(create) => Some(&create.name),
+                Statement::CreateSequence(create) => Some(&create.name),
+                Statement::CreateIndex(create) => Some(&create.table),
+                Statement::CreateTrigger(create) => Some(&create.table),
+                Statement::View(ViewStatement::Create(create)) => Some(&create.name),
+                _ => None,
+            };
+            if let Some(other) =
+                named.and_then(|name| name.schema.as_ref()).filter(|name| name.text != schema)
+            {
+                let text = format!(
+                    "CREATE specifies a schema ({}) different from the one being created ({schema})",
+                    other.text
+                );
+                return Err(SqlError::new("42P15", text).at(other.at.start).into());
+            }
+        }
+        let owner = self.role_called(owner)?;
+        let as_owner = (services.current_role() != owner).then_some(owner);
+        let before = (services.acting.get(), services.creating.replace(Some(schema.into())));
+        services.acting.set(as_owner.or(before.0));
+        let run = |element: &Parsed| {
+            let mut nowhere = Nowhere;
+            let client = Client::new(&mut nowhere);
+            let mut results = Results::aside(&client, services.memory.lend());
+            // What is wrong within says no place: an element does not know the text around it.
+            let job = Job::of(element, "", &[]);
+            self.frame.inside(|frame| framed::statement(frame, &job, &[], &mut results).map(drop))
+        };
+        let result = elements.iter().try_for_each(run);
+        services.acting.set(before.0);
+        services.creating.replace(before.1);
+        result
+    }
+
     /// Runs a statement about schemas.
     pub(super) fn schema(&self, statement: &SchemaStatement) -> Result<CommandTag, Failure> {
         let catalog = &self.frame.services.instance.catalog;
         let txn = &self.frame.txn;
         match statement {
-            SchemaStatement::Create { name, owner, if_not_exists } => {
+            SchemaStatement::Create { name, owner, if_not_exists, elements } => {
                 self.needs(Object::Database, Rights::CREATE, "database", self.frame.services.database())?;
                 let owner = owner.as_ref().map(|owner| self.role_name(owner)).transpose()?;
                 let user = self.frame.services.current_name();
@@ -40,6 +83,9 @@ impl Schema<'_> {
                 if made.is_none() {
                     let text = format!("schema \"{name}\" already exists, skipping");
                     self.skip_known("42P06", text);
+                }
+                if !elements.is_empty() {
+                    self.schema_elements(&name, &owner, elements)?;
                 }
                 Ok(tag("CREATE SCHEMA"))
             }

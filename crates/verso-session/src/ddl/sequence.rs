@@ -28,6 +28,13 @@ pub(super) fn bounds(create: &CreateSequence) -> Result<SequenceBounds, CatalogE
     request.resolve()
 }
 
+/// What ALTER SEQUENCE, or ALTER TABLE of an identity column, changes of a sequence, but for its owner.
+pub(super) fn change_of_sequence(options: &SequenceOptions) -> SequenceChange {
+    let SequenceOptions { ty, start, increment, min, max, cycle, cache, owned_by: _, restart } =
+        options.clone();
+    SequenceChange { ty, start, increment, min, max, cycle, cache, restart, owned_by: None, logged: None }
+}
+
 impl Schema<'_> {
     /// CREATE SEQUENCE.
     pub(super) fn create_sequence(&self, create: &CreateSequence) -> Result<CommandTag, Failure> {
@@ -66,17 +73,17 @@ impl Schema<'_> {
             self.skip(format!("relation \"{name}\" does not exist, skipping"));
             return Ok(tag("ALTER SEQUENCE"));
         }
-        let SequenceOptions { ty, start, increment, min, max, cycle, cache, owned_by, restart } =
-            alter.options.clone();
         let logged = alter.logged;
         if logged.is_some() && is_temporary(&home) {
             let text = format!("cannot change logged status of table \"{name}\" because it is temporary");
             return Err(SqlError::new("42P16", text).into());
         }
-        let owned_by = owned_by
-            .map(|owner| owner.map(|(table, column)| (self.home(&table), text(&table.name), text(&column))));
-        let change =
-            SequenceChange { ty, start, increment, min, max, cycle, cache, restart, owned_by, logged };
+        let owner = alter.options.owned_by.as_ref();
+        let owned_by = owner.map(|owner| {
+            let owner = owner.as_ref();
+            owner.map(|(table, column)| (self.home(table), text(&table.name), text(column)))
+        });
+        let change = SequenceChange { owned_by, logged, ..change_of_sequence(&alter.options) };
         let catalog = &self.frame.services.instance.catalog;
         let version = self.frame.catalog.version;
         let txn = &mut self.frame.txn.borrow_mut();

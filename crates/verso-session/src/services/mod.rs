@@ -110,6 +110,8 @@ pub(crate) struct Services {
     /// Statements that defined something within the running one, and whether one of them runs.
     pub(crate) defined: Cell<u32>,
     pub(crate) defining: Cell<bool>,
+    /// The schema whose CREATE SCHEMA runs the statement: the first of the search path.
+    pub(crate) creating: RefCell<Option<Arc<str>>>,
     /// The catalog behind them.
     pub(crate) redefined: RefCell<Option<Arc<CatalogSnapshot>>>,
     /// The running statement's share of the machine.
@@ -165,6 +167,7 @@ impl Services {
             acting: Cell::new(None),
             defined: Cell::new(0),
             defining: Cell::new(false),
+            creating: RefCell::default(),
             redefined: RefCell::default(),
             portals: verso_exec::Portals::default(),
             position: RefCell::default(),

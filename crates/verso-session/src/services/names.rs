@@ -72,7 +72,12 @@ impl Services {
 
     /// The catalog as the transaction's current statement sees it, along the session's search path.
     pub(crate) fn snapshot(&self, txn: &Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
-        let path = self.wanted_path();
+        let mut path = self.wanted_path();
+        if let Some(schema) = &*self.creating.borrow() {
+            let role = Some(self.current_role()).filter(|role| *role != verso_catalog::OWNER_ROLE);
+            let schemas = std::iter::once(Arc::clone(schema)).chain(path.schemas.iter().cloned()).collect();
+            path = Arc::new(WantedPath { schemas, role, ..(*path).clone() });
+        }
         Ok(self.instance.catalog.snapshot(txn)?.with_path(&path))
     }
 

@@ -55,9 +55,15 @@ impl Session {
             Statement::Show(name) => self.show_setting(&name.text, sink),
             Statement::ShowAll => self.show_all(sink),
             Statement::ShowStatementStatistics => self.show_statistics(sink),
-            Statement::Sweep { table, verbose, parallel, vacuum, analyze } => {
+            Statement::Sweep { tables, verbose, parallel, vacuum, analyze } => {
                 let word = if *vacuum { "VACUUM" } else { "SWEEP" };
-                let done = self.sweep(word, table.as_ref(), *verbose, *parallel);
+                let done = match tables.is_empty() {
+                    true => self.sweep(word, None, *verbose, *parallel),
+                    false => tables
+                        .iter()
+                        .try_for_each(|table| self.sweep(word, Some(table), *verbose, *parallel).map(drop))
+                        .map(|()| tag(word)),
+                };
                 if let (Ok(_), Some(analyze)) = (&done, analyze) {
                     let statement = Statement::Analyze(analyze.clone());
                     self.transactional(&Job { statement: &statement, ..*job }, sink)?;
@@ -77,7 +83,9 @@ impl Session {
             Statement::Backup { folder, parent } => self.backup(folder, parent.as_deref()),
             Statement::LogicalBackup(wanted) => self.export(wanted, sink),
             Statement::Prepare(prepare) => self.prepare_named(job, prepare),
-            Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
+            Statement::Execute { name, args, purpose } => {
+                return self.execute_named(name, args, purpose, job, sink);
+            }
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),
             Statement::DiscardAll => self.discard_all(),
             Statement::Discard(part) => self.discard(*part),

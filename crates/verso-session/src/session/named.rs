@@ -9,7 +9,7 @@ use verso_types::{SqlType, Value};
 use super::Session;
 use crate::client::{Client, Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
 use crate::plans::{Done, Job, Prepared};
-use verso_parser::syntax::{ActAs, Discarded, Expr, Name, Prepare};
+use verso_parser::syntax::{ActAs, Discarded, ExecutePurpose, Expr, Name, Parsed, Prepare, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -37,6 +37,7 @@ impl Session {
         &mut self,
         name: &Name,
         args: &[Expr],
+        purpose: &ExecutePurpose,
         job: &Job<'_>,
         sink: &mut dyn StatementSink,
     ) -> Result<Done, SqlError> {
@@ -47,6 +48,10 @@ impl Session {
             return Err(SqlError::syntax(text).with_detail(detail));
         }
         let values = if args.is_empty() { Vec::new() } else { self.values_of(args, &prepared)? };
+        let prepared = match purposed(&prepared, purpose)? {
+            Some(other) => Arc::new(other),
+            None => prepared,
+        };
         let inner = Job::prepared(&prepared, &values);
         let inner = inner.ok_or_else(|| SqlError::internal("an empty statement was prepared"))?;
         self.transactional(&Job { ends: job.ends, ..inner }, sink)
@@ -168,4 +173,29 @@ impl Session {
     pub fn cursor_columns(&self, name: &str) -> Option<&[OutputColumn]> {
         self.cursors.columns(name)
     }
+}
+
+/// The statement around a prepared one that EXECUTE is a part of; none where it is executed as it is.
+fn purposed(prepared: &Prepared, purpose: &ExecutePurpose) -> Result<Option<Prepared>, SqlError> {
+    let Some(inner) = &prepared.parsed else { return Ok(None) };
+    let statement = match purpose {
+        ExecutePurpose::Run => return Ok(None),
+        ExecutePurpose::Explain(options) => {
+            Statement::Explain { options: *options, statement: Box::new(inner.statement.clone()) }
+        }
+        ExecutePurpose::Table(create) => match &inner.statement {
+            Statement::Query(query) => {
+                let mut create = (**create).clone();
+                create.query = query.clone();
+                Statement::CreateTableAs(create)
+            }
+            _ => {
+                let text = "prepared statement is not a SELECT";
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+            }
+        },
+    };
+    let types: Vec<Option<SqlType>> = prepared.params().iter().cloned().map(Some).collect();
+    let parsed = Parsed { statement, at: inner.at };
+    Ok(Some(Prepared::unbound(Arc::clone(prepared.text()), Some(parsed), &types)))
 }

@@ -12,7 +12,7 @@ use crate::plans::{
     Prepared, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, ends_transaction, explain_columns, is_plain, text_columns,
 };
 use verso_parser::parse_script;
-use verso_parser::syntax::{Parsed, Statement};
+use verso_parser::syntax::{ExecutePurpose, Parsed, Statement};
 use verso_planner::bind::{Binder, Inference};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -90,7 +90,11 @@ impl Session {
                     nothing.bind(catalog, &session.services.settings.time_zone, types, keep)
                 });
             }
-            Statement::Execute { name, .. } => self.statement(&name.text)?.shared_columns(),
+            Statement::Execute { name, purpose, .. } => match purpose {
+                ExecutePurpose::Run => self.statement(&name.text)?.shared_columns(),
+                ExecutePurpose::Explain(options) => Some(explain_columns(options.format).into()),
+                ExecutePurpose::Table(_) => None,
+            },
             Statement::Fetch(fetch) if !fetch.moves => match self.columns_of_portal(&fetch.name.text) {
                 Some(columns) => Some(columns.into()),
                 None => self.cursors.columns(&fetch.name.text).map(Into::into),

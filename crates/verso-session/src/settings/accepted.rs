@@ -6,7 +6,6 @@
 /// The value that such a setting has as long as nobody sets it; none if there is none of that name.
 pub(crate) fn default(name: &str) -> Option<&'static str> {
     Some(match name {
-        "bytea_output" => "hex",
         "check_function_bodies"
         | "enable_seqscan"
         | "enable_indexscan"
@@ -37,6 +36,12 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         "max_parallel_workers_per_gather" => "2",
         "plan_cache_mode" => "auto",
         "quote_all_identifiers" | "default_with_oids" | "array_nulls" => "off",
+        "password_encryption" => "scram-sha-256",
+        "parallel_leader_participation" | "track_activities" | "track_counts" => "on",
+        "allow_system_table_mods" | "transform_null_equals" => "off",
+        "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => "C",
+        "track_functions" => "none",
+        "vacuum_cost_delay" => "0",
         "random_page_cost" => "4",
         "seq_page_cost" => "1",
         "session_replication_role" => "origin",
@@ -49,7 +54,18 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
 /// Whether one of them may have this value: any, but those of which Verso does one thing only.
 pub(crate) fn takes(name: &str, value: &str) -> bool {
     match name {
-        "bytea_output" => value.eq_ignore_ascii_case("hex"),
+        // What these say is how it is; the other values would ask for something that there is not.
+        "password_encryption"
+        | "parallel_leader_participation"
+        | "track_activities"
+        | "track_counts"
+        | "allow_system_table_mods"
+        | "transform_null_equals"
+        | "track_functions" => default(name).is_some_and(|only| same_flag(value, only)),
+        "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => {
+            ["c", "posix"].contains(&value.to_ascii_lowercase().as_str())
+        }
+        "vacuum_cost_delay" => value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim() == "0",
         "conflict_policy" => value.eq_ignore_ascii_case("updater"),
         "use_last_committed" => value.eq_ignore_ascii_case("all"),
         "default_with_oids" => !matches!(value.to_ascii_lowercase().as_str(), "on" | "true" | "1" | "yes"),
@@ -61,6 +77,17 @@ pub(crate) fn takes(name: &str, value: &str) -> bool {
     }
 }
 
+/// Whether two values are the same word, or spell the same flag.
+fn same_flag(value: &str, only: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    value == only
+        || match only {
+            "on" => matches!(value.as_str(), "true" | "yes" | "1"),
+            "off" => matches!(value.as_str(), "false" | "no" | "0"),
+            _ => false,
+        }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::settings::Settings;
@@ -68,9 +95,11 @@ mod tests {
     #[test]
     fn they_are_kept_and_shown_unless_they_ask_for_what_there_is_not() {
         let mut settings = Settings::default();
-        for (name, value) in
-            [("deadlock_timeout", "50ms"), ("bytea_output", "hex"), ("idle_session_timeout", "0ms")]
-        {
+        for (name, value) in [
+            ("deadlock_timeout", "50ms"),
+            ("password_encryption", "scram-sha-256"),
+            ("idle_session_timeout", "0ms"),
+        ] {
             assert!(settings.show(name).is_some(), "{name}");
             settings.set(name, Some(value)).expect(name);
             assert_eq!(settings.show(name).as_deref(), Some(value), "{name}");
@@ -78,7 +107,8 @@ mod tests {
             assert_eq!(settings.show(name).as_deref(), super::default(name), "{name}");
         }
         for (name, value) in [
-            ("bytea_output", "escape"),
+            ("password_encryption", "md5"),
+            ("track_counts", "off"),
             ("idle_session_timeout", "5min"),
             ("session_replication_role", "nobody"),
             ("default_with_oids", "on"),

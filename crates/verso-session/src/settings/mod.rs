@@ -47,6 +47,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("autovacuum_naptime", "A table is analyzed by itself at most once in this time (ALTER SYSTEM SET)."),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
     ("buffer_pool", "Memory that pages of the database take (ALTER SYSTEM SET)."),
+    ("bytea_output", "Sets the output format for bytea."),
     ("client_encoding", "Sets the client's character set encoding."),
     ("client_min_messages", "Sets the message levels that are sent to the client."),
     ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
@@ -561,6 +562,13 @@ impl Settings {
                         .with_hint("Available values: postgres, postgres_verbose, sql_standard, iso_8601."));
                 }
             }
+            ("bytea_output", value) => {
+                self.time_zone.escapes_bytes = match value.map(str::to_ascii_lowercase).as_deref() {
+                    None | Some("hex") => false,
+                    Some("escape") => true,
+                    Some(value) => return Err(invalid(value).with_hint("Available values: escape, hex.")),
+                };
+            }
             // Floating point is always written such that it can be read back.
             ("extra_float_digits", Some(value)) if !matches!(value, "1" | "2" | "3") => {
                 return Err(
@@ -642,6 +650,7 @@ impl Settings {
             "client_encoding" | "server_encoding" => "UTF8".to_string(),
             "datestyle" => self.time_zone.date_style(),
             "intervalstyle" => self.time_zone.interval_style().to_string(),
+            "bytea_output" => if self.time_zone.escapes_bytes { "escape" } else { "hex" }.to_string(),
             "standard_conforming_strings" => "on".to_string(),
             "search_path" => self.search_path_text.clone(),
             "row_security" => on(self.row_security),

@@ -11,6 +11,21 @@ pub fn format_bytea(bytes: &[u8], out: &mut String) {
     bytes.iter().for_each(|byte| put_hex(*byte, out));
 }
 
+/// The older form: printable characters as they are, `\\` for a backslash, three octal digits for every other byte.
+pub fn format_bytea_escaped(bytes: &[u8], out: &mut String) {
+    out.reserve(bytes.len());
+    for byte in bytes {
+        match byte {
+            b'\\' => out.push_str("\\\\"),
+            b' '..=b'~' => out.push(char::from(*byte)),
+            _ => {
+                out.push('\\');
+                out.extend([byte >> 6, byte >> 3 & 7, byte & 7].map(|digit| char::from(b'0' + digit)));
+            }
+        }
+    }
+}
+
 fn put_hex(byte: u8, out: &mut String) {
     out.push(char::from(HEX[usize::from(byte >> 4)]));
     out.push(char::from(HEX[usize::from(byte & 15)]));

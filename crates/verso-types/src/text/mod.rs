@@ -13,7 +13,7 @@ use crate::TimeStyle;
 
 pub(crate) use array::put_quoted;
 pub use array::type_of;
-pub use binary::{format_bytea, format_uuid, parse_bytea, parse_uuid};
+pub use binary::{format_bytea, format_bytea_escaped, format_uuid, parse_bytea, parse_uuid};
 pub use float::{format_f32, format_f64, parse_f32, parse_f64};
 pub(crate) use number::parse_oid;
 pub(crate) use number::spelled_out;
@@ -130,6 +130,7 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeStyle, out: &mut String
                 out.extend(std::iter::repeat_n(' ', missing));
             }
         }
+        Value::Bytes(v) if tz.escapes_bytes => format_bytea_escaped(v, out),
         Value::Bytes(v) => format_bytea(v, out),
         Value::Date(v) => datetime::show_date(*v, tz, out),
         Value::Time(v) => datetime::format_time(*v, out),

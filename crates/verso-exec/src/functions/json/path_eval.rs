@@ -23,8 +23,9 @@ use crate::regexp::{Options, Regexp};
 pub(super) enum Item<'a> {
     /// Its binary form.
     Json(Cow<'a, [u8]>),
-    /// A date or time that `.datetime()` and its relatives have read.
-    Time(Value, SqlType),
+    /// A date or time that `.datetime()` and its relatives have read; of a timestamp with zone how many seconds east of UTC the
+    /// clock was that it was read from, where the text has said so.
+    Time(Value, SqlType, Option<i32>),
 }
 
 impl<'a> Item<'a> {
@@ -500,7 +501,7 @@ impl<'a> Walk<'a> {
 
     fn compare(&self, sign: Comparison, a: &Item<'a>, b: &Item<'a>) -> Result<Option<bool>> {
         let order = match (a, b) {
-            (Item::Time(a, x), Item::Time(b, y)) => match self.compare_times((a, x), (b, y))? {
+            (Item::Time(a, x, _), Item::Time(b, y, _)) => match self.compare_times((a, x), (b, y))? {
                 Some(order) => order,
                 None => return Ok(None),
             },
@@ -564,6 +565,6 @@ fn regexp(pattern: &str, flags: Flags) -> Result<Regexp> {
 pub(super) fn into_value(item: Item<'_>, cx: &EvalContext<'_>) -> Result<Value> {
     match item {
         Item::Json(bytes) => Ok(super::jsonb(&bytes)),
-        Item::Time(value, ty) => super::encoded(Node::String(time_text(&value, &ty, cx))),
+        Item::Time(value, ty, clock) => super::encoded(Node::String(time_text(&value, &ty, clock, cx)?)),
     }
 }

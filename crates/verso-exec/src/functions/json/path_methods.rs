@@ -1,23 +1,42 @@
 //! Methods of the path language: `.size()`, `.double()`, `.datetime()` and the others.
 
+use verso_types::datetime::MICROS_PER_SECOND;
 use verso_types::json::path::{Expr, Method};
 use verso_types::json::{JsonRef, Node};
+use verso_types::opaque::timetz::TimeTz;
 use verso_types::text::{parse_bool, parse_f64};
-use verso_types::{CastKind, Decimal, NumericSpec, SqlType, TypeError, Value, cast, parse_text};
+use verso_types::{
+    CastKind, Decimal, Interval, NumericSpec, SqlType, TimeStyle, TypeError, Value, cast, parse_text,
+};
 
 use super::encode::iso_text;
 use super::path_eval::{Item, Walk, flaw};
 use crate::context::EvalContext;
 use crate::error::Result;
+use crate::functions::calendar::zone_at;
+use crate::functions::date_templates::read_standard;
 
 /// A date or time as JSON has it.
-pub(super) fn time_text(value: &Value, ty: &SqlType, cx: &EvalContext<'_>) -> String {
-    iso_text(value, ty, cx.services.time_zone)
+pub(super) fn time_text(
+    value: &Value,
+    ty: &SqlType,
+    clock: Option<i32>,
+    cx: &EvalContext<'_>,
+) -> Result<String> {
+    match clock {
+        None => Ok(iso_text(value, ty, cx.services.time_zone)),
+        // By the clock that it was read from, whatever the session's is.
+        Some(offset) => {
+            let zone =
+                zone_at(Interval { months: 0, days: 0, micros: i64::from(offset) * MICROS_PER_SECOND })?;
+            Ok(iso_text(value, ty, &TimeStyle { zone, ..cx.services.time_zone.clone() }))
+        }
+    }
 }
 
 fn type_name(item: &Item<'_>) -> &'static str {
     match (item, item.json()) {
-        (Item::Time(_, ty), _) => ty.base_name(),
+        (Item::Time(_, ty, _), _) => ty.base_name(),
         (_, Some(JsonRef::Null)) => "null",
         (_, Some(JsonRef::Bool(_))) => "boolean",
         (_, Some(JsonRef::Number(_))) => "number",
@@ -83,7 +102,7 @@ impl<'a> Walk<'a> {
             (Method::String, Some(JsonRef::Number(number))) => Node::String(number.to_string()),
             (Method::String, Some(JsonRef::Bool(value))) => Node::String(value.to_string()),
             (Method::String, None) => match &item {
-                Item::Time(value, ty) => Node::String(time_text(value, ty, self.cx)),
+                Item::Time(value, ty, clock) => Node::String(time_text(value, ty, *clock, self.cx)?),
                 Item::Json(_) => return Ok(Vec::new()),
             },
             (Method::String, _) => return only("22036", "a boolean, string, numeric, or datetime value"),
@@ -153,8 +172,9 @@ impl<'a> Walk<'a> {
 
     /// A date or time that a text spells in ISO 8601.
     fn time(&self, method: Method, args: &[Expr], text: &str) -> Result<Item<'a>> {
-        if matches!(args, [Expr::String(_)]) {
-            return Err(flaw("0A000", "a template of jsonpath item method .datetime() is not supported"));
+        if let [Expr::String(template)] = args {
+            let (value, ty, clock) = read_standard(text, template)?;
+            return Ok(Item::Time(value, ty, clock));
         }
         let digits = match args.first().map(whole) {
             None => None,
@@ -192,7 +212,10 @@ impl<'a> Walk<'a> {
             Method::TimeTz => SqlType::Timetz(digits),
             Method::Timestamp => SqlType::Timestamp(digits),
             Method::TimestampTz => SqlType::Timestamptz(digits),
-            _ => return Ok(Item::Time(value, ty)),
+            _ => {
+                let clock = clock_of(&ty, text, self.cx);
+                return Ok(Item::Time(value, ty, clock));
+            }
         };
         let possible = match (&ty, &to) {
             (SqlType::Date, SqlType::Time(_) | SqlType::Timetz(_)) => false,
@@ -206,7 +229,8 @@ impl<'a> Walk<'a> {
             return Err(flaw("22031", format!("{} format is not recognized: \"{text}\"", method.name())));
         }
         let converted = self.convert(&value, &ty, &to)?;
-        Ok(Item::Time(converted, to.without_modifiers()))
+        let clock = clock_of(&ty, text, self.cx).filter(|_| matches!(to, SqlType::Timestamptz(_)));
+        Ok(Item::Time(converted, to.without_modifiers(), clock))
     }
 
     /// A date or time as one of another type; what needs the session's zone is refused unless it may be used.
@@ -221,6 +245,12 @@ impl<'a> Walk<'a> {
         }
         Ok(cast(value, from, to, CastKind::Explicit, self.cx.services.time_zone)?)
     }
+}
+
+/// How far the clock of a timestamp with zone is ahead of UTC, by its text.
+fn clock_of(ty: &SqlType, text: &str, cx: &EvalContext<'_>) -> Option<i32> {
+    let at = text.find([' ', 'T', 't']).filter(|_| matches!(ty, SqlType::Timestamptz(_)))?;
+    TimeTz::parse(&text[at + 1..], cx.services.time_zone).ok().map(|time| time.offset)
 }
 
 /// The type that a text in a form of ISO 8601 is of: `2020-01-31`, `10:11:12.5+01`, both with a blank or `T` between them.

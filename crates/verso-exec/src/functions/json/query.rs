@@ -49,7 +49,7 @@ impl Variables {
         let item = |((name, value), ty): ((&Arc<str>, &Value), &SqlType)| {
             let item = match (value, ty) {
                 (Value::Date(_) | Value::Time(_) | Value::Timestamp(_) | Value::Timestamptz(_), _)
-                | (Value::Opaque(_), SqlType::Timetz(_)) => Item::Time(value.clone(), ty.clone()),
+                | (Value::Opaque(_), SqlType::Timetz(_)) => Item::Time(value.clone(), ty.clone(), None),
                 (Value::Null, _) => Item::of(json::Node::Null)?,
                 _ => match to_jsonb(cx, std::slice::from_ref(value), std::slice::from_ref(ty))? {
                     Value::Jsonb(value) => Item::Json(Cow::Owned(value.bytes().to_vec())),
@@ -164,7 +164,7 @@ impl Form {
             // as the type boolean writes it
             (_, Some(JsonRef::Bool(value))) => text.push(if value { 't' } else { 'f' }),
             (_, Some(value)) => json::format_into(value, &mut text),
-            (Item::Time(value, ty), None) => format_text(value, ty, cx.services.time_zone, &mut text),
+            (Item::Time(value, ty, _), None) => format_text(value, ty, cx.services.time_zone, &mut text),
             (Item::Json(_), None) => return Ok(Found::Nothing),
         }
         Ok(Found::Value(match &self.ty {

@@ -4,12 +4,13 @@ use super::super::lexer::Token;
 
 use super::super::collation::{collate, collated};
 use super::super::cursor::Cursor;
-use super::super::ddl::{cascade, if_not_exists};
-use super::column::{column_definition, expression, generation};
+use super::super::ddl::{cascade, if_not_exists, option_of_sequence};
+use super::column::{GeneratedAs, column_definition, expression, generated, generated_when, generation};
 use super::constraint::table_constraint;
 use super::{check_parameter, storage_parameters};
 use crate::error::SyntaxError;
-use crate::syntax::{AlterAction, AlterIndex, AlterTable, DropKind, Name, Owned, Statement};
+use crate::syntax::{AlterAction, AlterIndex, AlterTable, DropKind, Name, Owned, SequenceOptions, Statement};
+use verso_types::{Identity, SqlType};
 
 /// ALTER TABLE, and ALTER INDEX or SEQUENCE … RENAME.
 pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -141,6 +142,17 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             cursor.advance();
             storage_parameters(cursor).map(AlterAction::Options)
         }
+        "reset" if matches!(cursor.peek_at(1), Token::LParen) => {
+            cursor.advance();
+            let names = cursor.listed(|cursor| {
+                let mut name = cursor.label()?.text;
+                if cursor.accept_token(&Token::Period) {
+                    name = format!("{name}.{}", cursor.label()?.text);
+                }
+                Ok(name)
+            })?;
+            Ok(AlterAction::ResetOptions(names))
+        }
         "set" if cursor.accept(&["set", "logged"]) => Ok(AlterAction::Logged(true)),
         "set" if cursor.accept(&["set", "unlogged"]) => Ok(AlterAction::Logged(false)),
         "modify" if cursor.accept(&["modify", "next", "size"]) => {
@@ -224,9 +236,55 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
         let using = if cursor.accept(&["using"]) { Some(cursor.expr()?) } else { None };
         return Ok(AlterAction::ColumnType { column, ty, using });
     }
+    if cursor.is(&["add", "generated"]) {
+        cursor.advance();
+        let at = cursor.here().start;
+        return match generated(cursor, &SqlType::Int8)? {
+            GeneratedAs::Identity(identity, sequence) => {
+                Ok(AlterAction::AddIdentity { column, identity, sequence })
+            }
+            GeneratedAs::Expression(..) => Err(cursor.source().near(at)),
+        };
+    }
+    if cursor.accept(&["drop", "identity"]) {
+        let if_exists = cursor.accept(&["if", "exists"]);
+        return Ok(AlterAction::DropIdentity { column, if_exists });
+    }
+    if let Some((identity, options)) = identity_changes(cursor)? {
+        return Ok(AlterAction::SetIdentity { column, identity, options: Box::new(options) });
+    }
     let words: Vec<String> = (0..2).filter_map(|n| cursor.word_at(n)).collect();
     if words.is_empty() {
         return Err(cursor.unexpected());
     }
     Err(cursor.unsupported(&format!("ALTER COLUMN … {}", words.join(" ").to_uppercase())))
+}
+
+/// `SET GENERATED …`, `SET option`, `RESTART [WITH n]`, one behind the other; none where none of them comes next.
+fn identity_changes(
+    cursor: &mut Cursor<'_>,
+) -> Result<Option<(Option<Identity>, SequenceOptions)>, SyntaxError> {
+    let options_of_sequence =
+        ["start", "increment", "minvalue", "maxvalue", "cycle", "cache", "no", "restart"];
+    let (mut identity, mut options, mut seen) = (None, SequenceOptions::default(), Vec::new());
+    let mut any = false;
+    loop {
+        let at = cursor.here().start;
+        let second = cursor.word_at(1).filter(|_| cursor.is(&["set"]));
+        if second.as_deref() == Some("generated") {
+            cursor.advance();
+            cursor.advance();
+            if identity.replace(generated_when(cursor)?).is_some() {
+                return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
+            }
+        } else if second.is_some_and(|word| options_of_sequence.contains(&word.as_str())) {
+            cursor.advance();
+            option_of_sequence(cursor, &mut options, &mut None, &mut seen)?;
+        } else if cursor.is(&["restart"]) {
+            option_of_sequence(cursor, &mut options, &mut None, &mut seen)?;
+        } else {
+            return Ok(any.then_some((identity, options)));
+        }
+        any = true;
+    }
 }

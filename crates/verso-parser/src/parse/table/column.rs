@@ -158,22 +158,17 @@ pub(in crate::parse) fn expression(cursor: &mut Cursor<'_>) -> Result<(Expr, Str
 }
 
 /// What stands behind GENERATED.
-enum GeneratedAs {
+pub(super) enum GeneratedAs {
     Identity(Identity, Box<CreateSequence>),
     Expression(Expr, String),
 }
 
 /// `GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(options)]`, `GENERATED ALWAYS AS (expression) STORED`.
-fn generated(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<GeneratedAs, SyntaxError> {
+pub(super) fn generated(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<GeneratedAs, SyntaxError> {
     let start = cursor.here();
     cursor.expect(&["generated"])?;
     let by = cursor.here().start;
-    let kind = if cursor.accept(&["always"]) {
-        Identity::Always
-    } else {
-        cursor.expect(&["by", "default"])?;
-        Identity::ByDefault
-    };
+    let kind = generated_when(cursor)?;
     cursor.expect(&["as"])?;
     if matches!(cursor.peek(), Token::LParen) {
         if kind != Identity::Always {
@@ -195,6 +190,15 @@ fn generated(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<GeneratedAs, Synta
     }
     sequence.options.ty = Some(ty.clone());
     Ok(GeneratedAs::Identity(kind, Box::new(sequence)))
+}
+
+/// `ALWAYS | BY DEFAULT`.
+pub(super) fn generated_when(cursor: &mut Cursor<'_>) -> Result<Identity, SyntaxError> {
+    if cursor.accept(&["always"]) {
+        return Ok(Identity::Always);
+    }
+    cursor.expect(&["by", "default"])?;
+    Ok(Identity::ByDefault)
 }
 
 /// `(expression)`, and its text.

@@ -18,11 +18,12 @@ use self::column::column_definition;
 use self::constraint::table_constraint;
 use super::cursor::Cursor;
 use super::ddl::{Persistence, if_not_exists, table_list};
+use super::session::execute;
 use super::string_literal;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    CreateTable, CreateTableAs, LockTable, OnCommit, PartitionOf, QualifiedName, Statement, TableElement,
-    TableLockMode,
+    CreateTable, CreateTableAs, ExecutePurpose, LockTable, OnCommit, PartitionOf, QualifiedName, Query,
+    QueryBody, Statement, TableElement, TableLockMode,
 };
 
 /// Behind CREATE.
@@ -61,14 +62,9 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
     let partition_by = if cursor.accept(&["partition", "by"]) { Some(partition::by(cursor)?) } else { None };
     let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
     let temporary = on_commit(cursor, persistence)?;
-    if let Some(word) = cursor.word() {
-        let clause = match word.as_str() {
-            "inherits" | "partition" | "using" | "with" | "without" | "on" | "tablespace" | "as" => {
-                word.to_uppercase()
-            }
-            _ => return Err(cursor.unexpected()),
-        };
-        return Err(cursor.unsupported(&format!("CREATE TABLE … {clause}")));
+    let refused = ["inherits", "partition", "using", "with", "without", "on", "tablespace", "as"];
+    if let Some(word) = cursor.word().filter(|word| refused.contains(&word.as_str())) {
+        return Err(cursor.unsupported(&format!("CREATE TABLE … {}", word.to_uppercase())));
     }
     Ok(Statement::CreateTable(CreateTable {
         name,
@@ -121,8 +117,16 @@ fn create_table_as(
     let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
     let temporary = on_commit(cursor, persistence)?;
     cursor.expect(&["as"])?;
+    let start = cursor.here();
     if cursor.is(&["execute"]) {
-        return Err(cursor.unsupported("CREATE TABLE … AS EXECUTE"));
+        let (prepared, args) = execute(cursor)?;
+        let with_data = with_data(cursor);
+        // The prepared statement's query takes the place of this one when it is executed.
+        let query = Query::of(QueryBody::Values(Vec::new()), cursor.since(start));
+        let create =
+            CreateTableAs { name, columns, if_not_exists, options, query, with_data, temporary, unlogged };
+        let purpose = ExecutePurpose::Table(Box::new(create));
+        return Ok(Statement::Execute { name: prepared, args, purpose });
     }
     if !matches!(cursor.peek(), Token::LParen)
         && !["select", "values", "with", "table"].iter().any(|word| cursor.is(&[word]))
@@ -130,13 +134,19 @@ fn create_table_as(
         return Err(cursor.unexpected());
     }
     let query = cursor.query()?;
-    let with_data = !cursor.accept(&["with", "no", "data"]);
-    if with_data {
-        cursor.accept(&["with", "data"]);
-    }
+    let with_data = with_data(cursor);
     let create =
         CreateTableAs { name, columns, if_not_exists, options, query, with_data, temporary, unlogged };
     Ok(Statement::CreateTableAs(create))
+}
+
+/// `WITH [NO] DATA`.
+fn with_data(cursor: &mut Cursor<'_>) -> bool {
+    if cursor.accept(&["with", "no", "data"]) {
+        return false;
+    }
+    cursor.accept(&["with", "data"]);
+    true
 }
 
 fn table_element(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {

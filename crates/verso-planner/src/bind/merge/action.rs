@@ -170,7 +170,7 @@ impl Binder<'_> {
         table: &Arc<TableDef>,
         scope: &Scope,
     ) -> Result<Vec<TypedExpr>, SqlError> {
-        let columns = insert_columns(table, names)?;
+        let columns = insert_columns(table, names, &[])?;
         let values = values.unwrap_or_default();
         if let Some(extra) = values.get(columns.len()) {
             return Err(

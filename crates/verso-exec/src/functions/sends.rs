@@ -1,0 +1,68 @@
+//! `int4send`, `float8send` and their relatives: values in the binary form of the protocol.
+
+use verso_types::wire::format_binary;
+use verso_types::{SqlType, SystemType, Value};
+
+use super::define::unexpected;
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::error::Result;
+
+/// The binary form of a value, as a client would get it.
+fn send(name: &'static str, args: &[Value], ty: &SqlType) -> Result<Value> {
+    let [value] = args else { return Err(unexpected(name, args)) };
+    let mut bytes = Vec::new();
+    format_binary(value, ty, &mut bytes);
+    Ok(Value::bytes(&bytes))
+}
+
+macro_rules! sends {
+    ($($name:literal $ty:expr;)*) => {
+        &[$(BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[ArgType::Exact($ty)],
+            variadic: false,
+            result: ResultType::Fixed(SqlType::Bytea),
+            strict: true,
+            volatility: Volatility::Stable,
+            body: Body::Scalar(|_, args| send($name, args, &$ty)),
+            kernel: None,
+        },)*]
+    };
+}
+
+static SENDS: &[BuiltinFunction] = sends! {
+    "boolsend" SqlType::Bool;
+    "byteasend" SqlType::Bytea;
+    "int2send" SqlType::Int2;
+    "int4send" SqlType::Int4;
+    "int8send" SqlType::Int8;
+    "oidsend" SqlType::Oid;
+    "float4send" SqlType::Float4;
+    "float8send" SqlType::Float8;
+    "numeric_send" SqlType::Numeric(None);
+    "cash_send" SqlType::System(SystemType::Money);
+    "textsend" SqlType::Text;
+    "varcharsend" SqlType::Varchar(None);
+    "bpcharsend" SqlType::Char(None);
+    "namesend" SqlType::Name;
+    "uuid_send" SqlType::Uuid;
+    "json_send" SqlType::Json;
+    "jsonb_send" SqlType::Jsonb;
+    "date_send" SqlType::Date;
+    "time_send" SqlType::Time(None);
+    "timetz_send" SqlType::Timetz(None);
+    "timestamp_send" SqlType::Timestamp(None);
+    "timestamptz_send" SqlType::Timestamptz(None);
+    "interval_send" SqlType::Interval(None);
+    "bit_send" SqlType::Bit(None);
+    "varbit_send" SqlType::Varbit(None);
+    "inet_send" SqlType::System(SystemType::Inet);
+    "cidr_send" SqlType::System(SystemType::Cidr);
+    "macaddr_send" SqlType::System(SystemType::Macaddr);
+    "macaddr8_send" SqlType::System(SystemType::Macaddr8);
+    "pg_lsn_send" SqlType::System(SystemType::Lsn);
+};
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [SENDS];
