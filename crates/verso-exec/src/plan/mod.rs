@@ -27,7 +27,7 @@ mod with;
 pub use access::{IndexAccess, KeyMatch, Searched};
 pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
-pub use output::{Origin, OutputColumn, RECORD_COLUMN};
+pub use output::{LEAVES_MAX, Origin, OutputColumn, RECORD_COLUMN, leaf_of, place_in};
 pub use query::{
     AggregateCall, CursorName, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation,
     SortKey,
@@ -39,7 +39,7 @@ pub use routine::{
 };
 pub use statement::{
     Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict,
-    PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update,
+    PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update, UpdateParts,
 };
 pub use verso_types::CastKind;
 pub use window::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame, WindowFunction};

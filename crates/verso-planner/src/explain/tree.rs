@@ -97,7 +97,7 @@ impl<'p> Tree<'p> {
                 let returned = returning.iter().flat_map(|returning| &returning.exprs);
                 self.change("Update", table, Some(found), values.chain(returned))
             }
-            Bound::Delete(Delete { table, columns, joined, access, filter, returning }) => {
+            Bound::Delete(Delete { table, columns, joined, access, filter, returning, .. }) => {
                 let found =
                     self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
                 let returned = returning.iter().flat_map(|returning| &returning.exprs);

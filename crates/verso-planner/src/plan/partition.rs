@@ -9,11 +9,13 @@
 //!    the statement runs leaves no partition out.
 //! 2. Partitions have columns of the same names and types, not always in the same places.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use verso_catalog::partition::{KeyValue, Strategy, key_value};
-use verso_catalog::{Partitioned, TableDef};
-use verso_exec::plan::{ExprKind, OutputColumn, Plan, TypedExpr};
+use verso_catalog::{Oid, Partitioned, TableDef};
+use verso_exec::functions::{ArgType, operator_candidates};
+use verso_exec::plan::{ExprKind, OutputColumn, Plan, RECORD_COLUMN, TypedExpr, place_in};
 use verso_types::{SqlType, Value};
 
 use super::derived::Derived;
@@ -28,10 +30,17 @@ pub(super) fn parts(
     estimate: Estimate<'_>,
 ) -> Plan {
     let mut inputs = Vec::new();
+    let places = columns.last() == Some(&RECORD_COLUMN);
+    let numbers: HashMap<Oid, usize> = match places {
+        true => table.leaves().iter().enumerate().map(|(number, leaf)| (leaf.oid, number)).collect(),
+        false => HashMap::new(),
+    };
     let mut open = vec![(Arc::clone(table), columns.to_vec())];
     while let Some((table, columns)) = open.pop() {
         let Some(partitioned) = &table.partitioned else {
-            inputs.push(Plan::TableScan { table, columns, filter: filter.cloned() });
+            let number = numbers.get(&table.oid).copied().unwrap_or_default();
+            let scan = Plan::TableScan { table, columns, filter: filter.cloned() };
+            inputs.push(if number > 0 { placed(scan, number) } else { scan });
             continue;
         };
         for place in kept(&table, partitioned, &columns, filter, estimate).into_iter().rev() {
@@ -45,12 +54,30 @@ pub(super) fn parts(
     }
     match inputs.len() {
         0 => {
-            let output = columns.iter().filter_map(|at| OutputColumn::of_table(table, *at));
-            Plan::Values { rows: Vec::new(), columns: output.collect() }
+            let scan = Plan::TableScan { table: Arc::clone(table), columns: columns.to_vec(), filter: None };
+            Plan::Values { rows: Vec::new(), columns: scan.output() }
         }
         1 => inputs.remove(0),
         _ => Plan::Append { inputs },
     }
+}
+
+/// The scan of a leaf whose last column is the place of each record in the whole table.
+fn placed(scan: Plan, leaf: usize) -> Plan {
+    let output = scan.output();
+    let names = output.iter().map(|column| Arc::clone(&column.name)).collect();
+    let column = |(at, column): (usize, &OutputColumn)| TypedExpr::column(at, column.seen());
+    let mut exprs: Vec<TypedExpr> = output.iter().enumerate().map(column).collect();
+    let bigint = ArgType::Exact(SqlType::Int8);
+    let sum = operator_candidates("+")
+        .iter()
+        .find(|sum| sum.args.iter().all(|arg| *arg == bigint) && sum.args.len() == 2);
+    if let (Some(sum), Some(place)) = (sum, exprs.last_mut()) {
+        let first = TypedExpr::literal(Value::Int8(place_in(leaf)), SqlType::Int8);
+        let args = vec![place.clone(), first];
+        *place = TypedExpr::new(ExprKind::Call { function: sum, args }, SqlType::Int8);
+    }
+    Plan::Project { input: Box::new(scan), exprs, names }
 }
 
 /// The places of the partitions that may have rows for which the condition is true.

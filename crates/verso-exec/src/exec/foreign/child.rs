@@ -155,6 +155,7 @@ impl Child {
             access: self.access(),
             columns,
             returning: None,
+            parts: Vec::new(),
         };
         DeleteStatement::new(&delete, executor)
     }
@@ -195,6 +196,7 @@ impl Child {
             assignments,
             named,
             returning: None,
+            parts: None,
         };
         Ok(UpdateStatement::new(&update, cx.executor))
     }

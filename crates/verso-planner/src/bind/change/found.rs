@@ -8,6 +8,7 @@ use verso_types::{SqlType, SystemType};
 use super::assignments::RowSource;
 use crate::bind::Binder;
 use crate::bind::from::both;
+use crate::bind::partition::refuse_partitioned;
 use crate::bind::scope::Scope;
 use crate::bind::shown::Changed;
 use crate::bind::walk::map_columns;
@@ -103,6 +104,9 @@ impl Binder<'_> {
         let table = Arc::clone(&changed.table);
         let own = table.columns.len();
         let columns = (0..own).chain([RECORD_COLUMN]).collect();
+        if current.is_some() {
+            refuse_partitioned(&table, "WHERE CURRENT OF for")?;
+        }
         let plan = match current {
             _ if let Some(rows) = changed.rows() => without_places(rows.clone()),
             Some(cursor) => Plan::CurrentRow { table, columns, cursor: self.cursor_named(cursor) },
