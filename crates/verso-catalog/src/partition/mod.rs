@@ -279,6 +279,20 @@ impl TableDef {
         leaves
     }
 
+    /// Which of its columns a column of the table is that it is a part of, or the other way round. Those that indexes need alone
+    /// have names of no meaning.
+    pub fn column_like(&self, other: &TableDef, at: usize) -> Option<usize> {
+        let column = other.columns.get(at)?;
+        match column.is_hidden() {
+            false => self.column(&column.name),
+            true if column.default.is_none() => None,
+            true => self
+                .columns
+                .iter()
+                .position(|own| own.is_hidden() && own.default == column.default && own.ty == column.ty),
+        }
+    }
+
     /// It and all partitions below it, each before its own.
     pub fn with_partitions(self: &Arc<TableDef>) -> Vec<Arc<TableDef>> {
         let mut all = vec![Arc::clone(self)];

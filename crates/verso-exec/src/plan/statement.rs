@@ -152,6 +152,8 @@ pub enum CheckOf {
 pub struct OnConflict {
     /// The unique indexes that count; duplicates in others are errors.
     pub indexes: Vec<Arc<IndexDef>>,
+    /// No target is given, so these are all of them.
+    pub all: bool,
     /// DO UPDATE; `None` is DO NOTHING.
     pub update: Option<ConflictUpdate>,
 }

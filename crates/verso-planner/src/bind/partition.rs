@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, TableDef};
+use verso_catalog::{ColumnDef, IndexDef, Oid, Relation, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, rules_over, set_generated, triggers_change_rows};
 use verso_exec::plan::{
-    Check, CheckOf, Delete, Insert, LEAVES_MAX, OutputColumn, PartitionLevel, PartitionRule, Plan, Returning,
-    RowRules, TypedExpr, Update, UpdateParts,
+    Check, CheckOf, ConflictUpdate, Delete, Insert, LEAVES_MAX, OnConflict, OutputColumn, PartitionLevel,
+    PartitionRule, Plan, Returning, RowRules, TypedExpr, Update, UpdateParts,
 };
 
 use super::Binder;
@@ -38,9 +38,6 @@ impl Binder<'_> {
         if insert.table.partitioned.is_none() {
             return Ok(());
         }
-        if insert.on_conflict.is_some() {
-            return Err(SqlError::unsupported("ON CONFLICT for a partitioned table"));
-        }
         let demanded: Vec<Check> = demanded(&std::mem::take(&mut insert.rules.checks)).cloned().collect();
         let leaves = insert.table.leaves();
         let route = |leaf: Arc<TableDef>| self.route_to(leaf, insert, &demanded);
@@ -60,16 +57,23 @@ impl Binder<'_> {
         }
         let mut rules = self.row_rules(&leaf)?;
         rules.checks.extend(demanded.iter().map(|check| over_leaf(check, root, &leaf)));
-        if !triggers_change_rows(&leaf, TriggerEvent::Insert) {
+        let on_conflict =
+            of.on_conflict.as_deref().map(|clause| self.conflict_of(clause, root, &leaf, &rules));
+        let updates = on_conflict.as_ref().is_some_and(|clause| clause.update.is_some());
+        if !triggers_change_rows(&leaf, TriggerEvent::Insert) && !updates {
             // That is why they come here.
             rules.partition = None;
         }
         let returning = of.returning.clone().map(|mut returning| {
             // Behind the row of the leaf it finds the one of the whole table, and what that was made of.
-            let width = leaf.columns.len();
-            let place = |column: usize| match root.columns.get(column) {
-                Some(of) => leaf.column(&of.name).unwrap_or(width + column),
-                None => width + column,
+            let (own, width) = (root.columns.len(), leaf.columns.len());
+            let place = |column: usize| match column.checked_sub(own) {
+                None => leaf.column_like(root, column).unwrap_or(width + column),
+                // Of ON CONFLICT it is the row that was there before.
+                Some(old) if of.on_conflict.is_some() => {
+                    width + leaf.column_like(root, old).unwrap_or_default()
+                }
+                Some(_) => width + column,
             };
             returning.exprs.iter_mut().for_each(|expr| map_columns(expr, &mut |column| place(column)));
             returning
@@ -78,7 +82,53 @@ impl Binder<'_> {
         let columns = columns
             .map(|column| verso_exec::plan::OutputColumn::new(Arc::clone(&column.name), column.seen()));
         let source = Plan::External { columns: columns.collect() };
-        Ok(Insert { rules, returning, ..Insert::plain(leaf, source, values) })
+        let (on_conflict, returns_old) = (on_conflict.map(Box::new), of.returns_old);
+        Ok(Insert { rules, returning, on_conflict, returns_old, ..Insert::plain(leaf, source, values) })
+    }
+
+    /// ON CONFLICT of the whole table, as of a leaf.
+    fn conflict_of(
+        &self,
+        clause: &OnConflict,
+        root: &TableDef,
+        leaf: &TableDef,
+        rules: &RowRules,
+    ) -> OnConflict {
+        let (own, width) = (root.columns.len(), leaf.columns.len());
+        let over = |expr: &TypedExpr| {
+            let mut expr = expr.clone();
+            map_columns(&mut expr, &mut |column| match column.checked_sub(own) {
+                None => leaf.column_like(root, column).unwrap_or(column),
+                Some(excluded) => width + leaf.column_like(root, excluded).unwrap_or_default(),
+            });
+            expr
+        };
+        let update = clause.update.as_ref().map(|update| {
+            let given = update.assignments.iter().filter(|(column, _)| !root.columns[*column].generated);
+            let column = |column: usize| leaf.column_like(root, column).unwrap_or(column);
+            let mut assignments = given.map(|(at, value)| (column(*at), over(value))).collect();
+            set_generated(&mut assignments, rules);
+            let named = assignments.len();
+            if triggers_change_rows(leaf, TriggerEvent::Update) {
+                keep_others(&mut assignments, leaf);
+            }
+            ConflictUpdate { assignments, named, filter: update.filter.as_ref().map(over) }
+        });
+        let counts = |index: &&Arc<IndexDef>| match clause.all {
+            true => index.unique && !index.deferrable,
+            false => clause.indexes.iter().any(|whole| self.is_part(index, whole.oid)),
+        };
+        let indexes = leaf.indexes.iter().filter(counts).cloned().collect();
+        OnConflict { indexes, all: clause.all, update }
+    }
+
+    /// Whether an index of a leaf is a part of an index of the whole table.
+    fn is_part(&self, index: &IndexDef, whole: Oid) -> bool {
+        let above = |oid: &Oid| match self.catalog.relation_by_oid(*oid) {
+            Some(Relation::Index(index)) => index.part_of,
+            _ => None,
+        };
+        std::iter::successors(index.part_of, above).any(|oid| oid == whole)
     }
 }
 
@@ -186,10 +236,10 @@ impl Binder<'_> {
     }
 }
 
-/// The columns of a leaf that those of the whole table are.
+/// The columns of a leaf that those of the whole table are, without hidden ones, which are computed anew.
 fn columns_in(root: &TableDef, leaf: &TableDef) -> Vec<usize> {
-    let column = |column: &ColumnDef| leaf.column(&column.name).unwrap_or(usize::MAX);
-    root.columns.iter().map(column).collect()
+    let column = |column: &ColumnDef| leaf.column(&column.name).unwrap_or_default();
+    root.shown().iter().map(column).collect()
 }
 
 /// The conditions that a statement has beside those of its table.

@@ -15,20 +15,23 @@ use std::sync::Arc;
 use verso_catalog::partition::{KeyValue, Strategy, key_value};
 use verso_catalog::{Oid, Partitioned, TableDef};
 use verso_exec::functions::{ArgType, operator_candidates};
-use verso_exec::plan::{ExprKind, OutputColumn, Plan, RECORD_COLUMN, TypedExpr, place_in};
+use verso_exec::plan::{ExprKind, Plan, RECORD_COLUMN, TypedExpr, place_in};
 use verso_types::{SqlType, Value};
 
 use super::derived::Derived;
 use super::terms::{self, Says, Term};
+use crate::bind::map_columns;
 use crate::estimate::Estimate;
 
 /// The scans that a scan of a partitioned table is.
 pub(super) fn parts(
-    table: &Arc<TableDef>,
+    root: &Arc<TableDef>,
     columns: &[usize],
     filter: Option<&TypedExpr>,
     estimate: Estimate<'_>,
 ) -> Plan {
+    let table = root;
+    let whole = columns.to_vec();
     let mut inputs = Vec::new();
     let places = columns.last() == Some(&RECORD_COLUMN);
     let numbers: HashMap<Oid, usize> = match places {
@@ -39,15 +42,14 @@ pub(super) fn parts(
     while let Some((table, columns)) = open.pop() {
         let Some(partitioned) = &table.partitioned else {
             let number = numbers.get(&table.oid).copied().unwrap_or_default();
-            let scan = Plan::TableScan { table, columns, filter: filter.cloned() };
-            inputs.push(if number > 0 { placed(scan, number) } else { scan });
+            inputs.push(scan(root, &whole, table, columns, filter, number));
             continue;
         };
         for place in kept(&table, partitioned, &columns, filter, estimate).into_iter().rev() {
             let part = &partitioned.partitions[place];
-            let own = |at: &usize| {
-                let column = table.columns.get(*at);
-                column.and_then(|column| part.column(&column.name)).unwrap_or(*at)
+            let own = |at: &usize| match *at {
+                RECORD_COLUMN | MISSING => *at,
+                at => part.column_like(&table, at).unwrap_or(MISSING),
             };
             open.push((Arc::clone(part), columns.iter().map(own).collect()));
         }
@@ -62,17 +64,51 @@ pub(super) fn parts(
     }
 }
 
-/// The scan of a leaf whose last column is the place of each record in the whole table.
-fn placed(scan: Plan, leaf: usize) -> Plan {
+/// Stands for a column that a leaf has not: one that indexes of others needed.
+const MISSING: usize = usize::MAX - 1;
+
+/// The scan of a leaf, by its number. The last column may be the place of each record in the whole table, which `whole` are
+/// columns of.
+fn scan(
+    root: &TableDef,
+    whole: &[usize],
+    table: Arc<TableDef>,
+    columns: Vec<usize>,
+    filter: Option<&TypedExpr>,
+    leaf: usize,
+) -> Plan {
+    let missing = columns.contains(&MISSING);
+    if leaf == 0 && !missing {
+        return Plan::TableScan { table, columns, filter: filter.cloned() };
+    }
+    let mut read: Vec<usize> = Vec::with_capacity(columns.len());
+    let mut places = Vec::with_capacity(columns.len());
+    for column in &columns {
+        places.push((*column != MISSING).then_some(read.len()));
+        read.extend(places.last().copied().flatten().map(|_| *column));
+    }
+    let filter = filter.cloned().map(|mut filter| {
+        // What is missing is in no condition.
+        map_columns(&mut filter, &mut |column| places.get(column).copied().flatten().unwrap_or(column));
+        filter
+    });
+    let scan = Plan::TableScan { table, columns: read, filter };
     let output = scan.output();
-    let names = output.iter().map(|column| Arc::clone(&column.name)).collect();
-    let column = |(at, column): (usize, &OutputColumn)| TypedExpr::column(at, column.seen());
-    let mut exprs: Vec<TypedExpr> = output.iter().enumerate().map(column).collect();
+    let mut exprs = Vec::with_capacity(columns.len());
+    let mut names = Vec::with_capacity(columns.len());
+    for (place, of) in places.iter().zip(whole) {
+        exprs.push(match place {
+            Some(at) => TypedExpr::column(*at, output[*at].seen()),
+            None => TypedExpr::null(root.columns.get(*of).map_or(SqlType::Unknown, |column| column.seen())),
+        });
+        names.push(place.map_or_else(|| "".into(), |at| Arc::clone(&output[at].name)));
+    }
     let bigint = ArgType::Exact(SqlType::Int8);
-    let sum = operator_candidates("+")
-        .iter()
-        .find(|sum| sum.args.iter().all(|arg| *arg == bigint) && sum.args.len() == 2);
-    if let (Some(sum), Some(place)) = (sum, exprs.last_mut()) {
+    let sums = operator_candidates("+").iter();
+    let sum = sums.copied().find(|sum| sum.args.len() == 2 && sum.args.iter().all(|arg| *arg == bigint));
+    if whole.last() == Some(&RECORD_COLUMN)
+        && let (Some(sum), Some(place)) = (sum, exprs.last_mut())
+    {
         let first = TypedExpr::literal(Value::Int8(place_in(leaf)), SqlType::Int8);
         let args = vec![place.clone(), first];
         *place = TypedExpr::new(ExprKind::Call { function: sum, args }, SqlType::Int8);

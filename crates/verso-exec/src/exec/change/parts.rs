@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use verso_catalog::TableDef;
 use verso_types::{Batch, Column, ColumnData, NullMask, SqlType, TypeError};
 
 use super::{DeleteStatement, FoundRows, Scan, Sink, UpdateStatement, find};
@@ -73,8 +74,8 @@ pub(super) struct UpdateParts {
     leaves: Vec<Leaf<Update, UpdateStatement>>,
     deletes: DeleteParts,
     moved: InsertStatement,
-    /// How many columns the table has.
-    own: usize,
+    /// The table.
+    whole: Arc<TableDef>,
     executor: Executor,
 }
 
@@ -94,7 +95,7 @@ impl UpdateParts {
             leaves: parts.leaves.iter().cloned().map(Leaf::new).collect(),
             deletes: DeleteParts::new(&deletes, executor),
             moved: InsertStatement::part(&parts.moved, executor),
-            own: parts.moved.table.columns.len(),
+            whole: Arc::clone(&parts.moved.table),
             executor,
         }
     }
@@ -110,11 +111,11 @@ impl UpdateParts {
         for (leaf, rows) in runs(cx, scan)? {
             cx.check_cancelled()?;
             let moved = {
-                let (own, executor) = (self.own, self.executor);
+                let (whole, executor) = (&self.whole, self.executor);
                 let leaf = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
                 let Leaf { plan, statement, begun } = leaf;
                 let statement =
-                    statement.get_or_insert_with(|| Box::new(UpdateStatement::part(plan, own, executor)));
+                    statement.get_or_insert_with(|| Box::new(UpdateStatement::part(plan, whole, executor)));
                 if !*begun {
                     statement.begin(cx)?;
                     *begun = true;
@@ -138,7 +139,7 @@ impl UpdateParts {
         sink: &mut dyn Sink,
     ) -> Result<u64> {
         let mut found = rows.clone();
-        found.columns.drain(..self.own);
+        found.columns.drain(..self.whole.columns.len());
         let kept = self.deletes.delete_each(cx, leaf, found)?;
         if kept.len() < rows.rows {
             rows.filter(&kept);
@@ -161,19 +162,20 @@ impl UpdateParts {
 }
 
 impl UpdateStatement {
-    /// The change of a leaf, whose rows are handed in with their places; the whole table has `own` columns.
-    fn part(update: &Update, own: usize, executor: Executor) -> UpdateStatement {
+    /// The change of a leaf, whose rows are handed in with their places.
+    fn part(update: &Update, whole: &TableDef, executor: Executor) -> UpdateStatement {
         let mut statement = UpdateStatement::new(update, executor);
         let types = handed_in(update.joined.as_ref());
         statement.scan.join_given(&types);
         statement.triggers = statement.triggers.take().and_then(Triggers::of_rows);
         statement.leaving = statement.checks.take_partition().map(|check| {
             let value = |n: usize| {
-                let at = update.columns[n];
-                statement.targets.iter().position(|target| *target == at).map_or(n, |m| types.len() + m)
+                let at = update.columns.get(n);
+                let assigned = statement.targets.iter().position(|target| Some(target) == at);
+                assigned.map_or(n, |m| types.len() + m)
             };
-            let new = (0..own).map(value).collect();
-            let moved = update.columns.iter().take(own).map(|at| update.table.columns[*at].ty.clone());
+            let new = (0..whole.columns.len()).map(value).collect();
+            let moved = whole.columns.iter().map(|column| column.ty.clone());
             let moved: Vec<SqlType> = moved.chain(types.iter().cloned()).collect();
             let rows = Batch::of_types(&moved);
             Box::new(Leaving { check, new, found: types.len(), types: moved, rows })
