@@ -13,9 +13,11 @@
 //! |---|---|
 //! | [`bound`] | the bound of one partition: how it is kept and shown |
 //! | [`hash`] | hashes of keys |
+//! | [`prune`] | which partitions a condition leaves |
 
 pub mod bound;
 pub mod hash;
+mod prune;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use verso_types::key::{KeyOrder, KeyType};
 use verso_types::{SqlType, TypeError, Value};
 
 pub use bound::{Bound, Datum, Edge};
+pub use prune::{Said, comparable};
 
 use crate::definition::{ColumnDef, Oid, TableDef};
 

@@ -17,6 +17,7 @@ mod access;
 mod expr;
 mod json;
 mod output;
+mod pruning;
 mod query;
 mod routine;
 mod statement;
@@ -37,6 +38,7 @@ pub use routine::{
     PlFunction, PlHandler, PlInto, PlLater, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
     PlTrigger, PlVariable, RaiseLevel, TriggerFact, Unbound,
 };
+pub use pruning::{Pruning, PruningStep, PruningTerm};
 pub use statement::{
     Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict,
     PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update, UpdateParts,

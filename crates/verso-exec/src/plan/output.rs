@@ -153,7 +153,7 @@ impl Plan {
             | Plan::Single { input }
             | Plan::Distinct { input } => input.output(),
             // Rows of several origins.
-            Plan::Append { inputs } => inputs.first().map(Plan::rootless).unwrap_or_default(),
+            Plan::Append { inputs, .. } => inputs.first().map(Plan::rootless).unwrap_or_default(),
             Plan::Join { left, right, .. } | Plan::Apply { left, right, .. } => {
                 left.output().into_iter().chain(right.output()).collect()
             }
