@@ -615,6 +615,7 @@ mod tests {
             initially_deferred: false,
             validated: true,
             enforced: true,
+            part_of: None,
         });
         statement(&catalog, |txn| catalog.create_table(txn, &table, false));
         statement(&catalog, |txn| catalog.rename_schema(txn, "one", &"two".into()));

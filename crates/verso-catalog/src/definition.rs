@@ -356,6 +356,9 @@ pub struct IndexDef {
     pub deferrable: bool,
     /// Is it, unless SET CONSTRAINTS says otherwise?
     pub initially_deferred: bool,
+    /// In a partition: the index of the whole table that it is the part of. That one has no entries, and says what new
+    /// partitions get.
+    pub part_of: Option<Oid>,
 }
 
 impl IndexDef {

@@ -68,6 +68,8 @@ pub struct NewConstraint {
     pub validated: bool,
     /// Not NOT ENFORCED?
     pub enforced: bool,
+    /// Of a partition's key: the index of the whole table that its index is a part of.
+    pub part_of: Option<Oid>,
 }
 
 /// What a new constraint demands; columns by name.
@@ -136,6 +138,8 @@ pub struct NewIndex {
     pub nulls_distinct: bool,
     /// CONCURRENTLY: writers go on.
     pub concurrently: bool,
+    /// In a partition: the index of the whole table that it is a part of.
+    pub part_of: Option<Oid>,
 }
 
 /// A part of a new index's key.

@@ -100,7 +100,7 @@ impl Estimate<'_> {
                 _ => below(input),
             },
             Plan::Distinct { input } => (below(input) * 0.5).max(1.0),
-            Plan::Append { inputs } => inputs.iter().map(below).sum(),
+            Plan::Append { inputs, .. } => inputs.iter().map(below).sum(),
             Plan::Join { left, right, kind, equal, filter } => {
                 let (ours, theirs) = (below(left), below(right));
                 let equal: f64 = equal

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::CatalogSnapshot;
-use verso_exec::exec::{Measured, Probes, execute, reads_whole};
+use verso_exec::exec::{Measured, Probes, execute, prune, reads_whole};
 use verso_exec::plan::{Delete, Plan, Statement as Bound, TypedExpr, Update};
 use verso_exec::{ExecContext, ExecError};
 use verso_storage::work;
@@ -153,6 +153,7 @@ fn settle(cx: &ExecContext<'_>, bound: &mut Bound) -> Result<(), ExecError> {
 }
 
 fn settle_plan(cx: &ExecContext<'_>, plan: &mut Plan) -> Result<(), ExecError> {
+    prune(cx, plan);
     if let Plan::IndexScan { table, columns, access, filter } = plan
         && reads_whole(cx, table, access)?
     {

@@ -112,6 +112,9 @@ impl Catalog {
                 Ok(())
             }
             TableChange::DropConstraint { name, cascade } => {
+                for partition in table.with_partitions().iter().skip(1) {
+                    self.lock_out(txn, partition, &snapshot)?;
+                }
                 let constraint = constraint_of(&table, name)?;
                 if let ConstraintKind::Unique { index, .. } = constraint.kind {
                     let what = format!("constraint {name} on table {}", table.name);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use verso_storage::{ObjectId, TableLockMode, Txn};
 use verso_types::{CastKind, SqlType, cast_kind};
 
+use super::index::index_parts;
 use super::names::Names;
 use crate::catalog::Catalog;
 use crate::definition::{
@@ -23,7 +24,7 @@ use crate::request::{NewConstraint, NewConstraintKind};
 use crate::snapshot::CatalogSnapshot;
 use crate::system::assemble::{class_row, constraint_row, index_row};
 use crate::system::field::Letter;
-use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, IndexRow};
+use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, IndexRow, InheritsRow};
 use crate::system::{KIND_INDEX, UNLOGGED};
 
 /// A table that gets constraints or indexes: a new one, or one of the snapshot.
@@ -141,6 +142,7 @@ impl Catalog {
             initially_deferred: false,
             validated,
             enforced: true,
+            part_of: None,
         };
         let oid = self.new_oid()?;
         self.insert_constraint(txn, target, &plain, oid, name, ConstraintKind::NotNull { column })
@@ -377,6 +379,7 @@ impl Catalog {
             constraint: Some(constraint),
             deferrable: new.deferrable,
             initially_deferred: new.initially_deferred,
+            part_of: new.part_of,
         };
         let index = self.insert_index(txn, target, definition)?;
         let kind = ConstraintKind::Unique { columns: ids, index, primary };
@@ -407,6 +410,9 @@ impl Catalog {
         self.insert_rows(txn, &[class])?;
         self.insert_rows(txn, &[index_row(&definition)])?;
         self.write_index_collations(txn, &definition)?;
+        if let Some(whole) = definition.part_of {
+            self.insert_index_part(txn, definition.oid, whole)?;
+        }
         let oid = definition.oid;
         target.indexes.push(Arc::new(definition));
         Ok(oid)
@@ -417,6 +423,7 @@ impl Catalog {
         self.delete_rows(txn, index.oid, |row: &ClassRow| row.oid == index.oid)?;
         self.removes(txn, index.oid)?;
         self.delete_rows(txn, index.oid, |row: &IndexRow| row.indexrelid == index.oid)?;
+        self.delete_rows(txn, index.oid, |row: &InheritsRow| row.inhrelid == index.oid)?;
         self.remove_collated(txn, index.oid)?;
         if index.valid {
             self.engine.drop_object(txn, index.object)?;
@@ -436,6 +443,11 @@ impl Catalog {
             && let Some(index) = table.index(*index)
         {
             self.remove_index(txn, index)?;
+            for (part, partition) in index_parts(table, index.oid) {
+                self.remove_index(txn, &part)?;
+                let oid = part.constraint;
+                self.delete_rows(txn, partition.oid, |row: &ConstraintRow| Some(row.oid) == oid)?;
+            }
         }
         Ok(())
     }
@@ -522,6 +534,10 @@ fn foreign_key(
         if found.unlogged && !target.unlogged {
             let text = "constraints on permanent tables may reference only permanent tables";
             return Err(CatalogError::invalid("42P16", text));
+        }
+        if found.partitioned.is_some() {
+            let text = "FOREIGN KEY that references a partitioned table is not implemented";
+            return Err(CatalogError::invalid("0A000", text));
         }
         if found.materialized.is_some() {
             let text = format!("referenced relation \"{table}\" is not a table");

@@ -23,7 +23,7 @@ use crate::key_class::KeyClass;
 use crate::request::{NewIndex, NewIndexPart};
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::attribute_row;
-use crate::system::row::{AttributeRow, ClassRow, IndexRow};
+use crate::system::row::{AttributeRow, ClassRow, IndexRow, InheritsRow};
 
 /// Greatest number of columns in a key, as in PostgreSQL.
 const MAX_KEY_COLUMNS: usize = 32;
@@ -120,6 +120,7 @@ impl Catalog {
             constraint: None,
             deferrable: false,
             initially_deferred: false,
+            part_of: new.part_of,
         };
         if new.concurrently {
             definition.object = self.build_concurrently(txn, &table, &definition)?;
@@ -149,6 +150,15 @@ impl Catalog {
                 constraint: format!("constraint {} on table {}", owner.name, table.name),
             });
         }
+        if let Some(Relation::Index(whole)) = index.part_of.and_then(|oid| snapshot.relation_by_oid(oid)) {
+            let constraint = format!("index {}", whole.name);
+            return Err(CatalogError::RequiredBy { index: name.to_string(), constraint });
+        }
+        let parts = index_parts(&table, index.oid);
+        if concurrently && table.partitioned.is_some() {
+            let text = format!("cannot drop partitioned index \"{name}\" concurrently");
+            return Err(CatalogError::invalid("0A000", text));
+        }
         // Hidden columns that go are a change of the rows that others write.
         let goes_alone = index.columns().all(|column| !ColumnDef::is_hidden_id(column));
         let mode = match concurrently && goes_alone {
@@ -156,12 +166,39 @@ impl Catalog {
             false => TableLockMode::AccessExclusive,
         };
         self.lock_definition(txn, &table, &snapshot, mode)?;
+        for (_, partition) in &parts {
+            self.lock_definition(txn, partition, &snapshot, mode)?;
+        }
         let references = relying_on(&table, index.oid);
         self.change(txn, |txn| {
             self.release_references(txn, &snapshot, format!("index {name}"), &references, cascade)?;
-            self.remove_index(txn, &index)?;
-            self.forget_hidden(txn, &table, &index)
+            for (index, table) in parts.iter().chain([&(Arc::clone(&index), Arc::clone(&table))]) {
+                self.remove_index(txn, index)?;
+                self.forget_hidden(txn, table, index)?;
+            }
+            Ok(())
         })
+    }
+
+    /// Makes an index of a partition, which is like it, a part of an index of the whole table.
+    ///
+    /// # Errors
+    /// Storage's, of which `Conflict` says that another transaction changed the schema first.
+    pub fn attach_index(&self, txn: &mut Txn, index: &IndexDef, whole: Oid) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = snapshot.table_by_oid(index.table);
+        let table = table.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &*index.name))?;
+        self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
+        self.change(txn, |txn| self.insert_index_part(txn, index.oid, whole))
+    }
+
+    pub(super) fn insert_index_part(
+        &self,
+        txn: &mut Txn,
+        index: Oid,
+        whole: Oid,
+    ) -> Result<(), CatalogError> {
+        self.insert_rows(txn, &[InheritsRow { inhrelid: index, inhparent: whole, bound: Vec::new() }])
     }
 
     /// Takes an index out of use: its entries go, its definition stays (N2).
@@ -446,4 +483,19 @@ pub(crate) fn key_parts(columns: &[ColumnDef], index: &IndexDef) -> Result<Vec<K
         parts.push(KeyPart { guard: true, ..part(guard, KeyClass::Ordered)? });
     }
     Ok(parts)
+}
+
+/// The parts of an index of a partitioned table, in its partitions and theirs.
+pub(super) fn index_parts(table: &TableDef, index: Oid) -> Vec<(Arc<IndexDef>, Arc<TableDef>)> {
+    let mut parts = Vec::new();
+    let mut open = vec![(table.partitioned.clone(), index)];
+    while let Some((partitioned, whole)) = open.pop() {
+        for partition in partitioned.iter().flat_map(|it| &it.partitions) {
+            for index in partition.all_indexes().filter(|index| index.part_of == Some(whole)) {
+                parts.push((Arc::clone(index), Arc::clone(partition)));
+                open.push((partition.partitioned.clone(), index.oid));
+            }
+        }
+    }
+    parts
 }

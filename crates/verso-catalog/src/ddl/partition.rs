@@ -3,7 +3,7 @@
 //! Q1. Whoever adds or takes away a partition locks the table that it is a part of against everybody: bounds are compared
 //!     with all partitions there are, and no row is on its way to a partition by another list of them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use verso_storage::Txn;
@@ -14,8 +14,9 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::partition::{Bound, PartitionOf};
 use crate::request::NewTable;
 use crate::snapshot::CatalogSnapshot;
+use crate::system::assemble::attribute_row;
 use crate::system::field::Letter;
-use crate::system::row::{InheritsRow, PartitionedRow};
+use crate::system::row::{AttributeRow, InheritsRow, PartitionedRow};
 
 impl Catalog {
     /// Locks the table that gets a new partition, and compares the bounds (Q1).
@@ -64,6 +65,55 @@ impl Catalog {
         Ok(())
     }
 
+    /// Makes a table a partition of another one, whose rows the caller has looked at.
+    ///
+    /// # Errors
+    /// `Missing`, `InvalidDefinition`; storage's.
+    pub fn attach_partition(
+        &self,
+        txn: &mut Txn,
+        part: &TableDef,
+        of: PartitionOf,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        self.lock_parent(txn, &snapshot, &of, &part.name)?;
+        let part = current(&snapshot, part)?;
+        for table in part.with_partitions() {
+            self.lock_out(txn, &table, &snapshot)?;
+        }
+        let row = InheritsRow { inhrelid: part.oid, inhparent: of.parent, bound: of.bound.stored() };
+        self.change(txn, |txn| self.insert_rows(txn, &[row]))
+    }
+
+    /// Makes a partition a table of its own. Its indexes and constraints stay; identity columns take no numbers any more.
+    ///
+    /// # Errors
+    /// `Missing`; storage's.
+    pub fn detach_partition(&self, txn: &mut Txn, part: &TableDef) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let part = current(&snapshot, part)?;
+        self.lock_parents(txn, &snapshot, std::slice::from_ref(&part))?;
+        let all = part.with_partitions();
+        for table in &all {
+            self.lock_out(txn, table, &snapshot)?;
+        }
+        let mut gone: BTreeSet<Oid> = part.all_indexes().map(|index| index.oid).collect();
+        gone.insert(part.oid);
+        self.change(txn, |txn| {
+            self.delete_rows(txn, &gone, |row: &InheritsRow| gone.contains(&row.inhrelid))?;
+            for table in &all {
+                for column in table.columns.iter().filter(|column| column.identity.is_some()) {
+                    self.remove_default(txn, table, column)?;
+                    let plain = ColumnDef { default: None, identity: None, ..column.clone() };
+                    let row = attribute_row(table.oid, &plain);
+                    let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
+                    self.update_rows(txn, table.oid, is_it, |old| *old = row.clone())?;
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Writes how a new table is divided, and what it is a part of.
     pub(super) fn insert_partition(
         &self,
@@ -88,6 +138,12 @@ impl Catalog {
         }
         Ok(())
     }
+}
+
+/// A table as it is now.
+fn current(snapshot: &CatalogSnapshot, table: &TableDef) -> Result<Arc<TableDef>, CatalogError> {
+    let missing = || CatalogError::missing(ObjectKind::Relation, &*table.name);
+    snapshot.table_by_oid(table.oid).ok_or_else(missing)
 }
 
 /// Tables and all partitions below them, each once.

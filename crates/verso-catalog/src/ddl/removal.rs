@@ -59,7 +59,7 @@ impl Catalog {
         self.delete_rows(txn, &gone, |row: &AttributeRow| gone.contains(&row.attrelid))?;
         self.delete_rows(txn, &relations, |row: &CollatedRow| relations.contains(&row.objid))?;
         self.delete_rows(txn, &gone, |row: &PartitionedRow| gone.contains(&row.partrelid))?;
-        self.delete_rows(txn, &gone, |row: &InheritsRow| gone.contains(&row.inhrelid))?;
+        self.delete_rows(txn, &relations, |row: &InheritsRow| relations.contains(&row.inhrelid))?;
         let defaults = self.delete_rows(txn, &gone, |row: &DefaultRow| gone.contains(&row.adrelid))?;
         let rules: BTreeSet<Oid> = rules.iter().map(|rule| rule.oid).collect();
         let defaults: BTreeSet<Oid> = defaults.iter().map(|default| default.oid).collect();

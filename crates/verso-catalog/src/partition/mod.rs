@@ -13,9 +13,11 @@
 //! |---|---|
 //! | [`bound`] | the bound of one partition: how it is kept and shown |
 //! | [`hash`] | hashes of keys |
+//! | [`prune`] | which partitions a condition leaves |
 
 pub mod bound;
 pub mod hash;
+mod prune;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use verso_types::key::{KeyOrder, KeyType};
 use verso_types::{SqlType, TypeError, Value};
 
 pub use bound::{Bound, Datum, Edge};
+pub use prune::{Said, comparable};
 
 use crate::definition::{ColumnDef, Oid, TableDef};
 
@@ -277,6 +280,20 @@ impl TableDef {
             }
         }
         leaves
+    }
+
+    /// Which of its columns a column of the table is that it is a part of, or the other way round. Those that indexes need alone
+    /// have names of no meaning.
+    pub fn column_like(&self, other: &TableDef, at: usize) -> Option<usize> {
+        let column = other.columns.get(at)?;
+        match column.is_hidden() {
+            false => self.column(&column.name),
+            true if column.default.is_none() => None,
+            true => self
+                .columns
+                .iter()
+                .position(|own| own.is_hidden() && own.default == column.default && own.ty == column.ty),
+        }
     }
 
     /// It and all partitions below it, each before its own.

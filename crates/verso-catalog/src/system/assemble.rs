@@ -207,15 +207,16 @@ impl CatalogRows {
         }
         let mut columns = self.columns(&types, &collated, &schema_of, base)?;
         let (mut constraints, mut references) = self.constraints_of_tables()?;
-        let mut indexes = self.indexes_of_tables(&schema_of, &constraints, &collated)?;
+        let (parts, inherits) =
+            std::mem::take(&mut self.inherits).into_iter().partition(Divided::is_of_index);
+        let mut indexes = self.indexes_of_tables(&schema_of, &constraints, &collated, parts)?;
         let mut triggers = self.triggers_of_tables()?;
         let mut bounds: HashMap<Oid, SequenceRow> =
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
         let mut rules: HashMap<Oid, RewriteRow> =
             std::mem::take(&mut self.rules).into_iter().map(|row| (row.ev_class, row)).collect();
         let rows = self.rows_of_relations(&columns, base);
-        let mut divided =
-            Divided::of(std::mem::take(&mut self.partitioned), std::mem::take(&mut self.inherits))?;
+        let mut divided = Divided::of(std::mem::take(&mut self.partitioned), inherits)?;
         let owners = self.owners_of_sequences();
         for class in &self.classes {
             let (schema, name) = (schema_of(class.relnamespace)?, Arc::clone(&class.relname.0));
@@ -433,10 +434,13 @@ impl CatalogRows {
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         constraints: &ByTable<ConstraintDef>,
         collated: &Collated,
+        parts_of: Vec<InheritsRow>,
     ) -> Result<ByTable<IndexDef>, CatalogError> {
         let classes: HashMap<Oid, &ClassRow> =
             self.classes.iter().filter(|row| row.relkind.0 == KIND_INDEX).map(|row| (row.oid, row)).collect();
         let mut indexes: ByTable<IndexDef> = HashMap::new();
+        let parts_of: HashMap<Oid, Oid> =
+            parts_of.into_iter().map(|row: InheritsRow| (row.inhrelid, row.inhparent)).collect();
         for row in std::mem::take(&mut self.indexes) {
             let class = classes
                 .get(&row.indexrelid)
@@ -470,6 +474,7 @@ impl CatalogRows {
                 constraint: constraint.map(|constraint| constraint.oid),
                 deferrable: constraint.is_some_and(|constraint| constraint.deferrable),
                 initially_deferred: constraint.is_some_and(|constraint| constraint.initially_deferred),
+                part_of: parts_of.get(&row.indexrelid).copied(),
             };
             indexes.entry(row.indrelid).or_default().push(Arc::new(index));
         }

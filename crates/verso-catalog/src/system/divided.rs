@@ -37,6 +37,11 @@ impl Divided {
         }
     }
 
+    /// Whether a row is about an index that is a part of one of the whole table: that has no bound.
+    pub fn is_of_index(row: &InheritsRow) -> bool {
+        row.bound.is_empty()
+    }
+
     /// Adds a table, which does not know its partitions yet.
     pub fn add(&mut self, table: TableDef) {
         self.tables.push(table);

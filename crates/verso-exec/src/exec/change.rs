@@ -1,8 +1,9 @@
 //! UPDATE and DELETE: batch by batch over the table; row by row where triggers have a say in it ([`by_row`]), or do
-//! it themselves ([`instead`]).
+//! it themselves ([`instead`]); of a partitioned table leaf by leaf ([`parts`]).
 
 mod by_row;
 mod instead;
+mod parts;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use verso_storage::RecordId;
 use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, Column, ColumnData, SqlType, Value};
 
+use self::parts::{DeleteParts, Leaving, UpdateParts};
 use super::access::{Access, Found};
 use super::check::{RowChecks, row_text};
 use super::foreign::ForeignKeys;
@@ -25,7 +27,7 @@ use crate::expr::{Executor, ExprList, Predicate};
 use crate::plan::{Delete, ExprKind, IndexAccess, Plan, Returning, TypedExpr, Update};
 
 /// Rows found elsewhere: their places, and what was read and computed of them.
-pub(super) type FoundRows = (Vec<RecordId>, Batch);
+pub(super) type FoundRows = (Vec<i64>, Batch);
 
 /// What UPDATE and DELETE share: which rows of which table.
 struct Scan {
@@ -91,10 +93,11 @@ impl Scan {
     ) -> Result<()> {
         let mut cursor = match &mut self.access {
             _ if let Some(found) = self.given.take() => {
-                cx.tables()?.change_found(&self.table, &self.columns, vec![found])?
+                cx.tables()?.change_found(&self.table, &self.columns, vec![by_record(found)])?
             }
             _ if let Some((operator, types)) = &mut self.joined => {
                 let found = find(cx, &mut **operator, types, &self.table)?;
+                let found = found.into_iter().map(by_record).collect();
                 cx.tables()?.change_found(&self.table, &self.columns, found)?
             }
             None => cx.tables()?.scan_for_change(&self.table, &self.columns)?,
@@ -192,14 +195,19 @@ fn find(
         if new.len() < places.len() {
             rows.filter(&new);
         }
-        let records: Vec<RecordId> = new.iter().map(|row| record_of(places[*row as usize])).collect();
-        held.add(rows.heap_bytes() as u64 + 24 * records.len() as u64)?;
-        if !records.is_empty() {
-            found.push((records, rows));
+        let places: Vec<i64> = new.iter().map(|row| places[*row as usize]).collect();
+        held.add(rows.heap_bytes() as u64 + 24 * places.len() as u64)?;
+        if !places.is_empty() {
+            found.push((places, rows));
         }
     }
     operator.close();
     Ok(found)
+}
+
+/// Rows with the records that they are.
+fn by_record((places, rows): FoundRows) -> (Vec<RecordId>, Batch) {
+    (places.into_iter().map(record_of).collect(), rows)
 }
 
 /// Whether an expression has no subquery.
@@ -247,6 +255,10 @@ pub(crate) struct UpdateStatement {
     triggers: Option<Box<Triggers>>,
     batch: Batch,
     returning: Option<Output>,
+    /// Of a leaf of a partitioned table: rows that belong elsewhere.
+    leaving: Option<Box<Leaving>>,
+    /// Of a partitioned table.
+    parts: Option<Box<UpdateParts>>,
 }
 
 impl UpdateStatement {
@@ -271,16 +283,24 @@ impl UpdateStatement {
             batch: Batch::of_types(values.types()),
             values,
             returning: Output::new(update.returning.as_ref(), executor),
+            leaving: None,
+            parts: update.parts.as_ref().map(|parts| Box::new(UpdateParts::new(parts, executor))),
         }
     }
 
     /// A new execution.
     pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if let Some(parts) = &mut self.parts {
+            parts.begin(cx)?;
+        }
         self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
     }
 
     /// What the changes mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if let Some(parts) = &mut self.parts {
+            parts.finish(cx)?;
+        }
         finish(cx, &mut self.keys, &mut self.triggers)
     }
 
@@ -302,26 +322,34 @@ impl UpdateStatement {
 
     /// Changes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        if let Some(parts) = &mut self.parts {
+            return parts.run(cx, &mut self.scan, sink);
+        }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.replaces(TriggerEvent::Update)) {
             return self.run_instead(cx, sink);
         }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Update)) {
             return self.run_by_row(cx, sink);
         }
-        let Self { scan, targets, target_ids, values, checks, keys, triggers, batch, returning } = self;
+        let Self {
+            scan, targets, target_ids, values, checks, keys, triggers, batch, returning, leaving, ..
+        } = self;
         let notes = triggers.as_ref().is_some_and(|triggers| triggers.notes(TriggerEvent::Update));
         let alone = scan.alone;
         let table = Arc::clone(&scan.table);
         let (columns, types) = (Arc::clone(&scan.columns), Arc::clone(&scan.types));
         let mut count = 0;
-        scan.for_each(cx, |cursor, selection, stale| {
-            let gathered = selection.map(|selection| cursor.batch().gather(selection));
+        scan.for_each(cx, |cursor, selected, stale| {
+            let staying: Vec<u32>;
+            let mut selection = selected;
+            let mut gathered = selection.map(|selection| cursor.batch().gather(selection));
             let rows = gathered.as_ref().unwrap_or_else(|| cursor.batch());
             values.eval(&cx.eval(), rows, batch)?;
             // the columns read, then the new values
             let wanted = checks.has_conditions()
                 || checks.generates()
                 || returning.is_some()
+                || leaving.is_some()
                 || !keys.is_empty()
                 || notes;
             let mut both = wanted.then(|| {
@@ -332,6 +360,22 @@ impl UpdateStatement {
             if let Some(both) = &mut both {
                 checks.generate_values(cx, both, batch)?;
             }
+            if let (Some(leaving), Some(both)) = (&mut *leaving, &mut both)
+                && let Some(kept) = leaving.take(cx, both)?
+            {
+                batch.filter(&kept);
+                both.filter(&kept);
+                gathered = Some(rows.gather(&kept));
+                staying = match selection {
+                    Some(selection) => kept.iter().map(|row| selection[*row as usize]).collect(),
+                    None => kept,
+                };
+                selection = Some(&staying);
+                if batch.rows == 0 {
+                    return Ok(());
+                }
+            }
+            let rows = gathered.as_ref().unwrap_or_else(|| cursor.batch());
             let mut failed = None;
             let checked = checks.check(cx, batch, both.as_ref().unwrap_or(rows), |row| {
                 failed = Some(row);
@@ -376,11 +420,17 @@ impl UpdateStatement {
     }
 }
 
-/// The columns of a table among those read, which all of them are.
+/// The columns of a table among those read, which all of them are; but those that an index of a leaf alone needs are not read
+/// for a change of a partitioned table, and NULL.
 fn whole(table: &TableDef, rows: &Batch, read: &[usize]) -> Vec<Column> {
     let column = |at: usize| match read.iter().position(|one| *one == at) {
         Some(n) => rows.columns[n].clone(),
-        None => unreachable!("a change whose rows triggers see reads all columns"),
+        None => {
+            debug_assert!(table.columns[at].is_hidden(), "triggers see all columns");
+            let mut column = Batch::of_types(std::slice::from_ref(&table.columns[at].ty)).columns.remove(0);
+            (0..rows.rows).for_each(|_| column.push_null());
+            column
+        }
     };
     (0..table.columns.len()).map(column).collect()
 }
@@ -435,11 +485,13 @@ pub(crate) struct DeleteStatement {
     keys: ForeignKeys,
     triggers: Option<Box<Triggers>>,
     returning: Option<Output>,
+    /// Of a partitioned table.
+    parts: Option<Box<DeleteParts>>,
 }
 
 impl DeleteStatement {
     pub fn new(delete: &Delete, executor: Executor) -> Self {
-        let Delete { table, columns, joined, access, filter, returning } = delete;
+        let Delete { table, columns, joined, access, filter, returning, parts } = delete;
         let mut scan = Scan::new(table, columns, access.as_ref(), filter.as_ref(), executor);
         scan.join(joined.as_ref(), executor);
         Self {
@@ -447,16 +499,23 @@ impl DeleteStatement {
             keys: ForeignKeys::of_delete(table),
             triggers: Triggers::of(table, &[(TriggerEvent::Delete, &[])]),
             returning: Output::new(returning.as_ref(), executor),
+            parts: table.partitioned.is_some().then(|| Box::new(DeleteParts::new(parts, executor))),
         }
     }
 
     /// A new execution.
     pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if let Some(parts) = &mut self.parts {
+            parts.begin();
+        }
         self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
     }
 
     /// What the changes mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if let Some(parts) = &mut self.parts {
+            parts.finish(cx)?;
+        }
         finish(cx, &mut self.keys, &mut self.triggers)
     }
 
@@ -478,13 +537,16 @@ impl DeleteStatement {
 
     /// Removes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        if let Some(parts) = &mut self.parts {
+            return parts.run(cx, &mut self.scan, sink);
+        }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.replaces(TriggerEvent::Delete)) {
             return self.run_instead(cx, sink);
         }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Delete)) {
             return self.run_by_row(cx, sink);
         }
-        let Self { scan, keys, triggers, returning } = self;
+        let Self { scan, keys, triggers, returning, .. } = self;
         let notes = triggers.as_ref().is_some_and(|triggers| triggers.notes(TriggerEvent::Delete));
         let table = Arc::clone(&scan.table);
         let (columns, types) = (Arc::clone(&scan.columns), Arc::clone(&scan.types));

@@ -88,6 +88,11 @@ impl RowChecks {
         }
     }
 
+    /// Takes out the check that rows belong to the partition: others are not refused, but move.
+    pub fn take_partition(&mut self) -> Option<PartitionCheck> {
+        self.partition.take()
+    }
+
     /// Whether conditions are checked.
     pub fn has_conditions(&self) -> bool {
         !self.broken.is_empty() || self.partition.is_some()

@@ -110,6 +110,13 @@ impl InsertStatement {
         }
     }
 
+    /// As a part of a change of a partitioned table: triggers of statements do not fire.
+    pub fn part(insert: &Insert, executor: Executor) -> Self {
+        let mut statement = Self::new(insert, executor);
+        statement.triggers = statement.triggers.take().and_then(Triggers::of_rows);
+        statement
+    }
+
     /// A new execution.
     #[inline]
     pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
@@ -305,7 +312,7 @@ impl Target<'_> {
     ) -> Result<()> {
         let types = self.types;
         if let Some(router) = self.router {
-            self.count += router.insert(cx, rows, types, sink)?;
+            self.count += router.insert(cx, rows, types, beside, sink)?;
             return Ok(());
         }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Insert)) {

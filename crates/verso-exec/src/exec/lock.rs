@@ -6,6 +6,7 @@
 //! 3. A row of a join is locked in each of the tables asked for, in their order; one that is skipped or gone in one of them
 //!    is left out, and what was locked of it before stays locked.
 
+use verso_catalog::TableDef;
 use verso_storage::RecordId;
 use verso_types::{Batch, ColumnData, Value};
 
@@ -13,14 +14,14 @@ use super::ExecContext;
 use super::operator::Operator;
 use crate::error::{ExecError, Result};
 use crate::expr::RowExpr;
-use crate::plan::{RowLock, TypedExpr};
+use crate::plan::{RowLock, TypedExpr, leaf_of};
 
 /// A record's place as a value.
 pub(crate) fn record_number(record: RecordId) -> i64 {
     (i64::from(record.page_index) << 16) | i64::from(record.slot)
 }
 
-/// The record at a place.
+/// The record at a place, in a partitioned table that of one of its leaves.
 pub(crate) fn record_of(number: i64) -> RecordId {
     RecordId { page_index: (number >> 16) as u32, slot: number as u16 }
 }
@@ -56,12 +57,36 @@ impl LockOperator {
             let ColumnData::I64(places) = &column.data else {
                 return Err(ExecError::raised("XX000", "rows to lock without their places"));
             };
-            let records: Vec<RecordId> = rows.iter().map(|row| record_of(places[*row as usize])).collect();
-            let locked = cx.tables()?.lock_rows(&lock.table, &records, lock.mode, lock.wait)?;
-            rows = locked.into_iter().map(|position| rows[position as usize]).collect();
+            rows = match lock.table.partitioned {
+                None => lock_of(cx, lock, &lock.table, places, rows)?,
+                Some(_) => {
+                    let leaves = lock.table.leaves();
+                    let mut locked = Vec::new();
+                    let leaf = |row: u32| leaf_of(places[row as usize]);
+                    for rows in rows.chunk_by(|one, other| leaf(*one) == leaf(*other)) {
+                        let table = leaves.get(leaf(rows[0]));
+                        let table = table.ok_or_else(|| ExecError::raised("XX000", "a leaf that is none"))?;
+                        locked.extend(lock_of(cx, lock, table, places, rows.to_vec())?);
+                    }
+                    locked
+                }
+            };
         }
         Ok(rows)
     }
+}
+
+/// Locks rows of one table; those that were.
+fn lock_of(
+    cx: &ExecContext<'_>,
+    lock: &RowLock,
+    table: &TableDef,
+    places: &[i64],
+    rows: Vec<u32>,
+) -> Result<Vec<u32>> {
+    let records: Vec<RecordId> = rows.iter().map(|row| record_of(places[*row as usize])).collect();
+    let locked = cx.tables()?.lock_rows(table, &records, lock.mode, lock.wait)?;
+    Ok(locked.into_iter().map(|position| rows[position as usize]).collect())
 }
 
 impl Operator for LockOperator {

@@ -19,7 +19,6 @@ use verso_types::{Batch, ColumnData, SqlType, TypeError};
 use super::ExecContext;
 use super::change::{DeleteStatement, UpdateStatement};
 use super::insert::InsertStatement;
-use super::lock::record_of;
 use super::operator::{Operator, compile, types_of};
 use super::statement::Sink;
 use super::trigger::{TriggerEvent, Triggers};
@@ -181,10 +180,10 @@ impl Action {
         match self {
             Action::Insert(insert) => insert.run_given(cx, &rows, sink),
             Action::Update(update) => seen.each_once(cx, places, rows, |places, rows| {
-                update.run_given(cx, (places.iter().copied().map(record_of).collect(), rows), sink)
+                update.run_given(cx, (places.to_vec(), rows), sink)
             }),
             Action::Delete(delete) => seen.each_once(cx, places, rows, |places, rows| {
-                delete.run_given(cx, (places.iter().copied().map(record_of).collect(), rows), sink)
+                delete.run_given(cx, (places.to_vec(), rows), sink)
             }),
         }
     }

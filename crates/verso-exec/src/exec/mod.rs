@@ -44,6 +44,7 @@ mod passes;
 mod past;
 mod pipeline;
 mod probe;
+mod prune;
 mod route;
 mod set_operation;
 mod set_project;
@@ -67,6 +68,7 @@ pub use foreign::{
     set_generated,
 };
 pub use probe::{Measured, Probes};
+pub use prune::prune;
 pub(crate) use source::cast_row;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{

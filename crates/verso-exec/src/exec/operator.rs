@@ -200,8 +200,9 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             Box::new(PastOperator::new(compile(input, executor), table, moment))
         }
         Plan::Single { input } => Box::new(SingleOperator::new(compile(input, executor))),
-        Plan::Append { inputs } => {
-            Box::new(AppendOperator::new(inputs.iter().map(|input| compile(input, executor)).collect()))
+        Plan::Append { inputs, pruning } => {
+            let inputs = inputs.iter().map(|input| compile(input, executor)).collect();
+            Box::new(AppendOperator::new(inputs, pruning.as_deref()))
         }
         Plan::Join { left, right, kind, equal, filter } => Box::new(JoinOperator::new(
             typed(left, executor),

@@ -7,10 +7,11 @@ use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::filter::{KeyFilter, Reach};
 use super::operator::{Bounded, Operator, boxed};
+use super::prune::Pruner;
 use super::{BATCH_BYTES, ExecContext, KEEP_BYTES};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
-use crate::plan::TypedExpr;
+use crate::plan::{Pruning, TypedExpr};
 
 /// Computes its columns from those of the input.
 pub(crate) struct ProjectOperator {
@@ -378,11 +379,27 @@ pub(crate) struct AppendOperator {
     inputs: Vec<Box<dyn Operator>>,
     current: usize,
     bound: Option<u64>,
+    /// Of partitions: which of them are read.
+    pruner: Option<Pruner>,
+    kept: Vec<bool>,
 }
 
 impl AppendOperator {
-    pub fn new(inputs: Vec<Box<dyn Operator>>) -> Self {
-        Self { inputs, current: 0, bound: None }
+    pub fn new(inputs: Vec<Box<dyn Operator>>, pruning: Option<&Pruning>) -> Self {
+        let pruner = pruning.filter(|pruning| !pruning.steps.is_empty()).map(Pruner::new);
+        let kept = vec![true; inputs.len()];
+        Self { inputs, current: 0, bound: None, pruner, kept }
+    }
+
+    /// Opens the first input from `current` on that is read.
+    fn open_next(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        while self.kept.get(self.current) == Some(&false) {
+            self.current += 1;
+        }
+        match self.inputs.get_mut(self.current) {
+            Some(input) => input.open(cx),
+            None => Ok(()),
+        }
     }
 }
 
@@ -390,10 +407,10 @@ impl Operator for AppendOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         stack::check()?;
         (self.current, self.bound) = (0, None);
-        match self.inputs.first_mut() {
-            Some(input) => input.open(cx),
-            None => Ok(()),
+        if let Some(pruner) = &self.pruner {
+            pruner.select(&cx.eval(), &mut self.kept);
         }
+        self.open_next(cx)
     }
 
     fn bound(&mut self, rows: u64) {
@@ -411,15 +428,14 @@ impl Operator for AppendOperator {
             }
             input.close();
             self.current += 1;
-            if let Some(next) = self.inputs.get_mut(self.current) {
-                next.open(cx)?;
-            }
+            self.open_next(cx)?;
         }
         Ok(false)
     }
 
     fn close(&mut self) {
-        self.inputs.iter_mut().for_each(|input| input.close());
+        let read = self.inputs.iter_mut().zip(&self.kept).filter(|(_, kept)| **kept);
+        read.for_each(|(input, _)| input.close());
     }
 }
 

@@ -7,6 +7,7 @@
 //! 1. The parent is locked as any table that rows are inserted into, so its partitions are those that the plan knows.
 //! 2. With RETURNING rows come out in the order in which they came in; otherwise those of one leaf go there together.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -42,6 +43,23 @@ impl PartitionCheck {
             Level { parent: Arc::clone(&level.parent), place: level.place, key, batch }
         };
         PartitionCheck { table: Arc::clone(&rule.table), levels: rule.levels.iter().map(level).collect() }
+    }
+
+    /// The rows that belong to other partitions.
+    pub fn others(&mut self, cx: &ExecContext<'_>, rows: &Batch) -> Result<Vec<u32>> {
+        let mut others = Vec::new();
+        for Level { parent, place, key, batch } in &mut self.levels {
+            let Some(partitioned) = &parent.partitioned else { continue };
+            key.eval(&cx.eval(), rows, batch)?;
+            for row in 0..rows.rows {
+                if partitioned.route(&batch.row(row, key.types()))? != Some(*place) {
+                    others.push(row as u32);
+                }
+            }
+        }
+        others.sort_unstable();
+        others.dedup();
+        Ok(others)
     }
 
     /// Refuses rows of other partitions; `shown` makes the whole row of an error's detail.
@@ -147,12 +165,13 @@ impl Router {
         self.begun.clear();
     }
 
-    /// Inserts rows; how many were.
+    /// Inserts rows, beside which RETURNING of the leaves sees what they were made of; how many were.
     pub fn insert(
         &mut self,
         cx: &ExecContext<'_>,
         rows: &Batch,
         types: &[SqlType],
+        beside: Option<&Batch>,
         sink: &mut dyn Sink,
     ) -> Result<u64> {
         let root = Arc::clone(&self.nodes[0].table);
@@ -177,12 +196,17 @@ impl Router {
                 }
             }
         }
+        let mut both = Cow::Borrowed(rows);
+        if let Some(beside) = beside {
+            both.to_mut().columns.extend(beside.columns.iter().cloned());
+        }
+        let rows = &*both;
         let mut count = 0;
         for (leaf, selection) in runs {
             cx.check_cancelled()?;
             let executor = self.executor;
             let Leaf { plan, statement } = &mut self.leaves[leaf];
-            let statement = statement.get_or_insert_with(|| Box::new(InsertStatement::new(plan, executor)));
+            let statement = statement.get_or_insert_with(|| Box::new(InsertStatement::part(plan, executor)));
             if !self.begun.contains(&leaf) {
                 statement.begin(cx)?;
                 self.begun.push(leaf);

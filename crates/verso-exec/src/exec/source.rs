@@ -309,10 +309,13 @@ impl Operator for ScanOperator {
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
         loop {
             cx.check_cancelled()?;
-            if self.records {
-                out.columns.truncate(self.columns.len());
-            }
+            let records = match self.records {
+                true => out.columns.split_off(self.columns.len().min(out.columns.len())),
+                false => Vec::new(),
+            };
             if !cursor.next(out)? {
+                // Whoever comes next fills the same batch.
+                out.columns.extend(records);
                 return Ok(false);
             }
             if self.records {

@@ -17,6 +17,7 @@ mod access;
 mod expr;
 mod json;
 mod output;
+mod pruning;
 mod query;
 mod routine;
 mod statement;
@@ -27,7 +28,8 @@ mod with;
 pub use access::{IndexAccess, KeyMatch, Searched};
 pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
-pub use output::{Origin, OutputColumn, RECORD_COLUMN};
+pub use output::{LEAVES_MAX, Origin, OutputColumn, RECORD_COLUMN, leaf_of, place_in};
+pub use pruning::{Pruning, PruningStep, PruningTerm};
 pub use query::{
     AggregateCall, CursorName, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation,
     SortKey,
@@ -39,7 +41,7 @@ pub use routine::{
 };
 pub use statement::{
     Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict,
-    PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update,
+    PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update, UpdateParts,
 };
 pub use verso_types::CastKind;
 pub use window::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame, WindowFunction};

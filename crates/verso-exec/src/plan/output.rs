@@ -74,6 +74,24 @@ impl OutputColumn {
 /// [`Plan::LockRows`] only.
 pub const RECORD_COLUMN: usize = usize::MAX;
 
+/// Where in a place the number of the leaf stands, of rows of a partitioned table.
+const LEAF_SHIFT: u32 = 48;
+/// So many leaves a partitioned table may have for its rows to be changed or locked.
+pub const LEAVES_MAX: usize = 1 << 15;
+
+/// What is added to the places of a leaf's records, so that they are places in the whole table: `leaf` is its number among the
+/// [leaves](verso_catalog::TableDef::leaves).
+#[must_use]
+pub fn place_in(leaf: usize) -> i64 {
+    (leaf as i64) << LEAF_SHIFT
+}
+
+/// The number of the leaf that has the record at a place in a partitioned table.
+#[must_use]
+pub fn leaf_of(place: i64) -> usize {
+    (place >> LEAF_SHIFT) as usize
+}
+
 impl Plan {
     /// A reader of a plan that others read too.
     #[must_use]
@@ -135,7 +153,7 @@ impl Plan {
             | Plan::Single { input }
             | Plan::Distinct { input } => input.output(),
             // Rows of several origins.
-            Plan::Append { inputs } => inputs.first().map(Plan::rootless).unwrap_or_default(),
+            Plan::Append { inputs, .. } => inputs.first().map(Plan::rootless).unwrap_or_default(),
             Plan::Join { left, right, .. } | Plan::Apply { left, right, .. } => {
                 left.output().into_iter().chain(right.output()).collect()
             }

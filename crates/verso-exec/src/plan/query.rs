@@ -6,6 +6,7 @@ use verso_catalog::{FunctionDef, SystemView, TableDef};
 use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::SqlType;
 
+use super::pruning::Pruning;
 use super::{IndexAccess, OutputColumn, TypedExpr, WindowCall};
 use crate::functions::{AggregateFunction, BuiltinFunction};
 
@@ -195,6 +196,8 @@ pub enum Plan {
     Append {
         /// The inputs; equal types, names of the first.
         inputs: Vec<Plan>,
+        /// Of the partitions of a table: which of them are read at all.
+        pruning: Option<Arc<Pruning>>,
     },
     /// Pairs of rows; the columns of the left input, then those of the right one.
     Join {

@@ -152,6 +152,8 @@ pub enum CheckOf {
 pub struct OnConflict {
     /// The unique indexes that count; duplicates in others are errors.
     pub indexes: Vec<Arc<IndexDef>>,
+    /// No target is given, so these are all of them.
+    pub all: bool,
     /// DO UPDATE; `None` is DO NOTHING.
     pub update: Option<ConflictUpdate>,
 }
@@ -209,6 +211,20 @@ pub struct Update {
     pub rules: RowRules,
     /// Over the read columns followed by the assigned values in the order of `assignments`.
     pub returning: Option<Returning>,
+    /// Of a partitioned table.
+    pub parts: Option<Box<UpdateParts>>,
+}
+
+/// The UPDATE of a partitioned table: what happens to the rows that were found, each with its [place](super::place_in) behind
+/// the columns.
+#[derive(Clone, Debug)]
+pub struct UpdateParts {
+    /// The UPDATE of each of its [leaves](TableDef::leaves), over the columns found, the place, then the values assigned;
+    /// `columns` says which of the leaf's columns the first ones are.
+    pub leaves: Vec<Update>,
+    /// Where rows go whose new key is another leaf's: the INSERT of rows of the whole table; behind those it is handed what
+    /// was found.
+    pub moved: Insert,
 }
 
 /// `DELETE FROM table`.
@@ -226,6 +242,8 @@ pub struct Delete {
     pub filter: Option<TypedExpr>,
     /// Over the read columns.
     pub returning: Option<Returning>,
+    /// Of a partitioned table: the DELETE from each of its [leaves](TableDef::leaves), over the columns found.
+    pub parts: Vec<Delete>,
 }
 
 /// `MERGE INTO table …`.
@@ -256,14 +274,26 @@ pub enum MergeAction {
 impl MergeAction {
     /// What it computes of the rows.
     pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut TypedExpr> {
-        let (values, returning): (Vec<&mut TypedExpr>, _) = match self {
-            MergeAction::Update(Update { assignments, returning, .. }) => {
-                (assignments.iter_mut().map(|(_, value)| value).collect(), returning)
+        let (values, own): (Vec<&mut TypedExpr>, _) = match self {
+            MergeAction::Update(Update { assignments, returning, parts, .. }) => {
+                let mut all: Vec<&mut Returning> = returning.iter_mut().collect();
+                if let Some(parts) = parts {
+                    let UpdateParts { leaves, moved } = &mut **parts;
+                    all.extend(leaves.iter_mut().filter_map(|leaf| leaf.returning.as_mut()));
+                    all.extend(moved.routes.iter_mut().filter_map(|route| route.returning.as_mut()));
+                }
+                (assignments.iter_mut().map(|(_, value)| value).collect(), all)
             }
-            MergeAction::Insert(Insert { values, returning, .. }) => (values.iter_mut().collect(), returning),
-            MergeAction::Delete(Delete { returning, .. }) => (Vec::new(), returning),
+            MergeAction::Insert(Insert { values, returning, routes, .. }) => {
+                let routes = routes.iter_mut().filter_map(|route| route.returning.as_mut());
+                (values.iter_mut().collect(), returning.iter_mut().chain(routes).collect())
+            }
+            MergeAction::Delete(Delete { returning, parts, .. }) => {
+                let parts = parts.iter_mut().filter_map(|part| part.returning.as_mut());
+                (Vec::new(), returning.iter_mut().chain(parts).collect())
+            }
         };
-        values.into_iter().chain(returning.iter_mut().flat_map(|returning| &mut returning.exprs))
+        values.into_iter().chain(own.into_iter().flat_map(|returning| &mut returning.exprs))
     }
 }
 
@@ -319,12 +349,20 @@ impl Statement {
                 plans.extend(&mut update.joined);
                 exprs.extend(&mut update.filter);
                 exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
-                exprs.extend(update.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+                let mut returning: Vec<&mut Returning> = update.returning.iter_mut().collect();
+                if let Some(parts) = &mut update.parts {
+                    let UpdateParts { leaves, moved } = &mut **parts;
+                    returning.extend(leaves.iter_mut().filter_map(|leaf| leaf.returning.as_mut()));
+                    returning.extend(moved.routes.iter_mut().filter_map(|route| route.returning.as_mut()));
+                }
+                exprs.extend(returning.into_iter().flat_map(|returning| &mut returning.exprs));
             }
             Statement::Delete(delete) => {
                 plans.extend(&mut delete.joined);
                 exprs.extend(&mut delete.filter);
-                exprs.extend(delete.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+                let parts = delete.parts.iter_mut().filter_map(|part| part.returning.as_mut());
+                let returning = delete.returning.iter_mut().chain(parts);
+                exprs.extend(returning.flat_map(|returning| &mut returning.exprs));
             }
             Statement::Merge(merge) => {
                 let Merge { joined, actions, .. } = merge;

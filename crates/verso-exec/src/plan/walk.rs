@@ -31,7 +31,7 @@ impl Plan {
             | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Distinct { input } => vec![input],
-            Plan::Append { inputs } => inputs.iter().collect(),
+            Plan::Append { inputs, .. } => inputs.iter().collect(),
             Plan::Join { left, right, .. }
             | Plan::Apply { left, right, .. }
             | Plan::Semi { left, right, .. }
@@ -66,7 +66,7 @@ impl Plan {
             | Plan::Past { input, .. }
             | Plan::Single { input }
             | Plan::Distinct { input } => visit(input),
-            Plan::Append { inputs } => inputs.iter_mut().for_each(visit),
+            Plan::Append { inputs, .. } => inputs.iter_mut().for_each(visit),
             Plan::Join { left, right, .. }
             | Plan::Apply { left, right, .. }
             | Plan::Semi { left, right, .. }

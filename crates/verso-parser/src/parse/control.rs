@@ -101,7 +101,6 @@ fn backup(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     Ok(Statement::Backup { folder, parent })
 }
 
-<<<<<<< HEAD
 /// `[[WITH] (FORMAT archive | sql, PARALLEL n, COMPRESS 'how', TABLE 'name', SCHEMA_ONLY, DATA_ONLY)]`.
 fn logical_backup(cursor: &mut Cursor<'_>) -> Result<LogicalBackup, SyntaxError> {
     let mut wanted = LogicalBackup::default();
@@ -149,9 +148,6 @@ fn workers(cursor: &mut Cursor<'_>, at: u32) -> Result<u32, SyntaxError> {
 }
 
 /// `SWEEP [TABLE t] [(PARALLEL n, VERBOSE)]`, `VACUUM [(…)] [VERBOSE] [t, …]`.
-=======
-/// `SWEEP [TABLE t] [(PARALLEL n, VERBOSE)]`, `VACUUM [(…)] [VERBOSE] [t, …]`.
->>>>>>> h/types
 fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let vacuum = cursor.is(&["vacuum"]);
     cursor.advance();
@@ -218,16 +214,6 @@ fn sweep_options(
     cursor.expect_token(&Token::LParen)?;
     cursor.list(|cursor| {
         let at = cursor.here().start;
-<<<<<<< HEAD
-        if cursor.accept(&["parallel"]) {
-            *parallel = Some(workers(cursor, at)?);
-        } else if cursor.accept(&["verbose"]) {
-            *verbose = flag(cursor)?;
-        } else if analyze.is_some() && cursor.accept(&["analyze"]) {
-            let on = flag(cursor)?;
-            if let Some(analyze) = &mut analyze {
-                **analyze = on;
-=======
         let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
         cursor.advance();
         let usual = VACUUM_FLAGS.iter().find(|(name, _)| vacuum && *name == word);
@@ -265,7 +251,6 @@ fn sweep_options(
             _ => {
                 let what = if vacuum { "VACUUM" } else { "SWEEP" };
                 return Err(SyntaxError::syntax(format!("unrecognized {what} option \"{word}\"")).at(at));
->>>>>>> h/types
             }
         }
         Ok(())

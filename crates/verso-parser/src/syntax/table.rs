@@ -244,6 +244,20 @@ pub struct AlterTable {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are the parts of the form that the variant's comment spells out")]
 pub enum AlterAction {
+    /// ATTACH PARTITION.
+    AttachPartition {
+        /// The table that becomes a partition.
+        partition: QualifiedName,
+        /// Which rows it has, and where that stands.
+        bound: (PartitionBound, Span),
+    },
+    /// DETACH PARTITION.
+    DetachPartition {
+        /// The partition.
+        partition: QualifiedName,
+        /// CONCURRENTLY or FINALIZE.
+        later: bool,
+    },
     /// `ADD COLUMN [IF NOT EXISTS] column`.
     AddColumn { column: ColumnDefinition, if_not_exists: bool },
     /// `ENABLE | DISABLE | [NO] FORCE ROW LEVEL SECURITY`: what is not given stays.
@@ -303,6 +317,8 @@ pub struct CreateIndex {
     pub nulls_distinct: bool,
     /// The table.
     pub table: QualifiedName,
+    /// ON ONLY.
+    pub only: bool,
     /// USING, if it is another one than btree: gin, or one that a B+tree stands in for.
     pub method: Option<String>,
     /// The parts of its key.

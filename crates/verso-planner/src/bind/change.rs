@@ -47,6 +47,7 @@ impl Binder<'_> {
         let table = &changed.table;
         if update.from.is_none()
             && update.current.is_none()
+            && table.partitioned.is_none()
             && !triggers_change_rows(table, TriggerEvent::Update)
             && !self.changed_twice.contains(&table.oid)
             && let Some(update) = self.update_in_place(update, &changed, &scope)?
@@ -123,6 +124,7 @@ impl Binder<'_> {
             assignments,
             rules,
             returning,
+            parts: None,
         }))
     }
 
@@ -143,6 +145,7 @@ impl Binder<'_> {
             self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         let rules = changed.rules(self)?;
+        let given = assignments.len();
         set_generated(&mut assignments, &rules);
         let named = assignments.len();
         if triggers_change_rows(&table, TriggerEvent::Update) {
@@ -151,8 +154,11 @@ impl Binder<'_> {
         let bound = self.returning_of(&update.returning, &found.scope, &table, false)?;
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let late = bound.as_ref().is_some_and(|bound| depends(bound.exprs(), &table, true));
-        let early =
-            late || !sources.is_empty() || depends(assignments.iter().map(|(_, value)| value), &table, false);
+        let parted = table.partitioned.is_some();
+        let early = parted
+            || late
+            || !sources.is_empty()
+            || depends(assignments.iter().map(|(_, value)| value), &table, false);
         found.add(sources);
         let width = found.scope.columns.len();
         let mut values = Vec::new();
@@ -165,16 +171,33 @@ impl Binder<'_> {
         let mut read = width + values.len();
         let mut returned = Vec::new();
         let new = if late { width } else { read };
-        let mut returning = bound.map(|bound| bound.over(&mut updated(&assigned, new)));
+        let mut returning = bound.as_ref().map(|bound| bound.over(&mut updated(&assigned, new)));
         if let (Some(returning), true) = (&mut returning, late) {
             returned = take_early(returning, read);
             read += returned.len();
         }
+        let joined = found.plan(values, returned);
+        let parts = match parted {
+            true => {
+                // What RETURNING says of a row is computed with it, or else where the row is stored.
+                let computed = returning.clone().filter(|_| late);
+                let over = |new: &dyn Fn(usize) -> usize, found: usize| match (&computed, &bound) {
+                    (Some(computed), _) => Some(shifted(computed, found)),
+                    (None, Some(bound)) => Some(bound.over(&mut stored(new, found))),
+                    (None, None) => None,
+                };
+                let assigned = &assignments[..given];
+                let parts = self.update_parts(&changed.table, &rules, &joined, assigned, &over)?;
+                Some(Box::new(parts))
+            }
+            false => None,
+        };
         let rules = rules_over(rules, &(0..read).collect::<Vec<_>>(), &assigned);
         let columns = (0..table.columns.len()).collect();
-        let joined = Some(found.plan(values, returned));
+        let joined = Some(joined);
         Ok(Update {
             table: Arc::clone(&changed.table),
+            parts,
             columns,
             joined,
             access: None,
@@ -198,6 +221,7 @@ impl Binder<'_> {
         let table = Arc::clone(&changed.seen);
         if delete.using.is_none()
             && delete.current.is_none()
+            && table.partitioned.is_none()
             && !triggers_change_rows(&table, TriggerEvent::Delete)
             && !self.changed_twice.contains(&table.oid)
             && let Some(delete) = self.delete_in_place(delete, &changed, &scope)?
@@ -219,7 +243,8 @@ impl Binder<'_> {
         let columns = (0..table.columns.len()).collect();
         let joined = Some(found.plan(Vec::new(), returned));
         let table = Arc::clone(&changed.table);
-        Ok(Delete { table, columns, joined, access: None, filter: None, returning })
+        let parts = self.delete_parts(&table, joined.as_ref(), returning.as_ref())?;
+        Ok(Delete { table, columns, joined, access: None, filter: None, returning, parts })
     }
 
     /// Row by row; none where that would be late.
@@ -243,7 +268,7 @@ impl Binder<'_> {
         let returned = returning.iter_mut().flat_map(|returning| returning.exprs.iter_mut());
         let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
         let columns = prune(&mut exprs);
-        Ok(Some(Delete { table, columns, joined: None, access: None, filter, returning }))
+        Ok(Some(Delete { table, columns, joined: None, access: None, filter, returning, parts: Vec::new() }))
     }
 }
 
@@ -268,6 +293,30 @@ fn updated(assigned: &[usize], new: usize) -> impl FnMut(Returned, &SqlType) -> 
         };
         TypedExpr::column(column, ty.clone())
     }
+}
+
+/// The same of a row that is stored in a leaf: `new` says where its new values are, and from `found` on it is as it was found.
+pub(super) fn stored(
+    new: &dyn Fn(usize) -> usize,
+    found: usize,
+) -> impl FnMut(Returned, &SqlType) -> TypedExpr + '_ {
+    move |returned, ty| {
+        let column = match returned {
+            Returned::Own(column) | Returned::New(column) => new(column),
+            Returned::Other(column) | Returned::Old(column) => found + column,
+            Returned::Action => return TypedExpr::null(ty.clone()),
+        };
+        TypedExpr::column(column, ty.clone())
+    }
+}
+
+/// RETURNING over rows that begin so many columns later.
+pub(super) fn shifted(returning: &Returning, by: usize) -> Returning {
+    let mut returning = returning.clone();
+    for expr in &mut returning.exprs {
+        map_columns(expr, &mut |column| column + by);
+    }
+    returning
 }
 
 /// The same of a DELETE.

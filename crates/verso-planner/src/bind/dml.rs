@@ -182,7 +182,8 @@ impl Binder<'_> {
             let text = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
             return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text));
         }
-        let Some(update) = &clause.update else { return Ok(OnConflict { indexes, update: None }) };
+        let all = clause.target.is_none();
+        let Some(update) = &clause.update else { return Ok(OnConflict { indexes, all, update: None }) };
         let mut scope = table_scope(table, alias).with_second("excluded");
         changed.note(&mut scope);
         let filter = self.filter(update.filter.as_ref(), &scope)?;
@@ -193,7 +194,7 @@ impl Binder<'_> {
         if triggers_change_rows(table, TriggerEvent::Update) {
             keep_others(&mut assignments, table);
         }
-        Ok(OnConflict { indexes, update: Some(ConflictUpdate { assignments, named, filter }) })
+        Ok(OnConflict { indexes, all, update: Some(ConflictUpdate { assignments, named, filter }) })
     }
 
     /// The unique indexes on these columns and expressions, in any order; partial ones where their condition follows.

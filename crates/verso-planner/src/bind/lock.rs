@@ -11,8 +11,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::partition::refuse_partitioned;
-
 use verso_exec::plan::{JoinKind, Plan, RECORD_COLUMN, RowLock, TypedExpr};
 use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::SqlType;
@@ -105,7 +103,6 @@ impl<'l> Wanted<'l> {
     pub(super) fn relation(&self, plan: &mut Plan) -> Result<Option<Mark>, SqlError> {
         match plan {
             Plan::TableScan { table, columns, .. } if !table.is_system() => {
-                refuse_partitioned(table, &format!("{} of rows of", self.strength.as_str()))?;
                 let mode = match self.strength {
                     LockStrength::KeyShare => RecordLockMode::KeyShare,
                     LockStrength::Share => RecordLockMode::Share,
@@ -190,7 +187,7 @@ pub(super) fn joined(
 /// Marks the table of a cursor's query, if there is just one.
 pub(super) fn positioned(plan: &mut Plan, scope: &mut Scope, marks: &mut Vec<Mark>) {
     let Plan::TableScan { table, columns, .. } = plan else { return };
-    if table.is_system() {
+    if table.is_system() || table.partitioned.is_some() {
         return;
     }
     let (mode, wait) = (RecordLockMode::KeyShare, WaitPolicy::Block);

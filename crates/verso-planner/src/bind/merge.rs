@@ -25,7 +25,7 @@ use verso_exec::plan::{
 use verso_types::{SqlType, Value};
 
 use super::Binder;
-use super::change::depends;
+use super::change::{depends, shifted, stored};
 use super::context::{Clause, Context};
 use super::from::both;
 use super::returning::{BoundReturning, Returned};
@@ -98,7 +98,19 @@ impl Binder<'_> {
         let output = bound.as_ref().map_or_else(Vec::new, |bound| output_of(bound, &table));
         let mut bound_actions = Vec::new();
         for (action, returning) in actions.into_iter().zip(returned) {
-            bound_actions.push(self.changes(action, &table, &rows, returning)?);
+            let early = early.is_some();
+            let computed = returning.clone();
+            let stored = |new: &dyn Fn(usize) -> usize, found: usize| match (&bound, &computed) {
+                (_, Some(computed)) if early => shifted(computed, found),
+                (Some(bound), _) => bound.over(&mut |returned, ty| match returned {
+                    Returned::Action => TypedExpr::literal(Value::text("UPDATE"), SqlType::Text),
+                    _ => stored(new, found)(returned, ty),
+                }),
+                (None, _) => Returning { exprs: Vec::new(), names: Vec::new() },
+            };
+            let returned: Option<&dyn Fn(&dyn Fn(usize) -> usize, usize) -> Returning> =
+                if bound.is_some() { Some(&stored) } else { None };
+            bound_actions.push(self.changes(action, &table, &rows, returning, returned)?);
         }
         Ok(Merge { table, joined: found.plan, actions: bound_actions, output })
     }
@@ -131,7 +143,8 @@ impl Found {
         });
         let exprs: Vec<TypedExpr> =
             (0..width).map(column).chain(computed).chain([column(width), column(width + 1)]).collect();
-        let input = Box::new(std::mem::replace(&mut self.plan, Plan::Append { inputs: Vec::new() }));
+        let input =
+            Box::new(std::mem::replace(&mut self.plan, Plan::Append { inputs: Vec::new(), pruning: None }));
         self.plan = project(input, exprs);
         count
     }

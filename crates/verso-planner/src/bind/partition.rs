@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
-use verso_exec::exec::{TriggerEvent, triggers_change_rows};
-use verso_exec::plan::{Check, CheckOf, Insert, PartitionLevel, PartitionRule, Plan, Returning, TypedExpr};
+use verso_catalog::{ColumnDef, IndexDef, Oid, Relation, TableDef};
+use verso_exec::exec::{TriggerEvent, keep_others, rules_over, set_generated, triggers_change_rows};
+use verso_exec::plan::{
+    Check, CheckOf, ConflictUpdate, Delete, Insert, LEAVES_MAX, OnConflict, OutputColumn, PartitionLevel,
+    PartitionRule, Plan, Returning, RowRules, TypedExpr, Update, UpdateParts,
+};
 
 use super::Binder;
 use super::walk::map_columns;
@@ -35,15 +38,7 @@ impl Binder<'_> {
         if insert.table.partitioned.is_none() {
             return Ok(());
         }
-        if insert.on_conflict.is_some() {
-            return Err(SqlError::unsupported("ON CONFLICT for a partitioned table"));
-        }
-        let demanded: Vec<Check> = insert
-            .rules
-            .checks
-            .drain(..)
-            .filter(|check| matches!(check.of, CheckOf::View | CheckOf::Policy))
-            .collect();
+        let demanded: Vec<Check> = demanded(&std::mem::take(&mut insert.rules.checks)).cloned().collect();
         let leaves = insert.table.leaves();
         let route = |leaf: Arc<TableDef>| self.route_to(leaf, insert, &demanded);
         insert.routes = leaves.into_iter().map(route).collect::<Result<_, _>>()?;
@@ -52,11 +47,6 @@ impl Binder<'_> {
 
     /// The INSERT into one leaf, of full rows of the statement's table.
     fn route_to(&self, leaf: Arc<TableDef>, of: &Insert, demanded: &[Check]) -> Result<Insert, SqlError> {
-        let inserts = |kind: verso_catalog::TriggerKind| kind.has(verso_catalog::TriggerKind::INSERT);
-        if leaf.triggers.iter().any(|trigger| inserts(trigger.kind) && !trigger.kind.is_row()) {
-            let what = "INSERT into a partitioned table whose partitions have triggers for each statement";
-            return Err(SqlError::unsupported(what));
-        }
         let root = &of.table;
         let mut values = Vec::with_capacity(leaf.columns.len());
         for (at, column) in leaf.columns.iter().enumerate() {
@@ -65,31 +55,206 @@ impl Binder<'_> {
                 None => self.column_default(&leaf, at)?,
             });
         }
-        let over_leaf = |expr: &TypedExpr| {
-            let mut expr = expr.clone();
-            map_columns(&mut expr, &mut |column| {
-                let name = root.columns.get(column).map(|column| &column.name);
-                name.and_then(|name| leaf.column(name)).unwrap_or(column)
-            });
-            expr
-        };
         let mut rules = self.row_rules(&leaf)?;
-        let over = |check: &Check| Check { condition: over_leaf(&check.condition), ..check.clone() };
-        rules.checks.extend(demanded.iter().map(over));
-        if !triggers_change_rows(&leaf, TriggerEvent::Insert) {
+        rules.checks.extend(demanded.iter().map(|check| over_leaf(check, root, &leaf)));
+        let on_conflict =
+            of.on_conflict.as_deref().map(|clause| self.conflict_of(clause, root, &leaf, &rules));
+        let updates = on_conflict.as_ref().is_some_and(|clause| clause.update.is_some());
+        if !triggers_change_rows(&leaf, TriggerEvent::Insert) && !updates {
             // That is why they come here.
             rules.partition = None;
         }
-        let returning = of.returning.as_ref().map(|returning| Returning {
-            exprs: returning.exprs.iter().map(over_leaf).collect(),
-            names: returning.names.clone(),
+        let returning = of.returning.clone().map(|mut returning| {
+            // Behind the row of the leaf it finds the one of the whole table, and what that was made of.
+            let (own, width) = (root.columns.len(), leaf.columns.len());
+            let place = |column: usize| match column.checked_sub(own) {
+                None => leaf.column_like(root, column).unwrap_or(width + column),
+                // Of ON CONFLICT it is the row that was there before.
+                Some(old) if of.on_conflict.is_some() => {
+                    width + leaf.column_like(root, old).unwrap_or_default()
+                }
+                Some(_) => width + column,
+            };
+            returning.exprs.iter_mut().for_each(|expr| map_columns(expr, &mut |column| place(column)));
+            returning
         });
         let columns = of.table.columns.iter();
         let columns = columns
             .map(|column| verso_exec::plan::OutputColumn::new(Arc::clone(&column.name), column.seen()));
         let source = Plan::External { columns: columns.collect() };
-        Ok(Insert { rules, returning, ..Insert::plain(leaf, source, values) })
+        let (on_conflict, returns_old) = (on_conflict.map(Box::new), of.returns_old);
+        Ok(Insert { rules, returning, on_conflict, returns_old, ..Insert::plain(leaf, source, values) })
     }
+
+    /// ON CONFLICT of the whole table, as of a leaf.
+    fn conflict_of(
+        &self,
+        clause: &OnConflict,
+        root: &TableDef,
+        leaf: &TableDef,
+        rules: &RowRules,
+    ) -> OnConflict {
+        let (own, width) = (root.columns.len(), leaf.columns.len());
+        let over = |expr: &TypedExpr| {
+            let mut expr = expr.clone();
+            map_columns(&mut expr, &mut |column| match column.checked_sub(own) {
+                None => leaf.column_like(root, column).unwrap_or(column),
+                Some(excluded) => width + leaf.column_like(root, excluded).unwrap_or_default(),
+            });
+            expr
+        };
+        let update = clause.update.as_ref().map(|update| {
+            let given = update.assignments.iter().filter(|(column, _)| !root.columns[*column].generated);
+            let column = |column: usize| leaf.column_like(root, column).unwrap_or(column);
+            let mut assignments = given.map(|(at, value)| (column(*at), over(value))).collect();
+            set_generated(&mut assignments, rules);
+            let named = assignments.len();
+            if triggers_change_rows(leaf, TriggerEvent::Update) {
+                keep_others(&mut assignments, leaf);
+            }
+            ConflictUpdate { assignments, named, filter: update.filter.as_ref().map(over) }
+        });
+        let counts = |index: &&Arc<IndexDef>| match clause.all {
+            true => index.unique && !index.deferrable,
+            false => clause.indexes.iter().any(|whole| self.is_part(index, whole.oid)),
+        };
+        let indexes = leaf.indexes.iter().filter(counts).cloned().collect();
+        OnConflict { indexes, all: clause.all, update }
+    }
+
+    /// Whether an index of a leaf is a part of an index of the whole table.
+    fn is_part(&self, index: &IndexDef, whole: Oid) -> bool {
+        let above = |oid: &Oid| match self.catalog.relation_by_oid(*oid) {
+            Some(Relation::Index(index)) => index.part_of,
+            _ => None,
+        };
+        std::iter::successors(index.part_of, above).any(|oid| oid == whole)
+    }
+}
+
+/// RETURNING of a row stored in a table: where the new values of columns are, and from where on what was found.
+type StoredReturning<'r> = &'r dyn Fn(&dyn Fn(usize) -> usize, usize) -> Option<Returning>;
+
+impl Binder<'_> {
+    /// What an UPDATE does to each leaf of a partitioned table, given the query that finds the rows and the values that it
+    /// yields for some columns.
+    pub(super) fn update_parts(
+        &self,
+        root: &Arc<TableDef>,
+        rules: &RowRules,
+        joined: &Plan,
+        assigned: &[(usize, TypedExpr)],
+        returning: StoredReturning<'_>,
+    ) -> Result<UpdateParts, SqlError> {
+        let rows = joined.output();
+        let demanded: Vec<Check> = demanded(&rules.checks).cloned().collect();
+        let leaves = self.leaves(root)?.into_iter().map(|leaf| {
+            let columns = columns_in(root, &leaf);
+            let place = |at: usize| columns.iter().position(|column| *column == at);
+            let mut own: Vec<(usize, TypedExpr)> =
+                assigned.iter().map(|(column, value)| (columns[*column], value.clone())).collect();
+            let mut rules = self.row_rules(&leaf)?;
+            rules.checks.extend(demanded.iter().map(|check| over_leaf(check, root, &leaf)));
+            set_generated(&mut own, &rules);
+            let named = own.len();
+            if triggers_change_rows(&leaf, TriggerEvent::Update) {
+                keep_others(&mut own, &leaf);
+                for (_, value) in &mut own[named..] {
+                    map_columns(value, &mut |at| place(at).unwrap_or(at));
+                }
+            }
+            let targets: Vec<usize> = own.iter().map(|(column, _)| *column).collect();
+            let mut read = columns.clone();
+            read.resize(rows.len(), usize::MAX);
+            let new = |column: usize| {
+                let at = columns[column];
+                targets.iter().position(|target| *target == at).map_or(column, |n| rows.len() + n)
+            };
+            Ok(Update {
+                rules: rules_over(rules, &read, &targets),
+                columns: columns.clone(),
+                joined: Some(Plan::External { columns: rows.clone() }),
+                access: None,
+                filter: None,
+                named,
+                returning: returning(&new, 0),
+                assignments: own,
+                parts: None,
+                table: leaf,
+            })
+        });
+        let leaves = leaves.collect::<Result<_, SqlError>>()?;
+        // A row that moves: as it is to be, then as it was found.
+        let own = root.columns.len();
+        let columns =
+            root.columns.iter().map(|column| OutputColumn::new(Arc::clone(&column.name), column.seen()));
+        let source = Plan::External { columns: columns.chain(rows.iter().cloned()).collect() };
+        let value = |(at, column): (usize, &ColumnDef)| TypedExpr::column(at, column.ty.clone());
+        let values = root.columns.iter().enumerate().map(value).collect();
+        let rules = RowRules { checks: demanded, ..RowRules::default() };
+        let rules = RowRules { partition: self.partition_rule(root), ..rules };
+        let returning = returning(&|column| column, 2 * own);
+        let mut moved = Insert { rules, returning, ..Insert::plain(Arc::clone(root), source, values) };
+        self.route(&mut moved)?;
+        Ok(UpdateParts { leaves, moved })
+    }
+
+    /// The same of a DELETE; none for other tables.
+    pub(super) fn delete_parts(
+        &self,
+        root: &Arc<TableDef>,
+        joined: Option<&Plan>,
+        returning: Option<&Returning>,
+    ) -> Result<Vec<Delete>, SqlError> {
+        if root.partitioned.is_none() {
+            return Ok(Vec::new());
+        }
+        let columns = joined.map_or_else(Vec::new, Plan::output);
+        let delete = |leaf: Arc<TableDef>| Delete {
+            columns: columns_in(root, &leaf),
+            table: leaf,
+            joined: Some(Plan::External { columns: columns.clone() }),
+            access: None,
+            filter: None,
+            returning: returning.cloned(),
+            parts: Vec::new(),
+        };
+        Ok(self.leaves(root)?.into_iter().map(delete).collect())
+    }
+
+    /// The leaves of a table whose rows change.
+    fn leaves(&self, root: &Arc<TableDef>) -> Result<Vec<Arc<TableDef>>, SqlError> {
+        let leaves = root.leaves();
+        match leaves.len() {
+            LEAVES_MAX.. => {
+                let text =
+                    format!("rows of a table with more than {LEAVES_MAX} partitions cannot be changed");
+                Err(SqlError::new("54000", text))
+            }
+            _ => Ok(leaves),
+        }
+    }
+}
+
+/// The columns of a leaf that those of the whole table are, without hidden ones, which are computed anew.
+fn columns_in(root: &TableDef, leaf: &TableDef) -> Vec<usize> {
+    let column = |column: &ColumnDef| leaf.column(&column.name).unwrap_or_default();
+    root.shown().iter().map(column).collect()
+}
+
+/// The conditions that a statement has beside those of its table.
+fn demanded(checks: &[Check]) -> impl Iterator<Item = &Check> {
+    checks.iter().filter(|check| matches!(check.of, CheckOf::View | CheckOf::Policy))
+}
+
+/// A condition over rows of the whole table, over those of a leaf.
+fn over_leaf(check: &Check, root: &TableDef, leaf: &TableDef) -> Check {
+    let mut condition = check.condition.clone();
+    map_columns(&mut condition, &mut |column| {
+        let name = root.columns.get(column).map(|column| &column.name);
+        name.and_then(|name| leaf.column(name)).unwrap_or(column)
+    });
+    Check { condition, ..check.clone() }
 }
 
 /// Refuses a partitioned table where its rows cannot be worked with yet.

@@ -11,7 +11,6 @@ use verso_types::{CastKind, SqlType};
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::partition::refuse_partitioned;
 use super::scope::Scope;
 use super::subquery::subquery;
 use crate::errors::{SqlError, sqlstate};
@@ -24,7 +23,6 @@ impl Binder<'_> {
             let text = "TABLESAMPLE clause can only be applied to tables and materialized views";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(sample.at));
         };
-        refuse_partitioned(&table, "TABLESAMPLE of")?;
         let method = sample.method.name.text.as_str();
         let operator = match method {
             "bernoulli" => "sample rows",

@@ -160,13 +160,13 @@ pub(super) fn refuse_locks(query: &Query) -> Result<(), SqlError> {
 /// UNION, in one level with a UNION on its left. Duplicates that go at its end need not go before.
 fn union(first: Plan, second: Plan, all: bool) -> Result<Plan, SqlError> {
     let inputs = match first {
-        Plan::Append { inputs } if all => inputs,
+        Plan::Append { inputs, .. } if all => inputs,
         Plan::Distinct { input } if !all => match *input {
-            Plan::Append { inputs } => inputs,
+            Plan::Append { inputs, .. } => inputs,
             input => vec![input],
         },
         first => vec![first],
     };
-    let append = Plan::Append { inputs: inputs.into_iter().chain([second]).collect() };
+    let append = Plan::Append { inputs: inputs.into_iter().chain([second]).collect(), pruning: None };
     if all { Ok(append) } else { super::collate::distinct(append) }
 }

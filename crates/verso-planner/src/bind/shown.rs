@@ -20,7 +20,6 @@ use verso_types::SqlType;
 use super::Binder;
 use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
 use super::dml::{insert_columns, table_scope};
-use super::partition::refuse_partitioned;
 use super::rights::Need;
 use super::scope::Scope;
 use super::view::parsed;
@@ -201,11 +200,6 @@ impl Binder<'_> {
 
     /// A table whose rows change, with what that takes and what policies say.
     fn table_changed(&self, table: Arc<TableDef>, change: Change) -> Result<Changed, SqlError> {
-        match change {
-            Change::Insert => {}
-            Change::Update => refuse_partitioned(&table, "UPDATE of")?,
-            Change::Delete => refuse_partitioned(&table, "DELETE from")?,
-        }
         let mut changed = Changed::of(Arc::clone(&table));
         changed.needs.extend(self.need_table(&table, 0..table.columns.len(), false));
         let command = match change {

@@ -46,7 +46,7 @@ pub(super) fn read_at_start(insert: &mut Insert, planning: Planning<'_>) -> Resu
     if start.shared.is_empty() {
         return Ok(());
     }
-    let source = std::mem::replace(&mut insert.source, Plan::Append { inputs: Vec::new() });
+    let source = std::mem::replace(&mut insert.source, Plan::Append { inputs: Vec::new(), pruning: None });
     let output = source.output();
     let none_of = |plan: Arc<Plan>| {
         let never = TypedExpr::literal(Value::Bool(false), SqlType::Bool);
@@ -58,7 +58,7 @@ pub(super) fn read_at_start(insert: &mut Insert, planning: Planning<'_>) -> Resu
         }
     };
     let shared: Vec<Plan> = start.shared.into_iter().map(none_of).collect();
-    insert.source = Plan::Append { inputs: std::iter::once(source).chain(shared).collect() };
+    insert.source = Plan::Append { inputs: std::iter::once(source).chain(shared).collect(), pruning: None };
     insert.spool = true;
     Ok(())
 }
@@ -163,11 +163,12 @@ impl Start {
                         })
                 });
                 *filter = TypedExpr::conjunction(within);
-                let scan = std::mem::replace(plan, Plan::Append { inputs: Vec::new() });
+                let scan = std::mem::replace(plan, Plan::Append { inputs: Vec::new(), pruning: None });
                 *plan = self.share(scan);
                 if let Some(mut predicate) = TypedExpr::conjunction(above) {
                     self.expression(&mut predicate);
-                    let input = Box::new(std::mem::replace(plan, Plan::Append { inputs: Vec::new() }));
+                    let input =
+                        Box::new(std::mem::replace(plan, Plan::Append { inputs: Vec::new(), pruning: None }));
                     *plan = Plan::Filter { input, predicate };
                 }
             }

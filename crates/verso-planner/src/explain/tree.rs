@@ -97,7 +97,7 @@ impl<'p> Tree<'p> {
                 let returned = returning.iter().flat_map(|returning| &returning.exprs);
                 self.change("Update", table, Some(found), values.chain(returned))
             }
-            Bound::Delete(Delete { table, columns, joined, access, filter, returning }) => {
+            Bound::Delete(Delete { table, columns, joined, access, filter, returning, .. }) => {
                 let found =
                     self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
                 let returned = returning.iter().flat_map(|returning| &returning.exprs);
@@ -518,8 +518,11 @@ impl<'p> Tree<'p> {
                 title(node, "External Rows", plain("External Rows"));
                 return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
             }
-            Plan::Append { inputs } => {
+            Plan::Append { inputs, pruning } => {
                 title(node, "Append", plain("Append"));
+                if let Some(removed) = pruning.as_ref().map(|it| it.removed).filter(|removed| *removed > 0) {
+                    node.details.push(("Subplans Removed", Field::Count(removed as u64)));
+                }
                 let width = inputs.first().map_or(0, |input| input.output().len());
                 return below.iter().take(width).cloned().collect();
             }

@@ -64,6 +64,11 @@ fn over_table(columns: &[usize], expr: &TypedExpr) -> TypedExpr {
     expr
 }
 
+/// The indexes that have entries: those of a partitioned table have none, each of its partitions has its own.
+fn used(table: &TableDef) -> impl Iterator<Item = &Arc<IndexDef>> {
+    table.indexes.iter().filter(|_| table.partitioned.is_none())
+}
+
 /// Inverted indexes that serve a filter.
 pub(super) fn serving_inverted<'t>(
     table: &'t TableDef,
@@ -71,7 +76,7 @@ pub(super) fn serving_inverted<'t>(
     columns: &[usize],
     filter: Option<&TypedExpr>,
 ) -> impl Iterator<Item = &'t Arc<IndexDef>> {
-    table.indexes.iter().filter(move |index| index.is_inverted() && derived.serves(index, columns, filter))
+    used(table).filter(move |index| index.is_inverted() && derived.serves(index, columns, filter))
 }
 
 /// Indexes in the order of their keys that serve a filter.
@@ -81,5 +86,5 @@ pub(super) fn serving<'t>(
     columns: &[usize],
     filter: Option<&TypedExpr>,
 ) -> impl Iterator<Item = &'t Arc<IndexDef>> {
-    table.indexes.iter().filter(move |index| !index.is_inverted() && derived.serves(index, columns, filter))
+    used(table).filter(move |index| !index.is_inverted() && derived.serves(index, columns, filter))
 }

@@ -199,7 +199,7 @@ impl<'s> Planner<'s> {
                 self.query(input, limited);
             }
             Plan::Project { input, .. } => self.query(input, limited),
-            Plan::Append { inputs } => inputs.iter_mut().for_each(|input| self.query(input, limited)),
+            Plan::Append { inputs, .. } => inputs.iter_mut().for_each(|input| self.query(input, limited)),
             Plan::Apply { left, right, .. } => {
                 self.query(left, false);
                 // Opened for each row: whether an index pays is not asked each time.

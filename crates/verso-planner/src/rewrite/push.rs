@@ -113,10 +113,10 @@ impl Rewriter<'_> {
                 let (below, above) = split(conditions, |_| true);
                 Ok(keep(Plan::Distinct { input: Box::new(self.push(*input, below)?) }, above))
             }
-            Plan::Append { inputs } => {
+            Plan::Append { inputs, pruning } => {
                 let (below, above) = split(conditions, |_| true);
                 let inputs = inputs.into_iter().map(|input| self.push(input, below.clone()));
-                Ok(keep(Plan::Append { inputs: inputs.collect::<Result<_, _>>()? }, above))
+                Ok(keep(Plan::Append { inputs: inputs.collect::<Result<_, _>>()?, pruning }, above))
             }
             other => self.below(other, conditions),
         }

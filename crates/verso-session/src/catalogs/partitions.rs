@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::partition::Strategy;
-use verso_catalog::{CatalogSnapshot, Oid, Relation, TableDef};
+use verso_catalog::{CatalogSnapshot, IndexDef, Oid, Relation, TableDef};
 use verso_exec::functions::quote_ident;
 use verso_types::{SqlType, Value};
 
@@ -28,7 +28,13 @@ pub(super) fn inherits(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
         let of = table.partition_of.as_ref()?;
         Some(vec![oid(table.oid), oid(of.parent), Value::Int4(1), Value::Bool(false)])
     };
-    tables(catalog).into_iter().filter_map(row).collect()
+    let of_index = |index: &Arc<IndexDef>| {
+        Some(vec![oid(index.oid), oid(index.part_of?), Value::Int4(1), Value::Bool(false)])
+    };
+    let tables = tables(catalog);
+    let indexes: Vec<Vec<Value>> =
+        tables.iter().flat_map(|table| table.all_indexes()).filter_map(of_index).collect();
+    tables.into_iter().filter_map(row).chain(indexes).collect()
 }
 
 /// The rows of `pg_partitioned_table`.

@@ -79,6 +79,8 @@ struct Class {
     owner: Value,
     acl: Value,
     secured: (bool, bool),
+    /// A partition, or an index of one that is a part of an index of the whole.
+    partition: bool,
     /// What `relpartbound` shows, of a partition.
     bound: Option<String>,
 }
@@ -115,7 +117,7 @@ impl Class {
             Value::Bool(self.secured.1),
             Value::Bool(self.populated),
             letter(if stored || self.kind == 'p' { 'd' } else { 'n' }),
-            Value::Bool(self.bound.is_some()),
+            Value::Bool(self.partition),
             number(0),
             number(0),
             number(0),
@@ -151,6 +153,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             owner: number(OWNER),
             acl: rights::own_acl(&known, Object::Relation(relation.oid)),
             secured: (false, false),
+            partition: false,
             bound: None,
         };
         class.row()
@@ -178,6 +181,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             owner: rights::owner(&known, Object::Type(ty.oid)),
             acl: Value::Null,
             secured: (false, false),
+            partition: false,
             bound: None,
         };
         class.row()
@@ -206,6 +210,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             owner: rights::owner(&catalog, Object::Relation(relation.oid())),
             acl: rights::own_acl(&catalog, Object::Relation(relation.oid())),
             secured: catalog.row_security(relation.oid()),
+            partition: false,
             bound: None,
         };
         let class = match &relation {
@@ -220,6 +225,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                         () if table.partitioned.is_some() => 'p',
                         () => 'r',
                     },
+                    partition: table.partition_of.is_some(),
                     bound: partitions::bound_text(&catalog, table),
                     populated: table.materialized.as_ref().is_none_or(|it| it.populated),
                     file: if table.partitioned.is_some() { 0 } else { table.heap.0 },
@@ -239,9 +245,13 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             Relation::Index(index) => {
                 let columns = index.parts.len() + index.include.len();
                 let method = if index.is_inverted() { GIN } else { BTREE };
-                let unlogged = catalog.table_by_oid(index.table).is_some_and(|table| table.unlogged);
+                let table = catalog.table_by_oid(index.table);
+                let unlogged = table.as_ref().is_some_and(|table| table.unlogged);
+                let whole = table.is_some_and(|table| table.partitioned.is_some());
                 let persistence = if unlogged { 'u' } else { base.persistence };
-                Class { method, file: index.object.0, kind: 'i', columns, persistence, ..base }
+                let (kind, file) = if whole { ('I', 0) } else { ('i', index.object.0) };
+                let partition = index.part_of.is_some();
+                Class { method, file, kind, columns, persistence, partition, ..base }
             }
             Relation::Sequence(sequence) => {
                 let persistence = if sequence.unlogged { 'u' } else { base.persistence };

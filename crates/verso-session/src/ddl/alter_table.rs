@@ -7,15 +7,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity, NewConstraintKind, ObjectKind,
-    SequenceDef, TableChange, TableDef, is_temporary,
+    CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity, NewConstraint, NewConstraintKind,
+    ObjectKind, Oid, SequenceDef, TableChange, TableDef, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::create_table::identity_column;
 use super::drop::kind_of;
-use super::partition::refuse_of_partitions;
+use super::index::{like_index, named};
+use super::partition::{check_key, refuse_of_partitions};
 use super::sequence::change_of_sequence;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
@@ -23,7 +24,7 @@ use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
     AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintDefinition, DropKind, Expr, Name,
-    QualifiedName, SequenceOptions,
+    PartitionOf, QualifiedName, SequenceOptions,
 };
 use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -136,6 +137,13 @@ impl Schema<'_> {
                     return Ok(());
                 }
                 TableChange::DropIdentity { column: text(column) }
+            }
+            AlterAction::AttachPartition { partition, bound: (bound, at) } => {
+                let of = PartitionOf { parent: name.clone(), bound: bound.clone(), at: *at };
+                return self.attach_partition(&binder, &table, partition, &of);
+            }
+            AlterAction::DetachPartition { partition, later } => {
+                return self.detach_partition(&binder, &table, partition, *later);
             }
             AlterAction::AddConstraint(constraint) => {
                 return self.add_constraint(&binder, name, &table, constraint);
@@ -364,17 +372,112 @@ impl Schema<'_> {
         }
         // NULLs were looked for before.
         let checked = new.validated && new.enforced && !matches!(new.kind, NewConstraintKind::NotNull { .. });
-        self.frame.inside_now(|frame| Schema { frame }.alter(name, &TableChange::AddConstraint(new)))?;
+        let known: HashSet<_> = table.constraints.iter().map(|known| known.oid).collect();
+        if let (Some(partitioned), NewConstraintKind::Unique { columns, primary, .. }) =
+            (&table.partitioned, &new.kind)
+        {
+            check_key(table, partitioned, columns, *primary)?;
+        }
+        let change = TableChange::AddConstraint(new.clone());
+        self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))?;
+        if table.partitioned.is_some() && matches!(new.kind, NewConstraintKind::Unique { .. }) {
+            return self.frame.inside_now(|frame| Schema { frame }.key_of_partitions(name, &new, &known));
+        }
         if !checked {
             return Ok(());
         }
-        let known: HashSet<_> = table.constraints.iter().map(|known| known.oid).collect();
         self.frame.inside_now(|frame| {
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
             let table = binder.table(name)?;
             let added = table.constraints.iter().find(|one| !known.contains(&one.oid));
             added.map_or(Ok(()), |added| Schema { frame }.check_rows(&binder, &table, added))
         })
+    }
+
+    /// Gives the partitions of a table a part of its new key, which is none of those known before; or takes the one that they
+    /// have already for it.
+    fn key_of_partitions(
+        &self,
+        name: &QualifiedName,
+        new: &NewConstraint,
+        known: &HashSet<Oid>,
+    ) -> Result<(), Failure> {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let table = binder.table(name)?;
+        let added = table.constraints.iter().find_map(|constraint| match constraint.kind {
+            ConstraintKind::Unique { index, .. } if !known.contains(&constraint.oid) => table.index(index),
+            _ => None,
+        });
+        let Some(index) = added else { return Ok(()) };
+        for partition in table.partitioned.iter().flat_map(|partitioned| &partitioned.partitions) {
+            if let Some(like) = like_index(partition, index, &table) {
+                let catalog = &self.frame.services.instance.catalog;
+                catalog.attach_index(&mut self.frame.txn.borrow_mut(), like, index.oid)?;
+                continue;
+            }
+            let own = NewConstraint { name: None, part_of: Some(index.oid), ..new.clone() };
+            let name = named(partition, name);
+            self.frame.inside_now(|frame| Schema { frame }.key_of_partition(&name, &own, &table))?;
+        }
+        Ok(())
+    }
+
+    /// The same of one of them.
+    pub(super) fn key_of_partition(
+        &self,
+        name: &QualifiedName,
+        new: &NewConstraint,
+        whole: &TableDef,
+    ) -> Result<(), Failure> {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let table = binder.table(name)?;
+        if let NewConstraintKind::Unique { columns, primary, .. } = &new.kind {
+            if let Some(partitioned) = &table.partitioned {
+                check_key(&table, partitioned, columns, *primary)?;
+            }
+            if *primary {
+                self.refuse_nulls_there(&table, columns)?;
+                for column in columns {
+                    self.same_not_null(name, &table, whole, column)?;
+                }
+            }
+            let apart = self.packed(&table, &columns.iter().map(|name| &**name).collect::<Vec<_>>())?;
+            if !apart.is_empty() {
+                self.rewrite(name, &TableChange::ForIndex { hidden: Vec::new(), apart }, |_| Ok(None))?;
+            }
+        }
+        let known: HashSet<_> = table.constraints.iter().map(|known| known.oid).collect();
+        let change = TableChange::AddConstraint(new.clone());
+        self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))?;
+        match table.partitioned {
+            Some(_) => self.frame.inside_now(|frame| Schema { frame }.key_of_partitions(name, new, &known)),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a column of a partition NOT NULL by a constraint of the name that it has in the whole table.
+    fn same_not_null(
+        &self,
+        name: &QualifiedName,
+        table: &TableDef,
+        whole: &TableDef,
+        column: &Arc<str>,
+    ) -> Result<(), Failure> {
+        let of = |table: &TableDef| {
+            let id = table.columns[table.column(column)?].id;
+            table.not_null_of(id).map(|constraint| Arc::clone(&constraint.name))
+        };
+        let (None, Some(constraint)) = (of(table), of(whole)) else { return Ok(()) };
+        let change = TableChange::AddConstraint(NewConstraint {
+            name: Some(constraint),
+            kind: NewConstraintKind::NotNull { column: Arc::clone(column) },
+            deferrable: false,
+            initially_deferred: false,
+            validated: true,
+            enforced: true,
+            part_of: None,
+        });
+        self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))
     }
 
     /// ALTER COLUMN TYPE.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Identity, NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Rights};
+use verso_catalog::{Identity, NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Oid, Rights};
 use verso_types::SqlType;
 
 use super::like::{copy_columns, copy_constraints, plain_indexes};
@@ -38,7 +38,7 @@ impl Schema<'_> {
             self.partition_of(binder, create, of, &place, &mut new)?;
         }
         let mut constraints: Vec<&ConstraintDefinition> = Vec::new();
-        let mut copied_indexes: Vec<String> = Vec::new();
+        let mut copied_indexes: Vec<(Option<Oid>, String)> = Vec::new();
         for element in &create.elements {
             match element {
                 TableElement::Column(column) => {
@@ -55,12 +55,18 @@ impl Schema<'_> {
                     let table = binder.table(table)?;
                     binder.require(&table, Rights::SELECT, &[])?;
                     copy_columns(&table, &mut new, *defaults, *identity, *generated);
-                    copy_constraints(&table, &mut new, *constraints, *indexes);
+                    copy_constraints(&table, &mut new, *constraints, *indexes, false);
                     if *indexes {
-                        copied_indexes.extend(plain_indexes(&table, &place, &create.name.name.text));
+                        let copies = plain_indexes(&table, &place, &create.name.name.text);
+                        copied_indexes.extend(copies.into_iter().map(|(_, text)| (None, text)));
                     }
                 }
             }
+        }
+        let whole = new.partition_of.as_ref().and_then(|of| self.frame.catalog.table_by_oid(of.parent));
+        if let Some(whole) = whole {
+            let parts = plain_indexes(&whole, &place, &create.name.name.text);
+            copied_indexes.extend(parts.into_iter().map(|(oid, text)| (Some(oid), text)));
         }
         let columns: Vec<(Arc<str>, SqlType)> =
             new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.seen())).collect();
@@ -84,10 +90,10 @@ impl Schema<'_> {
         if let Some(oid) = made {
             self.made(Object::Relation(oid), Some(&place))?;
         }
-        for index in &copied_indexes {
+        for (part_of, index) in &copied_indexes {
             for parsed in verso_parser::parse_script(index).map_err(SqlError::from)? {
                 if let Statement::CreateIndex(create) = &parsed.statement {
-                    self.frame.inside_now(|frame| Schema { frame }.create_index(create))?;
+                    self.frame.inside_now(|frame| Schema { frame }.create_index_part(create, *part_of))?;
                 }
             }
         }
@@ -225,6 +231,7 @@ impl Schema<'_> {
             initially_deferred: constraint.initially_deferred,
             validated: !constraint.not_valid,
             enforced: !constraint.not_enforced,
+            part_of: None,
         })
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Relation, Rights,
-    TableChange, TableDef, guard_text,
+    CatalogError, ColumnDef, IndexDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Oid,
+    Partitioned, Relation, Rights, TableChange, TableDef, guard_text,
 };
+use verso_exec::functions::quote_ident;
 use verso_exec::plan::ExprKind;
 use verso_types::SqlType;
 
@@ -68,9 +69,63 @@ fn key_class(method: Option<&str>, class: Option<&Name>, ty: &SqlType) -> Result
     }
 }
 
+/// The index of a partition that is like one of the whole table, and no part of one yet.
+pub(super) fn like_index<'t>(
+    partition: &'t TableDef,
+    index: &IndexDef,
+    table: &TableDef,
+) -> Option<&'t Arc<IndexDef>> {
+    let body = index.body(table, quote_ident);
+    partition.indexes.iter().find(|own| {
+        own.part_of.is_none()
+            && own.unique == index.unique
+            && own.constraint.is_some() == index.constraint.is_some()
+            && (own.primary, own.deferrable) == (index.primary, index.deferrable)
+            && own.body(partition, quote_ident) == body
+    })
+}
+
+/// A table by its name, where another one stands in a statement.
+pub(super) fn named(table: &TableDef, at: &QualifiedName) -> QualifiedName {
+    let name = |text: &str| Name { text: text.to_owned(), at: at.at() };
+    QualifiedName { schema: Some(name(&table.schema)), name: name(&table.name) }
+}
+
+/// What an index of a partitioned table may not be.
+fn check_index_of_whole(
+    create: &CreateIndex,
+    table: &TableDef,
+    partitioned: &Partitioned,
+) -> Result<(), SqlError> {
+    if create.concurrently {
+        let text = format!("cannot create index on partitioned table \"{}\" concurrently", table.name);
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+    }
+    if create.only {
+        return Err(SqlError::unsupported("CREATE INDEX ON ONLY a partitioned table"));
+    }
+    if !create.unique {
+        return Ok(());
+    }
+    let columns = create.parts.iter().filter_map(|part| match &part.key {
+        IndexKey::Column(name) => Some(text(name)),
+        IndexKey::Expression(..) => None,
+    });
+    super::partition::check_key(table, partitioned, &columns.collect::<Vec<_>>(), false)
+}
+
 impl Schema<'_> {
     /// CREATE INDEX.
     pub(super) fn create_index(&self, create: &CreateIndex) -> Result<CommandTag, Failure> {
+        self.create_index_part(create, None)
+    }
+
+    /// CREATE INDEX, in a partition perhaps as a part of an index of the whole table.
+    pub(super) fn create_index_part(
+        &self,
+        create: &CreateIndex,
+        part_of: Option<Oid>,
+    ) -> Result<CommandTag, Failure> {
         let home = self.home(&create.table);
         let mut new = NewIndex {
             name: create.name.as_ref().map(text),
@@ -82,18 +137,21 @@ impl Schema<'_> {
             unique: create.unique,
             nulls_distinct: create.nulls_distinct,
             concurrently: create.concurrently,
+            part_of,
         };
-        self.own_named(&create.table)?;
+        if part_of.is_none() {
+            self.own_named(&create.table)?;
+        }
         if let Some(method) = create.method.as_deref().filter(|method| *method != INVERTED) {
             self.skip(format!("access method \"{method}\" is stood in for by a B+tree"));
         }
         let taken = create.name.as_ref().is_some_and(|name| self.is_taken(&home, &name.text));
         match self.frame.catalog.relation(Some(&home), &create.table.name.text) {
-            Some(Relation::Table(table)) if table.partitioned.is_some() => {
-                return Err(SqlError::unsupported("CREATE INDEX on a partitioned table").into());
-            }
             Some(Relation::Table(table)) if !table.is_system() && !taken => {
                 let table = Arc::clone(table);
+                if let Some(partitioned) = &table.partitioned {
+                    check_index_of_whole(create, &table, partitioned)?;
+                }
                 self.index_columns(create, &home, &table, &mut new)?;
             }
             _ => {} // the catalog says what is wrong
@@ -103,12 +161,37 @@ impl Schema<'_> {
             let catalog = &frame.services.instance.catalog;
             Ok(catalog.create_index(&mut frame.txn.borrow_mut(), &new, create.if_not_exists)?)
         })?;
-        if made.is_none() {
-            let name = create.name.as_ref().map_or("", |name| &name.text);
-            let text = format!("relation \"{name}\" already exists, skipping");
-            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
+        match made {
+            None => {
+                let name = create.name.as_ref().map_or("", |name| &name.text);
+                let text = format!("relation \"{name}\" already exists, skipping");
+                self.skip_known(sqlstate::DUPLICATE_TABLE, text);
+            }
+            Some(made) => self.frame.inside_now(|frame| Schema { frame }.index_partitions(create, made))?,
         }
         Ok(tag("CREATE INDEX"))
+    }
+
+    /// Gives the partitions of a table what an index of it, which was made just now, means for them: the one that they have
+    /// already, or a new one.
+    fn index_partitions(&self, create: &CreateIndex, whole: Oid) -> Result<(), Failure> {
+        let Some(Relation::Index(index)) = self.frame.catalog.relation_by_oid(whole) else { return Ok(()) };
+        let Some(table) = self.frame.catalog.table_by_oid(index.table) else { return Ok(()) };
+        for partition in table.partitioned.iter().flat_map(|partitioned| &partitioned.partitions) {
+            if let Some(known) = like_index(partition, index, &table) {
+                let catalog = &self.frame.services.instance.catalog;
+                catalog.attach_index(&mut self.frame.txn.borrow_mut(), known, whole)?;
+                continue;
+            }
+            let own = CreateIndex {
+                name: None,
+                if_not_exists: false,
+                table: named(partition, &create.table),
+                ..create.clone()
+            };
+            self.frame.inside_now(|frame| Schema { frame }.create_index_part(&own, Some(whole)))?;
+        }
+        Ok(())
     }
 
     fn may_maintain(&self, relation: &Relation) -> Result<(), SqlError> {
@@ -290,10 +373,19 @@ impl Schema<'_> {
         let home = self.home(name);
         let schema = Some(&*home);
         if !index {
-            catalog.reindex(txn, schema, &name.name.text, None, concurrently)?;
-            let table = self.frame.catalog.table(schema, &name.name.text);
-            let indexes = table.iter().flat_map(|table| &table.indexes);
-            return Ok(indexes.map(|index| Arc::clone(&index.name)).collect());
+            let known = self.frame.catalog.table(schema, &name.name.text);
+            // What is no table is for the catalog to refuse.
+            let Some(table) = known.as_ref().filter(|table| table.partitioned.is_some()) else {
+                catalog.reindex(txn, schema, &name.name.text, None, concurrently)?;
+                let indexes = known.iter().flat_map(|table| &table.indexes);
+                return Ok(indexes.map(|index| Arc::clone(&index.name)).collect());
+            };
+            let mut built = Vec::new();
+            for leaf in table.leaves() {
+                catalog.reindex(txn, Some(&leaf.schema), &leaf.name, None, concurrently)?;
+                built.extend(leaf.indexes.iter().map(|index| Arc::clone(&index.name)));
+            }
+            return Ok(built);
         }
         let index = self.frame.catalog.index(schema, &name.name.text);
         let index = index.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, name.to_string()))?;

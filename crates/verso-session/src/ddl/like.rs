@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewTable, TableDef,
+    ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewTable, Oid, TableDef,
 };
 
 use verso_exec::functions::quote_ident;
@@ -31,10 +31,15 @@ pub(super) fn copy_columns(
     }
 }
 
-/// Adds the checks of a table and its keys, where they are wanted; foreign keys never.
-pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: bool, keys: bool) {
+/// Adds the checks of a table and its keys, where they are wanted; foreign keys never. Of a partition the keys are parts of
+/// those of its table.
+pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: bool, keys: bool, part: bool) {
     let name_of = |id: &u16| table.column_with_id(*id).map(|at| Arc::clone(&table.columns[at].name));
     for constraint in &table.constraints {
+        let part_of = match &constraint.kind {
+            ConstraintKind::Unique { index, .. } if part => Some(*index),
+            _ => None,
+        };
         let (name, kind) = match &constraint.kind {
             ConstraintKind::Check { expression } if checks => {
                 let kind =
@@ -64,17 +69,20 @@ pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: boo
             // A new table has no rows that could break it.
             validated: true,
             enforced: constraint.enforced,
+            part_of,
         });
     }
 }
 
 /// The indexes that belong to no constraint, as statements for another table.
-pub(super) fn plain_indexes(table: &TableDef, schema: &str, target: &str) -> Vec<String> {
+pub(super) fn plain_indexes(table: &TableDef, schema: &str, target: &str) -> Vec<(Oid, String)> {
     let plain = table.indexes.iter().filter(|index| index.constraint.is_none());
     let name = format!("{}.{}", quote_ident(schema), quote_ident(target));
-    let copy = |index: &Arc<IndexDef>| {
-        let unique = if index.unique { "UNIQUE " } else { "" };
-        format!("CREATE {unique}INDEX ON {name} {}", index.body(table, quote_ident))
-    };
-    plain.map(copy).collect()
+    plain.map(|index| (index.oid, index_statement(index, table, &name))).collect()
+}
+
+/// An index of a table as a statement for another one.
+pub(super) fn index_statement(index: &IndexDef, table: &TableDef, target: &str) -> String {
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    format!("CREATE {unique}INDEX ON {target} {}", index.body(table, quote_ident))
 }

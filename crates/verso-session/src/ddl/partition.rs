@@ -5,20 +5,24 @@ use std::sync::Arc;
 
 use verso_catalog::partition::{Bound, Datum, Edge, Strategy, bound, hash};
 use verso_catalog::{
-    CatalogSnapshot, NewConstraintKind, NewTable, PartitionOf, Partitioned, Relation, TableDef, is_temporary,
+    CatalogSnapshot, ConstraintDef, ConstraintKind, IndexDef, NewConstraint, NewConstraintKind, NewTable,
+    PartitionOf, Partitioned, Relation, TableDef, is_temporary,
 };
 use verso_exec::ExecError;
 use verso_exec::exec::{Sink, execute};
+use verso_exec::functions::quote_ident;
 use verso_exec::plan::{OutputColumn, Plan, Statement};
 use verso_storage::TableLockMode;
 use verso_types::key::KeyType;
-use verso_types::{Batch, SqlType, TimeStyle, Value, format_text};
+use verso_types::{Batch, SqlType, TimeStyle, TypeError, Value, format_text};
 
 use super::Schema;
-use super::like::{copy_columns, copy_constraints};
+use super::index::{like_index, named};
+use super::like::{copy_columns, copy_constraints, index_statement};
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    self, AlterAction, CreateTable, Expr, PartitionBound, PartitionBy, PartitionEdge,
+    self, AlterAction, ConstraintClause, ConstraintDefinition, CreateTable, Expr, PartitionBound,
+    PartitionBy, PartitionEdge, QualifiedName,
 };
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -70,15 +74,47 @@ pub(super) fn divided_by(new: &NewTable, by: &PartitionBy) -> Result<(Strategy, 
         }
     }
     for constraint in &new.constraints {
-        let what = match &constraint.kind {
-            NewConstraintKind::Unique { primary: true, .. } => "PRIMARY KEY",
-            NewConstraintKind::Unique { .. } => "UNIQUE",
-            NewConstraintKind::Foreign { .. } => "FOREIGN KEY",
-            NewConstraintKind::NotNull { .. } | NewConstraintKind::Check { .. } => continue,
-        };
-        return Err(SqlError::unsupported(format!("{what} of a partitioned table")));
+        match &constraint.kind {
+            NewConstraintKind::Unique { columns, primary, .. } => {
+                let columns: Vec<&str> = columns.iter().map(|name| &**name).collect();
+                let key = by.columns.iter().map(|name| name.text.as_str());
+                check_unique(&new.name, key, &columns, *primary)?;
+            }
+            NewConstraintKind::Foreign { .. } => {
+                return Err(SqlError::unsupported("FOREIGN KEY of a partitioned table"));
+            }
+            NewConstraintKind::NotNull { .. } | NewConstraintKind::Check { .. } => {}
+        }
     }
     Ok((strategy, by.columns.iter().map(|name| name.text.as_str().into()).collect()))
+}
+
+/// Refuses a unique key that does not have the columns by which a table is divided: each partition sees its own rows only.
+fn check_unique<'k>(
+    table: &str,
+    key: impl Iterator<Item = &'k str>,
+    columns: &[&str],
+    primary: bool,
+) -> Result<(), SqlError> {
+    let Some(missing) = key.into_iter().find(|name| !columns.contains(name)) else { return Ok(()) };
+    let what = if primary { "PRIMARY KEY" } else { "UNIQUE" };
+    let text = "unique constraint on partitioned table must include all partitioning columns";
+    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(format!(
+        "{what} constraint on table \"{table}\" lacks column \"{missing}\" which is part of the partition key."
+    )))
+}
+
+/// The same of a table that is there.
+pub(super) fn check_key(
+    table: &TableDef,
+    partitioned: &Partitioned,
+    columns: &[Arc<str>],
+    primary: bool,
+) -> Result<(), SqlError> {
+    let key = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
+    let key = key.map(|at| &*table.columns[at].name);
+    let columns: Vec<&str> = columns.iter().map(|name| &**name).collect();
+    check_unique(&table.name, key, &columns, primary)
 }
 
 /// Refuses what would make a partition unlike the table that it is a part of, and what is not there yet for partitioned
@@ -88,13 +124,31 @@ pub(super) fn refuse_of_partitions(
     table: &TableDef,
     action: &AlterAction,
 ) -> Result<(), SqlError> {
-    let allowed = matches!(action, AlterAction::Rename(_) | AlterAction::RowSecurity { .. });
+    let key =
+        |constraint: &ConstraintDefinition| matches!(constraint.clause, ConstraintClause::Unique { .. });
+    let has_key = |name: &syntax::Name| {
+        let known = table.constraint(&name.text);
+        known.is_none_or(|known| matches!(known.kind, ConstraintKind::Unique { .. }))
+    };
+    let allowed = match action {
+        AlterAction::Rename(_) | AlterAction::RowSecurity { .. } => true,
+        AlterAction::AttachPartition { .. } | AlterAction::DetachPartition { .. } => true,
+        AlterAction::AddConstraint(constraint) => key(constraint),
+        AlterAction::DropConstraint { name, .. } => has_key(name),
+        _ => false,
+    };
     if table.partitioned.is_some() && !allowed {
         return Err(SqlError::unsupported("this form of ALTER TABLE for a partitioned table"));
     }
     let parent = table.partition_of.as_ref().and_then(|of| catalog.table_by_oid(of.parent));
     let Some(parent) = parent else { return Ok(()) };
-    let inherited = |name: &str| parent.constraint(name).is_some();
+    let of_index = |constraint: &ConstraintDef| match constraint.kind {
+        ConstraintKind::Unique { index, .. } => {
+            table.index(index).is_some_and(|index| index.part_of.is_some())
+        }
+        _ => parent.constraint(&constraint.name).is_some(),
+    };
+    let inherited = |name: &str| table.constraint(name).is_some_and(|constraint| of_index(constraint));
     let relation = &table.name;
     Err(match action {
         AlterAction::AddColumn { .. } => {
@@ -127,23 +181,18 @@ pub(super) fn refuse_of_partitions(
     })
 }
 
-/// Keys of a default partition, of which none may belong to a new one.
-struct Foreign<'s> {
-    partitioned: &'s Partitioned,
-    bound: &'s Bound,
-    leaf: &'s TableDef,
+/// Keys of rows, of which none may be one that a test finds.
+struct Refusing<'s> {
+    types: Vec<SqlType>,
+    is_refused: &'s dyn Fn(&[Value]) -> Result<bool, TypeError>,
+    text: String,
 }
 
-impl Sink for Foreign<'_> {
+impl Sink for Refusing<'_> {
     fn batch(&mut self, batch: &Batch) -> Result<(), ExecError> {
-        let types: Vec<SqlType> = self.partitioned.types.iter().map(SqlType::erased).collect();
         for row in 0..batch.rows {
-            if self.partitioned.belongs(&batch.row(row, &types), self.bound)? {
-                let text = format!(
-                    "updated partition constraint for default partition \"{}\" would be violated by some row",
-                    self.leaf.name
-                );
-                return Err(ExecError::raised("23514", text));
+            if (self.is_refused)(&batch.row(row, &self.types))? {
+                return Err(ExecError::raised("23514", self.text.as_str()));
             }
         }
         Ok(())
@@ -205,7 +254,7 @@ impl Schema<'_> {
             copy.identity = column.identity;
             copy.default.clone_from(&column.default);
         }
-        copy_constraints(&parent, new, true, false);
+        copy_constraints(&parent, new, true, true, true);
         let bound = self.bound(binder, &create.name.name.text, &parent, partitioned, of)?;
         self.refuse_foreign_rows(&parent, partitioned, &bound)?;
         new.partition_of = Some(PartitionOf { parent: parent.oid, bound });
@@ -223,25 +272,166 @@ impl Schema<'_> {
         if *bound == Bound::Default {
             return Ok(());
         }
-        let mut key = Vec::new();
-        for id in &partitioned.columns {
-            let name = parent.column_with_id(*id).map(|at| &parent.columns[at].name);
-            key.push(name.cloned().ok_or_else(|| SqlError::internal("a key of no column"))?);
-        }
         // Nobody adds rows until the new partition is there.
         self.frame.tables().lock(parent, TableLockMode::AccessExclusive)?;
         for leaf in default.leaves() {
-            self.frame.tables().lock(&leaf, TableLockMode::AccessExclusive)?;
-            let columns = key.iter().filter_map(|name| leaf.column(name)).collect();
-            let scan = Plan::TableScan { table: Arc::clone(&leaf), columns, filter: None };
-            let mut foreign = Foreign { partitioned, bound, leaf: &leaf };
-            let scan = Statement::Query(scan);
-            self.frame.inside_now(|frame| {
-                frame.with_context(&[], |cx| execute(&scan, cx, &mut foreign))?;
-                Ok(())
-            })?;
+            let text = format!(
+                "updated partition constraint for default partition \"{}\" would be violated by some row",
+                leaf.name
+            );
+            let goes = |key: &[Value]| partitioned.belongs(key, bound);
+            self.refuse_keys((parent, partitioned), &leaf, &goes, text)?;
         }
         Ok(())
+    }
+
+    /// Refuses rows of a leaf by their keys.
+    fn refuse_keys(
+        &self,
+        (parent, partitioned): (&TableDef, &Partitioned),
+        leaf: &Arc<TableDef>,
+        is_refused: &dyn Fn(&[Value]) -> Result<bool, TypeError>,
+        text: String,
+    ) -> Result<(), Failure> {
+        let column = |id: &u16| leaf.column(&parent.columns[parent.column_with_id(*id)?].name);
+        let columns: Option<Vec<usize>> = partitioned.columns.iter().map(column).collect();
+        let columns = columns.ok_or_else(|| SqlError::internal("a key of no column"))?;
+        self.frame.tables().lock(leaf, TableLockMode::AccessExclusive)?;
+        let scan = Statement::Query(Plan::TableScan { table: Arc::clone(leaf), columns, filter: None });
+        let types = partitioned.types.iter().map(SqlType::erased).collect();
+        let mut refusing = Refusing { types, is_refused, text };
+        self.frame.inside_now(|frame| {
+            frame.with_context(&[], |cx| execute(&scan, cx, &mut refusing))?;
+            Ok(())
+        })
+    }
+
+    /// ATTACH PARTITION.
+    pub(super) fn attach_partition(
+        &self,
+        binder: &Binder<'_>,
+        table: &Arc<TableDef>,
+        partition: &QualifiedName,
+        of: &syntax::PartitionOf,
+    ) -> Result<(), Failure> {
+        let Some(partitioned) = &table.partitioned else { return Err(not_partitioned(table, "ATTACH")) };
+        let part = binder.target(partition).map_err(|error| SqlError { position: None, ..error })?;
+        self.own_relation(&Relation::Table(Arc::clone(&part)))?;
+        check_kinship(self.frame.catalog, table, &part)?;
+        check_columns(table, &part)?;
+        check_constraints(table, &part)?;
+        let bound = self.bound(binder, &part.name, table, partitioned, of)?;
+        self.frame.tables().lock(table, TableLockMode::AccessExclusive)?;
+        self.frame.inside_now(|frame| {
+            let catalog = &frame.services.instance.catalog;
+            let of = PartitionOf { parent: table.oid, bound: bound.clone() };
+            Ok(catalog.attach_partition(&mut frame.txn.borrow_mut(), &part, of)?)
+        })?;
+        for index in &table.indexes {
+            self.frame.inside_now(|frame| Schema { frame }.index_of_attached(table, index, partition))?;
+        }
+        self.frame.inside_now(|frame| {
+            let schema = Schema { frame };
+            let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+            for leaf in binder.table(partition)?.leaves() {
+                schema.refuse_rows_elsewhere(table, partitioned, &bound, &leaf)?;
+            }
+            schema.refuse_foreign_rows(table, partitioned, &bound)
+        })
+    }
+
+    /// Refuses rows of a table that do not belong to a partition of that bound, which it is to become, or not to the whole table.
+    fn refuse_rows_elsewhere(
+        &self,
+        table: &Arc<TableDef>,
+        partitioned: &Partitioned,
+        bound: &Bound,
+        leaf: &Arc<TableDef>,
+    ) -> Result<(), Failure> {
+        let text = || format!("partition constraint of relation \"{}\" is violated by some row", leaf.name);
+        let elsewhere = |key: &[Value]| match bound {
+            Bound::Default => partitioned.route(key).map(|place| place.is_some()),
+            bound => partitioned.belongs(key, bound).map(|belongs| !belongs),
+        };
+        self.refuse_keys((table, partitioned), leaf, &elsewhere, text())?;
+        let mut below = Arc::clone(table);
+        while let Some(parent) =
+            below.partition_of.as_ref().and_then(|of| self.frame.catalog.table_by_oid(of.parent))
+        {
+            let Some(partitioned) = &parent.partitioned else { break };
+            let place = partitioned.partitions.iter().position(|one| one.oid == below.oid);
+            let elsewhere = |key: &[Value]| partitioned.route(key).map(|found| found != place);
+            self.refuse_keys((&parent, partitioned), leaf, &elsewhere, text())?;
+            below = Arc::clone(&parent);
+        }
+        Ok(())
+    }
+
+    /// What an index of the whole table means for a table that has become a partition: the one that it has, or a new one.
+    fn index_of_attached(
+        &self,
+        table: &TableDef,
+        index: &Arc<IndexDef>,
+        partition: &QualifiedName,
+    ) -> Result<(), Failure> {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let part = binder.table(partition)?;
+        if let Some(known) = like_index(&part, index, table) {
+            let catalog = &self.frame.services.instance.catalog;
+            return Ok(catalog.attach_index(&mut self.frame.txn.borrow_mut(), known, index.oid)?);
+        }
+        let name = named(&part, partition);
+        let Some(constraint) = table.constraints.iter().find(|one| Some(one.oid) == index.constraint) else {
+            let target = format!("{}.{}", quote_ident(&part.schema), quote_ident(&part.name));
+            let text = index_statement(index, table, &target);
+            for parsed in verso_parser::parse_script(&text).map_err(SqlError::from)? {
+                if let syntax::Statement::CreateIndex(create) = &parsed.statement {
+                    self.create_index_part(create, Some(index.oid))?;
+                }
+            }
+            return Ok(());
+        };
+        let column = |part: &verso_catalog::IndexPart| {
+            table.column_with_id(part.column).map(|at| Arc::clone(&table.columns[at].name))
+        };
+        let new = NewConstraint {
+            name: None,
+            kind: NewConstraintKind::Unique {
+                columns: index.parts.iter().filter_map(column).collect(),
+                primary: index.primary,
+                nulls_distinct: index.nulls_distinct,
+            },
+            deferrable: constraint.deferrable,
+            initially_deferred: constraint.initially_deferred,
+            validated: true,
+            enforced: true,
+            part_of: Some(index.oid),
+        };
+        self.key_of_partition(&name, &new, table)
+    }
+
+    /// DETACH PARTITION: it is a table like others then, with the indexes and constraints that it has.
+    pub(super) fn detach_partition(
+        &self,
+        binder: &Binder<'_>,
+        table: &Arc<TableDef>,
+        partition: &QualifiedName,
+        later: bool,
+    ) -> Result<(), Failure> {
+        if table.partitioned.is_none() {
+            return Err(not_partitioned(table, "DETACH"));
+        }
+        if later {
+            return Err(SqlError::unsupported("DETACH PARTITION … CONCURRENTLY or FINALIZE").into());
+        }
+        let part = binder.target(partition).map_err(|error| SqlError { position: None, ..error })?;
+        if part.partition_of.as_ref().is_none_or(|of| of.parent != table.oid) {
+            let text =
+                format!("relation \"{}\" is not a partition of relation \"{}\"", part.name, table.name);
+            return Err(SqlError::new(sqlstate::UNDEFINED_TABLE, text).into());
+        }
+        let catalog = &self.frame.services.instance.catalog;
+        Ok(catalog.detach_partition(&mut self.frame.txn.borrow_mut(), &part)?)
     }
 
     /// The bound of a new partition.
@@ -350,6 +540,114 @@ impl Schema<'_> {
         };
         Ok(Datum::of_text(text.as_deref(), ty).map_err(SqlError::from)?)
     }
+}
+
+/// 42809: ATTACH and DETACH are for partitioned tables.
+fn not_partitioned(table: &TableDef, word: &str) -> Failure {
+    let text = format!("ALTER action {word} PARTITION cannot be performed on relation \"{}\"", table.name);
+    let detail = "This operation is not supported for tables.";
+    SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).with_detail(detail).into()
+}
+
+/// Whether a table may become a partition of another one, as far as both stand to other tables.
+fn check_kinship(catalog: &CatalogSnapshot, table: &TableDef, part: &TableDef) -> Result<(), SqlError> {
+    let wrong = |text: String| Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+    if part.partition_of.is_some() {
+        return wrong(format!("\"{}\" is already a partition", part.name));
+    }
+    let mut above = Some(Arc::new(table.clone()));
+    while let Some(one) = above {
+        if one.oid == part.oid {
+            let detail = format!("\"{}\" is already a child of \"{}\".", table.name, part.name);
+            let error = SqlError::new(sqlstate::DUPLICATE_TABLE, "circular inheritance not allowed");
+            return Err(error.with_detail(detail));
+        }
+        above = one.partition_of.as_ref().and_then(|of| catalog.table_by_oid(of.parent));
+    }
+    let whole = &table.name;
+    match (part.is_temporary(), table.is_temporary()) {
+        (true, false) => wrong(format!(
+            "cannot attach a temporary relation as partition of permanent relation \"{whole}\""
+        )),
+        (false, true) => wrong(format!(
+            "cannot attach a permanent relation as partition of temporary relation \"{whole}\""
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a table has the columns that a partition of another one has.
+fn check_columns(table: &TableDef, part: &TableDef) -> Result<(), SqlError> {
+    let unlike = |text: String| Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+    let name = &part.name;
+    for column in part.shown() {
+        if column.identity.is_some() {
+            let (own, of) = (&column.name, name);
+            let text = format!("table \"{of}\" being attached contains an identity column \"{own}\"");
+            let detail = "The new partition may not contain an identity column.";
+            return Err(SqlError::new("55000", text).with_detail(detail));
+        }
+        if table.column(&column.name).is_none() {
+            let (own, whole) = (&column.name, &table.name);
+            let text = format!("table \"{name}\" contains column \"{own}\" not found in parent \"{whole}\"");
+            let detail = "The new partition may contain only the columns present in parent.";
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).with_detail(detail));
+        }
+    }
+    for column in table.shown() {
+        let of = &column.name;
+        let Some(own) = part.column(of).map(|at| &part.columns[at]) else {
+            return unlike(format!("child table is missing column \"{of}\""));
+        };
+        if own.declared().uncollated() != column.declared().uncollated() {
+            return unlike(format!("child table \"{name}\" has different type for column \"{of}\""));
+        }
+        if own.seen().collation() != column.seen().collation() {
+            let text = format!("child table \"{name}\" has different collation for column \"{of}\"");
+            return Err(SqlError::new("42P21", text));
+        }
+        if column.not_null && !own.not_null {
+            return unlike(format!("column \"{of}\" in child table \"{name}\" must be marked NOT NULL"));
+        }
+        match (column.generated, own.generated) {
+            (true, false) => {
+                return unlike(format!("column \"{of}\" in child table must be a generated column"));
+            }
+            (false, true) => {
+                return unlike(format!("column \"{of}\" in child table must not be a generated column"));
+            }
+            (true, true) if column.default != own.default => {
+                let text = format!(
+                    "column \"{of}\" in child table has another generation expression than its parent"
+                );
+                return Err(SqlError::unsupported(text));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a table has the CHECK constraints of another one.
+fn check_constraints(table: &TableDef, part: &TableDef) -> Result<(), SqlError> {
+    let name = &part.name;
+    for constraint in &table.constraints {
+        let ConstraintKind::Check { expression } = &constraint.kind else { continue };
+        let of = &constraint.name;
+        let same = |own: &ConstraintDef| match &own.kind {
+            ConstraintKind::Check { expression: own } => own == expression,
+            _ => false,
+        };
+        let text = match part.constraint(of) {
+            None => format!("child table is missing constraint \"{of}\""),
+            Some(own) if !same(own) => {
+                format!("child table \"{name}\" has different definition for check constraint \"{of}\"")
+            }
+            Some(_) => continue,
+        };
+        return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+    }
+    Ok(())
 }
 
 /// Behind MINVALUE and MAXVALUE stands nothing else.

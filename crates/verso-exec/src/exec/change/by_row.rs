@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use verso_catalog::TableDef;
 use verso_types::{Batch, Value};
 
 use super::{DeleteStatement, Sink, TriggerEvent, UpdateStatement, changed_by_trigger, whole};
@@ -13,9 +14,17 @@ use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::exec::statement::column_types;
 
+/// Whether two rows are the same, as far as columns are shown.
+fn same(table: &TableDef, one: &[Value], other: &[Value]) -> bool {
+    let mut shown = table.columns.iter().zip(one.iter().zip(other)).filter(|(column, _)| !column.is_hidden());
+    shown.all(|(_, (one, other))| one == other)
+}
+
 impl UpdateStatement {
     pub(super) fn run_by_row(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { scan, targets, target_ids, values, checks, keys, triggers, batch, returning } = self;
+        let Self {
+            scan, targets, target_ids, values, checks, keys, triggers, batch, returning, leaving, ..
+        } = self;
         let Some(triggers) = triggers else { return Ok(0) };
         let event = TriggerEvent::Update;
         let table = Arc::clone(&scan.table);
@@ -36,7 +45,7 @@ impl UpdateStatement {
                     new[*target] = value;
                 }
                 let Some(mut new) = triggers.before_row(cx, event, Some(&old), Some(new))? else { continue };
-                if cursor.whole_row(&table, place).is_none_or(|now| now != old) {
+                if cursor.whole_row(&table, place).is_none_or(|now| !same(&table, &now, &old)) {
                     return Err(changed_by_trigger(event));
                 }
                 let set: Vec<Value> = targets.iter().map(|target| new[*target].clone()).collect();
@@ -49,6 +58,11 @@ impl UpdateStatement {
                     for (target, value) in targets.iter().zip(one.row(0, &value_types)) {
                         new[*target] = value;
                     }
+                }
+                if let Some(leaving) = leaving
+                    && leaving.take(cx, &both)?.is_some()
+                {
+                    continue;
                 }
                 checks.check(cx, &one, &both, |_| new.clone())?;
                 cursor.update(Some(&[place]), target_ids, &one, None)?;
@@ -73,7 +87,7 @@ impl UpdateStatement {
 
 impl DeleteStatement {
     pub(super) fn run_by_row(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { scan, keys, triggers, returning } = self;
+        let Self { scan, keys, triggers, returning, .. } = self;
         let Some(triggers) = triggers else { return Ok(0) };
         let event = TriggerEvent::Delete;
         let table = Arc::clone(&scan.table);
@@ -90,7 +104,7 @@ impl DeleteStatement {
                 if triggers.before_row(cx, event, Some(&old), None)?.is_none() {
                     continue;
                 }
-                if cursor.whole_row(&table, place).is_none_or(|now| now != old) {
+                if cursor.whole_row(&table, place).is_none_or(|now| !same(&table, &now, &old)) {
                     return Err(changed_by_trigger(event));
                 }
                 cursor.delete(Some(&[place]), None)?;

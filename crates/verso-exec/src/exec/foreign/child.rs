@@ -157,6 +157,7 @@ impl Child {
             access: self.access(),
             columns,
             returning: None,
+            parts: Vec::new(),
         };
         DeleteStatement::new(&delete, executor)
     }
@@ -197,6 +198,7 @@ impl Child {
             assignments,
             named,
             returning: None,
+            parts: None,
         };
         Ok(UpdateStatement::new(&update, cx.executor))
     }
@@ -250,6 +252,7 @@ impl Child {
         let update = Update {
             table: Arc::clone(&self.table),
             columns: (0..width).collect(),
+            parts: None,
             joined: Some(Plan::Project { input: Box::new(join), exprs, names }),
             access: None,
             filter: None,

@@ -15,6 +15,7 @@ fn update(items: &Arc<TableDef>, filter: Option<TypedExpr>, assignments: Vec<(us
         assignments,
         rules: RowRules::default(),
         returning: None,
+        parts: None,
     }
 }
 
@@ -85,6 +86,7 @@ fn deletes_remove_the_selected_rows() {
             access: None,
             filter: Some(unnamed),
             returning: Some(Returning { exprs: vec![of(&items, 0)], names: vec!["id".into()] }),
+            parts: Vec::new(),
         };
         let (rows, count) = world.run(&Statement::Delete(delete), executor).unwrap();
         assert_eq!((ids(&rows), count), (vec![1, 4], 2));
@@ -96,6 +98,7 @@ fn deletes_remove_the_selected_rows() {
             access: None,
             filter: None,
             returning: None,
+            parts: Vec::new(),
         };
         assert_eq!(world.run(&Statement::Delete(all), executor).unwrap().1, 3);
     }

@@ -404,7 +404,7 @@ impl Little {
         }
         let shared = Arc::new(scan(&self.many, None));
         let read = || Plan::Shared { plan: Arc::clone(&shared), columns: shared.output(), fence: false };
-        let twice = Plan::Append { inputs: vec![read(), read()] };
+        let twice = Plan::Append { inputs: vec![read(), read()], pruning: None };
         cases.push(("with", true, twice, [many.clone(), many].concat()));
         cases
     }

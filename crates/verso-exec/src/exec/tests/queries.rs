@@ -77,7 +77,7 @@ fn distinct_and_append_keep_the_first() {
         exprs: vec![of(&items, 1)],
         names: vec!["name".into()],
     };
-    let twice = Plan::Append { inputs: vec![names.clone(), names] };
+    let twice = Plan::Append { inputs: vec![names.clone(), names], pruning: None };
     assert_eq!(world.query(twice.clone()).unwrap().len(), 10);
     let rows = world.query(Plan::Distinct { input: Box::new(twice) }).unwrap();
     assert_eq!(rows, [[Value::text("a")], [Value::text("b")], [Value::Null]]);

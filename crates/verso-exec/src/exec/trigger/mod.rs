@@ -84,8 +84,13 @@ fn fired<'t>(
             || trigger.columns.is_empty()
             || assigned.iter().any(|at| trigger.columns.contains(&table.columns[*at].id))
     };
+    // Those of rows of a partitioned table are its leaves' as well, and fire there.
+    let here = |trigger: &TriggerDef| table.partitioned.is_none() || !trigger.kind.is_row();
     table.triggers.iter().filter(move |trigger| {
-        trigger.enabled != TriggerEnabled::Disabled && trigger.kind.has(event.mark()) && named(trigger)
+        trigger.enabled != TriggerEnabled::Disabled
+            && trigger.kind.has(event.mark())
+            && named(trigger)
+            && here(trigger)
     })
 }
 
@@ -102,6 +107,7 @@ pub fn triggers_read_rows(table: &TableDef, event: TriggerEvent, assigned: &[usi
 #[must_use]
 pub fn triggers_change_rows(table: &TableDef, event: TriggerEvent) -> bool {
     !table.triggers.is_empty()
+        && table.partitioned.is_none()
         && table.triggers.iter().any(|trigger| {
             trigger.enabled != TriggerEnabled::Disabled
                 && trigger.kind.has(event.mark() | TriggerKind::ROW)
@@ -156,6 +162,15 @@ impl Triggers {
         }
         let noted = Noted::new(table, sets.iter().map(|set| set.event));
         Some(Box::new(Triggers { table: Arc::clone(table), sets, noted, bound: None }))
+    }
+
+    /// Without the triggers of the statement, which is one for a table that this one is a part of.
+    pub fn of_rows(mut self: Box<Self>) -> Option<Box<Triggers>> {
+        for set in &mut self.sets {
+            set.all.retain(|trigger| trigger.kind.is_row());
+        }
+        self.sets.retain(|set| !set.all.is_empty());
+        (!self.sets.is_empty()).then_some(self)
     }
 
     /// A new execution: BEFORE STATEMENT triggers fire.

@@ -184,6 +184,19 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             cursor.expect(&["force", "row", "level", "security"])?;
             Ok(AlterAction::RowSecurity { enabled: None, forced: Some(forced) })
         }
+        "attach" if cursor.is_at(1, "partition") => {
+            cursor.expect(&["attach", "partition"])?;
+            let partition = cursor.qualified()?;
+            let at = cursor.here();
+            let bound = super::partition::bound(cursor)?;
+            Ok(AlterAction::AttachPartition { partition, bound: (bound, at) })
+        }
+        "detach" if cursor.is_at(1, "partition") => {
+            cursor.expect(&["detach", "partition"])?;
+            let partition = cursor.qualified()?;
+            let later = cursor.accept(&["concurrently"]) || cursor.accept(&["finalize"]);
+            Ok(AlterAction::DetachPartition { partition, later })
+        }
         "validate" => {
             cursor.expect(&["validate", "constraint"])?;
             Ok(AlterAction::ValidateConstraint(cursor.name()?))

@@ -25,7 +25,7 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         return Err(cursor.unexpected());
     }
     cursor.expect(&["on"])?;
-    cursor.accept(&["only"]);
+    let only = cursor.accept(&["only"]);
     let table = cursor.qualified()?;
     let method = method(cursor)?;
     cursor.expect_token(&Token::LParen)?;
@@ -65,6 +65,7 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         unique,
         nulls_distinct,
         table,
+        only,
         method,
         parts,
         include,

@@ -8,6 +8,7 @@ use verso_types::{SqlType, SystemType};
 use super::assignments::RowSource;
 use crate::bind::Binder;
 use crate::bind::from::both;
+use crate::bind::partition::refuse_partitioned;
 use crate::bind::scope::Scope;
 use crate::bind::shown::Changed;
 use crate::bind::walk::map_columns;
@@ -38,7 +39,10 @@ impl Found {
     pub(super) fn add(&mut self, sources: Vec<RowSource>) {
         for RowSource { plan, outer } in sources {
             let outer: Vec<TypedExpr> = outer.into_iter().map(|expr| self.over(expr)).collect();
-            let left = Box::new(std::mem::replace(&mut self.plan, Plan::Append { inputs: Vec::new() }));
+            let left = Box::new(std::mem::replace(
+                &mut self.plan,
+                Plan::Append { inputs: Vec::new(), pruning: None },
+            ));
             let right = Box::new(Plan::Single { input: Box::new(plan) });
             let kind = JoinKind::Left;
             self.plan = if outer.is_empty() {
@@ -103,6 +107,9 @@ impl Binder<'_> {
         let table = Arc::clone(&changed.table);
         let own = table.columns.len();
         let columns = (0..own).chain([RECORD_COLUMN]).collect();
+        if current.is_some() {
+            refuse_partitioned(&table, "WHERE CURRENT OF for")?;
+        }
         let plan = match current {
             _ if let Some(rows) = changed.rows() => without_places(rows.clone()),
             Some(cursor) => Plan::CurrentRow { table, columns, cursor: self.cursor_named(cursor) },

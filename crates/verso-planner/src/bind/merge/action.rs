@@ -28,6 +28,8 @@ pub(super) struct When {
 /// What is done with a row, and the values that it takes.
 pub(super) struct Action {
     kind: Kind,
+    /// How many columns an UPDATE is given values for, without generated ones.
+    given: usize,
     /// How many columns an UPDATE names: behind those, the others keep their values, for triggers that may set them.
     named: usize,
     /// Away once they are columns of the query.
@@ -47,7 +49,7 @@ enum Kind {
 
 impl Action {
     fn new(kind: Kind, values: Vec<TypedExpr>) -> Action {
-        Action { kind, named: values.len(), count: values.len(), values, first: 0 }
+        Action { kind, given: values.len(), named: values.len(), count: values.len(), values, first: 0 }
     }
 
     /// Notes which rights it takes.
@@ -143,13 +145,14 @@ impl Binder<'_> {
                 syntax::MergeAction::Delete => Some(Action::new(Kind::Delete, Vec::new())),
                 syntax::MergeAction::Update(assignments) => {
                     let mut assigned = self.assignments(assignments, table, scope, None)?;
+                    let given = assigned.len();
                     set_generated(&mut assigned, &self.row_rules(table)?);
                     let named = assigned.len();
                     if triggers_change_rows(table, TriggerEvent::Update) {
                         keep_others(&mut assigned, table);
                     }
                     let (targets, values) = assigned.into_iter().unzip();
-                    Some(Action { named, ..Action::new(Kind::Update(targets), values) })
+                    Some(Action { given, named, ..Action::new(Kind::Update(targets), values) })
                 }
                 syntax::MergeAction::Insert { columns, overriding, values } => {
                     let values = self.merge_insert(columns, *overriding, values.as_deref(), table, scope)?;
@@ -203,13 +206,14 @@ impl Binder<'_> {
         row.into_iter().enumerate().map(value).collect()
     }
 
-    /// An action over the rows handed in.
+    /// An action over the rows handed in; `returned` says RETURNING of a row in a leaf, as of [`super::super::change::stored`].
     pub(super) fn changes(
         &self,
         action: Action,
         table: &Arc<TableDef>,
         rows: &Plan,
         returning: Option<Returning>,
+        returned: Option<&dyn Fn(&dyn Fn(usize) -> usize, usize) -> Returning>,
     ) -> Result<MergeAction, SqlError> {
         let output = rows.output();
         let read = output.len() - 1; // the place is none of them
@@ -218,6 +222,7 @@ impl Binder<'_> {
         let value = |n: usize| TypedExpr::column(action.first + n, output[action.first + n].ty.clone());
         Ok(match action.kind {
             Kind::Delete => MergeAction::Delete(Delete {
+                parts: self.delete_parts(&table, joined.as_ref(), returning.as_ref())?,
                 table,
                 columns: all,
                 joined,
@@ -227,7 +232,19 @@ impl Binder<'_> {
             }),
             Kind::Update(targets) => {
                 let rules = self.row_rules(&table)?;
+                let parts = match table.partitioned {
+                    None => None,
+                    Some(_) => {
+                        let over = |new: &dyn Fn(usize) -> usize, found: usize| {
+                            returned.map(|returned| returned(new, found))
+                        };
+                        let given = targets.iter().take(action.given).enumerate();
+                        let given: Vec<_> = given.map(|(n, target)| (*target, value(n))).collect();
+                        Some(Box::new(self.update_parts(&table, &rules, rows, &given, &over)?))
+                    }
+                };
                 MergeAction::Update(Update {
+                    parts,
                     rules: rules_over(rules, &(0..read).collect::<Vec<_>>(), &targets),
                     columns: all,
                     joined,
@@ -247,7 +264,9 @@ impl Binder<'_> {
                 let values = all.into_iter().map(value).collect();
                 let source = Plan::External { columns: output[..read].to_vec() };
                 let rules = self.row_rules(&table)?;
-                MergeAction::Insert(Insert { rules, returning, ..Insert::plain(table, source, values) })
+                let mut insert = Insert { rules, returning, ..Insert::plain(table, source, values) };
+                self.route(&mut insert)?;
+                MergeAction::Insert(insert)
             }
         })
     }

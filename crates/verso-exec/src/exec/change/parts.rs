@@ -1,0 +1,328 @@
+//! UPDATE and DELETE of a partitioned table: a query finds all rows, and each goes to the change of the leaf that has it.
+//!
+//! ```text
+//! query ─► rows with their places ─► runs of rows of one leaf ─► UPDATE of the leaf ──► belongs elsewhere now:
+//!                                                            └─► DELETE from it         DELETE from the leaf, INSERT
+//! ```
+//!
+//! 1. The table is locked as for any change, so its partitions are those that the plan knows.
+//! 2. A row moves behind its BEFORE UPDATE triggers. It is deleted and inserted then, with the triggers of both; one that a
+//!    BEFORE DELETE trigger keeps is left as it is.
+//! 3. Triggers of the statement are those of the table that it names.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_types::{Batch, Column, ColumnData, NullMask, SqlType, TypeError};
+
+use super::{DeleteStatement, FoundRows, Scan, Sink, UpdateStatement, find};
+use crate::error::{ExecError, Result};
+use crate::exec::ExecContext;
+use crate::exec::insert::InsertStatement;
+use crate::exec::route::PartitionCheck;
+use crate::exec::trigger::{TriggerEvent, Triggers};
+use crate::expr::Executor;
+use crate::plan::{self, Delete, Plan, Update, leaf_of};
+
+/// The rows that an UPDATE of a leaf makes ones of other leaves.
+pub(super) struct Leaving {
+    check: PartitionCheck,
+    /// Where the columns of the whole table are in rows behind the change: read columns, then values assigned.
+    new: Vec<usize>,
+    /// How many columns were found of a row, the last of them its place.
+    found: usize,
+    types: Vec<SqlType>,
+    /// Rows as they are to be, then as they were found.
+    rows: Batch,
+}
+
+impl Leaving {
+    /// Sets aside the rows that leave; those that stay, unless that is all of them.
+    pub fn take(&mut self, cx: &ExecContext<'_>, both: &Batch) -> Result<Option<Vec<u32>>> {
+        let gone = self.check.others(cx, both)?;
+        if gone.is_empty() {
+            return Ok(None);
+        }
+        let columns = self.new.iter().copied().chain(0..self.found);
+        let moved =
+            Batch { rows: both.rows, columns: columns.map(|column| both.columns[column].clone()).collect() };
+        let moved = moved.gather(&gone);
+        for row in 0..moved.rows {
+            self.rows.push_row(&moved.row(row, &self.types), &self.types)?;
+        }
+        let stays = |row: &u32| gone.binary_search(row).is_err();
+        Ok(Some((0..both.rows as u32).filter(stays).collect()))
+    }
+}
+
+/// The change of one leaf.
+struct Leaf<P, S> {
+    plan: P,
+    /// Compiled when the first row comes.
+    statement: Option<Box<S>>,
+    begun: bool,
+}
+
+impl<P, S> Leaf<P, S> {
+    fn new(plan: P) -> Self {
+        Leaf { plan, statement: None, begun: false }
+    }
+}
+
+/// The UPDATE of a partitioned table.
+pub(super) struct UpdateParts {
+    leaves: Vec<Leaf<Update, UpdateStatement>>,
+    deletes: DeleteParts,
+    moved: InsertStatement,
+    /// The table.
+    whole: Arc<TableDef>,
+    executor: Executor,
+}
+
+impl UpdateParts {
+    pub fn new(parts: &plan::UpdateParts, executor: Executor) -> UpdateParts {
+        let delete = |update: &Update| Delete {
+            table: Arc::clone(&update.table),
+            columns: update.columns.clone(),
+            joined: update.joined.clone(),
+            access: None,
+            filter: None,
+            returning: None,
+            parts: Vec::new(),
+        };
+        let deletes: Vec<Delete> = parts.leaves.iter().map(delete).collect();
+        UpdateParts {
+            leaves: parts.leaves.iter().cloned().map(Leaf::new).collect(),
+            deletes: DeleteParts::new(&deletes, executor),
+            moved: InsertStatement::part(&parts.moved, executor),
+            whole: Arc::clone(&parts.moved.table),
+            executor,
+        }
+    }
+
+    pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.leaves.iter_mut().for_each(|leaf| leaf.begun = false);
+        self.deletes.begin();
+        self.moved.begin(cx)
+    }
+
+    pub fn run(&mut self, cx: &ExecContext<'_>, scan: &mut Scan, sink: &mut dyn Sink) -> Result<u64> {
+        let mut count = 0;
+        for (leaf, rows) in runs(cx, scan)? {
+            cx.check_cancelled()?;
+            let moved = {
+                let (whole, executor) = (&self.whole, self.executor);
+                let leaf = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
+                let Leaf { plan, statement, begun } = leaf;
+                let statement =
+                    statement.get_or_insert_with(|| Box::new(UpdateStatement::part(plan, whole, executor)));
+                if !*begun {
+                    statement.begin(cx)?;
+                    *begun = true;
+                }
+                count += statement.run_given(cx, with_places(rows), sink)?;
+                statement.take_leaving()
+            };
+            if let Some(moved) = moved {
+                count += self.move_rows(cx, leaf, moved, sink)?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Deletes rows where they were, and inserts them where they belong.
+    fn move_rows(
+        &mut self,
+        cx: &ExecContext<'_>,
+        leaf: usize,
+        mut rows: Batch,
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
+        let mut found = rows.clone();
+        found.columns.drain(..self.whole.columns.len());
+        let kept = self.deletes.delete_each(cx, leaf, found)?;
+        if kept.len() < rows.rows {
+            rows.filter(&kept);
+        }
+        if rows.rows == 0 {
+            return Ok(0);
+        }
+        self.moved.run_given(cx, &rows, sink)
+    }
+
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        for Leaf { statement, begun, .. } in &mut self.leaves {
+            if let Some(statement) = statement.as_mut().filter(|_| *begun) {
+                statement.finish(cx)?;
+            }
+        }
+        self.deletes.finish(cx)?;
+        self.moved.finish(cx)
+    }
+}
+
+impl UpdateStatement {
+    /// The change of a leaf, whose rows are handed in with their places.
+    fn part(update: &Update, whole: &TableDef, executor: Executor) -> UpdateStatement {
+        let mut statement = UpdateStatement::new(update, executor);
+        let types = handed_in(update.joined.as_ref());
+        statement.scan.join_given(&types);
+        statement.triggers = statement.triggers.take().and_then(Triggers::of_rows);
+        statement.leaving = statement.checks.take_partition().map(|check| {
+            let value = |n: usize| {
+                let at = update.columns.get(n);
+                let assigned = statement.targets.iter().position(|target| Some(target) == at);
+                assigned.map_or(n, |m| types.len() + m)
+            };
+            let new = (0..whole.columns.len()).map(value).collect();
+            let moved = whole.columns.iter().map(|column| column.ty.clone());
+            let moved: Vec<SqlType> = moved.chain(types.iter().cloned()).collect();
+            let rows = Batch::of_types(&moved);
+            Box::new(Leaving { check, new, found: types.len(), types: moved, rows })
+        });
+        statement
+    }
+
+    /// The rows that leave, of those handed in.
+    fn take_leaving(&mut self) -> Option<Batch> {
+        let leaving = self.leaving.as_mut().filter(|leaving| leaving.rows.rows > 0)?;
+        Some(std::mem::replace(&mut leaving.rows, Batch::of_types(&leaving.types)))
+    }
+}
+
+/// The DELETE from a partitioned table.
+pub(super) struct DeleteParts {
+    leaves: Vec<Leaf<Delete, DeleteStatement>>,
+    executor: Executor,
+}
+
+impl DeleteParts {
+    pub fn new(parts: &[Delete], executor: Executor) -> DeleteParts {
+        DeleteParts { leaves: parts.iter().cloned().map(Leaf::new).collect(), executor }
+    }
+
+    pub fn begin(&mut self) {
+        self.leaves.iter_mut().for_each(|leaf| leaf.begun = false);
+    }
+
+    pub fn run(&mut self, cx: &ExecContext<'_>, scan: &mut Scan, sink: &mut dyn Sink) -> Result<u64> {
+        let mut count = 0;
+        for (leaf, rows) in runs(cx, scan)? {
+            cx.check_cancelled()?;
+            count += self.leaf(cx, leaf)?.run_given(cx, with_places(rows), sink)?;
+        }
+        Ok(count)
+    }
+
+    fn leaf(&mut self, cx: &ExecContext<'_>, leaf: usize) -> Result<&mut DeleteStatement> {
+        let executor = self.executor;
+        let Leaf { plan, statement, begun } = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
+        let statement = statement.get_or_insert_with(|| {
+            let mut statement = DeleteStatement::new(plan, executor);
+            statement.scan.join_given(&handed_in(plan.joined.as_ref()));
+            statement.triggers = statement.triggers.take().and_then(Triggers::of_rows);
+            Box::new(statement)
+        });
+        if !*begun {
+            statement.begin(cx)?;
+            *begun = true;
+        }
+        Ok(statement)
+    }
+
+    /// Deletes rows of a leaf that were found, the last column of which is their place; those that no trigger has kept.
+    fn delete_each(&mut self, cx: &ExecContext<'_>, leaf: usize, found: Batch) -> Result<Vec<u32>> {
+        let places = match found.columns.last().map(|column| &column.data) {
+            Some(ColumnData::I64(places)) => places.clone(),
+            _ => return Err(malformed()),
+        };
+        let all = (0..found.rows as u32).collect::<Vec<u32>>();
+        let statement = self.leaf(cx, leaf)?;
+        // All rows of a partition that others reference stay in it: the key would be gone from that table.
+        if let Some(constraint) = statement.scan.table.referenced_by.first() {
+            let text = "cannot move tuple across partitions when a non-root ancestor of the source partition is \
+                        directly referenced in a foreign key";
+            let detail = format!(
+                "A foreign key points to ancestor \"{}\" but not the root ancestor. It is constraint \"{}\".",
+                statement.scan.table.name, constraint.name
+            );
+            return Err(TypeError::new("0A000", text).with_detail(detail).into());
+        }
+        if !statement.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Delete)) {
+            statement.run_given(cx, (places, found), &mut Nobody)?;
+            return Ok(all);
+        }
+        let mut gone = Vec::new();
+        for row in all {
+            let one = (vec![places[row as usize]], found.gather(&[row]));
+            if statement.run_given(cx, one, &mut Nobody)? > 0 {
+                gone.push(row);
+            }
+        }
+        Ok(gone)
+    }
+
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        for Leaf { statement, begun, .. } in &mut self.leaves {
+            if let Some(statement) = statement.as_mut().filter(|_| *begun) {
+                statement.finish(cx)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes nothing: a row that moves is returned where it arrives.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn batch(&mut self, _: &Batch) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Scan {
+    /// Rows of these types are handed in, and their values depend on more than the table.
+    fn join_given(&mut self, types: &[SqlType]) {
+        self.types = types.into();
+        self.joined = None;
+        self.alone = false;
+    }
+}
+
+/// What the plan of a leaf is handed.
+fn handed_in(joined: Option<&Plan>) -> Vec<SqlType> {
+    joined.map_or_else(Vec::new, |plan| plan.output().into_iter().map(|column| column.ty).collect())
+}
+
+/// All rows found, as runs of rows of one leaf; nothing of the table has changed yet.
+fn runs(cx: &ExecContext<'_>, scan: &mut Scan) -> Result<Vec<(usize, FoundRows)>> {
+    let found = match (scan.given.take(), &mut scan.joined) {
+        (Some(found), _) => vec![found],
+        (None, Some((operator, types))) => find(cx, &mut **operator, types, &scan.table)?,
+        (None, None) => return Err(malformed()),
+    };
+    // The table is locked, and looked at once more behind the lock.
+    cx.tables()?.change_found(&scan.table, &[], Vec::new())?;
+    let mut runs = Vec::new();
+    for (places, rows) in found {
+        let mut first = 0;
+        for run in places.chunk_by(|one, other| leaf_of(*one) == leaf_of(*other)) {
+            let end = first + run.len();
+            let selection: Vec<u32> = (first as u32..end as u32).collect();
+            runs.push((leaf_of(run[0]), (run.to_vec(), rows.gather(&selection))));
+            first = end;
+        }
+    }
+    Ok(runs)
+}
+
+/// The same rows with their places as the last column.
+fn with_places((places, mut rows): FoundRows) -> FoundRows {
+    rows.columns.push(Column { data: ColumnData::I64(places.clone()), nulls: NullMask::default() });
+    (places, rows)
+}
+
+fn malformed() -> ExecError {
+    ExecError::raised("XX000", "rows to change of a leaf that is none")
+}

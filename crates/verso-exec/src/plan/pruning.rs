@@ -1,0 +1,56 @@
+//! Partitions that are left out when a plan is opened: by values that are not known before.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+
+use super::TypedExpr;
+
+/// Which inputs of a [`Plan::Append`](super::Plan::Append) are read.
+#[derive(Clone, Debug, Default)]
+pub struct Pruning {
+    /// What is looked at for each table that is partitioned.
+    pub steps: Vec<PruningStep>,
+    /// So many inputs were taken out already, for EXPLAIN.
+    pub removed: usize,
+}
+
+/// The partitions of one table.
+#[derive(Clone, Debug)]
+pub struct PruningStep {
+    /// The table.
+    pub table: Arc<TableDef>,
+    /// What the condition says of columns of its key, by number; without columns.
+    pub terms: Vec<(u16, PruningTerm)>,
+    /// Of each partition that the plan has its place and its inputs.
+    pub inputs: Vec<(usize, Range<usize>)>,
+}
+
+/// What a condition says of a column.
+#[derive(Clone, Debug)]
+pub enum PruningTerm {
+    /// It has this value.
+    Equal(TypedExpr),
+    /// It has one of these values.
+    In(Vec<TypedExpr>),
+    /// It is NULL.
+    Null,
+    /// It has at least this value.
+    Lower(TypedExpr),
+    /// It has at most this value.
+    Upper(TypedExpr),
+}
+
+impl PruningTerm {
+    /// Its values.
+    pub fn values(&self) -> &[TypedExpr] {
+        match self {
+            PruningTerm::Equal(value) | PruningTerm::Lower(value) | PruningTerm::Upper(value) => {
+                std::slice::from_ref(value)
+            }
+            PruningTerm::In(values) => values,
+            PruningTerm::Null => &[],
+        }
+    }
+}
