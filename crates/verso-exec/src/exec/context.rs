@@ -60,6 +60,8 @@ pub struct ExecContext<'a> {
     /// What lasts as long as the statement; none where an expression is evaluated outside of any.
     state: Option<&'a StatementState>,
     depth: u32,
+    /// The calls under way.
+    calls: Option<&'a plpgsql::CallSite<'a>>,
     /// How many triggers are running, one within the other.
     triggers: u32,
     /// Ends the transaction, where a procedure or a block may do so.
@@ -117,6 +119,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: 0,
+            calls: None,
             triggers: 0,
             ends: None,
             definitions: None,
@@ -237,6 +240,20 @@ impl<'a> ExecContext<'a> {
         Ok(ExecContext { depth: self.depth + 1, ..self.with_params(self.params) })
     }
 
+    /// The same within this call.
+    pub(crate) fn called<'b>(self, site: &'b plpgsql::CallSite<'b>) -> ExecContext<'b>
+    where
+        'a: 'b,
+    {
+        ExecContext { calls: Some(site), ..self }
+    }
+
+    /// The calls under way, the innermost first.
+    #[inline]
+    pub(crate) fn calls(&self) -> Option<&'a plpgsql::CallSite<'a>> {
+        self.calls
+    }
+
     /// The context of a procedure that another one, or the client, has called: it may end the transaction if its caller may
     /// here, where it is in no block with handlers.
     /// # Errors
@@ -260,6 +277,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: self.depth,
+            calls: self.calls,
             triggers: self.triggers,
             ends: None,
             definitions: self.definitions,

@@ -6,7 +6,6 @@
 //! G1. Nesting is bounded ([`NESTING_MAX`]), so no body overflows the stack.
 //! G2. Positions of errors count in the body; whoever holds the literal moves them.
 
-mod condition;
 mod cursors;
 mod diagnostics;
 mod dynamic;
@@ -14,11 +13,9 @@ mod raise;
 mod statement;
 mod tokens;
 
-pub use condition::condition_code;
+use verso_types::condition::condition_code;
+use verso_types::{SqlType, sqlstate};
 
-use verso_types::SqlType;
-
-use self::condition::unknown_condition;
 use super::cursor::Cursor;
 use super::lexer::{Lexeme, Token};
 use super::source::is_word;
@@ -33,7 +30,7 @@ const NESTING_MAX: u32 = 40;
 pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
     let source = Source::new(text)?;
     let mut body = Body { source: &source, at: 0, depth: 0 };
-    let conflict = body.options()?;
+    let (conflict, strict_params) = body.options()?;
     let label = body.label()?;
     if !body.is(&["declare"]) && !body.is(&["begin"]) {
         return Err(body.unexpected());
@@ -41,7 +38,7 @@ pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
     let block = body.block(label)?;
     body.accept_token(&Token::SemiColon);
     match body.peek() {
-        None => Ok(PlBlock { conflict, ..block }),
+        None => Ok(PlBlock { conflict, strict_params, ..block }),
         Some(_) => Err(body.unexpected()),
     }
 }
@@ -53,22 +50,24 @@ struct Body<'s> {
 }
 
 impl Body<'_> {
-    /// `#variable_conflict …` before the outermost block.
-    fn options(&mut self) -> Result<PlConflict, SyntaxError> {
-        let mut conflict = PlConflict::Error;
+    /// `#variable_conflict …`, `#print_strict_params …` before the outermost block.
+    fn options(&mut self) -> Result<(PlConflict, Option<bool>), SyntaxError> {
+        let (mut conflict, mut strict) = (PlConflict::Error, None);
         while self.is_operator(0, "#") {
             self.at += 1;
             match self.name()?.text.as_str() {
                 "variable_conflict" if self.accept(&["use_column"]) => conflict = PlConflict::Column,
                 "variable_conflict" if self.accept(&["use_variable"]) => conflict = PlConflict::Variable,
                 "variable_conflict" if self.accept(&["error"]) => conflict = PlConflict::Error,
+                "print_strict_params" if self.accept(&["on"]) => strict = Some(true),
+                "print_strict_params" if self.accept(&["off"]) => strict = Some(false),
                 _ => {
                     self.at -= 1;
                     return Err(self.unexpected());
                 }
             }
         }
-        Ok(conflict)
+        Ok((conflict, strict))
     }
 
     fn label(&mut self) -> Result<Option<Name>, SyntaxError> {
@@ -108,7 +107,7 @@ impl Body<'_> {
         }
         self.expect(&["end"])?;
         self.end_label(label.as_ref())?;
-        Ok(PlBlock { label, declarations, body, handlers, conflict: PlConflict::Error })
+        Ok(PlBlock { label, declarations, body, handlers, conflict: PlConflict::Error, strict_params: None })
     }
 
     /// The label repeated behind END or END LOOP.
@@ -301,4 +300,8 @@ impl Body<'_> {
         self.depth -= 1;
         Ok(all)
     }
+}
+
+fn unknown_condition(name: &str) -> SyntaxError {
+    SyntaxError::new(sqlstate::UNDEFINED_OBJECT, format!("unrecognized exception condition \"{name}\""))
 }
