@@ -478,7 +478,12 @@ impl Runtime for ExecContext<'_> {
         test: SubqueryTest,
         outer: Vec<Value>,
         args: &[Value],
+        params: &[Value],
     ) -> Result<Value> {
+        // An expression of a function has its slots as parameters, not those of the statement around it.
+        if !std::ptr::eq(params, self.params) {
+            return super::subquery::evaluate(&self.with_params(params), plan, test, &outer, args);
+        }
         super::subquery::evaluate(self, plan, test, &outer, args)
     }
 }

@@ -20,8 +20,6 @@ pub struct PlBlock {
     pub handlers: Vec<PlHandler>,
     /// `#variable_conflict`, of the outermost block.
     pub conflict: PlConflict,
-    /// `#print_strict_params`, of the outermost block.
-    pub strict_params: Option<bool>,
 }
 
 /// What a name means that is a variable's and a column's.

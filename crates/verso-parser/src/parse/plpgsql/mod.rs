@@ -30,7 +30,7 @@ const NESTING_MAX: u32 = 40;
 pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
     let source = Source::new(text)?;
     let mut body = Body { source: &source, at: 0, depth: 0 };
-    let (conflict, strict_params) = body.options()?;
+    let conflict = body.options()?;
     let label = body.label()?;
     if !body.is(&["declare"]) && !body.is(&["begin"]) {
         return Err(body.unexpected());
@@ -38,7 +38,7 @@ pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
     let block = body.block(label)?;
     body.accept_token(&Token::SemiColon);
     match body.peek() {
-        None => Ok(PlBlock { conflict, strict_params, ..block }),
+        None => Ok(PlBlock { conflict, ..block }),
         Some(_) => Err(body.unexpected()),
     }
 }
@@ -51,23 +51,25 @@ struct Body<'s> {
 
 impl Body<'_> {
     /// `#variable_conflict …`, `#print_strict_params …` before the outermost block.
-    fn options(&mut self) -> Result<(PlConflict, Option<bool>), SyntaxError> {
-        let (mut conflict, mut strict) = (PlConflict::Error, None);
+    fn options(&mut self) -> Result<PlConflict, SyntaxError> {
+        let mut conflict = PlConflict::Error;
         while self.is_operator(0, "#") {
             self.at += 1;
             match self.name()?.text.as_str() {
                 "variable_conflict" if self.accept(&["use_column"]) => conflict = PlConflict::Column,
                 "variable_conflict" if self.accept(&["use_variable"]) => conflict = PlConflict::Variable,
                 "variable_conflict" if self.accept(&["error"]) => conflict = PlConflict::Error,
-                "print_strict_params" if self.accept(&["on"]) => strict = Some(true),
-                "print_strict_params" if self.accept(&["off"]) => strict = Some(false),
+                "print_strict_params" if self.accept(&["off"]) => {}
+                "print_strict_params" if self.is(&["on"]) => {
+                    return Err(self.unsupported("#print_strict_params on"));
+                }
                 _ => {
                     self.at -= 1;
                     return Err(self.unexpected());
                 }
             }
         }
-        Ok((conflict, strict))
+        Ok(conflict)
     }
 
     fn label(&mut self) -> Result<Option<Name>, SyntaxError> {
@@ -107,7 +109,7 @@ impl Body<'_> {
         }
         self.expect(&["end"])?;
         self.end_label(label.as_ref())?;
-        Ok(PlBlock { label, declarations, body, handlers, conflict: PlConflict::Error, strict_params: None })
+        Ok(PlBlock { label, declarations, body, handlers, conflict: PlConflict::Error })
     }
 
     /// The label repeated behind END or END LOOP.
