@@ -646,6 +646,12 @@ impl FunctionDef {
         signature(&self.name, self.inputs().map(|arg| &arg.ty))
     }
 
+    /// The same as errors name the function that they came up in: `name(integer,text)`.
+    pub fn named_in_context(&self) -> String {
+        let types: Vec<String> = self.inputs().map(|arg| arg.ty.name_in_call()).collect();
+        format!("{}({})", self.name, types.join(","))
+    }
+
     /// Is it a procedure?
     pub fn is_procedure(&self) -> bool {
         self.returns == FunctionReturn::Procedure
@@ -694,7 +700,7 @@ impl FunctionDef {
 
 /// `name(integer, text)`.
 pub(crate) fn signature<'t>(name: &str, types: impl Iterator<Item = &'t SqlType>) -> String {
-    let types: Vec<String> = types.map(|ty| ty.without_modifiers().pg_name()).collect();
+    let types: Vec<String> = types.map(SqlType::name_in_call).collect();
     format!("{name}({})", types.join(", "))
 }
 

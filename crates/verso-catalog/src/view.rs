@@ -42,6 +42,8 @@ pub enum SystemView {
     Wal,
     /// `verso_wal_histogram`: how long fsyncs took, and how many commits each flush made durable.
     WalHistogram,
+    /// `verso_waits`: how often and how long sessions have waited, by kind; without a session all of them together.
+    Waits,
     /// `verso_logs`: the segments of the log.
     Logs,
     /// `verso_archive`: one row, how the archiving of the log goes.
@@ -77,7 +79,7 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All that are Verso's own.
-    pub const ALL: [SystemView; 19] = [
+    pub const ALL: [SystemView; 20] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -95,6 +97,7 @@ impl SystemView {
         SystemView::Damage,
         SystemView::Wal,
         SystemView::WalHistogram,
+        SystemView::Waits,
         SystemView::Logs,
         SystemView::Archive,
     ];
@@ -120,6 +123,7 @@ impl SystemView {
             SystemView::Relation(id) => id.get().name,
             SystemView::Wal => "verso_wal",
             SystemView::WalHistogram => "verso_wal_histogram",
+            SystemView::Waits => "verso_waits",
             SystemView::Logs => "verso_logs",
             SystemView::Archive => "verso_archive",
         }
@@ -158,6 +162,7 @@ impl SystemView {
                 ("segments_recycled", Int8),
             ],
             SystemView::WalHistogram => &[("what", Text), ("below", Int8), ("count", Int8)],
+            SystemView::Waits => &[("session", Int8), ("kind", Text), ("waits", Int8), ("wait_ms", Float8)],
             SystemView::Logs => &[
                 ("segment", Int8),
                 ("file", Text),

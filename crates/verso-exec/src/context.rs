@@ -317,13 +317,15 @@ pub trait Runtime {
     fn set_value(&self, sequence: &str, value: i64, is_called: bool) -> Result<u32>;
     /// The oid of a sequence.
     fn sequence_oid(&self, sequence: &str) -> Result<u32>;
-    /// What a subquery says; `outer` are its values of the surrounding row, `args` what `In` looks for.
+    /// What a subquery says; `outer` are its values of the surrounding row, `args` what `In` looks for, `params` the
+    /// parameters of the expression that it stands in: the slots of a function, say.
     fn subquery(
         &self,
         plan: &Arc<Plan>,
         test: SubqueryTest,
         outer: Vec<Value>,
         args: &[Value],
+        params: &[Value],
     ) -> Result<Value>;
     /// Takes or gives back an advisory lock; whether that was possible.
     fn advisory(&self, call: AdvisoryCall) -> Result<bool>;

@@ -323,7 +323,14 @@ impl Runtime for TestSession {
     fn sequence_oid(&self, _: &str) -> Result<u32> {
         Ok(1)
     }
-    fn subquery(&self, _: &Arc<Plan>, _: SubqueryTest, _: Vec<Value>, _: &[Value]) -> Result<Value> {
+    fn subquery(
+        &self,
+        _: &Arc<Plan>,
+        _: SubqueryTest,
+        _: Vec<Value>,
+        _: &[Value],
+        _: &[Value],
+    ) -> Result<Value> {
         Err(ExecError::raised("0A000", "no statement runs here"))
     }
     fn advisory(&self, _: AdvisoryCall) -> Result<bool> {

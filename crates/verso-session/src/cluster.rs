@@ -10,7 +10,7 @@
 //!     has the same name and the same password there (docs/decisions/0020).
 //! D2. A database that is opened by itself, by a program or as one file of a server, is the only one of its cluster.
 
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::RwLock;
@@ -18,7 +18,7 @@ use verso_exec::memory::{Account, Scope};
 
 use crate::export::Exporter;
 use crate::instance::Instance;
-use crate::registry::Registry;
+use crate::registry::{Registry, Waits};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// The name of a database that is alone.
@@ -214,12 +214,21 @@ pub struct Member {
     pub(crate) cluster: Arc<Cluster>,
     number: u32,
     name: Arc<str>,
+    /// What its sessions have waited for.
+    waits: Waits,
+    /// Sessions so far.
+    pub(crate) sessions: AtomicU64,
 }
 
 impl Member {
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
     /// A database of a server.
     pub fn new(cluster: &Arc<Cluster>, number: u32, name: &str) -> Arc<Member> {
-        Arc::new(Member { cluster: Arc::clone(cluster), number, name: name.into() })
+        let (waits, sessions) = (Waits::default(), AtomicU64::new(0));
+        Arc::new(Member { cluster: Arc::clone(cluster), number, name: name.into(), waits, sessions })
     }
 
     /// A database that is alone (D2).

@@ -101,7 +101,7 @@ pub(crate) struct DatabaseSettings {
 const ARCHIVE_TIMEOUT_MS: u64 = 300_000;
 
 /// The folder that a statement names: an absolute path of this machine.
-pub(crate) fn local_folder(text: &str) -> Result<PathBuf, SqlError> {
+fn local_folder(text: &str) -> Result<PathBuf, SqlError> {
     if let Some((scheme, _)) = text.split_once("://") {
         let text = format!("archives and backups at \"{scheme}://\" are not supported");
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_hint("Name a folder."));
@@ -116,7 +116,7 @@ pub(crate) fn local_folder(text: &str) -> Result<PathBuf, SqlError> {
     }
 }
 
-/// The folder of an archive: one of the disk, or of an object store that the program knows.
+/// The folder of an archive or a backup: one of the disk, or of an object store that the program knows.
 ///
 /// # Errors
 /// 0A000, 22023.

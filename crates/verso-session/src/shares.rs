@@ -107,13 +107,14 @@ impl Shares {
     }
 
     /// Takes units for a statement; waits for them in the queue where it `may_wait` (Q2). None where it goes on without.
+    /// And how many nanoseconds it was in the queue, if it was.
     pub(crate) fn admit(
         self: &Arc<Self>,
         session: u64,
         units: u32,
         may_wait: bool,
         cancelled: &AtomicBool,
-    ) -> Option<Grant> {
+    ) -> (Option<Grant>, Option<u64>) {
         let units = units.clamp(1, UNITS);
         let mut state = self.state.lock();
         let number = state.next;
@@ -121,10 +122,10 @@ impl Shares {
         let began = self.clock.monotonic_nanos();
         let entry = Entry { number, session, units, since_nanos: began };
         if state.waiting.is_empty() && state.used + units <= UNITS {
-            return Some(self.grant(&mut state, entry));
+            return (Some(self.grant(&mut state, entry)), None);
         }
         if !may_wait {
-            return None;
+            return (None, None);
         }
         state.waiting.push_back(entry);
         loop {
@@ -135,14 +136,14 @@ impl Shares {
                 drop(state);
                 // The next one may fit, too.
                 self.freed.notify_all();
-                return Some(grant);
+                return (Some(grant), Some(self.clock.monotonic_nanos().saturating_sub(began)));
             }
             let waited = self.clock.monotonic_nanos().saturating_sub(began);
             if cancelled.load(Ordering::Relaxed) || waited >= WAIT_MAX.as_nanos() as u64 {
                 state.waiting.retain(|entry| entry.number != number);
                 drop(state);
                 self.freed.notify_all();
-                return None;
+                return (None, Some(waited));
             }
             self.freed.wait_for(&mut state, LOOK);
         }
@@ -237,7 +238,7 @@ mod tests {
                     threads.push(env.spawn("statement", move || {
                         for (units, millis) in wanted {
                             let never = AtomicBool::new(false);
-                            let grant = shares.admit(session, units, true, &never).expect("in time");
+                            let grant = shares.admit(session, units, true, &never).0.expect("in time");
                             let now = used.fetch_add(units, Ordering::SeqCst) + units;
                             most.fetch_max(now, Ordering::SeqCst);
                             clock.sleep(Duration::from_millis(millis));
@@ -262,16 +263,16 @@ mod tests {
         world.run(|env| {
             let shares = Arc::new(Shares::new(Arc::clone(&env.clock)));
             let never = AtomicBool::new(false);
-            let all = shares.admit(1, 100, true, &never).expect("all are free");
-            assert!(shares.admit(2, 1, false, &never).is_none());
-            assert!(shares.admit(3, 1, true, &AtomicBool::new(true)).is_none());
+            let all = shares.admit(1, 100, true, &never).0.expect("all are free");
+            assert!(shares.admit(2, 1, false, &never).0.is_none());
+            assert!(shares.admit(3, 1, true, &AtomicBool::new(true)).0.is_none());
             assert!(shares.list().1.is_empty());
             // Nobody gives any back: it goes on alone in the end.
             let began = env.clock.monotonic_nanos();
-            assert!(shares.admit(4, 1, true, &never).is_none());
+            assert!(shares.admit(4, 1, true, &never).0.is_none());
             assert!(env.clock.monotonic_nanos() - began >= WAIT_MAX.as_nanos() as u64);
             drop(all);
-            assert!(shares.admit(5, 100, false, &never).is_some());
+            assert!(shares.admit(5, 100, false, &never).0.is_some());
         });
     }
 

@@ -137,6 +137,7 @@ impl Views<'_> {
             }
             SystemView::Wal => vec![self.wal_row()],
             SystemView::WalHistogram => self.wal_histogram_rows(),
+            SystemView::Waits => self.wait_rows(),
             SystemView::Logs => self.log_rows(),
             SystemView::Archive => vec![self.archive_row()],
             SystemView::PageWrites => {

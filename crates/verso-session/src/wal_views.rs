@@ -4,6 +4,8 @@ use verso_storage::wal::{SegmentInfo, SegmentState};
 use verso_storage::{EngineStatistics, Lsn};
 use verso_types::{Decimal, Value};
 
+use crate::registry::Waits;
+use crate::registry::waits::{ADMISSION, COMMIT_FLUSH};
 use crate::services::EPOCH_MICROS;
 use crate::views::{Views, int};
 
@@ -103,6 +105,24 @@ impl Views<'_> {
             int(space.version_pages * space.page_size),
             if most == 0 { Value::Null } else { int(most) },
         ]]
+    }
+
+    /// `verso_waits`: of all sessions since the database was opened, then of each that is connected.
+    pub(crate) fn wait_rows(&self) -> Vec<Vec<Value>> {
+        let instance = &self.services.instance;
+        let of = |session: Value, locks: (u64, u64), waits: &Waits| {
+            let flush = (waits.flush.count(), waits.flush.nanos());
+            let queue = (waits.queue.count(), waits.queue.nanos());
+            [("Lock", locks), (COMMIT_FLUSH, flush), (ADMISSION, queue)].map(|(kind, (count, nanos))| {
+                vec![session.clone(), Value::text(kind), int(count), Value::Float8(nanos as f64 / 1e6)]
+            })
+        };
+        let mut rows = of(Value::Null, instance.engine.lock_waits(), instance.member.waits()).to_vec();
+        for info in instance.sessions.of(&instance.member) {
+            let locks = (info.lock_waits().count(), info.lock_waits().nanos());
+            rows.extend(of(int(info.number), locks, &info.waits));
+        }
+        rows
     }
 
     /// `verso_wal_histogram`.

@@ -36,7 +36,7 @@ pub use index::{
 };
 pub use lock::{
     AdvisoryKey, CancelHandle, LockInfo, LockManager, LockOwner, LockTarget, LockedRows, RecordLockMode,
-    TableLockMode, WaitPolicy,
+    TableLockMode, WaitPolicy, Waited,
 };
 pub use maintenance::check::{CheckProblem, CheckProgress, CheckReport};
 pub use maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};

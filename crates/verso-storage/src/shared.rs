@@ -11,6 +11,7 @@ use verso_env::sync::Mutex;
 use crate::StorageError;
 use crate::engine::EngineOptions;
 use crate::engine_core::{Core, RedoTable};
+use crate::heap::RowTotals;
 use crate::heap::overflow::Incarnations;
 use crate::heap::{self, Heap};
 use crate::index::{self, Index};
@@ -93,6 +94,8 @@ pub struct Shared {
     pub commits: AtomicU64,
     /// Rollbacks so far.
     pub rollbacks: AtomicU64,
+    /// Rows that ended transactions have inserted, changed and deleted.
+    pub rows: RowTotals,
     /// Held by a running sweep.
     pub sweeping: Mutex<()>,
     /// Dead transactions that only sweep backs out (F5).

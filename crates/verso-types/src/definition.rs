@@ -56,6 +56,7 @@ impl ReferentialAction {
 pub enum PlDiagnostic {
     RowCount,
     Context,
+    RoutineOid,
     ReturnedSqlstate,
     MessageText,
     Detail,

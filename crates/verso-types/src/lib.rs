@@ -37,6 +37,7 @@ pub mod cast;
 pub mod collation;
 pub mod column;
 pub mod composite;
+pub mod condition;
 pub mod datetime;
 pub mod decimal;
 pub mod definition;

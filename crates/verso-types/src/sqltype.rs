@@ -541,6 +541,14 @@ impl SqlType {
         }
     }
 
+    /// Its name where a call is named: without modifiers, and `character` for what is written `bpchar`.
+    pub fn name_in_call(&self) -> String {
+        match self {
+            SqlType::Char(_) => "character".to_owned(),
+            ty => ty.without_modifiers().pg_name(),
+        }
+    }
+
     /// The name as PostgreSQL's `format_type` spells it, with modifiers: `numeric(18,2)`.
     pub fn pg_name(&self) -> String {
         self.to_string()

@@ -100,6 +100,7 @@ impl Runtime for Session {
         _: SubqueryTest,
         _: Vec<Value>,
         _: &[Value],
+        _: &[Value],
     ) -> Result<Value, ExecError> {
         nothing()
     }

@@ -63,6 +63,8 @@ pub struct ExecContext<'a> {
     /// What lasts as long as the statement; none where an expression is evaluated outside of any.
     state: Option<&'a StatementState>,
     depth: u32,
+    /// The calls under way.
+    calls: Option<&'a plpgsql::CallSite<'a>>,
     /// How many triggers are running, one within the other.
     triggers: u32,
     /// Ends the transaction, where a procedure or a block may do so.
@@ -120,6 +122,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: 0,
+            calls: None,
             triggers: 0,
             ends: None,
             definitions: None,
@@ -240,6 +243,20 @@ impl<'a> ExecContext<'a> {
         Ok(ExecContext { depth: self.depth + 1, ..self.with_params(self.params) })
     }
 
+    /// The same within this call.
+    pub(crate) fn called<'b>(self, site: &'b plpgsql::CallSite<'b>) -> ExecContext<'b>
+    where
+        'a: 'b,
+    {
+        ExecContext { calls: Some(site), ..self }
+    }
+
+    /// The calls under way, the innermost first.
+    #[inline]
+    pub(crate) fn calls(&self) -> Option<&'a plpgsql::CallSite<'a>> {
+        self.calls
+    }
+
     /// The context of a procedure that another one, or the client, has called: it may end the transaction if its caller may
     /// here, where it is in no block with handlers.
     /// # Errors
@@ -263,6 +280,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: self.depth,
+            calls: self.calls,
             triggers: self.triggers,
             ends: None,
             definitions: self.definitions,
@@ -463,7 +481,12 @@ impl Runtime for ExecContext<'_> {
         test: SubqueryTest,
         outer: Vec<Value>,
         args: &[Value],
+        params: &[Value],
     ) -> Result<Value> {
+        // An expression of a function has its slots as parameters, not those of the statement around it.
+        if !std::ptr::eq(params, self.params) {
+            return super::subquery::evaluate(&self.with_params(params), plan, test, &outer, args);
+        }
         super::subquery::evaluate(self, plan, test, &outer, args)
     }
 }

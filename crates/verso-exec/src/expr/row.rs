@@ -105,7 +105,7 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
             let (plan, outer, test, args) = (plan.clone(), compile_all(outer), *test, compile_all(args));
             Box::new(move |cx, input| {
                 let (args, _held) = eval_held(&args, 1, cx, input)?;
-                cx.runtime.subquery(&plan, test, eval_all(&outer, cx, input)?, &args)
+                cx.runtime.subquery(&plan, test, eval_all(&outer, cx, input)?, &args, cx.params)
             })
         }
         ExprKind::Literal(value) => {

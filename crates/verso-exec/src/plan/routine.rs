@@ -21,6 +21,10 @@ use crate::error::Raised;
 pub struct PlFunction {
     /// `name(argument types)`, as it stands in error contexts.
     pub signature: Arc<str>,
+    /// Its oid; 0 of a block.
+    pub oid: u32,
+    /// It is a function in SQL: lines are numbers of statements.
+    pub sql: bool,
     /// How many of the variables are arguments.
     pub argument_count: usize,
     /// Every variable, arguments first.
@@ -239,7 +243,7 @@ pub enum PlStatementKind {
         /// Its label.
         label: Option<Arc<str>>,
         /// What takes the elements.
-        target: PlPlace,
+        targets: PlTargets,
         /// How many dimensions each slice has; 0 for elements.
         slice: usize,
         /// The array.
@@ -307,6 +311,8 @@ pub enum PlStatementKind {
     ReturnQuery {
         /// The query.
         query: Box<Statement>,
+        /// Its text, for errors; none in a function in SQL.
+        text: Option<Arc<str>>,
     },
     /// An SQL statement, also `PERFORM` (rows are dropped) and `SELECT … INTO`.
     Sql {
@@ -314,17 +320,23 @@ pub enum PlStatementKind {
         statement: Box<Statement>,
         /// Where the first row goes.
         into: Option<PlInto>,
+        /// Its text, for errors; none in a function in SQL.
+        text: Option<Arc<str>>,
+        /// It is a PERFORM.
+        perform: bool,
     },
     /// `RAISE`.
     Raise {
         /// How serious.
         level: RaiseLevel,
-        /// The message with `%` for each argument and `%%` for a percent sign.
-        format: Arc<str>,
+        /// The message with `%` for each argument and `%%` for a percent sign; the code without one.
+        format: Option<Arc<str>>,
         /// The arguments, cast to text.
         args: Vec<TypedExpr>,
-        /// `ERRCODE`; P0001 without one.
+        /// The code; P0001 without one.
         sqlstate: Option<Arc<str>>,
+        /// `ERRCODE`, a text: five characters, or the name of a condition.
+        errcode: Option<TypedExpr>,
         /// `DETAIL`, a text.
         detail: Option<TypedExpr>,
         /// `HINT`, a text.
@@ -475,6 +487,13 @@ pub enum PlTargets {
     Record {
         /// The variable.
         slot: usize,
+    },
+    /// NEW or OLD of a trigger: a slot for each column, and one that says that there is a row.
+    TriggerRow {
+        /// The slot of the first column.
+        first: usize,
+        /// Types of the columns.
+        types: Vec<SqlType>,
     },
 }
 

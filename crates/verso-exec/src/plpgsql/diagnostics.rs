@@ -2,6 +2,7 @@
 
 use verso_types::{SqlType, Value};
 
+use super::CallSite;
 use super::run::Frame;
 use crate::context::Described;
 use crate::error::{ExecError, Result};
@@ -9,20 +10,15 @@ use crate::exec::ExecContext;
 use crate::plan::{PlDiagnostic as Item, PlPlace};
 
 /// Assigns the items, in order.
-pub(super) fn diagnose(
-    items: &[(Item, PlPlace)],
-    line: u32,
-    cx: &ExecContext<'_>,
-    frame: &mut Frame,
-) -> Result<()> {
+pub(super) fn diagnose(items: &[(Item, PlPlace)], cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
     for (item, place) in items {
         let (value, ty) = match item {
             Item::RowCount => (Value::Int8(frame.row_count), SqlType::Int8),
             Item::Context => {
-                let signature = &frame.function.signature;
-                let text = format!("PL/pgSQL function {signature} line {line} at GET DIAGNOSTICS");
+                let text = cx.calls().map(CallSite::lines).unwrap_or_default();
                 (Value::text(&text), SqlType::Text)
             }
+            Item::RoutineOid => (Value::Int8(frame.function.oid.into()), SqlType::Oid),
             item => (Value::text(&of_error(*item, cx, frame)?), SqlType::Text),
         };
         frame.put(cx, place, value, &ty)?;
@@ -49,6 +45,6 @@ fn of_error(item: Item, cx: &ExecContext<'_>, frame: &Frame) -> Result<String> {
         Item::DatatypeName => datatype.unwrap_or_default(),
         Item::TableName => table.unwrap_or_default(),
         Item::SchemaName => schema.unwrap_or_default(),
-        Item::RowCount | Item::Context => String::new(),
+        Item::RowCount | Item::Context | Item::RoutineOid => String::new(),
     })
 }

@@ -66,7 +66,8 @@ impl Dynamic {
         let statement = cx.services.binding.bind_text(text, &self.using_types, places, cx.catalog)?;
         Ok(statement.map(|statement| {
             let is_query = matches!(statement, Statement::Query(_));
-            (Embedded { is_query, ..Embedded::new(&statement, cx.executor) }, params)
+            let text = Some(text.into());
+            (Embedded { is_query, text, ..Embedded::new(&statement, cx.executor) }, params)
         }))
     }
 }
@@ -98,7 +99,7 @@ pub(super) fn execute(
     }
     let mut first = None;
     let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::First(&mut first))?;
-    check_strict(into, rows)?;
+    check_strict(into, rows, &statement, false)?;
     let counted = if statement.is_query { rows.min(1) } else { rows };
     frame.row_count = i64::try_from(counted).unwrap_or(i64::MAX);
     let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);

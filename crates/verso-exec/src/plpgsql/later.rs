@@ -78,6 +78,6 @@ fn bind(plan: &PlLater, line: u32, cx: &ExecContext<'_>, frame: &Frame) -> Resul
     let shapes: Vec<Option<Arc<RowType>>> =
         plan.records.iter().map(|slot| frame.shape(*slot).cloned()).collect();
     let bound = plan.unbound.bind(&shapes, cx.catalog, cx.services.time_zone).map_err(ExecError::Raised)?;
-    let step = Step { line, kind: step(&bound.kind, cx.executor) };
+    let step = Step::new(line, step(&bound.kind, cx.executor));
     Ok(Bound { version: cx.catalog.version, shapes, step, variables: bound.variables })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use verso_types::Value;
+use verso_types::condition::condition_code;
 
 use super::program::Raise;
 use super::run::Frame;
@@ -15,13 +16,23 @@ use crate::plan::{PlDiagnostic, RaiseLevel};
 /// Sends a message, or raises it as an error.
 pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Result<()> {
     let args: Vec<Value> = raise.args.iter().map(|arg| frame.eval(cx, arg)).collect::<Result<_>>()?;
-    let message = format_message(&raise.format, &args)?;
     let text = |expr: &Option<RowExpr>| -> Result<Option<String>> {
         let Some(expr) = expr else { return Ok(None) };
         Ok(frame.eval(cx, expr)?.as_str().map(str::to_owned))
     };
     let (detail, hint) = (text(&raise.detail)?, text(&raise.hint)?);
-    let sqlstate = |default: &str| raise.sqlstate.clone().unwrap_or_else(|| Arc::from(default));
+    let named = text(&raise.errcode)?;
+    let given = match &named {
+        Some(named) => Some(code_of(named)?),
+        None => raise.sqlstate.clone(),
+    };
+    let message = match (&raise.format, named, &given) {
+        (Some(format), ..) => format_message(format, &args)?,
+        // Without a message it is what the code was given as.
+        (None, Some(named), _) => named,
+        (None, None, code) => code.as_deref().unwrap_or_default().to_owned(),
+    };
+    let sqlstate = |default: &str| given.clone().unwrap_or_else(|| Arc::from(default));
     if raise.level == RaiseLevel::Exception {
         let raised = Raised { sqlstate: sqlstate("P0001"), message, detail, hint };
         let error = ExecError::Raised(Box::new(raised));
@@ -44,6 +55,16 @@ pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Resul
     let default = if raise.level == RaiseLevel::Warning { "01000" } else { "00000" };
     let notice = Notice { level: raise.level, sqlstate: sqlstate(default), message, detail, hint };
     cx.services.notices.notice(notice, cx.services.memory)
+}
+
+/// What USING ERRCODE says: a code, or the name of a condition.
+fn code_of(text: &str) -> Result<Arc<str>> {
+    if text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase()) {
+        return Ok(text.into());
+    }
+    let code = condition_code(text)
+        .ok_or_else(|| ExecError::raised("42704", format!("unrecognized exception condition \"{text}\"")))?;
+    Ok(code.into())
 }
 
 /// `%` stands for the next argument, `%%` for itself.

@@ -20,6 +20,7 @@ mod message;
 mod program;
 mod run;
 mod short;
+mod site;
 #[cfg(test)]
 mod tests;
 mod trigger;
@@ -40,6 +41,7 @@ use crate::spill::Spool;
 pub use cursor::{Portals, Standing};
 pub(crate) use program::ProgramPool;
 use run::{Frame, check_types};
+pub(crate) use site::CallSite;
 pub(crate) use trigger::call_trigger;
 
 /// Calls a function for its one value.
@@ -219,7 +221,8 @@ pub(crate) fn call_procedure(
         let nested = cx.nested_call(guarded)?;
         let mut program = cx.programs().take(cx, function)?;
         let mut frame = Frame::new(&program, args, Vec::new());
-        let result = program.run(&nested, &mut frame);
+        let site = CallSite::of_function(cx.calls(), &program.function);
+        let result = program.run(&nested.called(&site), &mut frame);
         cx.programs().give((function.oid, function.variant), program);
         result?;
         frame.slots.truncate(count);
@@ -291,7 +294,8 @@ fn call(
     let mut program = cx.programs().take(cx, function)?;
     let args = in_slots(function, args);
     let mut frame = Frame::new(&program, args, types);
-    let result = program.run(&nested, &mut frame);
+    let site = CallSite::of_function(cx.calls(), &program.function);
+    let result = program.run(&nested.called(&site), &mut frame);
     let returns = program.function.returns.clone();
     cx.programs().give((function.oid, function.variant), program);
     let returned = result?;

@@ -43,7 +43,15 @@ pub(super) struct Handler {
 /// A statement and its line.
 pub(super) struct Step {
     pub line: u32,
+    /// How PostgreSQL calls it.
+    pub name: &'static str,
     pub kind: StepKind,
+}
+
+impl Step {
+    pub fn new(line: u32, kind: StepKind) -> Step {
+        Step { line, name: kind.name(), kind }
+    }
 }
 
 pub(super) enum StepKind {
@@ -86,7 +94,7 @@ pub(super) enum StepKind {
     },
     Foreach {
         label: Option<Arc<str>>,
-        target: PlPlace,
+        targets: PlTargets,
         slice: usize,
         array: RowExpr,
         element: SqlType,
@@ -129,6 +137,7 @@ pub(super) enum StepKind {
     Sql {
         statement: Embedded,
         into: Option<PlInto>,
+        perform: bool,
     },
     Raise(Box<Raise>),
     Reraise,
@@ -206,9 +215,10 @@ pub(super) struct Range {
 
 pub(super) struct Raise {
     pub level: RaiseLevel,
-    pub format: Arc<str>,
+    pub format: Option<Arc<str>>,
     pub args: Vec<RowExpr>,
     pub sqlstate: Option<Arc<str>>,
+    pub errcode: Option<RowExpr>,
     pub detail: Option<RowExpr>,
     pub hint: Option<RowExpr>,
     pub about: Vec<(PlDiagnostic, RowExpr)>,
@@ -225,6 +235,8 @@ pub(super) struct Embedded {
     pub places: Vec<u32>,
     /// It locks its rows.
     pub locks: bool,
+    /// Its text, where errors name it.
+    pub text: Option<Arc<str>>,
     /// Counts towards FOUND and ROW_COUNT by the rows it returns (a query) or changes.
     pub is_query: bool,
 }
@@ -281,6 +293,7 @@ impl Embedded {
             places,
             locks,
             shape: Arc::new(RowType { of: None, fields }),
+            text: None,
             is_query: statement.is_query(),
         }
     }
@@ -302,10 +315,7 @@ fn types_of(shape: &RowType) -> Vec<SqlType> {
 }
 
 fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {
-    statements
-        .iter()
-        .map(|statement| Step { line: statement.line, kind: step(&statement.kind, executor) })
-        .collect()
+    statements.iter().map(|statement| Step::new(statement.line, step(&statement.kind, executor))).collect()
 }
 
 pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
@@ -360,9 +370,9 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             targets: targets.clone(),
             body: steps(body, executor),
         },
-        PlStatementKind::Foreach { label, target, slice, array, element, body } => StepKind::Foreach {
+        PlStatementKind::Foreach { label, targets, slice, array, element, body } => StepKind::Foreach {
             label: label.clone(),
-            target: target.clone(),
+            targets: targets.clone(),
             slice: *slice,
             array: RowExpr::compile(array),
             element: element.clone(),
@@ -391,16 +401,21 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
         PlStatementKind::ReturnNext { values } => {
             StepKind::ReturnNext { values: values.iter().map(RowExpr::compile).collect() }
         }
-        PlStatementKind::ReturnQuery { query } => StepKind::ReturnQuery { query: embedded(query, executor) },
-        PlStatementKind::Sql { statement, into } => {
-            StepKind::Sql { statement: embedded(statement, executor), into: into.clone() }
+        PlStatementKind::ReturnQuery { query, text } => {
+            StepKind::ReturnQuery { query: Embedded { text: text.clone(), ..embedded(query, executor) } }
         }
-        PlStatementKind::Raise { level, format, args, sqlstate, detail, hint, about } => {
+        PlStatementKind::Sql { statement, into, text, perform } => StepKind::Sql {
+            statement: Embedded { text: text.clone(), ..embedded(statement, executor) },
+            into: into.clone(),
+            perform: *perform,
+        },
+        PlStatementKind::Raise { level, format, args, sqlstate, errcode, detail, hint, about } => {
             StepKind::Raise(Box::new(Raise {
                 level: *level,
-                format: Arc::clone(format),
+                format: format.clone(),
                 args: args.iter().map(RowExpr::compile).collect(),
                 sqlstate: sqlstate.clone(),
+                errcode: optional(errcode.as_ref()),
                 detail: optional(detail.as_ref()),
                 hint: optional(hint.as_ref()),
                 about: about.iter().map(|(what, text)| (*what, RowExpr::compile(text))).collect(),
@@ -470,6 +485,7 @@ impl StepKind {
             StepKind::Later(later) => later.name(),
             StepKind::ReturnNext { .. } | StepKind::ReturnNextComposite { .. } => "RETURN NEXT",
             StepKind::ReturnQuery { .. } => "RETURN QUERY",
+            StepKind::Sql { perform: true, .. } => "PERFORM",
             StepKind::Define { .. } | StepKind::Sql { .. } => "SQL statement",
             // Of a CASE without the case.
             StepKind::Raise(raise) if raise.sqlstate.as_deref() == Some("20000") && raise.args.is_empty() => {

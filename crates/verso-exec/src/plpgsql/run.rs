@@ -14,6 +14,7 @@ use super::dynamic::execute;
 use super::held::Held;
 use super::message::raise;
 use super::program::{Embedded, Program, Range, RowAssignment, Step, StepKind, slots};
+use super::site::{CallSite, context_line};
 use crate::aggregate::payload;
 use crate::context::{Given, TransactionEnds};
 use crate::error::{ExecError, Raised, Result};
@@ -239,7 +240,40 @@ impl Frame {
                 self.set_shape(*slot, Some(shape));
                 self.assign(cx, *slot, Value::Record(row.into()))
             }
+            PlTargets::TriggerRow { first, types: to } => {
+                row.resize(to.len(), Value::Null);
+                cast_row(cx, &mut row, types, to)?;
+                for (n, value) in row.into_iter().enumerate() {
+                    self.assign(cx, first + n, value)?;
+                }
+                self.assign(cx, first + to.len(), Value::Bool(true))
+            }
         }
+    }
+
+    /// Sets the variables of FOREACH to an element, whose fields they get where they are several, or a row.
+    fn take_element(
+        &mut self,
+        cx: &ExecContext<'_>,
+        targets: &PlTargets,
+        value: Value,
+        from: &SqlType,
+    ) -> Result<()> {
+        if let PlTargets::Places(places) = targets
+            && let [place] = places.as_slice()
+        {
+            return self.put(cx, place, value, from);
+        }
+        let SqlType::Row(shape) = from else {
+            let text = "cannot assign non-composite value to a record variable";
+            return Err(ExecError::raised("42804", text));
+        };
+        let types: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+        let row = match value {
+            Value::Record(row) => row.to_vec(),
+            _ => vec![Value::Null; types.len()],
+        };
+        self.take_row(cx, targets, row, &types, shape)
     }
 
     /// Sets a variable or a field to a value of this type.
@@ -278,6 +312,13 @@ impl Frame {
             PlTargets::Row { slot, .. } => (*slot, false),
             PlTargets::Record { slot } => (*slot, true),
             PlTargets::Places(_) => return Err(ExecError::raised("XX000", "a row for several variables")),
+            PlTargets::TriggerRow { types, .. } => {
+                let row = match value {
+                    Value::Record(row) => row.to_vec(),
+                    _ => vec![Value::Null; types.len()],
+                };
+                return self.take_row(cx, &assignment.target, row, &assignment.types, &assignment.shape);
+            }
         };
         match value {
             Value::Record(row) => {
@@ -402,6 +443,9 @@ pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Fr
         let renewed = frame.renewed(cx)?;
         let renewed = renewed.as_ref().map(|(defined, catalog)| cx.with_catalog(catalog, *defined));
         let cx = renewed.as_ref().unwrap_or(cx);
+        if let Some(site) = cx.calls() {
+            site.stands_at(step);
+        }
         match run_step(step, cx, frame) {
             Ok(Flow::Next) => {}
             Ok(flow) => return Ok(flow),
@@ -414,9 +458,8 @@ pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Fr
 /// Adds the line of the innermost statement, once per call.
 #[cold]
 fn in_context(error: ExecError, frame: &Frame, step: &Step) -> ExecError {
-    let signature = &frame.function.signature;
-    let here = format!("PL/pgSQL function {signature} line ");
-    let line = format!("{here}{} at {}", step.line, step.kind.name());
+    let line = context_line(&frame.function, step.line, step.kind.name());
+    let here = format!("PL/pgSQL function {} line ", frame.function.signature);
     match error {
         // a statement within a statement of the same call has said it already
         ExecError::InFunction { error, context }
@@ -461,7 +504,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             frame.row_count = define(cx, text, given)?;
         }
         StepKind::Later(later) => return later.run(step.line, cx, frame),
-        StepKind::Sql { statement, into } => run_sql(statement, into.as_ref(), cx, frame)?,
+        StepKind::Sql { statement, into, .. } => run_sql(statement, into.as_ref(), cx, frame)?,
         StepKind::If { branches, otherwise } => {
             for (condition, body) in branches {
                 if condition.holds(cx, frame)? {
@@ -510,7 +553,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                 frame,
             );
         }
-        StepKind::Foreach { label, target, slice, array, element, body } => {
+        StepKind::Foreach { label, targets, slice, array, element, body } => {
             let Value::Array(array) = frame.eval(cx, array)? else {
                 return Err(TypeError::new("22004", "FOREACH expression must not be null").into());
             };
@@ -523,7 +566,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                     0 => values[0].clone(),
                     _ => Value::Array(Array::shaped(values.into(), &shape)?),
                 };
-                frame.put(cx, target, value, from)?;
+                frame.take_element(cx, targets, value, from)?;
                 match turn(body, label.as_ref(), cx, frame)? {
                     Turn::Again => {}
                     Turn::Done => break,
@@ -604,7 +647,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         }
         StepKind::Raise(message) => raise(message, cx, frame)?,
         StepKind::Reraise => return Err(reraise(frame)),
-        StepKind::GetDiagnostics { items } => diagnose(items, step.line, cx, frame)?,
+        StepKind::GetDiagnostics { items } => diagnose(items, cx, frame)?,
         StepKind::Execute { text, into } => execute(text, into.as_ref(), cx, frame)?,
         StepKind::ForExecute { label, text, targets, body } => {
             let (mut query, params) = text.bind(cx, frame)?;
@@ -820,23 +863,24 @@ fn run_sql(
     };
     let mut first = None;
     let rows = run_embedded(statement, None, cx, frame, Taken::First(&mut first))?;
-    check_strict(into, rows)?;
+    check_strict(into, rows, statement, true)?;
     frame.counted(if statement.is_query { rows.min(1) } else { rows });
     let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);
     frame.take_row(cx, &into.targets, row, &statement.types, &statement.shape)
 }
 
-/// `INTO STRICT` wants one row.
-pub(super) fn check_strict(into: &PlInto, rows: u64) -> Result<()> {
+/// `INTO STRICT` wants one row, and a change at most one; `hint` says how to get it.
+pub(super) fn check_strict(into: &PlInto, rows: u64, statement: &Embedded, hint: bool) -> Result<()> {
     match rows {
         1 => Ok(()),
-        _ if !into.strict => Ok(()),
-        0 => Err(ExecError::raised("P0002", "query returned no rows")),
+        0 if into.strict => Err(ExecError::raised("P0002", "query returned no rows")),
+        0 => Ok(()),
+        _ if !into.strict && statement.is_query => Ok(()),
         _ => Err(ExecError::Raised(Box::new(Raised {
             sqlstate: "P0003".into(),
             message: "query returned more than one row".into(),
             detail: None,
-            hint: Some("Make sure the query returns a single row, or use LIMIT 1.".into()),
+            hint: hint.then(|| "Make sure the query returns a single row, or use LIMIT 1.".into()),
         }))),
     }
 }
@@ -897,7 +941,12 @@ pub(super) fn run_embedded(
 ) -> Result<u64> {
     let to_result = matches!(taken, Taken::Result);
     let mut result = {
+        let site = statement.text.as_ref().map(|text| CallSite::of_statement(cx.calls(), text));
         let inner = cx.with_params(params.unwrap_or(&frame.slots));
+        let inner = match &site {
+            Some(site) => inner.called(site),
+            None => inner,
+        };
         let mut taker = Taker { cx, types: &statement.types, taken, result: Spool::default() };
         let mut tries = 0;
         loop {
@@ -916,7 +965,10 @@ pub(super) fn run_embedded(
                 || !error.is_conflict()
                 || !cx.tables()?.restarts()
             {
-                return Err(error);
+                return Err(match &statement.text {
+                    Some(text) => in_statement(error, text),
+                    None => error,
+                });
             }
             tries += 1;
             taker.forget();

@@ -68,6 +68,8 @@ fn function(
     body: PlBlock,
 ) -> PlFunction {
     PlFunction {
+        oid: 1,
+        sql: false,
         signature: "f()".into(),
         argument_count,
         variables: variables.into(),
@@ -103,7 +105,12 @@ fn insert(value: TypedExpr) -> PlStatementKind {
     let source =
         Plan::Values { rows: vec![vec![value]], columns: vec![OutputColumn::new("v", SqlType::Int4)] };
     let insert = Insert::plain(target(), source, vec![column(0, SqlType::Int4)]);
-    PlStatementKind::Sql { statement: Box::new(Statement::Insert(insert)), into: None }
+    PlStatementKind::Sql {
+        statement: Box::new(Statement::Insert(insert)),
+        into: None,
+        text: None,
+        perform: false,
+    }
 }
 
 fn call_f(world: &World, args: Vec<TypedExpr>, ty: SqlType) -> Result<Value, String> {
@@ -149,7 +156,7 @@ fn a_loop_inserts_and_a_query_returns() {
                 )),
             ]),
         },
-        PlStatementKind::ReturnQuery { query: Box::new(Statement::Query(count_of(target()))) },
+        PlStatementKind::ReturnQuery { query: Box::new(Statement::Query(count_of(target()))), text: None },
     ]);
     let variables =
         vec![variable("how_many", SqlType::Int4), variable("n", SqlType::Int8), variable("i", SqlType::Int4)];
@@ -268,6 +275,8 @@ fn queries_fill_variables_and_loops() {
     let into = |strict| PlStatementKind::Sql {
         statement: select.clone(),
         into: Some(PlInto { targets: PlTargets::Places(vec![place(0, SqlType::Int4)]), strict }),
+        text: None,
+        perform: false,
     };
     let body = block(vec![
         insert(int(5)),
@@ -307,9 +316,10 @@ fn queries_fill_variables_and_loops() {
 fn messages_and_raised_errors() {
     let raise = |level, sqlstate: Option<&str>| PlStatementKind::Raise {
         level,
-        format: "value % of %%".into(),
+        format: Some("value % of %%".into()),
         args: vec![literal(Value::text("7"))],
         sqlstate: sqlstate.map(Into::into),
+        errcode: None,
         detail: Some(literal(Value::text("why"))),
         hint: None,
         about: Vec::new(),

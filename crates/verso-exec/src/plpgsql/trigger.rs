@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use verso_types::{Array, Dimension, Value};
 
-use super::as_definer;
 use super::run::Frame;
+use super::{CallSite, as_definer};
 use crate::error::{ExecError, Result};
 use crate::exec::{ExecContext, TriggerCall};
 use crate::plan::{PlTrigger, TriggerFact};
@@ -22,6 +22,8 @@ fn run(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>
     let nested = cx.within_trigger()?;
     let mut program = cx.programs().take_trigger(cx, call)?;
     let mut frame = Frame::new(&program, Vec::new(), Vec::new());
+    let site = CallSite::of_function(cx.calls(), &program.function);
+    let nested = nested.called(&site);
     let result = match &program.function.trigger {
         Some(slots) => {
             fill(&mut frame.slots, slots, call);

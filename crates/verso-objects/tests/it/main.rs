@@ -157,6 +157,76 @@ fn archives_and_restores(env: &Env) {
     verify_archive_with(&*env.vfs, archive, &[]).expect_err("a damaged segment");
 }
 
+/// Base backups and increments in an object store are restored from, with the archive and without it.
+fn backups_and_restores(env: &Env) {
+    let disk = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| disk.path().join(name);
+    let engine = EngineOptions { buffer_pool_bytes: 4 << 20, ..EngineOptions::default() };
+    let options = Options::new().engine(engine.clone()).env(env.clone());
+    let database = Database::create(at("a.verso"), options.clone()).expect("made");
+    let mut connection = database.connect().expect("connected");
+    let mut run = |sql: &str| connection.execute(sql);
+    run("ALTER SYSTEM SET archive_target = 's3://backups/log'").expect("set");
+    run("CREATE TABLE t (a int PRIMARY KEY, b text)").expect("made");
+    run("INSERT INTO t SELECT i, repeat('x', 500) FROM generate_series(1, 4000) i").expect("rows");
+    run("BACKUP DATABASE TO 's3://backups/shop/monday/'").expect("a base");
+    let again = run("BACKUP DATABASE TO 's3://backups/shop/monday'").expect_err("there is one");
+    assert!(again.message.contains("holds a base backup already"), "{again}");
+    run("BACKUP DATABASE TO 's3://whole'").expect("a bucket is a folder, too");
+    run("UPDATE t SET b = 'y' WHERE a <= 50").expect("changed");
+    run("INSERT INTO t VALUES (10000, 'new')").expect("a row");
+    run("BACKUP DATABASE TO 's3://backups/shop/tuesday' INCREMENTAL FROM 's3://backups/shop/monday'")
+        .expect("an increment");
+    run("DELETE FROM t WHERE a > 1000").expect("fewer rows");
+    drop(connection);
+    database.close().expect("closed");
+    let [monday, tuesday] =
+        ["monday", "tuesday"].map(|day| PathBuf::from(format!("s3://backups/shop/{day}")));
+    let whole = PathBuf::from("s3://whole");
+    let archive = Path::new("s3://backups/log");
+    let size = |folder: &Path| read(&*env.vfs, &folder.join("pages").to_string_lossy()).expect("read").len();
+    assert!(size(&tuesday) * 2 < size(&monday), "only what has changed");
+    let restored = |bases: &[PathBuf], archive: Option<&Path>, name: &str| {
+        let made = at(name);
+        restore_chain(env, bases, archive, RestoreTarget::End, &made, &engine).expect("restored");
+        let database = Database::open(made, options.clone()).expect("opened");
+        let mut connection = database.connect().expect("connected");
+        let count = number(&mut connection, "SELECT count(*) FROM t");
+        let changed = number(&mut connection, "SELECT count(*) FROM t WHERE b = 'y'");
+        drop(connection);
+        database.close().expect("closed");
+        (count, changed)
+    };
+    let (base, chain) = (std::slice::from_ref(&monday), [monday.clone(), tuesday]);
+    // Before databases that are restored archive there, too.
+    let (reports, found) = verify_archive_with(&*env.vfs, archive, &chain).expect("whole");
+    assert_eq!((reports.len(), found.is_some()), (1, true));
+    assert_eq!(restored(base, None, "b.verso"), (4000, 0));
+    assert_eq!(restored(&[whole], None, "c.verso"), (4000, 0));
+    assert_eq!(restored(&chain, None, "d.verso"), (4001, 50));
+    assert_eq!(restored(&chain, Some(archive), "e.verso"), (1000, 50));
+    assert_eq!(restored(base, Some(archive), "f.verso"), (1000, 50));
+    // Pages that are not what was written are found, before anything is made of them.
+    let pages = monday.join("pages");
+    let mut bytes = read(&*env.vfs, &pages.to_string_lossy()).expect("read");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    write(&*env.vfs, &pages.to_string_lossy(), &bytes).expect("written");
+    restore_chain(env, base, None, RestoreTarget::End, &at("g.verso"), &engine).expect_err("damaged");
+    assert!(!env.vfs.exists(&at("g.verso")).expect("answered"));
+}
+
+#[test]
+fn a_base_in_memory_is_restored() {
+    backups_and_restores(&in_memory());
+}
+
+#[test]
+fn a_base_over_http_is_restored() {
+    let server = server::Server::start();
+    backups_and_restores(&at_address(&server.address));
+}
+
 #[test]
 fn files_come_and_go_in_memory() {
     files_come_and_go(&in_memory());

@@ -34,6 +34,8 @@ pub struct Cursor<'s> {
     pub(super) into_unlogged: bool,
     /// PERFORM stands for SELECT.
     pub(super) perform: bool,
+    /// The next query is without its SELECT.
+    pub(super) bare: bool,
 }
 
 impl<'s> Cursor<'s> {
@@ -54,6 +56,7 @@ impl<'s> Cursor<'s> {
             into_temporary: false,
             into_unlogged: false,
             perform: false,
+            bare: false,
         }
     }
 

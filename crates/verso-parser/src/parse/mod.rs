@@ -49,7 +49,7 @@ mod types;
 mod user_type;
 mod view;
 
-pub use plpgsql::{condition_code, parse_body};
+pub use plpgsql::parse_body;
 pub use script::Script;
 pub use split::{Open, Piece, split_statements};
 pub use types::type_of_call;

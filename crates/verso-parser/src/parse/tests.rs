@@ -66,7 +66,7 @@ UPDATE test SET id = id + 1, qrt = qrt + 1, name = name || '1', ts_change = CURR
     let block = function.body.block.as_ref().expect("parsed");
     assert!(matches!(&block.body[0].kind, PlStatementKind::ForInteger { reverse: false, by: None, .. }));
     assert_eq!(block.body[0].line, 5);
-    assert!(matches!(&block.body[1].kind, PlStatementKind::ReturnQuery(_)));
+    assert!(matches!(&block.body[1].kind, PlStatementKind::ReturnQuery { .. }));
 }
 
 #[test]

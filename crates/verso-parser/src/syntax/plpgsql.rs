@@ -167,8 +167,8 @@ pub enum PlStatementKind {
     Fetch { cursor: Name, direction: Direction, into: Vec<PlTarget> },
     /// `CLOSE cursor`.
     Close(Name),
-    /// `FOREACH a [SLICE n] IN ARRAY e LOOP … END LOOP`; without SLICE it is 0.
-    Foreach { label: Option<Name>, target: PlTarget, slice: usize, array: Expr, body: Vec<PlStatement> },
+    /// `FOREACH a, b [SLICE n] IN ARRAY e LOOP … END LOOP`; without SLICE it is 0.
+    Foreach { label: Option<Name>, targets: Vec<PlTarget>, slice: usize, array: Expr, body: Vec<PlStatement> },
     /// `EXIT [label] [WHEN c]`.
     Exit { label: Option<Name>, when: Option<Expr> },
     /// `CONTINUE [label] [WHEN c]`.
@@ -178,9 +178,9 @@ pub enum PlStatementKind {
     /// `RETURN NEXT [e]`.
     ReturnNext(Option<Expr>),
     /// `RETURN QUERY statement`.
-    ReturnQuery(Box<Statement>),
-    /// `PERFORM query`.
-    Perform(Box<Query>),
+    ReturnQuery { statement: Box<Statement>, text: String },
+    /// `PERFORM query`; `text` is that of the SELECT that it stands for.
+    Perform { query: Box<Query>, text: String },
     /// `GET [STACKED] DIAGNOSTICS a = item, …`.
     GetDiagnostics { stacked: bool, items: Vec<(PlTarget, PlDiagnostic)> },
     /// `EXECUTE text [INTO [STRICT] a, b] [USING …]`.
@@ -206,8 +206,8 @@ pub enum PlStatementKind {
         /// The query of CREATE TABLE AS, which may name variables.
         query: Option<Box<Query>>,
     },
-    /// A SQL statement, perhaps with INTO.
-    Sql { statement: Box<Statement>, into: Vec<PlTarget>, strict: bool },
+    /// A SQL statement, perhaps with INTO, of which there are blanks in its text.
+    Sql { statement: Box<Statement>, into: Vec<PlTarget>, strict: bool, text: String },
 }
 
 /// RAISE.
@@ -255,6 +255,23 @@ pub enum PlRaiseOption {
     Errcode,
     /// COLUMN, CONSTRAINT, DATATYPE, TABLE, SCHEMA: what the error is about.
     About(PlDiagnostic),
+}
+
+impl PlRaiseOption {
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            PlRaiseOption::Message => "MESSAGE",
+            PlRaiseOption::Detail => "DETAIL",
+            PlRaiseOption::Hint => "HINT",
+            PlRaiseOption::Errcode => "ERRCODE",
+            PlRaiseOption::About(PlDiagnostic::ColumnName) => "COLUMN",
+            PlRaiseOption::About(PlDiagnostic::ConstraintName) => "CONSTRAINT",
+            PlRaiseOption::About(PlDiagnostic::DatatypeName) => "DATATYPE",
+            PlRaiseOption::About(PlDiagnostic::TableName) => "TABLE",
+            PlRaiseOption::About(_) => "SCHEMA",
+        }
+    }
 }
 
 /// A statement whose text is known when it runs.

@@ -70,6 +70,7 @@ pub fn bind_function(
             body.result_slots.push(slot);
         }
     }
+    body.oid = function.oid.0;
     body.returns = returned(function);
     body.procedure = function.is_procedure();
     body.returns_rows = matches!(function.returns, FunctionReturn::Set(SqlType::Row(_) | SqlType::Record));
@@ -79,7 +80,15 @@ pub fn bind_function(
             body.result_slots.push(slot);
         }
     }
-    body.finish(function.signature().into(), function.args.len(), block)
+    body.finish(named(function, catalog), function.args.len(), block)
+}
+
+/// How errors name a function: as it is declared, though its body may be bound for other types.
+fn named(function: &FunctionDef, catalog: &CatalogSnapshot) -> Arc<str> {
+    match catalog.function_by_oid(function.oid).filter(|_| function.variant != 0) {
+        Some(declared) => declared.named_in_context().into(),
+        None => function.named_in_context().into(),
+    }
 }
 
 /// What a function returns, as its body sees it.
@@ -184,6 +193,8 @@ struct Body<'c> {
     defines: bool,
     /// Of the statement that is bound, for errors.
     line: u32,
+    /// The function; 0 of a block.
+    oid: u32,
 }
 
 impl<'c> Body<'c> {
@@ -206,6 +217,7 @@ impl<'c> Body<'c> {
             refused: Cell::new(false),
             defines: false,
             line: 1,
+            oid: 0,
         }
     }
 
@@ -238,6 +250,8 @@ impl<'c> Body<'c> {
             SqlError { position: None, ..error }.with_context(&line)
         })?;
         Ok(PlFunction {
+            oid: self.oid,
+            sql: false,
             signature,
             argument_count,
             variables: self.variables.into(),

@@ -322,7 +322,7 @@ pub(super) fn passed_on(ty: &SqlType) -> SqlType {
 pub fn shown(ty: &SqlType) -> String {
     match ty {
         SqlType::Bit(_) => ty.base_name().into(),
-        _ => ty.without_modifiers().pg_name(),
+        _ => ty.name_in_call(),
     }
 }
 

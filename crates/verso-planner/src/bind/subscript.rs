@@ -219,38 +219,22 @@ impl Binder<'_> {
             return self.assigned_field(target, column, field, within, value, cx);
         }
         let mut brackets: Vec<Subscript<'_>> = Vec::with_capacity(steps.len());
-        let mut field = steps.len();
-        for (n, step) in steps.iter().enumerate() {
+        for step in steps {
             brackets.push(match step {
                 Step::Index(index) => Subscript::Index(index),
                 Step::Slice(lower, upper) => Subscript::Slice(lower.as_ref(), upper.as_ref()),
-                Step::Field(_) => {
-                    field = n;
-                    break;
-                }
+                Step::Field(_) => break,
             });
         }
-        let (_, within) = steps.split_at(field);
+        if let [Step::Field(field), within @ ..] = &steps[brackets.len()..] {
+            return self.assigned_in_element(target, column, &brackets, (field, within), value, cx);
+        }
         let steps = brackets;
         if ty == SqlType::Jsonb {
             return self.json_assigned(target, name, &steps, value, cx);
         }
         let SqlType::Array(element) = ty.without_modifiers() else {
             return Err(no_subscripts(&ty).at(at));
-        };
-        let value = match (within, self.brackets(&steps, at, cx)?) {
-            ([], _) => value,
-            (within, Access::Element(subscripts)) => {
-                // A field of an element: the element as it is, with another field, becomes the element.
-                let args = std::iter::once(target.clone()).chain(subscripts).collect();
-                let element = TypedExpr::new(K::Call { function: &ELEMENT, args }, (*element).clone());
-                let at_value = value.1;
-                (self.assigned_within(element, column, within, value, cx)?, at_value)
-            }
-            // A slice is an array, which has no fields.
-            (within, Access::Slice(_)) => {
-                return self.assigned_within(target, column, within, value, cx);
-            }
         };
         let (value, at_value) = value;
         let assign = |to: &SqlType| {
@@ -284,6 +268,37 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
+    /// The new value of an array of rows where a field of an element gets a value.
+    fn assigned_in_element(
+        &self,
+        target: TypedExpr,
+        column: (&str, u32),
+        brackets: &[Subscript<'_>],
+        (field, within): (&Name, &[Step]),
+        value: (TypedExpr, u32),
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let ty = target.ty.clone();
+        let SqlType::Array(element) = ty.without_modifiers() else {
+            return Err(no_subscripts(&ty).at(column.1));
+        };
+        let subscripts = match self.brackets(brackets, column.1, cx)? {
+            Access::Element(subscripts) => subscripts,
+            // A slice is an array, which has no fields.
+            Access::Slice(_) => return self.assigned_field(target, column, field, within, value, cx),
+        };
+        // They are evaluated twice: to read the element, and to write it.
+        if subscripts.iter().any(TypedExpr::is_volatile) {
+            let text = "a volatile subscript before a field in an assignment";
+            return Err(SqlError::unsupported(text).at(field.at.start));
+        }
+        let args = std::iter::once(target.clone()).chain(subscripts.iter().cloned()).collect();
+        let old = TypedExpr::new(K::Call { function: &ELEMENT, args }, *element);
+        let new = self.assigned_field(old, column, field, within, value, cx)?;
+        let args = [target, new].into_iter().chain(subscripts).collect();
+        Ok(TypedExpr::new(K::Call { function: &SET_ELEMENT, args }, ty))
+    }
+
     /// The new value of a row where a field, or what `within` names in it, gets a value.
     fn assigned_field(
         &self,

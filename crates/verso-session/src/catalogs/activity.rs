@@ -10,7 +10,7 @@ use verso_types::Value;
 use verso_types::opaque::network::Network;
 
 use super::{number, oid};
-use crate::registry::{SessionInfo, backend_id};
+use crate::registry::{SessionInfo, backend_id, waits};
 use crate::services::EPOCH_MICROS;
 use crate::views::Views;
 
@@ -36,6 +36,8 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
         0 => Value::Null,
         moment => Value::Timestamptz(moment),
     };
+    let held = services.instance.engine.locks();
+    let (_, queued) = services.instance.shares.list();
     let row = |info: &Arc<SessionInfo>| {
         let identity = info.identity.lock().clone();
         let address: Option<std::net::SocketAddr> =
@@ -50,11 +52,15 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
         // A commit whose answer is held back until the disk has it is not over.
         let flushes = info.is_flushing();
         let state = if flushes { "active" } else { info.activity().name() };
-        let (kind, event) = match (flushes, state) {
-            (true, _) => (Value::text("IO"), Value::text("CommitFlush")),
-            (false, "idle") => (Value::text("Client"), Value::text("ClientRead")),
-            (false, _) => (Value::Null, Value::Null),
+        let queues = || queued.iter().any(|entry| entry.session == info.number);
+        let event = match (flushes, waits::awaited_lock(&held, info.number), state) {
+            (true, ..) => Some(("IO", waits::COMMIT_FLUSH)),
+            (_, Some(lock), _) => Some(("Lock", lock)),
+            (.., "active") => queues().then_some(("IPC", waits::ADMISSION)),
+            _ => Some(("Client", "ClientRead")),
         };
+        let (kind, event) =
+            event.map_or((Value::Null, Value::Null), |(kind, event)| (Value::text(kind), Value::text(event)));
         vec![
             number(info.member.number()),
             Value::Text(Arc::clone(info.member.name())),
@@ -89,31 +95,27 @@ pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
     let row = |lock: LockInfo| {
         let mut row = vec![Value::Null; 16];
         row[1] = number(views.services.instance.member.number());
-        row[0] = Value::text(match lock.target {
+        row[0] = Value::text(waits::lock_kind(&lock.target));
+        match lock.target {
             LockTarget::Table(object) => {
                 row[2] = relation(object);
-                "relation"
             }
             LockTarget::Records { object, first, .. } => {
                 row[2] = relation(object);
                 row[3] = Value::Int4(i32::try_from(first.page_index).unwrap_or(i32::MAX));
                 row[4] = Value::Int2(i16::try_from(first.slot).unwrap_or(i16::MAX));
-                "tuple"
             }
             LockTarget::Pages { object, first, .. } => {
                 row[2] = relation(object);
                 row[3] = Value::Int4(i32::try_from(first).unwrap_or(i32::MAX));
-                "page"
             }
             LockTarget::Transaction(txn) => {
                 row[1] = Value::Null;
                 row[6] = xid(txn);
-                "transactionid"
             }
             LockTarget::Name(name) => {
                 row[7] = Value::Int8((name >> 32).cast_signed());
                 row[8] = Value::Int8((name & 0xffff_ffff).cast_signed());
-                "object"
             }
             LockTarget::Advisory(key) => {
                 // As PostgreSQL splits the keys.
@@ -126,9 +128,8 @@ pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
                 row[7] = Value::Int8(class);
                 row[8] = Value::Int8(object);
                 row[9] = Value::Int2(sub);
-                "advisory"
             }
-        });
+        }
         if lock.session > 0 {
             row[11] = Value::Int4(i32::try_from(lock.session).unwrap_or(i32::MAX));
         }
@@ -165,6 +166,16 @@ pub(super) fn databases(views: &Views<'_>) -> Vec<Vec<Value>> {
     row[2] = Value::Int4(i32::try_from(sessions).unwrap_or(i32::MAX));
     row[3] = count(statistics.commits);
     row[4] = count(statistics.rollbacks);
+    row[5] = count(statistics.pool.reads);
+    row[6] = count(statistics.pool.fetches.saturating_sub(statistics.pool.reads));
+    row[9] = count(statistics.rows.inserted);
+    row[10] = count(statistics.rows.updated);
+    row[11] = count(statistics.rows.deleted);
+    // There is no standby whose queries could be in the way.
+    row[12] = count(0);
+    row[15] = count(statistics.deadlocks);
+    row[16] = count(views.services.instance.engine.damaged_pages().len() as u64);
+    row[23] = count(member.sessions.load(Ordering::Relaxed));
     vec![row]
 }
 
@@ -208,6 +219,10 @@ fn statistics_of<'t>(
         row[2] = Value::Text(Arc::clone(&table.name));
         row[14] = catalog.rows(table).map_or(Value::Null, |rows| Value::Int8(rows as i64));
         row[16] = count(changed.get(&table.heap).map_or(0, |changed| changed.since_analyze()));
+        let rows = changed.get(&table.heap).map(|changed| changed.kinds()).unwrap_or_default();
+        row[9] = count(rows.inserted);
+        row[10] = count(rows.updated);
+        row[11] = count(rows.deleted);
         let analyzed = analyzed.get(&table.heap).copied().unwrap_or_default();
         row[20] = time(analyzed.last);
         row[21] = time(analyzed.last_automatic);

@@ -17,6 +17,7 @@
 
 mod identity;
 mod long;
+pub(crate) mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
@@ -24,8 +25,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use verso_env::Env;
-use verso_storage::CancelHandle as Cancel;
+use verso_env::{Clock, Env};
+use verso_storage::{CancelHandle as Cancel, Waited};
 
 use crate::cluster::Member;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -33,6 +34,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 pub(crate) use identity::backend_id;
 pub use identity::{Identity, Terminate};
 pub(crate) use long::{LongAction, LongTransactions};
+pub(crate) use waits::Waits;
 
 /// How often the timer looks.
 const TICK: Duration = Duration::from_millis(5);
@@ -154,8 +156,12 @@ pub(crate) struct SessionInfo {
     /// A [`Reason`], 0 for none.
     reason: AtomicU8,
     activity: AtomicU8,
-    /// A commit waits for the disk, in the session's own thread or because its answer is held back.
-    flushes: AtomicBool,
+    /// Since when a commit waits for the disk, in the session's own thread or because its answer is held back: nanoseconds of
+    /// the monotonic clock, 0 if none does.
+    flushes_since: AtomicU64,
+    /// What it has waited for.
+    pub(crate) waits: Waits,
+    clock: Arc<dyn Clock>,
     pub(crate) statement: Mutex<Arc<str>>,
     pub(crate) application: Mutex<Arc<str>>,
     pub(crate) identity: Mutex<Identity>,
@@ -228,12 +234,34 @@ impl SessionInfo {
     /// Whether a commit of the session waits for the disk from now on.
     #[inline]
     pub(crate) fn set_flushing(&self, flushes: bool) {
-        self.flushes.store(flushes, Ordering::Relaxed);
+        let since = self.flushes_since.load(Ordering::Relaxed);
+        if flushes == (since > 0) {
+            return;
+        }
+        let now = self.clock.monotonic_nanos();
+        let since = if flushes { now.max(1) } else { 0 };
+        let began = self.flushes_since.swap(since, Ordering::Relaxed);
+        if began > 0 {
+            let nanos = now.saturating_sub(began);
+            self.waits.flush.took(nanos);
+            self.member.waits().flush.took(nanos);
+        }
+    }
+
+    /// A wait for a share of the machine is over.
+    pub(crate) fn queued(&self, nanos: u64) {
+        self.waits.queue.took(nanos);
+        self.member.waits().queue.took(nanos);
+    }
+
+    /// How it has waited for locks.
+    pub(crate) fn lock_waits(&self) -> &Waited {
+        self.handle.waited()
     }
 
     /// Whether a commit of the session waits for the disk.
     pub(crate) fn is_flushing(&self) -> bool {
-        self.flushes.load(Ordering::Relaxed)
+        self.flushes_since.load(Ordering::Relaxed) > 0
     }
 
     /// Waits for the disk by `wait`, and lets others see that meanwhile.
@@ -396,7 +424,9 @@ impl Registry {
         member: &Arc<Member>,
         connected: i64,
         handle: Cancel,
+        clock: &Arc<dyn Clock>,
     ) -> Arc<SessionInfo> {
+        member.sessions.fetch_add(1, Ordering::Relaxed);
         let info = Arc::new(SessionInfo {
             number,
             member: Arc::clone(member),
@@ -404,7 +434,9 @@ impl Registry {
             handle,
             reason: AtomicU8::new(0),
             activity: AtomicU8::new(Activity::Idle as u8),
-            flushes: AtomicBool::new(false),
+            flushes_since: AtomicU64::new(0),
+            waits: Waits::default(),
+            clock: Arc::clone(clock),
             statement: Mutex::new("".into()),
             application: Mutex::new("".into()),
             identity: Mutex::default(),

@@ -132,7 +132,7 @@ impl Services {
         let owner = instance.engine.lock_owner(number);
         let info = {
             let started = clocks.statement_started();
-            instance.sessions.add(number, &instance.member, started, owner.cancel_handle())
+            instance.sessions.add(number, &instance.member, started, owner.cancel_handle(), &env.clock)
         };
         let mut settings = SessionSettings::default();
         settings.set_clock(&clocks.transaction_clock());

@@ -43,12 +43,16 @@ impl Services {
             return 1;
         }
         if self.grant.borrow().is_none() {
-            let grant = self.instance.shares.admit(
+            let shares = &self.instance.shares;
+            let (grant, waited) = shares.admit(
                 self.info.number,
                 priority.into(),
                 self.may_queue.get(),
                 self.info.cancel_flag(),
             );
+            if let Some(nanos) = waited {
+                self.info.queued(nanos);
+            }
             let Some(grant) = grant else { return 1 };
             *self.grant.borrow_mut() = Some(grant);
         }

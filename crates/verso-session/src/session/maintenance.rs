@@ -14,7 +14,7 @@ use super::Session;
 use crate::client::StatementSink;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
-use crate::instance::{Instance, SweepRecord, archive_folder, local_folder};
+use crate::instance::{Instance, SweepRecord, archive_folder};
 use crate::plans::Job;
 use crate::settings::wal_bytes;
 use verso_parser::syntax::{Name, QualifiedName, Reindex, ReindexTarget, Statement};
@@ -240,12 +240,13 @@ impl Session {
         Ok(())
     }
 
-    /// BACKUP DATABASE TO: a base backup in a folder of the machine that the database is on, or an increment upon the backup in
-    /// `parent`.
+    /// BACKUP DATABASE TO: a base backup in a folder of the machine that the database is on, or of an object store, or an
+    /// increment upon the backup in `parent`.
     pub(crate) fn backup(&mut self, folder: &str, parent: Option<&str>) -> Result<CommandTag, SqlError> {
         self.check_backup()?;
-        let folder = local_folder(folder)?;
-        let parent = parent.map(local_folder).transpose()?;
+        let vfs = &*self.services.env.vfs;
+        let folder = archive_folder(folder, vfs)?;
+        let parent = parent.map(|parent| archive_folder(parent, vfs)).transpose()?;
         let cancel = self.services.info.cancel_flag();
         let go_on = &mut || match cancel.load(Ordering::Relaxed) {
             true => Err(StorageError::Cancelled),

@@ -99,3 +99,65 @@ fn a_session_whose_answer_is_held_back_waits_for_the_disk() {
     let idle = "SELECT state, wait_event FROM pg_stat_activity WHERE wait_event_type = 'Client'";
     assert_eq!(observer.run(idle)[0], "idle|ClientRead");
 }
+
+#[test]
+fn waits_are_counted_by_kind() {
+    let (world, gate) = gated();
+    let mut observer = world.connect();
+    let mut client = world.connect();
+    let number = client.run("SELECT pg_backend_pid()")[0].clone();
+    let counted = format!("SELECT kind, waits, wait_ms > 0 FROM verso_waits WHERE session = {number}");
+    assert_eq!(observer.run(&counted)[..3], ["Lock|0|f", "CommitFlush|0|f", "Admission|0|f"]);
+    gate.set(true);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| client.run("INSERT INTO t VALUES (1)"));
+        until_one_waits(&mut observer);
+        gate.set(false);
+        running.join().expect("it ends");
+    });
+    assert_eq!(observer.run(&counted)[1], "CommitFlush|1|t");
+    let all =
+        "SELECT waits >= 1, wait_ms > 0 FROM verso_waits WHERE session IS NULL AND kind = 'CommitFlush'";
+    assert_eq!(observer.run(all)[0], "t|t");
+}
+
+#[test]
+fn a_session_that_waits_for_a_lock_says_for_which() {
+    let (world, _gate) = gated();
+    let (mut holder, mut observer) = (world.connect(), world.connect());
+    holder.run("CREATE TABLE u (a integer PRIMARY KEY, b integer); INSERT INTO u VALUES (1, 1)");
+    for (held, wanted, event) in [
+        ("LOCK TABLE u", "SELECT * FROM u", "relation"),
+        ("SELECT pg_advisory_xact_lock(7)", "SELECT pg_advisory_xact_lock(7)", "advisory"),
+    ] {
+        holder.run(&format!("BEGIN; {held}"));
+        let mut client = world.connect();
+        let number = client.run("SELECT pg_backend_pid()")[0].clone();
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                client.run(wanted);
+                client
+            });
+            let seen = "SELECT state, wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+            let end = Env::real().clock.monotonic_nanos() + 30_000_000_000;
+            let found = loop {
+                let lines = observer.run(seen);
+                if lines.len() > 1 || Env::real().clock.monotonic_nanos() > end {
+                    break lines[0].clone();
+                }
+                std::thread::yield_now();
+            };
+            assert_eq!(found, format!("active|{event}"));
+            holder.run("COMMIT");
+            let _client = running.join().expect("it ends");
+            let waits = format!("FROM verso_waits WHERE session = {number} AND kind = 'Lock'");
+            assert_eq!(observer.run(&format!("SELECT waits, wait_ms > 0 {waits}"))[0], "1|t");
+        });
+    }
+    let rows = "SELECT tup_inserted > 0, deadlocks, sessions >= 4 FROM pg_stat_database";
+    assert_eq!(observer.run(rows)[0], "t|0|t");
+    let table = "SELECT n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables WHERE relname = 'u'";
+    assert_eq!(observer.run(table)[0], "1|0|0");
+    observer.run("UPDATE u SET b = 2; DELETE FROM u");
+    assert_eq!(observer.run(table)[0], "1|1|1");
+}

@@ -31,6 +31,8 @@ use crate::page::{Lsn, ObjectId, PageId, header};
 use crate::wal::{DatabaseId, SECTOR, Wal};
 
 pub(super) const PAGES: &str = "pages";
+/// Its name while it is written: a store of objects gets it when it is whole.
+const PAGES_PART: &str = "pages.part";
 pub(super) const LOG: &str = "log";
 const MANIFEST: &str = "base";
 const MAGIC: u32 = u32::from_le_bytes(*b"VBAS");
@@ -310,7 +312,7 @@ pub(crate) fn write_base(
 fn prepare(vfs: &dyn Vfs, folder: &Path) -> Result<PathBuf, StorageError> {
     let failed = |e| StorageError::io(format!("making {}", folder.display()), e);
     if vfs.exists(folder).map_err(failed)? {
-        let ours = [PAGES, LOG, "base.part"].map(|name| folder.join(name));
+        let ours = [PAGES, PAGES_PART, LOG, "base.part"].map(|name| folder.join(name));
         let others = vfs.list_dir(folder).map_err(failed)?;
         if let Some(other) = others.iter().find(|path| !ours.contains(path)) {
             let problem = match other.ends_with(MANIFEST) {
@@ -327,6 +329,9 @@ fn prepare(vfs: &dyn Vfs, folder: &Path) -> Result<PathBuf, StorageError> {
     let log = folder.join(LOG);
     vfs.create_dir_all(&log).map_err(failed)?;
     vfs.sync_dir(folder).map_err(failed)?;
+    if verso_env::scheme_of(folder).is_some() {
+        return Ok(log);
+    }
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     vfs.sync_dir(parent).map_err(failed)?;
     Ok(log)
@@ -341,7 +346,7 @@ struct PagesFile {
 
 impl PagesFile {
     fn create(vfs: &dyn Vfs, folder: &Path) -> Result<PagesFile, StorageError> {
-        let path = folder.join(PAGES);
+        let path = folder.join(PAGES_PART);
         let opened = vfs.open(&path, OpenMode { truncate: true, ..OpenMode::CREATE });
         match opened {
             Ok(file) => Ok(PagesFile { file, path, unsynced: 0 }),
@@ -365,7 +370,12 @@ impl PagesFile {
     }
 
     fn finish(self, vfs: &dyn Vfs, folder: &Path) -> Result<(), StorageError> {
-        self.file.sync_data().and_then(|()| vfs.sync_dir(folder)).map_err(|e| self.failed(e))
+        let whole = || {
+            self.file.sync_data()?;
+            vfs.rename(&self.path, &folder.join(PAGES))?;
+            vfs.sync_dir(folder)
+        };
+        whole().map_err(|e| self.failed(e))
     }
 }
 

@@ -27,8 +27,8 @@ use verso_env::{Env, JoinHandle};
 use crate::StorageError;
 use crate::archive::{ArchiveOptions, ArchiveStatus, BaseReport};
 use crate::buffer::{DamagedPage, FlushProgress};
-use crate::heap::ChangedRows;
 use crate::heap::overflow::Incarnations;
+use crate::heap::{ChangedRows, RowTotals};
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
@@ -176,6 +176,7 @@ impl Engine {
             closed: AtomicBool::new(false),
             commits: AtomicU64::new(0),
             rollbacks: AtomicU64::new(0),
+            rows: RowTotals::default(),
             sweeping: Mutex::new(()),
             left_to_sweep: Mutex::new(left_to_sweep),
             held_up: Mutex::default(),

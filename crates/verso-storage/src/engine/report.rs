@@ -7,7 +7,7 @@ use super::Engine;
 use crate::StorageError;
 use crate::buffer::{PoolStats, WriteCount};
 use crate::heap::layout::{FLAG_ALL_VISIBLE, FLAG_SWEPT};
-use crate::heap::{root, unused};
+use crate::heap::{RowCounts, root, unused};
 use crate::page::{ObjectId, PageKind, header};
 use crate::space::ExtentKind;
 use crate::wal::WalStats;
@@ -59,6 +59,10 @@ pub struct EngineStatistics {
     pub commits: u64,
     /// Rollbacks.
     pub rollbacks: u64,
+    /// Rows that ended transactions have inserted, changed and deleted, those of the catalog among them.
+    pub rows: RowCounts,
+    /// Deadlocks.
+    pub deadlocks: u64,
 }
 
 impl Engine {
@@ -70,7 +74,15 @@ impl Engine {
             log: shared.core().wal.stats(),
             commits: shared.commits.load(Ordering::Relaxed),
             rollbacks: shared.rollbacks.load(Ordering::Relaxed),
+            rows: shared.rows.get(),
+            deadlocks: shared.locks.deadlocks(),
         }
+    }
+
+    /// How sessions have waited for locks since the database was opened: how often, and nanoseconds.
+    pub fn lock_waits(&self) -> (u64, u64) {
+        let waited = self.shared().locks.waited();
+        (waited.count(), waited.nanos())
     }
 
     /// How often pages were written to the file since it was opened, by kind and owner, in no order.

@@ -21,6 +21,7 @@ use verso_types::Batch;
 
 use super::ahead::{self, Ahead};
 use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
+use super::changed::RowCounts;
 use super::image::{self, Image};
 use super::insert::variable;
 use super::layout::{MAX_WRITER, PageLayout};
@@ -63,6 +64,14 @@ enum Change<'a> {
 }
 
 impl Change<'_> {
+    /// So many rows, as they are counted.
+    fn counted(&self, rows: usize) -> RowCounts {
+        match self {
+            Change::Update { .. } => RowCounts { updated: rows as u64, ..RowCounts::default() },
+            Change::Delete => RowCounts { deleted: rows as u64, ..RowCounts::default() },
+        }
+    }
+
     /// Columns, values and first row of an update.
     fn update(&self) -> Option<(&[u16], &Batch, usize)> {
         match self {
@@ -233,7 +242,7 @@ impl Heap {
             let done = self.change_together(txn, &view, page_index, &slots, change(first));
             match (done, &mut stale) {
                 (Ok(done), _) => {
-                    txn.changed(&self.changed, done as u64);
+                    txn.changed(&self.changed, change_all.counted(done));
                     first += done;
                 }
                 (Err(StorageError::Conflict { record, .. }), Some(stale)) => {

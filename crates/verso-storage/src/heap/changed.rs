@@ -10,6 +10,60 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Numbers of rows, by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCounts {
+    /// New ones.
+    pub inserted: u64,
+    /// Changed ones.
+    pub updated: u64,
+    /// Deleted ones.
+    pub deleted: u64,
+}
+
+impl RowCounts {
+    /// All of them.
+    pub fn all(self) -> u64 {
+        self.inserted + self.updated + self.deleted
+    }
+
+    /// With these, too.
+    pub(crate) fn add(&mut self, more: RowCounts) {
+        self.inserted += more.inserted;
+        self.updated += more.updated;
+        self.deleted += more.deleted;
+    }
+}
+
+/// The same, counted by several threads.
+#[derive(Debug, Default)]
+pub struct RowTotals {
+    inserted: AtomicU64,
+    updated: AtomicU64,
+    deleted: AtomicU64,
+}
+
+impl RowTotals {
+    /// The numbers of now.
+    pub fn get(&self) -> RowCounts {
+        RowCounts {
+            inserted: self.inserted.load(Ordering::Relaxed),
+            updated: self.updated.load(Ordering::Relaxed),
+            deleted: self.deleted.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn add(&self, rows: RowCounts) {
+        for (total, rows) in
+            [(&self.inserted, rows.inserted), (&self.updated, rows.updated), (&self.deleted, rows.deleted)]
+        {
+            if rows > 0 {
+                total.fetch_add(rows, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
 /// Rows of one table that were inserted, changed and deleted since it was opened.
 #[derive(Debug)]
 pub struct ChangedRows {
@@ -18,18 +72,26 @@ pub struct ChangedRows {
     known: AtomicU64,
     /// The total at which who collects them is called.
     tell_at: AtomicU64,
+    /// The total by kind.
+    kinds: RowTotals,
 }
 
 impl ChangedRows {
     /// Of a table just opened: its first change is told, where anybody cares.
     pub(super) fn new(told: bool) -> ChangedRows {
         let tell_at = if told { 1 } else { u64::MAX };
-        ChangedRows { total: AtomicU64::new(0), known: AtomicU64::new(0), tell_at: AtomicU64::new(tell_at) }
+        let (total, known) = (AtomicU64::new(0), AtomicU64::new(0));
+        ChangedRows { total, known, tell_at: AtomicU64::new(tell_at), kinds: RowTotals::default() }
     }
 
     /// All of them.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::SeqCst)
+    }
+
+    /// All of them, by kind.
+    pub fn kinds(&self) -> RowCounts {
+        self.kinds.get()
     }
 
     /// Those that the statistics do not know of.
@@ -51,7 +113,9 @@ impl ChangedRows {
     }
 
     /// Counts rows; whether who collects statistics is to be called.
-    pub(crate) fn add(&self, rows: u64) -> bool {
+    pub(crate) fn add(&self, counts: RowCounts) -> bool {
+        self.kinds.add(counts);
+        let rows = counts.all();
         let total = self.total.fetch_add(rows, Ordering::SeqCst) + rows;
         total >= self.tell_at.load(Ordering::SeqCst)
             && self.tell_at.swap(u64::MAX, Ordering::SeqCst) != u64::MAX
@@ -62,18 +126,22 @@ impl ChangedRows {
 mod tests {
     use super::*;
 
+    fn inserted(rows: u64) -> RowCounts {
+        RowCounts { inserted: rows, ..RowCounts::default() }
+    }
+
     #[test]
     fn who_collects_is_called_once_and_then_when_it_said() {
         let rows = ChangedRows::new(true);
-        assert!(rows.add(3), "the first change");
-        assert!(!rows.add(1_000), "nobody has said when next");
+        assert!(rows.add(inserted(3)), "the first change");
+        assert!(!rows.add(inserted(1_000)), "nobody has said when next");
         rows.analyzed(rows.total());
         assert_eq!((rows.total(), rows.since_analyze()), (1_003, 0));
         assert!(!rows.tell_at(50));
-        assert!(!rows.add(49));
-        assert!(rows.add(1));
+        assert!(!rows.add(inserted(49)));
+        assert!(rows.add(inserted(1)));
         assert_eq!(rows.since_analyze(), 50);
         assert!(rows.tell_at(50), "they have changed already");
-        assert!(!ChangedRows::new(false).add(1_000_000));
+        assert!(!ChangedRows::new(false).add(inserted(1_000_000)));
     }
 }

@@ -12,6 +12,7 @@ use verso_types::Batch;
 use super::ahead::{self, Ahead};
 use super::append::InsertTarget;
 use super::apply;
+use super::changed::RowCounts;
 use super::layout::{PageLayout, SLOT_HIGH};
 use super::slice::encode_column;
 use super::slots::Slots;
@@ -43,7 +44,7 @@ impl Heap {
     ) -> Result<(), StorageError> {
         txn.begin_insert()?;
         self.keep_room(txn, || 0)?;
-        txn.changed(&self.changed, rows.rows as u64);
+        txn.changed(&self.changed, RowCounts { inserted: rows.rows as u64, ..RowCounts::default() });
         if rows.rows == 1
             && let Some(record) = self.append_row(txn, rows)?
         {

@@ -15,6 +15,7 @@ use super::mode::{RecordLockMode, TableLockMode, WaitPolicy};
 use super::owner::{CancelHandle, LockOwner, Near, OwnerCore};
 use super::pages::TableRecords;
 use super::table::{OwnerState, State, Tag, Want};
+use super::waited::Waited;
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::page::{ObjectId, RecordId, TxnId};
@@ -33,6 +34,10 @@ pub struct LockManager {
     pub(super) waiting: AtomicUsize,
     /// Waits so far.
     pub(super) waits: AtomicU64,
+    /// Those of them that are over.
+    pub(super) waited: Waited,
+    /// Deadlocks so far.
+    pub(super) deadlocks: AtomicU64,
     /// How often somebody has stepped back from records.
     pub(super) steps_back: AtomicU64,
     /// The engine has failed: what is waited for may never come.
@@ -63,6 +68,8 @@ impl LockManager {
             strong: [const { AtomicU32::new(0) }; STRIPES],
             waiting: AtomicUsize::new(0),
             waits: AtomicU64::new(0),
+            waited: Waited::default(),
+            deadlocks: AtomicU64::new(0),
             steps_back: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             transactions,
@@ -88,6 +95,7 @@ impl LockManager {
             mark: AtomicU32::new(0),
             wake: Condvar::new(),
             cancel: Arc::default(),
+            waited: Arc::default(),
         });
         let core_of = Arc::clone(&core);
         let owner =
@@ -330,6 +338,16 @@ impl LockManager {
             };
             state.records.values().map(parts).sum()
         })
+    }
+
+    /// How sessions have waited for locks.
+    pub fn waited(&self) -> &Waited {
+        &self.waited
+    }
+
+    /// Deadlocks found so far.
+    pub fn deadlocks(&self) -> u64 {
+        self.deadlocks.load(Ordering::Relaxed)
     }
 
     /// Waits so far.

@@ -20,6 +20,7 @@
 //! | [`graph`] | deadlocks |
 //! | [`record`] | locking records |
 //! | [`pages`] | record locks of one table |
+//! | [`waited`] | how often somebody waited, and how long |
 //! | [`wait`] | waiting, cancelling, time limits |
 //! | [`release`] | giving back, and who goes on then |
 //! | [`advisory`] | advisory locks |
@@ -51,6 +52,7 @@ mod record;
 mod release;
 mod table;
 mod wait;
+mod waited;
 
 #[cfg(test)]
 mod tests;
@@ -63,3 +65,4 @@ pub use mode::{RecordLockMode, TableLockMode, WaitPolicy};
 pub(crate) use owner::OwnerCore;
 pub use owner::{CancelHandle, LockOwner};
 pub use record::LockedRows;
+pub use waited::Waited;

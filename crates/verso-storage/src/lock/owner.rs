@@ -16,6 +16,7 @@ use std::time::Duration;
 use verso_env::sync::{Condvar, Mutex};
 
 use super::manager::LockManager;
+use super::waited::Waited;
 use crate::StorageError;
 use crate::page::{ObjectId, TxnId};
 
@@ -47,6 +48,8 @@ pub(crate) struct OwnerCore {
     pub(super) wake: Condvar,
     /// Set to end what it does.
     pub(crate) cancel: Arc<AtomicBool>,
+    /// Its waits for locks.
+    pub(super) waited: Arc<Waited>,
 }
 
 impl OwnerCore {
@@ -128,13 +131,20 @@ impl fmt::Debug for LockOwner {
 #[derive(Clone)]
 pub struct CancelHandle {
     flag: Arc<AtomicBool>,
+    waited: Arc<Waited>,
     owner: u64,
     manager: Weak<LockManager>,
 }
 
 impl CancelHandle {
     pub(super) fn new(owner: &OwnerCore, manager: Weak<LockManager>) -> CancelHandle {
-        CancelHandle { flag: Arc::clone(&owner.cancel), owner: owner.id, manager }
+        let (flag, waited) = (Arc::clone(&owner.cancel), Arc::clone(&owner.waited));
+        CancelHandle { flag, waited, owner: owner.id, manager }
+    }
+
+    /// How it has waited for locks.
+    pub fn waited(&self) -> &Waited {
+        &self.waited
     }
 
     /// The statement under way fails with `Cancelled`, also while it waits for a lock.

@@ -66,6 +66,7 @@ impl LockManager {
         self.waits.fetch_add(1, Ordering::Relaxed);
         self.waiting.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
+        let began = self.clock.monotonic_nanos();
         let result = loop {
             // Whom it waits for may have stepped back from the record meanwhile.
             let want = state.owners.get(&owner.id).and_then(|owner| owner.want).unwrap_or(want);
@@ -83,6 +84,7 @@ impl LockManager {
                     Ok(queues) => queues.iter().for_each(|tag| state.wake_queue(*tag, &active)),
                     Err(detail) => {
                         let victim = owner.txn();
+                        self.deadlocks.fetch_add(1, Ordering::Relaxed);
                         break Err(StorageError::Deadlock { victim, detail: detail.into() });
                     }
                 }
@@ -97,6 +99,9 @@ impl LockManager {
                 }
             }
         };
+        let nanos = self.clock.monotonic_nanos().saturating_sub(began);
+        self.waited.took(nanos);
+        owner.waited.took(nanos);
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         state.set_want(owner.id, None);
         if result.is_err()

@@ -17,7 +17,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::StorageError;
-use crate::heap::{ChangedRows, image};
+use crate::heap::{ChangedRows, RowCounts, image};
 use crate::index::TemporarySpace;
 use crate::index::entries::Entries;
 use crate::index::unique::{self, Checked, UniqueChecks};
@@ -170,7 +170,7 @@ pub struct Txn {
     /// Who counts their temporary files.
     pub(crate) temporary: Option<Arc<dyn TemporarySpace>>,
     /// Tables it has changed, and how many of their rows; also those of the session's transactions before, with none.
-    changed: SmallVec<[(Arc<ChangedRows>, u64); 4]>,
+    changed: SmallVec<[(Arc<ChangedRows>, RowCounts); 4]>,
 }
 
 /// Told how many bytes work of a transaction holds, each time that has become another number; its error ends the work.
@@ -424,9 +424,9 @@ impl Txn {
     }
 
     /// Counts changed rows of a table.
-    pub(crate) fn changed(&mut self, table: &Arc<ChangedRows>, rows: u64) {
+    pub(crate) fn changed(&mut self, table: &Arc<ChangedRows>, rows: RowCounts) {
         match self.changed.iter_mut().find(|(known, _)| Arc::ptr_eq(known, table)) {
-            Some((_, counted)) => *counted += rows,
+            Some((_, counted)) => counted.add(rows),
             None => self.changed.push((Arc::clone(table), rows)),
         }
     }

@@ -9,6 +9,7 @@ use crate::syntax::{PlDiagnostic, PlStatementKind};
 const ITEMS: &[(&str, PlDiagnostic, bool)] = &[
     ("row_count", PlDiagnostic::RowCount, false),
     ("pg_context", PlDiagnostic::Context, false),
+    ("pg_routine_oid", PlDiagnostic::RoutineOid, false),
     ("returned_sqlstate", PlDiagnostic::ReturnedSqlstate, true),
     ("message_text", PlDiagnostic::MessageText, true),
     ("pg_exception_detail", PlDiagnostic::Detail, true),
@@ -38,9 +39,6 @@ impl Body<'_> {
             }
             let at = self.here().start;
             let word = self.name().map_err(|_| self.unexpected())?.text;
-            if word == "pg_routine_oid" {
-                return Err(SyntaxError::unsupported("PG_ROUTINE_OID").at(at));
-            }
             let found = ITEMS.iter().find(|(name, ..)| *name == word);
             let (_, item, of_error) =
                 found.ok_or_else(|| SyntaxError::syntax("unrecognized GET DIAGNOSTICS item").at(at))?;

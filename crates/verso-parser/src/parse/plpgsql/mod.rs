@@ -6,7 +6,6 @@
 //! G1. Nesting is bounded ([`NESTING_MAX`]), so no body overflows the stack.
 //! G2. Positions of errors count in the body; whoever holds the literal moves them.
 
-mod condition;
 mod cursors;
 mod diagnostics;
 mod dynamic;
@@ -14,11 +13,9 @@ mod raise;
 mod statement;
 mod tokens;
 
-pub use condition::condition_code;
+use verso_types::condition::condition_code;
+use verso_types::{SqlType, sqlstate};
 
-use verso_types::SqlType;
-
-use self::condition::unknown_condition;
 use super::cursor::Cursor;
 use super::lexer::{Lexeme, Token};
 use super::source::is_word;
@@ -53,7 +50,7 @@ struct Body<'s> {
 }
 
 impl Body<'_> {
-    /// `#variable_conflict …` before the outermost block.
+    /// `#variable_conflict …`, `#print_strict_params …` before the outermost block.
     fn options(&mut self) -> Result<PlConflict, SyntaxError> {
         let mut conflict = PlConflict::Error;
         while self.is_operator(0, "#") {
@@ -62,6 +59,10 @@ impl Body<'_> {
                 "variable_conflict" if self.accept(&["use_column"]) => conflict = PlConflict::Column,
                 "variable_conflict" if self.accept(&["use_variable"]) => conflict = PlConflict::Variable,
                 "variable_conflict" if self.accept(&["error"]) => conflict = PlConflict::Error,
+                "print_strict_params" if self.accept(&["off"]) => {}
+                "print_strict_params" if self.is(&["on"]) => {
+                    return Err(self.unsupported("#print_strict_params on"));
+                }
                 _ => {
                     self.at -= 1;
                     return Err(self.unexpected());
@@ -301,4 +302,8 @@ impl Body<'_> {
         self.depth -= 1;
         Ok(all)
     }
+}
+
+fn unknown_condition(name: &str) -> SyntaxError {
+    SyntaxError::new(sqlstate::UNDEFINED_OBJECT, format!("unrecognized exception condition \"{name}\""))
 }

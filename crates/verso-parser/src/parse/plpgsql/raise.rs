@@ -1,9 +1,11 @@
 //! RAISE.
 
+use verso_types::condition::condition_code;
+
 use super::super::lexer::{Lexeme, Token};
 use super::super::source::is_word;
 use super::Body;
-use super::condition::{condition_code, unknown_condition};
+use super::unknown_condition;
 use crate::error::SyntaxError;
 use crate::syntax::{Expr, PlDiagnostic, PlLevel, PlRaise, PlRaiseOption, PlStatementKind};
 

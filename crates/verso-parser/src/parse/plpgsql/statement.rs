@@ -24,7 +24,7 @@ impl<'s> Body<'s> {
             return Err(self.unexpected());
         }
         let next = self.source.tokens().get(self.at + self.target_width()).map(|token| &token.token);
-        let assigns = matches!(self.peek(), Some(Token::Word(_) | Token::Quoted(_)))
+        let assigns = matches!(self.peek(), Some(Token::Word(_) | Token::Quoted(_) | Token::Parameter(_)))
             && matches!(next, Some(Token::Assignment | Token::Eq | Token::LBracket));
         let kind = match word.as_str() {
             _ if assigns => self.assignment()?,
@@ -59,7 +59,8 @@ impl<'s> Body<'s> {
                 })?;
                 let query = Box::new(query);
                 self.semicolon()?;
-                PlStatementKind::Perform(query)
+                let text = format!("SELECT{}", &self.text_of(tokens)["perform".len()..]);
+                PlStatementKind::Perform { query, text }
             }
             "raise" => self.raise()?,
             "get" => self.get_diagnostics()?,
@@ -227,21 +228,18 @@ impl<'s> Body<'s> {
     /// `FOREACH a [SLICE n] IN ARRAY e LOOP … END LOOP [label];`
     fn foreach_loop(&mut self, label: Option<Name>) -> Result<PlStatementKind, SyntaxError> {
         self.at += 1;
-        let target = self.target()?;
+        let targets = self.targets()?;
         let mut slice = 0;
         if self.accept(&["slice"]) {
             let tokens = self.until_word("in")?;
             let number = self.parse(tokens, Cursor::integer)?;
             slice = usize::try_from(number).map_err(|_| self.source.near(tokens[0].at.start))?;
         }
-        if matches!(self.peek(), Some(Token::Comma)) {
-            return Err(self.unsupported("FOREACH of several variables"));
-        }
         self.expect(&["in", "array"])?;
         let tokens = self.until_word("loop")?;
         let array = self.expr(tokens)?;
         let body = self.loop_body(label.as_ref())?;
-        Ok(PlStatementKind::Foreach { label, target, slice, array, body })
+        Ok(PlStatementKind::Foreach { label, targets, slice, array, body })
     }
 
     fn leave(&mut self, word: &str) -> Result<PlStatementKind, SyntaxError> {
@@ -275,7 +273,8 @@ impl<'s> Body<'s> {
             let tokens = self.until_semicolon()?;
             let statement = self.rows(tokens)?;
             self.semicolon()?;
-            return Ok(PlStatementKind::ReturnQuery(statement));
+            let text = self.text_of(tokens).to_owned();
+            return Ok(PlStatementKind::ReturnQuery { statement, text });
         }
         let next = self.accept(&["next"]);
         let tokens = self.until_semicolon()?;
@@ -295,6 +294,7 @@ impl<'s> Body<'s> {
         }
         let first = word_of(self.source, &tokens[0]).unwrap_or_default();
         let (rest, into, strict) = self.take_into(tokens)?;
+        let text = self.text_without_into(tokens, rest.as_deref());
         let statement = match rest {
             None => self.parse(tokens, statement)?,
             Some(rest) => {
@@ -316,13 +316,12 @@ impl<'s> Body<'s> {
             | Statement::Delete(_)
             | Statement::Merge(_) => {}
             Statement::Set { name, value: Some(value), local } if into.is_empty() => {
-                let query = set_config(&name.text, value, *local)?;
+                let query = Box::new(set_config(&name.text, value, *local)?);
                 self.semicolon()?;
-                return Ok(PlStatementKind::Perform(Box::new(query)));
+                return Ok(PlStatementKind::Perform { query, text: self.text_of(tokens).to_owned() });
             }
             _ if statement.defines() && into.is_empty() => {
-                let (first, last) = (&tokens[0], &tokens[tokens.len() - 1]);
-                let text = self.source.between(first, last).to_owned();
+                let text = self.text_of(tokens).to_owned();
                 self.semicolon()?;
                 let query = match statement {
                     Statement::CreateTableAs(create) => Some(Box::new(create.query)),
@@ -342,7 +341,23 @@ impl<'s> Body<'s> {
             }
         }
         self.semicolon()?;
-        Ok(PlStatementKind::Sql { statement: Box::new(statement), into, strict })
+        Ok(PlStatementKind::Sql { statement: Box::new(statement), into, strict, text })
+    }
+
+    /// The text of these tokens.
+    fn text_of(&self, tokens: &[Lexeme]) -> &'s str {
+        tokens.first().zip(tokens.last()).map_or("", |(first, last)| self.source.between(first, last))
+    }
+
+    /// The text of a statement, with blanks for INTO where it was taken out: places within it stay what they are.
+    fn text_without_into(&self, tokens: &[Lexeme], rest: Option<&[Lexeme]>) -> String {
+        let whole = self.text_of(tokens);
+        let Some(rest) = rest else { return whole.to_owned() };
+        let kept = rest.iter().zip(tokens).take_while(|(kept, token)| kept.start == token.start).count();
+        let head = self.text_of(&rest[..kept]);
+        let tail = self.text_of(&rest[kept..]);
+        let blanks = whole.len().saturating_sub(head.len() + tail.len());
+        format!("{head}{}{tail}", " ".repeat(blanks)).trim_end().to_owned()
     }
 
     /// Takes `INTO [STRICT] a, b` out of a statement; no tokens where there is none.

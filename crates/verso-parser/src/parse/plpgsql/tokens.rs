@@ -6,7 +6,7 @@ use super::super::source::is_word;
 use super::super::statement;
 use super::Body;
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, Name, PlTarget, Span, Statement};
+use crate::syntax::{Expr, ExprKind, Name, PlTarget, Span, Statement};
 
 impl<'s> Body<'s> {
     pub(super) fn peek(&self) -> Option<Token> {
@@ -179,8 +179,26 @@ impl<'s> Body<'s> {
         Ok(result)
     }
 
+    /// An expression, or what may stand behind SELECT: `count(*) FROM t WHERE …`.
     pub(super) fn expr(&self, tokens: &'s [Lexeme]) -> Result<Expr, SyntaxError> {
-        self.parse(tokens, Cursor::expr)
+        self.parse(tokens, Cursor::expr).or_else(|error| self.bare_query(tokens).ok_or(error))
+    }
+
+    /// A query without its SELECT, as the expression it is; none where it is no such query.
+    fn bare_query(&self, tokens: &'s [Lexeme]) -> Option<Expr> {
+        const CLAUSES: [&str; 9] =
+            ["from", "where", "group", "having", "order", "limit", "union", "except", "intersect"];
+        let is_clause = |token| CLAUSES.iter().any(|word| is_word(self.source, token, word));
+        if !tokens.iter().any(is_clause) {
+            return None;
+        }
+        let query = self.parse(tokens, |cursor| {
+            cursor.bare = true;
+            cursor.query()
+        });
+        let (first, last) = (tokens.first()?.at, tokens.last()?.at);
+        let kind = ExprKind::Subquery(Box::new(query.ok()?));
+        Some(Expr { kind, at: Span { start: first.start, end: last.end }, point: first.start })
     }
 
     /// A statement that yields rows, or may.

@@ -124,9 +124,12 @@ impl Cursor<'_> {
         let start = self.here();
         let body = if self.peek() == Token::LParen {
             QueryBody::Nested(Box::new(self.query_in_parentheses()?))
+        } else if std::mem::take(&mut self.bare) {
+            QueryBody::Select(Box::new(self.behind_select()?))
         } else if self.is(&["select"]) || self.perform && self.is(&["perform"]) {
             self.perform = false;
-            QueryBody::Select(Box::new(self.select()?))
+            self.advance();
+            QueryBody::Select(Box::new(self.behind_select()?))
         } else if self.accept(&["values"]) {
             QueryBody::Values(self.list(|cursor| cursor.listed(Cursor::expr))?)
         } else if self.accept(&["table"]) {

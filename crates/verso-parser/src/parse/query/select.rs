@@ -8,8 +8,7 @@ use crate::syntax::{Hint, Name, QualifiedName, Select, SelectItem, WindowSpec};
 
 impl Cursor<'_> {
     /// A SELECT without what may stand behind any query.
-    pub(super) fn select(&mut self) -> Result<Select, SyntaxError> {
-        self.advance();
+    pub(super) fn behind_select(&mut self) -> Result<Select, SyntaxError> {
         let hints = self.hints();
         let mut distinct = self.accept(&["distinct"]);
         let mut distinct_on = Vec::new();

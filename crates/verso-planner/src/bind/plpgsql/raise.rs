@@ -4,9 +4,8 @@ use verso_exec::plan::{ExprKind as ExecKind, PlStatementKind, RaiseLevel, TypedE
 use verso_types::{CastKind, SqlType, Value};
 
 use super::Body;
-use crate::errors::{SqlError, sqlstate};
-use verso_parser::condition_code;
-use verso_parser::syntax::{Expr, ExprKind, Literal, PlLevel, PlRaise, PlRaiseOption};
+use crate::errors::SqlError;
+use verso_parser::syntax::{Expr, PlLevel, PlRaise, PlRaiseOption};
 
 impl Body<'_> {
     pub(super) fn raise(&self, raise: &PlRaise) -> Result<PlStatementKind, SqlError> {
@@ -36,10 +35,14 @@ impl Body<'_> {
         };
         let mut format = raise.format.clone();
         let mut args = raise.args.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
-        let mut code = raise.sqlstate.clone();
-        let (mut detail, mut hint) = (None, None);
+        let code = raise.sqlstate.clone();
+        let (mut detail, mut hint, mut errcode) = (None, None, None);
         let mut about = Vec::new();
-        for (option, expr) in &raise.options {
+        for (n, (option, expr)) in raise.options.iter().enumerate() {
+            let coded = *option == PlRaiseOption::Errcode && raise.sqlstate.is_some();
+            if coded || raise.options[..n].iter().any(|(known, _)| known == option) {
+                return Err(SqlError::syntax(format!("RAISE option already specified: {}", option.word())));
+            }
             match option {
                 PlRaiseOption::Message => {
                     if raise.format.is_some() {
@@ -53,10 +56,9 @@ impl Body<'_> {
                 PlRaiseOption::Detail => detail = Some(as_text(expr)?),
                 PlRaiseOption::Hint => hint = Some(as_text(expr)?),
                 PlRaiseOption::About(what) => about.push((*what, as_text(expr)?)),
-                PlRaiseOption::Errcode => code = Some(error_code(expr)?),
+                PlRaiseOption::Errcode => errcode = Some(as_text(expr)?),
             }
         }
-        let format = format.or_else(|| code.clone()).unwrap_or_default();
         Ok(PlStatementKind::Raise {
             level: match raise.level {
                 PlLevel::Debug => RaiseLevel::Debug,
@@ -66,29 +68,13 @@ impl Body<'_> {
                 PlLevel::Warning => RaiseLevel::Warning,
                 PlLevel::Exception => RaiseLevel::Exception,
             },
-            format: format.into(),
+            format: format.map(Into::into),
             args,
             sqlstate: code.map(Into::into),
+            errcode,
             detail,
             hint,
             about,
         })
-    }
-}
-
-/// The code that USING ERRCODE names: a literal, either five characters or a condition's name.
-fn error_code(expr: &Expr) -> Result<String, SqlError> {
-    let ExprKind::Literal(Literal::String(text)) = &expr.kind else {
-        return Err(SqlError::unsupported("an ERRCODE that is no literal").at(expr.at.start));
-    };
-    if let Some(code) = condition_code(&text.to_lowercase()) {
-        return Ok(code.to_string());
-    }
-    match text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase()) {
-        true => Ok(text.clone()),
-        false => {
-            let text = format!("unrecognized exception condition \"{text}\"");
-            Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(expr.at.start))
-        }
     }
 }

@@ -94,13 +94,17 @@ impl Body<'_> {
         Ok(PlStatementKind::ReturnNext { values })
     }
 
-    pub(super) fn return_query(&self, statement: &Statement) -> Result<PlStatementKind, SqlError> {
+    pub(super) fn return_query(
+        &self,
+        statement: &Statement,
+        text: &str,
+    ) -> Result<PlStatementKind, SqlError> {
         let types: &[SqlType] = match &self.returns {
             PlReturn::Rows(types) => types,
             // The caller says which columns it wants.
             PlReturn::Records => {
                 let query = Box::new(self.binder.statement(statement)?);
-                return Ok(PlStatementKind::ReturnQuery { query });
+                return Ok(PlStatementKind::ReturnQuery { query, text: Some(text.into()) });
             }
             _ => {
                 let text = "cannot use RETURN QUERY in a non-SETOF function";
@@ -121,7 +125,7 @@ impl Body<'_> {
             let text = "structure of query does not match function result type";
             return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).with_detail(detail));
         }
-        Ok(PlStatementKind::ReturnQuery { query })
+        Ok(PlStatementKind::ReturnQuery { query, text: Some(text.into()) })
     }
 }
 

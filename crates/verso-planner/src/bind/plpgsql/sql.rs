@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn};
 use verso_exec::plan::{
     ExprKind, PlBlock, PlFunction, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
-    TypedExpr,
+    Statement as Planned, TypedExpr,
 };
 use verso_types::{SqlType, TimeStyle};
 
@@ -39,16 +39,20 @@ pub fn bind_sql_function(
     let last = statements.len().saturating_sub(1);
     for (n, parsed) in statements.iter().enumerate() {
         let wanted = if n == last { &returns } else { &PlReturn::Void };
-        body.sql_statement(&parsed.statement, wanted, found, &mut steps)?;
+        let mut own = Vec::new();
+        body.sql_statement(&parsed.statement, wanted, found, &mut own)?;
+        let line = u32::try_from(n + 1).unwrap_or(u32::MAX);
+        steps.extend(own.into_iter().map(|kind| PlStatement { line, kind }));
     }
     if statements.is_empty() && returns != PlReturn::Void {
         let detail = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.";
         return Err(mismatch(&returns, detail));
     }
-    let line = |kind| PlStatement { line: 1, kind };
-    let block = PlBlock { body: steps.into_iter().map(line).collect(), ..PlBlock::default() };
+    let block = PlBlock { body: steps, ..PlBlock::default() };
     Ok(PlFunction {
-        signature: function.signature().into(),
+        oid: function.oid.0,
+        sql: true,
+        signature: super::named(function, catalog),
         argument_count: types.len(),
         variables: body.variables.into(),
         returns,
@@ -56,6 +60,10 @@ pub fn bind_sql_function(
         body: block,
         trigger: None,
     })
+}
+
+fn of_function(statement: Box<Planned>, into: Option<PlInto>) -> PlStatementKind {
+    PlStatementKind::Sql { statement, into, text: None, perform: false }
 }
 
 /// `42P13`.
@@ -100,7 +108,7 @@ impl Body<'_> {
             }
         };
         if *returns == PlReturn::Void {
-            steps.push(PlStatementKind::Sql { statement: bound, into: None });
+            steps.push(of_function(bound, None));
             return Ok(());
         }
         let given = bound.output();
@@ -149,7 +157,7 @@ impl Body<'_> {
                     _ => PlTargets::Places(vec![PlPlace { slot, field: None, ty: ty.clone() }]),
                 };
                 let into = Some(PlInto { targets, strict: false });
-                steps.push(PlStatementKind::Sql { statement: bound, into });
+                steps.push(of_function(bound, into));
                 let row = ty.is_row();
                 let value = TypedExpr::new(ExprKind::Parameter(slot), ty.erased());
                 let returned = PlStatementKind::Return { value: Some(value) };
@@ -166,7 +174,7 @@ impl Body<'_> {
                     otherwise: vec![line(PlStatementKind::Return { value: Some(nothing) })],
                 });
             }
-            _ => steps.push(PlStatementKind::ReturnQuery { query: bound }),
+            _ => steps.push(PlStatementKind::ReturnQuery { query: bound, text: None }),
         }
         Ok(())
     }

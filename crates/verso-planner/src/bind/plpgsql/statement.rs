@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::ArgMode;
 use verso_exec::plan::{
-    CommitWrite, PlInto, PlStatement, PlStatementKind, Plan, RaiseLevel, Statement, TypedExpr,
+    CommitWrite, PlInto, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement, TypedExpr,
 };
 use verso_types::{SqlType, Value};
 
@@ -50,9 +50,10 @@ impl Body<'_> {
             }
             Syntax::CaseNotFound => PlStatementKind::Raise {
                 level: RaiseLevel::Exception,
-                format: "case not found".into(),
+                format: Some("case not found".into()),
                 args: Vec::new(),
                 sqlstate: Some("20000".into()),
+                errcode: None,
                 detail: None,
                 hint: Some(TypedExpr::literal(
                     Value::text("CASE statement is missing ELSE part."),
@@ -111,27 +112,8 @@ impl Body<'_> {
             Syntax::OpenExecute { cursor, forward, text } => self.open_execute(cursor, *forward, text)?,
             Syntax::Fetch { cursor, direction, into } => self.fetch_cursor(cursor, *direction, into)?,
             Syntax::Close(cursor) => self.close_cursor(cursor)?,
-            Syntax::Foreach { label, target, slice, array, body } => {
-                let target = self.place(target)?;
-                let start = array.at.start;
-                let array = self.bind(array)?;
-                let SqlType::Array(element) = &array.ty else {
-                    let ty = array.ty.pg_name();
-                    let text = format!("FOREACH expression must yield an array, not type {ty}");
-                    return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(start));
-                };
-                let element = SqlType::clone(element);
-                let text = match (*slice, matches!(target.ty, SqlType::Array(_))) {
-                    (0, true) => Some("FOREACH loop variable must not be of an array type"),
-                    (1.., false) => Some("FOREACH ... SLICE loop variable must be of an array type"),
-                    _ => None,
-                };
-                if let Some(text) = text {
-                    return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
-                }
-                let body = self.loop_body(label, body)?;
-                let label = text_of(label);
-                PlStatementKind::Foreach { label, target, slice: *slice, array, element, body }
+            Syntax::Foreach { label, targets, slice, array, body } => {
+                self.foreach(label, targets, *slice, array, body)?
             }
             Syntax::Exit { label, when } => {
                 self.check_label(label.as_ref(), "EXIT").map_err(|error| self.refuse(error))?;
@@ -146,14 +128,16 @@ impl Body<'_> {
             }
             Syntax::Return(value) => self.return_value(value.as_ref())?,
             Syntax::ReturnNext(value) => self.return_next(value.as_ref())?,
-            Syntax::ReturnQuery(query) => self.return_query(query)?,
-            Syntax::Perform(query) if query.changes_rows() => {
-                let statement = self.binder.statement(&syntax::Statement::Query((**query).clone()))?;
-                PlStatementKind::Sql { statement: Box::new(statement), into: None }
-            }
-            Syntax::Perform(query) => {
-                let query = self.binder.query(query)?;
-                PlStatementKind::Sql { statement: planned(&self.binder, query)?, into: None }
+            Syntax::ReturnQuery { statement, text } => self.return_query(statement, text)?,
+            Syntax::Perform { query, text } => {
+                let statement = match query.changes_rows() {
+                    true => Box::new(
+                        self.binder.statement(&syntax::Statement::Query(syntax::Query::clone(query)))?,
+                    ),
+                    false => planned(&self.binder, self.binder.query(query)?)?,
+                };
+                let text = Some(text.as_str().into());
+                PlStatementKind::Sql { statement, into: None, text, perform: true }
             }
             Syntax::GetDiagnostics { items, .. } => {
                 let item = |(target, item): &(syntax::PlTarget, syntax::PlDiagnostic)| {
@@ -187,15 +171,52 @@ impl Body<'_> {
                 PlStatementKind::Commit { chain: *chain, write: CommitWrite { wait: *wait, batch: *batch } }
             }
             Syntax::Rollback { chain } => PlStatementKind::Rollback { chain: *chain },
-            Syntax::Sql { statement, into, strict } => {
+            Syntax::Sql { statement, into, strict, text } => {
                 let into = match into.as_slice() {
                     [] => None,
                     names => Some(PlInto { targets: self.targets(names)?, strict: *strict }),
                 };
                 let statement = self.binder.statement(statement)?;
-                PlStatementKind::Sql { statement: Box::new(statement), into }
+                let text = Some(text.as_str().into());
+                PlStatementKind::Sql { statement: Box::new(statement), into, text, perform: false }
             }
         })
+    }
+
+    /// FOREACH: elements go to one variable, their fields to several, or to a row.
+    fn foreach(
+        &mut self,
+        label: &Option<Name>,
+        targets: &[syntax::PlTarget],
+        slice: usize,
+        array: &Expr,
+        body: &[syntax::PlStatement],
+    ) -> Result<PlStatementKind, SqlError> {
+        let targets = self.targets(targets)?;
+        let start = array.at.start;
+        let array = self.bind(array)?;
+        let SqlType::Array(element) = &array.ty else {
+            let ty = array.ty.pg_name();
+            let text = format!("FOREACH expression must yield an array, not type {ty}");
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(start));
+        };
+        let element = SqlType::clone(element);
+        let to_array = match &targets {
+            PlTargets::Places(places) => {
+                matches!(places.as_slice(), [place] if matches!(place.ty, SqlType::Array(_)))
+            }
+            _ => false,
+        };
+        let text = match (slice, to_array) {
+            (0, true) => Some("FOREACH loop variable must not be of an array type"),
+            (1.., false) => Some("FOREACH ... SLICE loop variable must be of an array type"),
+            _ => None,
+        };
+        if let Some(text) = text {
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+        }
+        let body = self.loop_body(label, body)?;
+        Ok(PlStatementKind::Foreach { label: text_of(label), targets, slice, array, element, body })
     }
 
     /// CALL: what comes back goes to variables.

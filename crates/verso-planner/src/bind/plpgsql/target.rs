@@ -7,6 +7,7 @@ use verso_types::{RowType, SqlType, Value};
 
 use super::Body;
 use super::not_assigned;
+use crate::bind::scope::Variable;
 use crate::bind::trigger::no_field;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Name, PlTarget, Step};
@@ -24,10 +25,7 @@ impl Body<'_> {
         let Some((variable, rest)) = self.binder.variable_of(target) else {
             return Err(self.unknown(target));
         };
-        if self.constants.contains(&variable.slot) {
-            let text = format!("variable \"{}\" is declared CONSTANT", variable.name);
-            return Err(self.refuse(SqlError::new("22005", text).at(target[0].at.start)));
-        }
+        self.check_changeable(variable, target)?;
         let (slot, ty) = (variable.slot, variable.ty.clone());
         let record = &target[target.len() - rest.len() - 1];
         match (rest, ty) {
@@ -45,6 +43,23 @@ impl Body<'_> {
         }
     }
 
+    /// Refuses a constant.
+    fn check_changeable(&self, variable: &Variable, target: &[Name]) -> Result<(), SqlError> {
+        if self.constants.contains(&variable.slot) {
+            let text = format!("variable \"{}\" is declared CONSTANT", variable.name);
+            return Err(self.refuse(SqlError::new("22005", text).at(target[0].at.start)));
+        }
+        Ok(())
+    }
+
+    /// NEW or OLD of a trigger as a whole.
+    fn trigger_row(&self, target: &[Name]) -> Option<PlTargets> {
+        let [name] = target else { return None };
+        let record = self.binder.records.iter().rev().find(|known| *known.name == *name.text)?;
+        let types = record.columns.iter().map(|(_, ty)| ty.clone()).collect();
+        Some(PlTargets::TriggerRow { first: record.first, types })
+    }
+
     fn unknown(&self, target: &[Name]) -> SqlError {
         let names: Vec<&str> = target.iter().map(|name| name.text.as_str()).collect();
         let at = target.first().map_or(0, |name| name.at.start);
@@ -53,6 +68,11 @@ impl Body<'_> {
 
     /// What takes the columns of a row.
     pub(super) fn targets(&self, names: &[PlTarget]) -> Result<PlTargets, SqlError> {
+        if let [only] = names
+            && let Some(row) = self.trigger_row(only)
+        {
+            return Ok(row);
+        }
         if let [only] = names
             && let place = self.place(only)?
             && place.ty.is_row()
@@ -103,10 +123,20 @@ impl Body<'_> {
     ) -> Result<PlStatementKind, SqlError> {
         // Positions and messages name what stands last.
         let Some(name) = target.last() else { return Err(SqlError::internal("an assignment to nothing")) };
-        if let [record] = target.as_slice()
-            && self.binder.records.iter().any(|known| *known.name == *record.text)
+        if let Some(row) = self.trigger_row(target) {
+            let (value, shape) = self.row_value(value)?;
+            return Ok(PlStatementKind::AssignRow { target: row, value, shape });
+        }
+        if let Some((variable, rest @ [_, _, ..])) = self.binder.variable_of(target)
+            && matches!(variable.ty, SqlType::Row(_))
         {
-            return Err(SqlError::unsupported("assignment to the whole of NEW or OLD").at(record.at.start));
+            self.check_changeable(variable, target)?;
+            let fields = rest.iter().map(|field| Step::Field(field.clone()));
+            let steps: Vec<Step> = fields.chain(path.iter().cloned()).collect();
+            let (slot, ty) = (variable.slot, variable.ty.clone());
+            let value =
+                self.value_within(slot, &ty, &target[target.len() - rest.len() - 1], &steps, value)?;
+            return Ok(PlStatementKind::Assign { slot, value });
         }
         let PlPlace { slot, field, ty } = self.place(target)?;
         match field {
@@ -116,9 +146,6 @@ impl Body<'_> {
             }
             None => {
                 Ok(PlStatementKind::Assign { slot, value: self.value_within(slot, &ty, name, path, value)? })
-            }
-            Some(_) if ty.is_row() => {
-                Err(SqlError::unsupported("assignment to a field that is a row").at(name.at.start))
             }
             Some(field) => {
                 let value = match path {

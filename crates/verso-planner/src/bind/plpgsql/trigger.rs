@@ -26,10 +26,11 @@ pub fn bind_trigger(
     time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
     let (name, signature) = match function {
-        Some(function) => (Arc::clone(&function.name), function.signature()),
+        Some(function) => (Arc::clone(&function.name), function.named_in_context()),
         None => (Arc::clone(&trigger.name), format!("{}()", trigger.name)),
     };
     let mut body = Body::new(Binder::new(catalog, time_zone, &[]), name);
+    body.oid = function.map_or(0, |function| function.oid.0);
     body.returns = PlReturn::Trigger;
     let (old_name, new_name) = record_names(trigger);
     let fields: Arc<[(Arc<str>, SqlType)]> = columns(table).into();

@@ -238,7 +238,7 @@ fn the_experiment_s_function_binds() {
     assert_eq!(names, ["how_many", "records", "found", "n", "i"]);
     let PlStatementKind::ForRange { slot: 4, body, .. } = &bound.body.body[0].kind else { panic!() };
     assert_eq!((body.len(), body[0].line), (2, 6));
-    let PlStatementKind::Sql { statement, into: None } = &body[1].kind else { panic!() };
+    let PlStatementKind::Sql { statement, into: None, .. } = &body[1].kind else { panic!() };
     assert!(matches!(**statement, Statement::Insert(_)));
 }
 

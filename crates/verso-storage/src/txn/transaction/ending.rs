@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::{CommitMode, Txn};
 use crate::StorageError;
 use crate::engine::GcPolicy;
+use crate::heap::RowCounts;
 use crate::lock::{LockManager, OwnerCore};
 use crate::maintenance::retire;
 use crate::mini::Mini;
@@ -229,11 +230,15 @@ impl Txn {
     /// The rows that it has changed count now, and who keeps statistics is called where they are enough.
     fn tell_changed(&mut self) {
         let mut enough = false;
+        let mut all = RowCounts::default();
         for (table, rows) in &mut self.changed {
-            if *rows > 0 {
-                enough |= table.add(std::mem::take(rows));
+            if rows.all() > 0 {
+                let rows = std::mem::take(rows);
+                all.add(rows);
+                enough |= table.add(rows);
             }
         }
+        self.shared.rows.add(all);
         if self.changed.len() > TABLES_KEEP {
             self.changed.clear();
         }

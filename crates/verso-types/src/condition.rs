@@ -1,9 +1,5 @@
 //! Names of exception conditions.
 
-use verso_types::sqlstate;
-
-use crate::error::SyntaxError;
-
 /// The SQLSTATE behind a condition's name, as PostgreSQL's appendix A has them.
 pub fn condition_code(name: &str) -> Option<&'static str> {
     CONDITIONS.iter().find(|(known, _)| *known == name).map(|(_, code)| *code)
@@ -261,7 +257,3 @@ const CONDITIONS: &[(&str, &str)] = &[
     ("data_corrupted", "XX001"),
     ("index_corrupted", "XX002"),
 ];
-
-pub(super) fn unknown_condition(name: &str) -> SyntaxError {
-    SyntaxError::new(sqlstate::UNDEFINED_OBJECT, format!("unrecognized exception condition \"{name}\""))
-}
