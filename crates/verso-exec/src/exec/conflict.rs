@@ -52,7 +52,7 @@ struct RowUpdate {
     values: ExprList,
     filter: Option<Predicate>,
     /// What the row that is there has to fulfil.
-    shown: Option<RowChecks>,
+    shown: Option<Box<RowChecks>>,
     checks: RowChecks,
     keys: ForeignKeys,
     batch: Batch,
@@ -78,7 +78,7 @@ impl ConflictClause {
             let shown = update.shown.iter().cloned().collect::<Vec<_>>();
             let shown = RowRules { checks: shown, ..RowRules::default() };
             RowUpdate {
-                shown: update.shown.as_ref().map(|_| RowChecks::new(table, &[], &shown, executor)),
+                shown: update.shown.as_ref().map(|_| Box::new(RowChecks::new(table, &[], &shown, executor))),
                 target_ids: targets.iter().map(|column| table.columns[*column].id).collect(),
                 batch: Batch::of_types(values.types()),
                 values,
