@@ -492,9 +492,9 @@ impl Accumulator {
             }
             State::Exact { moments, .. } => match first {
                 Value::Numeric(value) => moments.add(value),
-                Value::Big(_) => {
-                    let what = "variance of a numeric with more than 38 digits or NaN is not supported";
-                    return Err(TypeError::new("0A000", what).into());
+                Value::Big(value) => {
+                    moments.add_long(value);
+                    self.payload = moments.heap_bytes();
                 }
                 other => moments.add(&Decimal::from(other.as_i64().unwrap_or(0))),
             },

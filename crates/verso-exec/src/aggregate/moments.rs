@@ -4,7 +4,7 @@
 //! sums of values and squares in integers of any size, whose quotient is rounded once.
 
 use num_bigint::BigInt;
-use verso_types::{Decimal, TypeError, Value};
+use verso_types::{Decimal, Number, TypeError, Value};
 
 use crate::error::Result;
 use crate::functions::AggregateKind;
@@ -139,21 +139,47 @@ pub(crate) struct ExactMoments {
     sum: BigInt,
     squares: BigInt,
     scale: u32,
+    /// NaN or an infinity was among them: so is the result.
+    is_nan: bool,
 }
+
+/// The most digits behind the point of a quotient, as in PostgreSQL.
+const QUOTIENT_SCALE_MAX: u32 = 1000;
 
 impl ExactMoments {
     /// Adds a value.
     pub fn add(&mut self, value: &Decimal) {
-        let scale = u32::from(value.scale());
+        self.add_scaled(value.unscaled().into(), u32::from(value.scale()));
+    }
+
+    /// Adds a value of any number of digits.
+    pub fn add_long(&mut self, value: &Number) {
+        let text = value.to_string();
+        let behind = text.find('.').map_or(0, |point| text.len() - point - 1);
+        match text.replacen('.', "", 1).parse() {
+            Ok(unscaled) => self.add_scaled(unscaled, u32::try_from(behind).unwrap_or(0)),
+            Err(_) => {
+                self.is_nan = true;
+                self.n += 1;
+            }
+        }
+    }
+
+    fn add_scaled(&mut self, unscaled: BigInt, scale: u32) {
         if scale > self.scale {
             self.sum *= power(scale - self.scale);
             self.squares *= power(2 * (scale - self.scale));
             self.scale = scale;
         }
-        let value = BigInt::from(value.unscaled()) * power(self.scale - scale);
+        let value = unscaled * power(self.scale - scale);
         self.squares += &value * &value;
         self.sum += value;
         self.n += 1;
+    }
+
+    /// How many bytes the sums have.
+    pub fn heap_bytes(&self) -> usize {
+        usize::try_from((self.sum.bits() + self.squares.bits()) / 8).unwrap_or(usize::MAX)
     }
 
     /// Adds what another one has gathered.
@@ -165,6 +191,7 @@ impl ExactMoments {
         self.squares = squares(&self.squares, self.scale) + squares(&other.squares, other.scale);
         self.scale = scale;
         self.n += other.n;
+        self.is_nan |= other.is_nan;
     }
 
     /// The variance or its root, as PostgreSQL rounds it.
@@ -176,6 +203,9 @@ impl ExactMoments {
         if self.n == 0 || (sample && self.n == 1) {
             return Ok(Value::Null);
         }
+        if self.is_nan {
+            return Ok(Number::parse_value("NaN")?);
+        }
         let n = BigInt::from(self.n);
         let numerator = &n * &self.squares - &self.sum * &self.sum;
         if numerator <= BigInt::ZERO {
@@ -184,15 +214,17 @@ impl ExactMoments {
         let divisor = if sample { &n * (&n - 1u32) } else { &n * &n };
         let own = 2 * self.scale;
         let scale = quotient_scale(&numerator, own, &divisor);
-        let mut result = round_divide(&(numerator * power(scale.saturating_sub(own))), &divisor);
+        let mut result = round_divide(
+            &(numerator * power(scale.saturating_sub(own))),
+            &(divisor * power(own.saturating_sub(scale))),
+        );
         if matches!(kind, K::StddevPop | K::StddevSamp) {
             result = round_root(&(result * power(scale)));
         }
-        let unscaled = i128::try_from(result).map_err(|_| TypeError::numeric_overflow())?;
-        let kept = u8::try_from(scale).unwrap_or(u8::MAX).min(Decimal::MAX_SCALE);
-        let cut = verso_types::decimal::rescale_i128(unscaled, u8::try_from(scale).unwrap_or(u8::MAX), kept);
-        let cut = cut.ok_or_else(TypeError::numeric_overflow)?;
-        Ok(Value::Numeric(Decimal::new(cut, kept).map_err(TypeError::from)?))
+        let digits = format!("{:0>1$}", result.to_string(), scale as usize + 1);
+        let (whole, behind) = digits.split_at(digits.len() - scale as usize);
+        let point = if behind.is_empty() { "" } else { "." };
+        Ok(Number::parse_value(&format!("{whole}{point}{behind}"))?)
     }
 }
 
@@ -217,7 +249,7 @@ fn quotient_scale(value: &BigInt, scale: u32, divisor: &BigInt) -> u32 {
     let (weight, first) = leading_group(value, scale);
     let (other_weight, other_first) = leading_group(divisor, 0);
     let quotient = weight - other_weight - i64::from(first <= other_first);
-    u32::try_from(16 - quotient * 4).unwrap_or(0).max(scale)
+    u32::try_from(16 - quotient * 4).unwrap_or(0).max(scale).min(QUOTIENT_SCALE_MAX)
 }
 
 /// The place of the first group of four digits that is not zero, and its value.

@@ -68,7 +68,7 @@ impl RowChecks {
             let arg = Box::new(check.condition.clone());
             let ty = check.condition.ty.clone();
             let of = check.of;
-            let strict = matches!(of, CheckOf::View | CheckOf::Policy);
+            let strict = matches!(of, CheckOf::View | CheckOf::Policy | CheckOf::PolicyUsing);
             let broken = ExprKind::IsBool { arg, value: Some(strict), negated: strict };
             let broken = Predicate::compile(&TypedExpr::new(broken, ty), executor);
             (Broken { name: Arc::clone(&check.name), of }, broken)
@@ -185,6 +185,12 @@ impl RowChecks {
             (_, Some((_, _, Ok(Broken { name, of: CheckOf::Policy })))) => {
                 // The row is not shown: the role may not see it.
                 let message = format!("new row violates row-level security policy for table \"{name}\"");
+                Err(TypeError::new("42501", message).into())
+            }
+            (_, Some((_, _, Ok(Broken { name, of: CheckOf::PolicyUsing })))) => {
+                let message = format!(
+                    "new row violates row-level security policy (USING expression) for table \"{name}\""
+                );
                 Err(TypeError::new("42501", message).into())
             }
             (_, Some((row, _, Ok(Broken { name, of: CheckOf::View })))) => {

@@ -21,7 +21,7 @@ use super::foreign::ForeignKeys;
 use super::trigger::{TriggerEvent, Triggers, changed_by_trigger};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
-use crate::plan::{Insert, OnConflict};
+use crate::plan::{Insert, OnConflict, RowRules};
 
 /// Times a row looks again for what was inserted at the same time.
 const TRIES_MAX: u32 = 20;
@@ -51,6 +51,8 @@ struct RowUpdate {
     target_ids: Vec<u16>,
     values: ExprList,
     filter: Option<Predicate>,
+    /// What the row that is there has to fulfil.
+    shown: Option<Box<RowChecks>>,
     checks: RowChecks,
     keys: ForeignKeys,
     batch: Batch,
@@ -72,12 +74,16 @@ impl ConflictClause {
         let update = clause.update.as_ref().map(|update| {
             let targets: Vec<usize> = update.assignments.iter().map(|(column, _)| *column).collect();
             let values = ExprList::compile(update.assignments.iter().map(|(_, value)| value), executor);
+            let rules = update.rules.as_deref().unwrap_or(&insert.rules);
+            let shown = update.shown.iter().cloned().collect::<Vec<_>>();
+            let shown = RowRules { checks: shown, ..RowRules::default() };
             RowUpdate {
+                shown: update.shown.as_ref().map(|_| Box::new(RowChecks::new(table, &[], &shown, executor))),
                 target_ids: targets.iter().map(|column| table.columns[*column].id).collect(),
                 batch: Batch::of_types(values.types()),
                 values,
                 filter: update.filter.as_ref().map(|filter| Predicate::compile(filter, executor)),
-                checks: RowChecks::new(table, &targets, &insert.rules, executor),
+                checks: RowChecks::new(table, &targets, rules, executor),
                 keys: ForeignKeys::of_update(table, &targets),
                 targets,
                 selection: Vec::new(),
@@ -243,6 +249,9 @@ impl RowUpdate {
             if self.selection.is_empty() {
                 return Ok(None);
             }
+        }
+        if let Some(shown) = &mut self.shown {
+            shown.check(cx, &Batch::default(), before, |_| Vec::new())?;
         }
         self.values.eval(&cx.eval(), &both, &mut self.batch)?;
         let mut after = before.clone();

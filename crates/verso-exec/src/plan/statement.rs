@@ -126,7 +126,9 @@ impl Check {
             CheckOf::Table { validated: true } | CheckOf::Domain => self
                 .condition
                 .any(&mut |part| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column))),
-            CheckOf::Table { validated: false } | CheckOf::View | CheckOf::Policy => true,
+            CheckOf::Table { validated: false } | CheckOf::View | CheckOf::Policy | CheckOf::PolicyUsing => {
+                true
+            }
         }
     }
 }
@@ -145,6 +147,8 @@ pub enum CheckOf {
     View,
     /// That of the policies of a table.
     Policy,
+    /// That of the policies which say what rows may be changed.
+    PolicyUsing,
 }
 
 /// What happens to a row whose key is there already.
@@ -167,6 +171,10 @@ pub struct ConflictUpdate {
     pub named: usize,
     /// Whether it is changed at all.
     pub filter: Option<TypedExpr>,
+    /// What the row that is there has to fulfil before it is changed: it is to be one that policies show.
+    pub shown: Option<Check>,
+    /// What the new row has to fulfil, where that is not what inserted rows have to.
+    pub rules: Option<Box<RowRules>>,
 }
 
 impl Insert {

@@ -6,7 +6,7 @@ use super::function::function_reference;
 use super::lexer::Token;
 use super::schema::role_name;
 use super::string_literal;
-use super::table::expression;
+use super::table::generation;
 use crate::error::SyntaxError;
 use crate::syntax::{
     ActAs, Grant, GrantKind, GrantOn, GrantRole, Name, Owned, Policy, QualifiedName, RightsStatement,
@@ -284,17 +284,11 @@ pub(super) fn policy(cursor: &mut Cursor<'_>, alter: bool) -> Result<Statement, 
     if cursor.accept(&["to"]) {
         policy.roles = Some(cursor.list(role_name)?);
     }
-    let condition = |cursor: &mut Cursor<'_>| {
-        cursor.expect_token(&Token::LParen)?;
-        let condition = expression(cursor)?;
-        cursor.expect_token(&Token::RParen)?;
-        Ok::<_, SyntaxError>(condition)
-    };
     if cursor.accept(&["using"]) {
-        policy.using = Some(condition(cursor)?);
+        policy.using = Some(generation(cursor)?);
     }
     if cursor.accept(&["with", "check"]) {
-        policy.check = Some(condition(cursor)?);
+        policy.check = Some(generation(cursor)?);
     }
     let policy = Box::new(policy);
     Ok(Statement::Rights(match alter {

@@ -30,11 +30,10 @@ impl Binder<'_> {
 
     pub(super) fn insert(&self, insert: &syntax::Insert) -> Result<Insert, SqlError> {
         let mut changed = self.changed(&insert.table, Change::Insert)?;
-        if !insert.returning.is_empty() {
+        // Whether a key is there is something read, too.
+        let looks = insert.on_conflict.as_ref().is_some_and(|clause| clause.target.is_some());
+        if !insert.returning.is_empty() || looks {
             self.reads_changed(&mut changed, Change::Insert)?;
-        }
-        if insert.on_conflict.is_some() && changed.is_secured() {
-            return Err(SqlError::unsupported("ON CONFLICT for a table with row-level security"));
         }
         let changed = changed;
         let table = Arc::clone(&changed.seen);
@@ -78,9 +77,7 @@ impl Binder<'_> {
                 && source.any(&mut |part| matches!(part, Plan::TableScan { .. }));
         let rules = changed.rules(self)?;
         let on_conflict = match &insert.on_conflict {
-            Some(clause) => {
-                Some(Box::new(self.on_conflict(clause, &changed, &rules, insert.alias.as_ref())?))
-            }
+            Some(clause) => Some(Box::new(self.on_conflict(clause, &changed, &rules, insert)?)),
             None => None,
         };
         // Without DO UPDATE there is no row before.
@@ -144,7 +141,7 @@ impl Binder<'_> {
         clause: &syntax::OnConflict,
         changed: &Changed,
         rules: &RowRules,
-        alias: Option<&Name>,
+        insert: &syntax::Insert,
     ) -> Result<OnConflict, SqlError> {
         let table = &changed.seen;
         let unique = || table.indexes.iter().filter(|index| index.unique);
@@ -184,7 +181,7 @@ impl Binder<'_> {
         }
         let all = clause.target.is_none();
         let Some(update) = &clause.update else { return Ok(OnConflict { indexes, all, update: None }) };
-        let mut scope = table_scope(table, alias).with_second("excluded");
+        let mut scope = table_scope(table, insert.alias.as_ref()).with_second("excluded");
         changed.note(&mut scope);
         let filter = self.filter(update.filter.as_ref(), &scope)?;
         let mut assignments = self.assignments(&update.assignments, table, &scope, None)?;
@@ -194,7 +191,21 @@ impl Binder<'_> {
         if triggers_change_rows(table, TriggerEvent::Update) {
             keep_others(&mut assignments, table);
         }
-        Ok(OnConflict { indexes, all, update: Some(ConflictUpdate { assignments, named, filter }) })
+        let (mut shown, mut own_rules) = (None, None);
+        if changed.is_secured() {
+            // The row that is there is changed by the policies of UPDATE; one that they do not show is no reason to do nothing.
+            let mut updated = self.changed(&insert.table, Change::Update)?;
+            self.reads_changed(&mut updated, Change::Update)?;
+            let name = &changed.table.name;
+            shown = updated.policy_filter().map(|condition| Check {
+                name: Arc::clone(name),
+                condition,
+                of: CheckOf::PolicyUsing,
+            });
+            own_rules = Some(Box::new(updated.rules(self)?));
+        }
+        let update = ConflictUpdate { assignments, named, filter, shown, rules: own_rules };
+        Ok(OnConflict { indexes, all, update: Some(update) })
     }
 
     /// The unique indexes on these columns and expressions, in any order; partial ones where their condition follows.

@@ -181,7 +181,7 @@ impl Binder<'_> {
             }
             FromSource::Function(call, _) if item.ordinality || unnests_several(call) => {
                 let own = call.name.name.text.as_str();
-                let (plan, single) = self.rows_from(std::slice::from_ref(call), item.ordinality)?;
+                let (plan, single) = self.rows_from(&[(call.clone(), Vec::new())], item.ordinality)?;
                 if let Some(wanted) = wanted(Some(own)) {
                     wanted.refuse_named("a function")?;
                 }
@@ -199,12 +199,8 @@ impl Binder<'_> {
                 (plan, Some(own), single)
             }
             FromSource::Rows(calls, _) => {
-                if let Some((name, _)) = calls.iter().find_map(|(_, columns)| columns.first()) {
-                    return Err(SqlError::unsupported("a column definition list").at(name.at.start));
-                }
-                let calls: Vec<Call> = calls.iter().map(|(call, _)| call.clone()).collect();
-                let own = calls.first().map(|call| call.name.name.text.clone()).unwrap_or_default();
-                let (plan, single) = self.rows_from(&calls, item.ordinality)?;
+                let own = calls.first().map(|(call, _)| call.name.name.text.clone()).unwrap_or_default();
+                let (plan, single) = self.rows_from(calls, item.ordinality)?;
                 if let Some(wanted) = wanted(Some(&own)) {
                     wanted.refuse_named("a function")?;
                 }
@@ -532,10 +528,15 @@ impl Binder<'_> {
     }
 
     /// Functions side by side, perhaps numbered; whether the first column takes the alias for its name.
-    fn rows_from(&self, calls: &[Call], ordinality: bool) -> Result<(Plan, bool), SqlError> {
+    fn rows_from(
+        &self,
+        calls: &[(Call, Vec<(Name, SqlType)>)],
+        ordinality: bool,
+    ) -> Result<(Plan, bool), SqlError> {
         let mut functions = Vec::new();
         let mut single = true;
-        for call in calls {
+        for (call, definitions) in calls {
+            let definitions = self.definitions(definitions)?;
             let several = unnests_several(call);
             let parts: Vec<Call> = match several {
                 // `unnest(a, b)`: each array by itself.
@@ -546,8 +547,8 @@ impl Binder<'_> {
             };
             for part in parts {
                 let (plan, one) = self.function_scan(&part)?;
-                single &= one;
-                match plan {
+                single &= one && definitions.is_empty();
+                match defined(plan, &definitions, part.name.at().start)? {
                     Plan::FunctionScan { call, columns } => functions.push(SetColumns { call, columns }),
                     _ => {
                         let what = "a system view beside other functions or numbered";

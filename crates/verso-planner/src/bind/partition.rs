@@ -112,7 +112,16 @@ impl Binder<'_> {
             if triggers_change_rows(leaf, TriggerEvent::Update) {
                 keep_others(&mut assignments, leaf);
             }
-            ConflictUpdate { assignments, named, filter: update.filter.as_ref().map(over) }
+            // Policies are those of the whole table; what else rows have to fulfil is the leaf's.
+            let check = |check: &Check| Check { condition: over(&check.condition), ..check.clone() };
+            let shown = update.shown.as_ref().map(check);
+            let own = update.rules.as_ref().map(|whole| {
+                let policies =
+                    whole.checks.iter().filter(|check| matches!(check.of, CheckOf::Policy | CheckOf::View));
+                let checks = rules.checks.iter().cloned().chain(policies.map(check)).collect();
+                Box::new(RowRules { checks, ..rules.clone() })
+            });
+            ConflictUpdate { assignments, named, filter: update.filter.as_ref().map(over), shown, rules: own }
         });
         let counts = |index: &&Arc<IndexDef>| match clause.all {
             true => index.unique && !index.deferrable,

@@ -106,6 +106,11 @@ impl Changed {
         self.shown.is_some() || !self.demanded.is_empty()
     }
 
+    /// Which rows of the table its policies show.
+    pub fn policy_filter(&self) -> Option<TypedExpr> {
+        self.shown.clone()
+    }
+
     /// The view that the statement names.
     pub fn view(&self) -> Option<&Arc<str>> {
         let instead = self.table.is_view().then_some(&self.table.name);

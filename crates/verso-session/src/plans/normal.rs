@@ -59,7 +59,7 @@ impl Normal {
         let ty = |value: &Value| match value {
             Value::Int4(_) => Some(SqlType::Int4),
             Value::Int8(_) => Some(SqlType::Int8),
-            Value::Numeric(_) => Some(SqlType::Numeric(None)),
+            Value::Numeric(_) | Value::Big(_) => Some(SqlType::Numeric(None)),
             _ => None,
         };
         self.values.iter().map(ty).collect()
@@ -143,7 +143,7 @@ impl Normal {
             self.key.push(match value {
                 Value::Int4(_) => 'i',
                 Value::Int8(_) => 'l',
-                Value::Numeric(_) => 'n',
+                Value::Numeric(_) | Value::Big(_) => 'n',
                 _ => 's',
             });
         }

@@ -141,6 +141,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "server_encoding" | "server_version" | "server_version_num" => None,
         name if name.starts_with("transaction_") && name != "transaction_timeout" => None,
         "client_encoding" | "extra_float_digits" | "standard_conforming_strings" => None,
+        "bytea_output" => same("escape"),
         "archive_target" => same(folder),
         "application_name" => same("billing"),
         "autovacuum" | "colocate" | "default_transaction_savepoints" => same("off"),

@@ -202,7 +202,7 @@ pub(super) fn generated_when(cursor: &mut Cursor<'_>) -> Result<Identity, Syntax
 }
 
 /// `(expression)`, and its text.
-pub(super) fn generation(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
+pub(in crate::parse) fn generation(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
     cursor.expect_token(&Token::LParen)?;
     let start = cursor.here().start;
     let expr = cursor.expr()?;

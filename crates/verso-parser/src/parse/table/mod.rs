@@ -7,7 +7,7 @@ mod index;
 mod partition;
 
 pub use alter::alter;
-pub(super) use column::expression;
+pub(super) use column::{expression, generation};
 pub(super) use constraint::check;
 pub use constraint::set_constraints;
 pub use index::{analyze, analyzed, create_index, reindex, update_statistics};
