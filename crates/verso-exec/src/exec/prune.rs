@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use verso_catalog::partition::{Said, comparable};
 use verso_catalog::TableDef;
+use verso_catalog::partition::{Said, comparable};
 use verso_types::{SqlType, Value};
 
 use super::ExecContext;
@@ -70,9 +70,7 @@ impl Pruner {
 
 impl Term {
     fn said(&self, cx: &EvalContext<'_>) -> Option<Said> {
-        let value = |(expr, of): &(RowExpr, SqlType)| {
-            comparable(&expr.eval_constant(cx).ok()?, of, &self.ty)
-        };
+        let value = |(expr, of): &(RowExpr, SqlType)| comparable(&expr.eval_constant(cx).ok()?, of, &self.ty);
         let first = || value(self.values.first()?);
         Some(match self.kind {
             PruningTerm::Equal(_) => Said::Equal(first()?),

@@ -29,6 +29,7 @@ pub use access::{IndexAccess, KeyMatch, Searched};
 pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
 pub use output::{LEAVES_MAX, Origin, OutputColumn, RECORD_COLUMN, leaf_of, place_in};
+pub use pruning::{Pruning, PruningStep, PruningTerm};
 pub use query::{
     AggregateCall, CursorName, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation,
     SortKey,
@@ -38,7 +39,6 @@ pub use routine::{
     PlFunction, PlHandler, PlInto, PlLater, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
     PlTrigger, PlVariable, RaiseLevel, TriggerFact, Unbound,
 };
-pub use pruning::{Pruning, PruningStep, PruningTerm};
 pub use statement::{
     Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict,
     PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update, UpdateParts,

@@ -143,7 +143,8 @@ impl Found {
         });
         let exprs: Vec<TypedExpr> =
             (0..width).map(column).chain(computed).chain([column(width), column(width + 1)]).collect();
-        let input = Box::new(std::mem::replace(&mut self.plan, Plan::Append { inputs: Vec::new(), pruning: None }));
+        let input =
+            Box::new(std::mem::replace(&mut self.plan, Plan::Append { inputs: Vec::new(), pruning: None }));
         self.plan = project(input, exprs);
         count
     }

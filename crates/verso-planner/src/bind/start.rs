@@ -167,7 +167,8 @@ impl Start {
                 *plan = self.share(scan);
                 if let Some(mut predicate) = TypedExpr::conjunction(above) {
                     self.expression(&mut predicate);
-                    let input = Box::new(std::mem::replace(plan, Plan::Append { inputs: Vec::new(), pruning: None }));
+                    let input =
+                        Box::new(std::mem::replace(plan, Plan::Append { inputs: Vec::new(), pruning: None }));
                     *plan = Plan::Filter { input, predicate };
                 }
             }

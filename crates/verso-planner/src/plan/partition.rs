@@ -117,9 +117,8 @@ impl Found<'_> {
                 Says::Prefix(_) => continue,
             };
             // A query is asked for its rows when it is its turn.
-            let asks = |value: &TypedExpr| {
-                value.any(&mut |part| matches!(part.kind, ExprKind::Subquery { .. }))
-            };
+            let asks =
+                |value: &TypedExpr| value.any(&mut |part| matches!(part.kind, ExprKind::Subquery { .. }));
             if found.values().iter().any(asks) {
                 continue;
             }

@@ -39,7 +39,10 @@ impl Found {
     pub(super) fn add(&mut self, sources: Vec<RowSource>) {
         for RowSource { plan, outer } in sources {
             let outer: Vec<TypedExpr> = outer.into_iter().map(|expr| self.over(expr)).collect();
-            let left = Box::new(std::mem::replace(&mut self.plan, Plan::Append { inputs: Vec::new(), pruning: None }));
+            let left = Box::new(std::mem::replace(
+                &mut self.plan,
+                Plan::Append { inputs: Vec::new(), pruning: None },
+            ));
             let right = Box::new(Plan::Single { input: Box::new(plan) });
             let kind = JoinKind::Left;
             self.plan = if outer.is_empty() {
