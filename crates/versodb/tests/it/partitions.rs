@@ -135,11 +135,11 @@ fn partitions_that_parameters_and_outer_rows_exclude_are_not_opened() {
     for (sql, rows) in [
         ("SELECT count(*) FROM whole WHERE a = 3", 1),
         ("SELECT count(*) FROM whole WHERE a = 4", 1),
-        ("SELECT count(*) FROM whole WHERE a < 10", 10),
+        ("SELECT count(*) FROM whole WHERE a < 9", 9),
         ("SELECT count(*) FROM whole WHERE a IN (1, 2)", 2),
         ("SELECT count(*) FROM whole WHERE a = 12 AND b = 'x'", 1),
         (
-            "SELECT sum((SELECT count(*) FROM whole WHERE a = k AND b = CASE k WHEN 14 THEN 'x' ELSE 'y' END)) FROM keys",
+            "SELECT count(x.a) FROM keys, LATERAL (SELECT a FROM whole WHERE a = k AND b = CASE k WHEN 14 THEN 'x' ELSE 'y' END LIMIT 1) AS x",
             2,
         ),
     ] {
