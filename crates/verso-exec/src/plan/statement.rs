@@ -345,13 +345,16 @@ impl Statement {
             Statement::Insert(insert) => {
                 plans.push(&mut insert.source);
                 exprs.extend(&mut insert.values);
-                if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
-                    exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
-                    exprs.extend(&mut update.filter);
+                let Insert { on_conflict, returning, routes, .. } = insert;
+                let own = std::iter::once((on_conflict, returning));
+                let routes = routes.iter_mut().map(|route| (&mut route.on_conflict, &mut route.returning));
+                for (on_conflict, returning) in own.chain(routes) {
+                    if let Some(update) = on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
+                        exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
+                        exprs.extend(&mut update.filter);
+                    }
+                    exprs.extend(returning.iter_mut().flat_map(|returning| &mut returning.exprs));
                 }
-                let routes = insert.routes.iter_mut().filter_map(|route| route.returning.as_mut());
-                let returning = insert.returning.iter_mut().chain(routes);
-                exprs.extend(returning.flat_map(|returning| &mut returning.exprs));
             }
             Statement::Update(update) => {
                 plans.extend(&mut update.joined);

@@ -100,17 +100,15 @@ impl Binder<'_> {
         for (action, returning) in actions.into_iter().zip(returned) {
             let early = early.is_some();
             let computed = returning.clone();
-            let stored = |new: &dyn Fn(usize) -> usize, found: usize| match (&bound, &computed) {
-                (_, Some(computed)) if early => shifted(computed, found),
-                (Some(bound), _) => bound.over(&mut |returned, ty| match returned {
+            let over = |new: &dyn Fn(usize) -> usize, found: usize| match (&bound, &computed) {
+                (_, Some(computed)) if early => Some(shifted(computed, found)),
+                (Some(bound), _) => Some(bound.over(&mut |returned, ty| match returned {
                     Returned::Action => TypedExpr::literal(Value::text("UPDATE"), SqlType::Text),
                     _ => stored(new, found)(returned, ty),
-                }),
-                (None, _) => Returning { exprs: Vec::new(), names: Vec::new() },
+                })),
+                (None, _) => None,
             };
-            let returned: Option<&dyn Fn(&dyn Fn(usize) -> usize, usize) -> Returning> =
-                if bound.is_some() { Some(&stored) } else { None };
-            bound_actions.push(self.changes(action, &table, &rows, returning, returned)?);
+            bound_actions.push(self.changes(action, &table, &rows, returning, &over)?);
         }
         Ok(Merge { table, joined: found.plan, actions: bound_actions, output })
     }

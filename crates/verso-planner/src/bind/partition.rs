@@ -142,7 +142,7 @@ impl Binder<'_> {
 }
 
 /// RETURNING of a row stored in a table: where the new values of columns are, and from where on what was found.
-type StoredReturning<'r> = &'r dyn Fn(&dyn Fn(usize) -> usize, usize) -> Option<Returning>;
+pub(super) type StoredReturning<'r> = &'r dyn Fn(&dyn Fn(usize) -> usize, usize) -> Option<Returning>;
 
 impl Binder<'_> {
     /// What an UPDATE does to each leaf of a partitioned table, given the query that finds the rows and the values that it

@@ -76,7 +76,7 @@ impl Found<'_> {
             self.inputs.push(scan);
             return;
         };
-        let (said, later) = self.terms(table, partitioned, &columns);
+        let Terms { said, later } = self.terms(table, partitioned, &columns);
         let mut inputs = Vec::new();
         for place in partitioned.kept(&said) {
             let part = &partitioned.partitions[place];
@@ -95,13 +95,8 @@ impl Found<'_> {
     }
 
     /// What the condition says of the key: where all values are known, and in any case.
-    fn terms(
-        &self,
-        table: &TableDef,
-        partitioned: &Partitioned,
-        columns: &[usize],
-    ) -> (Vec<(u16, Said)>, Vec<(u16, PruningTerm)>) {
-        let Some(filter) = self.filter else { return Default::default() };
+    fn terms(&self, table: &TableDef, partitioned: &Partitioned, columns: &[usize]) -> Terms {
+        let Some(filter) = self.filter else { return Terms::default() };
         let derived = Derived::of(table, self.estimate);
         let mut later = Vec::new();
         let mut said = Vec::new();
@@ -125,8 +120,17 @@ impl Found<'_> {
             said.extend(known(&found, &partitioned.types[at]).map(|said| (term.column, said)));
             later.push((term.column, found));
         }
-        (said, later)
+        Terms { said, later }
     }
+}
+
+/// What a condition says of the columns of a key, by number.
+#[derive(Default)]
+struct Terms {
+    /// Where all values are known.
+    said: Vec<(u16, Said)>,
+    /// In any case.
+    later: Vec<(u16, PruningTerm)>,
 }
 
 fn is_literal(expr: &TypedExpr) -> bool {

@@ -13,6 +13,7 @@ use verso_catalog::{
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
+use super::alter_partitions::reaches_partitions;
 use super::create_table::identity_column;
 use super::drop::kind_of;
 use super::index::{like_index, named};
@@ -54,7 +55,7 @@ impl Schema<'_> {
             self.own_relation(relation)?;
         }
         for action in &alter.actions {
-            self.frame.inside(|frame| Schema { frame }.alter_action(&name, action, alter.materialized))?;
+            self.frame.inside(|frame| Schema { frame }.alter_whole(&name, action, alter.materialized))?;
             if let AlterAction::Rename(to) = action {
                 name.name = to.clone();
             }
@@ -62,7 +63,8 @@ impl Schema<'_> {
         Ok(done)
     }
 
-    fn alter_action(
+    /// One action, refused where it would make a partition unlike the others; the whole table's reaches its partitions.
+    fn alter_whole(
         &self,
         name: &QualifiedName,
         action: &AlterAction,
@@ -71,6 +73,20 @@ impl Schema<'_> {
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let table = if materialized { binder.table(name)? } else { binder.target(name)? };
         refuse_of_partitions(self.frame.catalog, &table, action)?;
+        match table.partitioned.is_some() && reaches_partitions(action) {
+            true => self.alter_with_partitions(name, &table, action),
+            false => self.alter_action(name, action, materialized),
+        }
+    }
+
+    pub(super) fn alter_action(
+        &self,
+        name: &QualifiedName,
+        action: &AlterAction,
+        materialized: bool,
+    ) -> Result<(), Failure> {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let table = if materialized { binder.table(name)? } else { binder.target(name)? };
         let change = match action {
             AlterAction::AddColumn { column, if_not_exists } => {
                 return self.add_column(&binder, name, &table, column, *if_not_exists);
@@ -456,7 +472,7 @@ impl Schema<'_> {
     }
 
     /// Makes a column of a partition NOT NULL by a constraint of the name that it has in the whole table.
-    fn same_not_null(
+    pub(super) fn same_not_null(
         &self,
         name: &QualifiedName,
         table: &TableDef,
@@ -513,7 +529,7 @@ impl Schema<'_> {
     }
 
     /// A change that leaves the rows as they are.
-    fn alter(&self, name: &QualifiedName, change: &TableChange) -> Result<(), Failure> {
+    pub(super) fn alter(&self, name: &QualifiedName, change: &TableChange) -> Result<(), Failure> {
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         Ok(catalog.alter_table(txn, Some(&self.home(name)), &name.name.text, change)?)

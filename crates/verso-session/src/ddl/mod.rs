@@ -21,6 +21,7 @@
 //! | [`lock_table`] | LOCK TABLE |
 
 mod aggregate;
+mod alter_partitions;
 mod alter_table;
 mod analyze;
 mod collations;

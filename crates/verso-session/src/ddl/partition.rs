@@ -17,6 +17,7 @@ use verso_types::key::KeyType;
 use verso_types::{Batch, SqlType, TimeStyle, TypeError, Value, format_text};
 
 use super::Schema;
+use super::alter_partitions::reaches_partitions;
 use super::index::{like_index, named};
 use super::like::{copy_columns, copy_constraints, index_statement};
 use crate::failure::Failure;
@@ -126,16 +127,11 @@ pub(super) fn refuse_of_partitions(
 ) -> Result<(), SqlError> {
     let key =
         |constraint: &ConstraintDefinition| matches!(constraint.clause, ConstraintClause::Unique { .. });
-    let has_key = |name: &syntax::Name| {
-        let known = table.constraint(&name.text);
-        known.is_none_or(|known| matches!(known.kind, ConstraintKind::Unique { .. }))
-    };
     let allowed = match action {
         AlterAction::Rename(_) | AlterAction::RowSecurity { .. } => true,
         AlterAction::AttachPartition { .. } | AlterAction::DetachPartition { .. } => true,
-        AlterAction::AddConstraint(constraint) => key(constraint),
-        AlterAction::DropConstraint { name, .. } => has_key(name),
-        _ => false,
+        AlterAction::AddConstraint(constraint) => key(constraint) || reaches_partitions(action),
+        _ => reaches_partitions(action),
     };
     if table.partitioned.is_some() && !allowed {
         return Err(SqlError::unsupported("this form of ALTER TABLE for a partitioned table"));

@@ -110,3 +110,53 @@ fn rows_go_by_the_partitions_that_are_there_when_they_come() {
     other.execute("INSERT INTO whole VALUES (7)").unwrap();
     assert_eq!(number(&mut one, "SELECT count(*) FROM rest").unwrap(), 3);
 }
+
+#[test]
+fn partitions_that_parameters_and_outer_rows_exclude_are_not_opened() {
+    let (_directory, database) = new_database();
+    let mut one = database.connect().unwrap();
+    let mut other = database.connect().unwrap();
+    for sql in [
+        "CREATE TABLE whole (a int, b text) PARTITION BY RANGE (a)",
+        "CREATE TABLE low PARTITION OF whole FOR VALUES FROM (0) TO (10)",
+        "CREATE TABLE high PARTITION OF whole FOR VALUES FROM (10) TO (20) PARTITION BY LIST (b)",
+        "CREATE TABLE high_x PARTITION OF high FOR VALUES IN ('x')",
+        "CREATE TABLE high_y PARTITION OF high FOR VALUES IN ('y')",
+        "INSERT INTO whole SELECT i, CASE WHEN i % 2 = 0 THEN 'x' ELSE 'y' END FROM generate_series(0, 19) AS s(i)",
+        "CREATE TABLE keys (k int)",
+        "INSERT INTO keys VALUES (3), (14)",
+    ] {
+        one.execute(sql).unwrap();
+    }
+    let mut locker = database.connect().unwrap();
+    locker.execute("BEGIN; LOCK TABLE high_y IN ACCESS EXCLUSIVE MODE").unwrap();
+    other.execute("SET lock_timeout = '20ms'").unwrap();
+    // Literals of plain statements are parameters of a plan that they share.
+    for (sql, rows) in [
+        ("SELECT count(*) FROM whole WHERE a = 3", 1),
+        ("SELECT count(*) FROM whole WHERE a = 4", 1),
+        ("SELECT count(*) FROM whole WHERE a < 9", 9),
+        ("SELECT count(*) FROM whole WHERE a IN (1, 2)", 2),
+        ("SELECT count(*) FROM whole WHERE a = 12 AND b = 'x'", 1),
+        (
+            "SELECT count(x.a) FROM keys, LATERAL (SELECT a FROM whole WHERE a = k AND b = CASE k WHEN 14 THEN 'x' ELSE 'y' END LIMIT 1) AS x",
+            2,
+        ),
+    ] {
+        assert_eq!(number(&mut other, sql).unwrap(), rows, "{sql}");
+    }
+    let read = other.prepare("SELECT count(*) FROM whole WHERE a = $1 AND b = $2").unwrap();
+    for (key, word, found) in [(7, "y", 1), (18, "x", 1), (18, "q", 0)] {
+        let rows: Vec<_> = read.query(&versodb::params![key, word]).unwrap().collect();
+        assert_eq!(rows[0].text(0), found.to_string(), "{key} {word}");
+    }
+    let waits = read.query(&versodb::params![17, "y"]).map(Iterator::count);
+    assert_eq!(waits.unwrap_err().sqlstate, "55P03");
+    drop(read);
+    let changed = other.execute("UPDATE whole SET b = b WHERE a = 5");
+    changed.unwrap();
+    assert_eq!(other.affected_rows(), 1);
+    assert_eq!(number(&mut other, "SELECT count(*) FROM whole WHERE a = 13").unwrap_err().sqlstate, "55P03");
+    locker.execute("COMMIT").unwrap();
+    assert_eq!(number(&mut other, "SELECT count(*) FROM whole WHERE a = 13").unwrap(), 1);
+}

@@ -11,6 +11,7 @@ use super::ByAction;
 use crate::bind::Binder;
 use crate::bind::context::{Clause, Context};
 use crate::bind::dml::{insert_columns, refuse_generated, refuse_identity};
+use crate::bind::partition::StoredReturning;
 use crate::bind::returning::{BoundReturning, Returned};
 use crate::bind::scope::Scope;
 use crate::bind::shown::Changed;
@@ -213,7 +214,7 @@ impl Binder<'_> {
         table: &Arc<TableDef>,
         rows: &Plan,
         returning: Option<Returning>,
-        returned: Option<&dyn Fn(&dyn Fn(usize) -> usize, usize) -> Returning>,
+        returned: StoredReturning<'_>,
     ) -> Result<MergeAction, SqlError> {
         let output = rows.output();
         let read = output.len() - 1; // the place is none of them
@@ -235,12 +236,9 @@ impl Binder<'_> {
                 let parts = match table.partitioned {
                     None => None,
                     Some(_) => {
-                        let over = |new: &dyn Fn(usize) -> usize, found: usize| {
-                            returned.map(|returned| returned(new, found))
-                        };
                         let given = targets.iter().take(action.given).enumerate();
                         let given: Vec<_> = given.map(|(n, target)| (*target, value(n))).collect();
-                        Some(Box::new(self.update_parts(&table, &rules, rows, &given, &over)?))
+                        Some(Box::new(self.update_parts(&table, &rules, rows, &given, returned)?))
                     }
                 };
                 MergeAction::Update(Update {
