@@ -40,7 +40,7 @@ use verso_types::{CastKind, RowType, SqlType, TimeStyle};
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::scope::{Scope, Variable};
+use super::scope::{Record, Scope, Variable};
 use crate::errors::{SqlError, sqlstate};
 use cursor::Declared;
 use verso_parser::syntax::{self, Expr, Name, PlAlike};
@@ -282,7 +282,7 @@ impl<'c> Body<'c> {
     }
 
     fn block(&mut self, block: &syntax::PlBlock) -> Result<PlBlock, SqlError> {
-        let outer = self.binder.variables.len();
+        let (outer, outer_records) = (self.binder.variables.len(), self.binder.records.len());
         let outer_label = Arc::clone(&self.block);
         // A label qualifies the variables of its own block only.
         self.block = block.label.as_ref().map_or("", |label| label.text.as_str()).into();
@@ -334,6 +334,7 @@ impl<'c> Body<'c> {
         let (handlers, error_slots) = self.handlers(&block.handlers)?;
         self.labels.pop();
         self.binder.variables.truncate(outer);
+        self.binder.records.truncate(outer_records);
         self.cursors.truncate(outer_cursors);
         self.block = outer_label;
         let label = block.label.as_ref().map(|label| label.text.as_str().into());
@@ -428,6 +429,14 @@ impl<'c> Body<'c> {
         {
             let ty = ty.clone();
             self.declare(&name.text, ty, false);
+            return Ok(());
+        }
+        // NEW or OLD of a trigger.
+        if let [one] = of
+            && let Some(record) = self.binder.records.iter().rev().find(|known| *known.name == *one.text)
+        {
+            let record = Record { name: name.text.as_str().into(), ..record.clone() };
+            self.binder.records.push(record);
             return Ok(());
         }
         let Some((known, [])) = self.binder.variable_of(of) else {

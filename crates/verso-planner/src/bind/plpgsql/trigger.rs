@@ -78,16 +78,12 @@ impl Body<'_> {
         let Some(value) = value else {
             return Err(SqlError::syntax("missing expression at or near \";\""));
         };
-        let trigger = self.trigger.as_ref().ok_or_else(|| SqlError::internal("no trigger"))?;
         let record = match &value.kind {
             ExprKind::Literal(Literal::Null) => None,
             ExprKind::Column(parts) => {
-                let known = |place: usize, record: &Record| {
-                    matches!(parts.as_slice(), [name] if *name.text == *record.name).then_some(place)
-                };
-                let mut records = self.binder.records.iter().zip([trigger.new, trigger.old]);
-                match records.find_map(|(record, place)| known(place, record)) {
-                    Some(found) => Some(found),
+                let is = |record: &&Record| matches!(parts.as_slice(), [name] if *name.text == *record.name);
+                match self.binder.records.iter().rev().find(is) {
+                    Some(record) => Some(record.first),
                     None => return self.other_row(value),
                 }
             }
