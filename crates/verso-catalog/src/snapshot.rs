@@ -521,7 +521,11 @@ impl CatalogSnapshot {
         match ty {
             SqlType::Named(named) => match self.type_named(named.schema.as_deref(), &named.name) {
                 Some(known) => Ok(known.ty.clone()),
-                None => Err(Arc::clone(named)),
+                // The array of a type is called like it, with an underscore in front.
+                None => (named.name.strip_prefix('_'))
+                    .and_then(|element| self.type_named(named.schema.as_deref(), element))
+                    .map(|element| SqlType::Array(Box::new(element.ty.clone())))
+                    .ok_or_else(|| Arc::clone(named)),
             },
             SqlType::Array(element) => Ok(SqlType::Array(Box::new(self.resolve_type(element)?))),
             known => Ok(known.clone()),

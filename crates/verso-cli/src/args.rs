@@ -257,8 +257,8 @@ pub struct RestoreArguments {
     /// Restore what was committed at this time, such as '2026-01-31 12:00:00+01'; UTC without a zone
     #[arg(long, value_name = "TIME", requires = "archive", conflicts_with = "to_lsn")]
     pub to_time: Option<String>,
-    /// Restore what was logged before this LSN
-    #[arg(long, value_name = "LSN", requires = "physical")]
+    /// Restore what was logged before this LSN: a number, or '0/1BA0D2F' as SQL shows it
+    #[arg(long, value_name = "LSN", requires = "physical", value_parser = lsn)]
     pub to_lsn: Option<u64>,
     /// Read the whole archive and compare every checksum; write nothing
     #[arg(long, conflicts_with_all = ["database", "table", "schema_only", "data_only"])]
@@ -297,6 +297,15 @@ pub struct SweepArguments {
     pub parallel: Option<u32>,
 }
 
+/// An LSN as a number, or in two parts of sixteen.
+fn lsn(text: &str) -> Result<u64, String> {
+    let Some((high, low)) = text.split_once('/') else {
+        return text.parse().map_err(|error| format!("{error}"));
+    };
+    let part = |text: &str| u32::from_str_radix(text, 16).map_err(|error| format!("{error}"));
+    Ok(u64::from(part(high)?) << 32 | u64::from(part(low)?))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -304,5 +313,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         super::Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn lsns_are_read_as_numbers_and_as_sql_shows_them() {
+        assert_eq!(super::lsn("28970287"), Ok(0x1BA_0D2F));
+        assert_eq!(super::lsn("0/1BA0D2F"), Ok(0x1BA_0D2F));
+        assert_eq!(super::lsn("2/10"), Ok((2 << 32) + 16));
+        assert!(super::lsn("x/1").is_err());
     }
 }

@@ -22,6 +22,8 @@ use verso_types::{Collator, SqlType, Value};
 pub const DISTINCT: f64 = 200.0;
 /// Rows of what tells nothing about its number.
 const ROWS: f64 = 1_000.0;
+/// Elements that an array is taken to have.
+const ELEMENTS: f64 = 10.0;
 /// Part of the rows that contain something, or are like a pattern.
 const CONTAINS: f64 = 0.01;
 /// Part of the rows that fulfils a condition which tells nothing.
@@ -163,6 +165,7 @@ impl Estimate<'_> {
                 (KeyMatch::In(list), Some(known)) => {
                     list.iter().map(|value| known.equals(sought(value).as_ref())).sum::<f64>().min(1.0)
                 }
+                (KeyMatch::Any(array), _) => (self.elements(array) / values).min(1.0),
                 (KeyMatch::Equal(_) | KeyMatch::Null, _) => 1.0 / values,
                 (KeyMatch::In(list), None) => (list.len() as f64 / values).min(1.0),
             };
@@ -186,6 +189,18 @@ impl Estimate<'_> {
                 rows * part * known.range(lower, upper)
             }
             None => rows * part * SOME.powi(sides as i32),
+        }
+    }
+
+    /// How many elements an array has, or is taken to have.
+    fn elements(&self, array: &TypedExpr) -> f64 {
+        match &array.kind {
+            K::Array(elements) => elements.len() as f64,
+            K::Subquery { plan, .. } => self.rows(plan),
+            _ => match literal(array) {
+                Some(Value::Array(array)) => array.len() as f64,
+                _ => ELEMENTS,
+            },
         }
     }
 

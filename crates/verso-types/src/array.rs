@@ -52,6 +52,12 @@ impl Array {
         Array(Arc::new(Parts { values, shape }))
     }
 
+    /// Whether both are one and the same, without a look at the elements.
+    #[must_use]
+    pub fn is_same(&self, other: &Array) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// An array of these dimensions, the elements in row-major order. Without elements it has no dimension.
     /// # Errors
     /// 54000 for more dimensions or elements than there may be, or bounds beyond an integer; XX001 where the number of

@@ -41,6 +41,8 @@ pub(crate) struct Access {
 enum Match {
     Equal(Source),
     In(Vec<Source>),
+    /// The elements of an array, of this type.
+    Any(Source, SqlType),
     Null,
 }
 
@@ -209,6 +211,13 @@ impl Access {
         let equals = access.equals.iter().map(|part| match part {
             KeyMatch::Equal(expr) => Match::Equal(Source::compile(expr)),
             KeyMatch::In(list) => Match::In(list.iter().map(Source::compile).collect()),
+            KeyMatch::Any(array) => {
+                let element = match &array.ty {
+                    SqlType::Array(element) => (**element).clone(),
+                    other => other.clone(),
+                };
+                Match::Any(Source::compile(array), element)
+            }
             KeyMatch::Null => Match::Null,
         });
         let bound = |bound: &Option<(TypedExpr, bool)>| {
@@ -324,6 +333,16 @@ impl Access {
         match part {
             Match::Equal(source) => add(source)?,
             Match::In(list) => list.iter().try_for_each(add)?,
+            Match::Any(array, element) => array.with(cx, |array| {
+                let Value::Array(array) = array else { return Ok(()) };
+                for value in array.iter() {
+                    let mut key = Vec::new();
+                    if encode(order, ty, value, element, &mut key)? {
+                        keys.push(key);
+                    }
+                }
+                Ok(())
+            })?,
             Match::Null => {
                 let mut key = Vec::new();
                 encode_into(std::slice::from_ref(order), [(&Value::Null, ty)], &mut key)?;

@@ -157,6 +157,7 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_tablespace_location(Oid) -> Text;
     pg_relation_filenode(Regclass) -> Oid;
     pg_size_pretty(Int8) -> Text;
+    pg_size_pretty(Numeric) -> Text;
     pg_encoding_to_char(Int4) -> Name;
     pg_char_to_encoding(Name) -> Int4;
     pg_encoding_max_length(Int4) -> Int4;

@@ -51,6 +51,8 @@ pub enum KeyMatch {
     Equal(TypedExpr),
     /// Equal to one of these values.
     In(Vec<TypedExpr>),
+    /// Equal to one of the elements of this array.
+    Any(TypedExpr),
     /// NULL.
     Null,
 }
@@ -108,7 +110,7 @@ impl IndexAccess {
     pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut TypedExpr)) {
         for part in &mut self.equals {
             match part {
-                KeyMatch::Equal(expr) => visit(expr),
+                KeyMatch::Equal(expr) | KeyMatch::Any(expr) => visit(expr),
                 KeyMatch::In(list) => list.iter_mut().for_each(&mut *visit),
                 KeyMatch::Null => {}
             }
@@ -121,7 +123,7 @@ impl IndexAccess {
     /// The expressions that make the range; `instead` has no others.
     pub fn exprs(&self) -> impl Iterator<Item = &TypedExpr> {
         let equals = self.equals.iter().flat_map(|part| match part {
-            KeyMatch::Equal(expr) => std::slice::from_ref(expr),
+            KeyMatch::Equal(expr) | KeyMatch::Any(expr) => std::slice::from_ref(expr),
             KeyMatch::In(list) => list.as_slice(),
             KeyMatch::Null => &[],
         });

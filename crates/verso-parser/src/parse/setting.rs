@@ -119,6 +119,9 @@ fn set_behind(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         if cursor.accept(&["local"]) {
             return Ok(Statement::Set { name, value: None, local });
         }
+        if cursor.is(&["interval"]) {
+            return Ok(Statement::Set { name, value: Some(zone_interval(cursor)?), local });
+        }
         return Ok(Statement::Set { name, value: setting_value(cursor)?, local });
     }
     if cursor.is(&["schema"]) && matches!(cursor.peek_at(1), Token::String(_)) {
@@ -133,6 +136,31 @@ fn set_behind(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         return Ok(Statement::Set { name, value: name_list(cursor)?, local });
     }
     Ok(Statement::Set { name, value: setting_value(cursor)?, local })
+}
+
+/// `INTERVAL '…' [HOUR | HOUR TO MINUTE]`, as a time zone.
+fn zone_interval(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {
+    cursor.advance();
+    if matches!(cursor.peek(), Token::LParen) {
+        cursor.advance();
+        if !matches!(cursor.peek(), Token::Number(_)) {
+            return Err(cursor.unexpected());
+        }
+        cursor.advance();
+        cursor.expect_token(&Token::RParen)?;
+    }
+    let mut text = string_literal(cursor)?.0;
+    let bare = text.trim().parse::<f64>().is_ok();
+    if cursor.accept(&["hour", "to", "minute"]) {
+        // A number counts what the last field says.
+        text += if bare { " minutes" } else { "" };
+    } else if cursor.accept(&["hour"]) {
+        text += if bare { " hours" } else { "" };
+    } else if ["year", "month", "day", "minute", "second"].iter().any(|field| cursor.is(&[field])) {
+        let text = "time zone interval must be HOUR or HOUR TO MINUTE";
+        return Err(SyntaxError::syntax(text).at(cursor.here().start));
+    }
+    Ok(format!("INTERVAL '{text}'"))
 }
 
 /// `name {= | TO} value`, behind SET.

@@ -283,6 +283,16 @@ pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxErr
         "char" => SqlType::System(SystemType::Char),
         _ if let Some(system) = SystemType::from_name(short) => SqlType::System(system),
         _ if let Some(range) = RangeKind::type_named(short) => range,
+        // PostgreSQL's own names of array types.
+        _ if let Some(element) = short.strip_prefix('_') => {
+            let parts: Vec<String> = schema.into_iter().chain([element]).map(str::to_owned).collect();
+            match named_type(&parts, at) {
+                Ok(element) if !matches!(element, SqlType::Named(_) | SqlType::Array(_)) => {
+                    SqlType::Array(Box::new(element))
+                }
+                _ => return users(),
+            }
+        }
         _ => return users(),
     })
 }

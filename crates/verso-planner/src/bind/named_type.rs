@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TypeDef;
 use verso_types::{NamedType, SqlType, TypeError};
 
 use super::Binder;
@@ -15,7 +14,7 @@ impl Binder<'_> {
     /// 42704, and 3F000 for a schema that there is not.
     pub fn data_type(&self, ty: &SqlType) -> Result<SqlType, SqlError> {
         Ok(match ty {
-            SqlType::Named(named) => self.user_type(named)?.ty.clone(),
+            SqlType::Named(named) => self.user_type(named)?,
             SqlType::Array(element) => SqlType::Array(Box::new(self.data_type(element)?)),
             SqlType::Collated(collated) if collated.collation.oid == 0 => {
                 let base = self.data_type(&collated.base)?;
@@ -25,17 +24,27 @@ impl Binder<'_> {
         })
     }
 
-    /// The user's type of a name: the one that was noted of it, or the one found along the path.
-    fn user_type(&self, named: &Arc<NamedType>) -> Result<Arc<TypeDef>, SqlError> {
+    /// The user's type of a name: the one that was noted of it, or the one found along the path. `_t` is the array of `t` where
+    /// no type is called so.
+    fn user_type(&self, named: &Arc<NamedType>) -> Result<SqlType, SqlError> {
+        let element = named.name.strip_prefix('_');
         let found = match self.stored.and_then(|stored| stored.type_at(named.at)) {
-            Some(oid) => self.catalog.user_type(oid),
-            None => self.catalog.type_named(named.schema.as_deref(), &named.name),
+            Some(oid) => {
+                let known = self.catalog.user_type(oid);
+                known.map(|known| (known, element.is_some() && *known.name != *named.name))
+            }
+            None => {
+                let along = |name: &str| self.catalog.type_named(named.schema.as_deref(), name);
+                let own = along(&named.name).map(|known| (known, false));
+                own.or_else(|| element.and_then(along).map(|known| (known, true)))
+            }
         };
-        if let Some(found) = found {
+        if let Some((found, is_array)) = found {
             if let Some(noting) = self.noting {
                 noting.user_type(named.at, found.oid);
             }
-            return Ok(Arc::clone(found));
+            let ty = found.ty.clone();
+            return Ok(if is_array { SqlType::Array(Box::new(ty)) } else { ty });
         }
         Err(match &named.schema {
             Some(schema) if self.catalog.schema(schema).is_none() => {

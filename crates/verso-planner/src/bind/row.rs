@@ -18,6 +18,7 @@ use super::Binder;
 use super::context::Context;
 use super::scope::{Scope, is_hidden};
 use super::subquery::subquery;
+use super::trace::Source;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Name, Query};
 
@@ -52,6 +53,9 @@ impl Binder<'_> {
             [name] if scope.visible.iter().all(|(column, _)| **column != *name.text) => name,
             _ => return None,
         };
+        if let (Some(trace), Some(table)) = (self.traced, scope.table(&name.text)) {
+            trace.column(name.at.start, Source::Row(table.place));
+        }
         let names: Vec<&str> = match (scope.table(&name.text), parts.len()) {
             (Some(table), 2) => {
                 let names = scope.columns[table.columns.clone()].iter().map(|(name, _)| &**name);

@@ -57,9 +57,12 @@ impl Trace {
         self.exprs.borrow_mut().insert((at.start, at.end), ty.clone());
     }
 
-    /// A name of a column means this.
+    /// A name of a column means this. A row that is taken apart stays a row, whatever its columns are.
     pub(super) fn column(&self, place: u32, source: Source) {
-        self.columns.borrow_mut().insert(place, source);
+        let mut columns = self.columns.borrow_mut();
+        if !matches!(columns.get(&place), Some(Source::Row(_))) {
+            columns.insert(place, source);
+        }
     }
 
     /// An operator or function takes its arguments as these types.

@@ -703,6 +703,7 @@ impl<'p> Tree<'p> {
                     let values: Vec<String> = values.iter().map(one).collect();
                     format!("({} IN ({}))", name(n), values.join(", "))
                 }
+                KeyMatch::Any(array) => format!("({} = ANY {})", name(n), one(array)),
                 KeyMatch::Null => format!("({} IS NULL)", name(n)),
             });
         }

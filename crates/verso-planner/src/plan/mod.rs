@@ -43,11 +43,12 @@ use verso_types::{SqlType, Value};
 
 use crate::bind::before_changes;
 use crate::errors::SqlError;
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, FETCH, LOOKUP, SCAN};
 use crate::hints::Hints;
 use crate::rewrite::{self, Planning};
 pub(crate) use derived::condition_of;
 use derived::{Derived, serving};
+pub(crate) use order::has_order;
 use terms::{Says, Term};
 
 /// A partial index that has a larger part of its table is not read as a whole.
@@ -122,6 +123,11 @@ impl<'s> Planner<'s> {
             with.parts.iter_mut().for_each(|part| self.statement(&mut part.statement));
             return;
         }
+        match statement {
+            Statement::Update(update) => share_members(&update.table, &mut update.filter, self.estimate),
+            Statement::Delete(delete) => share_members(&delete.table, &mut delete.filter, self.estimate),
+            _ => {}
+        }
         let (plans, exprs) = statement.parts_mut();
         plans.into_iter().for_each(|plan| self.query(plan, false));
         self.expressions(exprs);
@@ -166,11 +172,15 @@ impl<'s> Planner<'s> {
             }
             Plan::Limit { input, limit, .. } => {
                 let limited = limit.is_some();
+                let first = match limit.as_ref().map(|limit| &limit.kind) {
+                    Some(ExprKind::Literal(Value::Int8(rows))) => Some(*rows as f64),
+                    _ => None,
+                };
                 let inner = self.below_locks(input);
                 let inner = self.below_kept(inner);
                 if let Plan::Sort { input: sorted, keys } = inner {
                     keys.iter_mut().for_each(|key| self.expression(&mut key.expr));
-                    let done = limited && order::by_index(sorted, keys, self.estimate, self.hints);
+                    let done = limited && order::by_index(sorted, keys, first, self.estimate, self.hints);
                     self.query(sorted, false);
                     if done || order::is_in(sorted, keys, self.estimate) {
                         *inner = std::mem::replace(&mut **sorted, nothing());
@@ -282,6 +292,27 @@ pub(crate) fn found(
     estimate: Estimate<'_>,
 ) -> Option<IndexAccess> {
     path(table, columns, Some(filter), estimate, None).map(|path| path.access)
+}
+
+/// Lets a change look up the few rows that `id IN (SELECT … LIMIT n)` names: the query is shared by the condition, which is asked of
+/// each row again, and the access that finds them, so that it is computed once.
+fn share_members(table: &TableDef, filter: &mut Option<TypedExpr>, estimate: Estimate<'_>) {
+    let few = |plan: &Plan| estimate.rows(plan) * (LOOKUP + FETCH) < estimate.table(table) * SCAN;
+    let share = |conjunct: &mut TypedExpr| {
+        if let ExprKind::Subquery { plan, outer, test: SubqueryTest::In { negated: false }, args } =
+            &mut conjunct.kind
+            && outer.is_empty()
+            && matches!(args.as_slice(), [TypedExpr { kind: ExprKind::Column(_), .. }])
+            && few(plan)
+        {
+            *plan = Arc::new(Plan::shared(Arc::clone(plan)));
+        }
+    };
+    match filter {
+        Some(TypedExpr { kind: ExprKind::And(parts), .. }) => parts.iter_mut().for_each(share),
+        Some(one) => share(one),
+        None => {}
+    }
 }
 
 /// The access path of a change.
@@ -401,6 +432,8 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
             .or_else(|| {
                 let fits = |term: &&Term<'_>| match &term.says {
                     Says::In(list) => combinations * list.len().max(1) <= COMBINATIONS_MAX,
+                    // How many there are is known when it is opened.
+                    Says::Any(_) => combinations == 1,
                     _ => false,
                 };
                 of_column().find(fits)
@@ -417,6 +450,11 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
             Some((Says::In(list), n)) => {
                 combinations *= list.len().max(1);
                 path.access.equals.push(KeyMatch::In(list.to_vec()));
+                path.said.push(n);
+            }
+            Some((Says::Any(array), n)) => {
+                combinations = COMBINATIONS_MAX;
+                path.access.equals.push(KeyMatch::Any(array.clone().into_owned()));
                 path.said.push(n);
             }
             _ => {
@@ -453,7 +491,7 @@ fn extreme(
     let key = verso_exec::plan::SortKey { expr: arg.clone(), descending, nulls_first: descending };
     let Plan::TableScan { table, columns, .. } = input else { return false };
     let not_null = table.is_never_null(columns[*column]);
-    if !order::by_index(input, std::slice::from_ref(&key), estimate, hints) {
+    if !order::by_index(input, std::slice::from_ref(&key), None, estimate, hints) {
         return false;
     }
     if let (Plan::IndexScan { filter, .. }, false) = (&mut *input, not_null) {

@@ -3,20 +3,23 @@
 use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
-use verso_exec::plan::{KeyMatch, Plan, SortKey, TypedExpr};
+use verso_exec::plan::{JoinKind, KeyMatch, Plan, SortKey, TypedExpr};
 
 use super::derived::{Derived, serving};
 use super::{may_use, path, terms, through};
-use crate::bind::replace_columns;
-use crate::estimate::Estimate;
+use crate::bind::{columns_of, replace_columns};
+use crate::estimate::{Estimate, FETCH, PROBE, SCAN};
 use crate::hints::Hints;
+
+/// So many times fewer rows have to be walked in order than another index finds: those that fit may all be at its end.
+const SOON: f64 = 4.0;
 
 /// A sort key as a column of a table: its number in storage, the collation of its keys, DESC, NULLS FIRST.
 type Wanted = (u16, Option<String>, bool, bool);
 
 /// Whether a plan's rows come in this order already.
 pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>) -> bool {
-    let Some((scan, wanted)) = below(plan, unbound(keys), estimate) else { return false };
+    let Some((scan, wanted)) = below(plan, unbound(keys), estimate, false) else { return false };
     let Plan::IndexScan { table, access, .. } = scan else { return false };
     if access.index.is_inverted() {
         return false;
@@ -39,15 +42,49 @@ pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>) -
     }
 }
 
-/// Makes a plan's rows come in this order by an index, if there is one: for a plan of which the first rows are wanted.
+/// Whether the rows of a scan can come in this order by an index.
+pub(crate) fn has_order(scan: &Plan, keys: &[SortKey], estimate: Estimate<'_>) -> bool {
+    by_index(&mut scan.clone(), keys, None, estimate, None)
+}
+
+/// Whether so few of the rows of a join are wanted that reading the scan on its left in order pays.
+fn few_are_enough(plan: &Plan, wanted: Option<f64>, estimate: Estimate<'_>) -> bool {
+    let mut scan = plan;
+    let mut joined = false;
+    loop {
+        scan = match scan {
+            Plan::Project { input, .. } | Plan::Filter { input, .. } => input,
+            Plan::Join { left, .. } | Plan::Apply { left, .. } | Plan::Semi { left, .. } => {
+                joined = true;
+                left
+            }
+            other => {
+                let Plan::TableScan { table, .. } = other else { return !joined };
+                let Some(wanted) = wanted.filter(|_| joined) else { return !joined };
+                let all = estimate.table(table);
+                return (wanted * all / estimate.rows(plan)).min(all) * FETCH < all * (SCAN + PROBE);
+            }
+        }
+    }
+}
+
+/// Makes a plan's rows come in this order by an index, if there is one: for a plan of which the first rows are wanted, `first` of
+/// them where the number is known.
 pub(super) fn by_index(
     plan: &mut Plan,
     keys: &[SortKey],
+    first: Option<f64>,
     estimate: Estimate<'_>,
     hints: Option<&Hints>,
 ) -> bool {
-    let Some((scan, wanted)) = below(plan, unbound(keys), estimate) else { return false };
+    if !few_are_enough(plan, first, estimate) {
+        return false;
+    }
+    let Some((scan, wanted)) = below(plan, unbound(keys), estimate, true) else { return false };
+    let matching = estimate.rows(scan);
     let Plan::TableScan { table, columns, filter } = scan else { return false };
+    // So many rows are walked until there are enough that fulfil the filter.
+    let walked = first.map_or(f64::INFINITY, |first| first * estimate.table(table) / matching);
     let derived = Derived::of(table, estimate);
     let found = filter.as_ref().map(|filter| terms::of(table, columns, filter, &derived)).unwrap_or_default();
     // An index that finds few rows is better than one that has them in order.
@@ -56,7 +93,10 @@ pub(super) fn by_index(
     let ordered = usable.filter(|index| may_use(hints, table, index)).find_map(|index| {
         let path = through(index, &found);
         let descending = direction(table, index, &path.access.equals, &wanted)?;
-        let enough = best.as_ref().is_none_or(|best| best.access.equals.len() <= path.access.equals.len());
+        let enough = best.as_ref().is_none_or(|best| {
+            best.access.equals.len() <= path.access.equals.len()
+                || estimate.is_known(table) && walked * SOON < estimate.access(table, &best.access)
+        });
         enough.then_some((path, descending))
     });
     let Some((mut path, descending)) = ordered else { return false };
@@ -78,12 +118,26 @@ fn unbound(keys: &[SortKey]) -> Vec<Key> {
     keys.iter().map(|key| (key.expr.clone(), key.descending, key.nulls_first)).collect()
 }
 
-/// The scan below projections, and the order wanted as columns of its table.
+/// The scan below projections, and below joins on their left if these are looked through, and the order wanted as columns of its
+/// table.
 fn below<'p>(
     plan: &'p mut Plan,
     mut keys: Vec<Key>,
     estimate: Estimate<'_>,
+    joins: bool,
 ) -> Option<(&'p mut Plan, Vec<Wanted>)> {
+    if let Plan::Join { left, kind: JoinKind::Inner | JoinKind::Left, .. }
+    | Plan::Apply { left, .. }
+    | Plan::Semi { left, .. } = &*plan
+    {
+        let width = left.output().len();
+        let on_left = |(key, ..): &Key| columns_of(key).iter().all(|column| *column < width);
+        if !joins || !keys.iter().all(on_left) {
+            return None;
+        }
+    } else if matches!(plan, Plan::Join { .. }) {
+        return None;
+    }
     match plan {
         Plan::Project { input, exprs, names: _ } => {
             for (key, _, _) in &mut keys {
@@ -91,9 +145,13 @@ fn below<'p>(
                     exprs.get(column).cloned().unwrap_or_else(|| TypedExpr::null(ty.clone()))
                 });
             }
-            below(input, keys, estimate)
+            below(input, keys, estimate, joins)
         }
-        Plan::Filter { input, predicate: _ } => below(input, keys, estimate),
+        Plan::Filter { input, predicate: _ } => below(input, keys, estimate, joins),
+        // The left input gives the order.
+        Plan::Join { left, .. } | Plan::Apply { left, .. } | Plan::Semi { left, .. } => {
+            below(left, keys, estimate, joins)
+        }
         Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } => {
             let derived = Derived::of(table, estimate);
             let wanted = |(key, descending, nulls_first): Key| {
@@ -110,7 +168,8 @@ fn below<'p>(
 /// In which direction an index has the order, given what its first parts equal. `None`: in neither.
 fn direction(table: &TableDef, index: &IndexDef, equals: &[KeyMatch], wanted: &[Wanted]) -> Option<bool> {
     // What has one value only needs no place in the order. Of an IN list the parts behind are not in order.
-    let fixed = |n: usize| equals.get(n).is_some_and(|part| !matches!(part, KeyMatch::In(_)));
+    let fixed =
+        |n: usize| equals.get(n).is_some_and(|part| !matches!(part, KeyMatch::In(_) | KeyMatch::Any(_)));
     let constant =
         |column: u16| index.parts.iter().enumerate().any(|(n, part)| fixed(n) && part.column == column);
     let not_null = |column: u16| table.column_with_id(column).is_some_and(|at| table.is_never_null(at));

@@ -109,7 +109,9 @@ impl Found<'_> {
                 Says::Null => PruningTerm::Null,
                 Says::Lower(value, _) => PruningTerm::Lower(value.clone()),
                 Says::Upper(value, _) => PruningTerm::Upper(value.clone()),
-                Says::Prefix(_) => continue,
+                Says::From(value) => PruningTerm::Lower(value.clone()),
+                Says::To(value) => PruningTerm::Upper(value.clone()),
+                Says::Prefix(_) | Says::Any(_) => continue,
             };
             // A query is asked for its rows when it is its turn.
             let asks =

@@ -1,8 +1,11 @@
 //! What a condition says about single columns.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use verso_catalog::{IndexPart, TableDef};
 use verso_exec::functions::{Volatility, collations};
-use verso_exec::plan::{CastKind, ExprKind, IndexAccess, TypedExpr};
+use verso_exec::plan::{CastKind, ExprKind, IndexAccess, Plan, SubqueryTest, TypedExpr};
 use verso_types::{SqlType, Value};
 
 use super::derived::Derived;
@@ -22,11 +25,17 @@ pub(super) struct Term<'f> {
 pub(super) enum Says<'f> {
     Equal(&'f TypedExpr),
     In(&'f [TypedExpr]),
+    /// An element of this array.
+    Any(Cow<'f, TypedExpr>),
     Null,
     /// At least this value, or (`false`) greater.
     Lower(&'f TypedExpr, bool),
     /// At most this value, or (`false`) less.
     Upper(&'f TypedExpr, bool),
+    /// At least this value, and something else besides: the first of a row that is compared.
+    From(&'f TypedExpr),
+    /// At most this value, and something else besides.
+    To(&'f TypedExpr),
     /// Begins with this text.
     Prefix(String),
 }
@@ -40,7 +49,8 @@ impl Term<'_> {
             (Some(spec), Some(collator)) => spec == collator.spec(),
             // Equal bytes have equal keys, and others have others.
             (None, Some(collator)) => {
-                collator.is_deterministic() && matches!(self.says, Says::Equal(_) | Says::In(_) | Says::Null)
+                collator.is_deterministic()
+                    && matches!(self.says, Says::Equal(_) | Says::In(_) | Says::Any(_) | Says::Null)
                     || matches!(self.says, Says::Null)
             }
             (Some(_), None) => false,
@@ -64,6 +74,9 @@ impl Term<'_> {
                 access.upper = Some(((*value).clone(), *inclusive));
                 said.push(self.conjunct);
             }
+            // The comparison of the rows has the last word.
+            Says::From(value) if access.lower.is_none() => access.lower = Some(((*value).clone(), true)),
+            Says::To(value) if access.upper.is_none() => access.upper = Some(((*value).clone(), true)),
             // The pattern has the last word.
             Says::Prefix(prefix) if access.lower.is_none() && access.upper.is_none() => {
                 let text = |text: &str| TypedExpr::literal(Value::text(text), SqlType::Text);
@@ -247,6 +260,12 @@ fn plain_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'
         ExprKind::Call { function, args } => {
             let operator = function.operator?;
             let [left, right] = args.as_slice() else { return None };
+            if operator == "= ANY" {
+                let at = column(read, left)?;
+                let SqlType::Array(element) = &right.ty else { return None };
+                let fits = is_fixed(right) && comparable(&read.table.columns[at].ty, element);
+                return fits.then_some((at, Says::Any(Cow::Borrowed(right))));
+            }
             let (at, value, mirrored) = match column(read, left) {
                 Some(at) => (at, right, false),
                 None => (column(read, right)?, left, true),
@@ -261,6 +280,37 @@ fn plain_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'
             let fits =
                 |value: &TypedExpr| is_fixed(value) && comparable(&read.table.columns[at].ty, &value.ty);
             list.iter().all(fits).then_some((at, Says::In(list)))
+        }
+        // Shared: it is computed once, whoever reads it.
+        ExprKind::Subquery { plan, outer, test: SubqueryTest::In { negated: false }, args }
+            if outer.is_empty() && matches!(**plan, Plan::Shared { .. }) =>
+        {
+            let output = plan.output();
+            let ([arg], [element]) = (args.as_slice(), output.as_slice()) else { return None };
+            let at = column(read, arg)?;
+            let fits = !plan.is_volatile() && comparable(&read.table.columns[at].ty, &element.ty);
+            let kind = ExprKind::Subquery {
+                plan: Arc::clone(plan),
+                outer: Vec::new(),
+                test: SubqueryTest::Array,
+                args: Vec::new(),
+            };
+            let array = TypedExpr::new(kind, SqlType::Array(Box::new(element.ty.clone())));
+            fits.then_some((at, Says::Any(Cow::Owned(array))))
+        }
+        // `(a, b) < (c, d)` is CASE WHEN a = c THEN b < d ELSE a < c END.
+        ExprKind::Case { branches, otherwise: Some(otherwise) } if branches.len() == 1 => {
+            let says = |expr: &'f TypedExpr| match &expr.kind {
+                ExprKind::Call { .. } => plain_term(read, expr),
+                _ => None,
+            };
+            let (first, equal) = says(&branches[0].0)?;
+            let (at, bound) = says(otherwise)?;
+            match (equal, bound) {
+                (Says::Equal(_), Says::Lower(value, _)) if first == at => Some((at, Says::From(value))),
+                (Says::Equal(_), Says::Upper(value, _)) if first == at => Some((at, Says::To(value))),
+                _ => None,
+            }
         }
         ExprKind::IsNull { arg, negated: false } => Some((column(read, arg)?, Says::Null)),
         ExprKind::Like { arg, pattern, escape: None, negated: false, case_insensitive: false } => {

@@ -16,10 +16,10 @@
 use std::sync::Arc;
 
 use verso_exec::functions::{ArgType, BuiltinFunction, operator_candidates};
-use verso_exec::plan::{ExprKind as K, JoinKind, Plan, TypedExpr};
+use verso_exec::plan::{ExprKind as K, JoinKind, Plan, SortKey, TypedExpr};
 use verso_types::SqlType;
 
-use super::order::{self, Tree};
+use super::order::{self, First, Tree};
 use super::push::{is_plain, keep, substitute};
 use super::{Rewriter, nothing};
 use crate::bind::{columns_of, exactly, map_columns, same};
@@ -82,8 +82,13 @@ struct Part {
 }
 
 impl Rewriter<'_> {
-    /// A tree of inner joins.
-    pub(super) fn inner(&mut self, plan: Plan, conditions: Vec<TypedExpr>) -> Result<Plan, SqlError> {
+    /// A tree of inner joins; `first` says how many of its rows are wanted, and in which order, where not all are.
+    pub(super) fn inner(
+        &mut self,
+        plan: Plan,
+        conditions: Vec<TypedExpr>,
+        first: Option<(f64, Vec<SortKey>)>,
+    ) -> Result<Plan, SqlError> {
         let output = plan.output();
         let mut graph = Graph::default();
         let columns = self.flatten(plan, &mut graph)?;
@@ -98,7 +103,9 @@ impl Rewriter<'_> {
             let plan = std::mem::replace(&mut leaf.plan, nothing());
             leaf.plan = self.push(plan, std::mem::take(&mut leaf.own))?;
         }
-        let part = self.connect_all(&mut graph)?;
+        let over = |key: SortKey| SortKey { expr: substitute(key.expr, &columns), ..key };
+        let first = first.map(|(rows, keys)| First { rows, keys: keys.into_iter().map(over).collect() });
+        let part = self.connect_all(&mut graph, first.as_ref())?;
         let mut place = vec![0; part.columns.len()];
         part.columns.iter().enumerate().for_each(|(at, column)| place[*column] = at);
         let here = |mut expr: TypedExpr| {
@@ -161,14 +168,14 @@ impl Rewriter<'_> {
 
     /// Puts the graph together. Conditions that run a query for each row are asked where the fewest rows are expected: of their
     /// leaf's, or of all joined.
-    fn connect_all(&mut self, graph: &mut Graph) -> Result<Part, SqlError> {
+    fn connect_all(&mut self, graph: &mut Graph, first: Option<&First>) -> Result<Part, SqlError> {
         if graph.asking.is_empty() {
-            return self.connect(graph);
+            return self.connect(graph, first);
         }
         let asking = std::mem::take(&mut graph.asking);
         let of_leaves = asking.iter().map(|(leaf, _)| self.estimate.rows(&graph.leaves[*leaf].plan));
         let least = of_leaves.fold(f64::INFINITY, f64::min);
-        let mut part = self.connect(&mut graph.clone())?;
+        let mut part = self.connect(&mut graph.clone(), first)?;
         if self.estimate.rows(&part.plan) <= least {
             let above = asking.into_iter().map(|(_, mut condition)| {
                 map_columns(&mut condition, &mut |column| {
@@ -192,14 +199,13 @@ impl Rewriter<'_> {
                 plan => keep(plan, vec![condition]),
             };
         }
-        self.connect(graph)
+        self.connect(graph, first)
     }
 
     /// Puts the graph together.
-    fn connect(&mut self, graph: &mut Graph) -> Result<Part, SqlError> {
+    fn connect(&mut self, graph: &mut Graph, first: Option<&First>) -> Result<Part, SqlError> {
         if self.rules.order {
-            let lookups = self.rules.lookup && !self.repeated;
-            let tree = order::choose(graph, self.estimate, lookups, self.hints);
+            let tree = order::choose(graph, self.estimate, self.rules.lookup, self.hints, first);
             return graph.built(tree);
         }
         let mut part = graph.part(0);
@@ -240,6 +246,12 @@ impl Graph {
     fn equal(&mut self, left: TypedExpr, right: TypedExpr, equalities: bool) {
         if let (K::Column(a), K::Column(b), true) = (&left.kind, &right.kind, equalities) {
             self.equal.push((*a, *b, left.ty));
+            return;
+        }
+        // NULL equals nothing there, either.
+        if let Some(function) = equality(&left.ty) {
+            let kind = K::Call { function, args: vec![left, right] };
+            self.conditions.push(TypedExpr::new(kind, SqlType::Bool));
             return;
         }
         let negated = true;

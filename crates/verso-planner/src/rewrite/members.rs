@@ -9,7 +9,11 @@
 //!
 //! Termination: each step takes one query out of the filter of a scan.
 
+use std::sync::Arc;
+
 use verso_exec::plan::{ExprKind as K, Plan, SubqueryTest, TypedExpr};
+
+use verso_types::SqlType;
 
 use super::{Rewriter, nothing};
 use verso_env::recursion::check;
@@ -69,6 +73,29 @@ impl Rewriter<'_> {
             }
         }
     }
+}
+
+/// `x = ANY (ARRAY(SELECT …))` as `x IN (SELECT …)`, and `<> ALL` as NOT IN: the array is not made, and its values are looked up.
+pub(super) fn of_arrays(expr: &mut TypedExpr) {
+    if let K::Call { function, args } = &mut expr.kind
+        && let Some(negated) = match function.operator {
+            Some("= ANY") => Some(false),
+            Some("<> ALL") => Some(true),
+            _ => None,
+        }
+        && let [arg, array] = args.as_mut_slice()
+        && let K::Subquery { plan, outer, test: SubqueryTest::Array, .. } = &mut array.kind
+        && plan.output().first().is_some_and(|column| column.ty == arg.ty)
+        && !matches!(arg.ty, SqlType::Array(_))
+    {
+        expr.kind = K::Subquery {
+            plan: Arc::clone(plan),
+            outer: std::mem::take(outer),
+            test: SubqueryTest::In { negated },
+            args: vec![arg.clone()],
+        };
+    }
+    expr.for_each_child_mut(&mut of_arrays);
 }
 
 /// Whether it is an IN with a query that is the same for all rows.

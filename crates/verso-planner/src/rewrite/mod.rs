@@ -19,10 +19,13 @@
 //! | [`graph`] | a tree of inner joins taken apart and put together |
 //! | [`order`] | which of them are joined first, and how |
 //! | [`unnest`], [`members`] | queries in conditions that become joins |
+//! | [`attach`], [`dependent`] | queries in expressions, and those that use the row for more than equalities |
 //! | [`shared`] | queries of WITH that are read once become part of their reader |
 //! | [`narrow`] | columns that nothing uses, left out |
 //! | [`rules`] | rules by name, to be switched off in tests |
 
+mod attach;
+mod dependent;
 mod graph;
 mod members;
 mod narrow;
@@ -35,7 +38,7 @@ mod unnest;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use verso_exec::plan::{ExprKind, Plan, Statement, TypedExpr};
+use verso_exec::plan::{ExprKind, Plan, SortKey, Statement, TypedExpr};
 
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
@@ -89,12 +92,31 @@ struct Rewriter<'s> {
     shared: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>)>,
     /// Within a plan that runs once for each row of another.
     repeated: bool,
+    /// What is wanted of the next plan.
+    wanted: Wanted,
+}
+
+/// What an operator wants of its input.
+#[derive(Default)]
+struct Wanted {
+    /// So many rows at most.
+    rows: Option<f64>,
+    /// In this order.
+    order: Option<Vec<SortKey>>,
 }
 
 impl<'s> Rewriter<'s> {
     fn new(planning: Planning<'s>) -> Rewriter<'s> {
         let Planning { rules, estimate, hints } = planning;
-        Rewriter { rules, estimate, hints, reads: HashMap::new(), shared: HashMap::new(), repeated: false }
+        Rewriter {
+            rules,
+            estimate,
+            hints,
+            reads: HashMap::new(),
+            shared: HashMap::new(),
+            repeated: false,
+            wanted: Wanted::default(),
+        }
     }
 
     /// The plan of a query as a whole.
@@ -103,7 +125,7 @@ impl<'s> Rewriter<'s> {
         let pushed = self.push(std::mem::replace(plan, nothing()), Vec::new())?;
         *plan = pushed;
         if self.rules.narrow {
-            narrow::narrow(plan)?;
+            narrow::narrow(plan, &self.reads)?;
         }
         if self.rules.unnest && !self.repeated {
             self.members(plan);

@@ -1,25 +1,87 @@
 //! Rule `narrow`: columns that nothing uses, left out.
 //!
-//! Termination: one pass, each operator once (R3).
+//! A plan read in several places is narrowed to what any of them uses, where all of them are within one plan: the first pass notes what
+//! each uses, a second one gives them the narrower plan.
+//!
+//! Termination: two passes at most, each operator once in each (R3).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use verso_exec::plan::{AggregateCall, Plan, TypedExpr, WindowCall};
+use verso_exec::plan::{AggregateCall, OutputColumn, Plan, TypedExpr, WindowCall};
 
 use crate::bind::{columns_of, map_columns};
 use crate::errors::SqlError;
 use verso_env::recursion::check;
 
-/// Narrows everything below; the plan itself yields what it did.
-pub fn narrow(plan: &mut Plan) -> Result<(), SqlError> {
-    let all = (0..plan.output().len()).collect();
-    let kept = to(plan, &all)?;
+/// Plans read in several places, by address.
+#[derive(Default)]
+struct Shares {
+    /// How many readers have been met, and which columns they use.
+    noted: HashMap<*const Plan, (usize, BTreeSet<usize>)>,
+    /// The plan itself, which keeps the address; a narrower one, and which columns that yields.
+    narrower: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>, Vec<usize>)>,
+    /// All readers have been met.
+    complete: bool,
+}
+
+/// Narrows everything below; the plan itself yields what it did. `reads` says how many readers a shared plan has.
+pub fn narrow(plan: &mut Plan, reads: &HashMap<*const Plan, usize>) -> Result<(), SqlError> {
+    let mut shares = Shares::default();
+    whole(plan, &mut shares)?;
+    let all_here = |address: &*const Plan, met: usize| reads.get(address) == Some(&met);
+    if shares.noted.iter().any(|(address, (met, _))| all_here(address, *met)) {
+        shares.noted.retain(|address, (met, _)| all_here(address, *met));
+        shares.complete = true;
+        whole(plan, &mut shares)?;
+    }
+    Ok(())
+}
+
+/// Narrows everything below a plan whose columns are all wanted.
+fn whole(plan: &mut Plan, shares: &mut Shares) -> Result<(), SqlError> {
+    let all: BTreeSet<usize> = (0..plan.output().len()).collect();
+    let kept = to(plan, &all, shares)?;
     debug_assert_eq!(kept.len(), all.len(), "all columns were asked for");
     Ok(())
 }
 
+/// A reader of a shared plan: what it uses is noted, or it reads the narrower plan.
+fn reader(
+    shared: &mut Arc<Plan>,
+    columns: &mut Vec<OutputColumn>,
+    needed: &BTreeSet<usize>,
+    shares: &mut Shares,
+) -> Result<Vec<usize>, SqlError> {
+    let address = Arc::as_ptr(shared);
+    let width = columns.len();
+    if !shares.narrower.contains_key(&address) {
+        match shares.noted.get_mut(&address) {
+            // All of its readers have been met.
+            Some((_, used)) if shares.complete => {
+                let used = std::mem::take(used);
+                let mut own = Plan::clone(shared);
+                let kept = to(&mut own, &used, &mut Shares::default())?;
+                let known = (Arc::clone(shared), Arc::new(own), kept);
+                shares.narrower.insert(address, known);
+            }
+            None if shares.complete => return Ok((0..width).collect()),
+            _ => {
+                let (met, used) = shares.noted.entry(address).or_default();
+                *met += 1;
+                used.extend(needed);
+                return Ok((0..width).collect());
+            }
+        }
+    }
+    let Some((_, narrower, kept)) = shares.narrower.get(&address) else { return Ok((0..width).collect()) };
+    *shared = Arc::clone(narrower);
+    *columns = kept.iter().map(|at| columns[*at].clone()).collect();
+    Ok(kept.clone())
+}
+
 /// Narrows the plan to at least the columns `needed`; which it yields now, ascending.
-fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError> {
+fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<Vec<usize>, SqlError> {
     check()?;
     Ok(match plan {
         Plan::TableScan { columns, filter, .. } => {
@@ -40,34 +102,34 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
             let kept: Vec<usize> = needed.iter().copied().collect();
             *exprs = kept.iter().map(|index| exprs[*index].clone()).collect();
             *names = kept.iter().map(|index| names[*index].clone()).collect();
-            over(input, exprs.iter_mut())?;
+            over(input, exprs.iter_mut(), shares)?;
             kept
         }
         Plan::Filter { input, predicate } => {
             let mut wanted = needed.clone();
             wanted.extend(columns_of(predicate));
-            let kept = to(input, &wanted)?;
+            let kept = to(input, &wanted, shares)?;
             renumber(predicate, &kept);
             kept
         }
         Plan::Sort { input, keys } => {
             let mut wanted = needed.clone();
             wanted.extend(keys.iter().flat_map(|key| columns_of(&key.expr)));
-            let kept = to(input, &wanted)?;
+            let kept = to(input, &wanted, shares)?;
             keys.iter_mut().for_each(|key| renumber(&mut key.expr, &kept));
             kept
         }
         Plan::Limit { input, ties, .. } => {
             let mut wanted = needed.clone();
             wanted.extend(ties.iter().flat_map(columns_of));
-            let kept = to(input, &wanted)?;
+            let kept = to(input, &wanted, shares)?;
             ties.iter_mut().for_each(|tie| renumber(tie, &kept));
             kept
         }
         Plan::DistinctOn { input, keys } => {
             let mut wanted = needed.clone();
             wanted.extend(keys.iter().flat_map(columns_of));
-            let kept = to(input, &wanted)?;
+            let kept = to(input, &wanted, shares)?;
             keys.iter_mut().for_each(|key| renumber(key, &kept));
             kept
         }
@@ -78,34 +140,34 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
                 .iter_mut()
                 .chain(order_by.iter_mut().map(|key| &mut key.expr))
                 .chain(calls.iter_mut().flat_map(WindowCall::exprs_mut));
-            beside(input, needed, exprs.collect(), functions)?
+            beside(input, needed, exprs.collect(), functions, shares)?
         }
         Plan::ProjectSet { input, calls, ordinality } => {
             let made: usize = calls.iter().map(|call| call.columns.len()).sum();
             let args = calls.iter_mut().flat_map(|call| call.call.args_mut()).collect();
-            beside(input, needed, args, made + usize::from(*ordinality))?
+            beside(input, needed, args, made + usize::from(*ordinality), shares)?
         }
-        Plan::Past { input, .. } => to(input, needed)?,
+        Plan::Past { input, .. } => to(input, needed, shares)?,
         // Its last column is the record's place.
         Plan::LockRows { input, .. } => {
             let width = input.output().len();
-            to(input, &(0..width).collect())?
+            to(input, &(0..width).collect(), shares)?
         }
         Plan::Aggregate { input, group_by, aggregates, sets } => {
             let groupings = sets.as_ref().map_or(0, |sets| sets.calls.len());
             let width = group_by.len() + aggregates.len() + groupings;
             let arguments = aggregates.iter_mut().flat_map(AggregateCall::exprs_mut);
-            over(input, group_by.iter_mut().chain(arguments))?;
+            over(input, group_by.iter_mut().chain(arguments), shares)?;
             (0..width).collect()
         }
         Plan::Join { left, right, equal, filter, .. } => {
             let width = left.output().len();
-            let (ours, theirs) = sides((left, right), needed, equal, filter.as_mut())?;
+            let (ours, theirs) = sides((left, right), needed, equal, filter.as_mut(), shares)?;
             joined(ours, &theirs, width)
         }
         // The columns of its right side end in it.
         Plan::Semi { left, right, equal, filter, .. } => {
-            sides((left, right), needed, equal, filter.as_mut())?.0
+            sides((left, right), needed, equal, filter.as_mut(), shares)?.0
         }
         Plan::Apply { left, right, outer, filter, .. } => {
             let width = left.output().len();
@@ -113,12 +175,13 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
             wanted.extend(filter.iter().flat_map(columns_of));
             let (mut ours, theirs) = halves(&wanted, width);
             ours.extend(outer.iter().flat_map(columns_of));
-            let (ours, theirs) = (to(left, &ours)?, to(right, &theirs)?);
+            let (ours, theirs) = (to(left, &ours, shares)?, to(right, &theirs, shares)?);
             outer.iter_mut().for_each(|expr| renumber(expr, &ours));
             let kept = joined(ours, &theirs, width);
             filter.iter_mut().for_each(|filter| renumber(filter, &kept));
             kept
         }
+        Plan::Shared { plan, columns, .. } => reader(plan, columns, needed, shares)?,
         // Rows are compared as a whole, counted against each other, or made elsewhere.
         Plan::Distinct { .. }
         | Plan::Single { .. }
@@ -130,14 +193,13 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
         | Plan::IndexScan { .. }
         | Plan::CurrentRow { .. }
         | Plan::FunctionScan { .. }
-        | Plan::Shared { .. }
         | Plan::Transition { .. }
         | Plan::WorkTable { .. } => {
             let width = plan.output().len();
             let mut result = Ok(());
             plan.for_each_input_mut(&mut |input| {
                 if result.is_ok() {
-                    result = narrow(input);
+                    result = whole(input, shares);
                 }
             });
             result?;
@@ -152,11 +214,12 @@ fn beside(
     needed: &BTreeSet<usize>,
     exprs: Vec<&mut TypedExpr>,
     added: usize,
+    shares: &mut Shares,
 ) -> Result<Vec<usize>, SqlError> {
     let width = input.output().len();
     let mut wanted: BTreeSet<usize> = needed.range(..width).copied().collect();
     wanted.extend(exprs.iter().flat_map(|expr| columns_of(expr)));
-    let kept = to(input, &wanted)?;
+    let kept = to(input, &wanted, shares)?;
     exprs.into_iter().for_each(|expr| renumber(expr, &kept));
     Ok(kept.into_iter().chain(width..width + added).collect())
 }
@@ -167,6 +230,7 @@ fn sides(
     needed: &BTreeSet<usize>,
     equal: &mut [(TypedExpr, TypedExpr)],
     filter: Option<&mut TypedExpr>,
+    shares: &mut Shares,
 ) -> Result<(Vec<usize>, Vec<usize>), SqlError> {
     let width = left.output().len();
     let mut wanted = needed.clone();
@@ -174,7 +238,7 @@ fn sides(
     let (mut ours, mut theirs) = halves(&wanted, width);
     ours.extend(equal.iter().flat_map(|(left, _)| columns_of(left)));
     theirs.extend(equal.iter().flat_map(|(_, right)| columns_of(right)));
-    let (ours, theirs) = (to(left, &ours)?, to(right, &theirs)?);
+    let (ours, theirs) = (to(left, &ours, shares)?, to(right, &theirs, shares)?);
     for (left, right) in equal {
         renumber(left, &ours);
         renumber(right, &theirs);
@@ -186,10 +250,14 @@ fn sides(
 }
 
 /// Narrows an input to what these expressions use.
-fn over<'e>(input: &mut Plan, exprs: impl Iterator<Item = &'e mut TypedExpr>) -> Result<(), SqlError> {
+fn over<'e>(
+    input: &mut Plan,
+    exprs: impl Iterator<Item = &'e mut TypedExpr>,
+    shares: &mut Shares,
+) -> Result<(), SqlError> {
     let exprs: Vec<&mut TypedExpr> = exprs.collect();
     let wanted = exprs.iter().flat_map(|expr| columns_of(expr)).collect();
-    let kept = to(input, &wanted)?;
+    let kept = to(input, &wanted, shares)?;
     exprs.into_iter().for_each(|expr| renumber(expr, &kept));
     Ok(())
 }

@@ -9,13 +9,16 @@
 //! O2. The hash table is made of the right part; a leaf with an index on the columns that tie it may be looked up for each
 //!     row of the left part instead.
 //!
+//! O3. Where the first rows in an order are wanted, the leaf that has the order may be walked by an index and the others looked up
+//!     for each of its rows, until there are enough.
+//!
 //! Termination: subsets are visited once each, by size; the greedy way joins two parts at each step. Source: Selinger et
 //! al., 1979; Fegaras, "A new heuristic for optimizing large queries", 1998.
 
-use verso_exec::plan::{ExprKind, Plan, TypedExpr};
+use verso_exec::plan::{ExprKind, Plan, SortKey, TypedExpr};
 
-use super::graph::Graph;
-use crate::bind::columns_of;
+use super::graph::{Graph, Leaf};
+use crate::bind::{columns_of, map_columns};
 use crate::estimate::{BUILD, Estimate, FETCH, LOOKUP, OUT, PAIR, PROBE, SCAN};
 use crate::hints::{Hints, JoinHints, Method};
 
@@ -27,6 +30,12 @@ const CROSSING: f64 = 1e12;
 
 /// What makes a join that hints want otherwise the last resort of all.
 const UNWANTED: f64 = 1e15;
+
+/// How many rows of a join are wanted, and in which order: over the columns of the graph.
+pub(super) struct First {
+    pub rows: f64,
+    pub keys: Vec<SortKey>,
+}
 
 /// How the leaves of a graph are joined.
 pub(super) enum Tree {
@@ -59,12 +68,23 @@ enum Step {
 }
 
 /// Chooses the order for a graph whose leaves are rewritten already.
-pub(super) fn choose(graph: &Graph, estimate: Estimate<'_>, lookups: bool, hints: Option<&Hints>) -> Tree {
+pub(super) fn choose(
+    graph: &Graph,
+    estimate: Estimate<'_>,
+    lookups: bool,
+    hints: Option<&Hints>,
+    first: Option<&First>,
+) -> Tree {
     let plans: Vec<&Plan> = graph.leaves.iter().map(|leaf| &leaf.plan).collect();
     let asked = hints.map(|hints| hints.of_joins(&plans)).unwrap_or_default();
     let orders = Orders::new(graph, estimate, lookups, &asked);
     let exact = graph.leaves.len() <= EXACT_MAX;
-    let tree = if exact { orders.exact() } else { orders.greedy() };
+    let in_order = first.filter(|_| exact && asked.leading.is_empty() && asked.methods.is_empty());
+    let tree = match in_order {
+        Some(first) => orders.first(first),
+        None if exact => orders.exact().0,
+        None => orders.greedy(),
+    };
     // With more leaves hints are not looked at.
     if let Some(hints) = hints.filter(|_| exact) {
         hints.follow_leading(&asked);
@@ -236,7 +256,56 @@ impl<'g> Orders<'g> {
         pairs + rows * OUT
     }
 
-    fn exact(&self) -> Tree {
+    /// The cheaper of two: all rows, to be sorted, or those of one leaf in the order of an index, the others looked up for each
+    /// until there are enough.
+    fn first(&self, first: &First) -> Tree {
+        let (all, cost) = self.exact();
+        match self.in_order(first) {
+            Some((tree, less)) if less < cost => tree,
+            _ => all,
+        }
+    }
+
+    fn in_order(&self, first: &First) -> Option<(Tree, f64)> {
+        let n = self.leaves.len();
+        let mut used = first.keys.iter().flat_map(|key| columns_of(&key.expr));
+        let leaf = self.graph.leaf_of(used.next()?);
+        if n < 2 || used.any(|column| self.graph.leaf_of(column) != leaf) {
+            return None;
+        }
+        let Leaf { plan, start, .. } = &self.graph.leaves[leaf];
+        let Plan::TableScan { table, .. } = plan else { return None };
+        let own = |key: &SortKey| {
+            let mut expr = key.expr.clone();
+            map_columns(&mut expr, &mut |column| column - start);
+            SortKey { expr, ..key.clone() }
+        };
+        let keys: Vec<SortKey> = first.keys.iter().map(own).collect();
+        crate::plan::has_order(plan, &keys, self.estimate).then_some(())?;
+        let all = self.rows(&|_| true);
+        // So many rows of the leaf are needed, of so many of the index.
+        let mut rows = (first.rows * self.leaves[leaf].rows / all).min(self.leaves[leaf].rows).max(1.0);
+        let walked = rows * self.estimate.table(table) / self.leaves[leaf].rows;
+        let mut cost = LOOKUP + walked * FETCH;
+        let mut joined = vec![false; n];
+        joined[leaf] = true;
+        let mut tree = Tree::Leaf(leaf);
+        for _ in 1..n {
+            let found = (0..n).filter(|leaf| !joined[*leaf]).filter_map(|leaf| {
+                let found = self.lookup(leaf, &|other| joined[other])?;
+                Some((leaf, found))
+            });
+            let (next, found) = found.min_by(|a, b| a.1.total_cmp(&b.1))?;
+            cost += rows * (LOOKUP + found * FETCH);
+            rows *= found;
+            joined[next] = true;
+            tree = Tree::Lookup(Box::new(tree), next);
+        }
+        Some((tree, cost))
+    }
+
+    /// The best tree, and its cost.
+    fn exact(&self) -> (Tree, f64) {
         let n = self.leaves.len();
         let full = (1u32 << n) - 1;
         let mut best: Vec<Option<Best>> = vec![None; 1 << n];
@@ -255,7 +324,8 @@ impl<'g> Orders<'g> {
                 left = left.wrapping_sub(set) & set;
             }
         }
-        tree(&best, full)
+        let cost = best[full as usize].map_or(f64::INFINITY, |best| best.cost);
+        (tree(&best, full), cost)
     }
 
     fn consider(&self, best: &mut [Option<Best>], (left, right): (u32, u32), rows: f64) {

@@ -11,11 +11,12 @@
 //! down are never taken up again by an operator above (R3). A condition that would grow by what it is computed from is
 //! left above beyond [`SIZE_MAX`] parts, so that nested projections do not double it level by level.
 
-use verso_exec::plan::{ExprKind as K, JoinKind, Plan, TypedExpr};
-use verso_types::SqlType;
+use verso_exec::plan::{ExprKind as K, JoinKind, Plan, SortKey, TypedExpr};
+use verso_types::{SqlType, Value};
 
 use super::graph::pair;
-use super::{Rewriter, nothing};
+use super::unnest::asks_of_the_row;
+use super::{Rewriter, Wanted, nothing};
 use crate::bind::{columns_of, map_columns};
 use crate::errors::SqlError;
 use verso_env::recursion::check;
@@ -27,9 +28,10 @@ impl Rewriter<'_> {
     /// The plan with only the rows for which all conditions are true.
     pub(super) fn push(&mut self, mut plan: Plan, mut conditions: Vec<TypedExpr>) -> Result<Plan, SqlError> {
         check()?;
-        if let (Plan::Filter { input, predicate }, true) = (&mut plan, self.rules.unnest && self.rules.push) {
-            let (input, predicate) = (std::mem::replace(&mut **input, nothing()), predicate.clone());
-            plan = self.unnest(input, predicate)?;
+        plan.for_each_expr_mut(&mut super::members::of_arrays);
+        let Wanted { rows: most, order } = std::mem::take(&mut self.wanted);
+        if self.rules.unnest && self.rules.push {
+            plan = self.unnested(plan, &mut conditions, most)?;
         }
         // Those of a tree of joins are visited when it is taken apart.
         if !self.rules.push || !matches!(plan, Plan::Join { kind: JoinKind::Inner, .. }) {
@@ -38,6 +40,7 @@ impl Rewriter<'_> {
         if !self.rules.push {
             return self.below(plan, conditions);
         }
+        self.wanted = wanted_below(&plan, most, order.as_deref());
         match plan {
             Plan::Filter { input, predicate } => {
                 let mut all = predicate.conjuncts();
@@ -56,7 +59,10 @@ impl Rewriter<'_> {
                 let input = Box::new(self.push(*input, below)?);
                 Ok(keep(Plan::Past { input, table, moment }, above))
             }
-            Plan::Join { kind: JoinKind::Inner, .. } => self.inner(plan, conditions),
+            Plan::Join { kind: JoinKind::Inner, .. } => {
+                let first = most.zip(order);
+                self.inner(plan, conditions, first)
+            }
             Plan::Join { left, right, kind, equal, filter } => {
                 self.outer_join(*left, *right, kind, equal, filter, conditions)
             }
@@ -120,6 +126,51 @@ impl Rewriter<'_> {
             }
             other => self.below(other, conditions),
         }
+    }
+
+    /// A plan with the queries of its expressions joined that can be; of `conditions` those are taken that go below it.
+    fn unnested(
+        &mut self,
+        plan: Plan,
+        conditions: &mut Vec<TypedExpr>,
+        most: Option<f64>,
+    ) -> Result<Plan, SqlError> {
+        Ok(match plan {
+            Plan::Filter { input, predicate } => {
+                // Those with queries have been looked at where they come from.
+                let (plain, others) = std::mem::take(conditions)
+                    .into_iter()
+                    .partition(|condition| !condition.is_volatile() && !asks_of_the_row(condition));
+                *conditions = others;
+                let all = predicate.conjuncts().into_iter().chain::<Vec<_>>(plain).collect();
+                match TypedExpr::conjunction(all) {
+                    Some(predicate) => self.unnest(*input, predicate)?,
+                    None => *input,
+                }
+            }
+            Plan::Project { mut input, mut exprs, names } if exprs.iter().any(asks_of_the_row) => {
+                let (below, above): (Vec<_>, Vec<_>) = std::mem::take(conditions)
+                    .into_iter()
+                    .partition(|condition| moves_below(condition, &exprs));
+                *conditions = above;
+                let below = below.into_iter().map(|condition| substitute(condition, &exprs)).collect();
+                *input = keep(std::mem::replace(&mut *input, nothing()), below);
+                self.attach(&mut input, &mut exprs, most);
+                Plan::Project { input, exprs, names }
+            }
+            Plan::Apply { mut left, right, outer, kind, filter } => {
+                let width = left.output().len();
+                let (below, above) =
+                    split(std::mem::take(conditions), |used| used.iter().all(|column| *column < width));
+                *conditions = above;
+                *left = keep(std::mem::replace(&mut *left, nothing()), below);
+                match self.attach_lateral(&mut left, (&right, &outer), kind, filter.as_ref()) {
+                    Some(joined) => joined,
+                    None => Plan::Apply { left, right, outer, kind, filter },
+                }
+            }
+            other => other,
+        })
     }
 
     /// The inputs for themselves, and the conditions above the operator.
@@ -188,6 +239,27 @@ impl Rewriter<'_> {
         let left = Box::new(self.push(left, to_left)?);
         let right = Box::new(self.push(right, to_right)?);
         Ok(keep(Plan::Join { left, right, kind, equal, filter: TypedExpr::conjunction(rest) }, above))
+    }
+}
+
+/// What a plan wants of its input: how many rows at most, where it reads them one by one, and in which order.
+fn wanted_below(plan: &Plan, rows: Option<f64>, order: Option<&[SortKey]>) -> Wanted {
+    let number = |expr: &TypedExpr| match expr.kind {
+        K::Literal(Value::Int8(number)) => Some(number as f64),
+        _ => None,
+    };
+    match plan {
+        Plan::Limit { limit: Some(limit), offset, .. } => {
+            let skipped = offset.as_ref().map_or(Some(0.0), number);
+            let rows = number(limit).zip(skipped).map(|(rows, skipped)| rows + skipped);
+            Wanted { rows, order: None }
+        }
+        Plan::Sort { keys, .. } => Wanted { rows, order: Some(keys.clone()) },
+        Plan::Project { exprs, .. } => {
+            let below = |key: &SortKey| SortKey { expr: substitute(key.expr.clone(), exprs), ..key.clone() };
+            Wanted { rows, order: order.map(|keys| keys.iter().map(below).collect()) }
+        }
+        _ => Wanted::default(),
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Rules {
     pub lookup: bool,
     /// Queries in conditions that depend on the row become joins.
     pub unnest: bool,
+    /// Queries become joins only where that looks cheaper.
+    pub costs: bool,
     /// Equalities follow from others: `a = b`, `b = c` or `b = 1`.
     pub equalities: bool,
     /// A query of WITH that is read once becomes part of its reader.
@@ -26,6 +28,7 @@ impl Rules {
         order: true,
         lookup: true,
         unnest: true,
+        costs: true,
         equalities: true,
         inline: true,
         narrow: true,
@@ -36,12 +39,14 @@ impl Rules {
         order: false,
         lookup: false,
         unnest: false,
+        costs: false,
         equalities: false,
         inline: false,
         narrow: false,
     };
     /// Their names.
-    pub const NAMES: [&str; 7] = ["push", "order", "lookup", "unnest", "equalities", "inline", "narrow"];
+    pub const NAMES: [&str; 8] =
+        ["push", "order", "lookup", "unnest", "costs", "equalities", "inline", "narrow"];
 
     /// All but those of a list with commas; `None` where it names one that there is not.
     #[must_use]
@@ -63,6 +68,7 @@ impl Rules {
             "order" => &mut self.order,
             "lookup" => &mut self.lookup,
             "unnest" => &mut self.unnest,
+            "costs" => &mut self.costs,
             "equalities" => &mut self.equalities,
             "inline" => &mut self.inline,
             "narrow" => &mut self.narrow,

@@ -69,6 +69,9 @@ impl Rewriter<'_> {
                 self.root(&mut own)?;
                 self.repeated = around;
                 let own = Arc::new(own);
+                if let Some(readers) = self.reads.get(&address) {
+                    self.reads.insert(Arc::as_ptr(&own), *readers);
+                }
                 self.shared.insert(address, (plan, Arc::clone(&own)));
                 own
             }

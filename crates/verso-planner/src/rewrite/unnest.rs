@@ -10,17 +10,19 @@
 //! U1. Conditions that compare with the row are taken out of the query; what they use of it comes out as further columns.
 //! U2. A scalar query needs an aggregate of all its rows and nothing but equalities with the row, which become the groups.
 //!     A row without a group has what the aggregate says of no rows: CASE tells them apart, so that `count` is 0.
-//! U3. NOT IN stays a condition: NULLs decide there. So does what an index finds for the few rows there are.
+//! U3. What uses the row otherwise, or stands within a larger expression, is joined by [`super::attach`].
+//! U4. NOT IN stays a condition: NULLs decide there. So does what an index finds for the few rows there are.
 //!
 //! Termination: each step takes one query out of the conditions of a filter; what is refused stays. Source: Kim, 1982;
 //! Neumann, Kemper, "Unnesting arbitrary queries", 2015, of which this is the part without a join with the outer rows.
 
 use std::sync::Arc;
 
+use super::attach::first;
+use super::dependent::empty;
 use verso_catalog::TableDef;
-use verso_exec::functions::AggregateKind;
 use verso_exec::plan::{AggregateCall, ExprKind as K, JoinKind, Plan, SubqueryTest, TypedExpr};
-use verso_types::{SqlType, Value};
+use verso_types::SqlType;
 
 use super::Rewriter;
 use super::graph::{is_equality, key_type, pair};
@@ -48,59 +50,41 @@ impl Rewriter<'_> {
         for condition in asking {
             match self.as_join(&condition, rows) {
                 Some(join) => joins.push(join),
+                None if self.for_all_rows(&mut plan, &condition) => {}
                 None => stay.push(condition),
             }
         }
+        let width = plan.output().len();
+        let attached = self.attach(&mut plan, &mut stay, None);
         plan = keep(plan, stay);
+        if attached {
+            plan = first(plan, width);
+        }
         for join in joins {
             plan = join.over(plan);
         }
         Ok(plan)
     }
 
+    /// A condition that asks whether a query has a row, without the query's conditions that use the row.
     fn as_join(&self, condition: &TypedExpr, rows: f64) -> Option<Join> {
-        if condition.is_volatile() {
-            return None;
-        }
-        let (asked, anti) = match &condition.kind {
-            K::Not(inner) => (&**inner, true),
-            _ => (condition, false),
-        };
-        if let K::Subquery { plan, outer, test, args } = &asked.kind {
-            let fits = match test {
-                SubqueryTest::Exists => true,
-                SubqueryTest::In { negated } => !negated && !anti,
-                SubqueryTest::Scalar | SubqueryTest::Array => false,
-            };
-            if fits {
-                let (right, conditions) = lift(Plan::clone(plan))?;
-                self.pays(rows, &right, &conditions).then_some(())?;
-                let (outer, args) = (outer.clone(), args.clone());
-                return Some(Join::Semi { right, conditions, outer, args, anti });
-            }
-        }
-        let mut condition = condition.clone();
-        let grouped = self.scalar(&mut condition, rows)?;
-        Some(Join::Scalar { grouped, condition })
+        let Asked { plan, outer, args, anti } = asked(condition)?;
+        let (right, conditions) = lift(plan.clone())?;
+        self.pays(rows, &right, &conditions).then_some(())?;
+        Some(Join { right, conditions, outer: outer.to_vec(), args: args.to_vec(), anti })
     }
 
-    /// The first scalar query of a comparison as a grouped one; its place in the condition is `Column(VALUE)` then.
-    fn scalar(&self, expr: &mut TypedExpr, rows: f64) -> Option<Grouped> {
-        match &mut expr.kind {
-            K::Subquery { plan, outer, test: SubqueryTest::Scalar, .. } if !outer.is_empty() => {
-                let grouped = grouped(plan, outer)?;
-                self.pays(rows, &grouped.right, &[]).then_some(())?;
-                expr.kind = K::Column(VALUE);
-                Some(grouped)
-            }
-            K::Call { args, .. } => args.iter_mut().find_map(|arg| self.scalar(arg, rows)),
-            K::Cast { arg, .. } => self.scalar(arg, rows),
-            _ => None,
-        }
+    /// The same where the query uses the row for something else: it runs for all that the rows hand in.
+    fn for_all_rows(&mut self, input: &mut Plan, condition: &TypedExpr) -> bool {
+        let Some(Asked { plan, outer, args, anti }) = asked(condition) else { return false };
+        self.attach_semi(input, (plan, outer, args), anti)
     }
 
     /// Whether computing a query once for all rows is cheaper than asking an index for each of them.
     fn pays(&self, rows: f64, right: &Plan, conditions: &[TypedExpr]) -> bool {
+        if !self.rules.costs {
+            return true;
+        }
         let mut known: Vec<(Arc<TableDef>, u16)> = Vec::new();
         let mut note = |plan: &Plan, expr: &TypedExpr| {
             if let K::Column(column) = expr.kind {
@@ -111,11 +95,6 @@ impl Rewriter<'_> {
             if let K::Call { args, .. } = &condition.kind {
                 args.iter().for_each(|arg| note(right, arg));
             }
-        }
-        if let Plan::Project { input, .. } = right
-            && let Plan::Aggregate { input, group_by, .. } = &**input
-        {
-            group_by.iter().for_each(|key| note(input, key));
         }
         let Some((table, _)) = known.first().cloned() else { return true };
         let columns: Vec<u16> =
@@ -133,84 +112,73 @@ impl Rewriter<'_> {
     }
 }
 
-/// Stands for the value of a scalar query until the join is made.
-const VALUE: usize = usize::MAX;
+/// A condition that is true where a query has a row, or has none.
+struct Asked<'c> {
+    plan: &'c Plan,
+    outer: &'c [TypedExpr],
+    /// What its columns equal.
+    args: &'c [TypedExpr],
+    anti: bool,
+}
 
-/// What becomes of a condition.
-enum Join {
-    Semi { right: Plan, conditions: Vec<TypedExpr>, outer: Vec<TypedExpr>, args: Vec<TypedExpr>, anti: bool },
-    Scalar { grouped: Grouped, condition: TypedExpr },
+fn asked(condition: &TypedExpr) -> Option<Asked<'_>> {
+    let (inner, anti) = match &condition.kind {
+        K::Not(inner) => (&**inner, true),
+        _ => (condition, false),
+    };
+    let K::Subquery { plan, outer, test, args } = &inner.kind else { return None };
+    let fits = match test {
+        SubqueryTest::Exists => true,
+        SubqueryTest::In { negated } => !negated && !anti,
+        SubqueryTest::Scalar | SubqueryTest::Array => false,
+    };
+    (fits && !outer.is_empty() && !condition.is_volatile()).then_some(Asked { plan, outer, args, anti })
+}
+
+/// What becomes of a condition: a semi-join.
+struct Join {
+    right: Plan,
+    conditions: Vec<TypedExpr>,
+    outer: Vec<TypedExpr>,
+    args: Vec<TypedExpr>,
+    anti: bool,
 }
 
 /// A scalar query, once for each group: the keys, then the value.
-struct Grouped {
-    right: Plan,
+pub(super) struct Grouped {
+    pub right: Plan,
     /// Over the row: what the keys equal.
-    keys: Vec<TypedExpr>,
+    pub keys: Vec<TypedExpr>,
     /// What a row without a group has.
-    empty: TypedExpr,
+    pub empty: TypedExpr,
 }
 
 impl Join {
     fn over(self, left: Plan) -> Plan {
         let width = left.output().len();
-        match self {
-            Join::Semi { right, conditions, outer, args, anti } => {
-                let (mut equal, mut rest) = (Vec::new(), Vec::new());
-                for (n, arg) in args.into_iter().enumerate() {
-                    let theirs = TypedExpr::column(n, arg.ty.clone());
-                    equal.push((arg, theirs));
-                }
-                for condition in conditions {
-                    match pair(of_pair(condition, width, &outer), width) {
-                        Ok(pair) => equal.push(pair),
-                        Err(condition) => rest.push(condition),
-                    }
-                }
-                let (left, right) = (Box::new(left), Box::new(right));
-                Plan::Semi { left, right, equal, filter: TypedExpr::conjunction(rest), anti }
-            }
-            Join::Scalar { grouped: Grouped { right, keys, empty }, mut condition } => {
-                let output = left.output();
-                let theirs = right.output();
-                let value = TypedExpr::column(width + keys.len(), empty.ty.clone());
-                let first = TypedExpr::column(width, theirs[0].ty.clone());
-                let equal = (keys.into_iter().enumerate())
-                    .map(|(n, key)| (key, TypedExpr::column(n, theirs[n].ty.clone())))
-                    .collect();
-                let lonely =
-                    TypedExpr::new(K::IsNull { arg: Box::new(first), negated: false }, SqlType::Bool);
-                let kind =
-                    K::Case { branches: vec![(lonely, empty)], otherwise: Some(Box::new(value.clone())) };
-                replace(&mut condition, &TypedExpr::new(kind, value.ty));
-                let (left, right) = (Box::new(left), Box::new(right));
-                let joined = Plan::Join { left, right, kind: JoinKind::Left, equal, filter: None };
-                let columns = output.iter().enumerate();
-                Plan::Project {
-                    exprs: columns.map(|(n, column)| TypedExpr::column(n, column.ty.clone())).collect(),
-                    names: output.iter().map(|column| Arc::clone(&column.name)).collect(),
-                    input: Box::new(Plan::Filter { input: Box::new(joined), predicate: condition }),
-                }
+        let Join { right, conditions, outer, args, anti } = self;
+        let (mut equal, mut rest) = (Vec::new(), Vec::new());
+        for (n, arg) in args.into_iter().enumerate() {
+            let theirs = TypedExpr::column(n, arg.ty.clone());
+            equal.push((arg, theirs));
+        }
+        for condition in conditions {
+            match pair(of_pair(condition, width, &outer), width) {
+                Ok(pair) => equal.push(pair),
+                Err(condition) => rest.push(condition),
             }
         }
+        let (left, right) = (Box::new(left), Box::new(right));
+        Plan::Semi { left, right, equal, filter: TypedExpr::conjunction(rest), anti }
     }
-}
-
-/// Puts the value where the query was.
-fn replace(expr: &mut TypedExpr, value: &TypedExpr) {
-    if matches!(expr.kind, K::Column(VALUE)) {
-        *expr = value.clone();
-        return;
-    }
-    expr.for_each_child_mut(&mut |child| replace(child, value));
 }
 
 /// Whether a condition holds a query that depends on the row.
-fn asks_of_the_row(condition: &TypedExpr) -> bool {
+pub(super) fn asks_of_the_row(condition: &TypedExpr) -> bool {
     condition.any(&mut |part| matches!(&part.kind, K::Subquery { outer, .. } if !outer.is_empty()))
 }
 
-fn has_outer(expr: &TypedExpr) -> bool {
+pub(super) fn has_outer(expr: &TypedExpr) -> bool {
     expr.any(&mut |part| matches!(part.kind, K::Outer(_)))
 }
 
@@ -305,7 +273,7 @@ fn lift(plan: Plan) -> Option<Lifted> {
 }
 
 /// A scalar query over an aggregate of all its rows as one with a row for each group (U2).
-fn grouped(plan: &Plan, outer: &[TypedExpr]) -> Option<Grouped> {
+pub(super) fn grouped(plan: &Plan, outer: &[TypedExpr]) -> Option<Grouped> {
     let Plan::Project { input, exprs, .. } = plan else { return None };
     let (Plan::Aggregate { input, group_by, aggregates, sets }, [value]) = (&**input, exprs.as_slice())
     else {
@@ -355,25 +323,6 @@ fn grouped(plan: &Plan, outer: &[TypedExpr]) -> Option<Grouped> {
     Some(Grouped { right, keys, empty: without })
 }
 
-/// What an aggregate says of no rows.
-fn empty(call: &AggregateCall) -> Option<TypedExpr> {
-    match call.function.kind {
-        AggregateKind::CountStar | AggregateKind::Count => {
-            Some(TypedExpr::literal(Value::Int8(0), SqlType::Int8))
-        }
-        AggregateKind::Sum
-        | AggregateKind::Avg
-        | AggregateKind::Min
-        | AggregateKind::Max
-        | AggregateKind::BoolAnd
-        | AggregateKind::BoolOr
-        | AggregateKind::StringAgg
-        | AggregateKind::ArrayAgg => Some(TypedExpr::null(call.ty.clone())),
-        // Of the others some have a value for no rows.
-        _ => None,
-    }
-}
-
 /// Values in place of columns.
 fn fill(expr: &mut TypedExpr, values: &[TypedExpr]) {
     if let K::Column(column) = expr.kind {
@@ -384,7 +333,7 @@ fn fill(expr: &mut TypedExpr, values: &[TypedExpr]) {
 }
 
 /// The column of a table that a column of a plan is.
-fn table_column(plan: &Plan, column: usize) -> Option<(Arc<TableDef>, u16)> {
+pub(super) fn table_column(plan: &Plan, column: usize) -> Option<(Arc<TableDef>, u16)> {
     match plan {
         Plan::TableScan { table, columns, .. } => {
             let column = table.columns.get(*columns.get(column)?)?;

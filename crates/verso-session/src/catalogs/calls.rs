@@ -8,7 +8,7 @@ use verso_exec::ExecError;
 use verso_planner::deparse;
 use verso_planner::errors::SqlError;
 use verso_types::cast::{CastKind, cast};
-use verso_types::{SqlType, SystemType, Value, names as references, parse_text};
+use verso_types::{Decimal, Number, SqlType, SystemType, TypeError, Value, names as references, parse_text};
 
 use super::objects::UTF8;
 use super::{definitions, fixed, names};
@@ -205,7 +205,10 @@ impl Call<'_> {
                 Some(Relation::Sequence(sequence)) => super::number(sequence.object.0),
                 Some(Relation::View(_)) | None => Value::Null,
             },
-            "pg_size_pretty" => Value::text(&pretty_size(args.number(0))),
+            "pg_size_pretty" => match args.0.first().and_then(Number::of) {
+                Some(size) => Value::text(&pretty_size(size)?),
+                None => Value::Null,
+            },
             "pg_encoding_to_char" => Value::text(if args.number(0) == i64::from(UTF8) { "UTF8" } else { "" }),
             "pg_char_to_encoding" => {
                 let name: String = args.text(0).chars().filter(char::is_ascii_alphanumeric).collect();
@@ -557,8 +560,8 @@ fn without_outer(text: &str) -> &str {
 }
 
 /// A number of bytes as PostgreSQL shows it: `8192 bytes`, `16 kB`.
-fn pretty_size(bytes: i64) -> String {
-    const UNITS: [(&str, u64, bool); 6] = [
+fn pretty_size(bytes: Number) -> std::result::Result<String, TypeError> {
+    const UNITS: [(&str, i128, bool); 6] = [
         ("bytes", 10 * 1024, false),
         ("kB", 20 * 1024 - 1, true),
         ("MB", 20 * 1024 - 1, true),
@@ -566,20 +569,21 @@ fn pretty_size(bytes: i64) -> String {
         ("TB", 20 * 1024 - 1, true),
         ("PB", 20 * 1024 - 1, true),
     ];
+    let whole = |number: i128| Decimal::new(number, 0).map(Number::from);
     let mut size = bytes;
     for (place, (unit, limit, round)) in UNITS.iter().enumerate() {
         let last = place + 1 == UNITS.len();
-        if last || size.unsigned_abs() < *limit {
+        if last || size.abs().compare(&whole(*limit)?).is_lt() {
             if *round {
-                size = (size + size.signum()) / 2;
+                size = size.plus(&size.signum()).divide_truncated(&whole(2)?)?;
             }
-            return format!("{size} {unit}");
+            return Ok(format!("{size} {unit}"));
         }
         // Each unit is counted in halves until it is shown, so that it can be rounded then.
         let shift = 9 + u32::from(*round);
-        size /= 1i64 << shift;
+        size = size.divide_truncated(&whole(1 << shift)?)?;
     }
-    format!("{size} PB")
+    Ok(format!("{size} PB"))
 }
 
 #[cfg(test)]
@@ -597,8 +601,10 @@ mod tests {
             (10_485_248, "10 MB"),
             (1_000_000_000, "954 MB"),
             (1_000_000_000_000, "931 GB"),
+            (1_000_000_000_000_000_000_000_000_000_000, "888178419700125 PB"),
         ] {
-            assert_eq!(pretty_size(bytes), shown);
+            let bytes = Number::from(Decimal::new(bytes, 0).unwrap());
+            assert_eq!(pretty_size(bytes).unwrap(), shown);
         }
     }
 

@@ -5,6 +5,7 @@ mod commit;
 mod current;
 mod messages;
 mod path;
+mod zone;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -362,8 +363,10 @@ impl Settings {
                 self.time_zone.zone = default.time_zone.zone;
             }
             ("timezone", Some(value)) => {
-                self.time_zone.zone = time_zone(value).ok_or_else(|| invalid(value))?;
-                self.time_zone_name = value.to_string();
+                let fixed = zone::fixed(value).map_err(|detail| invalid(value).with_detail(detail))?;
+                let name = fixed.unwrap_or_else(|| value.to_string());
+                self.time_zone.zone = time_zone(&name).ok_or_else(|| invalid(value))?;
+                self.time_zone_name = name;
             }
             ("executor", value) => {
                 self.executor = match value.map(str::to_ascii_lowercase).as_deref() {

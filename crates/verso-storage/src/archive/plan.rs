@@ -297,6 +297,8 @@ impl Plan {
         }
         let mut stop = Stop { at: base.redo, epoch: None, last_commit: 0 };
         let (mut newest, mut reached) = (self.manifest.epoch, false);
+        // Recovery commits before the clock of commits runs: what it does comes behind what is known, and before what follows.
+        let mut opening = false;
         self.walk(vfs, |chunk| {
             for group in chunk.groups() {
                 let (start, group) = group?;
@@ -308,10 +310,11 @@ impl Plan {
                     )));
                 }
                 let commit = commit_of(start, &group)?;
+                opening |= chunk.epoch > newest;
                 reached = match (target, commit) {
                     (RestoreTarget::Lsn(lsn), _) => end > lsn,
                     (RestoreTarget::Time(time), Some(Some(made))) => start >= base.end && made > time,
-                    (RestoreTarget::Time(_), Some(None)) if start >= base.end => {
+                    (RestoreTarget::Time(_), Some(None)) if start >= base.end && !opening => {
                         return Err(damaged(format!(
                             "the commit at LSN {start} does not say when it was made: restore to an LSN instead"
                         )));
@@ -326,6 +329,7 @@ impl Plan {
                     stop.epoch = Some((newest, chunk.start));
                 }
                 if let Some(Some(made)) = commit {
+                    opening = false;
                     stop.last_commit = made;
                 }
                 stop.at = end;

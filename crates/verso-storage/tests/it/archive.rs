@@ -111,6 +111,10 @@ fn a_database_is_restored_to_every_point_behind_its_base() {
                 2 => {
                     drop((heap, engine));
                     (engine, heap) = open(env, "t.verso", object);
+                    // What is committed while a database is opened does not say when.
+                    let mut txn = engine.begin(TxnOptions::default());
+                    engine.create_heap(&mut txn, &COLUMNS).unwrap();
+                    txn.commit(CommitMode::Wait).unwrap();
                     engine.set_archive(Some(archive())).unwrap();
                 }
                 _ => {}

@@ -185,10 +185,30 @@ pub fn time_zone(name: &str) -> Result<TimeZone, TypeError> {
 /// Seconds of POSIX's `GMT+1`, which is an hour behind Greenwich: any name, and what has to be added to its time to get that of
 /// UTC.
 fn offset_behind_name(text: &str) -> Option<i32> {
+    if let Some((name, offset)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) {
+        let fits = name.len() >= 3
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b':'));
+        return super::input::parse_offset(offset).filter(|_| fits).map(|offset| -offset);
+    }
     let (name, offset) = text.split_at(text.find(|c: char| c.is_ascii_digit() || c == '+' || c == '-')?);
     let letters = name.chars().all(|c| c.is_ascii_alphabetic() || c == '/' || c == '_');
     let offset = super::input::parse_offset(offset).filter(|_| letters && name.len() >= 3)?;
     Some(-offset)
+}
+
+/// The POSIX name of a zone so many seconds east of Greenwich: `<+05:30>-05:30`.
+#[must_use]
+pub fn zone_of_offset(seconds: i32) -> String {
+    let (ahead, behind) = if seconds < 0 { ('-', '+') } else { ('+', '-') };
+    let seconds = seconds.unsigned_abs();
+    let mut shown = format!("{:02}", seconds / 3600);
+    if seconds % 3600 != 0 {
+        shown += &format!(":{:02}", seconds / 60 % 60);
+    }
+    if seconds % 60 != 0 {
+        shown += &format!(":{:02}", seconds % 60);
+    }
+    format!("<{ahead}{shown}>{behind}{shown}")
 }
 
 /// Seconds of `-1.5` hours.

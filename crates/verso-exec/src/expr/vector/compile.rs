@@ -3,6 +3,7 @@
 use verso_env::stack;
 use verso_types::{SqlType, Value};
 
+use super::member::Members;
 use super::{Node, Repr, cast, compare, numeric};
 use crate::expr::depends_on_row;
 use crate::expr::like::LikePattern;
@@ -102,6 +103,12 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
                 None => None,
             }
         }
+        ExprKind::InList { arg, list, negated } if list.len() > IN_LIST_MAX => {
+            if list.iter().any(depends_on_row) || list.iter().any(TypedExpr::is_volatile) {
+                return None;
+            }
+            boolean(member(arg, Members::listed(list, &arg.ty), *negated)?)
+        }
         ExprKind::InList { arg, list, negated } => {
             let any = in_list(arg, list)?;
             boolean(if *negated { Node::Not(Box::new(any)) } else { any })
@@ -111,10 +118,17 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
     }
 }
 
+/// A value looked up among many.
+fn member(arg: &TypedExpr, among: Members, negated: bool) -> Option<Node> {
+    let (node, repr) = compile(arg);
+    // Numbers of a scale of their own do not stand as values.
+    matches!(&repr, Repr::Native(_)).then(|| Node::Member { arg: Box::new(node), among, negated })
+}
+
 /// `column IN (constants)` as comparisons.
 fn in_list(arg: &TypedExpr, list: &[TypedExpr]) -> Option<Node> {
     let ExprKind::Column(_) = arg.kind else { return None };
-    if list.len() > IN_LIST_MAX || list.iter().any(depends_on_row) {
+    if list.iter().any(depends_on_row) {
         return None;
     }
     let equal = |constant: &TypedExpr| {
@@ -172,6 +186,18 @@ fn connective(args: &[TypedExpr], stop: bool) -> Node {
 }
 
 fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]) -> Option<(Node, Repr)> {
+    let negated = match function.operator {
+        Some("= ANY") => Some(false),
+        Some("<> ALL") => Some(true),
+        _ => None,
+    };
+    if let (Some(negated), [arg, array]) = (negated, args) {
+        if depends_on_row(array) || array.is_volatile() {
+            return None;
+        }
+        let node = member(arg, Members::of_array(array, &arg.ty), negated)?;
+        return Some((node, Repr::Native(SqlType::Bool)));
+    }
     let (nodes, reprs): (Vec<Node>, Vec<Repr>) = args.iter().map(compile).unzip();
     match function.kernel? {
         Kernel::Columns(kernel) => {

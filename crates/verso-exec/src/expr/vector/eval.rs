@@ -93,6 +93,15 @@ impl Node {
                     text::like(&args[0].operand(), &pattern, *negated, rows, out)
                 })
             }
+            Node::Member { arg, among, negated } => {
+                strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {
+                    let column = match &args[0] {
+                        Vector::Borrowed(column) => column,
+                        Vector::Owned(column) | Vector::Constant(column) => column,
+                    };
+                    among.look_up(over.cx, column, *negated, rows, out)
+                })
+            }
             Node::Concat(args) => strict(args, Physical::Bytes, over, scratch, |args, _, rows, out| {
                 let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
                 text::concat(&operands, rows, out)

@@ -25,6 +25,7 @@ mod compare;
 mod compile;
 mod eval;
 mod logic;
+mod member;
 mod numeric;
 mod scratch;
 mod text;
@@ -107,6 +108,8 @@ enum Node {
     Like { arg: Box<Node>, pattern: LikePattern, negated: bool },
     /// LIKE with a pattern that is the same for a batch.
     LikeGiven { arg: Box<Node>, pattern: RowExpr, escape: Option<RowExpr>, fold: bool, negated: bool },
+    /// Whether a value is among many that are the same for a batch.
+    Member { arg: Box<Node>, among: member::Members, negated: bool },
     /// Concatenation of texts.
     Concat(Vec<Node>),
     /// No kernel: the closure, row by row (X2).
@@ -282,7 +285,8 @@ pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
             | Node::Not(arg)
             | Node::IsNull { arg, .. }
             | Node::Like { arg, .. }
-            | Node::LikeGiven { arg, .. } => {
+            | Node::LikeGiven { arg, .. }
+            | Node::Member { arg, .. } => {
                 vec![&**arg]
             }
         };

@@ -139,8 +139,19 @@ impl Cursor<'_> {
         {
             n += 2;
         }
-        // `t.*::t` is a value: its row
-        if n == 0 || self.peek_at(n) != Token::Mul || self.peek_at(n + 1) == Token::DoubleColon {
+        // `t.*::t`, `t.* = u.*` and `t.* IS NULL` are values of its row.
+        let goes_on = match self.peek_at(n + 1) {
+            Token::DoubleColon
+            | Token::Eq
+            | Token::NotEq
+            | Token::Lt
+            | Token::Gt
+            | Token::LtEq
+            | Token::GtEq => true,
+            Token::Word(_) => self.is_at(n + 1, "is"),
+            _ => false,
+        };
+        if n == 0 || self.peek_at(n) != Token::Mul || goes_on {
             return Ok(None);
         }
         let first = self.name()?;
