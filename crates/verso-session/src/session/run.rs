@@ -99,7 +99,7 @@ impl Session {
     ) -> Result<T, SqlError> {
         let active = self.transaction.get()?;
         self.services.notices.begin();
-        let waiting = self.services.deferred.borrow().events.len();
+        let waiting = self.services.deferred.borrow().events.place();
         let said = self.services.notify.mark();
         let mut tries = 0;
         self.services.contended.borrow_mut().clear();
@@ -130,7 +130,7 @@ impl Session {
                 },
             };
             active.txn.borrow_mut().abort_statement()?;
-            self.services.deferred.borrow_mut().events.truncate(waiting);
+            self.services.deferred.borrow_mut().events.go_back(waiting);
             self.services.notify.return_to(said);
             let last = results.sent || self.services.has_ended.get();
             if !conflict || !active.state.restarts() || last || tries > RESTARTS_MAX {

@@ -71,7 +71,7 @@ impl Deferred {
     }
 
     /// The triggers that are due: at commit all, before only those that are not deferred any more.
-    pub(crate) fn due_events(&mut self, commit: bool) -> Vec<DeferredEvent> {
+    pub(crate) fn due_events(&mut self, commit: bool) -> Vec<Arc<DeferredEvent>> {
         let mut events = std::mem::take(&mut self.events);
         let due = events.take_due(|trigger| commit || !self.is_trigger_deferred(trigger));
         self.events = events;
@@ -103,7 +103,7 @@ impl Deferred {
 
     /// Whether there is nothing to check at commit.
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty() && !self.unique && self.events.len() == 0
+        self.keys.is_empty() && !self.unique && self.events.is_empty()
     }
 
     /// At commit all keys, before only those of constraints that are not deferred any more, which stay.

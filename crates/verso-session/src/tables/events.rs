@@ -1,9 +1,12 @@
 //! Triggers that wait for the commit, in the order in which they came.
 //!
-//! 1. What came behind a savepoint goes with it. Those of sessions remember how many there were ([`Events::len`]); those of
-//!    handlers in PL/pgSQL, which end in the order of a stack, are marked here.
+//! 1. What came behind a savepoint goes with it, and what has fired since (SET CONSTRAINTS … IMMEDIATE) waits again. Those of
+//!    sessions remember where the list stood ([`Events::place`]); those of handlers in PL/pgSQL, which end in the order of a stack,
+//!    are marked here.
 //! 2. Rows are held in memory, charged to the account of the first statement that noted some: all of them may take what a
 //!    statement may.
+
+use std::sync::Arc;
 
 use verso_catalog::TriggerDef;
 use verso_exec::error::Result;
@@ -13,10 +16,26 @@ use verso_exec::memory::{Memory, Reservation};
 /// Events of a transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    list: Vec<DeferredEvent>,
+    list: Vec<Noted>,
+    /// Those that have fired, by their places in the list, in the order in which they did.
+    fired: Vec<usize>,
     bytes: u64,
     held: Option<Reservation>,
-    marks: Vec<(String, usize)>,
+    marks: Vec<(String, Place)>,
+}
+
+/// An event. One that has fired stays: going back to a savepoint before that makes it wait again.
+#[derive(Debug)]
+struct Noted {
+    event: Arc<DeferredEvent>,
+    waits: bool,
+}
+
+/// How many events there were at a moment, and how many of them had fired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    noted: usize,
+    fired: usize,
 }
 
 impl Events {
@@ -28,13 +47,31 @@ impl Events {
         let bytes = self.bytes + event.bytes();
         held.resize(bytes)?;
         self.bytes = bytes;
-        self.list.push(event);
+        self.list.push(Noted { event: Arc::new(event), waits: true });
         Ok(())
     }
 
-    /// Gives back what is no longer held.
-    fn shrink(&mut self) {
-        self.bytes = self.list.iter().map(DeferredEvent::bytes).sum();
+    /// Where the list stands.
+    pub(crate) fn place(&self) -> Place {
+        Place { noted: self.list.len(), fired: self.fired.len() }
+    }
+
+    /// Whether none waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.iter().all(|noted| !noted.waits)
+    }
+
+    /// Forgets what came behind a place; what has fired since waits again.
+    pub(crate) fn go_back(&mut self, place: Place) {
+        for at in self.fired.drain(place.fired.min(self.fired.len())..) {
+            if let Some(noted) = self.list.get_mut(at) {
+                noted.waits = true;
+            }
+        }
+        if place.noted < self.list.len() {
+            self.list.truncate(place.noted);
+            self.bytes = self.list.iter().map(|noted| noted.event.bytes()).sum();
+        }
         if self.list.is_empty() {
             self.held = None;
         } else if let Some(held) = &mut self.held {
@@ -43,28 +80,15 @@ impl Events {
         }
     }
 
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Forgets all but the first ones.
-    pub(crate) fn truncate(&mut self, count: usize) {
-        if count < self.list.len() {
-            self.list.truncate(count);
-            self.shrink();
-        }
-    }
-
     /// A savepoint of a handler.
     pub(crate) fn mark(&mut self, name: &str) {
-        self.marks.push((name.to_string(), self.list.len()));
+        self.marks.push((name.to_string(), self.place()));
     }
 
     /// Back to it; it stays.
     pub(crate) fn return_to(&mut self, name: &str) {
         if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
-            self.truncate(self.marks[at].1);
+            self.go_back(self.marks[at].1);
             self.marks.truncate(at + 1);
         }
     }
@@ -76,12 +100,16 @@ impl Events {
         }
     }
 
-    /// Takes out the events of these triggers.
-    pub(crate) fn take_due(&mut self, is_due: impl Fn(&TriggerDef) -> bool) -> Vec<DeferredEvent> {
-        let all = std::mem::take(&mut self.list);
-        let (due, kept) = all.into_iter().partition(|event| is_due(&event.trigger));
-        self.list = kept;
-        self.shrink();
+    /// The events of these triggers that wait: they count as fired.
+    pub(crate) fn take_due(&mut self, is_due: impl Fn(&TriggerDef) -> bool) -> Vec<Arc<DeferredEvent>> {
+        let mut due = Vec::new();
+        for (at, noted) in self.list.iter_mut().enumerate() {
+            if noted.waits && is_due(&noted.event.trigger) {
+                noted.waits = false;
+                self.fired.push(at);
+                due.push(Arc::clone(&noted.event));
+            }
+        }
         due
     }
 }

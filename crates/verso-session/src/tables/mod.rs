@@ -17,7 +17,7 @@
 mod cursor;
 mod deferred;
 mod duplicate;
-mod events;
+pub(crate) mod events;
 mod lookups;
 mod opened;
 mod past;

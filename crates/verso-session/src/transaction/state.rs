@@ -157,7 +157,7 @@ mod tests {
             changed: state.settings.clone(),
             read_only: false,
             constraints: ConstraintModes::default(),
-            events: 0,
+            events: crate::tables::events::Place::default(),
             said: Mark::default(),
         });
     }
