@@ -157,6 +157,28 @@ impl Array {
         Arc::get_mut(&mut self.0).filter(|parts| parts.shape.is_none()).map(|parts| &mut parts.values)
     }
 
+    /// Whether somebody else holds it, too.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// The element at these subscripts, to be changed where it stands; none where there is no such place, or somebody else holds
+    /// the array.
+    pub fn at_mut(&mut self, subscripts: &[i32]) -> Option<&mut Value> {
+        let at = match (&self.0.shape, subscripts) {
+            (None, [index]) => usize::try_from(i64::from(*index) - 1).ok()?,
+            _ => {
+                let dimensions = self.dimensions();
+                if dimensions.len() != subscripts.len() || dimensions.is_empty() {
+                    return None;
+                }
+                offset(&dimensions, subscripts)?
+            }
+        };
+        Arc::get_mut(&mut self.0)?.values.get_mut(at)
+    }
+
     /// The element at these subscripts; none where there is no such place.
     #[must_use]
     pub fn at(&self, subscripts: &[i32]) -> Option<&Value> {

@@ -91,6 +91,8 @@ fn long_bytes(value: &Value) -> usize {
         Value::Text(text) if text.len() >= LONG_BYTES && Arc::strong_count(text) == 1 => text.len(),
         Value::Bytes(bytes) if bytes.len() >= LONG_BYTES && Arc::strong_count(bytes) == 1 => bytes.len(),
         Value::Jsonb(json) if json.bytes().len() >= LONG_BYTES => json.bytes().len(),
+        // A variable's array is counted where it stands, however often an element of it is read.
+        Value::Array(array) if array.is_shared() => 0,
         Value::Array(array) if array.len() >= MANY_PARTS => payload(value),
         Value::Array(parts) => parts.iter().map(long_bytes).sum(),
         Value::Record(fields) => fields.iter().map(long_bytes).sum(),

@@ -21,7 +21,7 @@ pub(super) struct ElementChange {
     slot: usize,
     value: BodyExpr,
     /// Where; at the end without.
-    subscript: Option<BodyExpr>,
+    subscripts: Vec<BodyExpr>,
     general: ScalarFn,
 }
 
@@ -30,26 +30,27 @@ impl ElementChange {
     pub fn compile(slot: usize, value: &TypedExpr) -> Option<ElementChange> {
         let ExprKind::Call { function, args } = &value.kind else { return None };
         let general = scalar(function)?;
-        let (array, value, subscript) = match args.as_slice() {
-            [array, value, subscript] if std::ptr::eq(*function, &raw const SET_ELEMENT) => {
-                (array, value, Some(BodyExpr::compile(subscript)))
+        let (array, value, subscripts) = match args.as_slice() {
+            [array, value, subscripts @ ..] if std::ptr::eq(*function, &raw const SET_ELEMENT) => {
+                (array, value, subscripts.iter().map(BodyExpr::compile).collect())
             }
-            [array, value] if function.name == "array_append" => (array, value, None),
+            [array, value] if function.name == "array_append" => (array, value, Vec::new()),
             _ => return None,
         };
         let own = matches!(array.kind, ExprKind::Parameter(of) if of == slot);
-        own.then(|| ElementChange { slot, value: BodyExpr::compile(value), subscript, general })
+        own.then(|| ElementChange { slot, value: BodyExpr::compile(value), subscripts, general })
     }
 
     pub fn run(&self, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
         let value = self.value.eval(cx, frame)?;
-        let subscript = self.subscript.as_ref().map(|subscript| subscript.eval(cx, frame)).transpose()?;
-        let value = match set_in_place(cx, &mut frame.slots[self.slot], value, subscript.as_ref())? {
+        let subscripts = self.subscripts.iter().map(|subscript| subscript.eval(cx, frame));
+        let subscripts = subscripts.collect::<Result<Vec<Value>>>()?;
+        let value = match set_in_place(cx, &mut frame.slots[self.slot], value, &subscripts)? {
             Outcome::Changed { more, fewer } => return frame.held.change(cx, self.slot, more, fewer),
             Outcome::Not(value) => value,
         };
         let mut args = vec![frame.slots[self.slot].clone(), value];
-        args.extend(subscript);
+        args.extend(subscripts);
         let changed = (self.general)(&cx.eval(), &args)?;
         frame.assign(cx, self.slot, changed)
     }
@@ -75,27 +76,33 @@ fn set_in_place(
     cx: &ExecContext<'_>,
     array: &mut Value,
     value: Value,
-    subscript: Option<&Value>,
+    subscripts: &[Value],
 ) -> Result<Outcome> {
     let Value::Array(array) = array else { return Ok(Outcome::Not(value)) };
-    let Some(values) = array.plain_values_mut().filter(|values| !values.is_empty()) else {
-        return Ok(Outcome::Not(value));
+    let place = |subscript: &Value| match subscript {
+        Value::Int4(subscript) => Some(*subscript),
+        _ => None,
     };
-    let place = match subscript {
-        None => values.len(),
-        Some(Value::Int4(subscript)) => match usize::try_from(i64::from(*subscript) - 1) {
-            Ok(place) => place,
-            Err(_) => return Ok(Outcome::Not(value)),
-        },
-        Some(_) => return Ok(Outcome::Not(value)),
-    };
-    let mut more = payload(&value);
-    if let Some(element) = values.get_mut(place) {
-        let fewer = payload(element);
+    if let (Some(places), false) =
+        (subscripts.iter().map(place).collect::<Option<Vec<i32>>>(), subscripts.is_empty())
+        && let Some(element) = array.at_mut(&places)
+    {
+        let (more, fewer) = (payload(&value), payload(element));
         *element = value;
         return Ok(Outcome::Changed { more, fewer });
     }
-    if place > values.len() || values.len() >= verso_types::array::ELEMENTS_MAX {
+    let Some(values) = array.plain_values_mut().filter(|values| !values.is_empty()) else {
+        return Ok(Outcome::Not(value));
+    };
+    // One behind the last.
+    let last = i32::try_from(values.len()).ok();
+    let behind = match subscripts {
+        [] => true,
+        [Value::Int4(subscript)] => subscript.checked_sub(1) == last,
+        _ => false,
+    };
+    let mut more = payload(&value);
+    if !behind || values.len() >= verso_types::array::ELEMENTS_MAX {
         return Ok(Outcome::Not(value));
     }
     if values.len() == values.capacity() {

@@ -24,10 +24,11 @@ use super::call::Found;
 use super::collate::made_of;
 use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark, Wanted};
+use super::null::may_be_null;
 use super::past::refuse_past;
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::rights::{Need, denied};
-use super::scope::{Correlation, Scope};
+use super::scope::{Correlation, Scope, ScopeTable};
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
@@ -322,9 +323,9 @@ impl Binder<'_> {
     // ── joins ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     fn join(&self, join: &Join, locks: &[LockClause]) -> Result<Input, SqlError> {
-        let left = self.item(&join.left, locks)?;
+        let mut left = self.item(&join.left, locks)?;
         let refs = RefCell::default();
-        let right = {
+        let mut right = {
             let before = Correlation {
                 scope: &left.scope,
                 parent: self.outer,
@@ -347,6 +348,12 @@ impl Binder<'_> {
             syntax::JoinKind::Right => JoinKind::Right,
             syntax::JoinKind::Full => JoinKind::Full,
         };
+        if kind.pads_left() {
+            mark_rows(&mut left);
+        }
+        if kind.pads_right() {
+            mark_rows(&mut right);
+        }
         let mut scope = both(&left.scope, &right.scope);
         let marks = lock::joined(left.marks, right.marks, left.scope.columns.len(), kind)?;
         let filter = match &join.condition {
@@ -732,6 +739,46 @@ pub(crate) fn place_of(item: &FromItem) -> u32 {
     }
 }
 
+/// Lets the rows of each item be told from those that an outer join makes up: by a column that has no NULL, or by one more.
+fn mark_rows(input: &mut Input) {
+    let known = |column: &usize| {
+        let ty = input.scope.columns[*column].1.clone();
+        !may_be_null(&input.plan, &TypedExpr::column(*column, ty))
+    };
+    let mut marks: Vec<Option<usize>> =
+        input.scope.tables.iter().map(|table| table.columns.clone().find(known)).collect();
+    let lacks = |(table, mark): (&ScopeTable, &Option<usize>)| {
+        table.there.is_none() && mark.is_none() && !table.columns.is_empty()
+    };
+    if input.scope.tables.iter().zip(&marks).any(lacks) {
+        let width = input.scope.columns.len();
+        let there = TypedExpr::literal(Value::Bool(true), SqlType::Bool);
+        let name: Arc<str> = "\0there".into();
+        match &mut input.plan {
+            Plan::Project { exprs, names, .. } => {
+                exprs.push(there);
+                names.push(Arc::clone(&name));
+            }
+            plan => {
+                let output = plan.output();
+                let own = output.iter().enumerate();
+                let exprs = own.map(|(at, column)| TypedExpr::column(at, column.seen())).chain([there]);
+                let names = output.iter().map(|column| Arc::clone(&column.name));
+                *plan = Plan::Project {
+                    exprs: exprs.collect(),
+                    names: names.chain([Arc::clone(&name)]).collect(),
+                    input: Box::new(std::mem::replace(plan, Plan::Values { rows: vec![], columns: vec![] })),
+                };
+            }
+        }
+        input.scope.columns.push((name, SqlType::Bool));
+        marks.iter_mut().for_each(|mark| *mark = mark.or(Some(width)));
+    }
+    for (table, mark) in input.scope.tables.iter_mut().zip(marks) {
+        table.there = table.there.or(mark);
+    }
+}
+
 /// `unnest` of several arrays is no function of its own.
 fn unnests_several(call: &Call) -> bool {
     call.args.len() > 1 && call.name.schema.is_none() && call.name.name.text == "unnest"
@@ -751,6 +798,7 @@ pub(super) fn both(left: &Scope, right: &Scope) -> Scope {
     for table in &right.tables {
         let mut table = table.clone();
         table.columns = table.columns.start + width..table.columns.end + width;
+        table.there = table.there.map(|column| column + width);
         for (_, expr) in &mut table.merged {
             super::walk::map_columns(expr, &mut |column| column + width);
         }

@@ -33,6 +33,7 @@
 //! | [`view`], [`shown`] | views; those whose rows change |
 //! | [`plpgsql`] | bodies of functions |
 //! | [`trigger`] | WHEN of triggers; NEW and OLD |
+//! | [`null`] | which columns have no NULL
 //! | [`once`] | values that an expression uses several times |
 //! | [`parameter`] | types of parameters that nobody declared |
 //! | [`trace`] | what a text means, noted for the deparser |
@@ -63,6 +64,7 @@ mod merge;
 mod named_arguments;
 mod named_type;
 mod names;
+mod null;
 mod once;
 mod order;
 mod parameter;
@@ -122,6 +124,7 @@ pub(crate) use from::place_of;
 pub use generated::columns_in_scope;
 pub use names::index_name;
 pub(crate) use names::output_name;
+pub(crate) use null::may_be_null;
 pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_sql_function;

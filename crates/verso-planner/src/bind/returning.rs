@@ -105,6 +105,7 @@ impl Binder<'_> {
                 place: 0,
                 relation: None,
                 scalar: false,
+                there: None,
                 merged: Vec::new(),
             });
         }
@@ -156,6 +157,7 @@ fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) ->
             place: 0,
             relation: None,
             scalar: false,
+            there: None,
             merged: Vec::new(),
         });
     }

@@ -134,7 +134,16 @@ impl Binder<'_> {
             values.push(column);
             fields.push((name, ty));
         }
-        TypedExpr::new(K::Row(values), SqlType::Row(Arc::new(RowType { of: None, fields })))
+        let ty = SqlType::Row(Arc::new(RowType { of: None, fields }));
+        let row = TypedExpr::new(K::Row(values), ty.clone());
+        let there = parts.first().and_then(|name| cx.scope.table(&name.text)).and_then(|table| table.there);
+        let Some(there) = there else { return row };
+        // An outer join may have found none.
+        let there = TypedExpr::column(there, cx.scope.columns[there].1.clone());
+        cx.uses(&there, at);
+        let missing = TypedExpr::new(K::IsNull { arg: Box::new(there), negated: false }, SqlType::Bool);
+        let branches = vec![(missing, TypedExpr::null(ty.clone()))];
+        TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(row)) }, ty)
     }
 
     /// `(row).*`: names and values of the fields.

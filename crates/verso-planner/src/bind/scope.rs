@@ -48,6 +48,8 @@ pub struct ScopeTable {
     pub relation: Option<u32>,
     /// A function that yields one value a row: its name means that, not a row of it.
     pub scalar: bool,
+    /// A column that is NULL where an outer join has found no row of it, and only there.
+    pub there: Option<usize>,
     /// Of an alias of a join or of its USING: what it names, instead of columns of the input.
     pub merged: Vec<(Arc<str>, TypedExpr)>,
 }
@@ -162,6 +164,7 @@ impl Scope {
             place: 0,
             relation: None,
             scalar: false,
+            there: None,
             merged: Vec::new(),
         });
         self
@@ -183,6 +186,7 @@ impl Scope {
             place: 0,
             relation: None,
             scalar: false,
+            there: None,
             merged: Vec::new(),
         }];
         Scope {
@@ -220,6 +224,7 @@ impl Scope {
             place: 0,
             relation: None,
             scalar: false,
+            there: None,
             merged,
         });
         Ok(())

@@ -66,6 +66,16 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
                 && optional(r.last.as_ref(), s.last.as_ref())
                 && same(a, b)
         }
+        // Of one text they are bound alike.
+        (
+            ExprKind::Subquery { plan: p, outer: o, test: t, args: a },
+            ExprKind::Subquery { plan: q, outer: r, test: u, args: b },
+        ) => {
+            t == u
+                && all(o, r)
+                && all(a, b)
+                && (std::sync::Arc::ptr_eq(p, q) || format!("{p:?}") == format!("{q:?}"))
+        }
         (ExprKind::Not(a), ExprKind::Not(b)) => same(a, b),
         (ExprKind::IsNull { arg: a, negated: m }, ExprKind::IsNull { arg: b, negated: n }) => {
             m == n && same(a, b)

@@ -54,7 +54,7 @@ use terms::{Says, Term};
 /// A partial index that has a larger part of its table is not read as a whole.
 const PARTIAL_MAX: f64 = 0.25;
 
-/// Combinations of IN lists that one access may have.
+/// Combinations of several IN lists that one access may have.
 const COMBINATIONS_MAX: usize = 10_000;
 
 /// Rewrites a bound statement and chooses its access paths.
@@ -431,7 +431,9 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
             .or_else(|| of_column().find(|term| matches!(term.says, Says::Null)))
             .or_else(|| {
                 let fits = |term: &&Term<'_>| match &term.says {
-                    Says::In(list) => combinations * list.len().max(1) <= COMBINATIONS_MAX,
+                    Says::In(list) => {
+                        combinations == 1 || combinations * list.len().max(1) <= COMBINATIONS_MAX
+                    }
                     // How many there are is known when it is opened.
                     Says::Any(_) => combinations == 1,
                     _ => false,
@@ -448,7 +450,7 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
                 path.said.push(n);
             }
             Some((Says::In(list), n)) => {
-                combinations *= list.len().max(1);
+                combinations = combinations.saturating_mul(list.len().max(1));
                 path.access.equals.push(KeyMatch::In(list.to_vec()));
                 path.said.push(n);
             }

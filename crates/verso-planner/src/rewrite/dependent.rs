@@ -30,6 +30,7 @@ use verso_types::{SqlType, Value};
 
 use super::push::keep;
 use super::unnest::has_outer;
+use crate::bind::may_be_null;
 use verso_env::recursion::check;
 
 /// Rows of VALUES that use the row: each becomes a reader of the domain.
@@ -119,26 +120,6 @@ fn some_value(ty: &SqlType) -> Option<Value> {
         SqlType::Uuid => Value::Uuid(0),
         _ => return None, // numeric knows 1.0 and 1.00, floats two zeros
     })
-}
-
-/// Whether an expression over a plan's columns may be NULL.
-fn may_be_null(plan: &Plan, expr: &TypedExpr) -> bool {
-    let K::Column(column) = expr.kind else { return true };
-    let below = |plan: &Plan, column: usize| may_be_null(plan, &TypedExpr::column(column, expr.ty.clone()));
-    match plan {
-        Plan::TableScan { table, columns, .. } => {
-            let column = columns.get(column).copied().filter(|at| *at < table.columns.len());
-            column.is_none_or(|at| !table.is_never_null(at))
-        }
-        Plan::Filter { input, .. } | Plan::Sort { input, .. } => below(input, column),
-        Plan::Shared { plan, .. } => below(plan, column),
-        Plan::Project { input, exprs, .. } => may_be_null(input, &exprs[column]),
-        Plan::Join { left, right, kind: JoinKind::Inner, .. } => {
-            let width = left.output().len();
-            if column < width { below(left, column) } else { below(right, column - width) }
-        }
-        _ => true,
-    }
 }
 
 /// Whether a query has no row where the value `n` that it is handed is NULL, as one of its conditions compares with it.
