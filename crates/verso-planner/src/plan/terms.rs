@@ -290,7 +290,8 @@ fn plain_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'
             let at = column(read, arg)?;
             let fits = !plan.is_volatile() && comparable(&read.table.columns[at].ty, &element.ty);
             let kind = ExprKind::Subquery {
-                plan: Arc::clone(plan),
+                // Another subquery over the same rows: what is known of one is not what the other asks.
+                plan: Arc::new(Plan::clone(plan)),
                 outer: Vec::new(),
                 test: SubqueryTest::Array,
                 args: Vec::new(),
