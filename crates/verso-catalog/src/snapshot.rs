@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use verso_env::Vfs;
 use verso_storage::Engine;
 use verso_types::{CollationData, NamedType, SqlType};
 
@@ -312,6 +313,11 @@ impl CatalogSnapshot {
     /// The same, with the sizes of tables as a database has them.
     pub(crate) fn of_database(self: Arc<Self>, engine: &Engine) -> Arc<CatalogSnapshot> {
         Arc::new(CatalogSnapshot { sizes: Sizes(Some(engine.clone())), ..Arc::unwrap_or_clone(self) })
+    }
+
+    /// Where files are that queries read; none where the catalog is of no database.
+    pub fn files(&self) -> Option<Arc<dyn Vfs>> {
+        self.sizes.0.as_ref().map(|engine| Arc::clone(&engine.env().vfs))
     }
 
     /// About how many rows a table has, from the number of its pages, and from how many there were on a page when it was

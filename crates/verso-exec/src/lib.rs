@@ -8,6 +8,7 @@
 //! | [`context`] | what expressions and statements may ask of the session |
 //! | [`expr`] | expressions made runnable: closures over rows, kernels over columns |
 //! | [`exec`] | statements made runnable, and run |
+//! | [`files`] | files that queries read like tables |
 //! | [`memory`] | what statements hold in memory, and what they may |
 //! | [`spill`] | rows in temporary files, where they exceed what may be held |
 //! | [`error`] | what can go wrong |
@@ -18,6 +19,7 @@ pub mod context;
 pub mod error;
 pub mod exec;
 pub mod expr;
+pub mod files;
 pub mod functions;
 pub mod memory;
 pub mod plan;

@@ -41,6 +41,7 @@ impl Estimate<'_> {
             Plan::Values { .. } | Plan::CurrentRow { .. } => Known { rows, startup: 0.0, total: rows * OUT },
             Plan::External { .. }
             | Plan::SystemScan { .. }
+            | Plan::FileScan { .. }
             | Plan::FunctionScan { .. }
             | Plan::Transition { .. }
             | Plan::WorkTable { .. } => Known { rows, startup: 0.0, total: rows * OUT },

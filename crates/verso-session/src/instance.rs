@@ -516,6 +516,7 @@ impl Instance {
     }
 
     fn new(engine: Engine, catalog: Catalog, member: Arc<Member>) -> Instance {
+        crate::files::provide();
         // Long texts are read as long as their statement is wanted.
         verso_types::interrupt::ask(verso_env::recursion::is_wanted);
         let &EngineOptions {

@@ -14,6 +14,7 @@
 //! | [`framed`] | which part runs a statement in its frame |
 //! | [`ddl`] | CREATE, ALTER, DROP, TRUNCATE, LOCK TABLE |
 //! | [`copy`] | COPY |
+//! | [`files`] | `read_csv`, `read_json`: files as tables |
 //! | [`explain`] | plans as text |
 //! | [`export`] | backups that go to the client |
 //! | [`constraints`] | constraints checked at commit, errors of keys |
@@ -47,6 +48,7 @@ mod defining;
 mod explain;
 mod export;
 mod failure;
+mod files;
 mod frame;
 mod framed;
 mod inside;

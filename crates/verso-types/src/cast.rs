@@ -371,7 +371,7 @@ pub fn limit_time(value: Value, ty: &SqlType) -> Value {
         (Value::Time(v), SqlType::Time(Some(digits))) => Value::Time(rounded(v, *digits)),
         (Value::Timestamp(v), SqlType::Timestamp(Some(digits))) => Value::Timestamp(finite(v, *digits)),
         (Value::Timestamptz(v), SqlType::Timestamptz(Some(digits))) => Value::Timestamptz(finite(v, *digits)),
-        (Value::Interval(v), SqlType::Interval(Some(spec))) => {
+        (Value::Interval(v), SqlType::Interval(Some(spec))) if v.is_finite() => {
             let mut kept = datetime::cut_interval(v, *spec);
             kept.micros = rounded(kept.micros, spec.digits());
             Value::Interval(kept)
@@ -526,6 +526,10 @@ fn cast_time(value: &Value, to: &SqlType, tz: &TimeStyle) -> Option<Result<Value
         (Value::Timestamptz(v), SqlType::Timestamp(_)) => Ok(Value::Timestamp(datetime::to_local(*v, tz))),
         (Value::Time(v), SqlType::Interval(_)) => {
             Ok(Value::Interval(Interval { micros: *v, ..Interval::default() }))
+        }
+        (Value::Interval(v), SqlType::Time(_)) if !v.is_finite() => {
+            let message = "cannot convert infinite interval to time";
+            Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message))
         }
         (Value::Interval(v), SqlType::Time(_)) => {
             Ok(Value::Time(v.micros.rem_euclid(datetime::MICROS_PER_DAY)))

@@ -59,6 +59,9 @@ pub struct TimeStyle {
     pub interval: IntervalStyle,
     /// `SET bytea_output = escape`: bytes are shown as characters where they are some.
     pub escapes_bytes: bool,
+    /// `SET extra_float_digits`: above 0 floating point is shown such that it reads back as the same number, otherwise
+    /// with 15 digits (`real` with 6) and so many more.
+    pub float_digits: i8,
     /// What `now`, `today` and the like refer to: the start of the transaction, in microseconds since 2000-01-01 UTC.
     /// Without a clock these words are no times.
     pub clock: Option<Arc<AtomicI64>>,
@@ -76,6 +79,7 @@ impl TimeStyle {
             order: DateOrder::Mdy,
             interval: IntervalStyle::Postgres,
             escapes_bytes: false,
+            float_digits: 1,
             clock: None,
         }
     }

@@ -18,7 +18,8 @@ use crate::number::Number;
 use crate::opaque::Opaque;
 use crate::range::{Multirange, Range};
 
-/// A PostgreSQL interval: the three parts are kept apart, as months and days differ in length.
+/// A PostgreSQL interval: the three parts are kept apart, as months and days differ in length. The greatest and the
+/// least of all parts at once are `infinity` and `-infinity`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Interval {
     /// Whole months.
@@ -30,6 +31,21 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Longer than all others.
+    pub const INFINITY: Interval = Interval { months: i32::MAX, days: i32::MAX, micros: i64::MAX };
+    /// Shorter than all others.
+    pub const NEGATIVE_INFINITY: Interval = Interval { months: i32::MIN, days: i32::MIN, micros: i64::MIN };
+
+    /// Is it neither infinity?
+    pub fn is_finite(self) -> bool {
+        self != Self::INFINITY && self != Self::NEGATIVE_INFINITY
+    }
+
+    /// The infinity of that sign.
+    pub const fn infinite(negative: bool) -> Interval {
+        if negative { Self::NEGATIVE_INFINITY } else { Self::INFINITY }
+    }
+
     /// The layout of interval columns: months in the upper 32 bits, then days, then microseconds.
     pub const fn pack(self) -> i128 {
         let months = self.months as u32 as u128;

@@ -294,13 +294,6 @@ impl<'b> Reader<'b> {
             SqlType::Timestamptz(_) => Value::Timestamptz(self.timestamp()?),
             SqlType::Interval(_) => {
                 let (micros, days, months) = (self.i64()?, self.i32()?, self.i32()?);
-                // PostgreSQL sends infinity and -infinity so.
-                if (micros, days, months) == (i64::MAX, i32::MAX, i32::MAX)
-                    || (micros, days, months) == (i64::MIN, i32::MIN, i32::MIN)
-                {
-                    let text = "infinite intervals are not supported";
-                    return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
-                }
                 Value::Interval(Interval { months, days, micros })
             }
             SqlType::Uuid => Value::Uuid(self.array().map(u128::from_be_bytes)?),

@@ -58,6 +58,8 @@ impl Database {
     }
 
     fn of(instance: Instance, analyzes: bool) -> Database {
+        #[cfg(feature = "parquet")]
+        verso_parquet::provide();
         let instance = Arc::new(instance);
         let analyzes = analyzes && instance.engine.options().background;
         let background = if analyzes { Background::start(&instance) } else { Background::default() };

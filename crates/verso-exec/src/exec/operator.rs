@@ -22,7 +22,9 @@ use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOper
 use super::set_operation::SetOperator;
 use super::set_project::SetProjectOperator;
 use super::sort::{Bound, SortOperator};
-use super::source::{ExternalOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
+use super::source::{
+    ExternalOperator, FileOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator,
+};
 use super::trigger::TransitionOperator;
 use super::window::WindowOperator;
 use crate::error::{ExecError, Result};
@@ -137,6 +139,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             Box::new(SystemOperator::new(*view, (args, keys), columns, output))
         }
         Plan::External { columns: _ } => Box::new(ExternalOperator),
+        Plan::FileScan { table, columns } => Box::new(FileOperator::new(table, columns)),
         Plan::FunctionScan { call, columns } => Box::new(FunctionOperator::new(call, columns)),
         Plan::Project { input, exprs, .. } => {
             Box::new(ProjectOperator::new(compile(input, executor), &types_of(input), exprs, executor))

@@ -17,6 +17,7 @@ use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, IndexReader, TableCursor};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate, RowExpr};
+use crate::files::{FileRows, FileTable};
 use crate::functions::Body;
 use crate::memory::Reservation;
 use crate::plan::{IndexAccess, OutputColumn, RECORD_COLUMN, SetCall, TypedExpr};
@@ -88,6 +89,46 @@ impl Operator for ExternalOperator {
     }
 
     fn close(&mut self) {}
+}
+
+/// Bytes of files that are held without being counted.
+const PIECE_BYTES: usize = 512 << 10;
+
+/// Rows of files.
+pub(crate) struct FileOperator {
+    table: Arc<dyn FileTable>,
+    columns: Vec<usize>,
+    rows: Option<Box<dyn FileRows>>,
+    /// For what was read and is no row yet.
+    held: Option<Reservation>,
+}
+
+impl FileOperator {
+    pub fn new(table: &Arc<dyn FileTable>, columns: &[usize]) -> Self {
+        Self { table: Arc::clone(table), columns: columns.to_vec(), rows: None, held: None }
+    }
+}
+
+impl Operator for FileOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.rows = Some(self.table.open(&self.columns, cx.services.time_zone)?);
+        self.held = Some(cx.services.memory.reserve("a row of a file"));
+        Ok(())
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        cx.check_cancelled()?;
+        let (Some(rows), Some(held)) = (&mut self.rows, &mut self.held) else { return Ok(false) };
+        let more = rows.next(out)?;
+        // A long row becomes fields, and these become values.
+        let pending = rows.pending();
+        held.resize(if pending > PIECE_BYTES { 4 * pending as u64 } else { 0 })?;
+        Ok(more)
+    }
+
+    fn close(&mut self) {
+        (self.rows, self.held) = (None, None);
+    }
 }
 
 /// Visible rows of a table.

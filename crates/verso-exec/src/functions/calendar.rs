@@ -51,6 +51,9 @@ fn zone_of_clock(name: &str) -> Result<TimeZone> {
 
 /// A zone by its distance from UTC, positive to the east.
 pub(super) fn zone_at(distance: Interval) -> Result<TimeZone> {
+    if !distance.is_finite() {
+        return Err(TypeError::new("22023", "interval time zone must be finite").into());
+    }
     if distance.months != 0 || distance.days != 0 {
         let mut text = String::new();
         datetime::format_interval(distance, &mut text);
@@ -99,6 +102,9 @@ fn age(a: i64, b: i64) -> Result<Interval> {
 
 /// Thirty days are a month.
 fn justify_days(interval: Interval) -> Result<Interval> {
+    if !interval.is_finite() {
+        return Ok(interval);
+    }
     let Interval { months, days, micros } = interval;
     let mut months = months.checked_add(days / 30).ok_or_else(interval_overflow)?;
     let mut days = days % 30;
@@ -118,6 +124,9 @@ fn whole_days(micros: i64) -> i32 {
 
 /// Twenty-four hours are a day.
 fn justify_hours(interval: Interval) -> Result<Interval> {
+    if !interval.is_finite() {
+        return Ok(interval);
+    }
     let Interval { months, days, micros } = interval;
     let days = days.checked_add(whole_days(micros)).ok_or_else(interval_overflow)?;
     let (days, micros) = with_one_sign(days, micros % MICROS_PER_DAY);
@@ -136,6 +145,9 @@ fn with_one_sign(days: i32, micros: i64) -> (i32, i64) {
 
 /// Both, and one sign for all parts.
 fn justify_interval(interval: Interval) -> Result<Interval> {
+    if !interval.is_finite() {
+        return Ok(interval);
+    }
     let Interval { mut months, mut days, micros } = interval;
     let mut carry = |days: &mut i32| -> Result<()> {
         months = months.checked_add(*days / 30).ok_or_else(interval_overflow)?;
@@ -165,6 +177,9 @@ fn bin(stride: Interval, micros: i64, origin: i64) -> Result<i64> {
     }
     if !is_finite(origin) {
         return Err(overflow("origin out of range").into());
+    }
+    if !stride.is_finite() {
+        return Err(overflow("timestamps cannot be binned into infinite intervals").into());
     }
     if stride.months != 0 {
         let message = "timestamps cannot be binned into intervals containing months or years";
@@ -233,7 +248,7 @@ fn make_interval(args: &[Value]) -> Result<Value> {
             micros: i64::try_from(time).ok()?,
         })
     };
-    Ok(Value::Interval(interval().ok_or_else(interval_overflow)?))
+    Ok(Value::Interval(interval().ok_or_else(interval_overflow)?.finite()?))
 }
 
 static ZONES: &[BuiltinFunction] = &[
@@ -264,7 +279,7 @@ static AGES: &[BuiltinFunction] = &[
     pure!("justify_days"(): a Interval => Interval = justify_days(*a)?),
     pure!("justify_hours"(): a Interval => Interval = justify_hours(*a)?),
     pure!("justify_interval"(): a Interval => Interval = justify_interval(*a)?),
-    pure!("isfinite"(): _a Interval => Bool = true),
+    pure!("isfinite"(): a Interval => Bool = a.is_finite()),
     pure!("date_bin"(): s Interval, a Timestamp, o Timestamp => Timestamp = bin(*s, *a, *o)?),
     pure!("date_bin"(): s Interval, a Timestamptz, o Timestamptz => Timestamptz = bin(*s, *a, *o)?),
 ];

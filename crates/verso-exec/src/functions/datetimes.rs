@@ -65,6 +65,10 @@ fn date_and_time(date: i32, time: i64) -> Result<i64> {
     plus(datetime::date_to_timestamp(date)?, Interval { months: 0, days: 0, micros: time })
 }
 
+fn time_plus(time: i64, interval: Interval, minus: bool) -> Result<i64> {
+    Ok(datetime::time_plus_interval(time, datetime::added_to_time(interval, minus)?))
+}
+
 pub(super) fn local(cx: &EvalContext<'_>, micros: i64) -> i64 {
     datetime::to_local(micros, cx.services.time_zone)
 }
@@ -94,11 +98,13 @@ static ARITHMETIC: &[BuiltinFunction] = &[
         datetime::timestamptz_plus_interval(*a, b.checked_neg()?, &zone(z)?)?),
     of_session!("timestamptz_mi_interval"("-"): cx, a Timestamptz, b Interval => Timestamptz =
         zoned_plus(cx, *a, b.checked_neg()?)?),
-    pure!("time_pl_interval"("+"): a Time, b Interval => Time = datetime::time_plus_interval(*a, *b)),
-    pure!("time_mi_interval"("-"): a Time, b Interval => Time = datetime::time_plus_interval(*a, b.checked_neg()?)),
+    pure!("time_pl_interval"("+"): a Time, b Interval => Time = time_plus(*a, *b, false)?),
+    pure!("interval_pl_time"("+"): a Interval, b Time => Time = time_plus(*b, *a, false)?),
+    pure!("time_mi_interval"("-"): a Time, b Interval => Time = time_plus(*a, *b, true)?),
+    pure!("timedate_pl"("+"): a Time, b Date => Timestamp = date_and_time(*b, *a)?),
     pure!("time_mi_time"("-"): a Time, b Time => Interval = Interval { months: 0, days: 0, micros: a - b }),
     pure!("interval_pl"("+"): a Interval, b Interval => Interval = a.checked_add(*b)?),
-    pure!("interval_mi"("-"): a Interval, b Interval => Interval = a.checked_add(b.checked_neg()?)?),
+    pure!("interval_mi"("-"): a Interval, b Interval => Interval = a.checked_sub(*b)?),
     pure!("interval_um"("-"): a Interval => Interval = a.checked_neg()?),
     pure!("interval_mul"("*"): a Interval, b Float8 => Interval = a.checked_mul(*b)?),
     pure!("mul_d_interval"("*"): a Float8, b Interval => Interval = b.checked_mul(*a)?),
@@ -173,7 +179,7 @@ pub(super) fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {
 }
 
 /// A unit of time, as `date_trunc` and `extract` name it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 enum Unit {
     Microseconds,
     Milliseconds,
@@ -224,10 +230,28 @@ fn unit_of(name: &str, ty: &str) -> Result<Unit> {
         "timezone_hour" | "timezone_h" => Unit::ZoneHour,
         "timezone_minute" | "timezone_m" => Unit::ZoneMinute,
         _ => {
-            let message = format!("unit \"{name}\" not recognized for type {ty}");
-            return Err(TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, message).into());
+            return Err(unrecognized(name, ty));
         }
     })
+}
+
+#[cold]
+fn unrecognized(name: &str, ty: &str) -> ExecError {
+    let message = format!("unit \"{name}\" not recognized for type {ty}");
+    TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, message).into()
+}
+
+/// A unit of `date_trunc`, which does not know those that only fields have.
+fn truncated_unit(name: &str, unit: Unit, ty: &str) -> Result<Unit> {
+    match unit {
+        Unit::DayOfWeek
+        | Unit::IsoDayOfWeek
+        | Unit::DayOfYear
+        | Unit::IsoYear
+        | Unit::Epoch
+        | Unit::Julian => Err(unrecognized(name, ty)),
+        unit => Ok(unit),
+    }
 }
 
 #[cold]
@@ -238,7 +262,7 @@ fn unsupported(name: &str, ty: &str) -> ExecError {
 
 /// The start of the unit that a local timestamp is in.
 pub(super) fn truncate(name: &str, micros: i64, ty: &str) -> Result<i64> {
-    let unit = unit_of(name, ty)?;
+    let unit = truncated_unit(name, unit_of(name, ty)?, ty)?;
     if !is_finite(micros) {
         return Ok(micros);
     }
@@ -275,7 +299,12 @@ fn truncate_interval(name: &str, interval: Interval) -> Result<Interval> {
     let Interval { months, days, micros } = interval;
     let cut = |size: i64| Interval { months, days, micros: micros / size * size };
     let whole_months = |size: i32| Interval { months: months / size * size, days: 0, micros: 0 };
-    Ok(match unit_of(name, "interval")? {
+    let unit = unit_of(name, "interval")?;
+    if !interval.is_finite() && unit != Unit::Week && unit < Unit::DayOfWeek {
+        return Ok(interval);
+    }
+    let whole = truncated_unit(name, unit, "interval")?;
+    Ok(match whole {
         Unit::Microseconds => interval,
         Unit::Milliseconds => cut(1000),
         Unit::Second => cut(MICROS_PER_SECOND),
@@ -319,6 +348,27 @@ fn infinite_field(name: &str, negative: bool, ty: &str) -> Result<Field> {
             return Err(unsupported(name, ty));
         }
         _ => Field::Known(None),
+    })
+}
+
+/// A field of an infinite interval: hours and days grow with it, minutes, weeks and months go round.
+fn infinite_interval_field(name: &str, negative: bool) -> Result<Field> {
+    Ok(match unit_of(name, "interval")? {
+        Unit::Hour
+        | Unit::Day
+        | Unit::Year
+        | Unit::Decade
+        | Unit::Century
+        | Unit::Millennium
+        | Unit::Epoch => Field::Infinite(negative),
+        Unit::Microseconds
+        | Unit::Milliseconds
+        | Unit::Second
+        | Unit::Minute
+        | Unit::Week
+        | Unit::Month
+        | Unit::Quarter => Field::Known(None),
+        _ => return Err(unsupported(name, "interval")),
     })
 }
 
@@ -420,6 +470,9 @@ fn extract(cx: &EvalContext<'_>, args: &[Value]) -> Result<Field> {
             infinite_field(unit, *a < 0, "timestamp with time zone")
         }
         [Value::Text(unit), Value::Date(a)] if !is_finite_date(*a) => infinite_field(unit, *a < 0, "date"),
+        [Value::Text(unit), Value::Interval(a)] if !a.is_finite() => {
+            infinite_interval_field(unit, *a == Interval::NEGATIVE_INFINITY)
+        }
         _ => finite_field(cx, args).map(Field::Known),
     }
 }

@@ -37,6 +37,7 @@ pub(crate) mod money;
 mod networks;
 mod number_templates;
 mod numerics;
+mod operator_names;
 mod parameters;
 mod patterns;
 mod periods;
@@ -65,6 +66,7 @@ mod unicode;
 mod uuids;
 mod windows;
 
+pub use operator_names::operand_types;
 pub use parameters::{Parameters, parameters};
 pub use quoting::quote_ident;
 pub use registry::{
@@ -73,7 +75,7 @@ pub use registry::{
 };
 pub(crate) use session::void;
 pub use spread::taking_array;
-pub use texts::WITH_BLANKS;
+pub use texts::{WITH_BLANKS, is_named};
 pub use windows::{WindowEntry, WindowKind, window_candidates};
 
 /// Every table of functions.

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use verso_types::{Decimal, SqlType, TypeError, Value};
+use verso_types::{Decimal, Number, SqlType, TypeError, Value};
 
 use super::define::{entry, unexpected};
 use super::templates::ordinal;
@@ -465,28 +465,126 @@ fn roman(number: i64) -> Option<String> {
     Some(out)
 }
 
-/// A decimal number by a template.
-fn decimal_to_char(number: Decimal, text: &str) -> Result<String> {
+/// What is shown: a number that is exact, or a float of which so many digits are known.
+enum Source {
+    Exact(Decimal),
+    Number(Number),
+    Float { value: f64, known: usize },
+}
+
+impl Source {
+    fn of(value: &Value) -> Option<Source> {
+        Some(match value {
+            Value::Numeric(number) => Source::Exact(*number),
+            Value::Big(number) => Source::Number((**number).clone()),
+            Value::Float8(value) => Source::Float { value: *value, known: 15 },
+            Value::Float4(value) => Source::Float { value: (*value).into(), known: 6 },
+            other => Source::Exact(Decimal::from(other.as_i64()?)),
+        })
+    }
+
+    fn is_finite(&self) -> bool {
+        match self {
+            Source::Exact(_) => true,
+            Source::Number(number) => matches!(number, Number::Finite { .. }),
+            Source::Float { value, .. } => value.is_finite(),
+        }
+    }
+
+    /// The nearest integer.
+    fn whole(&self) -> Option<i64> {
+        match self {
+            Source::Exact(number) => number.rescale(0).ok()?.to_i64(),
+            Source::Number(number) => number.round(0).to_i64(),
+            Source::Float { value, .. } => Some(value.round_ties_even() as i64).filter(|_| value.is_finite()),
+        }
+    }
+
+    fn times_ten_to(self, power: usize) -> Result<Source> {
+        let number = match self {
+            Source::Float { value, known } => {
+                return Ok(Source::Float { value: value * 10f64.powi(power as i32), known });
+            }
+            Source::Exact(number) => Number::from(number),
+            Source::Number(number) => number,
+        };
+        let factor = Number::of(&Number::parse_value(&format!("1e{power}"))?);
+        Ok(Source::Number(factor.map_or(number.clone(), |factor| number.times(&factor))))
+    }
+
+    /// Rounded to so many places, as a text.
+    fn rounded(&self, places: usize) -> String {
+        match self {
+            Source::Exact(number) => {
+                let scale = u8::try_from(places).ok().filter(|scale| *scale <= Decimal::MAX_SCALE);
+                match scale.and_then(|scale| number.rescale(scale).ok()) {
+                    Some(rounded) => rounded.to_string(),
+                    None => {
+                        Number::from(*number).round(i32::try_from(places).unwrap_or(i32::MAX)).to_string()
+                    }
+                }
+            }
+            Source::Number(number) => number.round(i32::try_from(places).unwrap_or(i32::MAX)).to_string(),
+            Source::Float { value, .. } if value.is_infinite() => {
+                if *value < 0.0 {
+                    "-Infinity".into()
+                } else {
+                    "Infinity".into()
+                }
+            }
+            Source::Float { value, .. } => format!("{value:.places$}"),
+        }
+    }
+
+    fn scientific(&self, digits: usize) -> String {
+        match self {
+            Source::Exact(number) => scientific(&number.to_string(), digits),
+            Source::Number(number) => scientific(&number.to_string(), digits),
+            Source::Float { value, .. } => {
+                let text = format!("{:.digits$e}", value.abs());
+                let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+                let sign = if value.is_sign_negative() { '-' } else { ' ' };
+                let (mark, exponent) = match exponent.strip_prefix('-') {
+                    Some(exponent) => ('-', exponent),
+                    None => ('+', exponent),
+                };
+                format!("{sign}{mantissa}e{mark}{exponent:0>2}")
+            }
+        }
+    }
+}
+
+/// A number by a template.
+fn number_to_char(mut number: Source, text: &str) -> Result<String> {
     let mut template = Template::read(text)?;
     if template.roman {
-        let numeral = number.rescale(0).ok().and_then(|number| number.to_i64()).and_then(roman);
+        let numeral = number.whole().and_then(roman);
         let numeral = numeral.unwrap_or_else(|| "#".repeat(15));
         let upper = template.nodes.contains(&Pattern::Roman(true));
         let numeral = if upper { numeral } else { numeral.to_lowercase() };
         return Ok(if template.fill { numeral } else { format!("{numeral:>15}") });
     }
-    if template.exponent {
-        return Ok(scientific(&number, template.post));
+    if template.exponent && !number.is_finite() {
+        // a sign, the point, `e`, its sign and two digits more than the digits
+        let (before, behind) = ("#".repeat(template.pre), "#".repeat(template.post + 4));
+        return Ok(format!(" {before}.{behind}"));
     }
-    let mut number = number;
+    if template.exponent {
+        return Ok(number.scientific(template.post));
+    }
     if template.shifted {
-        let power = Decimal::new(10i128.pow(template.shift.min(37) as u32), 0).map_err(TypeError::from)?;
-        number = number.checked_mul(&power).map_err(TypeError::from)?;
+        number = number.times_ten_to(template.shift)?;
         template.pre += template.shift;
     }
-    let scale = u8::try_from(template.post).unwrap_or(u8::MAX).min(Decimal::MAX_SCALE);
-    let rounded = number.rescale(scale).map_err(TypeError::from)?;
-    let mut digits = rounded.to_string();
+    if let Source::Float { value, known } = number {
+        // no digits beyond those that are known
+        let whole = match value.is_finite() {
+            true => format!("{:.0}", value.abs()).len(),
+            false => Source::Float { value: value.abs(), known }.rounded(0).len(),
+        };
+        template.post = template.post.min(known.saturating_sub(whole));
+    }
+    let mut digits = number.rounded(template.post);
     let negative = digits.starts_with('-');
     if negative {
         digits.remove(0);
@@ -500,8 +598,7 @@ fn decimal_to_char(number: Decimal, text: &str) -> Result<String> {
 }
 
 /// `1.23e+04`, with so many digits behind the point.
-fn scientific(number: &Decimal, digits: usize) -> String {
-    let plain = number.to_string();
+fn scientific(plain: &str, digits: usize) -> String {
     let negative = plain.starts_with('-');
     let body = plain.trim_start_matches('-');
     let (whole, fraction) = body.split_once('.').unwrap_or((body, ""));
@@ -537,38 +634,13 @@ fn scientific(number: &Decimal, digits: usize) -> String {
     format!("{sign}{}{point}{}e{exponent_sign}{:02}", &shown[..1], &shown[1..], exponent.unsigned_abs())
 }
 
-/// A float with the digits that the template shows: rounded as a binary number, not by its shortest text.
-fn rounded_float(number: f64, template: &str) -> Result<Decimal> {
-    let template = Template::read(template)?;
-    if template.shifted || template.exponent || template.roman {
-        return Ok(Decimal::from_f64(number)?);
-    }
-    Ok(Decimal::parse(&format!("{number:.0$}", template.post))?)
-}
-
 fn to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [number, Value::Text(template)] = args else { return Err(unexpected("to_char", args)) };
     if template.is_empty() {
         return Ok(Value::text(""));
     }
-    let number = match number {
-        Value::Numeric(number) => *number,
-        Value::Big(number) => match number.round(10).to_decimal() {
-            Some(number) => number,
-            None => {
-                let what = "to_char of a numeric with more than 38 digits or NaN is not supported";
-                return Err(TypeError::new("0A000", what).into());
-            }
-        },
-        Value::Float8(v) if v.is_finite() => rounded_float(*v, template)?,
-        Value::Float4(v) if v.is_finite() => rounded_float((*v).into(), template)?,
-        Value::Float4(_) | Value::Float8(_) => {
-            let what = "to_char of NaN and infinity is not supported";
-            return Err(TypeError::new("0A000", what).into());
-        }
-        other => Decimal::from(other.as_i64().ok_or_else(|| unexpected("to_char", args))?),
-    };
-    Ok(Value::Text(decimal_to_char(number, template)?.into()))
+    let source = Source::of(number).ok_or_else(|| unexpected("to_char", args))?;
+    Ok(Value::Text(number_to_char(source, template)?.into()))
 }
 
 /// `to_number`: the digits, the sign and the point of a text, where the template has their places.

@@ -63,7 +63,9 @@ fn overlaps(args: &[Value], add: impl Fn(i64, Interval) -> Result<i64>) -> Resul
 }
 
 fn of_times(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    overlaps(args, |time, length| Ok(datetime::time_plus_interval(time, length)))
+    overlaps(args, |time, length| {
+        Ok(datetime::time_plus_interval(time, datetime::added_to_time(length, false)?))
+    })
 }
 
 fn of_timestamps(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {

@@ -240,13 +240,17 @@ pub struct AggregateFunction {
     pub result: ResultType,
 }
 
-type Index<T> = HashMap<&'static str, Vec<&'static T>>;
+pub(super) type Index<T> = HashMap<&'static str, Vec<&'static T>>;
 
-/// Every built-in function of this (lower-case) name.
+/// Every built-in function of this (lower-case) name, those behind operators by PostgreSQL's names, too.
 #[must_use]
 pub fn candidates(name: &str) -> &'static [&'static BuiltinFunction] {
     static INDEX: OnceLock<Index<BuiltinFunction>> = OnceLock::new();
-    let index = INDEX.get_or_init(|| group(all_functions().filter(|f| !f.name.is_empty()), |f| f.name));
+    let index = INDEX.get_or_init(|| {
+        let mut index = group(all_functions().filter(|f| !f.name.is_empty()), |f| f.name);
+        super::operator_names::add(&mut index);
+        index
+    });
     index.get(name).map_or(&[], Vec::as_slice)
 }
 

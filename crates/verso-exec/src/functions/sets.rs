@@ -9,6 +9,15 @@ use crate::error::Result;
 
 type Rows = Box<dyn Iterator<Item = Value> + Send>;
 
+/// Whether the steps of a series lead to later moments.
+fn goes_forward(step: Interval) -> Result<bool> {
+    match step.span() {
+        0 => Err(zero_step().into()),
+        _ if !step.is_finite() => Err(TypeError::new("22023", "step size cannot be infinite").into()),
+        span => Ok(span > 0),
+    }
+}
+
 #[cold]
 fn zero_step() -> TypeError {
     TypeError::new("22023", "step size cannot equal zero")
@@ -103,10 +112,7 @@ fn series_timestamp(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
         return Err(unexpected("generate_series", args));
     };
     let (stop, step) = (*stop, *step);
-    let forward = match step.span().cmp(&Interval::default().span()) {
-        std::cmp::Ordering::Equal => return Err(zero_step().into()),
-        order => order.is_gt(),
-    };
+    let forward = goes_forward(step)?;
     let inside = move |at: &i64| if forward { *at <= stop } else { *at >= stop };
     let next = move |at: &i64| verso_types::datetime::timestamp_plus_interval(*at, step).ok().filter(inside);
     Ok(Box::new(std::iter::successors(Some(*start).filter(inside), next).map(Value::Timestamp)))
@@ -118,10 +124,7 @@ fn series_timestamptz(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
         return Err(unexpected("generate_series", args));
     };
     let (stop, step, zone) = (*stop, *step, cx.services.time_zone.clone());
-    let forward = match step.span().cmp(&Interval::default().span()) {
-        std::cmp::Ordering::Equal => return Err(zero_step().into()),
-        order => order.is_gt(),
-    };
+    let forward = goes_forward(step)?;
     let inside = move |at: &i64| if forward { *at <= stop } else { *at >= stop };
     let next = move |at: &i64| {
         verso_types::datetime::timestamptz_plus_interval(*at, step, &zone).ok().filter(inside)

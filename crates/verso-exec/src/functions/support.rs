@@ -117,6 +117,50 @@ fn like(cx: &EvalContext<'_>, args: &[Value], fold: bool, negated: bool) -> Resu
     Ok(Value::Bool(pattern.matches(text.as_bytes(), &mut Work::new(&mut go_on))? != negated))
 }
 
+/// Bytes as characters of one byte each.
+fn latin(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
+/// LIKE over bytes: `_` is one of them.
+fn like_bytes(cx: &EvalContext<'_>, args: &[Value], negated: bool) -> Result<Value> {
+    let [Value::Bytes(bytes), Value::Bytes(pattern)] = args else { return Err(unexpected("like", args)) };
+    let pattern = LikePattern::new(&latin(pattern), "\\", false)?;
+    let mut go_on = || cx.runtime.check_cancelled();
+    let matches = pattern.matches(latin(bytes).as_bytes(), &mut Work::new(&mut go_on))?;
+    Ok(Value::Bool(matches != negated))
+}
+
+/// A pattern whose escape character is a backslash.
+fn like_escape(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Bytes(pattern), Value::Bytes(escape)] = args else {
+        return Err(unexpected("like_escape", args));
+    };
+    let mark = match escape[..] {
+        [] => None,
+        [mark] => Some(mark),
+        _ => {
+            return Err(TypeError::new("22025", "invalid escape string")
+                .with_hint("Escape string must be empty or one character.")
+                .into());
+        }
+    };
+    let (mut out, mut escaped) = (Vec::with_capacity(pattern.len()), false);
+    for byte in pattern.iter().copied() {
+        match byte {
+            byte if Some(byte) == mark && !escaped => {
+                out.push(b'\\');
+                escaped = true;
+                continue;
+            }
+            b'\\' if !escaped => out.extend_from_slice(b"\\\\"),
+            byte => out.push(byte),
+        }
+        escaped = false;
+    }
+    Ok(Value::bytes(&out))
+}
+
 /// Every text is UTF-8, of which there is no conversion to ASCII.
 fn to_ascii(_: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
     Err(TypeError::new("0A000", "encoding conversion from UTF8 to ASCII not supported").into())
@@ -151,6 +195,13 @@ static PATTERNS: &[BuiltinFunction] = &[
     of_two!("texticnlike", ArgType::Exact(SqlType::Text), ResultType::Fixed(SqlType::Bool), |cx, args| like(
         cx, args, true, true
     )),
+    of_two!("like", ArgType::Exact(SqlType::Bytea), ResultType::Fixed(SqlType::Bool), |cx, args| like_bytes(
+        cx, args, false
+    )),
+    of_two!("notlike", ArgType::Exact(SqlType::Bytea), ResultType::Fixed(SqlType::Bool), |cx, args| {
+        like_bytes(cx, args, true)
+    }),
+    of_two!("like_escape", ArgType::Exact(SqlType::Bytea), ResultType::Fixed(SqlType::Bytea), like_escape),
     BuiltinFunction {
         args: &[ArgType::Exact(SqlType::Text)],
         ..of_two!("to_ascii", ArgType::Exact(SqlType::Text), ResultType::Fixed(SqlType::Text), to_ascii)

@@ -418,7 +418,7 @@ fn interval_to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Interval(value), Value::Text(template)] = args else {
         return Err(unexpected("to_char", args));
     };
-    if template.is_empty() {
+    if template.is_empty() || !value.is_finite() {
         return Ok(Value::Null);
     }
     let lengths = Lengths {

@@ -349,7 +349,7 @@ pub(super) fn output(cx: &EvalContext<'_>, value: &Value, out: &mut Bytes<'_>) -
 }
 
 /// Whether only the type tells how its values are written: their own representation is that of another type.
-fn is_named(ty: &SqlType) -> bool {
+pub fn is_named(ty: &SqlType) -> bool {
     match ty {
         // with its blanks
         SqlType::Enum(_) | SqlType::Char(Some(_)) => true,

@@ -2,13 +2,17 @@
 //! [`periods`](super::periods).
 
 use verso_types::opaque::timetz::TimeTz;
-use verso_types::{Opaque, SqlType, Value, datetime};
+use verso_types::{Interval, Opaque, SqlType, Value, datetime};
 
 use super::calendar::{zone, zone_at};
 use super::define::{sql_type, unexpected, valued};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
+
+fn plus(time: &Opaque, interval: Interval, minus: bool) -> Result<Value> {
+    Ok(TimeTz::of(time).plus(datetime::added_to_time(interval, minus)?).into_value())
+}
 
 /// The moment of a date and a time.
 fn moment(date: i32, time: &Opaque) -> Result<Value> {
@@ -51,10 +55,9 @@ macro_rules! in_zone {
 }
 
 static TIMETZ: &[BuiltinFunction] = &[
-    valued!("timetz_pl_interval" ("+"): a Timetz, b Interval => Timetz = Ok(TimeTz::of(a).plus(*b).into_value())),
-    valued!("interval_pl_timetz" ("+"): a Interval, b Timetz => Timetz = Ok(TimeTz::of(b).plus(*a).into_value())),
-    valued!("timetz_mi_interval" ("-"): a Timetz, b Interval => Timetz =
-        Ok(TimeTz::of(a).plus(b.checked_neg()?).into_value())),
+    valued!("timetz_pl_interval" ("+"): a Timetz, b Interval => Timetz = plus(a, *b, false)),
+    valued!("interval_pl_timetz" ("+"): a Interval, b Timetz => Timetz = plus(b, *a, false)),
+    valued!("timetz_mi_interval" ("-"): a Timetz, b Interval => Timetz = plus(a, *b, true)),
     valued!("datetimetz_pl" ("+"): a Date, b Timetz => Timestamptz = moment(*a, b)),
     valued!("timetzdate_pl" ("+"): a Timetz, b Date => Timestamptz = moment(*b, a)),
     valued!("timestamptz" (): a Date, b Timetz => Timestamptz = moment(*a, b)),

@@ -109,6 +109,9 @@ impl Plan {
             | Plan::Shared { columns, .. }
             | Plan::External { columns } => columns.clone(),
             Plan::SystemScan { output, .. } => output.clone(),
+            Plan::FileScan { table, columns } => {
+                columns.iter().filter_map(|index| table.columns().get(*index).cloned()).collect()
+            }
             Plan::TableScan { table, columns, .. }
             | Plan::IndexScan { table, columns, .. }
             | Plan::CurrentRow { table, columns, .. } => columns

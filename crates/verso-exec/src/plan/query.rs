@@ -8,6 +8,7 @@ use verso_types::SqlType;
 
 use super::pruning::Pruning;
 use super::{IndexAccess, OutputColumn, TypedExpr, WindowCall};
+use crate::files::FileTable;
 use crate::functions::{AggregateFunction, BuiltinFunction};
 
 /// How WHERE CURRENT OF names its cursor.
@@ -80,6 +81,13 @@ pub enum Plan {
         /// Columns of the view, and what they are to be equal to: expressions without columns. Rows that do not fit may be
         /// among those yielded.
         keys: Vec<(usize, TypedExpr)>,
+    },
+    /// Rows of files.
+    FileScan {
+        /// The files.
+        table: Arc<dyn FileTable>,
+        /// Which of their columns are yielded.
+        columns: Vec<usize>,
     },
     /// The rows of a set-returning function, or the one value of another.
     FunctionScan {

@@ -16,6 +16,7 @@ impl Plan {
             | Plan::IndexScan { .. }
             | Plan::CurrentRow { .. }
             | Plan::SystemScan { .. }
+            | Plan::FileScan { .. }
             | Plan::FunctionScan { .. }
             | Plan::Transition { .. }
             | Plan::WorkTable { .. } => Vec::new(),
@@ -50,6 +51,7 @@ impl Plan {
             | Plan::IndexScan { .. }
             | Plan::CurrentRow { .. }
             | Plan::SystemScan { .. }
+            | Plan::FileScan { .. }
             | Plan::FunctionScan { .. }
             | Plan::Transition { .. }
             | Plan::WorkTable { .. }
@@ -118,6 +120,7 @@ impl Plan {
             | Plan::CurrentRow { .. }
             | Plan::Single { .. }
             | Plan::External { .. }
+            | Plan::FileScan { .. }
             | Plan::Append { .. }
             | Plan::SetOperation { .. }
             | Plan::Shared { .. }
@@ -175,6 +178,7 @@ impl Plan {
             | Plan::CurrentRow { .. }
             | Plan::Single { .. }
             | Plan::External { .. }
+            | Plan::FileScan { .. }
             | Plan::Append { .. }
             | Plan::SetOperation { .. }
             | Plan::Shared { .. }
@@ -218,6 +222,7 @@ impl Plan {
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |part| match part {
             Plan::FunctionScan { call, .. } if call.is_volatile() => true,
+            Plan::FileScan { .. } => true,
             Plan::ProjectSet { calls, .. } if calls.iter().any(|call| call.call.is_volatile()) => true,
             _ => part.exprs().into_iter().any(TypedExpr::is_volatile_by_itself), // the walk leads into its queries
         })

@@ -153,6 +153,7 @@ fn option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<(), Synt
                 "text" => CopyFormat::Text,
                 "csv" => CopyFormat::Csv,
                 "binary" => CopyFormat::Binary,
+                "parquet" => CopyFormat::Parquet,
                 _ => {
                     let text = format!("COPY format \"{format}\" not recognized");
                     return Err(SyntaxError::new("22023", text).at(at));
@@ -164,6 +165,10 @@ fn option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<(), Synt
         "nolog" => options.nolog = flag(cursor)?,
         "delimiter" => options.delimiter = Some(string_literal(cursor)?.0),
         "null" => options.null = Some(string_literal(cursor)?.0),
+        "default" => {
+            once(options.default.is_some(), at)?;
+            options.default = Some(string_literal(cursor)?.0);
+        }
         "header" if cursor.accept(&["match"]) => options.header = Header::Match,
         "header" => options.header = if flag(cursor)? { Header::Present } else { Header::None },
         "quote" => options.quote = Some(string_literal(cursor)?.0),

@@ -10,6 +10,8 @@ pub enum CopyFormat {
     Csv,
     /// Lengths and the protocol's binary values.
     Binary,
+    /// Parquet files.
+    Parquet,
 }
 
 /// What to do with a first line of names.
@@ -67,6 +69,8 @@ pub struct CopyOptions {
     pub delimiter: Option<String>,
     /// NULL.
     pub null: Option<String>,
+    /// DEFAULT: what stands for a column's default.
+    pub default: Option<String>,
     /// HEADER.
     pub header: Header,
     /// QUOTE.

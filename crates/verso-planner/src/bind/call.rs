@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, FunctionReturn};
+use verso_exec::files::FUNCTIONS;
 use verso_exec::functions::{self, ArgType, BuiltinFunction, candidates as functions_named, taking_array};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
 use verso_types::{CastKind, Derivation, RowType, SqlType, SystemType, Value, cast_kind};
@@ -13,7 +14,7 @@ use super::collate::{extreme_keys, is_keyed, made_of, text_of_key};
 use super::context::{Clause, Context, Inside, SET_BASE};
 use super::json::json_aggregate;
 use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
-use super::routine::Fit;
+use super::routine::{self, Fit};
 use super::scope::Scope;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
@@ -125,7 +126,12 @@ impl Binder<'_> {
                     let ty = SqlType::System(SystemType::Regtype);
                     return Ok(TypedExpr::literal(Value::Int8(SqlType::Unknown.pg_oid().into()), ty));
                 }
-                self.built_in(function, args, &types)
+                let bound = self.built_in(function, args, &types)?;
+                match function.operator {
+                    // called by the name of the function behind the operator
+                    Some(op) if function.name != name => self.compared(op, bound, at),
+                    _ => Ok(bound),
+                }
             }
             Found::User(function, args) => {
                 let ty = match &function.returns {
@@ -275,7 +281,9 @@ impl Binder<'_> {
             schema => self.catalog.functions(schema, name),
         };
         let given = self.shown_types(call, &types);
-        let expand = |entry: &&'static BuiltinFunction| -> Declared { entry.declared(args.len()) };
+        let expand = |entry: &&'static BuiltinFunction| -> Declared {
+            functions::operand_types(name, entry).map_or_else(|| entry.declared(args.len()), <[_]>::to_vec)
+        };
         let spread = if call.variadic && !entries.is_empty() { taking_array(name) } else { None };
         let spread = spread.filter(|_| call.names.is_empty());
         if let (Some(entry), Some((last, at))) = (spread, args.last())
@@ -325,10 +333,19 @@ impl Binder<'_> {
                     }
                     Ok(Found::BuiltIn(entry, args, types))
                 }
+                Some(entry) if functions::operand_types(name, entry).is_some() => {
+                    let own = |arg| match arg {
+                        ArgType::Exact(ty) => Some(ty),
+                        _ => None,
+                    };
+                    let wider = entry.declared(args.len()).into_iter().map(own).collect::<Option<Vec<_>>>();
+                    Ok(Found::BuiltIn(entry, args, wider.unwrap_or(types)))
+                }
                 Some(entry) => Ok(Found::BuiltIn(entry, args, types)),
                 None => {
                     let (function, fit) = &fits[index - entries.len()];
                     let (fitted, args) = self.fitted(function, fit, args, &types)?;
+                    let fitted = routine::collated(fitted, &args, at)?;
                     if let Some(trace) = self.traced {
                         trace.function(at, &function.schema, &function.name);
                     }
@@ -341,6 +358,10 @@ impl Binder<'_> {
                     Ok(Found::User(fitted, args))
                 }
             },
+            Resolution::None if schema.is_none() && FUNCTIONS.contains(&name) => {
+                let what = format!("{name} anywhere but by itself in FROM");
+                Err(SqlError::unsupported(what).at(at))
+            }
             found => Err(call_error(&call.name.to_string(), &given, &found).at(at)),
         }
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, PolicyFor, Relation, Rights, TableDef, TriggerKind};
-use verso_exec::plan::{Insert, OutputColumn, Plan, TypedExpr};
-use verso_types::SqlType;
+use verso_exec::plan::{ExprKind, Insert, OutputColumn, Plan, TypedExpr};
+use verso_types::{SqlType, Value};
 
 use super::Binder;
 use super::context::{Clause, Context};
@@ -17,13 +17,15 @@ use verso_parser::syntax::{Expr, QualifiedName};
 type NamedType = (String, SqlType);
 
 impl Binder<'_> {
-    /// COPY FROM: rows of these columns, or of all, go into the table; the others get their defaults.
+    /// COPY FROM: rows of these columns, or of all, go into the table; the others get their defaults. Where the data may
+    /// ask for defaults, a flag for each column stands behind the values of a row; which of them have one comes back.
     pub fn copy_from(
         &self,
         name: &QualifiedName,
         columns: &[&str],
         filter: Option<&Expr>,
-    ) -> Result<(Insert, Vec<NamedType>), SqlError> {
+        asks_for_defaults: bool,
+    ) -> Result<(Insert, Vec<NamedType>, Vec<bool>), SqlError> {
         let table = match self.relation_named(name) {
             Some(Relation::View(view)) if view.is_replaced(TriggerKind::INSERT) => Arc::new(view.as_table()),
             Some(Relation::View(view)) => {
@@ -41,13 +43,25 @@ impl Binder<'_> {
             .map(|column| (column.name.to_string(), column.ty.clone()))
             .collect();
         let mut values = Vec::with_capacity(table.columns.len());
+        let mut defaults = vec![false; if asks_for_defaults { types.len() } else { 0 }];
         for (index, column) in table.columns.iter().enumerate() {
             values.push(match chosen.iter().position(|chosen| *chosen == index) {
+                Some(n) if asks_for_defaults => {
+                    let default = self.column_default(&table, index)?;
+                    defaults[n] = !matches!(default.kind, ExprKind::Literal(Value::Null));
+                    let given = TypedExpr::column(n, column.seen());
+                    let ty = given.ty.clone();
+                    let asked = TypedExpr::column(types.len() + n, SqlType::Bool);
+                    let branches = vec![(asked, default)];
+                    TypedExpr::new(ExprKind::Case { branches, otherwise: Some(Box::new(given)) }, ty)
+                }
                 Some(n) => TypedExpr::column(n, column.seen()),
                 None => self.column_default(&table, index)?,
             });
         }
-        let mut source = external(&types);
+        let flag = |(name, _): &NamedType| (name.clone(), SqlType::Bool);
+        let flags = types.iter().filter(|_| asks_for_defaults).map(flag);
+        let mut source = external(&types.iter().cloned().chain(flags).collect::<Vec<NamedType>>());
         if let Some(filter) = filter {
             // Over the full new row, defaults included.
             let scope = table_scope(&table, None);
@@ -76,7 +90,7 @@ impl Binder<'_> {
         let rules = self.row_rules(&table)?;
         let mut insert = Insert { rules, ..Insert::plain(table, source, values) };
         self.route(&mut insert)?;
-        Ok((insert, types))
+        Ok((insert, types, defaults))
     }
 
     /// COPY TO of a table.

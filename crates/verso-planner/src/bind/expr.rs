@@ -10,7 +10,7 @@ use super::collate::{distinguished_together, refuse_mismatch, refuse_search};
 use super::context::{Clause, Context};
 use super::once::once;
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
-use super::scope::{Meaning, Scope};
+use super::scope::{Meaning, Scope, value_type};
 use super::subscript::array_over;
 use super::trace::{Source, Trace, source_of};
 use crate::depth::levels;
@@ -64,7 +64,7 @@ impl Binder<'_> {
                     Some(inference) => inference.refer(index),
                     None => self.parameters.get(index).cloned(),
                 };
-                Ok(TypedExpr::new(K::Parameter(index), ty.ok_or_else(error)?.erased()))
+                Ok(TypedExpr::new(K::Parameter(index), value_type(&ty.ok_or_else(error)?)))
             }
             ExprKind::Unary { op, arg } => {
                 let operand = self.expr(arg, cx)?;
@@ -140,6 +140,16 @@ impl Binder<'_> {
                 let bound = [self.expr(arg, cx)?, self.expr(pattern, cx)?];
                 let types = [bound[0].ty.clone(), bound[1].ty.clone()];
                 let [value, like] = bound;
+                if types.contains(&SqlType::Bytea) {
+                    let escape = match escape {
+                        Some(escape) => Some((self.expr(escape, cx)?, escape.at.start)),
+                        None => None,
+                    };
+                    let (left, right) = ((value.clone(), arg.at.start), (like.clone(), pattern.at.start));
+                    if let Some(bytes) = self.like_of_bytes(op, &left, &right, escape.as_ref(), expr.point)? {
+                        return Ok(bytes);
+                    }
+                }
                 let fits = |ty: &SqlType| ty.is_text() || resolve::implicit(ty, &SqlType::Text);
                 if !types.iter().all(fits) {
                     return Err(operator_error(op, &types, &Resolution::None).at(expr.point));

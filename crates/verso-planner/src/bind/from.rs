@@ -188,6 +188,15 @@ impl Binder<'_> {
                 }
                 (plan, Some(own), single)
             }
+            FromSource::Function(call, _)
+                if let Some(plan) = self.file_scan(call, &self.definitions(&item.definitions)?)? =>
+            {
+                let own = call.name.name.text.as_str();
+                if let Some(wanted) = wanted(Some(own)) {
+                    wanted.refuse_named("a function")?;
+                }
+                (plan, Some(own), false)
+            }
             FromSource::Function(call, _) => {
                 let own = call.name.name.text.as_str();
                 let (plan, single) = self.function_scan(call)?;

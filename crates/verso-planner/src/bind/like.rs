@@ -1,6 +1,6 @@
 //! Operators that have no entry among the functions: LIKE as `~~`, and any operator in front of ANY or ALL (array).
 
-use verso_exec::functions::{candidates, operator_candidates};
+use verso_exec::functions::{ArgType, candidates, operator_candidates};
 use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, SetCall, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
@@ -39,6 +39,9 @@ impl Binder<'_> {
         right: &Located,
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
+        if let Some(bytes) = self.like_of_bytes(op, left, right, None, point)? {
+            return Ok(bytes);
+        }
         let types = [left.0.ty.clone(), right.0.ty.clone()];
         if !types.iter().all(|ty| ty.is_text() || resolve::implicit(ty, &SqlType::Text)) {
             return Err(operator_error(op, &types, &Resolution::None).at(point));
@@ -52,6 +55,44 @@ impl Binder<'_> {
             case_insensitive: op.ends_with('*'),
         };
         self.collated_like(TypedExpr::new(kind, SqlType::Bool), point)
+    }
+
+    /// `a ~~ b` of bytes, with an escape character or without one; none where the operands are no bytes.
+    pub(super) fn like_of_bytes(
+        &self,
+        op: &str,
+        left: &Located,
+        right: &Located,
+        escape: Option<&Located>,
+        point: u32,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        let bytes = |operand: &Located| operand.0.ty == SqlType::Bytea;
+        let fits = |operand: &Located| bytes(operand) || operand.0.ty == SqlType::Unknown;
+        let name = match op {
+            "~~" => "like",
+            "!~~" => "notlike",
+            _ => return Ok(None),
+        };
+        let operands = [Some(left), Some(right), escape];
+        if !(bytes(left) || bytes(right)) || !operands.iter().flatten().all(|operand| fits(operand)) {
+            return Ok(None);
+        }
+        let value = |operand: &Located| {
+            self.coerce(operand.0.clone(), operand.1, &SqlType::Bytea, CastKind::Implicit)
+        };
+        let call = |name: &str, args: Vec<TypedExpr>, ty: SqlType| {
+            let mut found = candidates(name).iter().copied();
+            let function =
+                found.find(|function| function.args.first() == Some(&ArgType::Exact(SqlType::Bytea)));
+            let function =
+                function.ok_or_else(|| SqlError::internal("a function that is not there").at(point))?;
+            Ok::<_, SqlError>(TypedExpr::new(K::Call { function, args }, ty))
+        };
+        let mut pattern = value(right)?;
+        if let Some(escape) = escape {
+            pattern = call("like_escape", vec![pattern, value(escape)?], SqlType::Bytea)?;
+        }
+        call(name, vec![value(left)?, pattern], SqlType::Bool).map(Some)
     }
 
     /// `a op ANY (array)`, `a op ALL (array)`: over the rows of its elements.

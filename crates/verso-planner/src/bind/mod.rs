@@ -53,6 +53,7 @@ mod copy;
 mod dml;
 mod domain;
 mod expr;
+mod file_scan;
 mod from;
 mod generated;
 mod grouping;

@@ -40,7 +40,7 @@ use verso_types::{CastKind, RowType, SqlType, TimeStyle};
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::scope::{Record, Scope, Variable};
+use super::scope::{Record, Scope, Variable, value_type};
 use crate::errors::{SqlError, sqlstate};
 use cursor::Declared;
 use verso_parser::syntax::{self, Expr, Name, PlAlike};
@@ -61,7 +61,7 @@ pub fn bind_function(
         let text = "trigger functions can only be called as triggers";
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
     }
-    let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.erased()).collect();
+    let types: Vec<SqlType> = function.args.iter().map(|arg| value_type(&arg.ty)).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
     for (n, arg) in function.args.iter().enumerate() {
         let slot = body.declare(&arg.name, arg.ty.clone(), false);

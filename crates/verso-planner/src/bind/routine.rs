@@ -4,12 +4,13 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionReturn};
+use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn};
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::{CastKind, RowType, SqlType, SystemType};
+use verso_types::{CastKind, CollatedType, Derivation, RowType, SqlType, SystemType};
 
 use super::Binder;
+use super::collate::refuse_mismatch;
 use super::resolve::Declared;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::Call;
@@ -199,6 +200,36 @@ fn specialized(
         return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
     };
     Ok(Arc::new(of_element(function, &element)))
+}
+
+/// A function whose arguments have the collation of those that it is called with.
+///
+/// # Errors
+/// 42P21 for arguments with different COLLATE.
+pub(super) fn collated(
+    function: Arc<FunctionDef>,
+    args: &[TypedExpr],
+    at: u32,
+) -> Result<Arc<FunctionDef>, SqlError> {
+    let texts = args.iter().filter(|arg| arg.ty.is_collatable());
+    let derived = texts.fold(Derivation::Default, |derived, arg| derived.and(&arg.collation));
+    refuse_mismatch(&derived, at)?;
+    let Some(collation) = derived.collation() else { return Ok(function) };
+    if !matches!(function.language, FunctionLanguage::Sql | FunctionLanguage::PlPgSql) {
+        return Ok(function);
+    }
+    let mut own = FunctionDef::clone(&function);
+    for arg in &mut own.args {
+        // arrays of texts keep the database's
+        if matches!(arg.ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_)) {
+            let (base, collation) = (arg.ty.clone(), Arc::clone(collation));
+            arg.ty = SqlType::Collated(Arc::new(CollatedType { base, collation }));
+        }
+    }
+    let mut hasher = DefaultHasher::new();
+    (own.variant, collation.oid).hash(&mut hasher);
+    own.variant = hasher.finish().max(1);
+    Ok(Arc::new(own))
 }
 
 /// A polymorphic function with this type for what it does not say.

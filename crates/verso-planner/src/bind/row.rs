@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use verso_exec::functions::aggregate_candidates;
 use verso_exec::functions::records::FIELD;
+use verso_exec::functions::{aggregate_candidates, is_named};
 use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
 use verso_types::{RowType, SqlType, Value};
 
@@ -27,16 +27,6 @@ type Located = (TypedExpr, u32);
 
 fn boolean(value: bool) -> TypedExpr {
     TypedExpr::literal(Value::Bool(value), SqlType::Bool)
-}
-
-/// Is it made of an enum?
-fn of_enum(ty: &SqlType) -> bool {
-    match ty {
-        SqlType::Enum(_) => true,
-        SqlType::Array(element) => of_enum(element),
-        SqlType::Row(row) => row.fields.iter().any(|(_, ty)| of_enum(ty)),
-        _ => false,
-    }
 }
 
 impl Binder<'_> {
@@ -94,8 +84,8 @@ impl Binder<'_> {
         let parts = &self.spread_all(parts, cx.scope);
         // What has no type yet gets that of a field where the row becomes one of a composite type.
         let parts: Vec<TypedExpr> = self.located(parts, cx)?.into_iter().map(|(part, _)| part).collect();
-        // Only its type says what the labels of an enum are.
-        let ty = match parts.iter().any(|part| of_enum(&part.ty)) {
+        // Only its type says what the labels of an enum are, and how many blanks a char(n) ends with.
+        let ty = match parts.iter().any(|part| is_named(&part.ty)) {
             true => {
                 let known = |ty: &SqlType| match ty {
                     SqlType::Unknown => SqlType::Text,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use verso_catalog::{Oid, SystemRelation};
 use verso_exec::plan::{AggregateCall, ExprKind, TypedExpr};
-use verso_types::{SqlType, Value};
+use verso_types::{Derivation, SqlType, Value};
 
 use super::rights::Noted;
 use super::trace::{Source, source_of};
@@ -110,6 +110,17 @@ impl Correlation<'_> {
     /// How many queries are around this one.
     pub fn depth(&self) -> usize {
         1 + self.parent.map_or(0, Correlation::depth)
+    }
+}
+
+/// The type of the values of a variable or an argument, with the collation that it was declared with.
+pub(super) fn value_type(ty: &SqlType) -> SqlType {
+    match ty {
+        SqlType::Collated(collated) => {
+            let collation = Derivation::Implicit(Arc::clone(&collated.collation));
+            collated.base.erased().collated(&collation)
+        }
+        other => other.erased(),
     }
 }
 
@@ -319,9 +330,9 @@ impl Scope {
         };
         match (columns.next(), columns.next(), variable) {
             (Some((_, expr)), None, None) => Ok(Meaning::Column(expr.clone())),
-            (None, _, Some(variable)) => Ok(Meaning::Variable(variable.slot, variable.ty.erased())),
+            (None, _, Some(variable)) => Ok(Meaning::Variable(variable.slot, value_type(&variable.ty))),
             (Some(_), _, Some(variable)) if variable.conflict == PlConflict::Variable => {
-                Ok(Meaning::Variable(variable.slot, variable.ty.erased()))
+                Ok(Meaning::Variable(variable.slot, value_type(&variable.ty)))
             }
             (Some((_, expr)), None, Some(variable)) if variable.conflict == PlConflict::Column => {
                 Ok(Meaning::Column(expr.clone()))
@@ -383,7 +394,7 @@ impl Scope {
         }
         let variable = |variable: &&Variable| *variable.block == *table.text && *variable.name == *name.text;
         if let Some(variable) = variables.iter().rev().find(variable) {
-            return Ok(Meaning::Variable(variable.slot, variable.ty.erased()));
+            return Ok(Meaning::Variable(variable.slot, value_type(&variable.ty)));
         }
         Err(self.missing_table(table))
     }

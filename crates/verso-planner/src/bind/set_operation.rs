@@ -96,6 +96,17 @@ impl Binder<'_> {
         for (n, (a, b)) in ours.iter().zip(&theirs).enumerate() {
             let mut column = TypedExpr::column(n, a.ty.clone());
             column.collation = match (&a.collation, &b.collation) {
+                // COLLATE of one of them counts; of both, it is one too many
+                (Some(one), Some(two))
+                    if one.oid != two.oid && (explicit(&first, n) || explicit(second, n)) =>
+                {
+                    if explicit(&first, n) && explicit(second, n) {
+                        let text =
+                            format!("collation mismatch between explicit collations \"{one}\" and \"{two}\"");
+                        return Err(SqlError::new("42P21", text));
+                    }
+                    Derivation::Implicit(Arc::clone(if explicit(&first, n) { one } else { two }))
+                }
                 (Some(one), Some(two)) if one.oid != two.oid && !any => {
                     let text =
                         format!("collation mismatch between implicit collations \"{one}\" and \"{two}\"");
@@ -169,4 +180,14 @@ fn union(first: Plan, second: Plan, all: bool) -> Result<Plan, SqlError> {
     };
     let append = Plan::Append { inputs: inputs.into_iter().chain([second]).collect(), pruning: None };
     if all { Ok(append) } else { super::collate::distinct(append) }
+}
+
+/// Whether a column of a query says its collation by COLLATE.
+fn explicit(plan: &Plan, column: usize) -> bool {
+    match plan {
+        Plan::Project { exprs, .. } => {
+            exprs.get(column).is_some_and(|expr| matches!(expr.collation, Derivation::Explicit(_)))
+        }
+        _ => false,
+    }
 }

@@ -282,7 +282,7 @@ impl Binder<'_> {
             Found::BuiltIn(function, args, to) => {
                 let strict = function.strict;
                 let bound = self.built_in(function, args, &to)?;
-                Ok((Callee::BuiltIn(function.name.into()), bound.ty, strict))
+                Ok((Callee::BuiltIn(name.name.text.as_str().into()), bound.ty, strict))
             }
             Found::User(function, _) => match &function.returns {
                 FunctionReturn::Scalar(ty) if !function.is_aggregate() => {

@@ -384,6 +384,7 @@ impl Binder<'_> {
             SqlType::Numeric(_) | SqlType::LongNumeric(_) => SqlType::Numeric(None),
             SqlType::Date
             | SqlType::Time(_)
+            | SqlType::Timetz(_)
             | SqlType::Timestamp(_)
             | SqlType::Timestamptz(_)
             | SqlType::Interval(_) => SqlType::Interval(None),

@@ -408,6 +408,13 @@ impl<'p> Tree<'p> {
                 node.head.push(("Alias", Field::Text(alias)));
                 return self.output(output.iter().map(|column| (column.name.to_string(), &column.ty)));
             }
+            Plan::FileScan { table, .. } => {
+                let name = table.function();
+                title(node, "Function Scan", format!("Function Scan on {name}"));
+                node.head.push(("Function Name", Field::Text(name.to_owned())));
+                let output = operator.output();
+                return self.output(output.iter().map(|column| (column.name.to_string(), &column.ty)));
+            }
             Plan::FunctionScan { call, columns } => {
                 let name = call_name(call);
                 title(node, "Function Scan", format!("Function Scan on {name}"));
@@ -832,6 +839,7 @@ fn count_scans(plan: &Plan, scans: &mut usize) {
     if let Plan::TableScan { .. }
     | Plan::IndexScan { .. }
     | Plan::SystemScan { .. }
+    | Plan::FileScan { .. }
     | Plan::CurrentRow { .. } = plan
     {
         *scans += 1;

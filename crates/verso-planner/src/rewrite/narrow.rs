@@ -92,6 +92,11 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
             filter.iter_mut().for_each(|filter| renumber(filter, &kept));
             kept
         }
+        Plan::FileScan { columns, .. } => {
+            let kept: Vec<usize> = needed.iter().copied().collect();
+            *columns = kept.iter().map(|index| columns[*index]).collect();
+            kept
+        }
         Plan::SystemScan { columns, output, .. } => {
             let kept: Vec<usize> = needed.iter().copied().collect();
             *columns = kept.iter().map(|index| columns[*index]).collect();

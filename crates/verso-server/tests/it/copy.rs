@@ -188,3 +188,45 @@ fn a_condition_chooses_the_rows_that_go_in() {
     assert_eq!(one("COPY t TO STDOUT WHERE v > 1", ""), ["42601 WHERE clause not allowed with COPY TO"]);
     assert_eq!(raw.value("SELECT count(*) || ' ' || sum(id) || ' ' || sum(v) FROM t"), "3 12 48");
 }
+
+/// Expected outcomes are those of PostgreSQL 18.
+#[test]
+fn data_ask_for_the_defaults_of_columns() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query(
+        "CREATE TABLE cd (a int DEFAULT 7, b text DEFAULT 'x' || 'y', c int, d int NOT NULL DEFAULT 1)",
+    );
+    let mut one = |sql: &str, data: &str| copy_in(&mut raw, sql, data);
+    let text = "COPY cd (a, b, c) FROM STDIN (DEFAULT '\\D')";
+    assert_eq!(one(text, "\\D\t\\D\t1\n2\t\\N\t\\N\n"), ["COPY 2"]);
+    assert_eq!(one(text, "1\t2\t\\D\n"), ["22P04 unexpected default marker in COPY data"]);
+    // what is quoted is a value
+    assert_eq!(one("COPY cd (b, a) FROM STDIN (FORMAT csv, DEFAULT 'dd')", "dd,dd\n\"dd\",3\n"), ["COPY 2"]);
+    assert_eq!(one("COPY cd (a) FROM STDIN (DEFAULT 'D') WHERE a = 7", "D\n8\n"), ["COPY 1"]);
+    for (options, error) in [
+        ("FROM STDIN (FORMAT binary, DEFAULT 'x')", "42601 cannot specify DEFAULT in BINARY mode"),
+        ("TO STDOUT (DEFAULT 'x')", "0A000 COPY DEFAULT cannot be used with COPY TO"),
+        (
+            "FROM STDIN (DEFAULT E'a\\nb')",
+            "22023 COPY default representation cannot use newline or carriage return",
+        ),
+        (
+            "FROM STDIN (DEFAULT E'a\\tb')",
+            "0A000 COPY delimiter character must not appear in the DEFAULT specification",
+        ),
+        (
+            "FROM STDIN (DEFAULT '\\N')",
+            "0A000 NULL specification and DEFAULT specification cannot be the same",
+        ),
+        (
+            "FROM STDIN (FORMAT csv, DEFAULT 'a\"')",
+            "0A000 CSV quote character must not appear in the DEFAULT specification",
+        ),
+        ("FROM STDIN (DEFAULT 'a', DEFAULT 'b')", "42601 conflicting or redundant options"),
+    ] {
+        assert_eq!(one(&format!("COPY cd {options}"), ""), [error]);
+    }
+    let rows = "SELECT string_agg(concat_ws(',', a, b, c, d), ' ' ORDER BY a, b) FROM cd";
+    assert_eq!(raw.value(rows), "2,1 3,dd,1 7,xy,1,1 7,xy,1 7,xy,1");
+}

@@ -12,6 +12,8 @@ pub struct Layout {
     pub delimiter: u8,
     /// What NULL looks like.
     pub null: Vec<u8>,
+    /// What stands for a column's default.
+    pub default: Option<Vec<u8>>,
     /// A first line of names.
     pub header: Header,
     /// Around CSV fields.
@@ -40,13 +42,16 @@ impl Layout {
     pub fn of(options: &CopyOptions, columns: &[&str], from: bool) -> Result<Layout, SqlError> {
         let CopyOptions { format, delimiter, null, header, quote, escape, .. } = options;
         let csv = *format == CopyFormat::Csv;
-        let binary = *format == CopyFormat::Binary;
-        let given = [("DELIMITER", delimiter.is_some()), ("NULL", null.is_some())];
+        let binary = matches!(format, CopyFormat::Binary | CopyFormat::Parquet);
+        let mode = if *format == CopyFormat::Parquet { "PARQUET" } else { "BINARY" };
+        let default = options.default.as_ref();
+        let given =
+            [("DELIMITER", delimiter.is_some()), ("NULL", null.is_some()), ("DEFAULT", default.is_some())];
         if let (true, Some((name, _))) = (binary, given.iter().find(|(_, given)| *given)) {
-            return Err(SqlError::syntax(format!("cannot specify {name} in BINARY mode")));
+            return Err(SqlError::syntax(format!("cannot specify {name} in {mode} mode")));
         }
         if binary && *header != Header::None {
-            return Err(unsupported("cannot specify HEADER in BINARY mode"));
+            return Err(unsupported(&format!("cannot specify HEADER in {mode} mode")));
         }
         let only_csv = [
             ("QUOTE", quote.is_some()),
@@ -64,6 +69,9 @@ impl Layout {
         if !from && (options.force_not_null != Columns::None || options.force_null != Columns::None) {
             return Err(unsupported("COPY FORCE_NOT_NULL and FORCE_NULL cannot be used with COPY TO"));
         }
+        if !from && default.is_some() {
+            return Err(unsupported("COPY DEFAULT cannot be used with COPY TO"));
+        }
         if !from && *header == Header::Match {
             return Err(unsupported("cannot use \"match\" with HEADER in COPY TO"));
         }
@@ -73,7 +81,7 @@ impl Layout {
             return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
         }
         if binary && on_error == OnError::Ignore {
-            return Err(SqlError::syntax("only ON_ERROR STOP is allowed in BINARY mode"));
+            return Err(SqlError::syntax(format!("only ON_ERROR STOP is allowed in {mode} mode")));
         }
         if options.reject_limit.is_some() && on_error != OnError::Ignore {
             let text = "COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE";
@@ -110,10 +118,27 @@ impl Layout {
         if csv && null.contains(&quote) {
             return invalid("CSV quote character must not appear in the NULL specification");
         }
+        let default = default.map(|default| default.as_bytes().to_vec());
+        if let Some(default) = &default {
+            if default.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+                return invalid("COPY default representation cannot use newline or carriage return");
+            }
+            if default.contains(&delimiter) {
+                let text = "COPY delimiter character must not appear in the DEFAULT specification";
+                return Err(unsupported(text));
+            }
+            if csv && default.contains(&quote) {
+                return Err(unsupported("CSV quote character must not appear in the DEFAULT specification"));
+            }
+            if *default == null {
+                return Err(unsupported("NULL specification and DEFAULT specification cannot be the same"));
+            }
+        }
         Ok(Layout {
             format: *format,
             delimiter,
             null,
+            default,
             header: *header,
             quote,
             escape,

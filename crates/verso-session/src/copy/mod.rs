@@ -6,6 +6,7 @@
 //! | [`records`] | text and CSV data cut into records and fields |
 //! | [`writer`] | rows to any format |
 //! | [`reader`] | any format to rows |
+//! | [`parquet`] | rows of Parquet files, where the program reads and writes them |
 //! | [`statement`] | the statement: files, clients, tables |
 //!
 //! C1. What the writer makes the reader reads back as the same rows, with the same options.
@@ -14,6 +15,7 @@
 //! Source: PostgreSQL's documentation of COPY.
 
 pub mod layout;
+mod parquet;
 pub mod reader;
 pub mod records;
 mod statement;

@@ -14,9 +14,14 @@ use verso_planner::errors::SqlError;
 #[derive(Debug)]
 pub struct Reader {
     layout: Layout,
-    table: String,
+    /// What errors say is read.
+    subject: String,
     names: Vec<String>,
     types: Vec<SqlType>,
+    /// Where the values of each column of text go in a batch; none of those that nobody wants.
+    places: Vec<Option<usize>>,
+    /// Which columns have a default, where the data may ask for it: a flag for each column stands behind its values.
+    defaults: Vec<bool>,
     time_zone: TimeStyle,
     records: Records,
     fields: Fields,
@@ -70,13 +75,15 @@ pub enum Progress {
 }
 
 impl Reader {
-    /// For rows of these columns of a table.
-    pub fn new(layout: Layout, table: &str, columns: &[(String, SqlType)], time_zone: TimeStyle) -> Reader {
+    /// For rows of these columns; `subject` is what errors say is read.
+    pub fn new(layout: Layout, subject: &str, columns: &[(String, SqlType)], time_zone: TimeStyle) -> Reader {
         Reader {
             layout,
-            table: table.to_owned(),
+            subject: subject.to_owned(),
             names: columns.iter().map(|(name, _)| name.clone()).collect(),
             types: columns.iter().map(|(_, ty)| ty.clone()).collect(),
+            places: (0..columns.len()).map(Some).collect(),
+            defaults: Vec::new(),
             time_zone,
             records: Records::default(),
             fields: Fields::default(),
@@ -86,6 +93,19 @@ impl Reader {
             messages: Vec::new(),
             origins: Origins::default(),
         }
+    }
+
+    /// Batches have these columns only, in this order; the text of others is not looked at.
+    #[must_use]
+    pub fn only(self, wanted: &[usize]) -> Reader {
+        let place = |column| wanted.iter().position(|wanted| *wanted == column);
+        Reader { places: (0..self.types.len()).map(place).collect(), ..self }
+    }
+
+    /// The data may ask for the defaults of those columns that have one.
+    #[must_use]
+    pub fn with_defaults(self, defaults: Vec<bool>) -> Reader {
+        Reader { defaults, ..self }
     }
 
     /// Where the next piece of data is to be appended.
@@ -134,13 +154,13 @@ impl Reader {
 
     /// The context of an error of what becomes of the rows; of this row of the batch, if it is known.
     pub fn context(&self, row: Option<usize>) -> String {
-        let table = &self.table;
+        let subject = &self.subject;
         match row.and_then(|row| self.origins.get(row)) {
-            None => format!("COPY {table}"),
+            None => subject.clone(),
             Some((line, _)) if self.layout.format == CopyFormat::Binary => {
-                format!("COPY {table}, line {line}")
+                format!("{subject}, line {line}")
             }
-            Some((line, text)) => format!("COPY {table}, line {line}: \"{}\"", shown(text)),
+            Some((line, text)) => format!("{subject}, line {line}: \"{}\"", shown(text)),
         }
     }
 
@@ -163,10 +183,10 @@ impl Reader {
                 _ => self.text_row(batch),
             };
             let context = || {
-                let (table, line) = (&self.table, self.records.line);
+                let (subject, line) = (&self.subject, self.records.line);
                 match (self.layout.format, self.records.last()) {
-                    (CopyFormat::Binary, _) | (_, []) => format!("COPY {table}, line {line}"),
-                    (_, text) => format!("COPY {table}, line {line}: \"{}\"", shown(text)),
+                    (CopyFormat::Binary, _) | (_, []) => format!("{subject}, line {line}"),
+                    (_, text) => format!("{subject}, line {line}: \"{}\"", shown(text)),
                 }
             };
             let read = read.map_err(|error| match &error.context {
@@ -211,21 +231,31 @@ impl Reader {
                 batch.truncate(batch.rows);
                 return Err(bad(format!("missing data for column \"{}\"", self.names[i])));
             }
+            let Some(place) = self.places[i] else { continue };
             let (field, text) = self.fields.get(i);
+            if let Some(has_default) = self.defaults.get(i) {
+                if field.default && !has_default {
+                    let detail = format!("Column \"{}\" has no default value.", self.names[i]);
+                    return Err(bad("unexpected default marker in COPY data").with_detail(detail));
+                }
+                let flags = &mut batch.columns[self.types.len() + i];
+                flags.push_value(&Value::Bool(field.default), &SqlType::Bool)?;
+            }
             let null = (field.null && !self.layout.force_not_null[i])
-                || (field.quoted_null && self.layout.force_null[i]);
+                || (field.quoted_null && self.layout.force_null[i])
+                || field.default;
             let pushed = match null {
                 true => {
-                    batch.columns[i].push_null();
+                    batch.columns[place].push_null();
                     Ok(())
                 }
-                false => push_text(&mut batch.columns[i], &self.types[i], text, &self.time_zone),
+                false => push_text(&mut batch.columns[place], &self.types[i], text, &self.time_zone),
             };
             if let Err(error) = pushed {
                 batch.truncate(batch.rows);
                 let shown = shown(text);
-                let (table, line) = (&self.table, self.records.line);
-                let context = format!("COPY {table}, line {line}, column {}: \"{shown}\"", self.names[i]);
+                let (subject, line) = (&self.subject, self.records.line);
+                let context = format!("{subject}, line {line}, column {}: \"{shown}\"", self.names[i]);
                 // Bytes that are no text are no values of any type.
                 let skips = self.layout.on_error == OnError::Ignore && error.sqlstate != "22021";
                 let failed = if skips { self.skip(i, &shown) } else { Err(error) };
@@ -329,8 +359,8 @@ impl Reader {
             let pushed = value.and_then(|value| batch.columns[i].push_value(&value, ty));
             if let Err(error) = pushed {
                 batch.truncate(batch.rows);
-                let (table, line) = (&self.table, self.records.line);
-                let context = format!("COPY {table}, line {line}, column {}", self.names[i]);
+                let (subject, line) = (&self.subject, self.records.line);
+                let context = format!("{subject}, line {line}, column {}", self.names[i]);
                 return Err(SqlError::from(error).with_context(&context));
             }
         }

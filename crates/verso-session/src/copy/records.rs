@@ -194,6 +194,8 @@ pub struct Field {
     pub null: bool,
     /// It looks like NULL in quotes.
     pub quoted_null: bool,
+    /// It stands for the column's default.
+    pub default: bool,
 }
 
 /// The fields of one record.
@@ -220,9 +222,9 @@ impl Fields {
         (field, &self.bytes[field.start as usize..field.end as usize])
     }
 
-    fn push(&mut self, start: usize, null: bool, quoted_null: bool) {
+    fn push(&mut self, start: usize, null: bool, quoted_null: bool, default: bool) {
         let end = self.bytes.len() as u32;
-        self.fields.push(Field { start: start as u32, end, null, quoted_null });
+        self.fields.push(Field { start: start as u32, end, null, quoted_null, default });
     }
 
     /// Cuts a record into fields.
@@ -258,7 +260,8 @@ impl Fields {
                 }
             }
             let null = record[from..at] == layout.null[..];
-            self.push(start, null, false);
+            let default = layout.default.as_deref().is_some_and(|default| record[from..at] == *default);
+            self.push(start, null, false, default);
             if at >= record.len() {
                 return;
             }
@@ -297,7 +300,9 @@ impl Fields {
                 return Err(bad("unterminated CSV quoted field"));
             }
             let looks_null = self.bytes[start..] == layout.null[..];
-            self.push(start, looks_null && !was_quoted, looks_null && was_quoted);
+            let default = layout.default.as_deref().filter(|_| !was_quoted);
+            let default = default.is_some_and(|default| self.bytes[start..] == *default);
+            self.push(start, looks_null && !was_quoted, looks_null && was_quoted, default);
             if at >= record.len() {
                 return Ok(());
             }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use verso_catalog::authority;
 use verso_env::{OpenMode, VfsFile};
 use verso_exec::error::ExecError;
+use verso_exec::files::FileSink;
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{Insert, OutputColumn, Statement as Bound};
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
@@ -23,6 +24,7 @@ use verso_types::{Batch, SqlType};
 
 use crate::client::{Client, CommandTag, CopyLayout, Notice, Results};
 use crate::copy::layout::Layout;
+use crate::copy::parquet;
 use crate::copy::reader::{Progress, Reader};
 use crate::copy::writer::Writer;
 use crate::failure::Failure;
@@ -44,6 +46,13 @@ pub(crate) fn copy(
     results: &mut Results<'_>,
 ) -> Result<CommandTag, Failure> {
     Transfer { frame }.run(binder, copy, results)
+}
+
+/// Rows from outside: the table that they are for, its columns that they have, and which of these have a default.
+struct External<'a> {
+    table: &'a str,
+    columns: &'a [(String, SqlType)],
+    defaults: Vec<bool>,
 }
 
 /// A COPY, over the frame that it runs in.
@@ -79,11 +88,14 @@ impl Transfer<'_> {
             CopyWhat::Table { .. } if copy.options.nolog => self.load(binder, copy, results)?,
             CopyWhat::Table { name, columns } if copy.from => {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
-                let (insert, columns) = binder.copy_from(name, &names, copy.filter.as_ref())?;
+                let asks = copy.options.default.is_some();
+                let (insert, columns, defaults) =
+                    binder.copy_from(name, &names, copy.filter.as_ref(), asks)?;
                 // Before the first of its data has come it may still run again.
                 self.frame.tables().lock(&insert.table, TableLockMode::RowExclusive)?;
                 let table = insert.table.name.to_string();
-                self.copy_from(copy, &table, &Bound::Insert(insert), &columns, results)?
+                let rows = External { table: &table, columns: &columns, defaults };
+                self.copy_from(copy, rows, &Bound::Insert(insert), results)?
             }
             CopyWhat::Table { name, columns } => {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
@@ -107,7 +119,7 @@ impl Transfer<'_> {
             return Err(SqlError::internal("COPY FROM without a table").into());
         };
         let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
-        let (insert, _) = binder.copy_from(name, &names, copy.filter.as_ref())?;
+        let (insert, ..) = binder.copy_from(name, &names, copy.filter.as_ref(), false)?;
         let table = self.frame.catalog.table_by_oid(insert.table.oid);
         let Some(table) = table.filter(|table| !table.unlogged) else {
             // A view has no rows; those of an unlogged table are not logged anyhow.
@@ -146,13 +158,18 @@ impl Transfer<'_> {
     fn copy_from(
         &self,
         copy: &Copy,
-        table: &str,
+        rows: External<'_>,
         bound: &Bound,
-        columns: &[(String, SqlType)],
         results: &mut Results<'_>,
     ) -> Result<u64, Failure> {
+        let External { table, columns, defaults } = rows;
         let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let layout = Layout::of(&copy.options, &names, true)?;
+        if layout.format == CopyFormat::Parquet {
+            let source = parquet::source(&copy.place, columns, self.frame)?;
+            results.sent = true; // Y2
+            return Ok(self.run_external(bound, Some(&source), &mut Nowhere)?);
+        }
         let binary = layout.format == CopyFormat::Binary;
         results.sent = true; // Y2
         let data = match &copy.place {
@@ -166,7 +183,9 @@ impl Transfer<'_> {
                 Data::File { file: self.open(path, mode)?, at: 0 }
             }
         };
-        let reader = Reader::new(layout, table, columns, self.frame.services.settings.time_zone.clone());
+        let time_zone = self.frame.services.settings.time_zone.clone();
+        let subject = format!("COPY {table}");
+        let reader = Reader::new(layout, &subject, columns, time_zone).with_defaults(defaults);
         let line = self.frame.services.memory.lend().account.reserve("a line of COPY", u64::MAX);
         let source = Rows { data, reader, line, at_end: false, done: false, error: None, refused: None };
         let source = Source(RefCell::new(source));
@@ -197,7 +216,12 @@ impl Transfer<'_> {
         let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
         let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
         let layout = Layout::of(&copy.options, &names, false)?;
-        let binary = layout.format == CopyFormat::Binary;
+        let time_zone = &self.frame.services.settings.time_zone;
+        let made = match layout.format {
+            CopyFormat::Parquet => Made::File(parquet::sink(&columns, time_zone)?),
+            _ => Made::Rows(Writer::new(&layout, &types, time_zone)),
+        };
+        let binary = matches!(layout.format, CopyFormat::Binary | CopyFormat::Parquet);
         results.sent = true;
         let target = match &copy.place {
             CopyPlace::Client => {
@@ -214,14 +238,7 @@ impl Transfer<'_> {
                 Target::File { file: self.open(path, mode)?, at: 0 }
             }
         };
-        let time_zone = &self.frame.services.settings.time_zone;
-        let mut out = Out {
-            writer: Writer::new(&layout, &types, time_zone),
-            target,
-            buffer: Vec::new(),
-            count: 0,
-            error: None,
-        };
+        let mut out = Out { made, target, buffer: Vec::new(), count: 0, error: None };
         out.begin(&names)?;
         let result = self.run_external(bound, None, &mut out);
         match (result, out.error.take()) {
@@ -341,8 +358,16 @@ enum Target<'s> {
     File { file: Arc<dyn VfsFile>, at: u64 },
 }
 
+/// What makes the data.
+enum Made<'l> {
+    /// One row after the other.
+    Rows(Writer<'l>),
+    /// A file as a whole.
+    File(Box<dyn FileSink>),
+}
+
 struct Out<'s, 'l> {
-    writer: Writer<'l>,
+    made: Made<'l>,
     target: Target<'s>,
     buffer: Vec<u8>,
     count: u64,
@@ -351,9 +376,10 @@ struct Out<'s, 'l> {
 
 impl Out<'_, '_> {
     fn begin(&mut self, names: &[&str]) -> Result<(), SqlError> {
-        self.writer.begin(names, &mut self.buffer);
+        let Made::Rows(writer) = &mut self.made else { return Ok(()) };
+        writer.begin(names, &mut self.buffer);
         // Clients expect the signature of binary data together with the first row, as PostgreSQL sends it.
-        if self.writer.is_binary() { Ok(()) } else { self.send(false) }
+        if writer.is_binary() { Ok(()) } else { self.send(false) }
     }
 
     /// Hands the buffer on: every row to a client, larger pieces to a file.
@@ -377,16 +403,29 @@ impl Out<'_, '_> {
     }
 
     fn rows(&mut self, batch: &Batch) -> Result<(), SqlError> {
-        for row in 0..batch.rows {
-            self.writer.row(batch, row, &mut self.buffer);
-            self.send(false)?;
+        match &mut self.made {
+            Made::File(file) => {
+                file.rows(batch, &mut self.buffer)?;
+                self.send(false)?;
+            }
+            Made::Rows(_) => {
+                for row in 0..batch.rows {
+                    if let Made::Rows(writer) = &mut self.made {
+                        writer.row(batch, row, &mut self.buffer);
+                    }
+                    self.send(false)?;
+                }
+            }
         }
         self.count += batch.rows as u64;
         Ok(())
     }
 
     fn end(mut self) -> Result<u64, SqlError> {
-        self.writer.end(&mut self.buffer);
+        match &mut self.made {
+            Made::Rows(writer) => writer.end(&mut self.buffer),
+            Made::File(file) => file.end(&mut self.buffer)?,
+        }
         self.send(true)?;
         match self.target {
             Target::Client(client) => client.with(|sink| sink.copy_done())?,

@@ -35,7 +35,7 @@ fn write(options: &CopyOptions, rows: &[(Value, Value)]) -> Vec<u8> {
 fn read(options: &CopyOptions, data: &[u8], piece: usize) -> Result<Vec<(Value, Value)>, SqlError> {
     let layout = Layout::of(options, &["a", "b"], true)?;
     let types = types();
-    let mut reader = Reader::new(layout, "t", &columns(), TimeStyle::UTC);
+    let mut reader = Reader::new(layout, "COPY t", &columns(), TimeStyle::UTC);
     let mut batch = Batch::of_types(&types);
     let mut pieces = data.chunks(piece);
     let mut at_end = false;

@@ -46,7 +46,7 @@ impl<'l> Writer<'l> {
                 }
                 out.push(b'\n');
             }
-            CopyFormat::Text | CopyFormat::Csv => {}
+            _ => {}
         }
     }
 

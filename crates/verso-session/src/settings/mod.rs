@@ -572,13 +572,18 @@ impl Settings {
                     Some(value) => return Err(invalid(value).with_hint("Available values: escape, hex.")),
                 };
             }
-            // Floating point is always written such that it can be read back.
-            ("extra_float_digits", Some(value)) if !matches!(value, "1" | "2" | "3") => {
-                return Err(
-                    invalid(value).with_hint("Floating point is always exact: 1, 2 and 3 are the same.")
-                );
+            ("extra_float_digits", value) => {
+                let value = value.unwrap_or("1");
+                let digits: i64 = value.trim().parse().map_err(|_| invalid(value))?;
+                let within = i8::try_from(digits).ok().filter(|digits| (-15..=3).contains(digits));
+                self.time_zone.float_digits = within.ok_or_else(|| {
+                    let text = format!(
+                        "{digits} is outside the valid range for parameter \"extra_float_digits\" (-15 .. 3)"
+                    );
+                    SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                })?;
             }
-            ("client_encoding" | "extra_float_digits", _) => {}
+            ("client_encoding", _) => {}
             ("row_security", value) => self.row_security = flag(name, value, true)?,
             ("search_path", value) => {
                 let value = value.unwrap_or(DEFAULT_PATH);
@@ -657,7 +662,7 @@ impl Settings {
             "standard_conforming_strings" => "on".to_string(),
             "search_path" => self.search_path_text.clone(),
             "row_security" => on(self.row_security),
-            "extra_float_digits" => "1".to_string(),
+            "extra_float_digits" => self.time_zone.float_digits.to_string(),
             "server_version_num" => "180000".to_string(),
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
             name => match self.custom.get(name) {

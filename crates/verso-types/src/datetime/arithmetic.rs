@@ -31,12 +31,26 @@ fn add_months(days: i32, months: i32) -> Result<i32, TypeError> {
     i32::try_from(days_from_civil(year, month, day)).map_err(|_| out_of_range())
 }
 
+/// A moment or an interval that is an infinity: the infinity of the sum. None where both are finite.
+/// # Errors
+/// 22008 for opposite infinities.
+fn infinite_sum(micros: i64, interval: Interval) -> Result<Option<i64>, TypeError> {
+    let moment = matches!(micros, i64::MIN | i64::MAX).then_some(micros);
+    let moved = (!interval.is_finite()).then_some(interval.micros);
+    match (moment, moved) {
+        (Some(one), Some(other)) if one != other => {
+            Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range"))
+        }
+        (one, other) => Ok(one.or(other)),
+    }
+}
+
 /// `timestamp + interval`: months, then days, then microseconds. Infinities stay.
 /// # Errors
 /// 22008.
 pub fn timestamp_plus_interval(micros: i64, interval: Interval) -> Result<i64, TypeError> {
-    if matches!(micros, i64::MIN | i64::MAX) {
-        return Ok(micros);
+    if let Some(infinite) = infinite_sum(micros, interval)? {
+        return Ok(infinite);
     }
     let (days, time) = split_timestamp(micros);
     let days = i64::from(add_months(days, interval.months)?) + i64::from(interval.days);
@@ -49,8 +63,8 @@ pub fn timestamp_plus_interval(micros: i64, interval: Interval) -> Result<i64, T
 /// # Errors
 /// 22008.
 pub fn timestamptz_plus_interval(micros: i64, interval: Interval, tz: &TimeZone) -> Result<i64, TypeError> {
-    if matches!(micros, i64::MIN | i64::MAX) {
-        return Ok(micros);
+    if let Some(infinite) = infinite_sum(micros, interval)? {
+        return Ok(infinite);
     }
     let mut moment = micros;
     if interval.months != 0 || interval.days != 0 {
@@ -62,12 +76,11 @@ pub fn timestamptz_plus_interval(micros: i64, interval: Interval, tz: &TimeZone)
 
 /// `timestamp - timestamp`: days and a time of day, no months.
 /// # Errors
-/// 22008 for infinities and what does not fit.
+/// 22008 for two equal infinities and what does not fit.
 pub fn timestamp_minus(a: i64, b: i64) -> Result<Interval, TypeError> {
     let infinite = |micros| matches!(micros, i64::MIN | i64::MAX);
     if infinite(a) || infinite(b) {
-        let message = "cannot subtract infinite timestamps";
-        return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message));
+        return if a == b { Err(interval_overflow()) } else { Ok(Interval::infinite(a < b)) };
     }
     let span = a.checked_sub(b).ok_or_else(interval_overflow)?;
     // truncating, so that both parts have one sign (justify_hours)
@@ -118,16 +131,44 @@ pub fn timestamp_to_date(micros: i64) -> i32 {
     }
 }
 
+/// What is added to a time of day, or taken from it (`minus`).
+/// # Errors
+/// 22008 for infinities.
+pub fn added_to_time(interval: Interval, minus: bool) -> Result<Interval, TypeError> {
+    let message = match minus {
+        false => "cannot add infinite interval to time",
+        true => "cannot subtract infinite interval from time",
+    };
+    match interval.is_finite() {
+        false => Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message)),
+        true if minus => Ok(Interval { micros: interval.micros.wrapping_neg(), ..Interval::default() }),
+        true => Ok(interval),
+    }
+}
+
 /// `time + interval`: around the clock; months and days do not count.
 pub fn time_plus_interval(micros: i64, interval: Interval) -> i64 {
     (i128::from(micros) + i128::from(interval.micros)).rem_euclid(i128::from(MICROS_PER_DAY)) as i64
 }
 
 impl Interval {
+    /// A result computed of finite intervals.
+    /// # Errors
+    /// 22008 for one that stands for an infinity.
+    pub fn finite(self) -> Result<Interval, TypeError> {
+        if self.is_finite() { Ok(self) } else { Err(interval_overflow()) }
+    }
+
     /// The sum, part by part.
     /// # Errors
-    /// 22008.
+    /// 22008, of opposite infinities, too.
     pub fn checked_add(self, other: Interval) -> Result<Interval, TypeError> {
+        match (self.is_finite(), other.is_finite()) {
+            (true, true) => {}
+            (false, false) if self != other => return Err(interval_overflow()),
+            (false, _) => return Ok(self),
+            (true, false) => return Ok(other),
+        }
         let sum = || {
             Some(Interval {
                 months: self.months.checked_add(other.months)?,
@@ -135,13 +176,33 @@ impl Interval {
                 micros: self.micros.checked_add(other.micros)?,
             })
         };
-        sum().ok_or_else(interval_overflow)
+        sum().ok_or_else(interval_overflow)?.finite()
+    }
+
+    /// The difference, part by part.
+    /// # Errors
+    /// 22008, of equal infinities, too.
+    pub fn checked_sub(self, other: Interval) -> Result<Interval, TypeError> {
+        if !self.is_finite() || !other.is_finite() {
+            return self.checked_add(other.checked_neg()?);
+        }
+        let difference = || {
+            Some(Interval {
+                months: self.months.checked_sub(other.months)?,
+                days: self.days.checked_sub(other.days)?,
+                micros: self.micros.checked_sub(other.micros)?,
+            })
+        };
+        difference().ok_or_else(interval_overflow)?.finite()
     }
 
     /// The interval backwards.
     /// # Errors
     /// 22008.
     pub fn checked_neg(self) -> Result<Interval, TypeError> {
+        if !self.is_finite() {
+            return Ok(Interval::infinite(self == Interval::INFINITY));
+        }
         let negative = || {
             Some(Interval {
                 months: self.months.checked_neg()?,
@@ -149,13 +210,21 @@ impl Interval {
                 micros: self.micros.checked_neg()?,
             })
         };
-        negative().ok_or_else(interval_overflow)
+        negative().ok_or_else(interval_overflow)?.finite()
     }
 
     /// The interval `factor` times; fractions of months become days of a 30-day month, those of days hours.
     /// # Errors
     /// 22008.
     pub fn checked_mul(self, factor: f64) -> Result<Interval, TypeError> {
+        if !self.is_finite() || factor.is_infinite() {
+            // the sign of the product; that of nothing times infinity is not known
+            let sign = factor * self.span().signum() as f64;
+            return match sign == 0.0 || sign.is_nan() {
+                true => Err(interval_overflow()),
+                false => Ok(Interval::infinite(sign < 0.0)),
+            };
+        }
         self.scaled(|part| part * factor)
     }
 
@@ -165,6 +234,10 @@ impl Interval {
     pub fn checked_div(self, divisor: f64) -> Result<Interval, TypeError> {
         match divisor {
             0.0 => Err(TypeError::division_by_zero()),
+            _ if !self.is_finite() && divisor.is_finite() => {
+                Ok(Interval::infinite((self == Interval::NEGATIVE_INFINITY) != (divisor < 0.0)))
+            }
+            _ if !self.is_finite() => Err(interval_overflow()),
             _ => self.scaled(|part| part / divisor),
         }
     }
@@ -183,7 +256,7 @@ impl Interval {
         if !whole_fits(months) || !whole_fits(days) || !(-9.2e18..9.2e18).contains(&micros) {
             return Err(interval_overflow());
         }
-        Ok(Interval { months: months as i32, days: days as i32, micros: micros as i64 })
+        Interval { months: months as i32, days: days as i32, micros: micros as i64 }.finite()
     }
 }
 

@@ -126,6 +126,9 @@ pub(crate) fn put_offset(offset: i32, out: &mut String) {
 
 /// Appends an interval in PostgreSQL's style: `1 year 2 mons -3 days +04:05:06`.
 pub fn format_interval(interval: Interval, out: &mut String) {
+    if !interval.is_finite() {
+        return out.push_str(if interval == Interval::INFINITY { "infinity" } else { "-infinity" });
+    }
     let (mut empty, mut negative) = (true, false);
     let parts = [(interval.months / 12, "year"), (interval.months % 12, "mon"), (interval.days, "day")];
     for (number, unit) in parts.into_iter().filter(|(number, _)| *number != 0) {

@@ -114,6 +114,7 @@ fn put_styled(micros: i64, zone: Option<(&str, i32)>, style: &TimeStyle, out: &m
 /// Appends an interval in the session's style.
 pub fn show_interval(interval: Interval, style: &TimeStyle, out: &mut String) {
     match style.interval {
+        _ if !interval.is_finite() => format_interval(interval, out),
         IntervalStyle::Postgres => format_interval(interval, out),
         IntervalStyle::PostgresVerbose => put_verbose(interval, out),
         IntervalStyle::SqlStandard => put_standard(interval, out),

@@ -59,6 +59,22 @@ pub fn format_f32(value: f32, out: &mut String) {
     format(value.into(), parts, 6, format!("{:e}", value.abs()), reads_back, out);
 }
 
+/// Appends a float with so many digits, at least one (C's `%.*g`).
+pub fn format_rounded(value: f64, digits: i8, out: &mut String) {
+    if value.is_nan() {
+        return out.push_str("NaN");
+    }
+    if value.is_sign_negative() {
+        out.push('-');
+    }
+    if value.is_infinite() {
+        return out.push_str("Infinity");
+    }
+    let places = digits.max(1);
+    let (digits, exponent) = split(&format!("{:.*e}", places as usize - 1, value.abs()));
+    put_digits(&digits, exponent, places.into(), out);
+}
+
 /// The fields of a float.
 struct Parts {
     mantissa: u64,

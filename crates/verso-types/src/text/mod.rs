@@ -14,7 +14,7 @@ use crate::TimeStyle;
 pub(crate) use array::put_quoted;
 pub use array::type_of;
 pub use binary::{format_bytea, format_bytea_escaped, format_uuid, parse_bytea, parse_uuid};
-pub use float::{format_f32, format_f64, parse_f32, parse_f64};
+pub use float::{format_f32, format_f64, format_rounded, parse_f32, parse_f64};
 pub(crate) use number::parse_oid;
 pub(crate) use number::spelled_out;
 pub use number::{format_i64, parse_bool, parse_integer};
@@ -115,6 +115,8 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeStyle, out: &mut String
             SqlType::Enum(ty) => ty.format(*v, out),
             _ => format_i64(*v, out),
         },
+        Value::Float4(v) if tz.float_digits <= 0 => format_rounded((*v).into(), 6 + tz.float_digits, out),
+        Value::Float8(v) if tz.float_digits <= 0 => format_rounded(*v, 15 + tz.float_digits, out),
         Value::Float4(v) => format_f32(*v, out),
         Value::Float8(v) => format_f64(*v, out),
         Value::Numeric(v) => {

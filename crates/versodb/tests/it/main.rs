@@ -5,6 +5,7 @@
 mod automatic;
 mod collations;
 mod commits;
+mod files;
 mod guide;
 mod hidden_columns;
 mod histories;
@@ -33,6 +34,8 @@ use versodb::{Database, Options};
 
 /// A new database in a directory that goes away. What is known of its tables does not depend on time.
 fn new_database() -> (TempDir, Database) {
+    // whatever features the library is built with
+    verso_parquet::provide();
     let directory = tempfile::tempdir().unwrap();
     let database =
         Database::create(directory.path().join("test.verso"), Options::new().auto_analyze(false)).unwrap();

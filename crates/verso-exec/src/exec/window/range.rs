@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use verso_types::datetime::{
-    date_to_timestamp, time_plus_interval, timestamp_plus_interval, timestamptz_plus_interval,
-};
+use verso_types::datetime::{date_to_timestamp, timestamp_plus_interval, timestamptz_plus_interval};
+use verso_types::opaque::timetz::TimeTz;
 use verso_types::value::cmp_f64;
 use verso_types::{Interval, Number, Value, cmp_sql};
 
@@ -85,8 +84,13 @@ fn order(
             floats(number(value), number(base), number(offset), subtract)?
         }
         (_, _, Value::Interval(offset)) => {
-            if offset.span() < 0 {
+            // as added to a time, an offset is its hours
+            let of_time = matches!(base, Value::Time(_) | Value::Opaque(_));
+            if offset.span() < 0 && !of_time || offset.micros < 0 && of_time {
                 return Err(negative());
+            }
+            if !offset.is_finite() && is_infinity(base, !subtract) {
+                return Ok(Ordering::Equal);
             }
             let step = if subtract { offset.checked_neg()? } else { *offset };
             moments(cx, value, base, step)?.unwrap_or(beyond)
@@ -113,6 +117,16 @@ fn floats(value: f64, base: f64, offset: f64, subtract: bool) -> Result<Ordering
     Ok(cmp_f64(value, if subtract { base - offset } else { base + offset }))
 }
 
+/// Whether it is the infinity of that sign: what is infinitely far from it on the other side is anything.
+fn is_infinity(value: &Value, negative: bool) -> bool {
+    match value {
+        Value::Date(v) => *v == if negative { i32::MIN } else { i32::MAX },
+        Value::Timestamp(v) | Value::Timestamptz(v) => *v == if negative { i64::MIN } else { i64::MAX },
+        Value::Interval(v) => *v == Interval::infinite(negative),
+        _ => false,
+    }
+}
+
 /// Dates and times against one moved by an interval; none where the sum is out of range.
 fn moments(cx: &ExecContext<'_>, value: &Value, base: &Value, step: Interval) -> Result<Option<Ordering>> {
     Ok(match (value, base) {
@@ -128,10 +142,12 @@ fn moments(cx: &ExecContext<'_>, value: &Value, base: &Value, step: Interval) ->
             sum.ok().map(|sum| value.cmp(&sum))
         }
         // A time does not wrap around midnight here.
-        (Value::Time(value), Value::Time(base)) if step.months == 0 && step.days == 0 => {
-            base.checked_add(step.micros).map(|sum| value.cmp(&sum))
+        (Value::Time(value), Value::Time(base)) => base.checked_add(step.micros).map(|sum| value.cmp(&sum)),
+        (Value::Opaque(value), Value::Opaque(base)) => {
+            let base = TimeTz::of(base);
+            let sum = base.micros.checked_add(step.micros).map(|micros| TimeTz { micros, ..base }.value());
+            sum.map(|sum| value.cmp(&sum))
         }
-        (Value::Time(value), Value::Time(base)) => Some(value.cmp(&time_plus_interval(*base, step))),
         (Value::Interval(_), Value::Interval(base)) => {
             base.checked_add(step).ok().map(|sum| cmp_sql(value, &Value::Interval(sum)))
         }

@@ -12,6 +12,7 @@ use verso_types::{SqlType, TimeStyle};
 use super::Body;
 use super::statement::planned;
 use crate::bind::Binder;
+use crate::bind::scope::value_type;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Parsed, PlConflict, Statement};
 
@@ -26,7 +27,7 @@ pub fn bind_sql_function(
     time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
     let inputs = || function.called_with();
-    let types: Vec<SqlType> = inputs().map(|arg| arg.ty.erased()).collect();
+    let types: Vec<SqlType> = inputs().map(|arg| value_type(&arg.ty)).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
     body.conflict = PlConflict::Column;
     for arg in inputs() {

@@ -3,7 +3,7 @@
 use super::Flaw;
 use super::fields::{Field, Kind, split};
 use super::numbers::{clock, fraction, integer};
-use super::words::{Unit, Word, unit, word};
+use super::words::{Reserved, Unit, Word, unit, word};
 use crate::datetime::arithmetic::interval_overflow;
 use crate::datetime::{MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use crate::error::{TypeError, sqlstate};
@@ -30,6 +30,9 @@ pub fn parse_interval_as(
     let range = spec.and_then(|spec| spec.fields());
     let standard = style.interval == IntervalStyle::SqlStandard;
     let fields = split(text, |text| word(text).is_some());
+    if let Some(negative) = fields.as_ref().ok().and_then(|fields| infinity(fields)) {
+        return Ok(Interval::infinite(negative));
+    }
     let read = match fields.and_then(|fields| verbose(&fields, range, standard)) {
         Err(Flaw::Syntax) => iso(text),
         read => read,
@@ -41,6 +44,18 @@ pub fn parse_interval_as(
             format!("interval field value out of range: \"{text}\""),
         )),
         Err(flaw) => Err(flaw.error("interval", text)),
+    }
+}
+
+/// Whether the text is an infinity and nothing else, and which.
+fn infinity(fields: &[Field]) -> Option<bool> {
+    match fields {
+        [field] => match word(&field.text)? {
+            Word::Reserved(Reserved::Late) => Some(false),
+            Word::Reserved(Reserved::Early) => Some(true),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

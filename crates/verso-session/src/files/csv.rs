@@ -1,0 +1,350 @@
+//! `read_csv`: delimiter, header and types are found out from the first rows; then COPY's reader reads the rows.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use verso_env::Vfs;
+use verso_exec::error::{ExecError, Result};
+use verso_exec::files::{FileFormat, FileRequest, FileRows, FileTable};
+use verso_exec::plan::OutputColumn;
+use verso_parser::syntax::{CopyFormat, CopyOptions, Header};
+use verso_types::{Batch, SqlType, TimeStyle, Value};
+
+use super::pieces::{Pieces, total_bytes};
+use super::sniff::Kinds;
+use super::{BATCH_ROWS, SAMPLE_BYTES, SAMPLE_ROWS, raised};
+use crate::copy::layout::Layout;
+use crate::copy::reader::{Progress, Reader};
+use crate::copy::records::{Fields, Records};
+
+/// What may stand between fields, where nothing is said.
+const DELIMITERS: [&str; 4] = [",", ";", "\t", "|"];
+/// Rows that a delimiter is chosen by.
+const DELIMITER_ROWS: usize = 100;
+
+/// The format.
+pub(super) struct Csv;
+
+impl FileFormat for Csv {
+    fn function(&self) -> &'static str {
+        "read_csv"
+    }
+
+    fn options(&self) -> &'static [(&'static str, SqlType)] {
+        &[
+            ("header", SqlType::Bool),
+            ("delimiter", SqlType::Text),
+            ("quote", SqlType::Text),
+            ("escape", SqlType::Text),
+            ("null_text", SqlType::Text),
+            ("all_text", SqlType::Bool),
+            ("sample_rows", SqlType::Int8),
+        ]
+    }
+
+    fn describe(&self, request: &FileRequest<'_>) -> Result<Arc<dyn FileTable>> {
+        let wanted = Wanted::of(request.options);
+        let sample = Sample::of(request, &wanted)?;
+        let bytes = total_bytes(&*request.vfs, &request.files)?;
+        let rows = match sample.rows.len() {
+            0 => 0.0,
+            rows => bytes as f64 / (sample.bytes as f64 / rows as f64),
+        };
+        let (header, columns) = match &request.columns {
+            Some(columns) => {
+                let header = if wanted.header.unwrap_or_else(|| sample.has_header()) {
+                    Header::Present
+                } else {
+                    Header::None
+                };
+                (header, columns.clone())
+            }
+            None => sample.columns(&wanted),
+        };
+        let layout = Layout { header, ..sample.layout };
+        let columns = columns.into_iter().map(|(name, ty)| OutputColumn::new(name.as_str(), ty)).collect();
+        let vfs = Arc::clone(&request.vfs);
+        Ok(Arc::new(CsvTable { vfs, files: request.files.clone(), layout, columns, rows }))
+    }
+}
+
+/// The options of a call.
+#[derive(Default)]
+struct Wanted {
+    header: Option<bool>,
+    delimiter: Option<String>,
+    quote: Option<String>,
+    escape: Option<String>,
+    null: Option<String>,
+    all_text: bool,
+    /// 0 for all.
+    sample_rows: Option<usize>,
+}
+
+impl Wanted {
+    fn of(options: &[(String, Value)]) -> Wanted {
+        let mut wanted = Wanted::default();
+        for (name, value) in options {
+            let text = || value.as_str().map(str::to_owned);
+            match name.as_str() {
+                "header" => wanted.header = value.as_bool(),
+                "delimiter" => wanted.delimiter = text(),
+                "quote" => wanted.quote = text(),
+                "escape" => wanted.escape = text(),
+                "null_text" => wanted.null = text(),
+                "all_text" => wanted.all_text = value.as_bool() == Some(true),
+                "sample_rows" => {
+                    wanted.sample_rows = value.as_i64().map(|rows| usize::try_from(rows).unwrap_or(0));
+                }
+                _ => {}
+            }
+        }
+        wanted
+    }
+
+    fn layout(&self, delimiter: Option<&str>) -> Result<Layout> {
+        let options = CopyOptions {
+            format: CopyFormat::Csv,
+            delimiter: self.delimiter.clone().or(delimiter.map(str::to_owned)),
+            quote: self.quote.clone(),
+            escape: self.escape.clone(),
+            null: self.null.clone(),
+            ..CopyOptions::default()
+        };
+        Layout::of(&options, &[], true).map_err(raised)
+    }
+}
+
+/// The first rows of the first file: each field, or none where it is NULL.
+struct Sample {
+    layout: Layout,
+    rows: Vec<Vec<Option<String>>>,
+    bytes: usize,
+}
+
+impl Sample {
+    fn of(request: &FileRequest<'_>, wanted: &Wanted) -> Result<Sample> {
+        let rows_max = match wanted.sample_rows {
+            Some(0) => usize::MAX,
+            Some(rows) => rows,
+            None => SAMPLE_ROWS,
+        };
+        let bytes_max = if wanted.sample_rows.is_some() { usize::MAX } else { SAMPLE_BYTES };
+        let Some(path) = request.files.first() else { return Err(ExecError::raised("22023", "no files")) };
+        let mut data = Vec::new();
+        let mut file = Pieces::open(&*request.vfs, path)?;
+        let mut whole = false;
+        // a row has at least a line
+        while data.len() < bytes_max && data.iter().filter(|byte| **byte == b'\n').count() <= rows_max {
+            if !file.read(&mut data)? {
+                whole = true;
+                break;
+            }
+        }
+        let delimiters: &[&str] = if wanted.delimiter.is_some() { &DELIMITERS[..1] } else { &DELIMITERS };
+        let mut best: Option<(usize, Layout)> = None;
+        for delimiter in delimiters {
+            let layout = wanted.layout(Some(*delimiter))?;
+            let found = rows(&data, whole, &layout, DELIMITER_ROWS);
+            let width = found.as_ref().ok().and_then(|(rows, _)| rows.first()).map_or(0, Vec::len);
+            let even = found.is_ok_and(|(rows, _)| rows.iter().all(|row| row.len() == width));
+            let fit = if even { width } else { 0 };
+            if best.as_ref().is_none_or(|(most, _)| fit > *most) {
+                best = Some((fit, layout));
+            }
+        }
+        let Some((_, layout)) = best else { return Err(ExecError::raised("XX000", "no delimiter")) };
+        let (rows, bytes) = rows(&data, whole, &layout, rows_max)?;
+        Ok(Sample { layout, rows, bytes })
+    }
+
+    fn kinds(&self, from: usize, width: usize) -> Vec<Kinds> {
+        let mut kinds = vec![Kinds::default(); width];
+        for row in self.rows.iter().skip(from) {
+            for (kind, field) in kinds.iter_mut().zip(row) {
+                if let Some(text) = field {
+                    kind.add(text);
+                }
+            }
+        }
+        kinds
+    }
+
+    /// Whether the first row looks like names: texts that differ, none of which is a number, a date or a boolean.
+    fn has_header(&self) -> bool {
+        let Some(first) = self.rows.first() else { return false };
+        let names: Vec<&str> = first.iter().flatten().map(String::as_str).collect();
+        let distinct = (1..names.len()).all(|at| !names[..at].contains(&names[at]));
+        let texts = names.iter().all(|name| {
+            let mut kind = Kinds::default();
+            kind.add(name);
+            !kind.is_typed() && !name.trim().is_empty()
+        });
+        names.len() == first.len() && distinct && texts
+    }
+
+    fn columns(&self, wanted: &Wanted) -> (Header, Vec<(String, SqlType)>) {
+        let width = self.rows.first().map_or(0, Vec::len);
+        let header = wanted.header.unwrap_or_else(|| self.has_header());
+        let types: Vec<SqlType> = match wanted.all_text {
+            true => vec![SqlType::Text; width],
+            false => self.kinds(usize::from(header), width).iter().map(Kinds::ty).collect(),
+        };
+        let usual = |at: usize| format!("column{}", at + 1);
+        let mut names: Vec<String> = Vec::with_capacity(width);
+        let mut as_written = true;
+        for at in 0..width {
+            let written = self.rows[0].get(at).and_then(Option::as_deref).filter(|_| header);
+            let base = written.map_or_else(|| usual(at), str::to_owned);
+            let mut name = base.clone();
+            let mut number = 1;
+            while names.contains(&name) {
+                number += 1;
+                name = format!("{base}_{number}");
+            }
+            as_written &= written == Some(name.as_str());
+            names.push(name);
+        }
+        let header = match (header, as_written) {
+            (false, _) => Header::None,
+            // so that other files have the same columns
+            (true, true) => Header::Match,
+            (true, false) => Header::Present,
+        };
+        (header, names.into_iter().zip(types).collect())
+    }
+}
+
+/// Rows of fields, and how many bytes they take; a last row that is cut is left out.
+type Rows = (Vec<Vec<Option<String>>>, usize);
+
+fn rows(data: &[u8], whole: bool, layout: &Layout, rows_max: usize) -> Result<Rows> {
+    let mut records = Records::default();
+    records.more().extend_from_slice(data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data));
+    if whole {
+        records.end();
+    }
+    let (mut fields, mut rows, mut bytes) = (Fields::default(), Vec::new(), 0);
+    while rows.len() < rows_max
+        && let Some(record) = records.next(layout).map_err(raised)?
+    {
+        bytes += record.len() + 1;
+        fields.split(records.bytes(&record), layout).map_err(raised)?;
+        let field = |at: usize| {
+            let (field, text) = fields.get(at);
+            (!field.null).then(|| String::from_utf8_lossy(text).into_owned())
+        };
+        rows.push((0..fields.len()).map(field).collect());
+    }
+    Ok((rows, bytes))
+}
+
+/// CSV files as a table.
+struct CsvTable {
+    vfs: Arc<dyn Vfs>,
+    files: Vec<PathBuf>,
+    layout: Layout,
+    columns: Vec<OutputColumn>,
+    rows: f64,
+}
+
+impl std::fmt::Debug for CsvTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CsvTable").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+impl FileTable for CsvTable {
+    fn function(&self) -> &'static str {
+        "read_csv"
+    }
+
+    fn columns(&self) -> &[OutputColumn] {
+        &self.columns
+    }
+
+    fn rows(&self) -> f64 {
+        self.rows
+    }
+
+    fn open(&self, wanted: &[usize], style: &TimeStyle) -> Result<Box<dyn FileRows>> {
+        let columns: Vec<(String, SqlType)> =
+            self.columns.iter().map(|column| (column.name.to_string(), column.ty.clone())).collect();
+        let options = |count: usize| vec![false; count];
+        let layout = Layout {
+            force_quote: options(columns.len()),
+            force_not_null: options(columns.len()),
+            force_null: options(columns.len()),
+            ..self.layout.clone()
+        };
+        Ok(Box::new(CsvRows {
+            vfs: Arc::clone(&self.vfs),
+            files: self.files.clone().into_iter(),
+            layout,
+            columns,
+            wanted: wanted.to_vec(),
+            style: style.clone(),
+            open: None,
+        }))
+    }
+}
+
+/// Rows on their way.
+struct CsvRows {
+    vfs: Arc<dyn Vfs>,
+    files: std::vec::IntoIter<PathBuf>,
+    layout: Layout,
+    columns: Vec<(String, SqlType)>,
+    wanted: Vec<usize>,
+    style: TimeStyle,
+    open: Option<Open>,
+}
+
+struct Open {
+    reader: Reader,
+    file: Pieces,
+    begun: bool,
+    at_end: bool,
+}
+
+impl FileRows for CsvRows {
+    fn next(&mut self, out: &mut Batch) -> Result<bool> {
+        out.clear();
+        while out.rows < BATCH_ROWS {
+            let Some(open) = &mut self.open else {
+                // rows of one file are a batch, so that errors know their lines
+                if out.rows > 0 {
+                    break;
+                }
+                let Some(path) = self.files.next() else { return Ok(false) };
+                let file = Pieces::open(&*self.vfs, &path)?;
+                let subject = format!("file {}", path.display());
+                let reader = Reader::new(self.layout.clone(), &subject, &self.columns, self.style.clone())
+                    .only(&self.wanted);
+                self.open = Some(Open { reader, file, begun: false, at_end: false });
+                continue;
+            };
+            if open.reader.read(out, BATCH_ROWS, open.at_end).map_err(raised)? == Progress::Done {
+                self.open = None;
+                continue;
+            }
+            if out.rows < BATCH_ROWS {
+                let into = open.reader.more();
+                let before = into.len();
+                if !open.file.read(into)? {
+                    open.at_end = true;
+                    open.reader.end();
+                } else if !std::mem::replace(&mut open.begun, true)
+                    && into[before..].starts_with(b"\xef\xbb\xbf")
+                {
+                    into.drain(before..before + 3);
+                }
+            }
+        }
+        Ok(out.rows > 0)
+    }
+
+    fn pending(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.reader.pending())
+    }
+}
