@@ -244,6 +244,7 @@ impl HeapScan {
             }
         }
         out.batch.rows = out.records.len();
+        self.shared.read.scan(out.records.len());
         Ok(!out.records.is_empty())
     }
 
