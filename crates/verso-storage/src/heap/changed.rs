@@ -62,8 +62,10 @@ impl ReadTotals {
         self.scanned.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn fetch(&self) {
-        self.fetched.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn fetch(&self, rows: usize) {
+        if rows > 0 {
+            self.fetched.fetch_add(rows as u64, Ordering::Relaxed);
+        }
     }
 }
 

@@ -527,6 +527,7 @@ pub(crate) fn read_at_home(
     }
     out.records.push(record);
     out.batch.rows = out.records.len();
+    shared.read.fetch(1);
     Ok(AtHome::Read)
 }
 
