@@ -37,7 +37,7 @@ impl Body<'_> {
             Syntax::Block(block) => PlStatementKind::Block(self.block(block)?),
             Syntax::Null => PlStatementKind::Nothing,
             Syntax::Define { text, query, into, strict } => {
-                let into = self.into_targets(into, *strict)?;
+                let into = self.row_targets(into, *strict)?;
                 let bind = |query: &syntax::Statement| self.binder.statement(query).map(Box::new);
                 let query = query.as_deref().map(bind).transpose()?;
                 PlStatementKind::Define { text: text.as_str().into(), query, into }
@@ -158,7 +158,7 @@ impl Body<'_> {
             }
             Syntax::Execute { text, into, strict } => {
                 let text = self.dynamic(text)?;
-                let into = self.into_targets(into, *strict)?;
+                let into = self.row_targets(into, *strict)?;
                 PlStatementKind::Execute { text, into }
             }
             Syntax::ForExecute { label, targets, text, body } => {
@@ -179,7 +179,7 @@ impl Body<'_> {
             }
             Syntax::Rollback { chain } => PlStatementKind::Rollback { chain: *chain },
             Syntax::Sql { statement, into, strict, text } => {
-                let mut into = self.into_targets(into, *strict)?;
+                let mut into = self.row_targets(into, *strict)?;
                 let statement = self.binder.statement(statement)?;
                 if let Some(into) = into.as_mut().filter(|into| into.strict) {
                     into.params = read_slots(&statement);
@@ -191,7 +191,7 @@ impl Body<'_> {
     }
 
     /// INTO; none where there are no names.
-    fn into_targets(&self, names: &[syntax::PlTarget], strict: bool) -> Result<Option<PlInto>, SqlError> {
+    fn row_targets(&self, names: &[syntax::PlTarget], strict: bool) -> Result<Option<PlInto>, SqlError> {
         Ok(match names {
             [] => None,
             names => Some(PlInto { targets: self.targets(names)?, strict, params: Vec::new() }),
