@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::framed;
 use crate::plans::{Done, Job, SHOW_ALL_COLUMNS};
+use crate::session::check_resets;
 use crate::settings::SETTINGS;
 use verso_parser::syntax::{CopyPlace, Parsed, Statement, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -99,9 +100,8 @@ fn run(frame: &Frame<'_>, parsed: &Parsed, text: &str, given: Given<'_>) -> Resu
 
 /// SET and RESET.
 fn set(frame: &Frame<'_>, name: &str, value: Option<&str>, local: bool) -> Result<Served, Failure> {
-    if value.is_none() && matches!(name, "transaction_isolation" | "transaction_read_only") {
-        let text = format!("parameter \"{name}\" cannot be reset");
-        return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text).into());
+    if value.is_none() {
+        check_resets(name)?;
     }
     frame.services.set_setting(name, value, local)?;
     Ok(Served::default())

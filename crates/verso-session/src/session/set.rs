@@ -64,6 +64,7 @@ impl Session {
 
     /// RESET.
     pub(crate) fn reset(&mut self, name: &str) -> Result<CommandTag, SqlError> {
+        check_resets(name)?;
         self.change_setting(name, None, false)?;
         Ok(tag("RESET"))
     }
@@ -159,6 +160,18 @@ impl Session {
         ];
         send_texts(sink, &STATISTICS_COLUMNS, &rows)
     }
+}
+
+/// Refuses what belongs to the transaction that runs, and no setting could bring back.
+///
+/// # Errors
+/// 55P02
+pub(crate) fn check_resets(name: &str) -> Result<(), SqlError> {
+    if !matches!(name, "transaction_isolation" | "transaction_read_only") {
+        return Ok(());
+    }
+    let text = format!("parameter \"{name}\" cannot be reset");
+    Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text))
 }
 
 /// What SET TRANSACTION says otherwise: settings that are modes of the transaction.
