@@ -641,6 +641,26 @@ pub struct FunctionDef {
 }
 
 impl FunctionDef {
+    /// The block of a DO statement: a function that nobody else can call.
+    pub fn inline(text: &str) -> FunctionDef {
+        FunctionDef {
+            oid: Oid(0),
+            schema: "".into(),
+            name: "inline_code_block".into(),
+            args: Vec::new(),
+            returns: FunctionReturn::Void,
+            language: FunctionLanguage::PlPgSql,
+            body: text.into(),
+            volatility: Volatility::Volatile,
+            strict: false,
+            security_definer: false,
+            rows_of: None,
+            standard_body: false,
+            settings: Vec::new(),
+            variant: 0,
+        }
+    }
+
     /// `name(integer, text)`, as error messages name a function.
     pub fn signature(&self) -> String {
         signature(&self.name, self.inputs().map(|arg| &arg.ty))

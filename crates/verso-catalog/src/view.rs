@@ -18,6 +18,8 @@ pub enum SystemView {
     Transactions,
     /// `verso_sessions`: who is connected and what they do.
     Sessions,
+    /// `verso_activity`: what sessions do, and what they wait for.
+    Activity,
     /// `verso_session_stats`: what this session has used since it began.
     SessionStats,
     /// `verso_table_space`: the pages of every table.
@@ -79,10 +81,11 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All that are Verso's own.
-    pub const ALL: [SystemView; 20] = [
+    pub const ALL: [SystemView; 21] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
+        SystemView::Activity,
         SystemView::SessionStats,
         SystemView::TableSpace,
         SystemView::SweepHistory,
@@ -108,6 +111,7 @@ impl SystemView {
             SystemView::Database => "verso_database",
             SystemView::Transactions => "verso_transactions",
             SystemView::Sessions => "verso_sessions",
+            SystemView::Activity => "verso_activity",
             SystemView::SessionStats => "verso_session_stats",
             SystemView::TableSpace => "verso_table_space",
             SystemView::SweepHistory => "verso_sweep_history",
@@ -232,6 +236,18 @@ impl SystemView {
                 ("xid", Int8),
                 ("connected", Timestamptz(None)),
                 ("statement_started", Timestamptz(None)),
+                ("statement", Text),
+            ],
+            SystemView::Activity => &[
+                ("id", Int8),
+                ("database", Text),
+                ("role", Text),
+                ("application", Text),
+                ("state", Text),
+                ("wait_event_type", Text),
+                ("wait_event", Text),
+                ("statement_started", Timestamptz(None)),
+                ("state_changed", Timestamptz(None)),
                 ("statement", Text),
             ],
             SystemView::SessionStats => &[

@@ -204,13 +204,28 @@ pub trait TransactionEnds {
     /// # Errors
     /// Those of a rollback.
     fn rollback(&self, chain: bool) -> Result<()>;
+    /// Runs `SET TRANSACTION`.
+    /// # Errors
+    /// 25001 where the transaction has read something, or changed it.
+    fn set_modes(&self, text: &str) -> Result<()>;
+}
+
+/// What a statement that the session has run for a function leaves.
+#[derive(Debug, Default)]
+pub struct Served {
+    /// How many rows it made.
+    pub rows: u64,
+    /// The rows that it yields, as a query.
+    pub yields: Option<Box<Statement>>,
 }
 
 /// What a function gives to a statement that defines something.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Given<'g> {
-    /// The query of CREATE TABLE AS, bound to the variables of the function.
+    /// The statement of CREATE TABLE AS or EXPLAIN, bound to the variables of the function.
     pub query: Option<&'g Statement>,
+    /// What ends the transaction, where the function may do that.
+    pub ends: Option<&'g dyn TransactionEnds>,
     /// What it reads: the variables, or the parameters of EXECUTE.
     pub params: &'g [Value],
     /// The types of the parameters.
@@ -222,13 +237,13 @@ pub trait Definitions {
     /// Runs one, and yields how many rows it made; `catalog` is what the function sees of the catalog until now.
     /// # Errors
     /// Those of the statement; `0A000` where it is none that may stand in a function.
-    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<u64>;
-    /// How many were run within the client's statement.
+    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<Served>;
+    /// How many were run within the client's statement, and how many settings were set there.
     fn count(&self) -> u32;
-    /// The catalog as it is now, with the rights that `catalog` has.
+    /// The catalog as it is now, with the rights that `catalog` has, and what follows from the settings of now.
     /// # Errors
     /// Those of reading it.
-    fn renewed(&self, catalog: &Arc<CatalogSnapshot>) -> Result<Arc<CatalogSnapshot>>;
+    fn renewed(&self, catalog: &Arc<CatalogSnapshot>) -> Result<HeldSettings>;
 }
 
 /// What only those above the executors can do: parse and bind what the catalog keeps as text, name errors.

@@ -67,6 +67,16 @@ pub enum ExecError {
         /// What it is about.
         about: Box<About>,
     },
+    /// Any of the above, and where in the text of a statement or expression of a function.
+    #[error("{error}")]
+    InQuery {
+        /// The error itself.
+        error: Box<ExecError>,
+        /// The text.
+        query: String,
+        /// The place in it, in characters from 1.
+        position: u32,
+    },
     /// Any of the above, and where in which function it came up.
     #[error("{error}")]
     InFunction {
@@ -186,7 +196,9 @@ impl ExecError {
     #[must_use]
     pub fn root(&self) -> &ExecError {
         match self {
-            ExecError::InFunction { error, .. } | ExecError::About { error, .. } => error.root(),
+            ExecError::InFunction { error, .. }
+            | ExecError::InQuery { error, .. }
+            | ExecError::About { error, .. } => error.root(),
             other => other,
         }
     }

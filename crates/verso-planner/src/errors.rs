@@ -30,10 +30,21 @@ pub struct SqlError {
     pub hint: Option<Box<str>>,
     /// Where in the text, in characters from 1.
     pub position: Option<u32>,
+    /// Where in the text of a statement or expression of a function, and that text.
+    pub internal: Option<Box<InQuery>>,
     /// Where in nested code: innermost first, one line each.
     pub context: Option<Box<str>>,
     /// What it is about; in a box, as few errors have it.
     pub subject: Option<Box<Subject>>,
+}
+
+/// A place in the text of a statement or expression that a function has run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InQuery {
+    /// The text.
+    pub query: String,
+    /// The place, in characters from 1.
+    pub position: u32,
 }
 
 /// The things an error is about.
@@ -63,6 +74,7 @@ impl SqlError {
             detail: None,
             hint: None,
             position: None,
+            internal: None,
             context: None,
             subject: None,
         }
@@ -134,6 +146,14 @@ impl SqlError {
             Some(context) => format!("{context}\n{line}").into(),
             None => line.into(),
         });
+        self
+    }
+
+    /// Its place is one in the text of a statement that a function has run.
+    pub fn within(mut self, query: &str) -> SqlError {
+        if let Some(position) = self.position.take() {
+            self.internal = Some(Box::new(InQuery { query: query.to_owned(), position }));
+        }
         self
     }
 

@@ -13,32 +13,33 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, TableDef};
-use verso_exec::context::{Definitions, Given};
+use verso_exec::context::{Definitions, Given, HeldSettings, Served};
 use verso_exec::error::{ExecError, Result};
 use verso_storage::Txn;
 
 use crate::client::{Client, Nowhere, Results};
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::inside::raised;
 use crate::plans::{Done, Job, changes};
 use crate::services::Services;
-use crate::{ddl, framed};
+use crate::{ddl, framed, serving};
 use verso_parser::parse_script;
 use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Definitions for Frame<'_> {
-    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<u64> {
-        let run = || -> std::result::Result<u64, Failure> {
+    fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<Served> {
+        let run = || -> std::result::Result<Served, Failure> {
+            verso_env::stack::check().map_err(ExecError::from)?;
             let statements = parse_script(text)?;
-            let [parsed] = statements.as_slice() else {
-                return Err(SqlError::unsupported("several statements in one step of a function").into());
+            let parsed = match statements.as_slice() {
+                [] => return Ok(Served::default()),
+                [parsed] => parsed,
+                _ => {
+                    return Err(SqlError::unsupported("several statements in one step of a function").into());
+                }
             };
-            if !parsed.statement.defines() {
-                return Err(SqlError::unsupported("this statement in a function").into());
-            }
-            if let Some(word) = parsed.statement.stands_alone() {
+            if let Some(word) = parsed.statement.stands_outside() {
                 let text = format!("{word} cannot be executed from a function");
                 return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text).into());
             }
@@ -48,6 +49,20 @@ impl Definitions for Frame<'_> {
                 let text = format!("cannot execute {word} in a read-only transaction");
                 return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text).into());
             }
+            if parsed.statement.serves() {
+                return serving::serve(self, parsed, text, given);
+            }
+            if !parsed.statement.defines() {
+                return Err(SqlError::unsupported("this statement in a function").into());
+            }
+            // What the body goes on with would be seen along the path of the session.
+            if self.services.settings.holds("search_path") {
+                let text = "a statement of the schema in a function with SET search_path";
+                return Err(SqlError::unsupported(text).into());
+            }
+            // What fails may have seen that others changed the catalog: either way it is looked at anew.
+            self.services.defined.set(self.services.defined.get() + 1);
+            let _defining = Defining::begin(self.services);
             if catalog.key().role != self.catalog.key().role {
                 return Err(SqlError::unsupported(
                     "a statement of the schema with the rights of a function's owner",
@@ -64,32 +79,46 @@ impl Definitions for Frame<'_> {
                 }
                 _ => framed::statement(frame, &job, given.types, &mut results),
             })?;
-            Ok(done.into_tag().rows)
+            Ok(Served { rows: done.into_tag().rows, yields: None })
         };
-        // What the body goes on with would be seen along the path of the session.
-        if self.services.settings.holds("search_path") {
-            let error = SqlError::unsupported("a statement of the schema in a function with SET search_path");
-            return Err(raised(error));
-        }
-        let outer = self.services.defining.replace(true);
-        let result = run();
-        self.services.defining.set(outer);
-        // What failed may have seen that others changed the catalog: either way it is looked at anew.
-        self.services.defined.set(self.services.defined.get() + 1);
-        let rows = result.map_err(|Failure { error, .. }| raised(error))?;
+        let served = run().map_err(|Failure { error, .. }| ExecError::from(error))?;
         self.outgoing.flush()?;
-        Ok(rows)
+        Ok(served)
     }
 
     fn count(&self) -> u32 {
-        self.services.defined.get()
+        self.services.defined.get() + self.services.asked.get()
     }
 
-    fn renewed(&self, catalog: &Arc<CatalogSnapshot>) -> Result<Arc<CatalogSnapshot>> {
-        let now = self.services.snapshot(&self.txn.borrow())?.with_role(catalog.key().role);
-        self.services.lend_names(&now);
-        *self.services.redefined.borrow_mut() = Some(Arc::clone(&now));
-        Ok(now)
+    fn renewed(&self, catalog: &Arc<CatalogSnapshot>) -> Result<HeldSettings> {
+        let services = self.services;
+        let mut now = services.snapshot(&self.txn.borrow())?.with_role(catalog.key().role);
+        let asked = services.settings.asked();
+        if let Some(asked) = &asked {
+            now = now.with_path(&services.path_of(asked, catalog.key().role));
+        }
+        services.lend_names(&now);
+        *services.redefined.borrow_mut() = Some(Arc::clone(&now));
+        let time_zone = asked.map_or_else(|| services.settings.time_zone.clone(), |asked| asked.time_zone);
+        Ok(HeldSettings { catalog: now, time_zone })
+    }
+}
+
+/// Says, until it is dropped, that a statement of the schema runs.
+struct Defining<'s> {
+    services: &'s Services,
+    outer: bool,
+}
+
+impl Defining<'_> {
+    fn begin(services: &Services) -> Defining<'_> {
+        Defining { services, outer: services.defining.replace(true) }
+    }
+}
+
+impl Drop for Defining<'_> {
+    fn drop(&mut self) {
+        self.services.defining.set(self.outer);
     }
 }
 

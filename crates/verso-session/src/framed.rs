@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, Volatility};
+use verso_catalog::{FunctionArg, FunctionDef};
 use verso_exec::context::{Notifications, TransactionEnds};
 use verso_exec::plan::TypedExpr;
 use verso_exec::{ExecContext, ExecError, evaluate, run_procedure};
@@ -15,10 +15,10 @@ use crate::frame::Frame;
 use crate::inside::Inside;
 use crate::plans::{Done, Job};
 use crate::{copy, ddl};
-use verso_parser::syntax::{Call, Statement};
+use verso_parser::syntax::{Call, FunctionBody, Statement};
 use verso_planner::Rules;
 use verso_planner::bind::Binder;
-use verso_planner::errors::SqlError;
+use verso_planner::errors::{InQuery, SqlError};
 
 /// Runs a statement of any kind that runs in a frame.
 pub(crate) fn statement(
@@ -57,7 +57,7 @@ pub(crate) fn statement(
             tag("FLASHBACK TABLE")
         }
         Statement::Do(body) => {
-            inline_block(frame, &body.text)?;
+            inline_block(frame, body)?;
             tag("DO")
         }
         Statement::Call(call) => procedure(frame, &binder, call, job.params, results)?,
@@ -88,24 +88,20 @@ pub(crate) fn statement(
 }
 
 /// DO: the block as a procedure of its own that nobody else can call.
-fn inline_block(frame: &Frame<'_>, text: &str) -> Result<(), Failure> {
-    let function = Arc::new(FunctionDef {
-        oid: Oid(0),
-        schema: "".into(),
-        name: "inline_code_block".into(),
-        args: Vec::<FunctionArg>::new(),
-        returns: FunctionReturn::Void,
-        language: FunctionLanguage::PlPgSql,
-        body: text.into(),
-        volatility: Volatility::Volatile,
-        strict: false,
-        security_definer: false,
-        rows_of: None,
-        standard_body: false,
-        settings: Vec::new(),
-        variant: 0,
-    });
-    inside(frame, &[], |cx| run_procedure(cx, &function, Vec::new())).map(drop)
+fn inline_block(frame: &Frame<'_>, body: &FunctionBody) -> Result<(), Failure> {
+    let function = Arc::new(FunctionDef::inline(&body.text));
+    let done = inside(frame, &[], |cx| run_procedure(cx, &function, Vec::new()));
+    done.map(drop).map_err(|mut failure| {
+        // What is wrong with the block itself is shown in the client's text.
+        let whole = |internal: &&mut Box<InQuery>| internal.query == body.text;
+        if failure.error.context.is_none()
+            && let Some(position) = failure.error.internal.as_mut().filter(whole).map(|at| at.position)
+        {
+            let error = SqlError { internal: None, position: Some(position), ..failure.error };
+            failure.error = ddl::in_literal(error, body);
+        }
+        failure
+    })
 }
 
 /// CALL: what goes out of the procedure is a row.

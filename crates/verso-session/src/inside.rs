@@ -20,7 +20,10 @@ use verso_storage::{StorageError, Txn};
 use crate::constraints::{check_due, explain_late};
 use crate::failure::Failure;
 use crate::frame::Frame;
+use crate::serving;
 use crate::transaction::Modes;
+use verso_parser::parse_script;
+use verso_parser::syntax::Statement;
 use verso_planner::errors::SqlError;
 
 /// What ends the transaction of a frame.
@@ -28,11 +31,13 @@ pub(crate) struct Inside<'f> {
     frame: &'f Frame<'f>,
     /// Of the transaction that runs.
     modes: Cell<Modes>,
+    /// How many statements of functions had run when it began, if it began here.
+    begun_at: Cell<Option<u64>>,
 }
 
 impl<'f> Inside<'f> {
     pub(crate) fn new(frame: &'f Frame<'f>) -> Inside<'f> {
-        Inside { frame, modes: Cell::new(Modes::usual(&frame.services.settings)) }
+        Inside { frame, modes: Cell::new(Modes::usual(&frame.services.settings)), begun_at: Cell::new(None) }
     }
 
     /// Ends the transaction by `end` and begins the next one (I2).
@@ -62,6 +67,7 @@ impl<'f> Inside<'f> {
         services.transaction.set(Some(modes.shown()));
         let now = services.clocks.restart_transaction();
         services.info.transaction_started.store(now, Ordering::Relaxed);
+        self.begun_at.set(Some(services.embedded.get()));
         Ok(ended?)
     }
 
@@ -81,9 +87,9 @@ impl<'f> Inside<'f> {
 
 impl TransactionEnds for Inside<'_> {
     fn commit(&self, write: CommitWrite, chain: bool) -> Result<()> {
-        self.check_deferred().map_err(|Failure { error, .. }| raised(error))?;
+        self.check_deferred().map_err(|Failure { error, .. }| ExecError::from(error))?;
         let services = self.frame.services;
-        let leaving = services.leave().map_err(raised)?;
+        let leaving = services.leave().map_err(ExecError::from)?;
         let written = services.written(write, true);
         self.end(chain, |txn| {
             txn.end_statement()?;
@@ -104,14 +110,26 @@ impl TransactionEnds for Inside<'_> {
     fn rollback(&self, chain: bool) -> Result<()> {
         self.end(chain, Txn::rollback_here)
     }
-}
 
-/// An error of the session as one of the executor.
-pub(crate) fn raised(error: SqlError) -> ExecError {
-    ExecError::Raised(Box::new(verso_exec::error::Raised {
-        sqlstate: error.sqlstate.into(),
-        message: error.message,
-        detail: error.detail.map(Into::into),
-        hint: error.hint.map(Into::into),
-    }))
+    fn set_modes(&self, text: &str) -> Result<()> {
+        let statements = parse_script(text).map_err(|error| ExecError::from(SqlError::from(error)))?;
+        let Some(Statement::SetTransaction(modes)) = statements.first().map(|parsed| &parsed.statement)
+        else {
+            return Err(ExecError::raised("XX000", "no SET TRANSACTION"));
+        };
+        if modes.snapshot.is_some() {
+            return Err(ExecError::from(SqlError::unsupported("SET TRANSACTION SNAPSHOT in a procedure")));
+        }
+        let known = self.modes.get();
+        let wanted = known.with(modes);
+        if wanted == known {
+            return Ok(());
+        }
+        if self.begun_at.get() != Some(self.frame.services.embedded.get()) {
+            return Err(ExecError::from(serving::too_late()));
+        }
+        // Nothing was done in it: a new one with these modes takes its place.
+        self.modes.set(wanted);
+        self.end(true, Txn::rollback_here)
+    }
 }

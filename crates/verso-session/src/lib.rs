@@ -60,6 +60,7 @@ mod portal;
 mod registry;
 pub mod scram;
 mod services;
+mod serving;
 mod session;
 mod settings;
 mod shares;

@@ -92,6 +92,7 @@ impl Views<'_> {
             SystemView::Database => vec![self.database_row()],
             SystemView::Transactions => self.transaction_rows(),
             SystemView::Sessions => self.session_rows(),
+            SystemView::Activity => crate::catalogs::activity(self),
             SystemView::SessionStats => {
                 let totals = self.totals;
                 vec![vec![

@@ -11,9 +11,9 @@ use verso_env::sync::Mutex;
 use crate::StorageError;
 use crate::engine::EngineOptions;
 use crate::engine_core::{Core, RedoTable};
-use crate::heap::RowTotals;
 use crate::heap::overflow::Incarnations;
 use crate::heap::{self, Heap};
+use crate::heap::{ReadTotals, RowTotals};
 use crate::index::{self, Index};
 use crate::lock::LockManager;
 use crate::maintenance::sweep::SweepReport;
@@ -96,6 +96,8 @@ pub struct Shared {
     pub rollbacks: AtomicU64,
     /// Rows that ended transactions have inserted, changed and deleted.
     pub rows: RowTotals,
+    /// Rows that were read.
+    pub read: ReadTotals,
     /// Held by a running sweep.
     pub sweeping: Mutex<()>,
     /// Dead transactions that only sweep backs out (F5).

@@ -85,6 +85,14 @@ pub enum SystemType {
     PgSnapshot,
     /// `txid_snapshot`: its older name.
     TxidSnapshot,
+    /// `anyrange`, as the type of an argument.
+    AnyRange,
+    /// `anymultirange`.
+    AnyMultirange,
+    /// `anycompatiblerange`.
+    AnyCompatibleRange,
+    /// `anycompatiblemultirange`.
+    AnyCompatibleMultirange,
 }
 
 /// What a [`SystemType`] is to PostgreSQL.
@@ -109,7 +117,7 @@ const fn facts(
     Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
 }
 
-static FACTS: [Facts; 33] = [
+static FACTS: [Facts; 37] = [
     facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
     facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
     facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
@@ -143,6 +151,17 @@ static FACTS: [Facts; 33] = [
     facts(SystemType::JsonPath, "jsonpath", (4072, 4073), -1, 'U', Physical::Bytes),
     facts(SystemType::PgSnapshot, "pg_snapshot", (5038, 5039), -1, 'U', Physical::Bytes),
     facts(SystemType::TxidSnapshot, "txid_snapshot", (2970, 2949), -1, 'U', Physical::Bytes),
+    facts(SystemType::AnyRange, "anyrange", (3831, 0), -1, 'P', Physical::Bytes),
+    facts(SystemType::AnyMultirange, "anymultirange", (4537, 0), -1, 'P', Physical::Bytes),
+    facts(SystemType::AnyCompatibleRange, "anycompatiblerange", (5080, 0), -1, 'P', Physical::Bytes),
+    facts(
+        SystemType::AnyCompatibleMultirange,
+        "anycompatiblemultirange",
+        (4538, 0),
+        -1,
+        'P',
+        Physical::Bytes,
+    ),
 ];
 
 impl SystemType {
@@ -257,7 +276,14 @@ impl SystemType {
                 | S::AnyCompatible
                 | S::AnyCompatibleArray
                 | S::AnyCompatibleNonArray
-        )
+        ) || self.is_any_range()
+    }
+
+    /// Whether it stands for a range or a multirange.
+    #[must_use]
+    pub fn is_any_range(self) -> bool {
+        use SystemType as S;
+        matches!(self, S::AnyRange | S::AnyMultirange | S::AnyCompatibleRange | S::AnyCompatibleMultirange)
     }
 
     /// The name of the vector of it.

@@ -241,6 +241,14 @@ fn commented(
             Some(format!("CONSTRAINT {} ON {place}", name(&constraint.name)))
         });
     }
+    if is("pg_trigger") {
+        let mut relations = catalog.relations().filter(|relation| of_table(relation.oid()));
+        return relations.find_map(|relation| {
+            let trigger = relation.triggers().iter().find(|trigger| trigger.oid == object)?;
+            let place = qualified(relation.schema(), relation.name());
+            Some(format!("TRIGGER {} ON {place}", name(&trigger.name)))
+        });
+    }
     if only.is_some() {
         return None;
     }

@@ -13,7 +13,7 @@ use crate::error::CatalogError;
 use crate::rights::Object;
 use crate::system::row::{
     CastRow, ClassRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow, ProcRow,
-    SystemRow, TypeRow,
+    SystemRow, TriggerRow, TypeRow,
 };
 
 /// What a comment is on.
@@ -33,6 +33,8 @@ pub enum CommentOn {
     Type(Oid),
     /// A constraint.
     Constraint(Oid),
+    /// A trigger.
+    Trigger(Oid),
     /// An extension.
     Extension(Oid),
     /// An operator of users.
@@ -54,6 +56,7 @@ impl CommentOn {
             CommentOn::Operator(oid) => (OperatorRow::TABLE.oid, oid, 0),
             CommentOn::Cast(oid) => (CastRow::TABLE.oid, oid, 0),
             CommentOn::Extension(oid) => (ExtensionRow::TABLE.oid, oid, 0),
+            CommentOn::Trigger(oid) => (TriggerRow::TABLE.oid, oid, 0),
             CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),
         }
     }
@@ -74,6 +77,12 @@ impl Catalog {
             let row = DescriptionRow { objoid, classoid, objsubid, description: Arc::clone(text) };
             self.insert_rows(txn, &[row])
         })
+    }
+
+    /// Takes away the comment on an object; the change has begun.
+    pub(super) fn remove_comment(&self, txn: &mut Txn, class: Oid, object: Oid) -> Result<(), CatalogError> {
+        let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == object;
+        self.delete_rows(txn, object, is_its).map(drop)
     }
 
     /// Takes away the comments on a relation and its columns; the change has begun.

@@ -13,7 +13,7 @@ use crate::operator::{CastDef, OperatorDef};
 use crate::snapshot::CatalogSnapshot;
 use crate::store::Of;
 use crate::system::field::{Letter, Name};
-use crate::system::row::{CastRow, DescriptionRow, OperatorRow, SystemRow};
+use crate::system::row::{CastRow, OperatorRow, SystemRow};
 
 /// The row of an operator.
 fn operator_row(operator: &OperatorDef, oid: Oid, schema: Oid) -> OperatorRow {
@@ -111,10 +111,5 @@ impl Catalog {
     pub(super) fn remove_cast(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
         self.remove_comment(txn, CastRow::TABLE.oid, oid)?;
         self.delete_rows(txn, Of::All, |row: &CastRow| row.oid == oid).map(drop)
-    }
-
-    fn remove_comment(&self, txn: &mut Txn, class: Oid, object: Oid) -> Result<(), CatalogError> {
-        let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == object;
-        self.delete_rows(txn, object, is_its).map(drop)
     }
 }

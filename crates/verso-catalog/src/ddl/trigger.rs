@@ -13,7 +13,7 @@ use crate::request::TriggersOf;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::trigger_row;
 use crate::system::field::{Letter, Name};
-use crate::system::row::TriggerRow;
+use crate::system::row::{SystemRow, TriggerRow};
 use crate::trigger::{TriggerDef, TriggerEnabled};
 
 impl Catalog {
@@ -70,7 +70,10 @@ impl Catalog {
         let table = find_triggered(&snapshot, schema, table)?;
         let oid = trigger_of(&table, name)?.oid;
         self.lock_triggers(txn, &table, &snapshot, TableLockMode::AccessExclusive)?;
-        self.change(txn, |txn| self.delete_rows(txn, table.oid, |row: &TriggerRow| row.oid == oid)).map(drop)
+        self.change(txn, |txn| {
+            self.remove_comment(txn, TriggerRow::TABLE.oid, oid)?;
+            self.delete_rows(txn, table.oid, |row: &TriggerRow| row.oid == oid).map(drop)
+        })
     }
 
     /// Gives a trigger another name.

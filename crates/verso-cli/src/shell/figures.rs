@@ -23,6 +23,10 @@ pub struct Figures {
     pub fetches: u64,
     /// Bytes appended to the log.
     pub redo_bytes: u64,
+    /// Waits for the disk, locks, a share of the machine.
+    pub waits: u64,
+    /// How long they took together.
+    pub wait_nanos: u64,
 }
 
 impl Figures {
@@ -38,6 +42,7 @@ impl Figures {
         let _ = writeln!(out, "Writes = {}", self.writes);
         let _ = writeln!(out, "Fetches = {}", self.fetches);
         let _ = writeln!(out, "Redo = {}", self.redo_bytes);
+        let _ = writeln!(out, "Waits = {} ({:.3} sec)", self.waits, self.wait_nanos as f64 / 1e9);
         out
     }
 }
@@ -73,11 +78,13 @@ mod tests {
             writes: 2,
             fetches: 3,
             redo_bytes: 4,
+            waits: 5,
+            wait_nanos: 12_000_000,
         };
         assert_eq!(
             figures.block(),
             "Current memory = 30000000\nDelta memory = -4096\nMax memory = 31000000\nElapsed time = 0.016 sec\n\
-             Buffers = 131072\nReads = 1\nWrites = 2\nFetches = 3\nRedo = 4\n"
+             Buffers = 131072\nReads = 1\nWrites = 2\nFetches = 3\nRedo = 4\nWaits = 5 (0.012 sec)\n"
         );
     }
 

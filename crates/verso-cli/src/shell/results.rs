@@ -192,5 +192,7 @@ pub fn figures_of(statistics: &StatementStatistics) -> Figures {
         writes: statistics.writes,
         fetches: statistics.fetches,
         redo_bytes: statistics.redo_bytes,
+        waits: statistics.waits,
+        wait_nanos: statistics.wait_nanos,
     }
 }

@@ -29,7 +29,7 @@ fn figures_follow_each_statement_when_switched_on() {
     let run = world.verso_with_input(&["shell", "a.verso"], input);
     let lines: Vec<&str> = run.out.lines().collect();
     let names: Vec<&str> =
-        lines[2..12].iter().map(|line| line.split([':', '=']).next().unwrap_or("").trim()).collect();
+        lines[2..13].iter().map(|line| line.split([':', '=']).next().unwrap_or("").trim()).collect();
     assert_eq!(lines[..2], ["CREATE TABLE", "INSERT 0 1"], "{run:?}");
     assert_eq!(
         names,
@@ -43,7 +43,8 @@ fn figures_follow_each_statement_when_switched_on() {
             "Reads",
             "Writes",
             "Fetches",
-            "Redo"
+            "Redo",
+            "Waits"
         ]
     );
     let figure = |name: &str| -> i64 {

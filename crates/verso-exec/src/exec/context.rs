@@ -16,7 +16,8 @@ use super::probe::Probes;
 use super::subquery::StatementState;
 use super::trigger::Transitions;
 use crate::context::{
-    AdvisoryCall, Definitions, EvalContext, Given, GivesWay, Runtime, Services, TransactionEnds,
+    AdvisoryCall, Definitions, EvalContext, Given, GivesWay, HeldSettings, Runtime, Served, Services,
+    TransactionEnds,
 };
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
@@ -171,7 +172,7 @@ impl<'a> ExecContext<'a> {
     /// Runs a statement that defines something.
     /// # Errors
     /// Those of the statement.
-    pub(crate) fn define(&self, text: &str, given: Given<'_>) -> Result<u64> {
+    pub(crate) fn define(&self, text: &str, given: Given<'_>) -> Result<Served> {
         match self.definitions {
             Some(definitions) => definitions.define(text, given, self.catalog),
             None => Err(ExecError::raised("0A000", "statements of the schema are not supported here")),
@@ -184,20 +185,23 @@ impl<'a> ExecContext<'a> {
         self.definitions.map(Definitions::count).filter(|count| *count != self.defined)
     }
 
-    /// The catalog as it is now.
+    /// The catalog as it is now, and what follows from the settings of now.
     /// # Errors
     /// Those of reading it.
-    pub(crate) fn renewed_catalog(&self) -> Result<Arc<CatalogSnapshot>> {
-        self.definitions.map_or_else(|| Ok(Arc::clone(self.catalog)), |now| now.renewed(self.catalog))
+    pub(crate) fn renewed_catalog(&self) -> Result<HeldSettings> {
+        let same =
+            || HeldSettings { catalog: Arc::clone(self.catalog), time_zone: self.services.time_zone.clone() };
+        self.definitions.map_or_else(|| Ok(same()), |now| now.renewed(self.catalog))
     }
 
-    /// The same with the catalog as it was after so many definitions.
-    pub(crate) fn with_catalog<'b>(
+    /// The same with the catalog and the settings as they were after so many definitions.
+    pub(crate) fn with_renewed<'b>(
         &'b self,
         catalog: &'b Arc<CatalogSnapshot>,
+        services: &'b Services<'b>,
         defined: u32,
     ) -> ExecContext<'b> {
-        ExecContext { defined, ..self.of_role(catalog) }
+        ExecContext { defined, services, ..self.of_role(catalog) }
     }
 
     /// What ends the transaction, where that may be done.
@@ -249,6 +253,11 @@ impl<'a> ExecContext<'a> {
         'a: 'b,
     {
         ExecContext { calls: Some(site), ..self }
+    }
+
+    /// The same within this statement of a call, which may end the transaction where the call may.
+    pub(crate) fn calling<'b>(&'b self, site: &'b plpgsql::CallSite<'b>) -> ExecContext<'b> {
+        ExecContext { calls: Some(site), ends: self.ends, ..self.with_params(self.params) }
     }
 
     /// The calls under way, the innermost first.

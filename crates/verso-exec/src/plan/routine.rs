@@ -14,7 +14,7 @@ pub use verso_types::definition::PlDiagnostic;
 use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::{Statement, TypedExpr};
-use crate::error::Raised;
+use crate::error::ExecError;
 
 /// A function ready to run.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub struct PlFunction {
     pub body: PlBlock,
     /// What a trigger's function is told.
     pub trigger: Option<Box<PlTrigger>>,
+    /// Whether errors of INTO STRICT show the parameters; none where a setting says that.
+    pub strict_params: Option<bool>,
 }
 
 /// Where the function of a trigger finds what it is called for.
@@ -121,6 +123,8 @@ pub struct PlDeclaration {
     pub slot: usize,
     /// The value.
     pub default: Option<TypedExpr>,
+    /// Its line.
+    pub line: u32,
 }
 
 /// `WHEN condition OR … THEN …`.
@@ -153,12 +157,14 @@ pub struct PlStatement {
 /// What a PL/pgSQL statement does.
 #[derive(Clone, Debug)]
 pub enum PlStatementKind {
-    /// A statement that defines something, as its text.
+    /// A statement that the session runs: of the schema, or SHOW and its like.
     Define {
         /// The text.
         text: Arc<str>,
-        /// The query of CREATE TABLE AS, over the slots.
+        /// The statement of CREATE TABLE AS or EXPLAIN, over the slots.
         query: Option<Box<Statement>>,
+        /// What a row of it is for.
+        into: Option<PlInto>,
     },
     /// A nested block.
     Block(PlBlock),
@@ -423,6 +429,8 @@ pub enum PlStatementKind {
         args: Vec<TypedExpr>,
         /// Which arguments come back, and what they go to.
         out: Vec<(usize, PlPlace)>,
+        /// The statement, as errors name it.
+        text: Arc<str>,
     },
     /// `COMMIT`, where that may be done (2D000).
     Commit {
@@ -530,7 +538,7 @@ pub trait Unbound: std::fmt::Debug + Send + Sync {
         shapes: &[Option<Arc<RowType>>],
         catalog: &Arc<CatalogSnapshot>,
         time_zone: &TimeStyle,
-    ) -> Result<LateBound, Box<Raised>>;
+    ) -> Result<LateBound, ExecError>;
 }
 
 /// A statement bound when it was reached.
@@ -549,6 +557,8 @@ pub struct PlInto {
     pub targets: PlTargets,
     /// No row (P0002) or a second one (P0003) is an error.
     pub strict: bool,
+    /// The slots that the statement reads, where it is strict: errors may show what is in them.
+    pub params: Vec<usize>,
 }
 
 /// Levels of `RAISE`.

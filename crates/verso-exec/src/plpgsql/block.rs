@@ -18,16 +18,14 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
         frame.looping.remove(slot);
         frame.clear(*slot);
     }
-    for (slot, default) in &block.declarations {
-        let value = match default {
-            Some(default) => frame.eval(cx, default)?,
-            None => Value::Null,
-        };
+    for (slot, default, line) in &block.declarations {
         // NULL without a default is checked where it is declared (42601), by the binder
-        match default {
-            Some(_) => frame.assign(cx, *slot, value)?,
-            None => frame.clear(*slot),
-        }
+        let Some(default) = default else {
+            frame.clear(*slot);
+            continue;
+        };
+        let value = frame.eval(cx, default).and_then(|value| frame.assign(cx, *slot, value));
+        value.map_err(|error| in_declaration(error, frame, *line))?;
     }
     let flow = if block.handlers.is_empty() {
         run_steps(&mut block.body, cx, frame)?
@@ -38,6 +36,15 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
         Flow::Exit(Some(label)) if block.label.as_ref() == Some(&label) => Flow::Next,
         other => other,
     })
+}
+
+/// Adds where a variable that has no value is declared.
+#[cold]
+fn in_declaration(error: ExecError, frame: &Frame, line: u32) -> ExecError {
+    let signature = &frame.function.signature;
+    let what = "during statement block local variable initialization";
+    let context = format!("PL/pgSQL function {signature} line {line} {what}");
+    ExecError::InFunction { error: Box::new(error), context }
 }
 
 /// Runs the body under a savepoint, and a handler where it fails.

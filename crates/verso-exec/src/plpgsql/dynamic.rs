@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use verso_types::{SqlType, Value};
 
+use super::checks::{check_strict, check_width};
 use super::program::Embedded;
-use super::run::{Frame, Taken, check_strict, define, in_statement, run_embedded};
-use crate::context::Given;
+use super::run::{Frame, Taken, define, run_embedded};
+use crate::context::{Given, Served};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;
 use crate::plan::{PlDynamic, PlInto, Statement};
+
+/// Of INTO with a statement that yields no rows.
+pub(super) const NO_DATA: &str = "INTO used with a command that cannot return data";
 
 /// A statement whose text is an expression.
 pub(super) struct Dynamic {
@@ -48,10 +52,20 @@ impl Dynamic {
 
     fn bind_for(&self, cursor: bool, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
         let text = self.text(cx, frame)?;
-        self.bound(&text, cursor, cx, frame)?.ok_or_else(|| {
-            let error = "EXECUTE of what is no query or change of rows is not supported";
-            in_statement(ExecError::raised("0A000", error), &text)
-        })
+        if let Some(bound) = self.bound(&text, cursor, cx, frame)? {
+            return Ok(bound);
+        }
+        let served = self.serve(&text, cx, frame)?.yields.ok_or_else(|| {
+            ExecError::raised("42P11", "cannot open a query that returns no rows as a cursor")
+        })?;
+        Ok((Embedded::new(&served, cx.executor), Vec::new()))
+    }
+
+    /// Runs a statement of the session's.
+    fn serve(&self, text: &str, cx: &ExecContext<'_>, frame: &Frame) -> Result<Served> {
+        let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
+        let ends = cx.ends().filter(|_| frame.savepoints == 0);
+        define(cx, text, Given { query: None, ends, params: &params, types: &self.using_types })
     }
 
     /// A text as a statement, and its parameters; none where it defines something.
@@ -80,14 +94,17 @@ pub(super) fn execute(
     frame: &mut Frame,
 ) -> Result<()> {
     let words = text.text(cx, frame)?;
-    let Some((mut statement, params)) = text.bound(&words, false, cx, frame)? else {
-        if into.is_some() {
-            return Err(ExecError::raised("42601", "INTO used with a command that cannot return data"));
+    let (mut statement, params) = match text.bound(&words, false, cx, frame)? {
+        Some(bound) => bound,
+        None => {
+            let served = text.serve(&words, cx, frame)?;
+            frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
+            match (served.yields, into) {
+                (_, None) => return Ok(()),
+                (None, Some(_)) => return Err(ExecError::raised("42601", NO_DATA)),
+                (Some(rows), Some(_)) => (Embedded::new(&rows, cx.executor), Vec::new()),
+            }
         }
-        let params = text.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
-        frame.row_count =
-            define(cx, &words, Given { query: None, params: &params, types: &text.using_types })?;
-        return Ok(());
     };
     let Some(into) = into else {
         let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::Nothing)?;
@@ -95,11 +112,14 @@ pub(super) fn execute(
         return Ok(());
     };
     if statement.types.is_empty() {
-        return Err(ExecError::raised("42601", "INTO used with a command that cannot return data"));
+        return Err(ExecError::raised("42601", NO_DATA));
     }
     let mut first = None;
     let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::First(&mut first))?;
-    check_strict(into, rows, &statement, false)?;
+    check_strict(into, rows, &statement, Some((&params, &text.using_types)), cx, frame)?;
+    if first.is_some() {
+        check_width(cx, &into.targets, &statement.types)?;
+    }
     let counted = if statement.is_query { rows.min(1) } else { rows };
     frame.row_count = i64::try_from(counted).unwrap_or(i64::MAX);
     let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);

@@ -8,11 +8,12 @@
 
 use std::sync::Arc;
 
+use verso_catalog::NamesKey;
 use verso_types::{RowType, Value};
 
 use super::program::{Step, step};
 use super::run::{Flow, Frame, run_step};
-use crate::error::{ExecError, Result};
+use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::plan::{PlLater, PlVariable};
 
@@ -23,8 +24,8 @@ pub(super) struct Later {
 }
 
 struct Bound {
-    /// The version of the catalog then.
-    version: u64,
+    /// The catalog then.
+    catalog: NamesKey,
     /// The fields of records then.
     shapes: Vec<Option<Arc<RowType>>>,
     step: Step,
@@ -70,14 +71,14 @@ impl Bound {
             (None, None) => true,
             _ => false,
         };
-        self.version == cx.catalog.version && self.shapes.iter().zip(&plan.records).all(same)
+        self.catalog == cx.catalog.key() && self.shapes.iter().zip(&plan.records).all(same)
     }
 }
 
 fn bind(plan: &PlLater, line: u32, cx: &ExecContext<'_>, frame: &Frame) -> Result<Bound> {
     let shapes: Vec<Option<Arc<RowType>>> =
         plan.records.iter().map(|slot| frame.shape(*slot).cloned()).collect();
-    let bound = plan.unbound.bind(&shapes, cx.catalog, cx.services.time_zone).map_err(ExecError::Raised)?;
+    let bound = plan.unbound.bind(&shapes, cx.catalog, cx.services.time_zone)?;
     let step = Step::new(line, step(&bound.kind, cx.executor));
-    Ok(Bound { version: cx.catalog.version, shapes, step, variables: bound.variables })
+    Ok(Bound { catalog: cx.catalog.key(), shapes, step, variables: bound.variables })
 }

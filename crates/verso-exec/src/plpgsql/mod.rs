@@ -10,6 +10,7 @@
 //! L4. The rows of `FOR … IN query` are collected before the body runs, so the body may change the tables read (T2).
 
 mod block;
+mod checks;
 mod cursor;
 mod diagnostics;
 mod dynamic;

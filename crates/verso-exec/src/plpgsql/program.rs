@@ -15,8 +15,9 @@ use crate::error::Result;
 use crate::exec::{Compiled, ExecContext, TriggerCall};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{
-    CommitWrite, Movement, Origin, OutputColumn, PlBlock, PlCondition, PlCursor, PlDiagnostic, PlFunction,
-    PlInto, PlPlace, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement, TypedExpr,
+    CommitWrite, Movement, Origin, OutputColumn, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDiagnostic,
+    PlFunction, PlInto, PlPlace, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement,
+    TypedExpr,
 };
 
 /// A compiled function. One run at a time: recursion takes another one.
@@ -27,8 +28,8 @@ pub(crate) struct Program {
 
 pub(super) struct Block {
     pub label: Option<Arc<str>>,
-    /// Slot and initial value.
-    pub declarations: Vec<(usize, Option<RowExpr>)>,
+    /// Slot, initial value, line.
+    pub declarations: Vec<(usize, Option<RowExpr>, u32)>,
     pub cursors: Vec<usize>,
     pub body: Vec<Step>,
     pub handlers: Vec<Handler>,
@@ -58,6 +59,7 @@ pub(super) enum StepKind {
     Define {
         text: Arc<str>,
         query: Option<Box<Statement>>,
+        into: Option<PlInto>,
     },
     Block(Block),
     Assign {
@@ -184,6 +186,7 @@ pub(super) enum StepKind {
         function: Arc<FunctionDef>,
         args: Vec<RowExpr>,
         out: Vec<(usize, PlPlace)>,
+        text: Arc<str>,
     },
     Commit {
         chain: bool,
@@ -254,7 +257,7 @@ fn block(block: &PlBlock, executor: Executor) -> Block {
         declarations: block
             .declarations
             .iter()
-            .map(|declaration| (declaration.slot, optional(declaration.default.as_ref())))
+            .map(|PlDeclaration { slot, default, line }| (*slot, optional(default.as_ref()), *line))
             .collect(),
         cursors: block.cursors.clone(),
         body: steps(&block.body, executor),
@@ -320,8 +323,8 @@ fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {
 
 pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
     match kind {
-        PlStatementKind::Define { text, query } => {
-            StepKind::Define { text: Arc::clone(text), query: query.clone() }
+        PlStatementKind::Define { text, query, into } => {
+            StepKind::Define { text: Arc::clone(text), query: query.clone(), into: into.clone() }
         }
         PlStatementKind::Block(inner) => StepKind::Block(block(inner, executor)),
         PlStatementKind::Assign { slot, value } => match ElementChange::compile(*slot, value) {
@@ -449,10 +452,11 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
         PlStatementKind::Assert { condition, message } => {
             StepKind::Assert { condition: RowExpr::compile(condition), message: optional(message.as_ref()) }
         }
-        PlStatementKind::Call { function, args, out } => StepKind::Call {
+        PlStatementKind::Call { function, args, out, text } => StepKind::Call {
             function: Arc::clone(function),
             args: args.iter().map(RowExpr::compile).collect(),
             out: out.clone(),
+            text: Arc::clone(text),
         },
         PlStatementKind::Commit { chain, write } => StepKind::Commit { chain: *chain, write: *write },
         PlStatementKind::Rollback { chain } => StepKind::Rollback { chain: *chain },
@@ -501,6 +505,7 @@ impl StepKind {
             StepKind::Fetch { .. } => "FETCH",
             StepKind::Close { .. } => "CLOSE",
             StepKind::Assert { .. } => "ASSERT",
+            StepKind::Call { function, .. } if function.oid.0 == 0 => "DO",
             StepKind::Call { .. } => "CALL",
             StepKind::Commit { .. } => "COMMIT",
             StepKind::Rollback { .. } => "ROLLBACK",

@@ -3,24 +3,24 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use verso_catalog::CatalogSnapshot;
 use verso_types::{Array, Batch, Dimension, RowType, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
 use super::call_procedure;
+use super::checks::{check_strict, check_width};
 use super::cursor::{Looping, begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
-use super::dynamic::execute;
+use super::dynamic::{NO_DATA, execute};
 use super::held::Held;
 use super::message::raise;
 use super::program::{Embedded, Program, Range, RowAssignment, Step, StepKind, slots};
 use super::site::{CallSite, context_line};
 use crate::aggregate::payload;
-use crate::context::{Given, TransactionEnds};
+use crate::context::{Given, HeldSettings, Served, Services, TransactionEnds};
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, Sink, cast_row};
 use crate::expr::RowExpr;
-use crate::plan::{PlFunction, PlInto, PlPlace, PlReturn, PlTargets, PlVariable};
+use crate::plan::{PlFunction, PlInto, PlPlace, PlReturn, PlTargets, PlVariable, Statement};
 use crate::spill::Spool;
 
 /// Times a statement of a block that may commit is tried again on a new snapshot.
@@ -53,8 +53,8 @@ pub(crate) struct Frame {
     pub(super) looping: BTreeSet<usize>,
     /// Errors whose handlers run.
     pub(super) handled: Vec<ExecError>,
-    /// The catalog after so many definitions.
-    renewed: Option<(u32, Arc<CatalogSnapshot>)>,
+    /// The catalog and the settings after so many definitions.
+    renewed: Option<(u32, Arc<HeldSettings>)>,
 }
 
 /// Where to go on.
@@ -88,12 +88,12 @@ impl Frame {
         }
     }
 
-    /// The catalog, where statements have defined something since the call began.
+    /// The catalog and the settings, where statements have defined or set something since the call began.
     #[inline]
-    fn renewed(&mut self, cx: &ExecContext<'_>) -> Result<Option<(u32, Arc<CatalogSnapshot>)>> {
+    fn renewed(&mut self, cx: &ExecContext<'_>) -> Result<Option<(u32, Arc<HeldSettings>)>> {
         let Some(defined) = cx.defined_since() else { return Ok(None) };
         if self.renewed.as_ref().is_none_or(|(known, _)| *known != defined) {
-            self.renewed = Some((defined, cx.renewed_catalog()?));
+            self.renewed = Some((defined, Arc::new(cx.renewed_catalog()?)));
         }
         Ok(self.renewed.clone())
     }
@@ -441,7 +441,12 @@ impl Program {
 pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
     for step in steps {
         let renewed = frame.renewed(cx)?;
-        let renewed = renewed.as_ref().map(|(defined, catalog)| cx.with_catalog(catalog, *defined));
+        let services =
+            renewed.as_ref().map(|(_, now)| Services { time_zone: &now.time_zone, ..*cx.services });
+        let renewed = renewed
+            .as_ref()
+            .zip(services.as_ref())
+            .map(|((defined, now), services)| cx.with_renewed(&now.catalog, services, *defined));
         let cx = renewed.as_ref().unwrap_or(cx);
         if let Some(site) = cx.calls() {
             site.stands_at(step);
@@ -474,15 +479,36 @@ fn in_context(error: ExecError, frame: &Frame, step: &Step) -> ExecError {
     }
 }
 
-/// Runs a statement that defines something, and yields how many rows it made. What the body does behind it is bound to
-/// what the catalog is then.
-pub(super) fn define(cx: &ExecContext<'_>, text: &str, given: Given<'_>) -> Result<i64> {
-    let rows = cx.define(text, given).map_err(|error| in_statement(error, text))?;
-    Ok(i64::try_from(rows).unwrap_or(i64::MAX))
+/// Runs a statement of the session's. What the body does behind it is bound to what the catalog is then.
+pub(super) fn define(cx: &ExecContext<'_>, text: &str, given: Given<'_>) -> Result<Served> {
+    cx.define(text, given).map_err(|error| in_statement(error, text))
+}
+
+/// The same in a body, whose row goes to variables.
+fn define_into(
+    text: &str,
+    query: Option<&Statement>,
+    into: Option<&PlInto>,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<()> {
+    let ends = cx.ends().filter(|_| frame.savepoints == 0);
+    let served = define(cx, text, Given { query, ends, params: &frame.slots, types: &[] })?;
+    frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
+    match (served.yields, into) {
+        (None, None) => Ok(()),
+        (Some(rows), Some(into)) => run_sql(&mut Embedded::new(&rows, cx.executor), Some(into), cx, frame),
+        (Some(_), None) => Err(ExecError::raised("42601", "query has no destination for result data")),
+        (None, Some(_)) => Err(ExecError::raised("42601", NO_DATA)),
+    }
 }
 
 /// An error of a statement that is known as text.
 pub(super) fn in_statement(error: ExecError, text: &str) -> ExecError {
+    // It shows the text itself.
+    if matches!(error, ExecError::InQuery { .. }) {
+        return error;
+    }
     ExecError::InFunction { error: Box::new(error), context: format!("SQL statement \"{text}\"") }
 }
 
@@ -499,9 +525,8 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             frame.put(cx, place, value, &ty)?;
         }
         StepKind::AssignRow(assignment) => frame.assign_composite(cx, assignment)?,
-        StepKind::Define { text, query } => {
-            let given = Given { query: query.as_deref(), params: &frame.slots, types: &[] };
-            frame.row_count = define(cx, text, given)?;
+        StepKind::Define { text, query, into } => {
+            define_into(text, query.as_deref(), into.as_ref(), cx, frame)?;
         }
         StepKind::Later(later) => return later.run(step.line, cx, frame),
         StepKind::Sql { statement, into, .. } => run_sql(statement, into.as_ref(), cx, frame)?,
@@ -694,9 +719,11 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                 return Err(ExecError::raised("P0004", message));
             }
         }
-        StepKind::Call { function, args, out } => {
+        StepKind::Call { function, args, out, text } => {
             let args = args.iter().map(|arg| frame.eval(cx, arg)).collect::<Result<Vec<_>>>()?;
-            let values = call_procedure(cx, function, args, frame.savepoints > 0)?;
+            let site = CallSite::of_statement(cx.calls(), text);
+            let values = call_procedure(&cx.calling(&site), function, args, frame.savepoints > 0)
+                .map_err(|error| in_statement(error, text))?;
             for (arg, place) in out {
                 frame.put(cx, place, values[*arg].clone(), &function.args[*arg].ty)?;
             }
@@ -831,6 +858,7 @@ fn run_for_query(
             if let Some(cursor) = cursor {
                 cursor.stand(cx, places);
             }
+            check_width(cx, targets, query.visible())?;
             frame.take_row(cx, targets, values, query.visible(), &query.shape)?;
             match turn(body, label, cx, frame)? {
                 Turn::Again => {}
@@ -863,26 +891,13 @@ fn run_sql(
     };
     let mut first = None;
     let rows = run_embedded(statement, None, cx, frame, Taken::First(&mut first))?;
-    check_strict(into, rows, statement, true)?;
+    check_strict(into, rows, statement, None, cx, frame)?;
     frame.counted(if statement.is_query { rows.min(1) } else { rows });
+    if first.is_some() {
+        check_width(cx, &into.targets, &statement.types)?;
+    }
     let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);
     frame.take_row(cx, &into.targets, row, &statement.types, &statement.shape)
-}
-
-/// `INTO STRICT` wants one row, and a change at most one; `hint` says how to get it.
-pub(super) fn check_strict(into: &PlInto, rows: u64, statement: &Embedded, hint: bool) -> Result<()> {
-    match rows {
-        1 => Ok(()),
-        0 if into.strict => Err(ExecError::raised("P0002", "query returned no rows")),
-        0 => Ok(()),
-        _ if !into.strict && statement.is_query => Ok(()),
-        _ => Err(ExecError::Raised(Box::new(Raised {
-            sqlstate: "P0003".into(),
-            message: "query returned more than one row".into(),
-            detail: None,
-            hint: hint.then(|| "Make sure the query returns a single row, or use LIMIT 1.".into()),
-        }))),
-    }
 }
 
 /// Where the rows of an embedded statement go.

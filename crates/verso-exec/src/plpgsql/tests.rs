@@ -76,6 +76,7 @@ fn function(
         returns,
         found: None,
         body,
+        strict_params: None,
         trigger: None,
     }
 }
@@ -274,7 +275,11 @@ fn queries_fill_variables_and_loops() {
     let select = Box::new(Statement::Query(all));
     let into = |strict| PlStatementKind::Sql {
         statement: select.clone(),
-        into: Some(PlInto { targets: PlTargets::Places(vec![place(0, SqlType::Int4)]), strict }),
+        into: Some(PlInto {
+            targets: PlTargets::Places(vec![place(0, SqlType::Int4)]),
+            strict,
+            params: Vec::new(),
+        }),
         text: None,
         perform: false,
     };
@@ -338,7 +343,7 @@ fn messages_and_raised_errors() {
 #[test]
 fn variables_are_initialised_checked_and_cast() {
     let body = PlBlock {
-        declarations: vec![PlDeclaration { slot: 0, default: Some(int(3)) }],
+        declarations: vec![PlDeclaration { slot: 0, default: Some(int(3)), line: 1 }],
         body: lines(vec![PlStatementKind::Assign { slot: 0, value: TypedExpr::null(SqlType::Int4) }]),
         ..PlBlock::default()
     };

@@ -19,6 +19,9 @@ pub struct TempFiles {
     next: AtomicU64,
     /// Files that are there now.
     open: AtomicU64,
+    /// Files and bytes that were written since the database was opened.
+    made: AtomicU64,
+    written: AtomicU64,
 }
 
 impl std::fmt::Debug for TempFiles {
@@ -35,13 +38,20 @@ impl TempFiles {
         if vfs.exists(&directory).unwrap_or(false) {
             let _ = vfs.remove_dir_all(&directory);
         }
-        TempFiles { vfs, directory, next: AtomicU64::new(0), open: AtomicU64::new(0) }
+        let (next, open) = (AtomicU64::new(0), AtomicU64::new(0));
+        TempFiles { vfs, directory, next, open, made: AtomicU64::new(0), written: AtomicU64::new(0) }
     }
 
     /// How many temporary files there are.
     #[must_use]
     pub fn open_files(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
+    }
+
+    /// How many temporary files were made since the database was opened, and the bytes that went into them.
+    #[must_use]
+    pub fn totals(&self) -> (u64, u64) {
+        (self.made.load(Ordering::Relaxed), self.written.load(Ordering::Relaxed))
     }
 
     /// Makes a file that has no name any more.
@@ -129,6 +139,7 @@ impl TempSpace {
             return Err(limit);
         }
         self.written.fetch_add(bytes, Ordering::Relaxed);
+        self.files.written.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -190,6 +201,7 @@ impl SpillFile {
     pub fn create(space: &Arc<TempSpace>) -> Result<SpillFile> {
         let file = space.files.create().map_err(|error| failed("create", &error))?;
         space.files.open.fetch_add(1, Ordering::Relaxed);
+        space.files.made.fetch_add(1, Ordering::Relaxed);
         Ok(SpillFile { file, space: Arc::clone(space), end: 0, buffer: Vec::new() })
     }
 

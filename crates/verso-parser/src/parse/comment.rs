@@ -41,6 +41,11 @@ pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
             Commented::Cast(source, target)
         }
         "extension" => Commented::Extension(cursor.name()?),
+        "trigger" => {
+            let name = cursor.name()?;
+            cursor.expect(&["on"])?;
+            Commented::Trigger { name, table: cursor.qualified()? }
+        }
         "constraint" => {
             let name = cursor.name()?;
             cursor.expect(&["on"])?;

@@ -222,6 +222,10 @@ pub(super) fn reset(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.accept(&["session", "authorization"]) {
         return Ok(Statement::ActAs { who: ActAs::Session(None), local: false, reset: true });
     }
+    let at = cursor.here();
+    if cursor.accept(&["transaction", "isolation", "level"]) {
+        return Ok(Statement::Reset(Name { text: "transaction_isolation".into(), at: cursor.since(at) }));
+    }
     Ok(Statement::Reset(setting_name(cursor)?))
 }
 

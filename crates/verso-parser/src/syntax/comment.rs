@@ -39,6 +39,13 @@ pub enum Commented {
     Cast(SqlType, SqlType),
     /// An extension.
     Extension(Name),
+    /// A trigger.
+    Trigger {
+        /// The trigger.
+        name: Name,
+        /// Its table or view.
+        table: QualifiedName,
+    },
     /// A constraint.
     Constraint {
         /// The constraint.

@@ -2,10 +2,12 @@
 //!
 //! Lines count from 1 at the start of the body, as PostgreSQL reports them.
 
+use std::sync::Arc;
+
 use verso_types::SqlType;
 pub use verso_types::definition::PlDiagnostic;
 
-use super::{Call, CommitWrite, Direction, Expr, Name, Query, Statement, Step};
+use super::{Call, CommitWrite, Direction, Expr, Name, Query, Span, Statement, Step};
 
 /// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +20,48 @@ pub struct PlBlock {
     pub body: Vec<PlStatement>,
     /// EXCEPTION.
     pub handlers: Vec<PlHandler>,
-    /// `#variable_conflict`, of the outermost block.
-    pub conflict: PlConflict,
+    /// `#variable_conflict`, of the outermost block; without it a setting says what holds.
+    pub conflict: Option<PlConflict>,
+    /// `#print_strict_params`, likewise.
+    pub strict_params: Option<bool>,
+    /// The text, of the outermost block.
+    pub source: Arc<PlSource>,
+}
+
+/// The text of a body, and what of it goes through the parser of SQL: errors point into those parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlSource {
+    /// The body.
+    pub text: String,
+    /// Its expressions and statements.
+    pub parts: Vec<PlPart>,
+}
+
+/// An expression or statement of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlPart {
+    /// Where it stands, in characters.
+    pub at: Span,
+    /// Its text, where that is not what stands there: SELECT instead of PERFORM, blanks instead of INTO.
+    pub text: Option<String>,
+}
+
+impl PlSource {
+    /// The smallest part around a place in characters from 1, and the place within it.
+    #[must_use]
+    pub fn part_at(&self, position: u32) -> Option<(String, u32)> {
+        let place = position.checked_sub(1)?;
+        let around = self.parts.iter().filter(|part| part.at.start <= place && place <= part.at.end);
+        let part = around.min_by_key(|part| part.at.end - part.at.start)?;
+        let (start, length) = (part.at.start as usize, (part.at.end - part.at.start) as usize);
+        let written = || self.text.chars().skip(start).take(length).collect();
+        let text: String = part.text.clone().unwrap_or_else(written);
+        // SELECT is shorter than PERFORM.
+        let shorter = length.saturating_sub(text.chars().count()) as u32;
+        let perform = part.text.as_ref().is_some_and(|text| text.starts_with("SELECT")) && shorter == 1;
+        let at = place - part.at.start + 1 - u32::from(perform && place > part.at.start);
+        Some((text, at))
+    }
 }
 
 /// What a name means that is a variable's and a column's.
@@ -194,18 +236,25 @@ pub enum PlStatementKind {
     /// `RAISE …`; without anything it raises the error being handled again.
     Raise(PlRaise),
     /// `CALL p(…)`.
-    Call(Call),
+    Call(Call, String),
     /// `COMMIT [AND CHAIN] [WRITE …]`.
     Commit { chain: bool, write: CommitWrite },
     /// `ROLLBACK [AND CHAIN]`.
     Rollback { chain: bool },
-    /// A statement that defines something, as its text.
+    /// A statement that the session runs: of the schema, or SHOW and its like. Its text, of which there are blanks in place
+    /// of INTO.
     Define {
         /// The text.
         text: String,
-        /// The query of CREATE TABLE AS, which may name variables.
-        query: Option<Box<Query>>,
+        /// The statement of CREATE TABLE AS or EXPLAIN, which may name variables.
+        query: Option<Box<Statement>>,
+        /// What a row of it is for.
+        into: Vec<PlTarget>,
+        /// `INTO STRICT`.
+        strict: bool,
     },
+    /// `DO 'block'`.
+    Inline(String),
     /// A SQL statement, perhaps with INTO, of which there are blanks in its text.
     Sql { statement: Box<Statement>, into: Vec<PlTarget>, strict: bool, text: String },
 }

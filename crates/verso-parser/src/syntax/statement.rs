@@ -269,6 +269,41 @@ impl Statement {
         }
     }
 
+    /// What a statement is called that functions cannot run: what it does is done outside of transactions.
+    #[must_use]
+    pub fn stands_outside(&self) -> Option<&'static str> {
+        match self {
+            Statement::Sweep { vacuum: true, .. } => Some("VACUUM"),
+            Statement::Sweep { .. } => Some("SWEEP"),
+            Statement::AlterDatabase { system: true, .. }
+            | Statement::AddLogFile { .. }
+            | Statement::DropLogFile { .. } => Some("ALTER SYSTEM"),
+            Statement::DiscardAll => Some("DISCARD ALL"),
+            Statement::Backup { .. } | Statement::LogicalBackup(_) => Some("BACKUP DATABASE"),
+            other => other.stands_alone(),
+        }
+    }
+
+    /// Whether the session runs it for a function: it may yield rows, as SHOW does, or is refused there in its own words.
+    #[must_use]
+    pub fn serves(&self) -> bool {
+        matches!(
+            self,
+            Statement::Show(_)
+                | Statement::ShowAll
+                | Statement::Explain { .. }
+                | Statement::Set { .. }
+                | Statement::Reset(_)
+                | Statement::ResetAll
+                | Statement::SetTransaction(_)
+                | Statement::SetSessionCharacteristics(_)
+                | Statement::Checkpoint
+                | Statement::Copy(_)
+                | Statement::Call(_)
+                | Statement::Do(_)
+        ) || self.stands_outside().is_some() && !self.defines()
+    }
+
     /// Whether it defines something, or does what else the schema's statements do: it may stand in a function, and yields
     /// nothing.
     #[must_use]

@@ -5,6 +5,7 @@
 //! | [`statement`] | statements, loops and what leaves them |
 //! | [`result`] | RETURN and its relatives |
 //! | [`raise`] | RAISE |
+//! | [`shadowed`] | variables that hide others |
 //! | [`sql`] | functions in SQL, which become bodies of the same kind |
 //! | [`dynamic`] | EXECUTE, GET DIAGNOSTICS |
 //! | [`trigger`] | functions of triggers |
@@ -21,11 +22,13 @@ mod dynamic;
 mod later;
 mod raise;
 mod result;
+mod shadowed;
 mod sql;
 mod statement;
 mod target;
 mod trigger;
 
+pub use shadowed::shadowed;
 pub use sql::bind_sql_function;
 
 use std::cell::Cell;
@@ -116,7 +119,7 @@ pub fn check_function(
 ) -> Result<(), SqlError> {
     if super::takes_polymorphic(function) {
         // Checked as if it were called with integers.
-        let own = super::of_element(function, &SqlType::Int4);
+        let own = super::of_element(function, &SqlType::Int4, None);
         return check_function(&own, catalog, time_zone);
     }
     match (function.language, &function.returns) {
@@ -195,6 +198,15 @@ struct Body<'c> {
     line: u32,
     /// The function; 0 of a block.
     oid: u32,
+    /// The text of the body.
+    source: Arc<syntax::PlSource>,
+}
+
+/// An error whose place in a body becomes one in the expression or statement there.
+fn located(error: SqlError, source: &syntax::PlSource) -> SqlError {
+    let part = error.position.and_then(|position| source.part_at(position));
+    let Some((text, position)) = part else { return SqlError { position: None, ..error } };
+    SqlError { position: Some(position), ..error }.within(&text)
 }
 
 impl<'c> Body<'c> {
@@ -218,6 +230,7 @@ impl<'c> Body<'c> {
             defines: false,
             line: 1,
             oid: 0,
+            source: Arc::default(),
         }
     }
 
@@ -228,10 +241,12 @@ impl<'c> Body<'c> {
         block: &syntax::PlBlock,
     ) -> Result<PlFunction, SqlError> {
         let found = self.declare("found", SqlType::Bool, false);
-        if block.conflict != syntax::PlConflict::Error {
-            self.conflict = block.conflict;
-            self.binder.variables.iter_mut().for_each(|known| known.conflict = block.conflict);
+        let conflict = block.conflict.unwrap_or_default();
+        if conflict != syntax::PlConflict::Error {
+            self.conflict = conflict;
+            self.binder.variables.iter_mut().for_each(|known| known.conflict = conflict);
         }
+        self.source = Arc::clone(&block.source);
         self.defines = later::defines(block);
         let names_results = !self.result_slots.is_empty();
         let body = self.block(block).map(|body| match self.outgoing() {
@@ -245,9 +260,13 @@ impl<'c> Body<'c> {
             _ => body,
         });
         let body = body.map_err(|error| {
+            // What PostgreSQL finds when it compiles a function points into its text.
+            if self.refused.get() && error.position.is_some() {
+                return error;
+            }
             let name = signature.split('(').next().unwrap_or_default();
             let line = format!("compilation of PL/pgSQL function \"{name}\" near line {}", self.line);
-            SqlError { position: None, ..error }.with_context(&line)
+            located(error, &self.source).with_context(&line)
         })?;
         Ok(PlFunction {
             oid: self.oid,
@@ -259,6 +278,7 @@ impl<'c> Body<'c> {
             found: Some(found),
             body,
             trigger: self.trigger.map(Box::new),
+            strict_params: block.strict_params,
         })
     }
 
@@ -326,7 +346,7 @@ impl<'c> Body<'c> {
             if declaration.constant {
                 self.constants.push(slot);
             }
-            declarations.push(PlDeclaration { slot, default });
+            declarations.push(PlDeclaration { slot, default, line: declaration.line });
         }
         self.labels.push((block.label.as_ref().map(|label| label.text.clone()), false));
         first.extend(self.statements(&block.body)?);

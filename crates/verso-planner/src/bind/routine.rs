@@ -7,6 +7,7 @@ use std::sync::Arc;
 use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn};
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, TypedExpr};
+use verso_types::range::RangeKind;
 use verso_types::{CastKind, CollatedType, Derivation, RowType, SqlType, SystemType};
 
 use super::Binder;
@@ -92,6 +93,8 @@ fn arg_type(ty: &SqlType) -> ArgType {
         SqlType::System(S::AnyNonArray | S::AnyCompatibleNonArray) => ArgType::AnyNonArray,
         SqlType::System(S::AnyEnum) => ArgType::AnyEnum,
         SqlType::System(S::AnyArray | S::AnyCompatibleArray) => ArgType::AnyArray,
+        SqlType::System(S::AnyRange | S::AnyCompatibleRange) => ArgType::AnyRange,
+        SqlType::System(S::AnyMultirange | S::AnyCompatibleMultirange) => ArgType::AnyMultirange,
         ty => ArgType::Exact(ty.without_modifiers()),
     }
 }
@@ -181,13 +184,19 @@ fn specialized(
         return Ok(Arc::clone(function));
     }
     use SystemType as S;
-    let mut element = None;
+    let (mut element, mut range) = (None, None);
     for (parameter, value) in parameters.iter().zip(values) {
         let found = match (&parameter.ty, &value.ty) {
             (SqlType::System(S::AnyArray | S::AnyCompatibleArray), SqlType::Array(element)) => {
                 Some((**element).clone())
             }
             (SqlType::System(S::AnyArray | S::AnyCompatibleArray), _) => None,
+            (SqlType::System(open), SqlType::Range(kind) | SqlType::Multirange(kind))
+                if open.is_any_range() =>
+            {
+                range = Some(*kind);
+                Some(kind.subtype())
+            }
             (ty, given) if is_polymorphic(ty) && *given != SqlType::Unknown => {
                 Some(given.without_modifiers())
             }
@@ -199,7 +208,7 @@ fn specialized(
         let text = "could not determine polymorphic type because input has type unknown";
         return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
     };
-    Ok(Arc::new(of_element(function, &element)))
+    Ok(Arc::new(of_element(function, &element, range)))
 }
 
 /// A function whose arguments have the collation of those that it is called with.
@@ -232,10 +241,13 @@ pub(super) fn collated(
     Ok(Arc::new(own))
 }
 
-/// A polymorphic function with this type for what it does not say.
-pub fn of_element(function: &FunctionDef, element: &SqlType) -> FunctionDef {
+/// A polymorphic function with this type for what it does not say, and this one for its ranges.
+pub fn of_element(function: &FunctionDef, element: &SqlType, range: Option<RangeKind>) -> FunctionDef {
     use SystemType as S;
+    let kind = range.unwrap_or(RangeKind::Int4);
     let concrete = |ty: &SqlType| match ty {
+        SqlType::System(S::AnyRange | S::AnyCompatibleRange) => SqlType::Range(kind),
+        SqlType::System(S::AnyMultirange | S::AnyCompatibleMultirange) => SqlType::Multirange(kind),
         SqlType::System(S::AnyArray | S::AnyCompatibleArray) => SqlType::Array(Box::new(element.clone())),
         ty if is_polymorphic(ty) => element.clone(),
         ty => ty.clone(),
@@ -257,7 +269,7 @@ pub fn of_element(function: &FunctionDef, element: &SqlType) -> FunctionDef {
         other => other.clone(),
     };
     let mut hasher = DefaultHasher::new();
-    element.hash(&mut hasher);
+    (element, range.map(|kind| kind as u8)).hash(&mut hasher);
     own.variant = hasher.finish().max(1);
     own
 }

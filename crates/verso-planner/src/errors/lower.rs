@@ -10,7 +10,7 @@ use verso_storage::{StorageError, TxnId};
 use verso_types::TypeError;
 
 use super::sqlstate::*;
-use super::{SqlError, must_rollback};
+use super::{InQuery, SqlError, must_rollback};
 
 impl From<TypeError> for SqlError {
     fn from(error: TypeError) -> SqlError {
@@ -268,7 +268,33 @@ impl From<ExecError> for SqlError {
                 subject.schema = about.schema;
                 error
             }
+            ExecError::InQuery { error, query, position } => {
+                let internal = Some(Box::new(InQuery { query, position }));
+                SqlError { internal, ..SqlError::from(*error) }
+            }
             ExecError::InFunction { error, context } => SqlError::from(*error).with_context(&context),
+        }
+    }
+}
+
+impl From<SqlError> for ExecError {
+    /// An error of the layers above the executors as one of theirs; its place in the client's text is left out.
+    fn from(error: SqlError) -> ExecError {
+        let SqlError { sqlstate, message, detail, hint, internal, context, .. } = error;
+        let raised = Raised {
+            sqlstate: sqlstate.into(),
+            message,
+            detail: detail.map(Into::into),
+            hint: hint.map(Into::into),
+        };
+        let mut error = ExecError::Raised(Box::new(raised));
+        if let Some(internal) = internal {
+            let InQuery { query, position } = *internal;
+            error = ExecError::InQuery { error: Box::new(error), query, position };
+        }
+        match context {
+            Some(context) => ExecError::InFunction { error: Box::new(error), context: context.into() },
+            None => error,
         }
     }
 }

@@ -236,6 +236,10 @@ impl Output {
             put_field(b'D', error.detail.as_deref(), out);
             put_field(b'H', error.hint.as_deref(), out);
             put_field(b'P', error.position.map(|position| position.to_string()).as_deref(), out);
+            if let Some(internal) = &error.internal {
+                put_field(b'p', Some(&internal.position.to_string()), out);
+                put_field(b'q', Some(&internal.query), out);
+            }
             put_field(b'W', error.context.as_deref(), out);
             if let Some(subject) = &error.subject {
                 if subject.table.is_some() || subject.datatype.is_some() {
@@ -257,6 +261,7 @@ impl Output {
             put_severity(notice.severity, &notice.sqlstate, &notice.message, out);
             put_field(b'D', notice.detail.as_deref(), out);
             put_field(b'H', notice.hint.as_deref(), out);
+            put_field(b'P', notice.position.map(|position| position.to_string()).as_deref(), out);
             out.push(0);
         });
     }

@@ -89,6 +89,20 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
     views.services.instance.sessions.all().iter().map(row).collect()
 }
 
+/// The rows of `verso_activity`: the same sessions, with what Verso knows of them.
+pub(crate) fn activity(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let of = |row: Vec<Value>| {
+        let id = match &row[2] {
+            Value::Int4(id) => Value::Int8(i64::from(*id)),
+            _ => Value::Null,
+        };
+        // As `pg_stat_activity` numbers its columns.
+        let own = [1, 5, 6, 16, 14, 15, 12, 13, 20].map(|column: usize| row[column].clone());
+        std::iter::once(id).chain(own).collect()
+    };
+    sessions(views).into_iter().map(of).collect()
+}
+
 /// The rows of `pg_locks`.
 pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
     let relation = |object| views.table_of(object).map_or(Value::Null, |(_, oid)| oid);
@@ -168,11 +182,16 @@ pub(super) fn databases(views: &Views<'_>) -> Vec<Vec<Value>> {
     row[4] = count(statistics.rollbacks);
     row[5] = count(statistics.pool.reads);
     row[6] = count(statistics.pool.fetches.saturating_sub(statistics.pool.reads));
+    row[7] = count(statistics.read.scanned);
+    row[8] = count(statistics.read.fetched);
     row[9] = count(statistics.rows.inserted);
     row[10] = count(statistics.rows.updated);
     row[11] = count(statistics.rows.deleted);
     // There is no standby whose queries could be in the way.
     row[12] = count(0);
+    let (files, bytes) = views.services.instance.temporary.totals();
+    row[13] = count(files);
+    row[14] = count(bytes);
     row[15] = count(statistics.deadlocks);
     row[16] = count(views.services.instance.engine.damaged_pages().len() as u64);
     row[23] = count(member.sessions.load(Ordering::Relaxed));

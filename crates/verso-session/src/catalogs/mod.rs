@@ -57,6 +57,7 @@ use verso_types::array::Array;
 use crate::views::Views;
 use keys::Keys;
 
+pub(crate) use activity::activity;
 pub(crate) use calls::call;
 pub(crate) use fixed::class_takes;
 

@@ -139,6 +139,8 @@ pub struct Notice {
     pub detail: Option<String>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Where in the client's text, in characters from 1.
+    pub position: Option<u32>,
 }
 
 impl Notice {
@@ -153,7 +155,14 @@ impl Notice {
     }
 
     fn new(severity: &'static str, sqlstate: &str, message: impl Into<String>) -> Notice {
-        Notice { severity, sqlstate: sqlstate.into(), message: message.into(), detail: None, hint: None }
+        Notice {
+            severity,
+            sqlstate: sqlstate.into(),
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+        }
     }
 }
 
@@ -180,6 +189,10 @@ pub struct StatementStatistics {
     pub fetches: u64,
     /// Bytes of log.
     pub redo_bytes: u64,
+    /// How often the session has waited: for the disk, for locks, for a share of the machine.
+    pub waits: u64,
+    /// How long together.
+    pub wait_nanos: u64,
 }
 
 #[cfg(test)]

@@ -92,6 +92,18 @@ impl Schema<'_> {
                 self.own_extension(&extension)?;
                 Ok(CommentOn::Extension(extension.oid))
             }
+            Commented::Trigger { name, table } => {
+                let found = self.relation(table)?;
+                let trigger = found.triggers().iter().find(|trigger| *trigger.name == *name.text);
+                let missing = || {
+                    let text =
+                        format!("trigger \"{}\" for table \"{}\" does not exist", name.text, found.name());
+                    SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
+                };
+                let oid = trigger.ok_or_else(missing)?.oid;
+                self.own_relation(&found)?;
+                Ok(CommentOn::Trigger(oid))
+            }
             Commented::Constraint { name, table } => {
                 let found = self.relation(table)?;
                 let Relation::Table(table) = &found else {

@@ -2,21 +2,33 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionLanguage, NewFunction, Object, Oid, Volatility};
+use verso_catalog::{FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Object, Oid, Volatility};
 use verso_exec::context::SettingAccess;
 use verso_types::SqlType;
 
 use super::Schema;
 use super::routine::check_replaced;
-use crate::client::CommandTag;
-use crate::client::tag;
+use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 use crate::settings::{Settings, unknown};
 use verso_parser::syntax::{
-    self, CreateFunction, DropFunction, FunctionSetting, QualifiedName, RoutineKind, RoutineType,
+    self, CreateFunction, DropFunction, FunctionBody, FunctionSetting, QualifiedName, RoutineKind,
+    RoutineType,
 };
-use verso_planner::bind::check_function;
+use verso_planner::bind::{check_function, shadowed};
 use verso_planner::errors::{SqlError, sqlstate};
+
+/// 42712
+const DUPLICATE_ALIAS: &str = "42712";
+
+/// An error whose place in a body becomes one in the statement that gives it.
+pub(crate) fn in_literal(error: SqlError, body: &FunctionBody) -> SqlError {
+    let position = error.position.map(|position| match body.start {
+        Some(start) => start + position,
+        None => body.at.start + 1,
+    });
+    SqlError { position, ..error }
+}
 
 /// A setting and its value.
 type Setting = (Arc<str>, Arc<str>);
@@ -93,17 +105,48 @@ impl Schema<'_> {
                 true => services.snapshot(&self.frame.txn.borrow())?.with_role(None),
                 false => self.frame.catalog.with_role(None),
             };
+            self.check_shadowed(&checked, body)?;
             match checked.settings.is_empty() {
-                true => check_function(&checked, &catalog, &services.settings.time_zone)?,
+                true => check_function(&checked, &catalog, &services.settings.time_zone),
                 false => {
                     let held = services.hold(&checked.settings, &catalog)?;
                     let result = check_function(&checked, &held.catalog, &held.time_zone);
                     services.release(self.frame.catalog);
-                    result?;
+                    result
                 }
             }
+            .map_err(|error| in_literal(error, body))?;
         }
         Ok(tag(if procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" }))
+    }
+
+    /// Warns of variables that hide others, or refuses them, where a setting asks for that.
+    fn check_shadowed(&self, function: &FunctionDef, body: &FunctionBody) -> Result<(), SqlError> {
+        let Some(block) = &body.block else { return Ok(()) };
+        let services = self.frame.services;
+        let asks = |setting: &str| {
+            let value = services.settings.show_asked(setting).unwrap_or_default();
+            value.split(',').any(|word| ["shadowed_variables", "all"].contains(&word.trim()))
+        };
+        let errors = asks("plpgsql.extra_errors");
+        if !errors && !asks("plpgsql.extra_warnings") {
+            return Ok(());
+        }
+        let columns = match &function.returns {
+            FunctionReturn::Table(columns) => columns.as_slice(),
+            _ => &[],
+        };
+        let arguments = function.args.iter().map(|arg| &*arg.name);
+        for name in shadowed(arguments.chain(columns.iter().map(|(name, _)| &**name)), block) {
+            let text = format!("variable \"{}\" shadows a previously defined variable", name.text);
+            let error = in_literal(SqlError::new(DUPLICATE_ALIAS, text).at(name.at.start), body);
+            if errors {
+                return Err(error);
+            }
+            let position = error.position;
+            services.notices.tell(Notice { position, ..Notice::warning(DUPLICATE_ALIAS, error.message) });
+        }
+        Ok(())
     }
 
     /// SET of a definition: settings and their values.

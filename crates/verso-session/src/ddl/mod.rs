@@ -53,6 +53,7 @@ mod truncate;
 mod types;
 mod view;
 
+pub(crate) use function::in_literal;
 pub(crate) use temporary::at_commit;
 
 use std::sync::Arc;

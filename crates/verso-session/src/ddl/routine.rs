@@ -158,19 +158,22 @@ impl Schema<'_> {
 
     /// A result of a polymorphic type follows from an argument of one.
     fn check_polymorphic(&self, args: &[FunctionArg], returns: &FunctionReturn) -> Result<(), SqlError> {
-        if args.iter().any(|arg| arg.mode.goes_in() && is_polymorphic(&arg.ty)) {
-            return Ok(());
-        }
+        let is_range = |ty: &SqlType| matches!(ty, SqlType::System(system) if system.is_any_range());
+        let given_range = args.iter().any(|arg| arg.mode.goes_in() && is_range(&arg.ty));
+        let given_any = args.iter().any(|arg| arg.mode.goes_in() && is_polymorphic(&arg.ty));
+        let settled = |ty: &SqlType| if is_range(ty) { given_range } else { given_any };
         let given: Vec<&SqlType> = match returns {
             FunctionReturn::Scalar(SqlType::Row(row)) => row.fields.iter().map(|(_, ty)| ty).collect(),
             FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => vec![ty],
             FunctionReturn::Table(columns) => columns.iter().map(|(_, ty)| ty).collect(),
             FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => Vec::new(),
         };
-        match given.into_iter().find(|ty| is_polymorphic(ty)) {
+        match given.into_iter().find(|ty| is_polymorphic(ty) && !settled(ty)) {
             Some(ty) => {
                 let name = ty.pg_name();
                 let needed = match name.starts_with("anycompatible") {
+                    true if is_range(ty) => "anycompatiblerange or anycompatiblemultirange",
+                    false if is_range(ty) => "anyrange or anymultirange",
                     true => {
                         "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, \
                          or anycompatiblemultirange"

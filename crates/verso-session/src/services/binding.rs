@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef};
 use verso_exec::context::{Binding, Described};
-use verso_exec::error::{ExecError, Raised};
+use verso_exec::error::ExecError;
 use verso_exec::plan::{ExprKind, PlFunction, RowRules, Statement as Bound, TypedExpr};
 use verso_types::SqlType;
 
 use super::Services;
-use verso_parser::syntax::Statement;
+use verso_parser::syntax::{PlBlock, PlConflict, Statement};
 use verso_parser::{parse_body, parse_script};
 use verso_planner::bind::{
     Binder, bind_block, bind_function, bind_sql_function, bind_trigger, function_statements,
@@ -22,7 +22,22 @@ impl Services {
         let catalog = self.known_catalog();
         let catalog = catalog.ok_or_else(|| ExecError::raised("XX000", "no statement is running"))?;
         let binder = Binder::new(&catalog, &self.settings.time_zone, &[]);
-        bind(&binder).map_err(|error| ExecError::raised(error.sqlstate, error.message))
+        bind(&binder).map_err(|error| ExecError::from(SqlError { position: None, ..error }))
+    }
+
+    /// What `plpgsql.variable_conflict` says, where that is not the usual.
+    fn variable_conflict(&self) -> Option<PlConflict> {
+        match self.settings.show_asked("plpgsql.variable_conflict")?.as_str() {
+            "use_variable" => Some(PlConflict::Variable),
+            "use_column" => Some(PlConflict::Column),
+            _ => None,
+        }
+    }
+
+    /// A body, parsed, with what the settings say of it.
+    pub(crate) fn body(&self, text: &str) -> Result<PlBlock, SqlError> {
+        let block = parse_body(text)?;
+        Ok(PlBlock { conflict: block.conflict.or_else(|| self.variable_conflict()), ..block })
     }
 
     fn compile(
@@ -31,7 +46,7 @@ impl Services {
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, SqlError> {
         if function.oid.0 == 0 {
-            let block = parse_body(&function.body)?;
+            let block = self.body(&function.body)?;
             return bind_block(&block, catalog, &self.settings.time_zone).map(Arc::new);
         }
         let bind = || {
@@ -39,10 +54,12 @@ impl Services {
                 let statements = function_statements(function)?;
                 return bind_sql_function(function, &statements, catalog, &self.settings.time_zone);
             }
-            let block = parse_body(&function.body)?;
+            let block = self.body(&function.body)?;
             bind_function(function, &block, catalog, &self.settings.time_zone)
         };
         match function.variant {
+            // What a name means there is this session's matter.
+            0 if self.variable_conflict().is_some() => bind().map(Arc::new),
             0 => self.instance.function((function.oid.0, catalog.key()), bind),
             // Of a polymorphic function each statement keeps its own.
             _ => bind().map(Arc::new),
@@ -56,7 +73,8 @@ impl Binding for Services {
         function: &Arc<FunctionDef>,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, ExecError> {
-        self.compile(function, catalog).map_err(uncompiled)
+        // What is wrong with the text of a body is shown in that.
+        self.compile(function, catalog).map_err(|error| ExecError::from(error.within(&function.body)))
     }
 
     fn compile_trigger(
@@ -69,11 +87,14 @@ impl Binding for Services {
         let bound = self.instance.function((trigger.oid.0, catalog.key()), || {
             let statements = trigger.action.as_ref().map(|action| &action.body);
             let text = function.map(|function| &function.body).or(statements);
-            let block = parse_body(text.map_or("", |text| text))?;
+            let block = self.body(text.map_or("", |text| text))?;
             let zone = &self.settings.time_zone;
             bind_trigger(trigger, function.map(|function| &**function), table, &block, catalog, zone)
         });
-        bound.map_err(uncompiled)
+        bound.map_err(|error| {
+            let text = function.map_or("", |function| &*function.body);
+            ExecError::from(error.within(text))
+        })
     }
 
     fn trigger_condition(
@@ -127,7 +148,7 @@ impl Binding for Services {
             let mut statements = parse_script(text)?;
             let parsed = match (statements.pop(), statements.is_empty()) {
                 (Some(parsed), true) => parsed.statement,
-                (None, _) => return Err(SqlError::unsupported("EXECUTE of an empty text")),
+                (None, _) => return Ok(None),
                 (Some(_), false) => return Err(SqlError::unsupported("EXECUTE of several statements")),
             };
             let mut parsed = parsed;
@@ -135,7 +156,14 @@ impl Binding for Services {
                 query.places = places;
             }
             match parsed {
-                Statement::Commit { .. } | Statement::Rollback { .. } | Statement::Begin(_) => {
+                Statement::Commit { .. }
+                | Statement::Rollback { .. }
+                | Statement::RollbackTo(_)
+                | Statement::Savepoint(_)
+                | Statement::Release(_)
+                | Statement::PrepareTransaction(_)
+                | Statement::EndPrepared { .. }
+                | Statement::Begin(_) => {
                     let text = "EXECUTE of transaction commands is not implemented";
                     Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
                 }
@@ -148,35 +176,14 @@ impl Binding for Services {
                     let binder = Binder::new(catalog, &settings.time_zone, types).with_rules(settings.rules);
                     binder.statement(&parsed).map(Some)
                 }
-                parsed if parsed.defines() => Ok(None),
-                _ => Err(SqlError::unsupported("EXECUTE of what is no query or change of rows")),
+                parsed if parsed.defines() || parsed.serves() => Ok(None),
+                _ => Err(SqlError::unsupported("EXECUTE of such a statement")),
             }
         };
-        bind().map_err(|error| {
-            let raised = Raised {
-                sqlstate: error.sqlstate.into(),
-                message: error.message,
-                detail: error.detail.map(Into::into),
-                hint: error.hint.map(Into::into),
-            };
-            let context = format!("SQL statement \"{text}\"");
-            ExecError::InFunction { error: Box::new(ExecError::Raised(Box::new(raised))), context }
+        bind().map_err(|error| match error.position {
+            Some(_) => ExecError::from(error.within(text)),
+            None if error.message.starts_with("EXECUTE of transaction") => ExecError::from(error),
+            None => ExecError::from(error.with_context(&format!("SQL statement \"{text}\""))),
         })
-    }
-}
-
-/// The error of a body that cannot be bound.
-fn uncompiled(error: SqlError) -> ExecError {
-    let context = error.context.map(String::from);
-    let raised = Raised {
-        sqlstate: error.sqlstate.into(),
-        message: error.message,
-        detail: error.detail.map(Into::into),
-        hint: error.hint.map(Into::into),
-    };
-    let inner = ExecError::Raised(Box::new(raised));
-    match context {
-        Some(context) => ExecError::InFunction { error: Box::new(inner), context },
-        None => inner,
     }
 }

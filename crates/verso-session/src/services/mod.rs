@@ -109,6 +109,10 @@ pub(crate) struct Services {
     pub(crate) acting: Cell<Option<Oid>>,
     /// Statements that defined something within the running one, and whether one of them runs.
     pub(crate) defined: Cell<u32>,
+    /// How many settings the running statement has asked for.
+    pub(crate) asked: Cell<u32>,
+    /// How many statements of functions have run in the session: a transaction in which none has may change its modes.
+    pub(crate) embedded: Cell<u64>,
     pub(crate) defining: Cell<bool>,
     /// The schema whose CREATE SCHEMA runs the statement: the first of the search path.
     pub(crate) creating: RefCell<Option<Arc<str>>>,
@@ -166,6 +170,8 @@ impl Services {
             owed: OwedWait::default(),
             acting: Cell::new(None),
             defined: Cell::new(0),
+            asked: Cell::new(0),
+            embedded: Cell::new(0),
             defining: Cell::new(false),
             creating: RefCell::default(),
             redefined: RefCell::default(),

@@ -46,7 +46,7 @@ impl Services {
     }
 
     /// The search path that some settings ask for.
-    pub(super) fn path_of(&self, settings: &Settings, role: Option<Oid>) -> WantedPath {
+    pub(crate) fn path_of(&self, settings: &Settings, role: Option<Oid>) -> WantedPath {
         let user = self.current_name();
         let of_user = |name: &Arc<str>| if **name == *"$user" { Arc::clone(&user) } else { Arc::clone(name) };
         let schemas = settings.search_path.iter().map(of_user).collect();

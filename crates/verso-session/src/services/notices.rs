@@ -137,7 +137,7 @@ impl NoticeSink for Outgoing<'_> {
         if MessageLevel::of(severity) < from {
             return Ok(());
         }
-        let notice = Notice { severity, sqlstate, message, detail, hint };
+        let notice = Notice { severity, sqlstate, message, detail, hint, position: None };
         let Some(client) = self.client else { return self.services.notices.keep(notice, memory) };
         self.flush()?;
         self.services.notices.pass_one(&notice, from, &mut |notice| client.tell(notice))

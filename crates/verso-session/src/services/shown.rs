@@ -10,6 +10,7 @@ use verso_exec::context::{HeldSettings, SettingAccess};
 use super::Services;
 use crate::automatic::AutoSettings;
 use crate::settings;
+use verso_planner::errors::SqlError;
 
 impl Services {
     /// Statements that take so many milliseconds are logged; -1 is none.
@@ -77,6 +78,36 @@ impl Services {
     }
 }
 
+impl Services {
+    /// What SHOW says of a setting: what it is called, and its value.
+    ///
+    /// # Errors
+    /// 42704.
+    pub(crate) fn shown_as(&self, name: &str) -> Result<(String, String), SqlError> {
+        let value = self.show(name).ok_or_else(|| settings::unknown(name))?;
+        let title = match name {
+            "timezone" => "TimeZone",
+            "datestyle" => "DateStyle",
+            "intervalstyle" => "IntervalStyle",
+            name => name,
+        };
+        Ok((title.to_string(), value))
+    }
+
+    /// CHECKPOINT.
+    ///
+    /// # Errors
+    /// 42501, and those of the storage.
+    pub(crate) fn checkpoint(&self) -> Result<(), SqlError> {
+        if !self.has_role(verso_catalog::authority::CHECKPOINT) {
+            let detail = "Only roles with privileges of the \"pg_checkpoint\" role may execute this command.";
+            let text = "permission denied to execute CHECKPOINT command";
+            return Err(SqlError::new("42501", text).with_detail(detail));
+        }
+        Ok(self.instance.engine.checkpoint()?)
+    }
+}
+
 impl SettingAccess for Services {
     fn setting(&self, name: &str) -> Option<String> {
         self.show(name)
@@ -84,6 +115,8 @@ impl SettingAccess for Services {
 
     fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, ExecError> {
         let asked = self.settings.ask(name, value, local);
+        // The function that asks goes on with what follows from it.
+        self.asked.set(self.asked.get() + 1);
         asked.map_err(|error| ExecError::raised(error.sqlstate, error.message))
     }
 

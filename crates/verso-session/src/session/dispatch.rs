@@ -71,13 +71,7 @@ impl Session {
                 done
             }
             Statement::Checkpoint => {
-                if !self.services.has_role(verso_catalog::authority::CHECKPOINT) {
-                    let detail =
-                        "Only roles with privileges of the \"pg_checkpoint\" role may execute this command.";
-                    let text = "permission denied to execute CHECKPOINT command";
-                    return Err(SqlError::new("42501", text).with_detail(detail));
-                }
-                self.services.instance.engine.checkpoint()?;
+                self.services.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
             }
             Statement::Backup { folder, parent } => self.backup(folder, parent.as_deref()),

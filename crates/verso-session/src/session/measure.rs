@@ -21,12 +21,16 @@ struct Counters {
     redo_bytes: u64,
     buffers: u64,
     resident_pool_bytes: u64,
+    waits: u64,
+    wait_nanos: u64,
 }
 
 impl Counters {
     fn now(services: &Services) -> Counters {
         let engine = &services.instance.engine;
         let statistics = engine.statistics();
+        let info = &services.info;
+        let waited = [&info.waits.flush, &info.waits.queue, info.lock_waits()];
         Counters {
             reads: statistics.pool.reads,
             writes: statistics.pool.writes,
@@ -34,6 +38,8 @@ impl Counters {
             redo_bytes: statistics.log.bytes,
             buffers: statistics.pool.capacity_pages,
             resident_pool_bytes: statistics.pool.resident_pages * u64::from(engine.options().page_size),
+            waits: waited.iter().map(|waited| waited.count()).sum(),
+            wait_nanos: waited.iter().map(|waited| waited.nanos()).sum(),
         }
     }
 }
@@ -85,6 +91,8 @@ impl Measure {
             writes: now.writes.saturating_sub(self.counters.writes),
             fetches: now.fetches.saturating_sub(self.counters.fetches),
             redo_bytes: now.redo_bytes.saturating_sub(self.counters.redo_bytes),
+            waits: now.waits.saturating_sub(self.counters.waits),
+            wait_nanos: now.wait_nanos.saturating_sub(self.counters.wait_nanos),
         };
         let totals = &mut measures.totals;
         totals.statements += 1;

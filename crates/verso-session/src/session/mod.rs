@@ -49,6 +49,8 @@ mod slow;
 mod statement;
 mod texts;
 
+pub(crate) use set::check_resets;
+
 use std::sync::Arc;
 
 use verso_types::{TimeStyle, Value};

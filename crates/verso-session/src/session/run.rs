@@ -185,6 +185,7 @@ impl Session {
         let txn = &active.txn;
         // A frame takes the catalog anew: what functions of an earlier one defined is in it.
         self.services.defined.set(0);
+        self.services.asked.set(0);
         self.services.redefined.take();
         self.services.refresh_catalog(&txn.borrow())?;
         let known = self.services.catalog.borrow();

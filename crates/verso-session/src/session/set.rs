@@ -5,7 +5,7 @@ use verso_types::{Batch, SqlType, Value};
 use super::Session;
 use crate::client::{CommandTag, StatementSink, StatementStatistics, tag};
 use crate::plans::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
-use crate::settings::{SETTINGS, Settings, flag, unknown};
+use crate::settings::{SETTINGS, Settings, flag};
 use crate::transaction::Block;
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -64,6 +64,7 @@ impl Session {
 
     /// RESET.
     pub(crate) fn reset(&mut self, name: &str) -> Result<CommandTag, SqlError> {
+        check_resets(name)?;
         self.change_setting(name, None, false)?;
         Ok(tag("RESET"))
     }
@@ -114,14 +115,8 @@ impl Session {
         name: &str,
         sink: &mut dyn StatementSink,
     ) -> Result<CommandTag, SqlError> {
-        let value = self.services.show(name).ok_or_else(|| unknown(name))?;
-        let title = match name {
-            "timezone" => "TimeZone",
-            "datestyle" => "DateStyle",
-            "intervalstyle" => "IntervalStyle",
-            name => name,
-        };
-        send_texts(sink, &[title], &[vec![value]])
+        let (title, value) = self.services.shown_as(name)?;
+        send_texts(sink, &[&title], &[vec![value]])
     }
 
     /// SHOW ALL.
@@ -146,6 +141,8 @@ impl Session {
             writes,
             fetches,
             redo_bytes,
+            waits,
+            wait_nanos,
         } = statistics;
         let row = |name: &str, value: String| vec![name.to_string(), value];
         let rows = [
@@ -158,9 +155,23 @@ impl Session {
             row("writes", writes.to_string()),
             row("fetches", fetches.to_string()),
             row("redo", redo_bytes.to_string()),
+            row("waits", waits.to_string()),
+            row("wait time", format!("{:.6} s", wait_nanos as f64 / 1e9)),
         ];
         send_texts(sink, &STATISTICS_COLUMNS, &rows)
     }
+}
+
+/// Refuses what belongs to the transaction that runs, and no setting could bring back.
+///
+/// # Errors
+/// 55P02
+pub(crate) fn check_resets(name: &str) -> Result<(), SqlError> {
+    if !matches!(name, "transaction_isolation" | "transaction_read_only") {
+        return Ok(());
+    }
+    let text = format!("parameter \"{name}\" cannot be reset");
+    Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text))
 }
 
 /// What SET TRANSACTION says otherwise: settings that are modes of the transaction.

@@ -47,6 +47,10 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         "session_replication_role" => "origin",
         "temp_buffers" => "8MB",
         "xmloption" => "content",
+        "plpgsql.check_asserts" => "on",
+        "plpgsql.print_strict_params" => "off",
+        "plpgsql.extra_warnings" | "plpgsql.extra_errors" => "none",
+        "plpgsql.variable_conflict" => "error",
         _ => return None,
     })
 }
@@ -73,6 +77,14 @@ pub(crate) fn takes(name: &str, value: &str) -> bool {
         "session_replication_role" => {
             ["origin", "replica", "local"].iter().any(|role| value.eq_ignore_ascii_case(role))
         }
+        "plpgsql.check_asserts" | "plpgsql.print_strict_params" => {
+            same_flag(value, "on") || same_flag(value, "off")
+        }
+        "plpgsql.variable_conflict" => ["error", "use_variable", "use_column"].contains(&value),
+        "plpgsql.extra_warnings" | "plpgsql.extra_errors" => value.split(',').all(|word| {
+            let checks = ["all", "none", "shadowed_variables", "too_many_rows", "strict_multi_assignment"];
+            checks.iter().any(|check| word.trim().eq_ignore_ascii_case(check))
+        }),
         _ => true,
     }
 }

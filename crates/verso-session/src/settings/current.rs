@@ -206,6 +206,20 @@ impl SessionSettings {
         self.asked.take()
     }
 
+    /// Those that will hold once the running statement is done, where it has asked for any.
+    pub(crate) fn asked(&self) -> Option<Settings> {
+        self.asked.borrow().as_ref().map(|asked| asked.settings.clone())
+    }
+
+    /// The settings that are not what the session began with; whom it acts as is none of them.
+    pub(crate) fn changed_names(&self) -> Vec<&'static str> {
+        let changed = |name: &&str| {
+            !matches!(*name, "role" | "session_authorization")
+                && self.show_asked(name) != self.defaults.show(name)
+        };
+        super::SETTINGS.iter().map(|(name, _)| *name).filter(changed).collect()
+    }
+
     /// From which level on messages go to the client, as the running statement has asked for it.
     pub(crate) fn messages_from(&self) -> MessageLevel {
         self.asked.borrow().as_ref().map_or(&*self.now, |asked| &asked.settings).messages_from

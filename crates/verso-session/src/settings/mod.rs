@@ -595,7 +595,7 @@ impl Settings {
                 let text = format!("parameter \"{name}\" cannot be changed");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text));
             }
-            (name, value) if name.contains('.') => {
+            (name, value) if name.contains('.') && accepted::default(name).is_none() => {
                 self.custom.insert(name.to_string(), value.unwrap_or_default().to_string());
             }
             (name, value) => {

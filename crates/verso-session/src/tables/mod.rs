@@ -564,6 +564,7 @@ impl TransactionState for EngineTables<'_> {
 
 impl TransactionControl for EngineTables<'_> {
     fn begin_statement(&self) -> Result<()> {
+        self.services.embedded.set(self.services.embedded.get() + 1);
         Ok(self.txn.borrow_mut().begin_statement()?)
     }
 

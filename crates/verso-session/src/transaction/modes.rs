@@ -6,7 +6,7 @@ use crate::settings::{Settings, ShownModes};
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 
 /// What a transaction was begun with.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Modes {
     pub(crate) isolation: IsolationLevel,
     pub(crate) read_only: bool,

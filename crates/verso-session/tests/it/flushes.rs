@@ -160,4 +160,33 @@ fn a_session_that_waits_for_a_lock_says_for_which() {
     assert_eq!(observer.run(table)[0], "1|0|0");
     observer.run("UPDATE u SET b = 2; DELETE FROM u");
     assert_eq!(observer.run(table)[0], "1|1|1");
+    assert_eq!(
+        observer.run("SELECT state FROM verso_activity WHERE wait_event IS NULL LIMIT 1")[0],
+        "active"
+    );
+}
+
+#[test]
+fn rows_that_are_read_and_temporary_files_are_counted() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE r (a int PRIMARY KEY, b text); INSERT INTO r SELECT g, repeat('x', 100) FROM generate_series(1, 20000) g");
+    let mut counts = || -> Vec<i64> {
+        let line =
+            client.run("SELECT tup_returned, tup_fetched, temp_files, temp_bytes FROM pg_stat_database");
+        line[0].split('|').map(|count| count.parse().expect("a number")).collect()
+    };
+    let before = counts();
+    let mut other = world.connect();
+    other.run("SELECT sum(a) FROM r");
+    let scanned = counts();
+    assert!(scanned[0] - before[0] >= 20_000, "{before:?} {scanned:?}");
+    other.run("SELECT b FROM r WHERE a = 7; SELECT b FROM r WHERE a = 8");
+    let fetched = counts();
+    assert!(fetched[1] - scanned[1] >= 2, "{scanned:?} {fetched:?}");
+    assert!(fetched[0] - scanned[0] < 20_000, "{scanned:?} {fetched:?}");
+    assert_eq!(fetched[2..], before[2..]);
+    other.run("SET work_mem = '64kB'; SELECT a FROM r ORDER BY b, a DESC");
+    let spilled = counts();
+    assert!(spilled[2] > fetched[2] && spilled[3] > fetched[3], "{fetched:?} {spilled:?}");
 }

@@ -428,14 +428,52 @@ end $$",
     let error = client.try_run("SELECT late(1)").expect_err("there is no such table");
     assert_eq!(error.message, "relation \"nowhere\" does not exist");
     assert_eq!(error.context.as_deref(), Some("PL/pgSQL function late(integer) line 5 at SQL statement"));
+    let at = error.internal.expect("it is a place in the statement, whose INTO is blank");
+    assert_eq!((at.query.as_str(), at.position), ("select *        from nowhere", 22));
     let error = client.try_run("SELECT late(2)").expect_err("nothing is assigned");
     assert_eq!(error.sqlstate, "55000");
     assert_eq!(error.context.as_deref(), Some("PL/pgSQL function late(integer) line 7 at RETURN"));
     let error = client
         .try_run("CREATE FUNCTION bad() RETURNS int LANGUAGE plpgsql AS $$begin\n x := 1;\nend $$")
         .expect_err("there is no such variable");
-    assert_eq!(error.sqlstate, "42601");
-    assert_eq!(error.context.as_deref(), Some("compilation of PL/pgSQL function \"bad\" near line 2"));
+    // The place is one in the client's text.
+    assert_eq!((error.sqlstate, error.position, error.context), ("42601", Some(64), None));
+}
+
+#[test]
+fn errors_of_bodies_point_into_the_text_that_is_wrong() {
+    // As PostgreSQL 18 has them: the text, the place in it, and whether the client's own text has it.
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int)");
+    for (body, query, place) in [
+        ("declare x int; begin x := nowhere + 1; end", "x := nowhere + 1", 6),
+        ("begin perform a, b from t; end", "SELECT a, b from t", 11),
+        ("begin if b > 1 then null; end if; end", "b > 1", 1),
+        ("declare x int[]; begin x[1] := y; end", "x[1] := y", 9),
+        ("begin execute 'select b from t'; end", "select b from t", 8),
+        ("declare r record; begin for r in select b from t loop null; end loop; end", "select b from t", 8),
+    ] {
+        let error = client.try_run(&format!("DO $$ {body} $$")).expect_err(body);
+        let at = error.internal.unwrap_or_else(|| panic!("{body}: no place"));
+        assert_eq!((at.query.as_str(), at.position, error.position), (query, place, None), "{body}");
+    }
+    for (text, place) in [
+        ("DO $$ begin y := 1; end $$", 13),
+        ("DO $$ begin exit nolabel; end $$", 18),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'select nothing'", 57),
+    ] {
+        let error = client.try_run(text).expect_err(text);
+        assert_eq!((error.position, error.internal, error.context), (Some(place), None, None), "{text}");
+    }
+    let text = "DO $$ declare y int := 0;\n x int := 1/y; begin end $$";
+    let error = client.try_run(text).expect_err("there is no such number");
+    assert_eq!(
+        error.context.as_deref(),
+        Some(
+            "PL/pgSQL function inline_code_block line 2 during statement block local variable initialization"
+        )
+    );
 }
 
 #[test]

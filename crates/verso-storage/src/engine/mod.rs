@@ -28,7 +28,7 @@ use crate::StorageError;
 use crate::archive::{ArchiveOptions, ArchiveStatus, BaseReport};
 use crate::buffer::{DamagedPage, FlushProgress};
 use crate::heap::overflow::Incarnations;
-use crate::heap::{ChangedRows, RowTotals};
+use crate::heap::{ChangedRows, ReadTotals, RowTotals};
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
@@ -177,6 +177,7 @@ impl Engine {
             commits: AtomicU64::new(0),
             rollbacks: AtomicU64::new(0),
             rows: RowTotals::default(),
+            read: ReadTotals::default(),
             sweeping: Mutex::new(()),
             left_to_sweep: Mutex::new(left_to_sweep),
             held_up: Mutex::default(),

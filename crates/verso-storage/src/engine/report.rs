@@ -7,7 +7,7 @@ use super::Engine;
 use crate::StorageError;
 use crate::buffer::{PoolStats, WriteCount};
 use crate::heap::layout::{FLAG_ALL_VISIBLE, FLAG_SWEPT};
-use crate::heap::{RowCounts, root, unused};
+use crate::heap::{ReadCounts, RowCounts, root, unused};
 use crate::page::{ObjectId, PageKind, header};
 use crate::space::ExtentKind;
 use crate::wal::WalStats;
@@ -61,6 +61,8 @@ pub struct EngineStatistics {
     pub rollbacks: u64,
     /// Rows that ended transactions have inserted, changed and deleted, those of the catalog among them.
     pub rows: RowCounts,
+    /// Rows that were read, those of the catalog among them.
+    pub read: ReadCounts,
     /// Deadlocks.
     pub deadlocks: u64,
 }
@@ -75,6 +77,7 @@ impl Engine {
             commits: shared.commits.load(Ordering::Relaxed),
             rollbacks: shared.rollbacks.load(Ordering::Relaxed),
             rows: shared.rows.get(),
+            read: shared.read.get(),
             deadlocks: shared.locks.deadlocks(),
         }
     }

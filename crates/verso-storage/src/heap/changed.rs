@@ -35,7 +35,41 @@ impl RowCounts {
     }
 }
 
+/// Rows that statements have read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts {
+    /// By scans of tables.
+    pub scanned: u64,
+    /// One by one, as indexes have found them.
+    pub fetched: u64,
+}
+
 /// The same, counted by several threads.
+#[derive(Debug, Default)]
+pub struct ReadTotals {
+    scanned: AtomicU64,
+    fetched: AtomicU64,
+}
+
+impl ReadTotals {
+    /// The numbers of now.
+    pub fn get(&self) -> ReadCounts {
+        let (scanned, fetched) = (self.scanned.load(Ordering::Relaxed), self.fetched.load(Ordering::Relaxed));
+        ReadCounts { scanned, fetched }
+    }
+
+    pub(crate) fn scan(&self, rows: usize) {
+        self.scanned.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn fetch(&self, rows: usize) {
+        if rows > 0 {
+            self.fetched.fetch_add(rows as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Changes, counted by several threads.
 #[derive(Debug, Default)]
 pub struct RowTotals {
     inserted: AtomicU64,

@@ -34,7 +34,7 @@ pub mod undo;
 pub mod unused;
 pub mod value_slot;
 
-pub use changed::{ChangedRows, RowCounts, RowTotals};
+pub use changed::{ChangedRows, ReadCounts, ReadTotals, RowCounts, RowTotals};
 pub use layout::ColumnSpec;
 pub use read::{HeapScan, ScanBatch, ScanSpec};
 pub use table::Heap;

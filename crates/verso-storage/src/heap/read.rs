@@ -244,6 +244,7 @@ impl HeapScan {
             }
         }
         out.batch.rows = out.records.len();
+        self.shared.read.scan(out.records.len());
         Ok(!out.records.is_empty())
     }
 
@@ -526,6 +527,7 @@ pub(crate) fn read_at_home(
     }
     out.records.push(record);
     out.batch.rows = out.records.len();
+    shared.read.fetch(1);
     Ok(AtHome::Read)
 }
 

@@ -298,6 +298,7 @@ impl Heap {
         prepare(self, columns, out);
         read_page(&txn.shared, self, &view, record.page_index, Wanted::Slots(&[record.slot]), columns, out)?;
         out.batch.rows = out.records.len();
+        txn.shared.read.fetch(out.records.len());
         Ok(!out.records.is_empty())
     }
 }

@@ -338,6 +338,7 @@ impl IndexScan {
             }
             out.records.extend(selection.iter().map(|row| self.rows.records[*row as usize]));
         }
+        self.shared.read.fetch(selection.len());
         out.batch.rows = out.records.len();
         Ok(())
     }
@@ -517,6 +518,7 @@ impl Heap {
         }
         out.records.push(record);
         out.batch.rows = 1;
+        shared.read.fetch(1);
         Ok(true)
     }
 }

@@ -65,6 +65,7 @@ impl CandidateScan {
             self.at += slots.len();
         }
         out.batch.rows = out.records.len();
+        self.reader.shared.read.fetch(out.batch.rows);
         Ok(out.batch.rows > 0)
     }
 

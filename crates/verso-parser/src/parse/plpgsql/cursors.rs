@@ -44,8 +44,9 @@ impl Body<'_> {
 
     /// Whether these tokens, between IN and LOOP, name a cursor.
     pub(super) fn names_cursor(&self, range: &[Lexeme]) -> bool {
-        let statements =
-            ["select", "with", "values", "table", "insert", "update", "delete", "merge", "execute"];
+        let statements = [
+            "select", "with", "values", "table", "insert", "update", "delete", "merge", "execute", "explain",
+        ];
         let word = matches!(range.first().map(|first| first.token), Some(Token::Word(_) | Token::Quoted(_)));
         word && range
             .first()
@@ -89,6 +90,10 @@ impl Body<'_> {
                 return Ok(PlStatementKind::OpenExecute { cursor, forward, text });
             }
             let tokens = self.until_semicolon()?;
+            if let Some(text) = self.served(tokens) {
+                self.semicolon()?;
+                return Ok(PlStatementKind::OpenExecute { cursor, forward, text });
+            }
             let statement = self.rows(tokens)?;
             self.semicolon()?;
             return Ok(PlStatementKind::OpenFor { cursor, forward, statement });

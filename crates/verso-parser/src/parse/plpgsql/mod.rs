@@ -13,6 +13,9 @@ mod raise;
 mod statement;
 mod tokens;
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use verso_types::condition::condition_code;
 use verso_types::{SqlType, sqlstate};
 
@@ -21,7 +24,9 @@ use super::lexer::{Lexeme, Token};
 use super::source::is_word;
 use super::source::{Source, too_complex};
 use crate::error::SyntaxError;
-use crate::syntax::{Name, PlAlike, PlBlock, PlCondition, PlConflict, PlDeclaration, PlHandler, PlStatement};
+use crate::syntax::{
+    Name, PlAlike, PlBlock, PlCondition, PlConflict, PlDeclaration, PlHandler, PlPart, PlSource, PlStatement,
+};
 
 /// Blocks within blocks.
 const NESTING_MAX: u32 = 40;
@@ -29,8 +34,8 @@ const NESTING_MAX: u32 = 40;
 /// Parses a body: one block.
 pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
     let source = Source::new(text)?;
-    let mut body = Body { source: &source, at: 0, depth: 0 };
-    let conflict = body.options()?;
+    let mut body = Body { source: &source, at: 0, depth: 0, parts: RefCell::default() };
+    let (conflict, strict_params) = body.options()?;
     let label = body.label()?;
     if !body.is(&["declare"]) && !body.is(&["begin"]) {
         return Err(body.unexpected());
@@ -38,7 +43,10 @@ pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
     let block = body.block(label)?;
     body.accept_token(&Token::SemiColon);
     match body.peek() {
-        None => Ok(PlBlock { conflict, ..block }),
+        None => {
+            let source = Arc::new(PlSource { text: text.to_owned(), parts: body.parts.take() });
+            Ok(PlBlock { conflict, strict_params, source, ..block })
+        }
         Some(_) => Err(body.unexpected()),
     }
 }
@@ -47,29 +55,31 @@ struct Body<'s> {
     source: &'s Source<'s>,
     at: usize,
     depth: u32,
+    /// What of it the parser of SQL has read.
+    parts: RefCell<Vec<PlPart>>,
 }
 
 impl Body<'_> {
     /// `#variable_conflict …`, `#print_strict_params …` before the outermost block.
-    fn options(&mut self) -> Result<PlConflict, SyntaxError> {
-        let mut conflict = PlConflict::Error;
+    fn options(&mut self) -> Result<(Option<PlConflict>, Option<bool>), SyntaxError> {
+        let (mut conflict, mut strict_params) = (None, None);
         while self.is_operator(0, "#") {
             self.at += 1;
             match self.name()?.text.as_str() {
-                "variable_conflict" if self.accept(&["use_column"]) => conflict = PlConflict::Column,
-                "variable_conflict" if self.accept(&["use_variable"]) => conflict = PlConflict::Variable,
-                "variable_conflict" if self.accept(&["error"]) => conflict = PlConflict::Error,
-                "print_strict_params" if self.accept(&["off"]) => {}
-                "print_strict_params" if self.is(&["on"]) => {
-                    return Err(self.unsupported("#print_strict_params on"));
+                "variable_conflict" if self.accept(&["use_column"]) => conflict = Some(PlConflict::Column),
+                "variable_conflict" if self.accept(&["use_variable"]) => {
+                    conflict = Some(PlConflict::Variable)
                 }
+                "variable_conflict" if self.accept(&["error"]) => conflict = Some(PlConflict::Error),
+                "print_strict_params" if self.accept(&["off"]) => strict_params = Some(false),
+                "print_strict_params" if self.accept(&["on"]) => strict_params = Some(true),
                 _ => {
                     self.at -= 1;
                     return Err(self.unexpected());
                 }
             }
         }
-        Ok(conflict)
+        Ok((conflict, strict_params))
     }
 
     fn label(&mut self) -> Result<Option<Name>, SyntaxError> {
@@ -109,7 +119,8 @@ impl Body<'_> {
         }
         self.expect(&["end"])?;
         self.end_label(label.as_ref())?;
-        Ok(PlBlock { label, declarations, body, handlers, conflict: PlConflict::Error })
+        let source = Arc::default();
+        Ok(PlBlock { label, declarations, body, handlers, conflict: None, strict_params: None, source })
     }
 
     /// The label repeated behind END or END LOOP.

@@ -4,11 +4,11 @@ use super::super::block::call;
 use super::super::cursor::{Cursor, word_of};
 use super::super::lexer::{Lexeme, Token};
 use super::super::source::{Source, is_word};
+use super::super::statement;
 use super::super::transaction::{chain, commit_options};
-use super::super::{parse_script, statement};
 use super::Body;
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, ExprKind, Name, PlStatement, PlStatementKind, PlTarget, Query, Statement};
+use crate::syntax::{Expr, ExprKind, Name, PlPart, PlStatement, PlStatementKind, PlTarget, Span, Statement};
 
 /// A statement's tokens without INTO, where there was one; the targets; STRICT.
 type WithoutInto = (Option<Vec<Lexeme>>, Vec<PlTarget>, bool);
@@ -60,6 +60,7 @@ impl<'s> Body<'s> {
                 let query = Box::new(query);
                 self.semicolon()?;
                 let text = format!("SELECT{}", &self.text_of(tokens)["perform".len()..]);
+                self.shown_as(&text);
                 PlStatementKind::Perform { query, text }
             }
             "raise" => self.raise()?,
@@ -68,7 +69,7 @@ impl<'s> Body<'s> {
                 let tokens = self.until_semicolon()?;
                 let call = self.parse(tokens, call)?;
                 self.semicolon()?;
-                PlStatementKind::Call(call)
+                PlStatementKind::Call(call, self.text_of(tokens).to_owned())
             }
             "commit" | "rollback" => self.end_transaction(word == "commit")?,
             "execute" => self.execute()?,
@@ -76,15 +77,13 @@ impl<'s> Body<'s> {
             "open" => self.open()?,
             "fetch" | "move" => self.fetch(word == "move")?,
             "close" => self.close()?,
-            "do" => {
-                return Err(self.unsupported(&format!("{} in PL/pgSQL", word.to_uppercase())));
-            }
             _ => self.sql()?,
         };
         Ok(PlStatement { kind, line })
     }
 
     fn assignment(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        let (start, known) = (self.here().start, self.parts.borrow().len());
         let target = self.target()?;
         let path = match self.peek() {
             Some(Token::LBracket) => {
@@ -94,8 +93,14 @@ impl<'s> Body<'s> {
             _ => Vec::new(),
         };
         self.at += 1;
-        let value = self.until_semicolon()?;
-        let value = self.expr(value)?;
+        let tokens = self.until_semicolon()?;
+        let value = self.expr(tokens)?;
+        // Errors show the whole of it.
+        let end = tokens.last().map_or(start, |last| last.at.end);
+        let mut parts = self.parts.borrow_mut();
+        parts.truncate(known);
+        parts.push(PlPart { at: Span { start, end }, text: None });
+        drop(parts);
         self.semicolon()?;
         Ok(PlStatementKind::Assign { target, path, value })
     }
@@ -205,6 +210,10 @@ impl<'s> Body<'s> {
                 let (variable, body) = (variable.clone(), self.loop_body(label.as_ref())?);
                 return Ok(PlStatementKind::ForCursor { label, variable, cursor, args, body });
             }
+            if let Some(text) = self.served(range) {
+                let body = self.loop_body(label.as_ref())?;
+                return Ok(PlStatementKind::ForExecute { label, targets, text, body });
+            }
             let statement = self.rows(range)?;
             let body = self.loop_body(label.as_ref())?;
             return Ok(PlStatementKind::ForQuery { label, targets, statement, body });
@@ -271,6 +280,10 @@ impl<'s> Body<'s> {
                 return Ok(PlStatementKind::ReturnExecute(text));
             }
             let tokens = self.until_semicolon()?;
+            if let Some(text) = self.served(tokens) {
+                self.semicolon()?;
+                return Ok(PlStatementKind::ReturnExecute(text));
+            }
             let statement = self.rows(tokens)?;
             self.semicolon()?;
             let text = self.text_of(tokens).to_owned();
@@ -298,6 +311,9 @@ impl<'s> Body<'s> {
         let statement = match rest {
             None => self.parse(tokens, statement)?,
             Some(rest) => {
+                let end = tokens[tokens.len() - 1].at.end;
+                let at = Span { start: tokens[0].at.start, end };
+                self.parts.borrow_mut().push(PlPart { at, text: Some(text.clone()) });
                 let mut cursor = Cursor::new(self.source, rest);
                 let statement = statement(&mut cursor)?;
                 cursor.finish()?;
@@ -315,19 +331,19 @@ impl<'s> Body<'s> {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Merge(_) => {}
-            Statement::Set { name, value: Some(value), local } if into.is_empty() => {
-                let query = Box::new(set_config(&name.text, value, *local)?);
+            Statement::Do(block) if into.is_empty() => {
+                let text = block.text.clone();
                 self.semicolon()?;
-                return Ok(PlStatementKind::Perform { query, text: self.text_of(tokens).to_owned() });
+                return Ok(PlStatementKind::Inline(text));
             }
-            _ if statement.defines() && into.is_empty() => {
-                let text = self.text_of(tokens).to_owned();
+            _ if statement.defines() && into.is_empty() || statement.serves() => {
                 self.semicolon()?;
                 let query = match statement {
-                    Statement::CreateTableAs(create) => Some(Box::new(create.query)),
+                    Statement::CreateTableAs(create) => Some(Box::new(Statement::Query(create.query))),
+                    Statement::Explain { statement, .. } => Some(statement),
                     _ => None,
                 };
-                return Ok(PlStatementKind::Define { text, query });
+                return Ok(PlStatementKind::Define { text, query, into, strict });
             }
             _ if ["start", "savepoint", "release", "abort", "prepare"].contains(&&*first)
                 && !matches!(statement, Statement::Prepare { .. }) =>
@@ -342,6 +358,13 @@ impl<'s> Body<'s> {
         }
         self.semicolon()?;
         Ok(PlStatementKind::Sql { statement: Box::new(statement), into, strict, text })
+    }
+
+    /// Errors show the part that was read last as this text.
+    fn shown_as(&self, text: &str) {
+        if let Some(part) = self.parts.borrow_mut().last_mut() {
+            part.text = Some(text.to_owned());
+        }
     }
 
     /// The text of these tokens.
@@ -429,15 +452,5 @@ fn case_condition(
             let at = conditions[0].at;
             Ok(Expr { kind: ExprKind::Or(conditions), at, point: at.start })
         }
-    }
-}
-
-/// `SET [LOCAL] name = value` as the query that does the same.
-fn set_config(name: &str, value: &str, local: bool) -> Result<Query, SyntaxError> {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let text = format!("SELECT pg_catalog.set_config({}, {}, {local})", quoted(name), quoted(value));
-    match parse_script(&text)?.pop().map(|parsed| parsed.statement) {
-        Some(Statement::Query(query)) => Ok(query),
-        _ => Err(SyntaxError::unsupported("this SET in PL/pgSQL")),
     }
 }

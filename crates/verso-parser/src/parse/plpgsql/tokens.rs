@@ -6,7 +6,7 @@ use super::super::source::is_word;
 use super::super::statement;
 use super::Body;
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, ExprKind, Name, PlTarget, Span, Statement};
+use crate::syntax::{Expr, ExprKind, Literal, Name, PlDynamic, PlPart, PlTarget, Span, Statement};
 
 impl<'s> Body<'s> {
     pub(super) fn peek(&self) -> Option<Token> {
@@ -173,6 +173,10 @@ impl<'s> Body<'s> {
         if tokens.is_empty() {
             return Err(self.unexpected());
         }
+        if let (Some(first), Some(last)) = (tokens.first(), tokens.last()) {
+            let at = Span { start: first.at.start, end: last.at.end };
+            self.parts.borrow_mut().push(PlPart { at, text: None });
+        }
         let mut cursor = Cursor::new(self.source, tokens);
         let result = parse(&mut cursor)?;
         cursor.finish()?;
@@ -199,6 +203,18 @@ impl<'s> Body<'s> {
         let (first, last) = (tokens.first()?.at, tokens.last()?.at);
         let kind = ExprKind::Subquery(Box::new(query.ok()?));
         Some(Expr { kind, at: Span { start: first.start, end: last.end }, point: first.start })
+    }
+
+    /// SHOW or EXPLAIN, whose rows the session makes, as a text to be run; none where it is another statement.
+    pub(super) fn served(&self, tokens: &'s [Lexeme]) -> Option<PlDynamic> {
+        let (first, last) = (tokens.first()?, tokens.last()?);
+        if tokens.len() < 2 || !["show", "explain"].iter().any(|word| is_word(self.source, first, word)) {
+            return None;
+        }
+        let text = self.source.between(first, last).to_owned();
+        let at = Span { start: first.at.start, end: last.at.end };
+        let text = Expr { kind: ExprKind::Literal(Literal::String(text)), at, point: at.start };
+        Some(PlDynamic { text, using: Vec::new() })
     }
 
     /// A statement that yields rows, or may.

@@ -235,7 +235,7 @@ impl Body<'_> {
             line,
             kind: PlStatementKind::ForQuery { label, query, targets, cursor, body },
         });
-        let declarations = vec![PlDeclaration { slot, default: None }];
+        let declarations = vec![PlDeclaration { slot, default: None, line: self.line }];
         Ok(PlStatementKind::Block(PlBlock { declarations, body: steps, ..PlBlock::default() }))
     }
 }

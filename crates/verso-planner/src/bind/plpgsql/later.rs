@@ -7,18 +7,18 @@
 use std::sync::Arc;
 
 use verso_catalog::CatalogSnapshot;
-use verso_exec::Raised;
+use verso_exec::ExecError;
 use verso_exec::plan::{LateBound, PlLater, PlReturn, PlStatementKind, PlTrigger, PlVariable, Unbound};
 use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::super::Binder;
 use super::super::scope::{Record, Variable};
 use super::super::with::Cte;
-use super::Body;
 use super::cursor::Declared;
+use super::{Body, located};
 use crate::errors::SqlError;
 use crate::rewrite::Rules;
-use verso_parser::syntax::{PlBlock, PlConflict, PlStatement, PlStatementKind as Syntax};
+use verso_parser::syntax::{PlBlock, PlConflict, PlSource, PlStatement, PlStatementKind as Syntax};
 
 /// A statement, and what is in scope where it stands.
 #[derive(Debug)]
@@ -44,6 +44,7 @@ struct Waiting {
     records: Vec<Record>,
     ctes: Vec<Cte>,
     rules: Rules,
+    source: Arc<PlSource>,
 }
 
 impl Body<'_> {
@@ -92,6 +93,7 @@ impl Body<'_> {
             records: self.binder.records.clone(),
             ctes: self.binder.ctes.clone(),
             rules: self.binder.rules,
+            source: Arc::clone(&self.source),
         }
     }
 
@@ -126,7 +128,7 @@ impl Unbound for Waiting {
         shapes: &[Option<Arc<RowType>>],
         catalog: &Arc<CatalogSnapshot>,
         time_zone: &TimeStyle,
-    ) -> Result<LateBound, Box<Raised>> {
+    ) -> Result<LateBound, ExecError> {
         let mut binder = Binder::new(catalog, time_zone, &self.parameters).with_rules(self.rules);
         binder.variables = self.names.clone();
         binder.records = self.records.clone();
@@ -146,21 +148,13 @@ impl Unbound for Waiting {
             trigger: self.trigger.clone(),
             defines: self.defines,
             line: self.line,
+            source: Arc::clone(&self.source),
             ..Body::new(binder, Arc::clone(&self.block))
         };
         body.set_shapes(shapes);
-        let kind = body.statement(&self.statement).map_err(raised)?;
+        let kind = body.statement(&self.statement).map_err(|error| located(error, &self.source))?;
         Ok(LateBound { kind, variables: body.variables.into() })
     }
-}
-
-fn raised(error: SqlError) -> Box<Raised> {
-    Box::new(Raised {
-        sqlstate: error.sqlstate.into(),
-        message: error.message,
-        detail: error.detail.map(Into::into),
-        hint: error.hint.map(Into::into),
-    })
 }
 
 /// Whether a statement of a body may define something, or run a text that does.
@@ -170,7 +164,7 @@ pub(super) fn defines(block: &PlBlock) -> bool {
 
 fn any(statements: &[PlStatement]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
-        Syntax::Define { .. } | Syntax::Execute { .. } => true,
+        Syntax::Define { .. } | Syntax::Inline(_) | Syntax::Execute { .. } => true,
         Syntax::Block(block) => defines(block),
         Syntax::If { branches, otherwise } => branches.iter().any(|(_, body)| any(body)) || any(otherwise),
         Syntax::Loop { body, .. }
@@ -190,6 +184,7 @@ fn looks_at_catalog(statement: &Syntax) -> bool {
         statement,
         Syntax::Define { query: None, .. }
             | Syntax::Block(_)
+            | Syntax::Inline(_)
             | Syntax::Null
             | Syntax::CaseNotFound
             | Syntax::Loop { .. }
@@ -232,7 +227,8 @@ fn name_of(statement: &Syntax) -> &'static str {
         Syntax::GetDiagnostics { .. } => "GET DIAGNOSTICS",
         Syntax::Execute { .. } => "EXECUTE",
         Syntax::Assert { .. } => "ASSERT",
-        Syntax::Call(_) => "CALL",
+        Syntax::Call(..) => "CALL",
+        Syntax::Inline(_) => "DO",
         Syntax::Null
         | Syntax::CaseNotFound
         | Syntax::Commit { .. }

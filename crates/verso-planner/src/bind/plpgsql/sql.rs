@@ -60,6 +60,7 @@ pub fn bind_sql_function(
         found: Some(found),
         body: block,
         trigger: None,
+        strict_params: None,
     })
 }
 
@@ -157,7 +158,7 @@ impl Body<'_> {
                     SqlType::Record if !whole => PlTargets::Record { slot },
                     _ => PlTargets::Places(vec![PlPlace { slot, field: None, ty: ty.clone() }]),
                 };
-                let into = Some(PlInto { targets, strict: false });
+                let into = Some(PlInto { targets, strict: false, params: Vec::new() });
                 steps.push(of_function(bound, into));
                 let row = ty.is_row();
                 let value = TypedExpr::new(ExprKind::Parameter(slot), ty.erased());

@@ -1,10 +1,13 @@
 //! Statements of bodies: blocks, branches, loops and what leaves them, SQL.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use verso_catalog::ArgMode;
+use verso_catalog::{ArgMode, FunctionDef};
 use verso_exec::plan::{
-    CommitWrite, PlInto, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement, TypedExpr,
+    CommitWrite, ExprKind, PlInto, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement,
+    TypedExpr,
 };
 use verso_types::{SqlType, Value};
 
@@ -33,12 +36,19 @@ impl Body<'_> {
         Ok(match statement {
             Syntax::Block(block) => PlStatementKind::Block(self.block(block)?),
             Syntax::Null => PlStatementKind::Nothing,
-            Syntax::Define { text, query } => {
-                let bind = |query: &syntax::Query| {
-                    self.binder.statement(&syntax::Statement::Query(query.clone())).map(Box::new)
-                };
+            Syntax::Define { text, query, into, strict } => {
+                let into = self.row_targets(into, *strict)?;
+                let bind = |query: &syntax::Statement| self.binder.statement(query).map(Box::new);
                 let query = query.as_deref().map(bind).transpose()?;
-                PlStatementKind::Define { text: text.as_str().into(), query }
+                PlStatementKind::Define { text: text.as_str().into(), query, into }
+            }
+            Syntax::Inline(text) => {
+                static BLOCKS: AtomicU64 = AtomicU64::new(1);
+                // Each has a number, by which those that a statement has compiled are told apart.
+                let variant = BLOCKS.fetch_add(1, Ordering::Relaxed);
+                let function = Arc::new(FunctionDef { variant, ..FunctionDef::inline(text) });
+                let text = format!("DO '{}'", text.replace('\'', "''")).into();
+                PlStatementKind::Call { function, args: Vec::new(), out: Vec::new(), text }
             }
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
             Syntax::If { branches, otherwise } => {
@@ -148,10 +158,7 @@ impl Body<'_> {
             }
             Syntax::Execute { text, into, strict } => {
                 let text = self.dynamic(text)?;
-                let into = match into.as_slice() {
-                    [] => None,
-                    names => Some(PlInto { targets: self.targets(names)?, strict: *strict }),
-                };
+                let into = self.row_targets(into, *strict)?;
                 PlStatementKind::Execute { text, into }
             }
             Syntax::ForExecute { label, targets, text, body } => {
@@ -166,20 +173,28 @@ impl Body<'_> {
                 message: message.as_ref().map(|message| self.as_text(message)).transpose()?,
             },
             Syntax::Raise(raise) => self.raise(raise)?,
-            Syntax::Call(call) => self.call(call)?,
+            Syntax::Call(call, text) => self.call(call, text)?,
             Syntax::Commit { chain, write: syntax::CommitWrite { wait, batch } } => {
                 PlStatementKind::Commit { chain: *chain, write: CommitWrite { wait: *wait, batch: *batch } }
             }
             Syntax::Rollback { chain } => PlStatementKind::Rollback { chain: *chain },
             Syntax::Sql { statement, into, strict, text } => {
-                let into = match into.as_slice() {
-                    [] => None,
-                    names => Some(PlInto { targets: self.targets(names)?, strict: *strict }),
-                };
+                let mut into = self.row_targets(into, *strict)?;
                 let statement = self.binder.statement(statement)?;
+                if let Some(into) = into.as_mut().filter(|into| into.strict) {
+                    into.params = read_slots(&statement);
+                }
                 let text = Some(text.as_str().into());
                 PlStatementKind::Sql { statement: Box::new(statement), into, text, perform: false }
             }
+        })
+    }
+
+    /// INTO; none where there are no names.
+    fn row_targets(&self, names: &[syntax::PlTarget], strict: bool) -> Result<Option<PlInto>, SqlError> {
+        Ok(match names {
+            [] => None,
+            names => Some(PlInto { targets: self.targets(names)?, strict, params: Vec::new() }),
         })
     }
 
@@ -220,7 +235,7 @@ impl Body<'_> {
     }
 
     /// CALL: what comes back goes to variables.
-    fn call(&mut self, call: &syntax::Call) -> Result<PlStatementKind, SqlError> {
+    fn call(&mut self, call: &syntax::Call, text: &str) -> Result<PlStatementKind, SqlError> {
         let (function, mut args) = self.binder.procedure(call)?;
         let mut out = Vec::new();
         for (n, parameter) in function.args.iter().enumerate().filter(|(_, arg)| arg.mode.goes_out()) {
@@ -240,7 +255,7 @@ impl Body<'_> {
                 args[n] = TypedExpr::literal(Value::Null, parameter.ty.clone());
             }
         }
-        Ok(PlStatementKind::Call { function, args, out })
+        Ok(PlStatementKind::Call { function, args, out, text: text.into() })
     }
 
     /// The body of a FOR over integers, and the slot of its variable, which is seen there only.
@@ -305,6 +320,23 @@ impl Body<'_> {
     fn integer(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         self.value(expr, "integer FOR loop", &SqlType::Int4)
     }
+}
+
+/// The slots that a query, or the source of an INSERT, reads.
+fn read_slots(statement: &Statement) -> Vec<usize> {
+    let plan = match statement {
+        Statement::Query(plan) => plan,
+        Statement::Insert(insert) => &insert.source,
+        _ => return Vec::new(),
+    };
+    let mut slots = BTreeSet::new();
+    plan.any_expr(&mut |expr| {
+        if let ExprKind::Parameter(slot) = expr.kind {
+            slots.insert(slot);
+        }
+        false
+    });
+    slots.into_iter().collect()
 }
 
 /// The argument of a call that is for this parameter.

@@ -29,6 +29,8 @@ impl Body<'_> {
         let (slot, ty) = (variable.slot, variable.ty.clone());
         let record = &target[target.len() - rest.len() - 1];
         match (rest, ty) {
+            // A record may come to have other fields than it has now.
+            ([], _) if self.open.contains(&slot) => Ok(PlPlace { slot, field: None, ty: SqlType::Record }),
             ([], ty) => Ok(PlPlace { slot, field: None, ty }),
             ([_], SqlType::Record) => Err(not_assigned(&record.text)),
             ([field], SqlType::Row(row)) => {

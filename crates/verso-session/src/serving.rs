@@ -1,0 +1,190 @@
+//! Statements that the session runs for a function and that define nothing: SHOW and SET, EXPLAIN, CALL and DO, COPY of
+//! files, CHECKPOINT.
+//!
+//! 1. Rows that such a statement yields come back as a query over them: INTO, FOR, RETURN QUERY and cursors take those.
+//! 2. What SET asks for holds at once for the function that says it, and for the session once its statement is done.
+//! 3. CALL and DO as a text of EXECUTE cannot end the transaction.
+
+use verso_exec::context::{Given, Served, SettingAccess};
+use verso_exec::plan::{OutputColumn as PlanColumn, Plan, Statement as Bound, TypedExpr};
+use verso_types::{Batch, SqlType, Value};
+
+use crate::client::{Client, CommandTag, Notice, OutputColumn, Results, StatementSink};
+use crate::explain::explain;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::framed;
+use crate::plans::{Done, Job, SHOW_ALL_COLUMNS};
+use crate::session::check_resets;
+use crate::settings::SETTINGS;
+use verso_parser::syntax::{CopyPlace, Parsed, Statement, TransactionModes};
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// Runs one.
+pub(crate) fn serve(
+    frame: &Frame<'_>,
+    parsed: &Parsed,
+    text: &str,
+    given: Given<'_>,
+) -> Result<Served, Failure> {
+    let services = frame.services;
+    match &parsed.statement {
+        Statement::Show(name) => Ok(texts(&[services.shown_as(&name.text)?])),
+        Statement::ShowAll => {
+            let row = |(name, description): &(&str, &str)| {
+                vec![name.to_string(), services.show(name).unwrap_or_default(), description.to_string()]
+            };
+            Ok(table(&SHOW_ALL_COLUMNS, SETTINGS.iter().map(row).collect()))
+        }
+        Statement::Set { name, value, local } => set(frame, &name.text, value.as_deref(), *local),
+        Statement::Reset(name) => set(frame, &name.text, None, false),
+        Statement::ResetAll => {
+            for name in services.settings.changed_names() {
+                services.set_setting(name, None, false)?;
+            }
+            Ok(Served::default())
+        }
+        Statement::SetSessionCharacteristics(modes) => {
+            let on = |value: bool| if value { "on" } else { "off" };
+            let asked = [
+                ("default_transaction_isolation", modes.isolation.map(|level| level.as_str())),
+                ("default_transaction_read_only", modes.read_only.map(on)),
+                ("default_transaction_deferrable", modes.deferrable.map(on)),
+                ("default_transaction_savepoints", modes.savepoints.map(on)),
+            ];
+            for (name, value) in asked {
+                if value.is_some() {
+                    services.set_setting(name, value, false)?;
+                }
+            }
+            Ok(Served::default())
+        }
+        Statement::SetTransaction(modes) => set_transaction(frame, modes, text, given),
+        Statement::Checkpoint => {
+            services.checkpoint()?;
+            Ok(Served::default())
+        }
+        Statement::Copy(copy) if copy.place == CopyPlace::Client => {
+            let text = "cannot COPY to/from client in PL/pgSQL";
+            Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into())
+        }
+        Statement::Explain { .. } | Statement::Call(_) | Statement::Do(_) | Statement::Copy(_) => {
+            run(frame, parsed, text, given)
+        }
+        _ => Err(SqlError::unsupported("this statement in a function").into()),
+    }
+}
+
+/// One that has a frame of its own.
+fn run(frame: &Frame<'_>, parsed: &Parsed, text: &str, given: Given<'_>) -> Result<Served, Failure> {
+    let mut gathered = Gathered::default();
+    let tag = {
+        let client = Client::new(&mut gathered);
+        let mut results = Results::aside(&client, frame.services.memory.lend());
+        let job = Job::of(parsed, text, given.params);
+        let outer = frame.services.may_end.replace(false);
+        let done = frame.inside(|frame| match (&parsed.statement, given.query) {
+            (Statement::Explain { options, .. }, Some(query)) => {
+                explain(frame, query, *options, 0, given.params, &mut results).map(Done::Tag)
+            }
+            _ => framed::statement(frame, &job, given.types, &mut results),
+        });
+        frame.services.may_end.set(outer);
+        let tag = done?.into_tag();
+        results.finish()?;
+        tag
+    };
+    let yields = (!gathered.columns.is_empty()).then(|| values(gathered.columns, gathered.rows));
+    Ok(Served { rows: tag.rows, yields })
+}
+
+/// SET and RESET.
+fn set(frame: &Frame<'_>, name: &str, value: Option<&str>, local: bool) -> Result<Served, Failure> {
+    if value.is_none() {
+        check_resets(name)?;
+    }
+    frame.services.set_setting(name, value, local)?;
+    Ok(Served::default())
+}
+
+/// SET TRANSACTION: what stays as it is may be said at any time, all else at the beginning of a transaction.
+fn set_transaction(
+    frame: &Frame<'_>,
+    modes: &TransactionModes,
+    text: &str,
+    given: Given<'_>,
+) -> Result<Served, Failure> {
+    if let Some(ends) = given.ends {
+        ends.set_modes(text)?;
+        return Ok(Served::default());
+    }
+    let known = frame.services.transaction.get();
+    let isolation = modes.isolation.map(|level| level.as_str());
+    if isolation.is_some() && isolation != known.map(|known| known.isolation) {
+        return Err(too_late().into());
+    }
+    if modes.read_only.is_some() && modes.read_only != known.map(|known| known.read_only) {
+        return Err(SqlError::unsupported("SET TRANSACTION READ ONLY in a function").into());
+    }
+    Ok(Served::default())
+}
+
+/// SET TRANSACTION behind the first query.
+pub(crate) fn too_late() -> SqlError {
+    let text = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+    SqlError::new(sqlstate::ACTIVE_TRANSACTION, text)
+}
+
+/// A row of texts with their names.
+fn texts(columns: &[(String, String)]) -> Served {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    table(&names, vec![columns.iter().map(|(_, value)| value.clone()).collect()])
+}
+
+fn table(names: &[&str], rows: Vec<Vec<String>>) -> Served {
+    let columns = names.iter().map(|name| OutputColumn::new(*name, SqlType::Text)).collect();
+    let count = rows.len() as u64;
+    let rows = rows.into_iter().map(|row| row.iter().map(|text| Value::text(text)).collect()).collect();
+    Served { rows: count, yields: Some(values(columns, rows)) }
+}
+
+/// Rows as the query that yields them.
+fn values(columns: Vec<OutputColumn>, rows: Vec<Vec<Value>>) -> Box<Bound> {
+    let of_row = |row: Vec<Value>| {
+        row.into_iter()
+            .zip(&columns)
+            .map(|(value, column)| TypedExpr::literal(value, column.ty.clone()))
+            .collect()
+    };
+    let rows = rows.into_iter().map(of_row).collect();
+    let named = |column: &OutputColumn| PlanColumn::new(column.name.clone(), column.ty.clone());
+    Box::new(Bound::Query(Plan::Values { rows, columns: columns.iter().map(named).collect() }))
+}
+
+/// Keeps the few rows of such a statement.
+#[derive(Default)]
+struct Gathered {
+    columns: Vec<OutputColumn>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl StatementSink for Gathered {
+    fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        let types: Vec<SqlType> = self.columns.iter().map(|column| column.ty.clone()).collect();
+        self.rows.extend((0..batch.rows).map(|row| batch.row(row, &types)));
+        Ok(())
+    }
+
+    fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _: &Notice) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
