@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::ddl::quoted;
 use crate::definition::{FunctionDef, Oid, TableDef};
+use crate::snapshot::CatalogSnapshot;
 
 /// A trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct TriggerDef {
     pub name: Arc<str>,
     /// Its table.
     pub table: Oid,
+    /// Of a partition: the trigger of the whole table that it is a part of; 0 is none.
+    pub part_of: Oid,
     /// What it calls; 0 where it has an action of its own.
     pub function: Oid,
     /// When it fires and for what.
@@ -255,6 +258,16 @@ impl TriggerDef {
             });
         }
         events
+    }
+}
+
+impl CatalogSnapshot {
+    /// The trigger of the whole table that one of a partition is a part of, and that table.
+    pub fn whole_trigger(&self, part: &TriggerDef) -> Option<(Arc<TableDef>, Arc<TriggerDef>)> {
+        let table = self.table_by_oid(part.table)?;
+        let whole = self.table_by_oid(table.partition_of.as_ref()?.parent)?;
+        let trigger = whole.triggers.iter().find(|trigger| trigger.oid == part.part_of).cloned()?;
+        Some((whole, trigger))
     }
 }
 

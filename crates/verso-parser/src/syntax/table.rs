@@ -120,6 +120,8 @@ pub struct CreateTableAs {
 pub enum TableElement {
     /// A column.
     Column(ColumnDefinition),
+    /// What a partition says of a column of the whole table; the type is not given.
+    Options(ColumnDefinition),
     /// A table constraint.
     Constraint(ConstraintDefinition),
     /// `LIKE t`.

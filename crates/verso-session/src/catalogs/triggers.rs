@@ -31,7 +31,7 @@ fn row(trigger: &TriggerDef) -> Vec<Value> {
     vec![
         oid(trigger.oid),
         oid(trigger.table),
-        number(0),
+        oid(trigger.part_of),
         Value::Text(Arc::clone(&trigger.name)),
         oid(trigger.function),
         Value::Int2(trigger.kind.0),

@@ -17,7 +17,7 @@ use super::alter_partitions::reaches_partitions;
 use super::create_table::identity_column;
 use super::drop::kind_of;
 use super::index::{like_index, named};
-use super::partition::{check_key, refuse_of_partitions};
+use super::partition::{check_key, refuse_moves, refuse_of_partitions};
 use super::sequence::change_of_sequence;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
@@ -393,6 +393,11 @@ impl Schema<'_> {
             (&table.partitioned, &new.kind)
         {
             check_key(table, partitioned, columns, *primary)?;
+        }
+        if let Some(partitioned) = &table.partitioned {
+            let key = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
+            let key: Vec<&str> = key.map(|at| &*table.columns[at].name).collect();
+            refuse_moves(&key, &new.kind)?;
         }
         let change = TableChange::AddConstraint(new.clone());
         self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))?;

@@ -135,7 +135,7 @@ impl Binding for Services {
                 query.places = places;
             }
             match parsed {
-                Statement::Commit { .. } | Statement::Rollback { .. } | Statement::Begin(_) => {
+                Statement::Commit { .. } | Statement::Rollback { .. } | Statement::Begin { .. } => {
                     let text = "EXECUTE of transaction commands is not implemented";
                     Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
                 }
