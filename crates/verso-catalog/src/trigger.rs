@@ -168,8 +168,8 @@ impl TriggerEnabled {
 
 impl TriggerDef {
     /// The statement that makes the trigger, as `pg_get_triggerdef` shows it; `pretty` leaves out the table's schema and
-    /// parentheses. The condition stands as it was given.
-    pub fn sql(&self, table: &TableDef, function: Option<&FunctionDef>, pretty: bool) -> String {
+    /// parentheses. The condition stands as it was given; the function with its schema unless its name alone finds it.
+    pub fn sql(&self, table: &TableDef, function: Option<(&FunctionDef, bool)>, pretty: bool) -> String {
         let mut text =
             String::from(if self.constraint { "CREATE CONSTRAINT TRIGGER " } else { "CREATE TRIGGER " });
         text.push_str(&quoted(&self.name));
@@ -223,14 +223,10 @@ impl TriggerDef {
         }
         match (action, function) {
             (Some(action), _) => text.push_str(&format!(" ({})", statements(&action.body))),
-            (None, Some(function)) => {
+            (None, Some((function, visible))) => {
                 let args: Vec<String> =
                     self.args.iter().map(|arg| format!("'{}'", arg.replace('\'', "''"))).collect();
-                // As PostgreSQL with its usual search path.
-                let schema = match &*function.schema {
-                    crate::snapshot::PUBLIC | crate::snapshot::PG_CATALOG => String::new(),
-                    other => quoted(other) + ".",
-                };
+                let schema = if visible { String::new() } else { quoted(&function.schema) + "." };
                 let name = quoted(&function.name);
                 text.push_str(&format!(" EXECUTE FUNCTION {schema}{name}({})", args.join(", ")));
             }

@@ -121,16 +121,6 @@ impl Schema<'_> {
                     format!("trigger \"{}\" for relation \"{}\" already exists", trigger.name, part.name);
                 return Err(SqlError::new(sqlstate::DUPLICATE_OBJECT, text).into());
             }
-            if trigger.old_table.is_some() || trigger.new_table.is_some() {
-                let text = format!(
-                    "trigger \"{}\" prevents table \"{}\" from becoming a partition",
-                    trigger.name, part.name
-                );
-                let detail = "ROW triggers with transition tables are not supported on partitions.";
-                return Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text)
-                    .with_detail(detail)
-                    .into());
-            }
             self.add_trigger(part, part_of_trigger(trigger, whole, part), false)?;
         }
         Ok(())
@@ -362,7 +352,7 @@ fn check_transitions(create: &CreateTrigger, table: &TableDef) -> Result<(), Sql
     }
     if create.each_row && table.partitioned.is_some() {
         let text = format!("\"{}\" is a partitioned table", table.name);
-        return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
             .with_detail("ROW triggers with transition tables are not supported on partitioned tables."));
     }
     if create.each_row && table.partition_of.is_some() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, TableDef};
+use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, TableDef, TriggerDef};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Whether a table may become a partition of another one, as far as both stand to other tables.
@@ -86,6 +86,18 @@ pub(in crate::ddl) fn check_columns(table: &TableDef, part: &TableDef) -> Result
         }
     }
     Ok(())
+}
+
+/// Whether the triggers of a table may be those of a partition.
+pub(super) fn check_triggers(part: &TableDef) -> Result<(), SqlError> {
+    let of_rows = |trigger: &&Arc<TriggerDef>| {
+        trigger.kind.is_row() && (trigger.old_table.is_some() || trigger.new_table.is_some())
+    };
+    let Some(trigger) = part.triggers.iter().find(of_rows) else { return Ok(()) };
+    let text =
+        format!("trigger \"{}\" prevents table \"{}\" from becoming a partition", trigger.name, part.name);
+    let detail = "ROW triggers with transition tables are not supported on partitions.";
+    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(detail))
 }
 
 /// Whether a table has the CHECK constraints of another one.

@@ -57,7 +57,11 @@ pub(in crate::ddl) fn refuse_of_partitions(
         AlterAction::DropConstraint { name, .. } if inherited(&name.text) => {
             invalid(format!("cannot drop inherited constraint \"{}\" of relation \"{relation}\"", name.text))
         }
-        AlterAction::RenameConstraint { name, .. } if inherited(&name.text) => {
+        // A part of a foreign key has a name of its own.
+        AlterAction::RenameConstraint { name, .. }
+            if inherited(&name.text)
+                && table.constraint(&name.text).is_some_and(|own| own.part_of.is_none()) =>
+        {
             invalid(format!("cannot rename inherited constraint \"{}\"", name.text))
         }
         AlterAction::SetExpression { .. } | AlterAction::DropExpression { .. } => {
@@ -75,6 +79,59 @@ pub(in crate::ddl) fn refuse_of_partitions(
                 ))
                 .with_hint("You may alter the constraint it derives from instead.")
         }
+        _ => return Ok(()),
+    })
+}
+
+/// Refuses what ALTER TABLE ONLY would do to a partitioned table alone, though its partitions have to be like it.
+pub(in crate::ddl) fn refuse_without_parts(
+    catalog: &CatalogSnapshot,
+    table: &TableDef,
+    action: &AlterAction,
+) -> Result<(), SqlError> {
+    let hint = "Do not specify the ONLY keyword.";
+    Err(match action {
+        AlterAction::AddColumn { .. } => invalid("column must be added to child tables too"),
+        AlterAction::DropColumn { .. } => {
+            invalid("cannot drop column from only the partitioned table when partitions exist")
+                .with_hint(hint)
+        }
+        AlterAction::ColumnType { column, .. } => invalid(format!(
+            "type of inherited column \"{}\" must be changed in child tables too",
+            column.text
+        )),
+        AlterAction::RenameColumn { column, .. } => {
+            invalid(format!("inherited column \"{}\" must be renamed in child tables too", column.text))
+        }
+        AlterAction::RenameConstraint { name, .. } => {
+            invalid(format!("inherited constraint \"{}\" must be renamed in child tables too", name.text))
+        }
+        AlterAction::NotNull { not_null: true, .. } => {
+            invalid("constraint must be added to child tables too").with_hint(hint)
+        }
+        AlterAction::NotNull { .. } | AlterAction::DropConstraint { .. } => {
+            invalid("cannot remove constraint from only the partitioned table when partitions exist")
+                .with_hint(hint)
+        }
+        AlterAction::ValidateConstraint(_) => invalid("constraint must be validated on child tables too"),
+        AlterAction::AddConstraint(ConstraintDefinition {
+            clause: ConstraintClause::Foreign { table: other, .. },
+            ..
+        }) => {
+            let other =
+                catalog.relation(other.schema_text(), &other.name.text).map_or("", |other| other.name());
+            let text = format!(
+                "cannot use ONLY for foreign key on partitioned table \"{}\" referencing relation \"{other}\"",
+                table.name
+            );
+            SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+        }
+        AlterAction::AddConstraint(ConstraintDefinition {
+            clause: ConstraintClause::Unique { .. }, ..
+        }) => {
+            return Ok(());
+        }
+        AlterAction::AddConstraint(_) => invalid("constraint must be added to child tables too"),
         _ => return Ok(()),
     })
 }

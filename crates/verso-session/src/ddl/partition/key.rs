@@ -49,7 +49,7 @@ pub(in crate::ddl) fn divided_by(
         if strategy == Strategy::Hash && !hash::is_hashed(&column.ty.seen()) {
             return Err(SqlError::unsupported(format!("PARTITION BY HASH of type {shown}")).at(name.at.start));
         }
-        if KeyType::of(&column.ty.seen()).is_none() {
+        if strategy != Strategy::Hash && KeyType::of(&column.ty.seen()).is_none() {
             let text = format!("data type {shown} has no default operator class for access method \"btree\"");
             return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).with_hint(
                 "You must specify a btree operator class or define a default btree operator class for the data type.",
@@ -99,4 +99,17 @@ pub(in crate::ddl) fn check_key(
     let key = key.map(|at| &*table.columns[at].name);
     let columns: Vec<&str> = columns.iter().map(|name| &**name).collect();
     check_unique(&table.name, key, &columns, primary)
+}
+
+/// Refuses a primary key of a partitioned table alone while its columns may be NULL in partitions.
+pub(in crate::ddl) fn check_not_null(table: &Arc<TableDef>, columns: &[Arc<str>]) -> Result<(), SqlError> {
+    for part in &table.with_partitions()[1..] {
+        for column in columns {
+            if part.column(column).is_some_and(|at| !part.columns[at].not_null) {
+                let text = format!("column \"{column}\" of table \"{}\" is not marked NOT NULL", part.name);
+                return Err(SqlError::new("42P16", text));
+            }
+        }
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@
 //! | [`foreign`] | foreign keys of the whole table |
 //! | [`bound`] | FOR VALUES … |
 //! | [`alike`] | what a table needs to become a partition |
+//! | [`index`] | ALTER INDEX … ATTACH PARTITION |
 //! | [`rows`] | rows that would belong elsewhere |
 //! | [`allowed`] | what ALTER TABLE may not do |
 
@@ -13,6 +14,7 @@ mod alike;
 mod allowed;
 mod bound;
 mod foreign;
+mod index;
 mod key;
 mod rows;
 
@@ -27,16 +29,16 @@ use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 use verso_storage::TableLockMode;
 
-use self::alike::{check_columns, check_constraints, check_kinship};
+use self::alike::{check_columns, check_constraints, check_kinship, check_triggers};
 use super::Schema;
 use super::index::{like_index, named};
 use super::like::{copy_columns, copy_constraints, index_statement};
 use crate::constraints::check_leaving;
 use crate::failure::Failure;
 
-pub(super) use self::allowed::refuse_of_partitions;
+pub(super) use self::allowed::{refuse_of_partitions, refuse_without_parts};
 pub(super) use self::foreign::refuse_moves;
-pub(super) use self::key::{check_key, divided_by};
+pub(super) use self::key::{check_key, check_not_null, divided_by};
 
 fn invalid(text: impl Into<String>) -> SqlError {
     SqlError::new("42P16", text)
@@ -106,6 +108,7 @@ impl Schema<'_> {
         check_kinship(self.frame.catalog, table, &part)?;
         check_columns(table, &part)?;
         check_constraints(table, &part)?;
+        check_triggers(&part)?;
         let bound = self.bound(binder, &part.name, table, partitioned, of)?;
         self.frame.tables().lock(table, TableLockMode::AccessExclusive)?;
         self.frame.inside_now(|frame| {
