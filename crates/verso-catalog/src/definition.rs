@@ -476,6 +476,8 @@ pub struct ConstraintDef {
     pub validated: bool,
     /// Is it checked at all? One that is not says something to readers only, and is not validated.
     pub enforced: bool,
+    /// Of a partition's foreign key: that of the whole table that it is a part of.
+    pub part_of: Option<Oid>,
 }
 
 /// What a constraint demands.
@@ -523,6 +525,48 @@ pub struct ForeignKey {
     pub on_update: ReferentialAction,
     /// `ON DELETE SET NULL (a, b)`: only these columns; empty means all.
     pub delete_columns: Vec<u16>,
+    /// Among those that reference a partition: the table that it is a part of and that the key names. Such a key has no row of
+    /// its own.
+    pub whole: Option<Oid>,
+}
+
+impl ConstraintDef {
+    /// Of a foreign key on a table, as one on a partition of it, which has a part of the index.
+    pub fn on_partition(&self, table: &TableDef, part: &TableDef) -> Option<ConstraintDef> {
+        let ConstraintKind::Foreign(key) = &self.kind else { return None };
+        let index = part.indexes.iter().find(|index| index.part_of == Some(key.index))?;
+        let column = |id: &u16| part.column_of(table, *id);
+        let key = ForeignKey {
+            referenced: part.oid,
+            referenced_columns: key.referenced_columns.iter().map(column).collect::<Option<_>>()?,
+            index: index.oid,
+            whole: key.whole.or(Some(key.referenced)),
+            ..key.clone()
+        };
+        Some(ConstraintDef { kind: ConstraintKind::Foreign(key), ..self.clone() })
+    }
+}
+
+impl TableDef {
+    /// The number of the column that a column of another table is, which it is a part of, or the other way round.
+    pub fn column_of(&self, other: &TableDef, id: u16) -> Option<u16> {
+        let name = &other.columns[other.column_with_id(id)?].name;
+        self.column(name).map(|at| self.columns[at].id)
+    }
+
+    /// A constraint of this table and the parts of it that its partitions have: each with its table.
+    pub fn parts_of_constraint(self: &Arc<TableDef>, of: Oid) -> Vec<(Arc<TableDef>, Arc<ConstraintDef>)> {
+        let mut found: Vec<(Arc<TableDef>, Arc<ConstraintDef>)> = Vec::new();
+        for table in self.with_partitions() {
+            let is_it = |own: &&Arc<ConstraintDef>| {
+                own.oid == of || found.iter().any(|(_, known)| own.part_of == Some(known.oid))
+            };
+            if let Some(own) = table.constraints.iter().find(is_it).cloned() {
+                found.push((table, own));
+            }
+        }
+        found
+    }
 }
 
 /// A view.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::ddl::quoted;
 use crate::definition::{FunctionDef, Oid, TableDef};
+use crate::snapshot::CatalogSnapshot;
 
 /// A trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct TriggerDef {
     pub name: Arc<str>,
     /// Its table.
     pub table: Oid,
+    /// Of a partition: the trigger of the whole table that it is a part of; 0 is none.
+    pub part_of: Oid,
     /// What it calls; 0 where it has an action of its own.
     pub function: Oid,
     /// When it fires and for what.
@@ -165,8 +168,8 @@ impl TriggerEnabled {
 
 impl TriggerDef {
     /// The statement that makes the trigger, as `pg_get_triggerdef` shows it; `pretty` leaves out the table's schema and
-    /// parentheses. The condition stands as it was given.
-    pub fn sql(&self, table: &TableDef, function: Option<&FunctionDef>, pretty: bool) -> String {
+    /// parentheses. The condition stands as it was given; the function with its schema unless its name alone finds it.
+    pub fn sql(&self, table: &TableDef, function: Option<(&FunctionDef, bool)>, pretty: bool) -> String {
         let mut text =
             String::from(if self.constraint { "CREATE CONSTRAINT TRIGGER " } else { "CREATE TRIGGER " });
         text.push_str(&quoted(&self.name));
@@ -220,14 +223,10 @@ impl TriggerDef {
         }
         match (action, function) {
             (Some(action), _) => text.push_str(&format!(" ({})", statements(&action.body))),
-            (None, Some(function)) => {
+            (None, Some((function, visible))) => {
                 let args: Vec<String> =
                     self.args.iter().map(|arg| format!("'{}'", arg.replace('\'', "''"))).collect();
-                // As PostgreSQL with its usual search path.
-                let schema = match &*function.schema {
-                    crate::snapshot::PUBLIC | crate::snapshot::PG_CATALOG => String::new(),
-                    other => quoted(other) + ".",
-                };
+                let schema = if visible { String::new() } else { quoted(&function.schema) + "." };
                 let name = quoted(&function.name);
                 text.push_str(&format!(" EXECUTE FUNCTION {schema}{name}({})", args.join(", ")));
             }
@@ -255,6 +254,16 @@ impl TriggerDef {
             });
         }
         events
+    }
+}
+
+impl CatalogSnapshot {
+    /// The trigger of the whole table that one of a partition is a part of, and that table.
+    pub fn whole_trigger(&self, part: &TriggerDef) -> Option<(Arc<TableDef>, Arc<TriggerDef>)> {
+        let table = self.table_by_oid(part.table)?;
+        let whole = self.table_by_oid(table.partition_of.as_ref()?.parent)?;
+        let trigger = whole.triggers.iter().find(|trigger| trigger.oid == part.part_of).cloned()?;
+        Some((whole, trigger))
     }
 }
 

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, TableDef};
-use verso_exec::exec::{check_deferred_key, check_foreign_key as check_rows_there, fire_deferred};
+use verso_exec::exec::{
+    check_deferred_key, check_foreign_key as check_rows_there, check_not_referenced, fire_deferred,
+};
 use verso_storage::StorageError;
 use verso_types::Value;
 
@@ -24,6 +26,16 @@ pub(crate) fn check_foreign_key(
     constraint: &Arc<ConstraintDef>,
 ) -> Result<(), Failure> {
     Ok(frame.with_context(&[], |cx| check_rows_there(cx, table, constraint))?)
+}
+
+/// Refuses that a partition leaves a table while its rows are referenced as rows of that table.
+pub(crate) fn check_leaving(frame: &Frame<'_>, part: &Arc<TableDef>) -> Result<(), Failure> {
+    for leaf in part.leaves() {
+        for constraint in &leaf.referenced_by {
+            frame.with_context(&[], |cx| check_not_referenced(cx, &leaf, constraint))?;
+        }
+    }
+    Ok(())
 }
 
 /// SET CONSTRAINTS.
@@ -59,7 +71,12 @@ pub(crate) fn set_constraints(frame: &Frame<'_>, set: &SetConstraints) -> Result
             let text = format!("constraint \"{}\" does not exist", name.name.text);
             return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).into());
         }
-        for constraint in found {
+        let parts = |constraint: &Arc<ConstraintDef>| {
+            let table = frame.catalog.table_by_oid(constraint.table);
+            table.map_or_else(Vec::new, |table| table.parts_of_constraint(constraint.oid))
+        };
+        let parts: Vec<_> = found.iter().flat_map(parts).map(|(_, part)| part).collect();
+        for constraint in found.into_iter().chain(parts) {
             if !constraint.deferrable {
                 let text = format!("constraint \"{}\" is not deferrable", constraint.name);
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());

@@ -13,6 +13,7 @@
 
 mod made;
 mod order;
+mod partitions;
 mod parts;
 mod rights;
 mod types;
@@ -31,7 +32,7 @@ use versodb::{Connection, Error, params};
 
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
-use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, table_text, unlogged};
+use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, unlogged};
 use types::{domain_steps, type_steps};
 pub(crate) use types::{labels_of, type_text};
 
@@ -104,15 +105,6 @@ pub(crate) fn definitions(
         return Err(BackupError::Refused(format!("there is no table {missing}")));
     }
     tables.retain(|table| source.selection.has(&table.schema, &table.name));
-    if let Some(table) =
-        tables.iter().find(|table| table.partitioned.is_some() || table.partition_of.is_some())
-    {
-        let text = format!(
-            "archives do not have partitioned tables yet, and \"{}\" is one or part of one",
-            table.name
-        );
-        return Err(Error::new("0A000", text).into());
-    }
     tables.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
     // Large tables first, so that workers do not end with one of them; see the queue of pages.
     let mut all = Definitions {
@@ -240,9 +232,10 @@ impl Maker<'_, '_> {
         }
         let mut domains = domain_steps(&catalog, &self.steps);
         self.steps.append(&mut domains);
-        for table in tables {
-            let sql = table_text(&catalog, table, self.source.dialect);
-            self.add(Kind::Table, Some(table), sql);
+        for table in partitions::wholes_first(tables) {
+            for sql in partitions::table_texts(&catalog, &table, tables, self.source.dialect) {
+                self.add(Kind::Table, Some(&table), sql);
+            }
         }
         for table in tables {
             for sequence in owned(&catalog, table) {
@@ -344,7 +337,9 @@ impl Maker<'_, '_> {
         if data {
             self.values(tables)?;
         }
-        for table in tables {
+        // Those of partitions are built one after the other: all of them change the whole table.
+        let divided = partitions::divided(tables);
+        for table in tables.iter().filter(|table| !divided.contains(&table.oid)) {
             for constraint in &table.constraints {
                 // A CHECK or NOT NULL that some rows may break comes behind them.
                 let late =
@@ -355,7 +350,7 @@ impl Maker<'_, '_> {
                 }
             }
         }
-        for table in tables {
+        for table in tables.iter().filter(|table| !divided.contains(&table.oid)) {
             // One that is not in use may have a key twice: then the restore would not come through.
             let can_be_built = |index: &&Arc<IndexDef>| index.valid || !index.unique;
             let plain = table.all_indexes().filter(|index| index.constraint.is_none());
@@ -363,6 +358,9 @@ impl Maker<'_, '_> {
                 let sql = self.ask("pg_get_indexdef", index.oid)?;
                 self.add(Kind::Index, Some(table), sql);
             }
+        }
+        for table in partitions::wholes_first(tables).iter().filter(|table| divided.contains(&table.oid)) {
+            self.indexes_of_divided(table, tables)?;
         }
         if all {
             for view in order::views(&catalog) {
@@ -379,6 +377,10 @@ impl Maker<'_, '_> {
         for table in tables {
             for constraint in &table.constraints {
                 let ConstraintKind::Foreign(foreign) = &constraint.kind else { continue };
+                // The part of a partition comes with the whole.
+                if partitions::comes_with_whole(constraint.part_of.is_some(), table, tables) {
+                    continue;
+                }
                 if restored.contains(&foreign.referenced) {
                     self.constraint(Kind::ForeignKey, table, constraint)?;
                     let other = catalog.table_by_oid(foreign.referenced);
@@ -389,8 +391,8 @@ impl Maker<'_, '_> {
             }
         }
         if all {
-            for table in tables {
-                self.triggers(table)?;
+            for table in partitions::wholes_first(tables) {
+                self.triggers(&table)?;
             }
             for view in order::views(&catalog) {
                 self.triggers(&view.as_table())?;
@@ -453,10 +455,16 @@ impl Maker<'_, '_> {
                     "{what} has statements in place of a function, which PostgreSQL has not"
                 )));
             }
-            let sql = self.ask("pg_get_triggerdef", trigger.oid)?;
-            self.add(Kind::Trigger, of, sql);
+            let catalog = Arc::clone(self.source.catalog);
+            let whole = catalog.whole_trigger(trigger);
+            let usual = whole.as_ref().map_or(TriggerEnabled::Origin, |(_, whole)| whole.enabled);
+            if whole.is_none() {
+                let sql = self.ask("pg_get_triggerdef", trigger.oid)?;
+                self.add(Kind::Trigger, of, sql);
+            }
             let word = match trigger.enabled {
-                TriggerEnabled::Origin => continue,
+                enabled if enabled == usual => continue,
+                TriggerEnabled::Origin => "ENABLE",
                 TriggerEnabled::Disabled => "DISABLE",
                 TriggerEnabled::Replica => "ENABLE REPLICA",
                 TriggerEnabled::Always => "ENABLE ALWAYS",

@@ -68,6 +68,13 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
     text.push_str(if parts.is_empty() { "" } else { "\n    " });
     text.push_str(&parts.join(",\n    "));
     text.push_str(if parts.is_empty() { ")" } else { "\n)" });
+    text.push_str(&super::partitions::divided_by(table));
+    text.push_str(&options_text(table, dialect));
+    text
+}
+
+/// ` WITH (…)`, where there is something to say.
+pub(super) fn options_text(table: &TableDef, dialect: Dialect) -> String {
     let known = |option: &str| {
         dialect == Dialect::Verso || option == "fillfactor" || option.starts_with("autovacuum")
     };
@@ -78,10 +85,10 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
         .filter(|(option, _)| known(option))
         .map(|(option, value)| format!("{} = {}", name(option), literal(value)))
         .collect();
-    if !options.is_empty() {
-        text.push_str(&format!(" WITH ({})", options.join(", ")));
+    match options.is_empty() {
+        true => String::new(),
+        false => format!(" WITH ({})", options.join(", ")),
     }
-    text
 }
 
 /// ` COLLATE name` of a column or domain that was declared with a collation.

@@ -87,3 +87,59 @@ fn a_table_with_packs_of_columns_comes_back() {
     assert!(copy.engine().check(&mut |_| {}).unwrap().problems.is_empty());
     assert_eq!(script(&original), script(&copy));
 }
+
+#[test]
+fn partitioned_tables_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = "CREATE TABLE r (id int PRIMARY KEY);
+        INSERT INTO r SELECT n FROM generate_series(1, 30) AS s(n);
+        CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$;
+        CREATE TABLE whole (id int NOT NULL REFERENCES r, t int, v text DEFAULT 'x', CONSTRAINT pos CHECK (id > 0), PRIMARY KEY (id, t))
+            PARTITION BY RANGE (t);
+        CREATE TABLE part_1 PARTITION OF whole (v DEFAULT 'y' NOT NULL, CONSTRAINT own CHECK (id < 100)) FOR VALUES FROM (0) TO (10);
+        CREATE TABLE a_part PARTITION OF whole FOR VALUES FROM (10) TO (20) PARTITION BY LIST (t);
+        CREATE TABLE a_part_11 PARTITION OF a_part FOR VALUES IN (11, 12);
+        CREATE TABLE a_part_rest PARTITION OF a_part DEFAULT;
+        CREATE TABLE other (v text, t int NOT NULL, id int NOT NULL, CONSTRAINT pos CHECK (id > 0));
+        CREATE INDEX other_by_v ON other (v);
+        ALTER TABLE whole ATTACH PARTITION other FOR VALUES FROM (20) TO (30);
+        CREATE INDEX by_v ON whole (v) WHERE id > 3;
+        ALTER INDEX part_1_pkey RENAME TO \"The key\";
+        CREATE TRIGGER t BEFORE INSERT ON whole FOR EACH ROW EXECUTE FUNCTION f();
+        ALTER TABLE part_1 DISABLE TRIGGER t;
+        CREATE TABLE hashed (a numeric, b text) PARTITION BY HASH (a, b);
+        CREATE TABLE hashed_0 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+        CREATE TABLE hashed_1 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+        INSERT INTO whole SELECT n, n - 1, 'v' || n FROM generate_series(1, 30) AS s(n);
+        INSERT INTO hashed SELECT n, 'b' || n FROM generate_series(1, 50) AS s(n);
+        CREATE TABLE g (x int, y int, FOREIGN KEY (x, y) REFERENCES whole);
+        INSERT INTO g VALUES (5, 4)";
+    let original = database(&folder.path().join("a.verso"), made);
+    let questions = [
+        "SELECT string_agg(id || v || t, ',' ORDER BY id) FROM part_1",
+        "SELECT string_agg(id || v || t, ',' ORDER BY id) FROM a_part_11",
+        "SELECT string_agg(id || v || t, ',' ORDER BY id) FROM a_part_rest",
+        "SELECT string_agg(id || v || t, ',' ORDER BY id) FROM other",
+        "SELECT string_agg(a || b, ',' ORDER BY a) FROM hashed_0",
+        "SELECT string_agg(c.relname || coalesce(i.inhparent::regclass::text, '-') || coalesce(pg_get_expr(c.relpartbound, c.oid), ''), ',' ORDER BY c.relname)
+           FROM pg_class AS c LEFT JOIN pg_inherits AS i ON i.inhrelid = c.oid WHERE c.oid >= 16384",
+        "SELECT string_agg(conname || conrelid::regclass || (conparentid <> 0) || pg_get_constraintdef(oid), ',' ORDER BY conname, conrelid::regclass::text) FROM pg_constraint",
+        "SELECT string_agg(tgname || tgrelid::regclass || tgenabled::text, ',' ORDER BY tgrelid::regclass::text) FROM pg_trigger",
+        "SELECT string_agg(indexrelid::regclass || ' ' || indisvalid, ',' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indexrelid >= 16384",
+    ];
+    for workers in [1, 3] {
+        let bytes = archive(&original, &BackupOptions { workers, ..BackupOptions::default() });
+        let path = folder.path().join(format!("{workers}.verso"));
+        restore(&bytes, &path, &RestoreOptions { workers, ..RestoreOptions::default() }).unwrap();
+        let copy = open(&path);
+        for question in questions {
+            let ask =
+                |database| crate::world::answer(&mut versodb::Database::connect(database).unwrap(), question);
+            assert_eq!(ask(&original), ask(&copy), "{question}");
+        }
+        assert!(copy.engine().check(&mut |_| {}).unwrap().problems.is_empty());
+        assert_eq!(script(&original), script(&copy));
+        copy.close().unwrap();
+    }
+    original.close().unwrap();
+}

@@ -126,6 +126,9 @@ impl Catalog {
                 {
                     return self.set_not_null(txn, &table, &table.columns[at].name, false);
                 }
+                if matches!(constraint.kind, ConstraintKind::Foreign(_)) {
+                    return self.remove_foreign_key(txn, &snapshot, &constraint);
+                }
                 self.remove_constraint(txn, &table, &constraint)
             }
             TableChange::Rename(to) => self.rename_relation(txn, &snapshot, &schema, table.oid, to),

@@ -9,14 +9,13 @@
 use std::sync::Arc;
 
 use verso_storage::{ObjectId, TableLockMode, Txn};
-use verso_types::{CastKind, SqlType, cast_kind};
 
+use super::foreign_key::{check_types, foreign_key};
 use super::index::index_parts;
 use super::names::Names;
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, IndexDef, IndexPart, Oid, ReferentialAction,
-    SchemaDef, TableDef,
+    ColumnDef, ConstraintDef, ConstraintKind, IndexDef, IndexPart, Oid, SchemaDef, TableDef,
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::key_class::KeyClass;
@@ -60,12 +59,16 @@ impl Target {
     }
 
     /// The numbers of columns; `missing` says what to call one that is not there.
-    fn ids(&self, names: &[Arc<str>], missing: impl Fn(&str) -> String) -> Result<Vec<u16>, CatalogError> {
+    pub fn ids(
+        &self,
+        names: &[Arc<str>],
+        missing: impl Fn(&str) -> String,
+    ) -> Result<Vec<u16>, CatalogError> {
         names.iter().map(|name| Ok(find_column(&self.columns, name, &missing)?.id)).collect()
     }
 }
 
-fn find_column<'c>(
+pub(super) fn find_column<'c>(
     columns: &'c [ColumnDef],
     name: &str,
     missing: impl Fn(&str) -> String,
@@ -252,9 +255,8 @@ impl Catalog {
             }
             NewConstraintKind::Foreign { columns, .. } => {
                 let key = foreign_key(snapshot, target, &new.kind)?;
-                if let Some(parent) =
-                    snapshot.table_by_oid(key.referenced).filter(|parent| parent.oid != target.oid)
-                {
+                let parent = snapshot.table_by_oid(key.referenced).filter(|parent| parent.oid != target.oid);
+                for parent in parent.iter().flat_map(TableDef::with_partitions) {
                     // Its rows and its key stay, so that every row is checked on one of the two sides.
                     self.lock_definition(txn, &parent, snapshot, TableLockMode::ShareRowExclusive)?;
                 }
@@ -289,6 +291,7 @@ impl Catalog {
             initially_deferred: new.initially_deferred,
             validated: new.validated && new.enforced,
             enforced: new.enforced,
+            part_of: new.part_of.filter(|_| matches!(new.kind, NewConstraintKind::Foreign { .. })),
         };
         self.insert_rows(txn, &[constraint_row(&constraint, target.schema.oid)])?;
         target.constraints.push(Arc::new(constraint));
@@ -451,227 +454,10 @@ impl Catalog {
         }
         Ok(())
     }
-
-    /// Removes foreign keys, or with them in the way refuses to drop `what`.
-    /// Removes a foreign key; the change has begun.
-    pub(super) fn remove_foreign_key(
-        &self,
-        txn: &mut Txn,
-        constraint: &ConstraintDef,
-    ) -> Result<(), CatalogError> {
-        self.delete_rows(txn, constraint.table, |row: &ConstraintRow| row.oid == constraint.oid).map(drop)
-    }
-
-    pub(super) fn release_references(
-        &self,
-        txn: &mut Txn,
-        snapshot: &CatalogSnapshot,
-        what: String,
-        references: &[Arc<ConstraintDef>],
-        cascade: bool,
-    ) -> Result<(), CatalogError> {
-        let table_name = |constraint: &ConstraintDef| {
-            snapshot
-                .table_by_oid(constraint.table)
-                .map_or_else(|| "?".into(), |table| Arc::clone(&table.name))
-        };
-        if !cascade {
-            let line = |constraint: &Arc<ConstraintDef>| {
-                format!(
-                    "constraint {} on table {} depends on {what}",
-                    constraint.name,
-                    table_name(constraint)
-                )
-            };
-            return super::refuse_if_needed(what.clone(), references.iter().map(line).collect());
-        }
-        for constraint in references {
-            self.delete_rows(txn, constraint.table, |row: &ConstraintRow| row.oid == constraint.oid)?;
-        }
-        Ok(())
-    }
 }
 
 /// The foreign keys that rely on an index.
 pub(super) fn relying_on(table: &TableDef, index: Oid) -> Vec<Arc<ConstraintDef>> {
     let relies = |constraint: &&Arc<ConstraintDef>| matches!(&constraint.kind, ConstraintKind::Foreign(key) if key.index == index);
     table.referenced_by.iter().filter(relies).cloned().collect()
-}
-
-/// A foreign key with its columns and the unique index found.
-fn foreign_key(
-    snapshot: &CatalogSnapshot,
-    target: &Target,
-    kind: &NewConstraintKind,
-) -> Result<ForeignKey, CatalogError> {
-    let NewConstraintKind::Foreign {
-        columns,
-        schema,
-        table,
-        referenced,
-        match_full,
-        on_delete,
-        on_update,
-        delete_columns,
-    } = kind
-    else {
-        return Err(CatalogError::Corrupt { what: "no foreign key".to_string() });
-    };
-    let missing =
-        |name: &str| format!("column \"{name}\" referenced in foreign key constraint does not exist");
-    let ids = target.ids(columns, missing)?;
-    let own = *table == target.name && schema.as_ref().is_none_or(|schema| *schema == target.schema.name);
-    let found;
-    let (oid, names, indexes): (Oid, &[ColumnDef], &[Arc<IndexDef>]) = if own {
-        (target.oid, &target.columns, &target.indexes)
-    } else {
-        found = snapshot
-            .table(schema.as_deref(), table)
-            .ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &**table))?;
-        if found.is_system() {
-            return Err(CatalogError::SystemObject { name: table.to_string() });
-        }
-        if found.unlogged && !target.unlogged {
-            let text = "constraints on permanent tables may reference only permanent tables";
-            return Err(CatalogError::invalid("42P16", text));
-        }
-        if found.partitioned.is_some() {
-            let text = "FOREIGN KEY that references a partitioned table is not implemented";
-            return Err(CatalogError::invalid("0A000", text));
-        }
-        if found.materialized.is_some() {
-            let text = format!("referenced relation \"{table}\" is not a table");
-            return Err(CatalogError::invalid("42809", text));
-        }
-        (found.oid, &found.columns, &found.indexes)
-    };
-    let (referenced_columns, index) = if referenced.is_empty() {
-        let primary = indexes.iter().find(|index| index.primary).ok_or_else(|| {
-            CatalogError::invalid(
-                "42704",
-                format!("there is no primary key for referenced table \"{table}\""),
-            )
-        })?;
-        (primary.parts.iter().map(|part| part.column).collect::<Vec<_>>(), Arc::clone(primary))
-    } else {
-        let wanted: Vec<u16> = referenced
-            .iter()
-            .map(|name| Ok(find_column(names, name, missing)?.id))
-            .collect::<Result<_, CatalogError>>()?;
-        let fits = |index: &&Arc<IndexDef>| {
-            index.unique
-                && index.guard.is_none()
-                && index.parts.len() == wanted.len()
-                && index.parts.iter().all(|part| wanted.contains(&part.column))
-        };
-        let index = indexes.iter().find(fits).ok_or_else(|| {
-            let text =
-                format!("there is no unique constraint matching given keys for referenced table \"{table}\"");
-            CatalogError::invalid("42830", text)
-        })?;
-        (wanted, Arc::clone(index))
-    };
-    if referenced_columns.len() != ids.len() {
-        let text = "number of referencing and referenced columns for foreign key disagree";
-        return Err(CatalogError::invalid("42830", text));
-    }
-    if index.deferrable {
-        let text = format!("cannot use a deferrable unique constraint for referenced table \"{table}\"");
-        return Err(CatalogError::invalid("55000", text));
-    }
-    let told_by_bytes = |column: &ColumnDef| {
-        column.declared().collation().is_none_or(|collation| collation.is_deterministic())
-    };
-    let by_bytes = target.columns.iter().filter(|column| ids.contains(&column.id)).all(told_by_bytes)
-        && names.iter().filter(|column| referenced_columns.contains(&column.id)).all(told_by_bytes);
-    if !by_bytes {
-        let text = "foreign keys over columns with nondeterministic collations are not supported";
-        return Err(CatalogError::invalid("0A000", text));
-    }
-    let delete_columns = target.ids(delete_columns, missing)?;
-    if target.columns.iter().any(|column| column.generated && ids.contains(&column.id)) {
-        let sets = |action: &ReferentialAction| {
-            matches!(action, ReferentialAction::SetNull | ReferentialAction::SetDefault)
-        };
-        let update = sets(on_update) || *on_update == ReferentialAction::Cascade;
-        if update || sets(on_delete) {
-            let what = if update { "UPDATE" } else { "DELETE" };
-            let text =
-                format!("invalid ON {what} action for foreign key constraint containing generated column");
-            return Err(CatalogError::invalid("42601", text));
-        }
-    }
-    if let Some(other) = delete_columns.iter().position(|id| !ids.contains(id)) {
-        let name = target.columns.iter().find(|column| column.id == delete_columns[other]);
-        let text = format!(
-            "column \"{}\" referenced in ON DELETE SET action must be part of foreign key",
-            name.map_or("", |column| &column.name)
-        );
-        return Err(CatalogError::invalid("42P10", text));
-    }
-    if !delete_columns.is_empty()
-        && !matches!(on_delete, ReferentialAction::SetNull | ReferentialAction::SetDefault)
-    {
-        return Err(CatalogError::invalid(
-            "42601",
-            "a column list is only for ON DELETE SET NULL or SET DEFAULT",
-        ));
-    }
-    Ok(ForeignKey {
-        columns: ids,
-        referenced: oid,
-        referenced_columns,
-        index: index.oid,
-        match_full: *match_full,
-        on_delete: *on_delete,
-        on_update: *on_update,
-        delete_columns,
-    })
-}
-
-/// Both sides of each column pair must be comparable.
-fn check_types(
-    snapshot: &CatalogSnapshot,
-    target: &Target,
-    name: &str,
-    key: &ForeignKey,
-) -> Result<(), CatalogError> {
-    let table = snapshot.table_by_oid(key.referenced);
-    let columns = match &table {
-        Some(table) if key.referenced != target.oid => &table.columns,
-        _ => &target.columns,
-    };
-    for (own, other) in key.columns.iter().zip(&key.referenced_columns) {
-        let own = target.columns.iter().find(|column| column.id == *own);
-        let other = columns.iter().find(|column| column.id == *other);
-        let (Some(own), Some(other)) = (own, other) else { continue };
-        if !is_comparable(&own.ty, &other.ty) {
-            return Err(CatalogError::InvalidDefinition {
-                sqlstate: "42804",
-                message: format!("foreign key constraint \"{name}\" cannot be implemented"),
-                detail: Some(format!(
-                    "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table are of \
-                     incompatible types: {} and {}.",
-                    own.name,
-                    other.name,
-                    own.ty.without_modifiers().pg_name(),
-                    other.ty.without_modifiers().pg_name()
-                )),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Whether a referencing value can be looked for among referenced ones: PostgreSQL has an equality of the two types in the
-/// order of the referenced one, or turns the referencing value into it unasked.
-fn is_comparable(own: &SqlType, referenced: &SqlType) -> bool {
-    use SqlType::{Date, Float4, Float8, Timestamp, Timestamptz};
-    let is_in = |family: &[SqlType], ty: &SqlType| family.iter().any(|known| known.same_base(ty));
-    let among = |family: &[SqlType]| is_in(family, own) && is_in(family, referenced);
-    cast_kind(own, referenced) == Some(CastKind::Implicit)
-        || (own.is_integer() && referenced.is_integer())
-        || among(&[Float4, Float8])
-        || among(&[Date, Timestamp(None), Timestamptz(None)])
-        || (*own == SqlType::Name && matches!(referenced, SqlType::Varchar(_)))
 }

@@ -33,6 +33,7 @@ mod composite;
 mod constraint;
 mod domains;
 mod extension;
+mod foreign_key;
 mod function;
 mod index;
 mod names;

@@ -101,6 +101,8 @@ impl Catalog {
         gone.insert(part.oid);
         self.change(txn, |txn| {
             self.delete_rows(txn, &gone, |row: &InheritsRow| gone.contains(&row.inhrelid))?;
+            self.leave_triggers(txn, &snapshot, &part)?;
+            self.detach_foreign_keys(txn, &part)?;
             for table in &all {
                 for column in table.columns.iter().filter(|column| column.identity.is_some()) {
                     self.remove_default(txn, table, column)?;

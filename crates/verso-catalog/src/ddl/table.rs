@@ -11,7 +11,7 @@ use super::needing::{Lost, Needing};
 use super::partition::with_partitions;
 use super::{next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, ConstraintDef, Oid, SchemaDef, TableDef};
+use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewConstraint, NewConstraintKind, NewTable};
 use crate::sequence::SequenceRequest;
@@ -118,7 +118,7 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             for reference in &references {
-                self.remove_foreign_key(txn, &reference.constraint)?;
+                self.remove_foreign_key(txn, &snapshot, &reference.constraint)?;
             }
             self.remove_needing(txn, &needing)?;
             self.remove_tables(txn, Some(&snapshot), tables)
@@ -353,7 +353,15 @@ fn references_from_outside(snapshot: &CatalogSnapshot, tables: &[Arc<TableDef>])
     let goes = |oid: Oid| tables.iter().any(|table| table.oid == oid);
     let mut found = Vec::new();
     for table in tables {
-        for constraint in table.referenced_by.iter().filter(|constraint| !goes(constraint.table)) {
+        let stays = |constraint: &&Arc<ConstraintDef>| {
+            let whole = match &constraint.kind {
+                ConstraintKind::Foreign(key) => key.whole,
+                _ => None,
+            };
+            // Parts go with the whole, on either side.
+            !goes(constraint.table) && constraint.part_of.is_none() && !whole.is_some_and(goes)
+        };
+        for constraint in table.referenced_by.iter().filter(stays) {
             let owner = snapshot.relation_by_oid(constraint.table);
             let owner = owner.map_or_else(|| "?".to_string(), |owner| super::needing::shown(snapshot, owner));
             let name = format!("constraint {} on table {owner}", constraint.name);

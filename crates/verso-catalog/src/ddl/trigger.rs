@@ -41,6 +41,10 @@ impl Catalog {
             if known.constraint {
                 return Err(CatalogError::invalid("42710", format!("{text} is a constraint trigger")));
             }
+            if known.part_of != new.part_of {
+                let text = format!("{text} is an internal or a child trigger");
+                return Err(CatalogError::invalid("42710", text));
+            }
         }
         let oid = match known {
             Some(known) => known.oid,
@@ -55,7 +59,7 @@ impl Catalog {
         Ok(oid)
     }
 
-    /// Drops a trigger of a table.
+    /// Drops a trigger of a table, and its parts in the table's partitions.
     ///
     /// # Errors
     /// `Missing` (the table), `InvalidDefinition` (42704, the trigger); storage's.
@@ -68,15 +72,36 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = find_triggered(&snapshot, schema, table)?;
-        let oid = trigger_of(&table, name)?.oid;
-        self.lock_triggers(txn, &table, &snapshot, TableLockMode::AccessExclusive)?;
-        self.change(txn, |txn| {
-            self.remove_comment(txn, TriggerRow::TABLE.oid, oid)?;
-            self.delete_rows(txn, table.oid, |row: &TriggerRow| row.oid == oid).map(drop)
-        })
+        let trigger = trigger_of(&table, name)?;
+        let parts = parts_of(&table, trigger);
+        for (table, _) in &parts {
+            self.lock_triggers(txn, table, &snapshot, TableLockMode::AccessExclusive)?;
+        }
+        self.change(txn, |txn| self.delete_triggers(txn, &parts))
     }
 
-    /// Gives a trigger another name.
+    /// Drops the parts that a table and its partitions have of triggers of a table that it is no partition of any more.
+    pub(super) fn leave_triggers(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        table: &Arc<TableDef>,
+    ) -> Result<(), CatalogError> {
+        for trigger in table.triggers.iter().filter(|trigger| snapshot.whole_trigger(trigger).is_some()) {
+            self.delete_triggers(txn, &parts_of(table, trigger))?;
+        }
+        Ok(())
+    }
+
+    fn delete_triggers(&self, txn: &mut Txn, parts: &[(Arc<TableDef>, Oid)]) -> Result<(), CatalogError> {
+        for (table, oid) in parts {
+            self.remove_comment(txn, TriggerRow::TABLE.oid, *oid)?;
+            self.delete_rows(txn, table.oid, |row: &TriggerRow| row.oid == *oid)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a trigger another name, and its parts in the table's partitions.
     ///
     /// # Errors
     /// As [`Catalog::drop_trigger`]; 42710 where the new name is taken.
@@ -90,17 +115,22 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = find_triggered(&snapshot, schema, table)?;
-        let oid = trigger_of(&table, name)?.oid;
-        if table.trigger(to).is_some() {
-            let text = format!("trigger \"{to}\" for relation \"{}\" already exists", table.name);
-            return Err(CatalogError::invalid("42710", text));
+        let trigger = trigger_of(&table, name)?;
+        let parts = parts_of(&table, trigger);
+        for (table, _) in &parts {
+            if table.trigger(to).is_some() {
+                let text = format!("trigger \"{to}\" for relation \"{}\" already exists", table.name);
+                return Err(CatalogError::invalid("42710", text));
+            }
+            self.lock_triggers(txn, table, &snapshot, TableLockMode::AccessExclusive)?;
         }
-        self.lock_triggers(txn, &table, &snapshot, TableLockMode::AccessExclusive)?;
         self.change(txn, |txn| {
-            let is_it = |row: &TriggerRow| row.oid == oid;
-            self.update_rows(txn, table.oid, is_it, |row| row.tgname = Name(Arc::clone(to)))
-        })?;
-        Ok(())
+            for (table, oid) in &parts {
+                let is_it = |row: &TriggerRow| row.oid == *oid;
+                self.update_rows(txn, table.oid, is_it, |row| row.tgname = Name(Arc::clone(to)))?;
+            }
+            Ok(())
+        })
     }
 
     /// Holds the table, or the view, whose triggers are to change.
@@ -146,6 +176,8 @@ impl Catalog {
         let mut named = Vec::new();
         for relation in snapshot.relations() {
             let calls = |trigger: &&Arc<TriggerDef>| trigger.function == function.oid;
+            // Parts go with those of the whole table.
+            let calls = |trigger: &&Arc<TriggerDef>| calls(trigger) && trigger.part_of == Oid(0);
             for trigger in relation.triggers().iter().filter(calls) {
                 let word = if relation.as_view().is_some() { "view" } else { "table" };
                 let text = format!("trigger {} on {word} {}", trigger.name, relation.name());
@@ -159,7 +191,9 @@ impl Catalog {
             return Ok(Vec::new());
         }
         for table in named.iter().filter_map(|(relation, _)| relation.of_triggers()) {
-            self.lock_triggers(txn, &table, snapshot, TableLockMode::AccessExclusive)?;
+            for table in table.with_partitions() {
+                self.lock_triggers(txn, &table, snapshot, TableLockMode::AccessExclusive)?;
+            }
         }
         if !named.is_empty() {
             self.change(txn, |txn| {
@@ -212,6 +246,18 @@ fn find_triggered(
         Some(Relation::View(view)) => Ok(Arc::new(view.as_table())),
         _ => find_table(snapshot, schema, name),
     }
+}
+
+/// A trigger of a table and its parts in the partitions of the table: each table with the trigger's number.
+fn parts_of(table: &Arc<TableDef>, trigger: &TriggerDef) -> Vec<(Arc<TableDef>, Oid)> {
+    let mut parts = vec![(Arc::clone(table), trigger.oid)];
+    for table in &table.with_partitions()[1..] {
+        let is_part = |own: &&Arc<TriggerDef>| parts.iter().any(|(_, oid)| own.part_of == *oid);
+        if let Some(own) = table.triggers.iter().find(is_part) {
+            parts.push((Arc::clone(table), own.oid));
+        }
+    }
+    parts
 }
 
 fn trigger_of<'t>(table: &'t TableDef, name: &str) -> Result<&'t Arc<TriggerDef>, CatalogError> {

@@ -3,23 +3,37 @@
 //! Source: Bob Jenkins, "lookup3.c", 2006 (public domain), as PostgreSQL's `hash_bytes_extended` uses it.
 
 use verso_types::key::KeyType;
-use verso_types::{SqlType, TypeError, Value};
+use verso_types::{SqlType, TimeStyle, TypeError, Value, format_text};
 
 /// PostgreSQL's `HASH_PARTITION_SEED`.
 const SEED: u64 = 0x7A5B_2236_7996_DCFD;
 
 /// Whether values of a type can be hashed.
 pub fn is_hashed(ty: &SqlType) -> bool {
+    let erased = ty.erased();
+    if let SqlType::Array(element) = &erased {
+        return !matches!(**element, SqlType::Array(_)) && is_hashed(element);
+    }
     matches!(
-        ty.erased(),
-        SqlType::Int2
+        erased,
+        SqlType::Bool
+            | SqlType::Int2
             | SqlType::Int4
             | SqlType::Int8
+            | SqlType::Oid
+            | SqlType::Float4
+            | SqlType::Float8
+            | SqlType::Numeric(_)
+            | SqlType::LongNumeric(_)
             | SqlType::Text
             | SqlType::Varchar(_)
+            | SqlType::Char(_)
+            | SqlType::Name
             | SqlType::Bytea
             | SqlType::Uuid
             | SqlType::Date
+            | SqlType::Time(_)
+            | SqlType::Interval(_)
             | SqlType::Timestamp(_)
             | SqlType::Timestamptz(_)
     ) && !matches!(KeyType::of(ty), Some(KeyType::Collated(collator)) if !collator.is_deterministic())
@@ -44,18 +58,70 @@ pub fn of_row(values: &[Value], types: &[SqlType]) -> Result<u64, TypeError> {
 fn of_value(value: &Value, ty: &SqlType) -> Result<Option<u64>, TypeError> {
     let hash = match value {
         Value::Null => return Ok(None),
+        Value::Bool(value) => of_word(u32::from(*value), SEED),
+        Value::Int8(value) if ty.erased() == SqlType::Oid => of_word(*value as u32, SEED),
+        Value::Float4(value) => of_float(f64::from(*value)),
+        Value::Float8(value) => of_float(*value),
+        Value::Numeric(_) | Value::Big(_) => {
+            let mut text = String::new();
+            format_text(value, &ty.erased(), &TimeStyle::UTC, &mut text);
+            of_numeric(&text)
+        }
+        Value::Time(micros) => of_long(*micros),
+        Value::Interval(interval) => {
+            let days = i128::from(interval.months) * 30 + i128::from(interval.days);
+            of_long((days * 86_400_000_000 + i128::from(interval.micros)) as i64)
+        }
+        Value::Array(array) => {
+            let SqlType::Array(element) = ty.erased() else { return Err(unknown(ty)) };
+            let mut hash = 1_u64;
+            for value in array.iter() {
+                let own = of_value(value, &element)?.unwrap_or_default();
+                hash = hash.wrapping_mul(31).wrapping_add(own);
+            }
+            hash
+        }
         Value::Int2(value) => of_word(i32::from(*value).cast_unsigned(), SEED),
         Value::Int4(value) | Value::Date(value) => of_word(value.cast_unsigned(), SEED),
         Value::Int8(value) | Value::Timestamp(value) | Value::Timestamptz(value) => of_long(*value),
         Value::Text(text) => of_bytes(text.as_bytes(), SEED),
         Value::Bytes(bytes) => of_bytes(bytes, SEED),
         Value::Uuid(number) => of_bytes(&number.to_be_bytes(), SEED),
-        _ => {
-            let text = format!("hashing of type {} is not supported yet", ty.pg_name());
-            return Err(TypeError::new("0A000", text));
-        }
+        _ => return Err(unknown(ty)),
     };
     Ok(Some(hash))
+}
+
+fn unknown(ty: &SqlType) -> TypeError {
+    TypeError::new("0A000", format!("hashing of type {} is not supported", ty.pg_name()))
+}
+
+/// Zeros of both signs are equal, and so are all that are not a number.
+fn of_float(value: f64) -> u64 {
+    match value {
+        0.0 => SEED,
+        value if value.is_nan() => of_bytes(&f64::NAN.to_bits().to_le_bytes(), SEED),
+        value => of_bytes(&value.to_le_bytes(), SEED),
+    }
+}
+
+/// The hash of a number in decimal digits: PostgreSQL's digits of base 10,000 without zeros at either end, then their place.
+fn of_numeric(text: &str) -> u64 {
+    let digits = text.trim_start_matches('-');
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return SEED; // NaN, infinities
+    }
+    let padded = format!("{}{whole}", "0".repeat((4 - whole.len() % 4) % 4));
+    let mut weight = padded.len() as i64 / 4 - 1;
+    let all = format!("{padded}{fraction}{}", "0".repeat((4 - fraction.len() % 4) % 4));
+    let digit = |four: &[u8]| four.iter().fold(0_u16, |digit, byte| digit * 10 + u16::from(byte - b'0'));
+    let digits: Vec<u16> = all.as_bytes().chunks(4).map(digit).collect();
+    let Some(first) = digits.iter().position(|digit| *digit != 0) else { return SEED.wrapping_sub(1) };
+    let end = digits.iter().rposition(|digit| *digit != 0).map_or(first, |last| last + 1);
+    weight -= first as i64;
+    let bytes: Vec<u8> = digits[first..end].iter().flat_map(|digit| digit.to_le_bytes()).collect();
+    of_bytes(&bytes, SEED) ^ weight.cast_unsigned()
 }
 
 /// Equal numbers of different widths have equal hashes.

@@ -554,6 +554,10 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
     let action = |letter: Letter| {
         ReferentialAction::from_letter(letter.0).ok_or_else(|| flaw("an unknown referential action"))
     };
+    let part_of = match (row.contype.0.to_ascii_lowercase(), &row.conbin) {
+        ('f', Some(whole)) => Some(Oid(whole.parse().map_err(|_| flaw("no number of a constraint"))?)),
+        _ => None,
+    };
     // A letter in capitals is that of a constraint that is not enforced.
     let kind = match row.contype.0.to_ascii_lowercase() {
         'c' => ConstraintKind::Check { expression: row.conbin.clone().ok_or_else(|| flaw("no condition"))? },
@@ -575,6 +579,7 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
             on_delete: action(row.confdeltype)?,
             on_update: action(row.confupdtype)?,
             delete_columns: column_ids(row.confdelsetcols.as_deref())?,
+            whole: None,
         }),
         _ => return Err(flaw("an unknown kind")),
     };
@@ -587,6 +592,7 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
         initially_deferred: row.condeferred,
         validated: row.convalidated,
         enforced: !row.contype.0.is_ascii_uppercase(),
+        part_of,
     })
 }
 
@@ -609,6 +615,7 @@ fn trigger_of(row: TriggerRow) -> Result<TriggerDef, CatalogError> {
         oid: row.oid,
         name: row.tgname.0,
         table: row.tgrelid,
+        part_of: row.tgparentid,
         function: row.tgfoid,
         kind: TriggerKind(row.tgtype),
         columns,
@@ -636,7 +643,7 @@ pub(crate) fn trigger_row(trigger: &TriggerDef) -> TriggerRow {
     TriggerRow {
         oid: trigger.oid,
         tgrelid: trigger.table,
-        tgparentid: Oid(0),
+        tgparentid: trigger.part_of,
         tgname: Name(Arc::clone(&trigger.name)),
         tgfoid: trigger.function,
         tgtype: trigger.kind.0,
@@ -747,6 +754,7 @@ pub(crate) fn constraint_row(constraint: &ConstraintDef, schema: Oid) -> Constra
             row.confdeltype = Letter(key.on_delete.letter());
             row.confupdtype = Letter(key.on_update.letter());
             row.confdelsetcols = (!key.delete_columns.is_empty()).then(|| numbers(&key.delete_columns));
+            row.conbin = constraint.part_of.map(|whole| whole.to_string().into());
         }
     }
     if !constraint.enforced {

@@ -72,7 +72,7 @@ impl Divided {
     fn finish_one(
         &self,
         oid: Oid,
-        types: Option<&[SqlType]>,
+        whole: Option<(&TableDef, &[SqlType])>,
         levels: usize,
         waiting: &mut HashMap<Oid, TableDef>,
         hand_out: &mut dyn FnMut(TableDef) -> Arc<TableDef>,
@@ -80,9 +80,12 @@ impl Divided {
         let missing = || corrupt(format!("partition {oid} has no row in pg_class"));
         let levels = levels.checked_sub(1).ok_or_else(|| corrupt("partitions nest too deeply".to_owned()))?;
         let mut table = waiting.remove(&oid).ok_or_else(missing)?;
-        if let (Some(row), Some(types)) = (self.parents.get(&oid), types) {
+        if let (Some(row), Some((whole, types))) = (self.parents.get(&oid), whole) {
             let bound = Bound::read(&row.bound, types)?;
             table.partition_of = Some(PartitionOf { parent: row.inhparent, bound });
+            let keys = whole.referenced_by.iter().filter_map(|key| key.on_partition(whole, &table));
+            let keys: Vec<_> = keys.map(Arc::new).collect();
+            table.referenced_by.extend(keys);
         }
         if let Some(row) = self.divided.get(&oid) {
             let key = key_of(row, &table.columns)?;
@@ -91,7 +94,13 @@ impl Divided {
             let own = Partitioned::new(strategy, key, &table.columns, Vec::new());
             let mut partitions = Vec::new();
             for child in self.children.get(&oid).into_iter().flatten() {
-                partitions.push(self.finish_one(*child, Some(&own.types), levels, waiting, hand_out)?);
+                partitions.push(self.finish_one(
+                    *child,
+                    Some((&table, &own.types)),
+                    levels,
+                    waiting,
+                    hand_out,
+                )?);
             }
             table.partitioned = Some(Partitioned::new(strategy, own.columns, &table.columns, partitions));
         }

@@ -437,7 +437,7 @@ system_row! {
         conkey: Option<Vec<i16>>,
         confkey: Option<Vec<i16>>,
         confdelsetcols: Option<Vec<i16>>,
-        /// CHECK as SQL text.
+        /// CHECK as SQL text; of a partition's foreign key the number of the one that it is a part of.
         conbin: Option<Arc<str>>,
     }
 }

@@ -88,6 +88,13 @@ impl RowChecks {
         }
     }
 
+    /// Of rows that were found to belong to the partition before triggers saw them.
+    pub fn routed(&mut self) {
+        if let Some(partition) = &mut self.partition {
+            partition.routed();
+        }
+    }
+
     /// Takes out the check that rows belong to the partition: others are not refused, but move.
     pub fn take_partition(&mut self) -> Option<PartitionCheck> {
         self.partition.take()

@@ -114,6 +114,7 @@ impl InsertStatement {
     pub fn part(insert: &Insert, executor: Executor) -> Self {
         let mut statement = Self::new(insert, executor);
         statement.triggers = statement.triggers.take().and_then(Triggers::of_rows);
+        statement.checks.routed();
         statement
     }
 

@@ -64,8 +64,8 @@ pub use access::reads_whole;
 pub(crate) use context::denied;
 pub use context::{ExecContext, ExternalRows};
 pub use foreign::{
-    check_deferred_key, check_foreign_key, keep_others, key_bytes, key_columns_read, rules_over,
-    set_generated,
+    check_deferred_key, check_foreign_key, check_not_referenced, keep_others, key_bytes, key_columns_read,
+    rules_over, set_generated,
 };
 pub use probe::{Measured, Probes};
 pub use prune::prune;

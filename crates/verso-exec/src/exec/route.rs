@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use verso_catalog::{Oid, Partitioned, TableDef};
+use verso_catalog::{Oid, Partitioned, TableDef, TriggerDef, TriggerKind};
 use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::ExecContext;
@@ -26,6 +26,8 @@ use crate::plan::{Insert, PartitionRule};
 pub(crate) struct PartitionCheck {
     table: Arc<TableDef>,
     levels: Vec<Level>,
+    /// Rows were found to belong to it before triggers saw them.
+    routed: bool,
 }
 
 struct Level {
@@ -42,7 +44,16 @@ impl PartitionCheck {
             let batch = Batch::of_types(key.types());
             Level { parent: Arc::clone(&level.parent), place: level.place, key, batch }
         };
-        PartitionCheck { table: Arc::clone(&rule.table), levels: rule.levels.iter().map(level).collect() }
+        PartitionCheck {
+            table: Arc::clone(&rule.table),
+            levels: rule.levels.iter().map(level).collect(),
+            routed: false,
+        }
+    }
+
+    /// Of rows that belonged to it before triggers saw them.
+    pub fn routed(&mut self) {
+        self.routed = true;
     }
 
     /// The rows that belong to other partitions.
@@ -77,6 +88,18 @@ impl PartitionCheck {
                     continue;
                 }
                 let table = &self.table;
+                let moves = |trigger: &&Arc<TriggerDef>| {
+                    let kind = TriggerKind::ROW | TriggerKind::BEFORE | TriggerKind::INSERT;
+                    trigger.part_of != Oid(0) && trigger.kind.has(kind)
+                };
+                if let Some(trigger) = table.triggers.iter().rev().find(moves).filter(|_| self.routed) {
+                    let message = "moving row to another partition during a BEFORE FOR EACH ROW trigger is not supported";
+                    let detail = format!(
+                        "Before executing trigger \"{}\", the row was to be in partition \"{}.{}\".",
+                        trigger.name, table.schema, table.name
+                    );
+                    return Err(TypeError::new("0A000", message).with_detail(detail).into());
+                }
                 let message =
                     format!("new row for relation \"{}\" violates partition constraint", table.name);
                 let types = table.shown().iter().map(|column| &column.ty);

@@ -59,7 +59,13 @@ fn memory_resident(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     };
     let options = AlterAction::Options(vec![("memory_resident".to_string(), value.to_string())]);
     let (if_exists, materialized) = (false, false);
-    Ok(Statement::AlterTable(AlterTable { name, if_exists, actions: vec![options], materialized }))
+    Ok(Statement::AlterTable(AlterTable {
+        name,
+        if_exists,
+        actions: vec![options],
+        materialized,
+        only: false,
+    }))
 }
 
 /// `SET ISOLATION [TO] level`, as Informix has it: of the session's transactions from the next one on.

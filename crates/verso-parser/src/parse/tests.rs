@@ -72,7 +72,7 @@ UPDATE test SET id = id + 1, qrt = qrt + 1, name = name || '1', ts_change = CURR
 #[test]
 fn verso_s_own_statements() {
     let no_savepoint = TransactionModes { savepoints: Some(false), ..TransactionModes::default() };
-    assert_eq!(one("begin no savepoint"), Statement::Begin(no_savepoint.clone()));
+    assert_eq!(one("begin no savepoint"), Statement::Begin { modes: no_savepoint.clone(), start: false });
     assert_eq!(one("SET TRANSACTION NO SAVEPOINT"), Statement::SetTransaction(no_savepoint));
     let modes = TransactionModes {
         isolation: Some(IsolationLevel::Snapshot),
@@ -82,9 +82,9 @@ fn verso_s_own_statements() {
     };
     assert_eq!(
         one("START TRANSACTION ISOLATION LEVEL SNAPSHOT, READ ONLY NO SAVEPOINT"),
-        Statement::Begin(modes.clone())
+        Statement::Begin { modes: modes.clone(), start: true }
     );
-    assert_eq!(one("BEGIN SNAPSHOT READ ONLY, NO SAVEPOINT"), Statement::Begin(modes));
+    assert_eq!(one("BEGIN SNAPSHOT READ ONLY, NO SAVEPOINT"), Statement::Begin { modes, start: false });
     for text in
         ["commit write", "COMMIT WRITE WAIT", "commit write wait batch", "commit work write immediate", "end"]
     {

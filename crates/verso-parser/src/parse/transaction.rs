@@ -11,7 +11,7 @@ use crate::syntax::{CommitWrite, IsolationLevel, Statement, TransactionModes};
 pub(super) fn begin(cursor: &mut Cursor<'_>, words: &[&str]) -> Result<Statement, SyntaxError> {
     cursor.expect(words)?;
     let _ = cursor.accept(&["work"]) || cursor.accept(&["transaction"]);
-    Ok(Statement::Begin(modes(cursor)?))
+    Ok(Statement::Begin { modes: modes(cursor)?, start: words.len() > 1 })
 }
 
 /// `ISOLATION LEVEL …`, `SNAPSHOT`, `READ ONLY`, `NO SAVEPOINT`, with or without commas.

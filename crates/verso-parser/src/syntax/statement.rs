@@ -101,7 +101,12 @@ pub enum Statement {
         statement: Box<Statement>,
     },
     /// BEGIN, START TRANSACTION.
-    Begin(TransactionModes),
+    Begin {
+        /// What the transaction is begun with.
+        modes: TransactionModes,
+        /// Is it START TRANSACTION?
+        start: bool,
+    },
     /// PREPARE TRANSACTION.
     PrepareTransaction(String),
     /// COMMIT PREPARED (true), ROLLBACK PREPARED.

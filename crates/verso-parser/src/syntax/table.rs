@@ -120,6 +120,8 @@ pub struct CreateTableAs {
 pub enum TableElement {
     /// A column.
     Column(ColumnDefinition),
+    /// What a partition says of a column of the whole table; the type is not given.
+    Options(ColumnDefinition),
     /// A table constraint.
     Constraint(ConstraintDefinition),
     /// `LIKE t`.
@@ -238,6 +240,8 @@ pub struct AlterTable {
     pub actions: Vec<AlterAction>,
     /// ALTER MATERIALIZED VIEW.
     pub materialized: bool,
+    /// ONLY: without its partitions.
+    pub only: bool,
 }
 
 /// One change of ALTER TABLE.
@@ -372,15 +376,24 @@ pub enum ReindexTarget {
     Collations,
 }
 
-/// `ALTER INDEX name ACTIVE | INACTIVE`, as Firebird has it.
+/// `ALTER INDEX name ACTIVE | INACTIVE`, as Firebird has it, or `ATTACH PARTITION part`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterIndex {
     /// Which.
     pub name: QualifiedName,
     /// IF EXISTS.
     pub if_exists: bool,
-    /// Is it to be used, and built anew for that?
-    pub active: bool,
+    /// What is to become of it.
+    pub change: IndexChange,
+}
+
+/// What ALTER INDEX says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IndexChange {
+    /// Whether it is to be used, and built anew for that.
+    Active(bool),
+    /// ATTACH PARTITION: the index of a partition that becomes a part of it.
+    Attach(QualifiedName),
 }
 
 /// A part of an index's key.

@@ -262,11 +262,20 @@ impl Binder<'_> {
         marks: Vec<Mark>,
         single: bool,
     ) -> Result<Input, SqlError> {
+        let from_table = matches!(item.source, FromSource::Table(_)) && marks.is_empty();
+        if self.numbered && matches!(item.source, FromSource::Table(_)) && !marks.is_empty() {
+            return Err(SqlError::unsupported("tableoid with FOR UPDATE, FOR SHARE and their like"));
+        }
+        let numbered = if self.numbered && from_table { super::table_number::numbered(&plan) } else { None };
+        let (plan, whole) = match numbered {
+            Some((plan, table)) => (plan, Some(table)),
+            None => (plan, None),
+        };
         let mut columns: Vec<(Arc<str>, SqlType)> =
             plan.output().into_iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
-        // Places of records have no names.
-        let places =
-            columns.split_off(columns.len() - marks.iter().filter(|mark| mark.row.is_some()).count());
+        // Places of records have no names, nor has the number of the table.
+        let hidden = marks.iter().filter(|mark| mark.row.is_some()).count() + usize::from(whole.is_some());
+        let places = columns.split_off(columns.len() - hidden);
         let table: Option<Arc<str>> =
             item.alias.as_ref().map(|alias| alias.text.as_str()).or(own).map(Arc::from);
         for ((column, _), name) in columns.iter_mut().zip(named.iter().flatten()) {
@@ -302,6 +311,9 @@ impl Binder<'_> {
         {
             own.relation = Some(table.oid.0);
         }
+        if let (Some(table), Some(own)) = (&whole, scope.tables.first_mut()) {
+            own.relation = Some(table.oid.0);
+        }
         if let (
             FromSource::Function(..),
             [_],
@@ -325,7 +337,8 @@ impl Binder<'_> {
         if let Some(trace) = self.traced {
             trace.item(place_of(item), &scope.columns);
         }
-        scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(""), ty)));
+        let name = if whole.is_some() { super::table_number::COLUMN } else { "" };
+        scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(name), ty)));
         Ok(Input { plan, scope, marks })
     }
 

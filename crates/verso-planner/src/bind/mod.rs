@@ -92,6 +92,7 @@ mod stored;
 mod subquery;
 mod subscript;
 mod system_view;
+mod table_number;
 pub(crate) mod trace;
 mod trigger;
 mod unbound;
@@ -179,6 +180,8 @@ pub struct Binder<'c> {
     pub(crate) rules: Rules,
     /// What comments ask of the plan.
     hints: Rc<Hints>,
+    /// Rows of tables come with the number of the table that they are stored in.
+    numbered: bool,
 }
 
 impl<'c> Binder<'c> {
@@ -207,6 +210,7 @@ impl<'c> Binder<'c> {
             needs: None,
             rules: Rules::ALL,
             hints: Rc::default(),
+            numbered: false,
         }
     }
 
@@ -238,7 +242,14 @@ impl<'c> Binder<'c> {
 
     /// Binds a query or a change of rows and chooses its access paths.
     pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
-        let mut bound = self.unplanned(statement)?;
+        let mut bound = match self.unplanned(statement) {
+            // Few statements ask for it.
+            Err(error) if !self.numbered && table_number::is_missing(&error) => {
+                let again = Binder { numbered: true, ..self.clone() }.unplanned(statement);
+                again.map_err(|error| table_number::refused(error, statement))?
+            }
+            bound => bound?,
+        };
         crate::plan::choose(&mut bound, self.planning())?;
         Ok(bound)
     }

@@ -344,13 +344,19 @@ impl Scope {
             (Some(_), Some(_), _) => Err(ambiguous()),
             (None, _, None) => match self.tables.as_slice() {
                 [item] if let Some(number) = self.table_number(item, name) => Ok(Meaning::Column(number)),
+                items if items.iter().any(|item| self.table_number(item, name).is_some()) => Err(ambiguous()),
                 _ => Err(self.missing(None, name)),
             },
         }
     }
 
-    /// `tableoid` of a relation of the system catalogs; NULL where its row is none, beside an outer join.
+    /// `tableoid` of a table, where its rows have it, or of a relation of the system catalogs; NULL where its row is none, beside an
+    /// outer join.
     fn table_number(&self, item: &ScopeTable, name: &Name) -> Option<TypedExpr> {
+        let behind = self.columns.get(item.columns.end);
+        if let Some((_, ty)) = behind.filter(|(known, _)| **known == *super::table_number::COLUMN) {
+            return (name.text == "tableoid").then(|| TypedExpr::column(item.columns.end, ty.clone()));
+        }
         let relation = SystemRelation::by_oid(Oid(item.relation?))?;
         let first = item.columns.start;
         if name.text != "tableoid" || !relation.columns.first()?.not_null {

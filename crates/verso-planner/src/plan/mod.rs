@@ -25,6 +25,7 @@
 
 mod derived;
 mod inverted;
+mod lookups;
 mod order;
 mod partition;
 mod system;
@@ -216,6 +217,11 @@ impl<'s> Planner<'s> {
                 self.query(right, true);
             }
             Plan::Shared { plan, .. } => self.shared(plan),
+            Plan::Join { left, right, .. } => {
+                self.query(left, false);
+                self.query(right, false);
+                lookups::of_join(plan, self.estimate);
+            }
             other => other.for_each_input_mut(&mut |input| self.query(input, false)),
         }
     }

@@ -51,7 +51,7 @@ fn text(expr: &TypedExpr) -> Option<&str> {
 }
 
 /// The column that an expression is, perhaps cast to a type of the same values.
-fn column(expr: &TypedExpr) -> Option<usize> {
+pub(super) fn column(expr: &TypedExpr) -> Option<usize> {
     match &expr.kind {
         ExprKind::Column(index) => Some(*index),
         ExprKind::Cast { arg, .. } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, Relation, TableDef, TriggerDef};
+use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, Oid, Relation, TableDef, TriggerDef};
 use verso_types::Value;
 
 use super::keys::Keys;
@@ -86,6 +86,7 @@ fn row(
     let numbers = |columns: &[u16]| shorts(columns.iter().map(|column| attnum(*column)));
     let blank = || letter(' ');
     let (mut kind, mut index, mut referenced) = ('c', number(0), number(0));
+    let mut part_of = Oid(0);
     let (mut update, mut delete, mut matches) = (blank(), blank(), blank());
     let (mut key, mut other, mut set, mut condition) = (Value::Null, Value::Null, Value::Null, Value::Null);
     match &constraint.kind {
@@ -102,11 +103,17 @@ fn row(
             key = numbers(&[*column]);
         }
         ConstraintKind::Unique { columns, index: own, primary } => {
+            if let Some(Relation::Index(whole)) =
+                table.index(*own).and_then(|own| catalog.relation_by_oid(own.part_of?))
+            {
+                part_of = whole.constraint.unwrap_or_default();
+            }
             kind = if *primary { 'p' } else { 'u' };
             index = oid(*own);
             key = numbers(columns);
         }
         ConstraintKind::Foreign(foreign) => {
+            part_of = constraint.part_of.unwrap_or_default();
             kind = 'f';
             index = oid(foreign.index);
             referenced = oid(foreign.referenced);
@@ -132,13 +139,13 @@ fn row(
         oid(table.oid),
         number(0),
         index,
-        number(0),
+        oid(part_of),
         referenced,
         update,
         delete,
         matches,
-        Value::Bool(true),
-        Value::Int2(0),
+        Value::Bool(part_of == Oid(0)),
+        Value::Int2(i16::from(part_of != Oid(0))),
         Value::Bool(!matches!(kind, 'c' | 'n')),
         Value::Bool(false),
         key,

@@ -11,7 +11,7 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_planner::bind::Binder;
 use verso_planner::deparse;
 
-use super::names::{qualified, relation_name};
+use super::names::relation_name;
 use crate::views::Views;
 
 /// The constraint with that row, and its table.
@@ -175,7 +175,7 @@ pub(super) fn constraint_text(
             let mut text = format!(
                 "FOREIGN KEY ({}) REFERENCES {}({})",
                 column_list(table, &foreign.columns),
-                qualified(&other.schema, &other.name),
+                relation_name(catalog, other.oid)?,
                 column_list(&other, &foreign.referenced_columns)
             );
             if foreign.match_full {
@@ -227,7 +227,7 @@ pub(super) fn index_text(
     }
     let unique = if index.unique { "UNIQUE " } else { "" };
     let on = if pretty {
-        qualified(&table.schema, &table.name)
+        relation_name(catalog, table.oid)?
     } else {
         format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name))
     };
@@ -247,7 +247,8 @@ pub(super) fn index_text(
     let keys: Vec<String> = index.parts.iter().map(key).collect();
     let name = quote_ident(&index.name);
     let method = if index.is_inverted() { "gin" } else { "btree" };
-    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING {method} ({})", keys.join(", "));
+    let only = if table.partitioned.is_some() { "ONLY " } else { "" };
+    let mut text = format!("CREATE {unique}INDEX {name} ON {only}{on} USING {method} ({})", keys.join(", "));
     if !index.include.is_empty() {
         text.push_str(&format!(" INCLUDE ({})", column_list(&table, &index.include)));
     }
@@ -509,7 +510,7 @@ pub(super) fn rule_text(
     let view = catalog.all_views().find(|view| view.query.rule == oid)?;
     let query = view_text(views, catalog, view.oid, deparse::Style { pretty, wrap: 0 })?;
     let name = if pretty {
-        qualified(&view.schema, &view.name)
+        relation_name(catalog, view.oid)?
     } else {
         format!("{}.{}", quote_ident(&view.schema), quote_ident(&view.name))
     };

@@ -226,8 +226,12 @@ pub(super) fn relation_name(catalog: &CatalogSnapshot, oid: Oid) -> Option<Strin
     if let Some(system) = SystemRelation::by_oid(oid) {
         return Some(qualified(system.schema, system.name));
     }
-    let (schema, name) = catalog.relation_by_oid(oid)?.path();
-    Some(qualified(schema, name))
+    let relation = catalog.relation_by_oid(oid)?;
+    let (schema, name) = relation.path();
+    Some(match catalog.is_visible(relation) {
+        true => quote_ident(name),
+        false => format!("{}.{}", quote_ident(schema), quote_ident(name)),
+    })
 }
 
 impl ObjectNames for SessionNames {

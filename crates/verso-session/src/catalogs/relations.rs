@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
     CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Object, Oid, Relation, SequenceDef,
-    SystemRelation, SystemRowIter, TableOptions, TypeDef,
+    SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef,
 };
 use verso_types::{SqlType, Value};
 
@@ -527,6 +527,15 @@ pub(super) fn declared(table: &verso_catalog::TableDef, id: u16) -> &SqlType {
     table.column_with_id(id).map_or(&SqlType::Unknown, |at| table.columns[at].declared())
 }
 
+/// Whether all partitions of a table have a part of an index.
+fn has_all_parts(index: &IndexDef, table: &TableDef) -> bool {
+    let part = |partition: &Arc<TableDef>| {
+        let own = partition.indexes.iter().find(|own| own.part_of == Some(index.oid));
+        own.is_some_and(|own| has_all_parts(own, partition))
+    };
+    table.partitioned.as_ref().is_none_or(|partitioned| partitioned.partitions.iter().all(part))
+}
+
 /// The rows of `pg_index`.
 pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |index: Arc<IndexDef>| {
@@ -554,7 +563,7 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             yes(false),
             yes(!index.deferrable),
             yes(false),
-            yes(index.valid),
+            yes(index.valid && has_all_parts(&index, &table)),
             yes(false),
             yes(index.valid),
             yes(true),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, Oid, Relation, TriggerDef};
+use verso_catalog::{CatalogSnapshot, FunctionDef, Oid, Relation, TriggerDef};
 use verso_planner::deparse;
 use verso_types::Value;
 
@@ -31,7 +31,7 @@ fn row(trigger: &TriggerDef) -> Vec<Value> {
     vec![
         oid(trigger.oid),
         oid(trigger.table),
-        number(0),
+        oid(trigger.part_of),
         Value::Text(Arc::clone(&trigger.name)),
         oid(trigger.function),
         Value::Int2(trigger.kind.0),
@@ -70,7 +70,13 @@ pub(super) fn trigger_text(
         Some(condition) => TriggerDef { condition: Some(condition.into()), ..(*trigger).clone() },
         None => (*trigger).clone(),
     };
-    Some(shown.sql(&table, function.map(|function| &**function), pretty))
+    let visible = |function: &&FunctionDef| {
+        let found = catalog.functions(None, &function.name);
+        found.iter().any(|found| found.oid == function.oid)
+    };
+    let function = function.map(|function| &**function);
+    let visible = function.as_ref().is_none_or(visible);
+    Some(shown.sql(&table, function.map(|function| (function, visible)), pretty))
 }
 
 /// The rows of `pg_rewrite`: one for each view.

@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintDef, ConstraintKind, NewConstraint, NewConstraintKind, TableChange, TableDef};
+use verso_catalog::{
+    ConstraintDef, ConstraintKind, NewConstraint, NewConstraintKind, Oid, TableChange, TableDef,
+};
 use verso_storage::TableLockMode;
 
 use super::Schema;
 use super::index::named;
 use crate::failure::Failure;
-use verso_parser::syntax::{AlterAction, ColumnDefinition, ConstraintClause, QualifiedName};
+use verso_parser::syntax::{AlterAction, ColumnDefinition, ConstraintClause, QualifiedName, WhichTriggers};
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
@@ -26,9 +28,11 @@ pub(super) fn reaches_partitions(action: &AlterAction) -> bool {
         | AlterAction::DropConstraint { .. }
         | AlterAction::RenameColumn { .. }
         | AlterAction::RenameConstraint { .. }
+        | AlterAction::Triggers { .. }
+        | AlterAction::AlterConstraint { .. }
         | AlterAction::ValidateConstraint(_) => true,
         AlterAction::AddConstraint(constraint) => {
-            matches!(constraint.clause, ConstraintClause::Check(..) | ConstraintClause::NotNull(_))
+            !matches!(constraint.clause, ConstraintClause::Unique { .. })
         }
         _ => false,
     }
@@ -93,7 +97,7 @@ impl Schema<'_> {
     fn alter_part(
         &self,
         name: &QualifiedName,
-        (whole, before): (&QualifiedName, &TableDef),
+        (whole, before): (&QualifiedName, &Arc<TableDef>),
         action: &AlterAction,
     ) -> Result<(), Failure> {
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
@@ -111,6 +115,7 @@ impl Schema<'_> {
             }
             AlterAction::DropConstraint { name: constraint, .. }
             | AlterAction::RenameConstraint { name: constraint, .. }
+            | AlterAction::AlterConstraint { name: constraint, .. }
             | AlterAction::ValidateConstraint(constraint) => {
                 let known = before.constraint(&constraint.text);
                 match known.map(|known| &known.kind) {
@@ -123,17 +128,33 @@ impl Schema<'_> {
                         let own = id.and_then(|id| part.not_null_of(id));
                         let Some(own) = own else { return Ok(()) };
                         let mut action = action.clone();
-                        match &mut action {
-                            AlterAction::DropConstraint { name, .. }
-                            | AlterAction::RenameConstraint { name, .. }
-                            | AlterAction::ValidateConstraint(name) => name.text = own.name.to_string(),
-                            _ => {}
-                        }
+                        call_constraint(&mut action, &own.name);
                         self.alter_action(name, &action, false)
+                    }
+                    Some(ConstraintKind::Foreign(_)) => {
+                        let whole = known.map(|known| known.oid).unwrap_or_default();
+                        let parts = before.parts_of_constraint(whole);
+                        let own = parts.into_iter().find(|(table, _)| table.oid == part.oid);
+                        let Some((_, own)) = own else { return Ok(()) };
+                        let mut action = action.clone();
+                        call_constraint(&mut action, &own.name);
+                        match action {
+                            // They have gone with that of the whole table; names are their own.
+                            AlterAction::DropConstraint { .. } | AlterAction::RenameConstraint { .. } => {
+                                Ok(())
+                            }
+                            action => self.alter_action(name, &action, false),
+                        }
                     }
                     // Keys are parts of the whole table's, and have gone with it.
                     _ => Ok(()),
                 }
+            }
+            // Triggers of the statement are those of the whole table only.
+            AlterAction::Triggers { which: WhichTriggers::Named(trigger), .. }
+                if part.trigger(&trigger.text).is_none_or(|own| own.part_of == Oid(0)) =>
+            {
+                Ok(())
             }
             action => self.alter_action(name, action, false),
         }
@@ -192,6 +213,17 @@ impl Schema<'_> {
                 ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => {}
             }
         }
-        Ok(())
+        self.take_foreign_keys(name)
+    }
+}
+
+/// Lets an action be about a constraint of that name.
+fn call_constraint(action: &mut AlterAction, own: &str) {
+    match action {
+        AlterAction::DropConstraint { name, .. }
+        | AlterAction::RenameConstraint { name, .. }
+        | AlterAction::AlterConstraint { name, .. }
+        | AlterAction::ValidateConstraint(name) => name.text = own.to_string(),
+        _ => {}
     }
 }

@@ -17,7 +17,7 @@ use super::alter_partitions::reaches_partitions;
 use super::create_table::identity_column;
 use super::drop::kind_of;
 use super::index::{like_index, named};
-use super::partition::{check_key, refuse_of_partitions};
+use super::partition::{check_key, check_not_null, refuse_moves, refuse_of_partitions, refuse_without_parts};
 use super::sequence::change_of_sequence;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
@@ -55,7 +55,7 @@ impl Schema<'_> {
             self.own_relation(relation)?;
         }
         for action in &alter.actions {
-            self.frame.inside(|frame| Schema { frame }.alter_whole(&name, action, alter.materialized))?;
+            self.frame.inside(|frame| Schema { frame }.alter_whole(&name, action, alter))?;
             if let AlterAction::Rename(to) = action {
                 name.name = to.clone();
             }
@@ -68,11 +68,22 @@ impl Schema<'_> {
         &self,
         name: &QualifiedName,
         action: &AlterAction,
-        materialized: bool,
+        AlterTable { materialized, only, .. }: &AlterTable,
     ) -> Result<(), Failure> {
+        let materialized = *materialized;
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let table = if materialized { binder.table(name)? } else { binder.target(name)? };
         refuse_of_partitions(self.frame.catalog, &table, action)?;
+        let has_parts = table.partitioned.as_ref().is_some_and(|whole| !whole.partitions.is_empty());
+        if *only && has_parts {
+            refuse_without_parts(self.frame.catalog, &table, action)?;
+            return match action {
+                AlterAction::AddConstraint(constraint) => {
+                    self.add_constraint(&binder, name, &table, constraint, true)
+                }
+                action => self.alter_action(name, action, materialized),
+            };
+        }
         match table.partitioned.is_some() && reaches_partitions(action) {
             true => self.alter_with_partitions(name, &table, action),
             false => self.alter_action(name, action, materialized),
@@ -162,7 +173,7 @@ impl Schema<'_> {
                 return self.detach_partition(&binder, &table, partition, *later);
             }
             AlterAction::AddConstraint(constraint) => {
-                return self.add_constraint(&binder, name, &table, constraint);
+                return self.add_constraint(&binder, name, &table, constraint, false);
             }
             AlterAction::ValidateConstraint(constraint) => {
                 return self.validate_constraint(&binder, name, &table, constraint);
@@ -357,13 +368,14 @@ impl Schema<'_> {
         self.alter(name, &altered)
     }
 
-    /// Adds a constraint, then checks the rows that are there.
+    /// Adds a constraint, then checks the rows that are there. With `only` the partitions of a table do not get a part of a key.
     fn add_constraint(
         &self,
         binder: &Binder<'_>,
         name: &QualifiedName,
         table: &Arc<TableDef>,
         constraint: &ConstraintDefinition,
+        only: bool,
     ) -> Result<(), Failure> {
         let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.seen())).collect();
         let new = self.new_constraint(binder, (&table.schema, &table.name), &columns, constraint)?;
@@ -393,10 +405,21 @@ impl Schema<'_> {
             (&table.partitioned, &new.kind)
         {
             check_key(table, partitioned, columns, *primary)?;
+            if only && *primary {
+                check_not_null(table, columns)?;
+            }
+        }
+        if let Some(partitioned) = &table.partitioned {
+            let key = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
+            let key: Vec<&str> = key.map(|at| &*table.columns[at].name).collect();
+            refuse_moves(&key, &new.kind)?;
         }
         let change = TableChange::AddConstraint(new.clone());
         self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))?;
         if table.partitioned.is_some() && matches!(new.kind, NewConstraintKind::Unique { .. }) {
+            if only {
+                return Ok(());
+            }
             return self.frame.inside_now(|frame| Schema { frame }.key_of_partitions(name, &new, &known));
         }
         if !checked {

@@ -50,6 +50,10 @@ impl Schema<'_> {
                     new.columns.push(self.new_column(binder, &create.name.name.text, column)?);
                     constraints.extend(&column.constraints);
                 }
+                TableElement::Options(column) => {
+                    self.column_of_partition(binder, &mut new, column)?;
+                    constraints.extend(&column.constraints);
+                }
                 TableElement::Constraint(constraint) => constraints.push(constraint),
                 TableElement::Like { table, defaults, constraints, indexes, identity, generated } => {
                     let table = binder.table(table)?;
@@ -64,8 +68,8 @@ impl Schema<'_> {
             }
         }
         let whole = new.partition_of.as_ref().and_then(|of| self.frame.catalog.table_by_oid(of.parent));
-        if let Some(whole) = whole {
-            let parts = plain_indexes(&whole, &place, &create.name.name.text);
+        if let Some(whole) = &whole {
+            let parts = plain_indexes(whole, &place, &create.name.name.text);
             copied_indexes.extend(parts.into_iter().map(|(oid, text)| (Some(oid), text)));
         }
         let columns: Vec<(Arc<str>, SqlType)> =
@@ -97,7 +101,50 @@ impl Schema<'_> {
                 }
             }
         }
+        if let (Some(whole), Some(oid)) = (&whole, made) {
+            self.frame.inside_now(|frame| {
+                let part = frame.catalog.table_by_oid(oid);
+                part.map_or(Ok(()), |part| Schema { frame }.triggers_of_partition(whole, &part))
+            })?;
+        }
         Ok(tag("CREATE TABLE"))
+    }
+
+    /// What a partition says of a column that the whole table has.
+    fn column_of_partition(
+        &self,
+        binder: &Binder<'_>,
+        new: &mut NewTable,
+        options: &ColumnDefinition,
+    ) -> Result<(), Failure> {
+        let name = &options.name.text;
+        let table = Arc::clone(&new.name);
+        let Some(column) = new.columns.iter_mut().find(|column| *column.name == **name) else {
+            let text = format!("column \"{name}\" does not exist");
+            return Err(SqlError::new(sqlstate::UNDEFINED_COLUMN, text).into());
+        };
+        if options.identity.is_some() {
+            let text = "identity columns are not supported on partitions";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+        }
+        match (column.generated, options.default.is_some(), options.generated.is_some()) {
+            (true, true, _) => {
+                let text = format!("column \"{name}\" inherits from generated column but specifies default");
+                return Err(SqlError::new("42611", text).into());
+            }
+            (false, _, true) => {
+                let text = format!("child column \"{name}\" specifies generation expression");
+                let hint = "A child table column cannot be generated unless its parent column is.";
+                return Err(SqlError::new("42611", text).with_hint(hint).into());
+            }
+            _ => {}
+        }
+        column.not_null |= options.not_null;
+        let own = ColumnDefinition { ty: column.ty.clone(), not_null: false, ..options.clone() };
+        if let Some(default) = self.new_column(binder, &table, &own)?.default {
+            column.default = Some(default);
+        }
+        Ok(())
     }
 
     /// Binds the expressions of generated columns, which see all columns of the table.
@@ -113,10 +160,8 @@ impl Schema<'_> {
             .map(|column| (Arc::clone(&column.name), column.ty.seen(), column.generated))
             .collect();
         for element in &create.elements {
-            let TableElement::Column(ColumnDefinition { name, generated: Some((expr, text)), .. }) = element
-            else {
-                continue;
-            };
+            let (TableElement::Column(column) | TableElement::Options(column)) = element else { continue };
+            let ColumnDefinition { name, generated: Some((expr, text)), .. } = column else { continue };
             let Some(column) = new.columns.iter_mut().find(|column| *column.name == *name.text) else {
                 continue;
             };

@@ -14,7 +14,9 @@ use super::{Schema, text};
 use crate::catalogs::class_takes;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
-use verso_parser::syntax::{AlterIndex, CreateIndex, IndexKey, Name, QualifiedName, Reindex, ReindexTarget};
+use verso_parser::syntax::{
+    AlterIndex, CreateIndex, IndexChange, IndexKey, Name, QualifiedName, Reindex, ReindexTarget,
+};
 use verso_planner::bind::{Binder, index_name};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -101,9 +103,6 @@ fn check_index_of_whole(
         let text = format!("cannot create index on partitioned table \"{}\" concurrently", table.name);
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
     }
-    if create.only {
-        return Err(SqlError::unsupported("CREATE INDEX ON ONLY a partitioned table"));
-    }
     if !create.unique {
         return Ok(());
     }
@@ -167,6 +166,8 @@ impl Schema<'_> {
                 let text = format!("relation \"{name}\" already exists, skipping");
                 self.skip_known(sqlstate::DUPLICATE_TABLE, text);
             }
+            // Its parts are attached later.
+            Some(_) if create.only => {}
             Some(made) => self.frame.inside_now(|frame| Schema { frame }.index_partitions(create, made))?,
         }
         Ok(tag("CREATE INDEX"))
@@ -329,12 +330,14 @@ impl Schema<'_> {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
             return Ok(tag("ALTER INDEX"));
         }
-        if alter.active {
-            self.build_anew(true, name, false)?;
-        } else {
-            let catalog = &self.frame.services.instance.catalog;
-            let home = self.home(name);
-            catalog.deactivate_index(&mut self.frame.txn.borrow_mut(), Some(&home), &name.name.text)?;
+        match &alter.change {
+            IndexChange::Active(true) => drop(self.build_anew(true, name, false)?),
+            IndexChange::Active(false) => {
+                let catalog = &self.frame.services.instance.catalog;
+                let home = self.home(name);
+                catalog.deactivate_index(&mut self.frame.txn.borrow_mut(), Some(&home), &name.name.text)?;
+            }
+            IndexChange::Attach(part) => self.attach_index(name, part)?,
         }
         Ok(tag("ALTER INDEX"))
     }

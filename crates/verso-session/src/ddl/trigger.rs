@@ -71,6 +71,7 @@ impl Schema<'_> {
         let new = TriggerDef {
             oid: Oid(0),
             table: table.oid,
+            part_of: Oid(0),
             enabled: TriggerEnabled::Origin,
             name: text(&create.name),
             function,
@@ -86,11 +87,43 @@ impl Schema<'_> {
             new_table: create.new_table.as_ref().map(text),
             action,
         };
-        let catalog = &self.frame.services.instance.catalog;
-        let txn = &mut self.frame.txn.borrow_mut();
-        let schema = Some(&*table.schema);
-        catalog.create_trigger(txn, schema, &table.name, new, create.or_replace)?;
+        self.add_trigger(&table, new, create.or_replace)?;
         Ok(tag("CREATE TRIGGER"))
+    }
+
+    /// Makes a trigger; of rows of a partitioned table its partitions get it, too.
+    fn add_trigger(&self, table: &Arc<TableDef>, new: TriggerDef, replace: bool) -> Result<(), Failure> {
+        let catalog = &self.frame.services.instance.catalog;
+        // Each table with its trigger's number, its partitions behind it.
+        let mut open = vec![(Arc::clone(table), new)];
+        while let Some((table, new)) = open.pop() {
+            let schema = Some(&*table.schema);
+            let txn = &mut self.frame.txn.borrow_mut();
+            let oid = catalog.create_trigger(txn, schema, &table.name, new.clone(), replace)?;
+            let partitions = table.partitioned.iter().flat_map(|partitioned| &partitioned.partitions);
+            if new.kind.is_row() {
+                let new = TriggerDef { oid, ..new };
+                open.extend(partitions.map(|part| (Arc::clone(part), part_of_trigger(&new, &table, part))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a table that has become a partition its parts of the triggers of rows of the whole table.
+    pub(super) fn triggers_of_partition(
+        &self,
+        whole: &TableDef,
+        part: &Arc<TableDef>,
+    ) -> Result<(), Failure> {
+        for trigger in whole.triggers.iter().filter(|trigger| trigger.kind.is_row()) {
+            if part.trigger(&trigger.name).is_some() {
+                let text =
+                    format!("trigger \"{}\" for relation \"{}\" already exists", trigger.name, part.name);
+                return Err(SqlError::new(sqlstate::DUPLICATE_OBJECT, text).into());
+            }
+            self.add_trigger(part, part_of_trigger(trigger, whole, part), false)?;
+        }
+        Ok(())
     }
 
     /// The table, or the view as one, that a trigger is to be of.
@@ -100,9 +133,6 @@ impl Schema<'_> {
             Some(Relation::Table(table)) if table.materialized.is_some() => "materialized views",
             Some(Relation::Sequence(_)) => "sequences",
             Some(Relation::Index(_)) => "indexes",
-            Some(Relation::Table(table)) if table.partitioned.is_some() => {
-                return Err(SqlError::unsupported("CREATE TRIGGER on a partitioned table"));
-            }
             _ => return binder.target(name),
         };
         let text = format!("relation \"{}\" cannot have triggers", name.name.text);
@@ -159,6 +189,14 @@ impl Schema<'_> {
             return Ok(tag("DROP TRIGGER"));
         }
         self.own(Object::Relation(table.oid), "relation", &table.name)?;
+        if let Some((whole, of)) = table.trigger(name).and_then(|own| self.frame.catalog.whole_trigger(own)) {
+            let text = format!(
+                "cannot drop trigger {name} on table {} because trigger {} on table {} requires it",
+                table.name, of.name, whole.name
+            );
+            let hint = format!("You can drop trigger {} on table {} instead.", of.name, whole.name);
+            return Err(SqlError::new("2BP01", text).with_hint(hint).into());
+        }
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         catalog.drop_trigger(txn, Some(&table.schema), &table.name, name)?;
@@ -186,6 +224,12 @@ impl Schema<'_> {
         let table = self.triggered(binder, &rename.table)?;
         let word = if table.is_view() { "view" } else { "table" };
         self.own(Object::Relation(table.oid), word, &table.name)?;
+        let known = table.trigger(&rename.name.text);
+        if let Some((whole, _)) = known.and_then(|own| self.frame.catalog.whole_trigger(own)) {
+            let text = format!("cannot rename trigger \"{}\" on table \"{}\"", rename.name.text, table.name);
+            let hint = format!("Rename the trigger on the partitioned table \"{}\" instead.", whole.name);
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_hint(hint).into());
+        }
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         let (schema, to) = (Some(&*table.schema), text(&rename.to));
@@ -208,6 +252,21 @@ pub(super) fn enabled(which: &WhichTriggers, state: TriggerState) -> (TriggersOf
         TriggerState::Always => TriggerEnabled::Always,
     };
     (which, enabled)
+}
+
+/// The part that a partition has of a trigger of rows.
+fn part_of_trigger(of: &TriggerDef, whole: &TableDef, part: &TableDef) -> TriggerDef {
+    let own = |id: &u16| {
+        let name = &whole.columns[whole.column_with_id(*id)?].name;
+        part.column(name).map(|at| part.columns[at].id)
+    };
+    TriggerDef {
+        oid: Oid(0),
+        table: part.oid,
+        part_of: of.oid,
+        columns: of.columns.iter().filter_map(own).collect(),
+        ..of.clone()
+    }
 }
 
 fn kind_of(create: &CreateTrigger) -> TriggerKind {
@@ -290,6 +349,17 @@ fn check_transitions(create: &CreateTrigger, table: &TableDef) -> Result<(), Sql
     }
     if table.is_view() {
         return Err(of_view(table, "Triggers on views cannot have transition tables."));
+    }
+    if create.each_row && table.partitioned.is_some() {
+        let text = format!("\"{}\" is a partitioned table", table.name);
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+            .with_detail("ROW triggers with transition tables are not supported on partitioned tables."));
+    }
+    if create.each_row && table.partition_of.is_some() {
+        return Err(unsupported("ROW triggers with transition tables are not supported on partitions"));
+    }
+    if table.partitioned.is_some() {
+        return Err(SqlError::unsupported("a trigger with transition tables of a partitioned table"));
     }
     if create.timing != TriggerTiming::After {
         return Err(invalid("transition table name can only be specified for an AFTER trigger"));

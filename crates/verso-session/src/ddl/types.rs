@@ -231,8 +231,13 @@ impl Schema<'_> {
             return Ok(());
         }
         let action = AlterAction::DropColumn { column: name(column), if_exists: false, cascade: true };
-        let alter =
-            AlterTable { name: name_of_table, if_exists: false, actions: vec![action], materialized: false };
+        let alter = AlterTable {
+            name: name_of_table,
+            if_exists: false,
+            actions: vec![action],
+            materialized: false,
+            only: false,
+        };
         self.frame.inside(|frame| Schema { frame }.alter_table(&alter).map(drop))
     }
 

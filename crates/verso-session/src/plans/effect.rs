@@ -110,7 +110,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Explain { .. }
         | Statement::Query(_)
         | Statement::Copy(_)
-        | Statement::Begin(_)
+        | Statement::Begin { .. }
         | Statement::PrepareTransaction(_)
         | Statement::EndPrepared { .. }
         | Statement::SetTransaction(_)

@@ -10,6 +10,7 @@
 //! M2. A number becomes a parameter of the type that the literal has, a string one without a type: so operators,
 //!     functions and casts are found by the same rules.
 //! M3. Behind ORDER or GROUP integers stay, as they may be numbers of columns.
+//! M4. A pattern `'^(…)$'` stays: so psql names relations, and a plan that knows the name looks for that one only.
 
 use verso_types::{SqlType, TimeStyle, Value, parse_text};
 
@@ -105,6 +106,10 @@ impl Normal {
                 b'\'' => {
                     let end = quoted_end(bytes, at, b'\'')?;
                     let inner = &sql[at + 1..end - 1];
+                    if inner.starts_with("^(") && inner.ends_with(")$") {
+                        at = end;
+                        continue;
+                    }
                     let value = if inner.contains('\'') {
                         Value::text(&inner.replace("''", "'"))
                     } else {
@@ -257,6 +262,10 @@ mod tests {
         assert_eq!(
             of("SELECT \"a 1\" FROM t WHERE x=7 ORDER BY 1 LIMIT 5").as_deref(),
             Some("SELECT \"a 1\" FROM t WHERE x=$1 ORDER BY 1 LIMIT 5 | i")
+        );
+        assert_eq!(
+            of("SELECT a FROM pg_class WHERE relname ~ '^(t)$' AND a = 'b'").as_deref(),
+            Some("SELECT a FROM pg_class WHERE relname ~ '^(t)$' AND a = $1 | s")
         );
         let (_, values) = normal("INSERT INTO t VALUES (1, 'it''s', NULL)").expect("plain");
         assert_eq!(values, ["Int4(1)", "Text(\"it's\")"]);

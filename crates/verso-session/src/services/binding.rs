@@ -163,7 +163,7 @@ impl Binding for Services {
                 | Statement::Release(_)
                 | Statement::PrepareTransaction(_)
                 | Statement::EndPrepared { .. }
-                | Statement::Begin(_) => {
+                | Statement::Begin { .. } => {
                     let text = "EXECUTE of transaction commands is not implemented";
                     Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
                 }

@@ -29,7 +29,7 @@ impl Session {
     }
 
     /// BEGIN.
-    pub(crate) fn begin(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
+    pub(crate) fn begin(&mut self, modes: &TransactionModes) -> Result<(), SqlError> {
         match self.transaction.active_mut() {
             None => self.open(modes, Block::Explicit)?,
             Some(active) if active.state.block != Block::Explicit => {
@@ -46,7 +46,7 @@ impl Session {
                 self.services.notices.warn(sqlstate::ACTIVE_TRANSACTION, text);
             }
         }
-        Ok(tag("BEGIN"))
+        Ok(())
     }
 
     /// Begins a transaction with these modes and the usual ones of the session besides.

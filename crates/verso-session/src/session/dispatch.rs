@@ -37,7 +37,9 @@ impl Session {
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         let tag = match job.statement {
-            Statement::Begin(modes) => self.begin(modes),
+            Statement::Begin { modes, start } => {
+                self.begin(modes).map(|()| tag(if *start { "START TRANSACTION" } else { "BEGIN" }))
+            }
             Statement::PrepareTransaction(gid) => self.prepare_transaction(gid),
             Statement::SetTransaction(modes) => self.set_transaction(modes),
             Statement::Commit { chain, write: syntax::CommitWrite { wait, batch } } => {
@@ -141,5 +143,5 @@ impl Session {
 
 /// Whether a statement says itself what a transaction that has failed does about it.
 fn looks_itself(statement: &Statement) -> bool {
-    ends_transaction(statement) || matches!(statement, Statement::Begin(_) | Statement::SetTransaction(_))
+    ends_transaction(statement) || matches!(statement, Statement::Begin { .. } | Statement::SetTransaction(_))
 }

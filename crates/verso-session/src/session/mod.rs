@@ -150,7 +150,7 @@ impl Session {
         // Without a transaction that knows of them, settings are taken back here when a later statement fails.
         let mut has_own = false;
         let mut visit = |statement: &Statement| {
-            has_own |= matches!(statement, Statement::Begin(_)) || ends_transaction(statement);
+            has_own |= matches!(statement, Statement::Begin { .. }) || ends_transaction(statement);
         };
         let mut script = Script::read(sql, &mut visit).inspect_err(|_| self.fail_transaction())?;
         let Some(last) = script.len().checked_sub(1) else { return Ok(()) };

@@ -14,7 +14,8 @@ fn statements_commit_by_themselves_or_together() {
     assert_eq!(two.value("SELECT count(*) FROM t"), "2");
     one.run("COMMIT");
     assert_eq!(two.value("SELECT count(*) FROM t"), "1");
-    one.run("BEGIN; UPDATE t SET a = 9; ROLLBACK");
+    let begun = one.run("START TRANSACTION READ WRITE; UPDATE t SET a = 9; ROLLBACK");
+    assert_eq!(begun, ["START TRANSACTION", "UPDATE 1", "ROLLBACK"]);
     assert_eq!(one.value("SELECT a FROM t"), "2");
 }
 

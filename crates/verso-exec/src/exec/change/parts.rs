@@ -12,8 +12,8 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
-use verso_types::{Batch, Column, ColumnData, NullMask, SqlType, TypeError};
+use verso_catalog::{ConstraintDef, TableDef};
+use verso_types::{Batch, Column, ColumnData, NullMask, SqlType, TypeError, Value};
 
 use super::{DeleteStatement, FoundRows, Scan, Sink, UpdateStatement, find};
 use crate::error::{ExecError, Result};
@@ -93,7 +93,7 @@ impl UpdateParts {
         let deletes: Vec<Delete> = parts.leaves.iter().map(delete).collect();
         UpdateParts {
             leaves: parts.leaves.iter().cloned().map(Leaf::new).collect(),
-            deletes: DeleteParts::new(&deletes, executor),
+            deletes: DeleteParts { moves: true, ..DeleteParts::new(&deletes, executor) },
             moved: InsertStatement::part(&parts.moved, executor),
             whole: Arc::clone(&parts.moved.table),
             executor,
@@ -140,12 +140,32 @@ impl UpdateParts {
     ) -> Result<u64> {
         let mut found = rows.clone();
         found.columns.drain(..self.whole.columns.len());
-        let kept = self.deletes.delete_each(cx, leaf, found)?;
+        let whole = &self.whole;
+        let kept = self.deletes.delete_each(cx, whole, leaf, found)?;
         if kept.len() < rows.rows {
             rows.filter(&kept);
         }
         if rows.rows == 0 {
             return Ok(0);
+        }
+        // To those that reference the whole table it is a change of the key.
+        let Leaf { plan, statement, .. } = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
+        if let Some(statement) = statement.as_mut().filter(|statement| !statement.keys.is_empty()) {
+            let types: Vec<SqlType> = whole
+                .columns
+                .iter()
+                .map(|column| column.ty.clone())
+                .chain(handed_in(plan.joined.as_ref()))
+                .collect();
+            let at = |column: usize| plan.columns.iter().position(|read| *read == column);
+            let value = |at: Option<usize>, row: usize| match at {
+                Some(at) => rows.columns[at].value(row, &types[at]),
+                None => Value::Null,
+            };
+            let old = |column: usize, row: usize| value(at(column).map(|at| whole.columns.len() + at), row);
+            let new = |column: usize, row: usize| value(at(column), row);
+            statement.keys.note_old(rows.rows, old, Some(&new));
+            statement.keys.settle(cx)?;
         }
         self.moved.run_given(cx, &rows, sink)
     }
@@ -194,11 +214,13 @@ impl UpdateStatement {
 pub(super) struct DeleteParts {
     leaves: Vec<Leaf<Delete, DeleteStatement>>,
     executor: Executor,
+    /// The rows are inserted elsewhere.
+    moves: bool,
 }
 
 impl DeleteParts {
     pub fn new(parts: &[Delete], executor: Executor) -> DeleteParts {
-        DeleteParts { leaves: parts.iter().cloned().map(Leaf::new).collect(), executor }
+        DeleteParts { leaves: parts.iter().cloned().map(Leaf::new).collect(), executor, moves: false }
     }
 
     pub fn begin(&mut self) {
@@ -215,12 +237,15 @@ impl DeleteParts {
     }
 
     fn leaf(&mut self, cx: &ExecContext<'_>, leaf: usize) -> Result<&mut DeleteStatement> {
-        let executor = self.executor;
+        let (executor, moves) = (self.executor, self.moves);
         let Leaf { plan, statement, begun } = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
         let statement = statement.get_or_insert_with(|| {
             let mut statement = DeleteStatement::new(plan, executor);
             statement.scan.join_given(&handed_in(plan.joined.as_ref()));
             statement.triggers = statement.triggers.take().and_then(Triggers::of_rows);
+            if moves {
+                statement.keys.forget_incoming();
+            }
             Box::new(statement)
         });
         if !*begun {
@@ -231,7 +256,13 @@ impl DeleteParts {
     }
 
     /// Deletes rows of a leaf that were found, the last column of which is their place; those that no trigger has kept.
-    fn delete_each(&mut self, cx: &ExecContext<'_>, leaf: usize, found: Batch) -> Result<Vec<u32>> {
+    fn delete_each(
+        &mut self,
+        cx: &ExecContext<'_>,
+        whole: &TableDef,
+        leaf: usize,
+        found: Batch,
+    ) -> Result<Vec<u32>> {
         let places = match found.columns.last().map(|column| &column.data) {
             Some(ColumnData::I64(places)) => places.clone(),
             _ => return Err(malformed()),
@@ -239,7 +270,10 @@ impl DeleteParts {
         let all = (0..found.rows as u32).collect::<Vec<u32>>();
         let statement = self.leaf(cx, leaf)?;
         // All rows of a partition that others reference stay in it: the key would be gone from that table.
-        if let Some(constraint) = statement.scan.table.referenced_by.first() {
+        let leaves = |constraint: &&Arc<ConstraintDef>| {
+            !whole.referenced_by.iter().any(|other| other.oid == constraint.oid)
+        };
+        if let Some(constraint) = statement.scan.table.referenced_by.iter().find(leaves) {
             let text = "cannot move tuple across partitions when a non-root ancestor of the source partition is \
                         directly referenced in a foreign key";
             let detail = format!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintDef, IndexDef, TableDef};
+use verso_catalog::{ConstraintDef, ConstraintKind, IndexDef, TableDef};
 use verso_storage::index::KeyRange;
 use verso_types::{Batch, CastKind, SqlType, Value, cast, eq_sql};
 
@@ -41,6 +41,10 @@ impl Child {
             true => Arc::clone(parent),
             false => cx.catalog.table_by_oid(constraint.table)?,
         };
+        // Its partitions have parts of the key, and the rows.
+        if table.partitioned.is_some() {
+            return None;
+        }
         let columns = positions(&table, &key.columns);
         let referenced = positions(parent, &key.referenced_columns);
         let from = referenced.iter().map(|column| parent.columns[*column].ty.clone()).collect();
@@ -339,11 +343,41 @@ pub(super) fn still_referenced(
     // RESTRICT has words and a code of its own.
     let (code, setting, still) =
         if restrict { ("23001", "RESTRICT setting of ", "") } else { ("23503", "", "still ") };
+    let (referencing, name) = whole_of(cx, &child.table, constraint);
     let message = format!(
-        "update or delete on table \"{}\" violates {setting}foreign key constraint \"{}\" on table \"{}\"",
-        parent.name, constraint.name, child.table.name
+        "update or delete on table \"{}\" violates {setting}foreign key constraint \"{name}\" on table \"{}\"",
+        parent.name, referencing.name
     );
     let key = key_text(cx, parent, columns, key);
-    let detail = format!("{key} is {still}referenced from table \"{}\".", child.table.name);
-    ExecError::violation(code, message, Some(detail), &child.table, &constraint.name)
+    let detail = format!("{key} is {still}referenced from table \"{}\".", referencing.name);
+    ExecError::violation(code, message, Some(detail), &referencing, &name)
+}
+
+/// The table that a foreign key was given to, of which this one may be a partition, and what its name is. Where it references a
+/// partition because the whole is referenced, PostgreSQL numbers it by the partitions.
+pub(super) fn whole_of(
+    cx: &ExecContext<'_>,
+    child: &Arc<TableDef>,
+    constraint: &ConstraintDef,
+) -> (Arc<TableDef>, Arc<str>) {
+    let (mut table, mut name, mut part_of) =
+        (Arc::clone(child), Arc::clone(&constraint.name), constraint.part_of);
+    while let Some(whole) = table
+        .partition_of
+        .as_ref()
+        .filter(|_| part_of.is_some())
+        .and_then(|of| cx.catalog.table_by_oid(of.parent))
+    {
+        let Some(above) = whole.constraints.iter().find(|own| Some(own.oid) == part_of) else { break };
+        (name, part_of) = (Arc::clone(&above.name), above.part_of);
+        table = Arc::clone(&whole);
+    }
+    if let ConstraintKind::Foreign(key) = &constraint.kind
+        && let Some(referenced) = key.whole.and_then(|whole| cx.catalog.table_by_oid(whole))
+    {
+        let parts = referenced.with_partitions();
+        let place = parts.iter().position(|part| part.oid == key.referenced).unwrap_or_default();
+        name = format!("{name}_{place}").into();
+    }
+    (table, name)
 }

@@ -6,11 +6,11 @@ use verso_catalog::{ConstraintDef, TableDef};
 use verso_types::{Batch, SqlType, Value};
 
 use super::super::ExecContext;
-use super::child::{Child, still_referenced};
-use super::parent::Parent;
+use super::child::{Child, still_referenced, whole_of};
+use super::parent::{Parent, key_text};
 use super::referencing::Outgoing;
 use super::{KEYS_HELD, foreign, positions};
-use crate::error::Result;
+use crate::error::{ExecError, Result};
 
 /// Checks a foreign key for all rows of its table.
 /// # Errors
@@ -39,6 +39,41 @@ pub fn check_foreign_key(
     outgoing.all_are_there(cx, table, &parent)
 }
 
+/// Refuses a row that references one of a partition, which is to be a part of the table referenced no more.
+/// # Errors
+/// `Violation` for the first such row.
+pub fn check_not_referenced(
+    cx: &ExecContext<'_>,
+    part: &Arc<TableDef>,
+    constraint: &Arc<ConstraintDef>,
+) -> Result<()> {
+    if foreign(constraint).is_none() {
+        return Ok(());
+    }
+    let Some(child) = Child::find(cx, part, constraint) else { return Ok(()) };
+    let Some(side) = Parent::find(cx, &child.table, constraint) else { return Ok(()) };
+    let types: Vec<SqlType> =
+        child.columns.iter().map(|column| child.table.columns[*column].ty.clone()).collect();
+    let mut cursor = cx.tables()?.scan(&child.table, &child.columns)?;
+    let mut batch = Batch::of_types(&types);
+    while cursor.next(&mut batch)? {
+        cx.check_cancelled()?;
+        for row in 0..batch.rows {
+            let key = batch.row(row, &types);
+            if key.iter().any(Value::is_null) || !side.has(cx, &key)? {
+                continue;
+            }
+            let (table, name) = whole_of(cx, &child.table, constraint);
+            let message =
+                format!("removing partition \"{}\" violates foreign key constraint \"{name}\"", part.name);
+            let key = key_text(cx, &child.table, &child.columns, &key);
+            let detail = format!("{key} is still referenced from table \"{}\".", table.name);
+            return Err(ExecError::violation("23503", message, Some(detail), &table, &name));
+        }
+    }
+    Ok(())
+}
+
 /// Checks a key that was put off to the commit: if a row has it, it must be there. `referenced` says that the key went,
 /// not that a row came.
 /// # Errors
@@ -55,7 +90,7 @@ pub fn check_deferred_key(
     else {
         return Ok(()); // dropped meanwhile
     };
-    if table.constraint(&constraint.name).is_none() {
+    if !table.constraints.iter().any(|own| own.oid == constraint.oid) {
         return Ok(());
     }
     let Some(child) = Child::find(cx, &parent, constraint) else { return Ok(()) };

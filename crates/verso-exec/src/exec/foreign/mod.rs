@@ -20,7 +20,7 @@ mod referenced;
 mod referencing;
 
 pub use child::{keep_others, rules_over, set_generated};
-pub use later::{check_deferred_key, check_foreign_key};
+pub use later::{check_deferred_key, check_foreign_key, check_not_referenced};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -122,6 +122,11 @@ impl ForeignKeys {
             incoming: incoming.collect(),
             held: None,
         }
+    }
+
+    /// Without the keys that others have of its rows: these stay in the table that is referenced.
+    pub fn forget_incoming(&mut self) {
+        self.incoming.clear();
     }
 
     pub fn is_empty(&self) -> bool {

@@ -19,6 +19,8 @@ pub(super) struct Parent {
     /// For each part of the index, which of the foreign key's columns it is, and that column's type.
     parts: Vec<(usize, SqlType)>,
     own: Vec<usize>,
+    /// The columns that the foreign key's are, in their order.
+    referenced: Vec<u16>,
 }
 
 impl Parent {
@@ -39,11 +41,67 @@ impl Parent {
             Some((at, child.columns[*own.get(at)?].ty.clone()))
         };
         let parts = index.parts.iter().map(part).collect::<Option<Vec<_>>>()?;
-        Some(Parent { table, index, parts, own })
+        Some(Parent { table, index, parts, own, referenced: key.referenced_columns.clone() })
+    }
+
+    /// The same of the partition that a key belongs to, if there is one: the key has all columns by which the table is divided.
+    fn of_partition(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<Option<Parent>> {
+        let Some(partitioned) = &self.table.partitioned else { return Ok(None) };
+        let mut values = Vec::with_capacity(partitioned.columns.len());
+        for (id, ty) in partitioned.columns.iter().zip(&partitioned.types) {
+            let Some(at) = self.referenced.iter().position(|column| column == id) else { return Ok(None) };
+            let from = self.parts.iter().find(|(place, _)| *place == at).map_or(ty, |(_, from)| from);
+            let Some(value) = comparable(cx, &key[at], from, ty)? else { return Ok(None) };
+            let value = match from.same_base(ty) || !from.is_integer() {
+                true => value.into_owned(),
+                // An integer of another width, which may not have the value.
+                false => match cast(
+                    &value,
+                    from,
+                    &ty.without_modifiers(),
+                    CastKind::Explicit,
+                    cx.services.time_zone,
+                ) {
+                    Ok(value) => value,
+                    Err(_) => return Ok(None),
+                },
+            };
+            values.push(value);
+        }
+        let Some(place) = partitioned.route(&values)? else { return Ok(None) };
+        let part = &partitioned.partitions[place];
+        let index = part.indexes.iter().find(|index| index.part_of == Some(self.index.oid));
+        let referenced: Option<Vec<u16>> =
+            self.referenced.iter().map(|id| part.column_of(&self.table, *id)).collect();
+        let (Some(index), Some(referenced)) = (index, referenced) else { return Ok(None) };
+        let place = |own: &verso_catalog::IndexPart| {
+            let at = referenced.iter().position(|id| *id == own.column)?;
+            self.parts.iter().find(|(place, _)| *place == at).cloned()
+        };
+        let parts = index.parts.iter().map(place).collect::<Option<Vec<_>>>();
+        Ok(parts.map(|parts| Parent {
+            table: Arc::clone(part),
+            index: Arc::clone(index),
+            parts,
+            own: self.own.clone(),
+            referenced,
+        }))
     }
 
     /// Whether the key is there; it then stays.
     pub(super) fn has(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+        if self.table.partitioned.is_some() {
+            let mut part = self.of_partition(cx, key)?;
+            while let Some(inner) = part.take_if(|part| part.table.partitioned.is_some()) {
+                part = inner.of_partition(cx, key)?;
+            }
+            return part.map_or(Ok(false), |part| part.has_here(cx, key));
+        }
+        self.has_here(cx, key)
+    }
+
+    /// The same of a table that has rows itself.
+    fn has_here(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
         let (parts, types) = key_parts(&self.table, &self.index);
         let mut bytes = Vec::new();
         for ((part, ty), (at, from)) in parts.iter().zip(&types).zip(&self.parts) {

@@ -9,7 +9,9 @@ use super::column::{GeneratedAs, column_definition, expression, generated, gener
 use super::constraint::table_constraint;
 use super::{check_parameter, storage_parameters};
 use crate::error::SyntaxError;
-use crate::syntax::{AlterAction, AlterIndex, AlterTable, DropKind, Name, Owned, SequenceOptions, Statement};
+use crate::syntax::{
+    AlterAction, AlterIndex, AlterTable, DropKind, IndexChange, Name, Owned, SequenceOptions, Statement,
+};
 use verso_types::{Identity, SqlType};
 
 /// ALTER TABLE, and ALTER INDEX or SEQUENCE … RENAME.
@@ -42,7 +44,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     };
     cursor.advance();
     let if_exists = cursor.accept(&["if", "exists"]);
-    cursor.accept(&["only"]);
+    let only = cursor.accept(&["only"]);
     let name = cursor.qualified()?;
     let moved = kind.unwrap_or(DropKind::Table);
     if moved != DropKind::Index
@@ -65,7 +67,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             );
         }
         let actions = cursor.list(alter_action)?;
-        return Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized }));
+        return Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized, only }));
     }
     if let Some(kind) = kind {
         if kind == DropKind::Sequence && !cursor.is(&["rename"]) {
@@ -76,11 +78,16 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             if !active {
                 cursor.advance();
             }
-            return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, active }));
+            let change = IndexChange::Active(active);
+            return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
+        }
+        if kind == DropKind::Index && cursor.accept(&["attach", "partition"]) {
+            let change = IndexChange::Attach(cursor.qualified()?);
+            return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
         }
         if !cursor.accept(&["rename", "to"]) {
             return Err(cursor.unsupported(&format!(
-                "ALTER {} other than RENAME, OWNER TO, SET SCHEMA, ACTIVE and INACTIVE",
+                "ALTER {} other than RENAME, OWNER TO, SET SCHEMA, ATTACH PARTITION, ACTIVE and INACTIVE",
                 word.to_uppercase()
             )));
         }
@@ -89,7 +96,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }
     cursor.accept_token(&Token::Mul);
     let actions = cursor.list(alter_action)?;
-    Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized }))
+    Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized, only }))
 }
 
 fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {

@@ -22,16 +22,35 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
         }
         None => cursor.data_type()?,
     };
-    let mut column = ColumnDefinition {
+    let column = ColumnDefinition { serial: serial.is_some(), ..plain(name, ty) };
+    with_constraints(cursor, column)
+}
+
+/// `name [WITH OPTIONS]` and constraints, of a column whose type is known.
+pub(super) fn column_options(cursor: &mut Cursor<'_>) -> Result<ColumnDefinition, SyntaxError> {
+    let name = cursor.name()?;
+    cursor.accept(&["with", "options"]);
+    with_constraints(cursor, plain(name, SqlType::Unknown))
+}
+
+fn plain(name: Name, ty: SqlType) -> ColumnDefinition {
+    ColumnDefinition {
         name,
         ty,
         not_null: false,
         default: None,
-        serial: serial.is_some(),
+        serial: false,
         identity: None,
         generated: None,
         constraints: Vec::new(),
-    };
+    }
+}
+
+/// The default, identity and constraints behind a column's type.
+fn with_constraints(
+    cursor: &mut Cursor<'_>,
+    mut column: ColumnDefinition,
+) -> Result<ColumnDefinition, SyntaxError> {
     let (mut null, mut not_null) = (false, false);
     while let Some(word) = cursor.word() {
         let at = cursor.here().start;

@@ -2,6 +2,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::lexer::Token;
+use super::column::column_options;
 use super::constraint::table_constraint;
 use crate::error::SyntaxError;
 use crate::syntax::{PartitionBound, PartitionBy, PartitionEdge, TableElement};
@@ -29,7 +30,7 @@ pub(super) fn by(cursor: &mut Cursor<'_>) -> Result<PartitionBy, SyntaxError> {
 pub(super) fn element(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
     match table_constraint(cursor)? {
         Some(constraint) => Ok(TableElement::Constraint(constraint)),
-        None => Err(cursor.unsupported("PARTITION OF with options of columns")),
+        None => column_options(cursor).map(TableElement::Options),
     }
 }
 

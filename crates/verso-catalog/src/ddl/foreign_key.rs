@@ -1,0 +1,260 @@
+//! Foreign keys: what they demand of both tables, what goes with them, and their parts in partitions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use verso_storage::Txn;
+use verso_types::{CastKind, SqlType, cast_kind};
+
+use super::constraint::{Target, find_column};
+use crate::catalog::Catalog;
+use crate::definition::{ColumnDef, ConstraintDef, ForeignKey, IndexDef, Oid, ReferentialAction, TableDef};
+use crate::error::{CatalogError, ObjectKind};
+use crate::request::NewConstraintKind;
+use crate::snapshot::CatalogSnapshot;
+use crate::system::row::ConstraintRow;
+
+impl Catalog {
+    /// Removes a foreign key and its parts; the change has begun.
+    pub(super) fn remove_foreign_key(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        constraint: &ConstraintDef,
+    ) -> Result<(), CatalogError> {
+        let Some(table) = snapshot.table_by_oid(constraint.table) else { return Ok(()) };
+        for (table, part) in table.parts_of_constraint(constraint.oid) {
+            self.delete_rows(txn, table.oid, |row: &ConstraintRow| row.oid == part.oid)?;
+        }
+        Ok(())
+    }
+
+    /// Removes foreign keys, or with them in the way refuses to drop `what`.
+    pub(super) fn release_references(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        what: String,
+        references: &[Arc<ConstraintDef>],
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let table_name = |constraint: &ConstraintDef| {
+            snapshot
+                .table_by_oid(constraint.table)
+                .map_or_else(|| "?".into(), |table| Arc::clone(&table.name))
+        };
+        // Parts go with the whole.
+        let references = references.iter().filter(|constraint| constraint.part_of.is_none());
+        if !cascade {
+            let line = |constraint: &Arc<ConstraintDef>| {
+                let (name, table) = (&constraint.name, table_name(constraint));
+                format!("constraint {name} on table {table} depends on {what}")
+            };
+            return super::refuse_if_needed(what.clone(), references.map(line).collect());
+        }
+        for constraint in references {
+            self.remove_foreign_key(txn, snapshot, constraint)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a foreign key of a partition a part of that of the whole table.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn attach_foreign_key(
+        &self,
+        txn: &mut Txn,
+        constraint: &ConstraintDef,
+        whole: Oid,
+    ) -> Result<(), CatalogError> {
+        self.change(txn, |txn| {
+            let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
+            self.update_rows(txn, constraint.table, is_it, |row| row.conbin = Some(whole.to_string().into()))
+        })
+        .map(drop)
+    }
+
+    /// Makes the foreign keys of a table that is a partition no more its own.
+    pub(super) fn detach_foreign_keys(&self, txn: &mut Txn, part: &TableDef) -> Result<(), CatalogError> {
+        let parts = part.constraints.iter().filter(|constraint| constraint.part_of.is_some());
+        let parts: BTreeSet<Oid> = parts.map(|constraint| constraint.oid).collect();
+        let is_it = |row: &ConstraintRow| parts.contains(&row.oid);
+        self.update_rows(txn, part.oid, is_it, |row| row.conbin = None).map(drop)
+    }
+}
+
+/// A foreign key with its columns and the unique index found.
+pub(super) fn foreign_key(
+    snapshot: &CatalogSnapshot,
+    target: &Target,
+    kind: &NewConstraintKind,
+) -> Result<ForeignKey, CatalogError> {
+    let NewConstraintKind::Foreign {
+        columns,
+        schema,
+        table,
+        referenced,
+        match_full,
+        on_delete,
+        on_update,
+        delete_columns,
+    } = kind
+    else {
+        return Err(CatalogError::Corrupt { what: "no foreign key".to_string() });
+    };
+    let missing =
+        |name: &str| format!("column \"{name}\" referenced in foreign key constraint does not exist");
+    let ids = target.ids(columns, missing)?;
+    let own = *table == target.name && schema.as_ref().is_none_or(|schema| *schema == target.schema.name);
+    let found;
+    let (oid, names, indexes): (Oid, &[ColumnDef], &[Arc<IndexDef>]) = if own {
+        (target.oid, &target.columns, &target.indexes)
+    } else {
+        found = snapshot
+            .table(schema.as_deref(), table)
+            .ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &**table))?;
+        if found.is_system() {
+            return Err(CatalogError::SystemObject { name: table.to_string() });
+        }
+        if found.unlogged && !target.unlogged {
+            let text = "constraints on permanent tables may reference only permanent tables";
+            return Err(CatalogError::invalid("42P16", text));
+        }
+        if found.materialized.is_some() {
+            let text = format!("referenced relation \"{table}\" is not a table");
+            return Err(CatalogError::invalid("42809", text));
+        }
+        (found.oid, &found.columns, &found.indexes)
+    };
+    let (referenced_columns, index) = if referenced.is_empty() {
+        let primary = indexes.iter().find(|index| index.primary).ok_or_else(|| {
+            CatalogError::invalid(
+                "42704",
+                format!("there is no primary key for referenced table \"{table}\""),
+            )
+        })?;
+        (primary.parts.iter().map(|part| part.column).collect::<Vec<_>>(), Arc::clone(primary))
+    } else {
+        let wanted: Vec<u16> = referenced
+            .iter()
+            .map(|name| Ok(find_column(names, name, missing)?.id))
+            .collect::<Result<_, CatalogError>>()?;
+        let fits = |index: &&Arc<IndexDef>| {
+            index.unique
+                && index.guard.is_none()
+                && index.parts.len() == wanted.len()
+                && index.parts.iter().all(|part| wanted.contains(&part.column))
+        };
+        let index = indexes.iter().find(fits).ok_or_else(|| {
+            let text =
+                format!("there is no unique constraint matching given keys for referenced table \"{table}\"");
+            CatalogError::invalid("42830", text)
+        })?;
+        (wanted, Arc::clone(index))
+    };
+    if referenced_columns.len() != ids.len() {
+        let text = "number of referencing and referenced columns for foreign key disagree";
+        return Err(CatalogError::invalid("42830", text));
+    }
+    if index.deferrable {
+        let text = format!("cannot use a deferrable unique constraint for referenced table \"{table}\"");
+        return Err(CatalogError::invalid("55000", text));
+    }
+    let told_by_bytes = |column: &ColumnDef| {
+        column.declared().collation().is_none_or(|collation| collation.is_deterministic())
+    };
+    let by_bytes = target.columns.iter().filter(|column| ids.contains(&column.id)).all(told_by_bytes)
+        && names.iter().filter(|column| referenced_columns.contains(&column.id)).all(told_by_bytes);
+    if !by_bytes {
+        let text = "foreign keys over columns with nondeterministic collations are not supported";
+        return Err(CatalogError::invalid("0A000", text));
+    }
+    let delete_columns = target.ids(delete_columns, missing)?;
+    if target.columns.iter().any(|column| column.generated && ids.contains(&column.id)) {
+        let sets = |action: &ReferentialAction| {
+            matches!(action, ReferentialAction::SetNull | ReferentialAction::SetDefault)
+        };
+        let update = sets(on_update) || *on_update == ReferentialAction::Cascade;
+        if update || sets(on_delete) {
+            let what = if update { "UPDATE" } else { "DELETE" };
+            let text =
+                format!("invalid ON {what} action for foreign key constraint containing generated column");
+            return Err(CatalogError::invalid("42601", text));
+        }
+    }
+    if let Some(other) = delete_columns.iter().position(|id| !ids.contains(id)) {
+        let name = target.columns.iter().find(|column| column.id == delete_columns[other]);
+        let text = format!(
+            "column \"{}\" referenced in ON DELETE SET action must be part of foreign key",
+            name.map_or("", |column| &column.name)
+        );
+        return Err(CatalogError::invalid("42P10", text));
+    }
+    if !delete_columns.is_empty()
+        && !matches!(on_delete, ReferentialAction::SetNull | ReferentialAction::SetDefault)
+    {
+        return Err(CatalogError::invalid(
+            "42601",
+            "a column list is only for ON DELETE SET NULL or SET DEFAULT",
+        ));
+    }
+    Ok(ForeignKey {
+        columns: ids,
+        referenced: oid,
+        referenced_columns,
+        index: index.oid,
+        match_full: *match_full,
+        on_delete: *on_delete,
+        on_update: *on_update,
+        delete_columns,
+        whole: None,
+    })
+}
+
+/// Both sides of each column pair must be comparable.
+pub(super) fn check_types(
+    snapshot: &CatalogSnapshot,
+    target: &Target,
+    name: &str,
+    key: &ForeignKey,
+) -> Result<(), CatalogError> {
+    let table = snapshot.table_by_oid(key.referenced);
+    let columns = match &table {
+        Some(table) if key.referenced != target.oid => &table.columns,
+        _ => &target.columns,
+    };
+    for (own, other) in key.columns.iter().zip(&key.referenced_columns) {
+        let own = target.columns.iter().find(|column| column.id == *own);
+        let other = columns.iter().find(|column| column.id == *other);
+        let (Some(own), Some(other)) = (own, other) else { continue };
+        if !is_comparable(&own.ty, &other.ty) {
+            return Err(CatalogError::InvalidDefinition {
+                sqlstate: "42804",
+                message: format!("foreign key constraint \"{name}\" cannot be implemented"),
+                detail: Some(format!(
+                    "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table are of \
+                     incompatible types: {} and {}.",
+                    own.name,
+                    other.name,
+                    own.ty.without_modifiers().pg_name(),
+                    other.ty.without_modifiers().pg_name()
+                )),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a referencing value can be looked for among referenced ones: PostgreSQL has an equality of the two types in the
+/// order of the referenced one, or turns the referencing value into it unasked.
+fn is_comparable(own: &SqlType, referenced: &SqlType) -> bool {
+    use SqlType::{Date, Float4, Float8, Timestamp, Timestamptz};
+    let is_in = |family: &[SqlType], ty: &SqlType| family.iter().any(|known| known.same_base(ty));
+    let among = |family: &[SqlType]| is_in(family, own) && is_in(family, referenced);
+    cast_kind(own, referenced) == Some(CastKind::Implicit)
+        || (own.is_integer() && referenced.is_integer())
+        || among(&[Float4, Float8])
+        || among(&[Date, Timestamp(None), Timestamptz(None)])
+        || (*own == SqlType::Name && matches!(referenced, SqlType::Varchar(_)))
+}
