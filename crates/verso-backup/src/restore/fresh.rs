@@ -19,7 +19,7 @@ use crate::archive::columns::Rows;
 use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
-use crate::job::{Event, Job};
+use crate::job::{Event, Job, Unit};
 use crate::schema::labels_of;
 use crate::workers;
 
@@ -52,7 +52,7 @@ pub(super) fn restore(
     job: &Arc<Job>,
 ) -> Result<RestoreReport, BackupError> {
     let database = Database::create(path, options.database.clone().unfinished(true))?;
-    let done = fill(&database, reader, plan, options, env, job);
+    let done = job.unlist(fill(&database, reader, plan, options, env, job));
     let closed = database.close().map_err(BackupError::from);
     let done = done.and_then(|report| closed.map(|()| report));
     if done.is_err() {
@@ -81,12 +81,13 @@ fn fill(
 ) -> Result<RestoreReport, BackupError> {
     let seconds = |since: u64| (env.clock.monotonic_nanos() - since) as f64 / 1e9;
     let start = env.clock.monotonic_nanos();
+    job.list(database.engine(), "RESTORE", options.workers);
     let plan = Arc::new(plan);
     let mut connection = connect(database, job)?;
     phase(&mut connection, &plan, &plan.definitions.before, "definitions", job)?;
     let targets = if plan.data { targets(database, &plan)? } else { Vec::new() };
     let tables = plan.definitions.tables.iter().filter(|table| plan.wants(table)).count() as u64;
-    job.tell(Event::Phase { name: "data", total: 0 });
+    job.tell(Event::Phase { name: "data", total: 0, unit: Unit::Bytes });
     let engine = database.engine().clone();
     let data = plan.data;
     let (rows, bytes) = chunks(env, reader, &plan, options.workers, job, move |rows, part| {
@@ -121,11 +122,11 @@ fn phase(
     connection: &mut Connection,
     plan: &Plan,
     steps: &[Step],
-    name: &str,
+    name: &'static str,
     job: &Job,
 ) -> Result<(), BackupError> {
     let steps: Vec<&Step> = steps.iter().filter(|step| plan.runs(step)).collect();
-    job.tell(Event::Phase { name, total: steps.len() as u64 });
+    job.tell(Event::Phase { name, total: steps.len() as u64, unit: Unit::Statements });
     steps.into_iter().try_for_each(|step| run(connection, step, job))
 }
 
@@ -147,7 +148,7 @@ fn build(
             None => tables.push_back(vec![step.clone()]),
         }
     }
-    job.tell(Event::Phase { name: "keys and indexes", total });
+    job.tell(Event::Phase { name: "keys and indexes", total, unit: Unit::Statements });
     let workers = workers.min(tables.len());
     let (tables, database) = (Mutex::new(tables), database.clone());
     workers::run(env, job, workers, move |team| {

@@ -27,7 +27,7 @@ use crate::archive::columns::Rows;
 use crate::archive::contents::{Definitions, Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
-use crate::job::{Event, Job};
+use crate::job::{Event, Job, Unit};
 use crate::schema::Selection;
 use crate::workers;
 
@@ -132,7 +132,7 @@ pub fn verify(env: &Env, input: Input, workers: usize, job: &Arc<Job>) -> Result
     let (reader, definitions) = ArchiveReader::begin(input)?;
     let plan = Arc::new(Plan::new(definitions, &RestoreOptions::default())?);
     let tables = plan.definitions.tables.len() as u64;
-    job.tell(Event::Phase { name: "verify", total: 0 });
+    job.tell(Event::Phase { name: "verify", total: 0, unit: Unit::Bytes });
     let (rows, bytes) = chunks(env, reader, &plan, workers, job, |_, _| Ok(()))?;
     let data_s = (env.clock.monotonic_nanos() - start) as f64 / 1e9;
     Ok(RestoreReport { tables, rows, bytes, data_s, index_s: 0.0 })

@@ -18,7 +18,8 @@ use verso_exec::error::ExecError;
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{Insert, OutputColumn, Statement as Bound};
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
-use verso_storage::TableLockMode;
+use verso_storage::workers::Listed;
+use verso_storage::{ObjectId, TableLockMode};
 use verso_types::{Batch, SqlType};
 
 use crate::client::{Client, CommandTag, CopyLayout, Notice, Results};
@@ -168,7 +169,15 @@ impl Transfer<'_> {
         };
         let reader = Reader::new(layout, table, columns, self.frame.services.settings.time_zone.clone());
         let line = self.frame.services.memory.lend().account.reserve("a line of COPY", u64::MAX);
-        let source = Rows { data, reader, line, at_end: false, done: false, error: None, refused: None };
+        let object = match bound {
+            Bound::Insert(insert) => Some(insert.table.heap),
+            _ => None,
+        };
+        let listed = self.listed("COPY FROM", object, &copy.place);
+        if let Data::File { file, .. } = &data {
+            listed.job().advance_to(0, file.len().unwrap_or_default());
+        }
+        let source = Rows { data, reader, line, listed, at_end: false, done: false, error: None, refused: None };
         let source = Source(RefCell::new(source));
         let result = self.run_external(bound, Some(&source), &mut Nowhere);
         let mut rows = source.0.into_inner();
@@ -199,6 +208,12 @@ impl Transfer<'_> {
         let layout = Layout::of(&copy.options, &names, false)?;
         let binary = layout.format == CopyFormat::Binary;
         results.sent = true;
+        let object = match &copy.what {
+            CopyWhat::Table { name, .. } => {
+                self.frame.catalog.table(name.schema_text(), &name.name.text).map(|table| table.heap)
+            }
+            CopyWhat::Query(_) => None,
+        };
         let target = match &copy.place {
             CopyPlace::Client => {
                 let client = results.client();
@@ -218,6 +233,7 @@ impl Transfer<'_> {
         let mut out = Out {
             writer: Writer::new(&layout, &types, time_zone),
             target,
+            listed: self.listed("COPY TO", object, &copy.place),
             buffer: Vec::new(),
             count: 0,
             error: None,
@@ -229,6 +245,18 @@ impl Transfer<'_> {
             (Err(error), None) => Err(error.into()),
             (Ok(_), _) => Ok(out.end()?),
         }
+    }
+
+    /// What others see of it; the phase says with whom rows are exchanged, as in `pg_stat_progress_copy`.
+    fn listed(&self, what: &'static str, table: Option<ObjectId>, place: &CopyPlace) -> Listed {
+        let services = self.frame.services;
+        let listed = services.instance.engine.begin_job(what, services.info.number);
+        let kind = if matches!(place, CopyPlace::File(_)) { "FILE" } else { "PIPE" };
+        listed.job().enter_of(kind, 0, "bytes");
+        if let Some(table) = table {
+            listed.job().at(table, None);
+        }
+        listed
     }
 
     fn open(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn VfsFile>, SqlError> {
@@ -274,6 +302,8 @@ impl Data<'_> {
 
 struct Rows<'s> {
     data: Data<'s>,
+    /// What others see of it.
+    listed: Listed,
     reader: Reader,
     /// For what was read, of which a row is still to be made.
     line: Reservation,
@@ -295,14 +325,21 @@ impl Rows<'_> {
                 while !self.at_end && self.data.read(&mut behind)? {
                     behind.clear();
                 }
-            } else if out.rows < BATCH_ROWS && !self.data.read(self.reader.more())? {
-                self.at_end = true;
-                self.reader.end();
+            } else if out.rows < BATCH_ROWS {
+                let into = self.reader.more();
+                let before = into.len();
+                let more = self.data.read(into)?;
+                self.listed.job().advance((into.len() - before) as u64);
+                if !more {
+                    self.at_end = true;
+                    self.reader.end();
+                }
             }
             // A long line becomes fields, and these become values.
             let pending = self.reader.pending();
             self.line.resize(if pending > PIECE_BYTES { 4 * pending as u64 } else { 0 })?;
         }
+        self.listed.job().moved(out.rows as u64);
         Ok(out.rows > 0)
     }
 }
@@ -344,6 +381,8 @@ enum Target<'s> {
 struct Out<'s, 'l> {
     writer: Writer<'l>,
     target: Target<'s>,
+    /// What others see of it.
+    listed: Listed,
     buffer: Vec<u8>,
     count: u64,
     error: Option<SqlError>,
@@ -361,6 +400,7 @@ impl Out<'_, '_> {
         match &mut self.target {
             Target::Client(client) => {
                 if !self.buffer.is_empty() {
+                    self.listed.job().advance(self.buffer.len() as u64);
                     client.with(|sink| sink.copy_data(&self.buffer))?;
                     self.buffer.clear();
                 }
@@ -369,6 +409,7 @@ impl Out<'_, '_> {
                 if last || self.buffer.len() >= PIECE_BYTES {
                     file.write_at(&self.buffer, *at).map_err(|error| io("write", &error))?;
                     *at += self.buffer.len() as u64;
+                    self.listed.job().advance(self.buffer.len() as u64);
                     self.buffer.clear();
                 }
             }
@@ -382,6 +423,7 @@ impl Out<'_, '_> {
             self.send(false)?;
         }
         self.count += batch.rows as u64;
+        self.listed.job().moved(batch.rows as u64);
         Ok(())
     }
 

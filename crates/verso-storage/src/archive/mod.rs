@@ -37,7 +37,7 @@ mod segment;
 
 pub(crate) use archiver::Archiver;
 pub use archiver::{ArchiveOptions, ArchiveStatus};
-pub use base::BaseReport;
+pub use base::{BaseReport, WatchPages};
 pub(crate) use base::{BaseParts, write_base};
 pub(crate) use changed::{Increment, changed_since};
 pub(crate) use note::ArchiveNote;
