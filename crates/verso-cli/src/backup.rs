@@ -90,9 +90,13 @@ pub fn run_restore(arguments: &RestoreArguments) -> ExitCode {
         };
         restore(input, database, &wanted, job)
     });
-    finish(done, |RestoreReport { tables, rows, bytes, data_s, index_s }, seconds| {
+    finish(done, |RestoreReport { tables, rows, bytes, data_s, index_s, resumed }, seconds| {
+        let resumed = match resumed {
+            0 => String::new(),
+            chunks => format!("; {chunks} chunks were there from a restore that was cut off"),
+        };
         format!(
-            "{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s: rows {data_s:.3} s, keys and indexes {index_s:.3} s"
+            "{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s: rows {data_s:.3} s, keys and indexes {index_s:.3} s{resumed}"
         )
     })
 }

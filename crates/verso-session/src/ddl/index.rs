@@ -1,6 +1,7 @@
 //! CREATE INDEX, REINDEX, ALTER INDEX.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_catalog::{
     CatalogError, ColumnDef, IndexDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Oid,
@@ -376,7 +377,12 @@ impl Schema<'_> {
             let known = self.frame.catalog.table(schema, &name.name.text);
             // What is no table is for the catalog to refuse.
             let Some(table) = known.as_ref().filter(|table| table.partitioned.is_some()) else {
-                catalog.reindex(txn, schema, &name.name.text, None, concurrently)?;
+                match self.frame.services.instance.builds_later.load(Ordering::Relaxed) {
+                    true => {
+                        catalog.build_idle(txn, &home, &name.name.text, &[])?;
+                    }
+                    false => catalog.reindex(txn, schema, &name.name.text, None, concurrently)?,
+                }
                 let indexes = known.iter().flat_map(|table| &table.indexes);
                 return Ok(indexes.map(|index| Arc::clone(&index.name)).collect());
             };
