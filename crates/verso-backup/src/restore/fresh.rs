@@ -101,7 +101,9 @@ fn connect(database: &Database, options: &RestoreOptions, job: &Job) -> Result<C
     job.joined_by(&connection);
     connection.execute("SET synchronous_commit = off")?;
     connection.execute("SET check_function_bodies = off")?;
-    connection.execute(&format!("SET parallel_workers = {}", options.workers.max(1)))?;
+    let most = connection.query("SELECT setting::bigint FROM pg_settings WHERE name = 'max_parallel_workers'")?;
+    let most: i64 = most.into_rows().first().map_or(Ok(1), |row| row.get(0))?;
+    connection.execute(&format!("SET parallel_workers = {}", (options.workers as i64).clamp(1, most.max(1))))?;
     Ok(connection)
 }
 
@@ -136,7 +138,9 @@ impl Fill<'_> {
         let marks = Arc::new(marks);
         let before: Vec<Placed<'_>> = (0..).zip(&plan.definitions.before).collect();
         self.phase(&mut connection, &marks, &before, "definitions", Mark::Before)?;
-        let targets = if plan.data { targets(database, plan)? } else { Vec::new() };
+        // Behind the rows tables may have got hidden columns; all rows are there then.
+        let is_behind = marks.is_behind_rows();
+        let targets = if plan.data && !is_behind { targets(database, plan)? } else { Vec::new() };
         let tables = plan.definitions.tables.iter().filter(|table| plan.wants(table)).count() as u64;
         job.tell(Event::Phase { name: "data", total: 0, unit: Unit::Bytes });
         let (engine, data) = (database.engine().clone(), plan.data);
@@ -147,6 +151,10 @@ impl Fill<'_> {
             let target = targets.get(rows.table as usize).and_then(Option::as_ref);
             match target.filter(|_| data) {
                 Some(target) => target.insert(&engine, rows, part, &noted),
+                None if data && is_behind => {
+                    let flaw = "the restore that was cut off had not put it in";
+                    Err(BackupError::damaged(part, flaw))
+                }
                 None => Ok(()),
             }
         })?;
@@ -157,6 +165,8 @@ impl Fill<'_> {
             after.iter().filter(|(_, step)| kinds.contains(&step.kind)).copied().collect()
         };
         self.build(&mut connection, &marks, &of(&[Kind::Key, Kind::Index]))?;
+        // Those of materialized views are built with them.
+        database.instance().builds_later.store(false, Ordering::Relaxed);
         let index_s = seconds(start);
         for (kinds, name) in [
             (&[Kind::Value, Kind::View][..], "views"),

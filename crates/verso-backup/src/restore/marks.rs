@@ -100,6 +100,11 @@ impl Marks {
         self.done.iter().filter_map(number).collect()
     }
 
+    /// Whether a statement behind the rows was run, before this run.
+    pub fn is_behind_rows(&self) -> bool {
+        self.done.iter().any(|mark| matches!(mark, Mark::After(_)))
+    }
+
     /// Notes something in the transaction that does it (M1).
     pub fn note(&self, txn: &mut Txn, mark: Mark) -> Result<(), BackupError> {
         let mut column = Column::new(Physical::I64);

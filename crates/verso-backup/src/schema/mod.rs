@@ -22,8 +22,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, IndexDef, Oid, Role, SequenceDef,
-    TableDef, TriggerEnabled, is_temporary,
+    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, IndexDef, Oid, Relation, Role,
+    SequenceDef, TableDef, TriggerEnabled, is_temporary,
 };
 use verso_storage::Engine;
 use verso_types::SqlType;
@@ -104,15 +104,6 @@ pub(crate) fn definitions(
         return Err(BackupError::Refused(format!("there is no table {missing}")));
     }
     tables.retain(|table| source.selection.has(&table.schema, &table.name));
-    if let Some(table) =
-        tables.iter().find(|table| table.partitioned.is_some() || table.partition_of.is_some())
-    {
-        let text = format!(
-            "archives do not have partitioned tables yet, and \"{}\" is one or part of one",
-            table.name
-        );
-        return Err(Error::new("0A000", text).into());
-    }
     tables.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
     // Large tables first, so that workers do not end with one of them; see the queue of pages.
     let random = &source.engine.env().random;
@@ -243,8 +234,14 @@ impl Maker<'_, '_> {
         let mut domains = domain_steps(&catalog, &self.steps);
         self.steps.append(&mut domains);
         for table in tables {
-            let sql = table_text(&catalog, table, self.source.dialect);
+            let mut sql = table_text(&catalog, table, self.source.dialect);
+            if table.partitioned.is_some() {
+                sql.push_str(&format!(" PARTITION BY {}", self.ask("pg_get_partkeydef", table.oid)?));
+            }
             self.add(Kind::Table, Some(table), sql);
+        }
+        for table in tables {
+            self.attach(table);
         }
         for table in tables {
             for sequence in owned(&catalog, table) {
@@ -273,6 +270,24 @@ impl Maker<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// A partition becomes a part of its table while neither has rows.
+    fn attach(&mut self, table: &TableDef) {
+        let catalog = Arc::clone(self.source.catalog);
+        let Some(part) = &table.partition_of else { return };
+        let Some(whole) = catalog.table_by_oid(part.parent) else { return };
+        let Some(partitioned) = &whole.partitioned else { return };
+        let sql = format!(
+            "ALTER TABLE {} ATTACH PARTITION {} {}",
+            qualified(&whole.schema, &whole.name),
+            qualified(&table.schema, &table.name),
+            part.bound.text(&partitioned.types)
+        );
+        self.add(Kind::Table, Some(table), sql);
+        if let Some(step) = self.steps.last_mut() {
+            step.other = Some((whole.schema.to_string(), whole.name.to_string()));
+        }
     }
 
     /// The collations that users have made: all, or those of the tables.
@@ -352,7 +367,13 @@ impl Maker<'_, '_> {
                 let late =
                     matches!(constraint.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull { .. })
                         && !constraint.validated;
-                if late || matches!(constraint.kind, ConstraintKind::Unique { .. }) {
+                let index = match constraint.kind {
+                    ConstraintKind::Unique { index, .. } => table.all_indexes().find(|one| one.oid == index),
+                    _ => None,
+                };
+                // Partitions get theirs with the whole table's, if that is restored.
+                let of_whole = index.is_some_and(|index| self.comes_with_whole(index));
+                if late || matches!(constraint.kind, ConstraintKind::Unique { .. }) && !of_whole {
                     self.constraint(Kind::Key, table, constraint)?;
                 }
             }
@@ -362,7 +383,13 @@ impl Maker<'_, '_> {
             let can_be_built = |index: &&Arc<IndexDef>| index.valid || !index.unique;
             let plain = table.all_indexes().filter(|index| index.constraint.is_none());
             for index in plain.filter(can_be_built) {
-                let sql = self.ask("pg_get_indexdef", index.oid)?;
+                if self.comes_with_whole(index) {
+                    continue;
+                }
+                let mut sql = self.ask("pg_get_indexdef", index.oid)?;
+                if table.partitioned.is_some() {
+                    sql = sql.replacen(" ON ONLY ", " ON ", 1);
+                }
                 self.add(Kind::Index, Some(table), sql);
             }
         }
@@ -405,6 +432,14 @@ impl Maker<'_, '_> {
             self.steps.append(&mut rights::rights_steps(&catalog));
         }
         Ok(())
+    }
+
+    /// Whether an index is a part of one of a whole table that is restored, too.
+    fn comes_with_whole(&self, index: &IndexDef) -> bool {
+        let whole = index.part_of.and_then(|oid| self.source.catalog.relation_by_oid(oid));
+        let Some(Relation::Index(whole)) = whole else { return false };
+        let table = self.source.catalog.table_by_oid(whole.table);
+        table.is_some_and(|table| self.source.selection.has(&table.schema, &table.name))
     }
 
     /// Where the sequences stand: at least where the snapshot's rows need them, for they are read after it was taken.

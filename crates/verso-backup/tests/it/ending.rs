@@ -135,7 +135,7 @@ fn a_restore_goes_on_where_one_of_the_same_archive_was_cut_off_and_begins_anew_a
     );
     let question = "SELECT (SELECT count(*) FROM t), (SELECT sum(u) FROM t), (SELECT count(*) FROM c),
         (SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass AND indisvalid)";
-    let cut = |at: fn(&Event<'_>) -> bool, name: &str| {
+    let cut = |at: fn(&Event<'_>) -> bool, count: u32, name: &str| {
         let path = folder.path().join(name);
         let made = folder.path().join("made.verso");
         let (from, to) = (made.clone(), path.clone());
@@ -144,7 +144,7 @@ fn a_restore_goes_on_where_one_of_the_same_archive_was_cut_off_and_begins_anew_a
             if at(event) {
                 let mut taken = taken.lock().unwrap();
                 *taken += 1;
-                if *taken == 2 {
+                if *taken == count {
                     copy(&from, &to);
                 }
             }
@@ -154,14 +154,15 @@ fn a_restore_goes_on_where_one_of_the_same_archive_was_cut_off_and_begins_anew_a
         std::fs::remove_dir_all(made.with_file_name("made.verso-wal")).unwrap();
         path
     };
-    let moments: [(fn(&Event<'_>) -> bool, bool); 3] = [
-        (|event| matches!(event, Event::Statement(sql) if sql.contains("CREATE TABLE")), false),
+    type Moment = (fn(&Event<'_>) -> bool, u32, bool);
+    let moments: [Moment; 3] = [
+        (|event| matches!(event, Event::Statement(sql) if sql.contains("CREATE TABLE")), 2, false),
         // The log of what was committed last may still be in memory.
-        (|event| matches!(event, Event::Rows { .. }), false),
-        (|event| matches!(event, Event::Statement(sql) if sql.contains("REINDEX")), true),
+        (|event| matches!(event, Event::Rows { .. }), 2, false),
+        (|event| matches!(event, Event::Statement(sql) if sql.contains("REINDEX")), 1, true),
     ];
-    for (number, (at, has_rows)) in moments.into_iter().enumerate() {
-        let path = cut(at, &format!("cut{number}.verso"));
+    for (number, (at, count, has_rows)) in moments.into_iter().enumerate() {
+        let path = cut(at, count, &format!("cut{number}.verso"));
         assert_eq!(Database::open(&path, Options::new()).unwrap_err().sqlstate, "55000");
         let report = restore(&bytes, &path, &RestoreOptions::default()).unwrap();
         assert!(report.resumed > 0 || !has_rows, "{number}");
@@ -171,7 +172,7 @@ fn a_restore_goes_on_where_one_of_the_same_archive_was_cut_off_and_begins_anew_a
         assert_eq!(crate::world::answer(&mut connection, question), "5000|-12502500|5000|3");
         connection.execute("INSERT INTO t (id, u) VALUES (5001, -1)").unwrap_err();
     }
-    let path = cut(|event| matches!(event, Event::Rows { .. }), "cut.verso");
+    let path = cut(|event| matches!(event, Event::Rows { .. }), 2, "cut.verso");
     let report = restore(&other, &path, &RestoreOptions::default()).unwrap();
     assert_eq!((report.resumed, report.rows), (0, 1));
 }

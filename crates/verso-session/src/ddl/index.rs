@@ -374,15 +374,14 @@ impl Schema<'_> {
         let home = self.home(name);
         let schema = Some(&*home);
         if !index {
+            if self.frame.services.instance.builds_later.load(Ordering::Relaxed) {
+                catalog.build_idle(txn, &home, &name.name.text, &[])?;
+                return Ok(Vec::new());
+            }
             let known = self.frame.catalog.table(schema, &name.name.text);
             // What is no table is for the catalog to refuse.
             let Some(table) = known.as_ref().filter(|table| table.partitioned.is_some()) else {
-                match self.frame.services.instance.builds_later.load(Ordering::Relaxed) {
-                    true => {
-                        catalog.build_idle(txn, &home, &name.name.text, &[])?;
-                    }
-                    false => catalog.reindex(txn, schema, &name.name.text, None, concurrently)?,
-                }
+                catalog.reindex(txn, schema, &name.name.text, None, concurrently)?;
                 let indexes = known.iter().flat_map(|table| &table.indexes);
                 return Ok(indexes.map(|index| Arc::clone(&index.name)).collect());
             };
