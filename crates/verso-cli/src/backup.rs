@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use verso_backup::{
-    BackupError, BackupOptions, BackupReport, Event, Job, RestoreOptions, RestoreReport, backup,
-    Unit, backup_to_file, reader, restore, script, script_to_file, verify,
+    BackupError, BackupOptions, BackupReport, Event, Job, RestoreOptions, RestoreReport, Unit, backup,
+    backup_to_file, reader, restore, script, script_to_file, verify,
 };
 use verso_env::sync::Mutex;
 use verso_env::{OpenMode, VfsFile};
@@ -215,7 +215,9 @@ impl Shown {
                 };
                 let unit = if unit == Unit::Bytes { "" } else { unit.name() };
                 let template = if total > 0 {
-                    format!("{name} {{bar:40}} {{percent:>3}} % {done} {unit} {rate} {{elapsed}}, {{eta}} left")
+                    format!(
+                        "{name} {{bar:40}} {{percent:>3}} % {done} {unit} {rate} {{elapsed}}, {{eta}} left"
+                    )
                 } else {
                     format!("{name} {{spinner}} {{pos}} {{elapsed}}")
                 };

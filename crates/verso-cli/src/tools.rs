@@ -158,8 +158,9 @@ fn failure(database: &Path, error: &Error) -> String {
 /// Drawn on standard error, only where that is a terminal.
 pub(crate) fn progress_bar(unit: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {unit}, {{per_sec}}, {{elapsed}}, {{eta}} left"))
-    {
+    if let Ok(style) = ProgressStyle::with_template(&format!(
+        "{{bar:40}} {{pos}}/{{len}} {unit}, {{per_sec}}, {{elapsed}}, {{eta}} left"
+    )) {
         bar.set_style(style);
     }
     bar

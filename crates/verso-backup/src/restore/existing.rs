@@ -93,7 +93,14 @@ fn fill(
         run(connection, step, job)?;
     }
     let tables = targets.iter().flatten().count() as u64;
-    Ok(RestoreReport { tables, rows: count, bytes: reader.bytes(), data_s, index_s: seconds(start), resumed: 0 })
+    Ok(RestoreReport {
+        tables,
+        rows: count,
+        bytes: reader.bytes(),
+        data_s,
+        index_s: seconds(start),
+        resumed: 0,
+    })
 }
 
 struct Target {

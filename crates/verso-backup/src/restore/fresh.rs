@@ -65,7 +65,8 @@ pub(super) fn restore(
         Some(database) => {
             // Archives of versions that gave them no number cannot be told from each other.
             let has_id = !plan.definitions.id.is_empty();
-            let marks = connect(&database, options, job).and_then(|mut session| Marks::read(&database, &mut session, &id));
+            let marks = connect(&database, options, job)
+                .and_then(|mut session| Marks::read(&database, &mut session, &id));
             match marks {
                 Ok(Some(marks)) if has_id => Some((database, marks)),
                 // Whatever is wrong with what was left, it is not used.
@@ -101,9 +102,11 @@ fn connect(database: &Database, options: &RestoreOptions, job: &Job) -> Result<C
     job.joined_by(&connection);
     connection.execute("SET synchronous_commit = off")?;
     connection.execute("SET check_function_bodies = off")?;
-    let most = connection.query("SELECT setting::bigint FROM pg_settings WHERE name = 'max_parallel_workers'")?;
+    let most =
+        connection.query("SELECT setting::bigint FROM pg_settings WHERE name = 'max_parallel_workers'")?;
     let most: i64 = most.into_rows().first().map_or(Ok(1), |row| row.get(0))?;
-    connection.execute(&format!("SET parallel_workers = {}", (options.workers as i64).clamp(1, most.max(1))))?;
+    connection
+        .execute(&format!("SET parallel_workers = {}", (options.workers as i64).clamp(1, most.max(1))))?;
     Ok(connection)
 }
 
@@ -216,7 +219,11 @@ impl Fill<'_> {
             let all = if pages >= LARGE_PAGES { &mut large } else { &mut small };
             all.push_back(table);
         }
-        self.job.tell(Event::Phase { name: "building indexes", total: (small.len() + large.len()) as u64, unit: Unit::Statements });
+        self.job.tell(Event::Phase {
+            name: "building indexes",
+            total: (small.len() + large.len()) as u64,
+            unit: Unit::Statements,
+        });
         let reindex = |table: &str, workers: usize| Step {
             kind: Kind::Index,
             table: None,
@@ -227,7 +234,8 @@ impl Fill<'_> {
             run(connection, &reindex(table, workers), self.job)?;
         }
         let side_by_side = workers.min(small.len()).max(1);
-        let memory = connection.query("SELECT setting::bigint FROM pg_settings WHERE name = 'maintenance_work_mem'")?;
+        let memory = connection
+            .query("SELECT setting::bigint FROM pg_settings WHERE name = 'maintenance_work_mem'")?;
         let memory_kib: i64 = memory.into_rows().first().map_or(Ok(65_536), |row| row.get(0))?;
         let share_kib = (memory_kib / side_by_side as i64).max(1_024);
         let (small, database, options) = (Mutex::new(small), self.database.clone(), self.options.clone());

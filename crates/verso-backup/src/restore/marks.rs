@@ -67,7 +67,8 @@ impl Marks {
         let insert = format!("INSERT INTO \"{SCHEMA}\".archive VALUES ($1)");
         connection.execute_with(&insert, &[Value::text(id)])?;
         connection.execute("COMMIT")?;
-        let heap = heap(database)?.ok_or_else(|| BackupError::Refused("the notes are not there".to_owned()))?;
+        let heap =
+            heap(database)?.ok_or_else(|| BackupError::Refused("the notes are not there".to_owned()))?;
         Ok(Marks { heap, done: HashSet::new() })
     }
 

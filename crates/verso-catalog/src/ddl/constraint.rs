@@ -307,7 +307,8 @@ impl Catalog {
         primary: bool,
         nulls_distinct: bool,
     ) -> Result<(), CatalogError> {
-        let is_primary = |known: &Arc<ConstraintDef>| matches!(known.kind, ConstraintKind::Unique { primary: true, .. });
+        let is_primary =
+            |known: &Arc<ConstraintDef>| matches!(known.kind, ConstraintKind::Unique { primary: true, .. });
         if primary && target.constraints.iter().any(is_primary) {
             let text = format!("multiple primary keys for table \"{}\" are not allowed", target.name);
             return Err(CatalogError::invalid("42P16", text));

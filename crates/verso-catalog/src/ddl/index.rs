@@ -324,7 +324,8 @@ impl Catalog {
     ) -> Result<usize, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, Some(schema), table)?;
-        let wanted: Vec<&Arc<IndexDef>> = table.idle_indexes.iter().filter(|index| !before.contains(&index.oid)).collect();
+        let wanted: Vec<&Arc<IndexDef>> =
+            table.idle_indexes.iter().filter(|index| !before.contains(&index.oid)).collect();
         if wanted.is_empty() {
             return Ok(0);
         }
@@ -335,7 +336,12 @@ impl Catalog {
 
     /// Builds indexes of a table anew, all from one scan. They are other objects, so that one half made when the power goes is
     /// freed whole, like any that is not committed.
-    fn build_anew(&self, txn: &mut Txn, table: &TableDef, wanted: &[&Arc<IndexDef>]) -> Result<(), CatalogError> {
+    fn build_anew(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        wanted: &[&Arc<IndexDef>],
+    ) -> Result<(), CatalogError> {
         let definitions: Vec<&IndexDef> = wanted.iter().map(|index| &***index).collect();
         let built = self.build_indexes(txn, table.heap, &table.columns, &definitions)?;
         for (index, object) in wanted.iter().zip(built) {

@@ -84,7 +84,7 @@ pub(super) fn analyze(views: &Views<'_>) -> Vec<Vec<Value>> {
 
 /// The rows of `pg_stat_progress_basebackup`: those of BACKUP DATABASE TO a folder.
 pub(super) fn base_backup(views: &Views<'_>) -> Vec<Vec<Value>> {
-    let page_size = u64::from(views.services.instance.engine.space().page_size);
+    let page_size = views.services.instance.engine.space().page_size;
     let row = |job: JobInfo| {
         let total = if job.total == 0 { Value::Null } else { count(job.total * page_size) };
         vec![

@@ -177,7 +177,8 @@ impl Transfer<'_> {
         if let Data::File { file, .. } = &data {
             listed.job().advance_to(0, file.len().unwrap_or_default());
         }
-        let source = Rows { data, reader, line, listed, at_end: false, done: false, error: None, refused: None };
+        let source =
+            Rows { data, reader, line, listed, at_end: false, done: false, error: None, refused: None };
         let source = Source(RefCell::new(source));
         let result = self.run_external(bound, Some(&source), &mut Nowhere);
         let mut rows = source.0.into_inner();

@@ -25,8 +25,8 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintClause, ConstraintDefinition, DropKind, Expr, Name,
-    PartitionOf, QualifiedName, SequenceOptions,
+    AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintClause, ConstraintDefinition,
+    DropKind, Expr, Name, PartitionOf, QualifiedName, SequenceOptions,
 };
 use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -86,9 +86,9 @@ impl Schema<'_> {
         let idle = table.iter().flat_map(|table| &table.idle_indexes);
         let idle: Vec<Oid> = idle.map(|index| index.oid).collect();
         self.frame.txn.borrow_mut().build_later(true);
-        let added = keys.iter().try_for_each(|key| {
-            self.frame.inside(|frame| Schema { frame }.alter_whole(name, key, false))
-        });
+        let added = keys
+            .iter()
+            .try_for_each(|key| self.frame.inside(|frame| Schema { frame }.alter_whole(name, key, false)));
         let instance = &self.frame.services.instance;
         let later = instance.builds_later.load(Ordering::Relaxed);
         self.frame.txn.borrow_mut().build_later(later);

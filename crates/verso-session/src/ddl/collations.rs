@@ -5,9 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{
     CollationChange, CollationDef, CollationUse, NewCollation, Oid, Relation, collation_uses,
 };
-use verso_parser::syntax::{
-    AlterAction, CollationOption, CollationStatement, Name, QualifiedName, Span,
-};
+use verso_parser::syntax::{AlterAction, CollationOption, CollationStatement, Name, QualifiedName, Span};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -64,9 +62,8 @@ impl Schema<'_> {
         let catalog = self.frame.catalog;
         let uses = collation_uses(catalog, &collation.collation);
         // An index goes with its columns, as in PostgreSQL.
-        let goes = |table: Oid, column: u16| {
-            uses.iter().any(|(one, _)| *one == CollationUse::Column(table, column))
-        };
+        let goes =
+            |table: Oid, column: u16| uses.iter().any(|(one, _)| *one == CollationUse::Column(table, column));
         let goes_along = |one: &CollationUse| {
             let CollationUse::Index(oid) = one else { return false };
             let Some(Relation::Index(index)) = catalog.relation_by_oid(*oid) else { return false };

@@ -384,11 +384,7 @@ impl PagesFile {
 }
 
 /// Copies the pages; returns the checksum of all.
-fn copy_pages(
-    parts: &BaseParts<'_>,
-    folder: &Path,
-    watch: WatchPages<'_>,
-) -> Result<u32, StorageError> {
+fn copy_pages(parts: &BaseParts<'_>, folder: &Path, watch: WatchPages<'_>) -> Result<u32, StorageError> {
     let mut copy = PagesFile::create(&*parts.env.vfs, folder)?;
     let page_size = parts.page_size;
     copy.file.set_len(u64::from(parts.pages) * page_size as u64).map_err(|e| copy.failed(e))?;

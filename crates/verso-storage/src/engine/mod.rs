@@ -511,11 +511,7 @@ impl Engine {
     /// # Errors
     /// `Archive` if there is something in the folder; `Corrupt` names a damaged page; what the file system reports, or
     /// `watch`.
-    pub fn backup_base(
-        &self,
-        folder: &Path,
-        watch: WatchPages<'_>,
-    ) -> Result<BaseReport, StorageError> {
+    pub fn backup_base(&self, folder: &Path, watch: WatchPages<'_>) -> Result<BaseReport, StorageError> {
         let shared = self.shared();
         shared.store.write_base(&shared.env, folder, None, &shared.space, || shared.collect(), watch)
     }
