@@ -22,7 +22,7 @@ use crate::archive::contents::Definitions;
 use crate::archive::writer::{ArchiveWriter, Packed};
 use crate::error::BackupError;
 use crate::files::write_whole;
-use crate::job::{Event, Job};
+use crate::job::{Event, Job, Unit};
 use crate::schema::{Dialect, Selection, Source, definitions};
 use crate::workers::{self, Team};
 
@@ -80,13 +80,14 @@ pub fn backup(
     job: &Arc<Job>,
 ) -> Result<BackupReport, BackupError> {
     let whole = move || {
+        job.list(database.engine(), "BACKUP", options.workers);
         let mut snapshot = Snapshot::take(database, job)?;
         let (definitions, tables) = snapshot.definitions(options, Dialect::Verso)?;
         let written = write_archive(&snapshot, &definitions, &tables, out, options, job);
         let ended = snapshot.end();
         written.and_then(|report| ended.map(|()| report))
     };
-    job.outcome(whole())
+    job.unlist(whole())
 }
 
 /// Writes a backup to a file, which has its name only when it is complete.
@@ -250,7 +251,7 @@ fn write_archive(
             }));
         }
         let total: u64 = sources.iter().map(|source| u64::from(source.pages)).sum();
-        job.tell(Event::Phase { name: "data", total });
+        job.tell(Event::Phase { name: "data", total, unit: Unit::Pages });
         sources.sort_by_key(|source| std::cmp::Reverse(source.pages));
         let range = (RANGE_BYTES / definitions.page_bytes.max(1)).max(1);
         let queue = Mutex::new(Queue { tables: sources, table: 0, page: 0, range });

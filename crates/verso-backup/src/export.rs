@@ -33,10 +33,11 @@ impl Exporter for Archives {
         &self,
         instance: &Arc<Instance>,
         wanted: &LogicalBackup,
+        session: u64,
         pipe: PipeWriter,
     ) -> Result<Box<dyn Export>, SqlError> {
         let options = options(wanted)?;
-        let job = Arc::new(Job::default());
+        let job = Arc::new(Job::of_session(session));
         let outcome = Arc::new(Mutex::new(None));
         let database = Database::over(instance);
         let (job_of, outcome_of, is_script) = (Arc::clone(&job), Arc::clone(&outcome), wanted.script);

@@ -1,11 +1,35 @@
 //! A backup or a restore under way: who is told of its progress, and how it is cancelled.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use verso_env::sync::Mutex;
+use verso_storage::Engine;
+use verso_storage::workers::Listed;
 use versodb::{CancelHandle, Connection};
 
 use crate::error::BackupError;
+
+/// What the progress of a phase is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Pages of tables.
+    Pages,
+    /// Bytes of the archive.
+    Bytes,
+    /// Statements.
+    Statements,
+}
+
+impl Unit {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Pages => "pages",
+            Unit::Bytes => "bytes",
+            Unit::Statements => "statements",
+        }
+    }
+}
 
 /// What happens, for progress bars and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +37,11 @@ pub enum Event<'e> {
     /// Something begins: `data`, `indexes`, … and how many units of it there are, if that is known.
     Phase {
         /// Its name.
-        name: &'e str,
+        name: &'static str,
         /// How many units; 0 is not known.
         total: u64,
+        /// What is counted.
+        unit: Unit,
     },
     /// So many more units are done: pages read, bytes of the archive read, statements run.
     Done(u64),
@@ -43,6 +69,14 @@ pub struct Job {
     cancelled: AtomicBool,
     sessions: Mutex<Vec<CancelHandle>>,
     listener: Listener,
+    /// The session whose statement it is; 0 for none.
+    session: u64,
+    /// The database, and how others see the job there.
+    listed: Mutex<Option<(Engine, Listed)>>,
+    /// Pages read and written when the work ended.
+    pages: Mutex<(u64, u64)>,
+    /// Bytes of the archive that is read, if they are known.
+    bytes: AtomicU64,
 }
 
 impl std::fmt::Debug for Job {
@@ -64,7 +98,37 @@ impl Job {
             cancelled: AtomicBool::new(false),
             sessions: Mutex::new(Vec::new()),
             listener: Box::new(listener),
+            session: 0,
+            listed: Mutex::new(None),
+            pages: Mutex::default(),
+            bytes: AtomicU64::new(0),
         }
+    }
+
+    /// A job that a statement of this session has asked for.
+    pub fn of_session(session: u64) -> Job {
+        Job { session, ..Job::default() }
+    }
+
+    /// Others see it in this database from now on, until it ends.
+    pub(crate) fn list(&self, engine: &Engine, what: &'static str, threads: usize) {
+        let listed = engine.begin_job(what, self.session);
+        listed.job().works_with(threads as u32);
+        *self.listed.lock() = Some((engine.clone(), listed));
+    }
+
+    /// Pages that were read and written by the database so far.
+    pub fn pages(&self) -> (u64, u64) {
+        let listed = self.listed.lock();
+        let pool = listed.as_ref().map(|(engine, _)| engine.statistics().pool);
+        pool.map_or_else(|| *self.pages.lock(), |pool| (pool.reads, pool.writes))
+    }
+
+    /// The work has ended: nobody sees it any more, and the database may be closed.
+    pub(crate) fn unlist<T>(&self, result: Result<T, BackupError>) -> Result<T, BackupError> {
+        *self.pages.lock() = self.pages();
+        *self.listed.lock() = None;
+        self.outcome(result)
     }
 
     /// Ends it: statements that run are cancelled, workers stop at their next batch.
@@ -80,6 +144,7 @@ impl Job {
 
     /// Says how many bytes the archive has that is read.
     pub fn bytes_are(&self, bytes: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
         self.tell(Event::Bytes(bytes));
     }
 
@@ -90,6 +155,18 @@ impl Job {
 
     /// Tells whoever watches.
     pub fn tell(&self, event: Event<'_>) {
+        if let Some((_, listed)) = &*self.listed.lock() {
+            let job = listed.job();
+            match event {
+                Event::Phase { name, total, unit } => {
+                    let known = if unit == Unit::Bytes { self.bytes.load(Ordering::Relaxed) } else { total };
+                    job.enter_of(name, known, unit.name());
+                }
+                Event::Done(units) => job.advance(units),
+                Event::Rows { rows, .. } => job.moved(rows),
+                Event::Statement(_) | Event::Bytes(_) | Event::Ended => {}
+            }
+        }
         (self.listener)(&event);
     }
 

@@ -40,6 +40,6 @@ pub use backup::{BackupOptions, BackupReport, backup, backup_to_file};
 pub use error::{BackupError, Part};
 pub use export::Archives;
 pub use files::{reader, write_whole};
-pub use job::{Event, Job};
+pub use job::{Event, Job, Unit};
 pub use restore::{RestoreOptions, RestoreReport, restore, verify};
 pub use script::{script, script_to_file};

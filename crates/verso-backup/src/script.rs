@@ -20,7 +20,7 @@ use crate::archive::contents::Step;
 use crate::backup::{BackupOptions, BackupReport, Snapshot};
 use crate::error::BackupError;
 use crate::files::write_whole;
-use crate::job::{Event, Job};
+use crate::job::{Event, Job, Unit};
 use crate::schema::Dialect;
 
 /// Bytes handed on at a time.
@@ -36,7 +36,7 @@ pub fn script(
     options: &BackupOptions,
     job: &Arc<Job>,
 ) -> Result<BackupReport, BackupError> {
-    job.outcome(write_script(database, out, options, job))
+    job.unlist(write_script(database, out, options, job))
 }
 
 fn write_script(
@@ -45,6 +45,7 @@ fn write_script(
     options: &BackupOptions,
     job: &Arc<Job>,
 ) -> Result<BackupReport, BackupError> {
+    job.list(database.engine(), "BACKUP", 1);
     let mut snapshot = Snapshot::take(database, job)?;
     let (definitions, tables) = snapshot.definitions(options, Dialect::Postgres)?;
     let mut script = Script { out, report: BackupReport::default() };
@@ -57,7 +58,7 @@ fn write_script(
     if options.data {
         let pages = tables.iter().map(|table| Ok(u64::from(snapshot.heap(table)?.page_count())));
         let total = pages.sum::<Result<u64, BackupError>>()?;
-        job.tell(Event::Phase { name: "data", total });
+        job.tell(Event::Phase { name: "data", total, unit: Unit::Pages });
         for table in &tables {
             script.rows(&snapshot, table, job)?;
         }

@@ -34,7 +34,7 @@ use crate::store;
 use crate::system::assemble::Base;
 use crate::system::gather;
 use crate::system::initial::TableShape;
-use crate::system::row::{AuthIdRow, ClassRow, SystemRow};
+use crate::system::row::{AuthIdRow, ClassRow, NamespaceRow, SystemRow};
 use crate::system::{OID_SEQUENCE, initial};
 use crate::versions::Versions;
 
@@ -129,8 +129,19 @@ impl Catalog {
                 Err(error) => return Err(error.into()),
             }
         }
-        if missing.iter().any(|shape| shape.table.heap == ClassRow::TABLE.heap) {
-            // Its first transaction makes all of them.
+        // Its first transaction makes all of them. One that did not commit is backed out while this looks.
+        let has_schemas = || -> Result<bool, CatalogError> {
+            let mut txn = engine.begin(internal(true));
+            txn.begin_statement()?;
+            let schemas = store::read::<NamespaceRow>(engine, &txn);
+            txn.end_statement()?;
+            txn.commit(verso_storage::CommitMode::NoWait)?;
+            match schemas {
+                Err(CatalogError::Storage(StorageError::NoSuchObject(_))) => Ok(false),
+                schemas => Ok(!schemas?.is_empty()),
+            }
+        };
+        if missing.iter().any(|shape| shape.table.heap == ClassRow::TABLE.heap) || !has_schemas()? {
             let what = "it has no catalog: its creation did not end".to_owned();
             return Err(StorageError::NotADatabase { what }.into());
         }

@@ -63,7 +63,10 @@ pub use aggregate::{AggregateDef, Callee, Modify, MovingDef};
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
 pub use collation::CollationDef;
-pub use ddl::{CollationChange, CommentOn, DomainChange, MembershipChange, NewCollation, Rewrite, TypeUses};
+pub use ddl::{
+    CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation, Rewrite,
+    TypeUses, collation_uses,
+};
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ExtensionDef, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,

@@ -176,6 +176,44 @@ pub struct WatchArguments {
     /// A line for every so many rows of a table
     #[arg(long, value_name = "ROWS", default_value_t = 1_000_000)]
     pub verbint: u64,
+    /// Figures in front of each line: t seconds since the beginning, d since the line before, r pages read, w pages
+    /// written since then; without --log as --verbose
+    #[arg(long, value_name = "tdrw")]
+    pub stat: Option<Columns>,
+}
+
+/// The figures that `--stat` asks for, each at most once; they stand in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// Seconds since the beginning.
+    pub total: bool,
+    /// Seconds since the line before.
+    pub delta: bool,
+    /// Pages read since the line before.
+    pub reads: bool,
+    /// Pages written since the line before.
+    pub writes: bool,
+}
+
+impl std::str::FromStr for Columns {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Columns, String> {
+        let mut columns = Columns::default();
+        for letter in text.chars() {
+            let column = match letter.to_ascii_lowercase() {
+                't' => &mut columns.total,
+                'd' => &mut columns.delta,
+                'r' => &mut columns.reads,
+                'w' => &mut columns.writes,
+                _ => return Err(format!("unknown figure {letter}: t, d, r and w are known")),
+            };
+            if std::mem::replace(column, true) {
+                return Err(format!("{letter} stands there twice"));
+            }
+        }
+        if columns == Columns::default() { Err("t, d, r or w is wanted".to_owned()) } else { Ok(columns) }
+    }
 }
 
 /// What a backup is written as.
@@ -309,6 +347,17 @@ fn lsn(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    #[test]
+    fn figures_are_chosen_by_letters() {
+        let all: super::Columns = "wRtd".parse().unwrap();
+        assert!(all.total && all.delta && all.reads && all.writes);
+        let two: super::Columns = "td".parse().unwrap();
+        assert!(two.total && two.delta && !two.reads && !two.writes);
+        for wrong in ["", "x", "tt"] {
+            assert!(wrong.parse::<super::Columns>().is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

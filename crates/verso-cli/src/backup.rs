@@ -3,18 +3,18 @@
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use verso_backup::{
-    BackupError, BackupOptions, BackupReport, Event, Job, RestoreOptions, RestoreReport, backup,
+    BackupError, BackupOptions, BackupReport, Event, Job, RestoreOptions, RestoreReport, Unit, backup,
     backup_to_file, reader, restore, script, script_to_file, verify,
 };
 use verso_env::sync::Mutex;
 use verso_env::{OpenMode, VfsFile};
 use versodb::Database;
 
-use crate::args::{BackupArguments, BackupFormat, PageArguments, RestoreArguments, WatchArguments};
+use crate::args::{BackupArguments, BackupFormat, Columns, PageArguments, RestoreArguments, WatchArguments};
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 
 /// 128 + SIGINT.
@@ -24,6 +24,10 @@ const EXIT_INTERRUPTED: u8 = 130;
 pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
     let done = watched(&arguments.watch, |job| {
         if let Some(server) = &arguments.server {
+            if arguments.watch.stat.is_some_and(|columns| columns.reads || columns.writes) {
+                let text = "--stat r and w count the pages of a database that this program opens itself; with --server there are t and d";
+                return Err(BackupError::Refused(text.to_owned()));
+            }
             return crate::remote::backup(server, arguments, job);
         }
         let (database, file) = (&arguments.database, &arguments.file);
@@ -86,9 +90,13 @@ pub fn run_restore(arguments: &RestoreArguments) -> ExitCode {
         };
         restore(input, database, &wanted, job)
     });
-    finish(done, |RestoreReport { tables, rows, bytes, data_s, index_s }, seconds| {
+    finish(done, |RestoreReport { tables, rows, bytes, data_s, index_s, resumed }, seconds| {
+        let resumed = match resumed {
+            0 => String::new(),
+            chunks => format!("; {chunks} chunks were there from a restore that was cut off"),
+        };
         format!(
-            "{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s: rows {data_s:.3} s, keys and indexes {index_s:.3} s"
+            "{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s: rows {data_s:.3} s, keys and indexes {index_s:.3} s{resumed}"
         )
     })
 }
@@ -109,8 +117,11 @@ fn watched<T>(
 ) -> Result<(T, f64), BackupError> {
     let clock = crate::environment().clock;
     let start = clock.monotonic_nanos();
-    let shown = Shown::new(watch)?;
-    let job = Arc::new(Job::new(move |event| shown.show(event)));
+    let shown = Shown::new(watch, start)?;
+    let job = Arc::new_cyclic(|job: &Weak<Job>| {
+        let job = job.clone();
+        Job::new(move |event| shown.show(event, &|| job.upgrade().map_or((0, 0), |job| job.pages())))
+    });
     let cancelled = Arc::clone(&job);
     if let Err(error) = ctrlc::set_handler(move || cancelled.cancel()) {
         eprintln!("verso: warning: Ctrl-C leaves an unfinished file: {error}");
@@ -148,6 +159,8 @@ fn finish<T>(done: Result<(T, f64), BackupError>, text: impl FnOnce(T, f64) -> S
 /// The bar in the terminal, and the log.
 struct Shown {
     bar: ProgressBar,
+    /// Which figures stand in front of a line.
+    columns: Option<Columns>,
     verbose: bool,
     log: Option<Mutex<(Arc<dyn VfsFile>, u64)>>,
     /// A line for every so many rows of a table.
@@ -161,10 +174,19 @@ struct State {
     bytes: u64,
     /// The table of the last rows, its rows so far, and how many of them were told.
     table: (String, u64, u64),
+    /// When the work began, when the line before was written, by the monotonic clock; pages read and written then.
+    began: u64,
+    before: u64,
+    pages: (u64, u64),
+    /// Whether the heads of the columns stand there.
+    has_head: bool,
 }
 
+/// Tells pages read and written so far.
+type Pages<'p> = &'p dyn Fn() -> (u64, u64);
+
 impl Shown {
-    fn new(watch: &WatchArguments) -> Result<Shown, BackupError> {
+    fn new(watch: &WatchArguments, began: u64) -> Result<Shown, BackupError> {
         let log = watch.log.as_ref().map(|path| {
             let mode = OpenMode { truncate: true, ..OpenMode::CREATE };
             let file = crate::environment().vfs.open(path, mode);
@@ -173,22 +195,29 @@ impl Shown {
         });
         Ok(Shown {
             bar: ProgressBar::new(0),
-            verbose: watch.verbose,
+            columns: watch.stat,
+            verbose: watch.verbose || (watch.stat.is_some() && watch.log.is_none()),
             log: log.transpose()?,
             interval: watch.verbint.max(1),
-            state: Mutex::default(),
+            state: Mutex::new(State { began, before: began, ..State::default() }),
         })
     }
 
-    fn show(&self, event: &Event<'_>) {
+    fn show(&self, event: &Event<'_>, pages: Pages<'_>) {
         match *event {
             Event::Bytes(bytes) => self.state.lock().bytes = bytes,
-            Event::Phase { name, total } => {
-                let bytes = self.state.lock().bytes;
-                // Chunks tell bytes, of which only a file says how many there are.
-                let total = if total == 0 { bytes } else { total };
+            Event::Phase { name, total, unit } => {
+                // Only a file says how many bytes there are.
+                let total = if unit == Unit::Bytes { self.state.lock().bytes } else { total };
+                let (done, rate) = match unit {
+                    Unit::Bytes => ("{bytes}/{total_bytes}", "{bytes_per_sec}"),
+                    Unit::Pages | Unit::Statements => ("{pos}/{len}", "{per_sec}"),
+                };
+                let unit = if unit == Unit::Bytes { "" } else { unit.name() };
                 let template = if total > 0 {
-                    format!("{name} {{bar:40}} {{percent:>3}} % {{elapsed}} {{eta}}")
+                    format!(
+                        "{name} {{bar:40}} {{percent:>3}} % {done} {unit} {rate} {{elapsed}}, {{eta}} left"
+                    )
                 } else {
                     format!("{name} {{spinner}} {{pos}} {{elapsed}}")
                 };
@@ -197,19 +226,22 @@ impl Shown {
                 }
                 self.bar.reset();
                 self.bar.set_length(total);
-                self.line(&format!("{name}: begins"));
+                self.line(&format!("{name}: begins"), pages);
             }
             Event::Done(units) => self.bar.inc(units),
-            Event::Statement(sql) => self.line(sql),
-            Event::Rows { table, rows, .. } => self.rows(table, rows),
+            Event::Statement(sql) => self.line(sql, pages),
+            Event::Rows { table, rows, .. } => self.rows(table, rows, pages),
             Event::Ended => {
-                self.rows("", 0);
+                self.rows("", 0, pages);
+                if self.columns.is_some() {
+                    self.line("ended", pages);
+                }
                 self.bar.finish_and_clear();
             }
         }
     }
 
-    fn rows(&self, table: &str, rows: u64) {
+    fn rows(&self, table: &str, rows: u64, pages: Pages<'_>) {
         if !self.verbose && self.log.is_none() {
             return;
         }
@@ -228,10 +260,39 @@ impl Shown {
             *told = *count;
         }
         drop(state);
-        lines.iter().for_each(|line| self.line(line));
+        lines.iter().for_each(|line| self.line(line, pages));
     }
 
-    fn line(&self, line: &str) {
+    /// The line with the figures that were asked for.
+    fn counted(&self, columns: Columns, line: &str, pages: (u64, u64)) -> String {
+        let now = crate::environment().clock.monotonic_nanos();
+        let mut state = self.state.lock();
+        let seconds = |since: u64| format!("{:>10.3}", now.saturating_sub(since) as f64 / 1e9);
+        let figures = [
+            (columns.total, "      time", seconds(state.began)),
+            (columns.delta, "     delta", seconds(state.before)),
+            (columns.reads, "     reads", format!("{:>10}", pages.0.saturating_sub(state.pages.0))),
+            (columns.writes, "    writes", format!("{:>10}", pages.1.saturating_sub(state.pages.1))),
+        ];
+        let mut out = String::new();
+        if !std::mem::replace(&mut state.has_head, true) {
+            let heads = figures.iter().filter(|(wanted, ..)| *wanted).map(|(_, head, _)| *head);
+            out.extend(heads);
+            out.push('\n');
+        }
+        (state.before, state.pages) = (now, pages);
+        out.extend(figures.into_iter().filter(|(wanted, ..)| *wanted).map(|(.., figure)| figure));
+        out.push_str("  ");
+        out.push_str(line);
+        out
+    }
+
+    fn line(&self, line: &str, pages: Pages<'_>) {
+        if !self.verbose && self.log.is_none() {
+            return;
+        }
+        let counted = self.columns.map(|columns| self.counted(columns, line, pages()));
+        let line = counted.as_deref().unwrap_or(line);
         if self.verbose {
             self.bar.suspend(|| {
                 // Whoever closed it does not want it.

@@ -47,14 +47,20 @@ pub fn back_up(arguments: &BackupArguments) -> ExitCode {
         if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop)) {
             eprintln!("verso: warning: Ctrl-C leaves an unfinished folder: {error}");
         }
-        let go_on = &mut || match stop.load(Ordering::Relaxed) {
-            true => Err(StorageError::Cancelled),
-            false => Ok(()),
+        let bar = crate::tools::progress_bar("pages");
+        let go_on = &mut |done: u64, total: u64| {
+            bar.set_length(total);
+            bar.set_position(done);
+            match stop.load(Ordering::Relaxed) {
+                true => Err(StorageError::Cancelled),
+                false => Ok(()),
+            }
         };
         let report = match &arguments.incremental_from {
             None => database.engine().backup_base(folder, go_on),
             Some(parent) => database.engine().backup_increment(folder, parent, go_on),
         };
+        bar.finish_and_clear();
         database.close()?;
         let report = report?;
         let of = match report.copied == report.pages {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use postgres::{Client, Config, NoTls};
-use verso_backup::{BackupError, BackupReport, Event, Job, write_whole};
+use verso_backup::{BackupError, BackupReport, Event, Job, Unit, write_whole};
 
 use crate::args::{BackupArguments, BackupFormat};
 
@@ -56,7 +56,7 @@ pub fn backup(
     let mut client = config.connect(NoTls).map_err(failure)?;
     let statement = statement(arguments);
     job.tell(Event::Statement(&statement));
-    job.tell(Event::Phase { name: "data", total: 0 });
+    job.tell(Event::Phase { name: "data", total: 0, unit: Unit::Bytes });
     if arguments.file == Path::new("-") {
         return copy(&mut client, &statement, std::io::stdout().lock(), job);
     }

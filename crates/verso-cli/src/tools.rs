@@ -156,10 +156,11 @@ fn failure(database: &Path, error: &Error) -> String {
 }
 
 /// Drawn on standard error, only where that is a terminal.
-fn progress_bar(unit: &str) -> ProgressBar {
+pub(crate) fn progress_bar(unit: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {unit} {{elapsed}}"))
-    {
+    if let Ok(style) = ProgressStyle::with_template(&format!(
+        "{{bar:40}} {{pos}}/{{len}} {unit}, {{per_sec}}, {{elapsed}}, {{eta}} left"
+    )) {
         bar.set_style(style);
     }
     bar

@@ -27,7 +27,7 @@ const LOOKS: Duration = Duration::from_millis(50);
 
 /// Makes logical backups of databases.
 pub trait Exporter: Send + Sync {
-    /// Begins one, which writes into `pipe` and ends by itself.
+    /// Begins one for a statement of `session`, which writes into `pipe` and ends by itself.
     ///
     /// # Errors
     /// What is asked for is not possible.
@@ -35,6 +35,7 @@ pub trait Exporter: Send + Sync {
         &self,
         instance: &Arc<Instance>,
         wanted: &LogicalBackup,
+        session: u64,
         pipe: PipeWriter,
     ) -> Result<Box<dyn Export>, SqlError>;
 }

@@ -63,6 +63,9 @@ pub struct Instance {
     pub(crate) colocates: AtomicBool,
     /// Statements that take so many milliseconds are logged, where their sessions say nothing about it; -1 is none.
     pub(crate) log_min_duration_ms: AtomicI64,
+    /// Indexes get their entries when all of a table are known, from one scan: for a restore into a database that nobody uses
+    /// yet.
+    pub builds_later: AtomicBool,
     /// Sweeps asked for by statements, oldest first.
     pub(crate) sweeps: Mutex<Vec<SweepRecord>>,
     /// Settings that sessions begin with.
@@ -558,6 +561,7 @@ impl Instance {
             }),
             member,
             colocates: AtomicBool::new(true),
+            builds_later: AtomicBool::new(false),
             log_min_duration_ms: AtomicI64::new(-1),
             sweeps: Mutex::default(),
             session_defaults: Mutex::default(),

@@ -9,6 +9,9 @@ use super::{HEAD_BYTES, u32_at};
 pub(crate) struct Definitions {
     /// The version of Verso that wrote it.
     pub verso: String,
+    /// A number that no other archive has, as text; empty in those of versions that gave them none.
+    #[serde(default)]
+    pub id: String,
     /// Bytes of a page of the database.
     pub page_bytes: u32,
     /// Does it hold the objects?

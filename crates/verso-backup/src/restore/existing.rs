@@ -11,7 +11,7 @@ use super::{Input, Plan, RestoreReport, check_texts, run};
 use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
-use crate::job::{Event, Job};
+use crate::job::{Event, Job, Unit};
 use crate::schema::labels_of;
 
 /// Rows sent at a time.
@@ -27,11 +27,12 @@ pub(super) fn restore(
     let mut connection = database.connect()?;
     job.joined_by(&connection);
     connection.execute("BEGIN")?;
-    let done = fill(&mut connection, reader, plan, env, job);
+    job.list(database.engine(), "RESTORE", 1);
+    let done = job.unlist(fill(&mut connection, reader, plan, env, job));
     if let Err(error) = done {
         // The transaction ends with the session at the latest.
         let _ = connection.execute("ROLLBACK");
-        return job.outcome(Err(error));
+        return Err(error);
     }
     connection.execute("COMMIT")?;
     done
@@ -60,7 +61,7 @@ fn fill(
     for step in plan.definitions.before.iter().filter(wanted) {
         run(connection, &there(step), job)?;
     }
-    job.tell(Event::Phase { name: "data", total: 0 });
+    job.tell(Event::Phase { name: "data", total: 0, unit: Unit::Bytes });
     let mut targets = Vec::new();
     for table in &plan.definitions.tables {
         let open = plan.data && plan.wants(table);
@@ -92,7 +93,14 @@ fn fill(
         run(connection, step, job)?;
     }
     let tables = targets.iter().flatten().count() as u64;
-    Ok(RestoreReport { tables, rows: count, bytes: reader.bytes(), data_s, index_s: seconds(start) })
+    Ok(RestoreReport {
+        tables,
+        rows: count,
+        bytes: reader.bytes(),
+        data_s,
+        index_s: seconds(start),
+        resumed: 0,
+    })
 }
 
 struct Target {

@@ -1,30 +1,35 @@
-//! Into a database that is made for it.
+//! Into a database that is made for it, or that a restore of the same archive has left unfinished.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_catalog::TableDef;
 use verso_catalog::packs::Pack;
 use verso_env::Env;
 use verso_env::sync::Mutex;
+use verso_exec::functions::quote_ident;
 use verso_storage::heap::Heap;
 use verso_storage::recovery::{temporary_dir, wal_dir};
 use verso_storage::{CommitMode, Engine, Isolation, TableLockMode, TxnOptions, WaitPolicy};
 use verso_types::{Column, SqlType};
 use versodb::{Connection, Database};
 
+use super::marks::{Mark, Marks};
 use super::{Input, Plan, RestoreOptions, RestoreReport, check_texts, chunks, run};
 use crate::archive::columns::Rows;
 use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
-use crate::job::{Event, Job};
+use crate::job::{Event, Job, Unit};
 use crate::schema::labels_of;
 use crate::workers;
 
 /// Rows that are inserted together at most where values are long: storage looks at all of them for each page.
 const LONG_ROWS: usize = 256;
+/// Tables from so many pages on have their indexes built by all workers, one table after the other.
+const LARGE_PAGES: u32 = 512;
 /// A value that counts as long.
 const LONG_BYTES: usize = 1_000;
 
@@ -43,16 +48,45 @@ pub(super) fn remove(env: &Env, path: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
+/// Into a new database, or into `unfinished`: one that another restore of the same archive has left.
+///
+/// What belongs to another archive, or to none, is removed first.
 pub(super) fn restore(
     path: &Path,
-    reader: ArchiveReader<Input>,
-    plan: Plan,
+    unfinished: Option<Database>,
+    (reader, plan): (ArchiveReader<Input>, Plan),
     options: &RestoreOptions,
     env: &Env,
     job: &Arc<Job>,
 ) -> Result<RestoreReport, BackupError> {
-    let database = Database::create(path, options.database.clone().unfinished(true))?;
-    let done = fill(&database, reader, plan, options, env, job);
+    let id = plan.id(options);
+    let known = match unfinished {
+        None => None,
+        Some(database) => {
+            // Archives of versions that gave them no number cannot be told from each other.
+            let has_id = !plan.definitions.id.is_empty();
+            let marks = connect(&database, options, job)
+                .and_then(|mut session| Marks::read(&database, &mut session, &id));
+            match marks {
+                Ok(Some(marks)) if has_id => Some((database, marks)),
+                // Whatever is wrong with what was left, it is not used.
+                _ => {
+                    database.close()?;
+                    remove(env, path)?;
+                    None
+                }
+            }
+        }
+    };
+    job.check()?;
+    let (database, marks) = match known {
+        Some((database, marks)) => (database, Some(marks)),
+        None => (Database::create(path, options.database.clone().unfinished(true))?, None),
+    };
+    // Keys and indexes of a table are built from one scan, when the rows are there.
+    database.instance().builds_later.store(true, Ordering::Relaxed);
+    let fill = Fill { database: &database, plan: Arc::new(plan), options, env, job };
+    let done = job.unlist(fill.run(reader, marks, &id));
     let closed = database.close().map_err(BackupError::from);
     let done = done.and_then(|report| closed.map(|()| report));
     if done.is_err() {
@@ -63,103 +97,189 @@ pub(super) fn restore(
 }
 
 /// A session that does what the archive says, and does not wait for the disk: the end of the restore does.
-fn connect(database: &Database, job: &Job) -> Result<Connection, BackupError> {
+fn connect(database: &Database, options: &RestoreOptions, job: &Job) -> Result<Connection, BackupError> {
     let mut connection = database.connect()?;
     job.joined_by(&connection);
     connection.execute("SET synchronous_commit = off")?;
     connection.execute("SET check_function_bodies = off")?;
+    let most =
+        connection.query("SELECT setting::bigint FROM pg_settings WHERE name = 'max_parallel_workers'")?;
+    let most: i64 = most.into_rows().first().map_or(Ok(1), |row| row.get(0))?;
+    connection
+        .execute(&format!("SET parallel_workers = {}", (options.workers as i64).clamp(1, most.max(1))))?;
     Ok(connection)
 }
 
-fn fill(
-    database: &Database,
-    reader: ArchiveReader<Input>,
-    plan: Plan,
-    options: &RestoreOptions,
-    env: &Env,
-    job: &Arc<Job>,
-) -> Result<RestoreReport, BackupError> {
-    let seconds = |since: u64| (env.clock.monotonic_nanos() - since) as f64 / 1e9;
-    let start = env.clock.monotonic_nanos();
-    let plan = Arc::new(plan);
-    let mut connection = connect(database, job)?;
-    phase(&mut connection, &plan, &plan.definitions.before, "definitions", job)?;
-    let targets = if plan.data { targets(database, &plan)? } else { Vec::new() };
-    let tables = plan.definitions.tables.iter().filter(|table| plan.wants(table)).count() as u64;
-    job.tell(Event::Phase { name: "data", total: 0 });
-    let engine = database.engine().clone();
-    let data = plan.data;
-    let (rows, bytes) = chunks(env, reader, &plan, options.workers, job, move |rows, part| {
-        let target = targets.get(rows.table as usize).and_then(Option::as_ref);
-        match target.filter(|_| data) {
-            Some(target) => target.insert(&engine, rows, part),
-            None => Ok(()),
-        }
-    })?;
-    let data_s = seconds(start);
-    let start = env.clock.monotonic_nanos();
-    let of = |kinds: &[Kind]| -> Vec<Step> {
-        plan.definitions.after.iter().filter(|step| kinds.contains(&step.kind)).cloned().collect()
-    };
-    build(database, &plan, &of(&[Kind::Key, Kind::Index]), options.workers, env, job)?;
-    let index_s = seconds(start);
-    phase(&mut connection, &plan, &of(&[Kind::Value, Kind::View]), "views", job)?;
-    phase(&mut connection, &plan, &of(&[Kind::ForeignKey]), "foreign keys", job)?;
-    phase(&mut connection, &plan, &of(&[Kind::Trigger, Kind::Comment, Kind::Setting]), "triggers", job)?;
-    phase(&mut connection, &plan, &of(&[Kind::Rights]), "rights", job)?;
-    drop(connection);
-    job.check()?;
-    database.wait_durable()?;
-    database.checkpoint()?;
-    job.check()?;
-    database.finish()?;
-    Ok(RestoreReport { tables, rows: if data { rows } else { 0 }, bytes, data_s, index_s })
+/// A step with its place among those behind the rows.
+type Placed<'p> = (u32, &'p Step);
+
+/// A restore into a database of its own.
+struct Fill<'f> {
+    database: &'f Database,
+    plan: Arc<Plan>,
+    options: &'f RestoreOptions,
+    env: &'f Env,
+    job: &'f Arc<Job>,
 }
 
-/// Runs the statements that are wanted, one after the other.
-fn phase(
-    connection: &mut Connection,
-    plan: &Plan,
-    steps: &[Step],
-    name: &str,
-    job: &Job,
-) -> Result<(), BackupError> {
-    let steps: Vec<&Step> = steps.iter().filter(|step| plan.runs(step)).collect();
-    job.tell(Event::Phase { name, total: steps.len() as u64 });
-    steps.into_iter().try_for_each(|step| run(connection, step, job))
-}
-
-/// Builds keys and indexes: tables side by side, those of one table one after the other, for each needs the whole of it.
-fn build(
-    database: &Database,
-    plan: &Plan,
-    steps: &[Step],
-    workers: usize,
-    env: &Env,
-    job: &Arc<Job>,
-) -> Result<(), BackupError> {
-    let mut tables: VecDeque<Vec<Step>> = VecDeque::new();
-    let mut total = 0;
-    for step in steps.iter().filter(|step| plan.runs(step)) {
-        total += 1;
-        match tables.iter_mut().find(|known| known[0].table == step.table) {
-            Some(known) => known.push(step.clone()),
-            None => tables.push_back(vec![step.clone()]),
-        }
-    }
-    job.tell(Event::Phase { name: "keys and indexes", total });
-    let workers = workers.min(tables.len());
-    let (tables, database) = (Mutex::new(tables), database.clone());
-    workers::run(env, job, workers, move |team| {
-        let mut connection = connect(&database, &team.job)?;
-        loop {
-            let Some(steps) = tables.lock().pop_front() else { return Ok(()) };
-            for step in &steps {
-                team.check()?;
-                run(&mut connection, step, &team.job)?;
+impl Fill<'_> {
+    fn run(
+        &self,
+        reader: ArchiveReader<Input>,
+        marks: Option<Marks>,
+        id: &str,
+    ) -> Result<RestoreReport, BackupError> {
+        let Fill { database, plan, options, env, job } = self;
+        let seconds = |since: u64| (env.clock.monotonic_nanos() - since) as f64 / 1e9;
+        let start = env.clock.monotonic_nanos();
+        job.list(database.engine(), "RESTORE", options.workers);
+        let mut connection = connect(database, options, job)?;
+        let marks = match marks {
+            Some(marks) => marks,
+            None => Marks::begin(database, &mut connection, id)?,
+        };
+        let marks = Arc::new(marks);
+        let before: Vec<Placed<'_>> = (0..).zip(&plan.definitions.before).collect();
+        self.phase(&mut connection, &marks, &before, "definitions", Mark::Before)?;
+        // Behind the rows tables may have got hidden columns; all rows are there then.
+        let is_behind = marks.is_behind_rows();
+        let targets = if plan.data && !is_behind { targets(database, plan)? } else { Vec::new() };
+        let tables = plan.definitions.tables.iter().filter(|table| plan.wants(table)).count() as u64;
+        job.tell(Event::Phase { name: "data", total: 0, unit: Unit::Bytes });
+        let (engine, data) = (database.engine().clone(), plan.data);
+        let there = marks.chunks();
+        let resumed = there.len() as u64;
+        let noted = Arc::clone(&marks);
+        let (rows, bytes) = chunks(env, reader, plan, options.workers, job, there, move |rows, part| {
+            let target = targets.get(rows.table as usize).and_then(Option::as_ref);
+            match target.filter(|_| data) {
+                Some(target) => target.insert(&engine, rows, part, &noted),
+                None if data && is_behind => {
+                    let flaw = "the restore that was cut off had not put it in";
+                    Err(BackupError::damaged(part, flaw))
+                }
+                None => Ok(()),
             }
+        })?;
+        let data_s = seconds(start);
+        let start = env.clock.monotonic_nanos();
+        let after: Vec<Placed<'_>> = (0..).zip(&plan.definitions.after).collect();
+        let of = |kinds: &[Kind]| -> Vec<Placed<'_>> {
+            after.iter().filter(|(_, step)| kinds.contains(&step.kind)).copied().collect()
+        };
+        self.build(&mut connection, &marks, &of(&[Kind::Key, Kind::Index]))?;
+        // Those of materialized views are built with them.
+        database.instance().builds_later.store(false, Ordering::Relaxed);
+        let index_s = seconds(start);
+        for (kinds, name) in [
+            (&[Kind::Value, Kind::View][..], "views"),
+            (&[Kind::ForeignKey], "foreign keys"),
+            (&[Kind::Trigger, Kind::Comment, Kind::Setting], "triggers"),
+            (&[Kind::Rights], "rights"),
+        ] {
+            self.phase(&mut connection, &marks, &of(kinds), name, Mark::After)?;
         }
-    })
+        Marks::end(&mut connection)?;
+        drop(connection);
+        job.check()?;
+        database.wait_durable()?;
+        database.checkpoint()?;
+        job.check()?;
+        database.finish()?;
+        Ok(RestoreReport { tables, rows: if data { rows } else { 0 }, bytes, data_s, index_s, resumed })
+    }
+
+    /// Runs the statements that are wanted, one after the other, each with its note in one transaction.
+    fn phase(
+        &self,
+        connection: &mut Connection,
+        marks: &Marks,
+        steps: &[Placed<'_>],
+        name: &'static str,
+        mark: fn(u32) -> Mark,
+    ) -> Result<(), BackupError> {
+        let wanted = |(place, step): &&Placed<'_>| self.plan.runs(step) && !marks.has(mark(*place));
+        let steps: Vec<&Placed<'_>> = steps.iter().filter(wanted).collect();
+        self.job.tell(Event::Phase { name, total: steps.len() as u64, unit: Unit::Statements });
+        steps.into_iter().try_for_each(|(place, step)| noted(connection, step, mark(*place), self.job))
+    }
+
+    /// Makes keys and indexes and builds those of each table from one scan: small tables side by side, large ones one after the
+    /// other with all workers. All of them together have the memory that one has.
+    fn build(
+        &self,
+        connection: &mut Connection,
+        marks: &Marks,
+        steps: &[Placed<'_>],
+    ) -> Result<(), BackupError> {
+        self.phase(connection, marks, steps, "keys and indexes", Mark::After)?;
+        let workers = self.options.workers.max(1);
+        let (mut small, mut large) = (VecDeque::new(), VecDeque::new());
+        for (table, pages) in idle_tables(self.database)? {
+            let all = if pages >= LARGE_PAGES { &mut large } else { &mut small };
+            all.push_back(table);
+        }
+        self.job.tell(Event::Phase {
+            name: "building indexes",
+            total: (small.len() + large.len()) as u64,
+            unit: Unit::Statements,
+        });
+        let reindex = |table: &str, workers: usize| Step {
+            kind: Kind::Index,
+            table: None,
+            other: None,
+            sql: format!("REINDEX (PARALLEL {workers}) TABLE {table}"),
+        };
+        for table in &large {
+            run(connection, &reindex(table, workers), self.job)?;
+        }
+        let side_by_side = workers.min(small.len()).max(1);
+        let memory = connection
+            .query("SELECT setting::bigint FROM pg_settings WHERE name = 'maintenance_work_mem'")?;
+        let memory_kib: i64 = memory.into_rows().first().map_or(Ok(65_536), |row| row.get(0))?;
+        let share_kib = (memory_kib / side_by_side as i64).max(1_024);
+        let (small, database, options) = (Mutex::new(small), self.database.clone(), self.options.clone());
+        workers::run(self.env, self.job, side_by_side, move |team| {
+            let mut connection = connect(&database, &options, &team.job)?;
+            connection.execute(&format!("SET maintenance_work_mem = '{share_kib}kB'"))?;
+            loop {
+                let Some(table) = small.lock().pop_front() else { return Ok(()) };
+                team.check()?;
+                run(&mut connection, &reindex(&table, 1), &team.job)?;
+            }
+        })
+    }
+}
+
+/// A statement and its note, in one transaction.
+fn noted(connection: &mut Connection, step: &Step, mark: Mark, job: &Job) -> Result<(), BackupError> {
+    // Settings of the database are no rows of a transaction; setting one twice changes nothing.
+    if step.kind == Kind::Setting {
+        run(connection, step, job)?;
+        connection.execute(&Marks::statement(mark))?;
+        return Ok(());
+    }
+    connection.execute("BEGIN")?;
+    run(connection, step, job)?;
+    let noted = connection.execute(&Marks::statement(mark)).and_then(|_| connection.execute("COMMIT"));
+    job.outcome(noted.map(drop).map_err(BackupError::from))
+}
+
+/// The tables of which indexes are to be built, with their pages; the largest first.
+fn idle_tables(database: &Database) -> Result<Vec<(String, u32)>, BackupError> {
+    let engine = database.engine();
+    let mut txn = engine.begin(read_only());
+    txn.begin_statement()?;
+    let catalog = database.instance().catalog.snapshot(&txn)?;
+    let mut tables = Vec::new();
+    for table in catalog.tables().filter(|table| !table.idle_indexes.is_empty()) {
+        let name = format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name));
+        tables.push((name, engine.heap(table.heap)?.page_count()));
+    }
+    txn.end_statement()?;
+    txn.commit(CommitMode::NoWait)?;
+    tables.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    Ok(tables)
 }
 
 /// A table that rows go into.
@@ -173,7 +293,7 @@ struct Target {
 /// The tables of the archive as they are in the database; none for those that are not wanted.
 fn targets(database: &Database, plan: &Plan) -> Result<Vec<Option<Target>>, BackupError> {
     let engine = database.engine();
-    let mut txn = engine.begin(options(true));
+    let mut txn = engine.begin(read_only());
     txn.begin_statement()?;
     let catalog = database.instance().catalog.snapshot(&txn)?;
     let target = |table: &TableOf| {
@@ -194,8 +314,8 @@ fn mismatch(table: &TableOf, what: &str) -> BackupError {
     BackupError::damaged(Part::Definitions, format!("table {}.{} {what}", table.schema, table.name))
 }
 
-fn options(read_only: bool) -> TxnOptions {
-    TxnOptions { isolation: Isolation::ReadCommitted, savepoints: false, read_only }
+pub(super) fn read_only() -> TxnOptions {
+    TxnOptions { isolation: Isolation::ReadCommitted, savepoints: false, read_only: true }
 }
 
 impl Target {
@@ -220,15 +340,15 @@ impl Target {
         Ok(Target { heap, types, pack })
     }
 
-    /// Inserts rows in a transaction of their own.
-    fn insert(&self, engine: &Engine, rows: Rows, part: Part) -> Result<(), BackupError> {
+    /// Inserts the rows of a chunk in a transaction of their own, with the note that they are there.
+    fn insert(&self, engine: &Engine, rows: Rows, part: Part, marks: &Marks) -> Result<(), BackupError> {
         check_texts(&rows, &self.types, part)?;
         let count = rows.batch.rows;
         let batch = match &self.pack {
             Some(pack) => pack.pack(&rows.batch, None)?,
             None => rows.batch,
         };
-        let mut txn = engine.begin(options(false));
+        let mut txn = engine.begin(TxnOptions { read_only: false, ..read_only() });
         txn.begin_statement()?;
         engine.lock_table(&mut txn, self.heap.object, TableLockMode::RowExclusive, WaitPolicy::Block)?;
         let long = |column: &Column| column.data.bytes().is_some_and(|bytes| bytes.longest() > LONG_BYTES);
@@ -239,6 +359,9 @@ impl Target {
             }
         } else {
             self.heap.insert(&mut txn, &batch, None)?;
+        }
+        if let Part::Chunk(number) = part {
+            marks.note(&mut txn, Mark::Chunk(number))?;
         }
         txn.end_statement()?;
         txn.commit(CommitMode::NoWaitBatch)?;

@@ -2,18 +2,21 @@
 //!
 //! ```text
 //! a new database:       created unfinished ─► definitions ─► workers: chunk ─► table ─► keys, indexes, … ─► finished
+//! one that was cut off: what its notes do not say is done ─► finished
 //! one that is there:    one transaction: definitions, rows by INSERT, keys, indexes, …
 //! ```
 //!
 //! R1. Of a new database the first commit says that it is unfinished; only when everything is in it and on disk, the last one
-//!     takes that back. What an error or a cancel leaves is removed.
+//!     takes that back. What an error or a cancel leaves is removed; what a crash leaves is gone on with ([`marks`]).
 //! R2. Rows go into tables without indexes, so they are appended page by page; keys and indexes are built from the tables
 //!     afterwards, foreign keys are checked when all of them are there.
 //! R3. Into a database that is there, nothing is restored or everything.
 
 mod existing;
 mod fresh;
+mod marks;
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +30,7 @@ use crate::archive::columns::Rows;
 use crate::archive::contents::{Definitions, Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
-use crate::job::{Event, Job};
+use crate::job::{Event, Job, Unit};
 use crate::schema::Selection;
 use crate::workers;
 
@@ -65,13 +68,16 @@ pub struct RestoreReport {
     pub data_s: f64,
     /// Seconds for keys and indexes.
     pub index_s: f64,
+    /// Chunks that a restore before this one, which was cut off, had put in.
+    pub resumed: u64,
 }
 
 type Input = Box<dyn Read + Send>;
 
 /// Restores the archive that `input` yields into the database at `path`.
 ///
-/// It must not exist, or be one that another restore has left unfinished. One that is there is opened if only some tables are
+/// It must not exist, or be one that another restore has left unfinished, which goes on then if it was of the same archive. One
+/// that is there is opened if only some tables are
 /// wanted, or only rows.
 ///
 /// # Errors
@@ -91,7 +97,7 @@ pub fn restore(
         let database = match Database::open(path, options.database.clone().unfinished(true)) {
             Err(error) if was_not_made(&error) => {
                 fresh::remove(&env, path)?;
-                return fresh::restore(path, reader, plan, options, &env, job);
+                return fresh::restore(path, None, (reader, plan), options, &env, job);
             }
             opened => opened?,
         };
@@ -107,15 +113,14 @@ pub fn restore(
             database.close()?;
             return done;
         }
-        database.close()?;
-        fresh::remove(&env, path)?;
+        return fresh::restore(path, Some(database), (reader, plan), options, &env, job);
     } else if !options.schema {
         return Err(BackupError::Refused(format!(
             "{} does not exist: there is nothing to put rows into",
             path.display()
         )));
     }
-    fresh::restore(path, reader, plan, options, &env, job)
+    fresh::restore(path, None, (reader, plan), options, &env, job)
 }
 
 /// Whether a file is one whose making as a database was cut off: it holds nothing.
@@ -132,10 +137,10 @@ pub fn verify(env: &Env, input: Input, workers: usize, job: &Arc<Job>) -> Result
     let (reader, definitions) = ArchiveReader::begin(input)?;
     let plan = Arc::new(Plan::new(definitions, &RestoreOptions::default())?);
     let tables = plan.definitions.tables.len() as u64;
-    job.tell(Event::Phase { name: "verify", total: 0 });
-    let (rows, bytes) = chunks(env, reader, &plan, workers, job, |_, _| Ok(()))?;
+    job.tell(Event::Phase { name: "verify", total: 0, unit: Unit::Bytes });
+    let (rows, bytes) = chunks(env, reader, &plan, workers, job, HashSet::new(), |_, _| Ok(()))?;
     let data_s = (env.clock.monotonic_nanos() - start) as f64 / 1e9;
-    Ok(RestoreReport { tables, rows, bytes, data_s, index_s: 0.0 })
+    Ok(RestoreReport { tables, rows, bytes, data_s, index_s: 0.0, resumed: 0 })
 }
 
 /// What of an archive is restored.
@@ -160,6 +165,12 @@ impl Plan {
             return Err(BackupError::Refused(format!("the archive has no table {missing}")));
         }
         Ok(Plan { selection, schema: options.schema, data: options.data && definitions.data, definitions })
+    }
+
+    /// Which restore this is, for its notes: of which archive, and what of it.
+    fn id(&self, options: &RestoreOptions) -> String {
+        let RestoreOptions { tables, schema, data, .. } = options;
+        format!("{} {schema} {data} {tables:?}", self.definitions.id)
     }
 
     fn wants(&self, table: &TableOf) -> bool {
@@ -221,18 +232,20 @@ fn check_texts(rows: &Rows, types: &[SqlType], part: Part) -> Result<(), BackupE
     Ok(())
 }
 
-/// Unpacks all chunks on several threads and hands on the rows of tables that are wanted; how many rows these were, and the
-/// bytes of the archive. It has been read to its end and is sound then.
+/// Unpacks all chunks but those that are there on several threads and hands on the rows of tables that are wanted; how many
+/// rows these were with those that are there, and the bytes of the archive. It has been read to its end and is sound then.
 fn chunks(
     env: &Env,
     reader: ArchiveReader<Input>,
     plan: &Arc<Plan>,
     workers: usize,
     job: &Arc<Job>,
+    there: HashSet<u32>,
     each: impl Fn(Rows, Part) -> Result<(), BackupError> + Send + Sync + 'static,
 ) -> Result<(u64, u64), BackupError> {
     let shared = Arc::new(Mutex::new((reader, Vec::new(), 0u64)));
-    let (state, plan_of) = (Arc::clone(&shared), Arc::clone(plan));
+    let there = Arc::new(there);
+    let (state, plan_of, there_of) = (Arc::clone(&shared), Arc::clone(plan), Arc::clone(&there));
     workers::run(env, job, workers, move |team| {
         loop {
             let (stored, bytes) = {
@@ -249,6 +262,10 @@ fn chunks(
                 }
             };
             let number = stored.number();
+            if there_of.contains(&number) {
+                team.job.tell(Event::Done(bytes));
+                continue;
+            }
             let part = Part::Chunk(number);
             let rows = stored.rows()?;
             let table = plan_of.check(&rows, part)?;
@@ -276,7 +293,11 @@ fn chunks(
             return Err(BackupError::damaged(Part::Chunk(*number), "the contents describe other rows"));
         }
     }
-    Ok((*rows, reader.bytes()))
+    let known = there.iter().filter_map(|number| contents.get(*number as usize - 1));
+    let known = known.filter(|line| {
+        plan.definitions.tables.get(line.table as usize).is_some_and(|table| plan.wants(table))
+    });
+    Ok((*rows + known.map(|line| u64::from(line.rows)).sum::<u64>(), reader.bytes()))
 }
 
 /// The beginning of a statement, for messages.

@@ -107,8 +107,10 @@ pub(crate) fn definitions(
     tables.retain(|table| source.selection.has(&table.schema, &table.name));
     tables.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
     // Large tables first, so that workers do not end with one of them; see the queue of pages.
+    let random = &source.engine.env().random;
     let mut all = Definitions {
         verso: env!("CARGO_PKG_VERSION").to_owned(),
+        id: format!("{:016x}{:016x}", random.next_u64(), random.next_u64()),
         page_bytes: u32::try_from(source.engine.space().page_size).unwrap_or_default(),
         schema,
         data,

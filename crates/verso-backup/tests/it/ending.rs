@@ -117,3 +117,76 @@ fn a_statement_that_fails_is_named() {
     let error = restore(&bytes, &folder.path().join("b.verso"), &RestoreOptions::default()).unwrap_err();
     assert!(error.to_string().contains("ADD CONSTRAINT c_p_fkey FOREIGN KEY"), "{error}");
 }
+
+/// Copies an unfinished database as a killed process would leave it: the files as they are in the midst of the work.
+#[test]
+fn a_restore_goes_on_where_one_of_the_same_archive_was_cut_off_and_begins_anew_after_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "CREATE TABLE t (id integer PRIMARY KEY, v text, u integer UNIQUE, CHECK (id > 0));
+        INSERT INTO t SELECT n, repeat('v', 3000), -n FROM generate_series(1, 5000) AS s(n);
+        CREATE INDEX t_expression ON t (length(v), id) WHERE id % 2 = 0; CREATE TABLE c (t integer REFERENCES t);
+        INSERT INTO c SELECT id FROM t";
+    let saved = database(&folder.path().join("a.verso"), script);
+    let bytes = archive(&saved, &BackupOptions::default());
+    saved.close().unwrap();
+    let other = archive(
+        &database(&folder.path().join("o.verso"), "CREATE TABLE t (id integer); INSERT INTO t VALUES (7)"),
+        &BackupOptions::default(),
+    );
+    let question = "SELECT (SELECT count(*) FROM t), (SELECT sum(u) FROM t), (SELECT count(*) FROM c),
+        (SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass AND indisvalid)";
+    let cut = |at: fn(&Event<'_>) -> bool, count: u32, name: &str| {
+        let path = folder.path().join(name);
+        let made = folder.path().join("made.verso");
+        let (from, to) = (made.clone(), path.clone());
+        let taken = std::sync::Mutex::new(0);
+        let job = Arc::new(Job::new(move |event| {
+            if at(event) {
+                let mut taken = taken.lock().unwrap();
+                *taken += 1;
+                if *taken == count {
+                    copy(&from, &to);
+                }
+            }
+        }));
+        restore_as(&bytes, &made, &RestoreOptions::default(), &job).unwrap();
+        std::fs::remove_file(&made).unwrap();
+        std::fs::remove_dir_all(made.with_file_name("made.verso-wal")).unwrap();
+        path
+    };
+    type Moment = (fn(&Event<'_>) -> bool, u32, bool);
+    let moments: [Moment; 3] = [
+        (|event| matches!(event, Event::Statement(sql) if sql.contains("CREATE TABLE")), 2, false),
+        // The log of what was committed last may still be in memory.
+        (|event| matches!(event, Event::Rows { .. }), 2, false),
+        (|event| matches!(event, Event::Statement(sql) if sql.contains("REINDEX")), 1, true),
+    ];
+    for (number, (at, count, has_rows)) in moments.into_iter().enumerate() {
+        let path = cut(at, count, &format!("cut{number}.verso"));
+        assert_eq!(Database::open(&path, Options::new()).unwrap_err().sqlstate, "55000");
+        let report = restore(&bytes, &path, &RestoreOptions::default()).unwrap();
+        assert!(report.resumed > 0 || !has_rows, "{number}");
+        assert_eq!(report.rows, 10_000, "{number}");
+        let copy = open(&path);
+        let mut connection = copy.connect().unwrap();
+        assert_eq!(crate::world::answer(&mut connection, question), "5000|-12502500|5000|3");
+        connection.execute("INSERT INTO t (id, u) VALUES (5001, -1)").unwrap_err();
+    }
+    let path = cut(|event| matches!(event, Event::Rows { .. }), 2, "cut.verso");
+    let report = restore(&other, &path, &RestoreOptions::default()).unwrap();
+    assert_eq!((report.resumed, report.rows), (0, 1));
+}
+
+/// The file and the log of a database that is in use.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    let wal = |path: &std::path::Path| std::path::PathBuf::from(format!("{}-wal", path.display()));
+    std::fs::create_dir_all(wal(to)).unwrap();
+    // The file first: what it has is in the log that is copied behind it.
+    std::fs::copy(from, to).unwrap();
+    for file in std::fs::read_dir(wal(from)).unwrap() {
+        let file = file.unwrap();
+        if file.file_type().unwrap().is_file() {
+            std::fs::copy(file.path(), wal(to).join(file.file_name())).unwrap();
+        }
+    }
+}

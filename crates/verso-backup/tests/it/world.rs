@@ -69,6 +69,14 @@ CREATE DOMAIN happy AS shop."Mood" CHECK (VALUE <> 'sad');
 CREATE TABLE of_domains (a shop."Pos int", b sure, c shop."Pos int"[], d happy DEFAULT 'great');
 INSERT INTO of_domains VALUES (2, 4, '{6,8}', 'happy'), (DEFAULT, 6, NULL, DEFAULT);
 CREATE FUNCTION halved(n shop."Pos int") RETURNS sure LANGUAGE sql AS 'SELECT n / 2';
+CREATE TABLE measured (at date NOT NULL, city integer, v integer CHECK (v > 0), PRIMARY KEY (at, city)) PARTITION BY RANGE (at);
+CREATE TABLE measured_2024 PARTITION OF measured FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+CREATE TABLE measured_2025 PARTITION OF measured FOR VALUES FROM ('2025-01-01') TO ('2026-01-01') PARTITION BY LIST (city);
+CREATE TABLE shop."in 2025" PARTITION OF measured_2025 FOR VALUES IN (1, 2);
+CREATE TABLE measured_rest PARTITION OF measured_2025 DEFAULT;
+CREATE INDEX ON measured (v, city);
+CREATE INDEX of_one ON measured_2024 (city);
+INSERT INTO measured SELECT date '2024-01-01' + n, n % 5, n FROM generate_series(1, 700) AS s(n);
 CREATE TABLE nothing ();
 CREATE TABLE empty (x integer DEFAULT twice(21), y bigint DEFAULT nextval('free'));
 CREATE TABLE gone_column (a integer, b text, c integer);
@@ -198,6 +206,9 @@ const QUESTIONS: &[&str] = &[
     "SELECT * FROM \"Odd name\".\"T x\" ORDER BY 1",
     "SELECT * FROM made ORDER BY a",
     "SELECT attname, attgenerated FROM pg_attribute WHERE attgenerated <> '' ORDER BY 1",
+    "SELECT (SELECT count(*) FROM measured), (SELECT sum(v) FROM measured_2024), (SELECT sum(v) FROM shop.\"in 2025\"), (SELECT sum(v) FROM measured_rest)",
+    "SELECT relname, pg_get_expr(relpartbound, oid), pg_get_partkeydef(oid) FROM pg_class WHERE relname LIKE 'measured%' OR relname = 'in 2025' ORDER BY 1",
+    "SELECT inhrelid::regclass, inhparent::regclass FROM pg_inherits ORDER BY inhrelid::regclass::text",
     "SELECT count(*) FROM nothing",
     "SELECT * FROM empty",
     "SELECT * FROM shop.moved ORDER BY 1",

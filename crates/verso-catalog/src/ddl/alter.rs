@@ -665,7 +665,9 @@ impl Catalog {
             row.atthasdef = false;
             row.attnotnull = false;
         })?;
-        Ok(())
+        // Its collation may be dropped from now on.
+        let uncollated = ColumnDef { ty: SqlType::Void, domain: None, ..column.clone() };
+        self.write_collations(txn, table.oid, &[uncollated])
     }
 }
 

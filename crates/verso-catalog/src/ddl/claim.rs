@@ -29,6 +29,8 @@ pub(crate) enum NameOf {
     Extension,
     Operator,
     Cast,
+    /// Whoever builds an index of a table has this name of it.
+    Build,
 }
 
 /// The number by which a name is locked (FNV-1a).
@@ -86,7 +88,19 @@ impl Catalog {
             return Err(conflict());
         }
         // Weaker ones let others change what refers to it.
-        if mode >= TableLockMode::ShareRowExclusive { self.hold(txn, table.oid) } else { Ok(()) }
+        if mode >= TableLockMode::Share { self.hold(txn, table.oid) } else { Ok(()) }
+    }
+
+    /// Keeps writers out of a table of which an index is built, and whoever would build another one; readers go on. Several
+    /// have such a lock of rows by LOCK TABLE, so the builders have a name between them.
+    pub(super) fn lock_for_build(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        snapshot: &CatalogSnapshot,
+    ) -> Result<(), CatalogError> {
+        self.lock_name(txn, NameOf::Build, [&table.oid.0.to_string(), ""])?;
+        self.lock_definition(txn, table, snapshot, TableLockMode::Share)
     }
 
     /// Keeps others out of a table until the transaction ends; waits for those at work (L3).

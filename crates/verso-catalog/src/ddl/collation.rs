@@ -155,7 +155,9 @@ impl Catalog {
         if oid.is_system() {
             return Err(CatalogError::SystemObject { name: known.name.to_string() });
         }
-        refuse_if_needed(format!("collation {}", known.name), collation_uses(&snapshot, known))?;
+        let uses = collation_uses(&snapshot, known).into_iter();
+        let lines = uses.map(|(_, one)| format!("{one} depends on collation {}", known.name)).collect();
+        refuse_if_needed(format!("collation {}", known.name), lines)?;
         self.lock_name(txn, NameOf::Collation, [&known.schema, &known.name])?;
         self.check_newest(txn, &snapshot)?;
         self.change(txn, |txn| self.remove_collation(txn, oid))
@@ -276,13 +278,29 @@ pub(super) fn is_used_elsewhere(snapshot: &CatalogSnapshot, collation: &Collatio
     })
 }
 
-/// What needs a collation, as DETAIL lines.
-fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<String> {
+/// Something that needs a collation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CollationUse {
+    /// A column of a table.
+    Column(Oid, u16),
+    /// An index.
+    Index(Oid),
+    /// A CHECK of a table, by its name.
+    Check(Oid, Arc<str>),
+    /// A domain.
+    Domain(Oid),
+    /// A view.
+    View(Oid),
+}
+
+/// What needs a collation, with what it is called.
+pub fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<(CollationUse, String)> {
     let mut uses = Vec::new();
     let is_it = |ty: &SqlType| matches!(ty, SqlType::Collated(one) if one.collation.oid == collation.oid);
     for table in snapshot.tables() {
         for column in table.columns.iter().filter(|column| !column.is_hidden() && is_it(column.declared())) {
-            uses.push(named(snapshot, Lost::Column(table.oid, column.id)));
+            let name = named(snapshot, Lost::Column(table.oid, column.id));
+            uses.push((CollationUse::Column(table.oid, column.id), name));
         }
         for index in table.all_indexes() {
             let collations = index.parts.iter().filter_map(|part| part.collation.as_ref());
@@ -294,14 +312,15 @@ fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<Stri
             if collations.map(|one| one.oid).any(|oid| oid == collation.oid)
                 || texts.any(|text| mentions(text, &collation.name))
             {
-                uses.push(format!("index {}", index.name));
+                uses.push((CollationUse::Index(index.oid), format!("index {}", index.name)));
             }
         }
         for constraint in &table.constraints {
             if let crate::definition::ConstraintKind::Check { expression } = &constraint.kind
                 && mentions(expression, &collation.name)
             {
-                uses.push(format!("constraint {} on table {}", constraint.name, table.name));
+                let name = format!("constraint {} on table {}", constraint.name, table.name);
+                uses.push((CollationUse::Check(table.oid, Arc::clone(&constraint.name)), name));
             }
         }
     }
@@ -309,13 +328,13 @@ fn collation_uses(snapshot: &CatalogSnapshot, collation: &Collation) -> Vec<Stri
         if let SqlType::Domain(domain) = &ty.ty
             && is_it(&domain.base)
         {
-            uses.push(format!("type {}", shown_type(snapshot, ty)));
+            uses.push((CollationUse::Domain(ty.oid), format!("type {}", shown_type(snapshot, ty))));
         }
     }
     for view in snapshot.all_views() {
         if mentions(&view.query.text, &collation.name) {
-            uses.push(view_name(snapshot, &view));
+            uses.push((CollationUse::View(view.oid), view_name(snapshot, &view)));
         }
     }
-    uses.into_iter().map(|one| format!("{one} depends on collation {}", collation.name)).collect()
+    uses
 }

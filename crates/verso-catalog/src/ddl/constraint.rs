@@ -310,7 +310,9 @@ impl Catalog {
         primary: bool,
         nulls_distinct: bool,
     ) -> Result<(), CatalogError> {
-        if primary && target.indexes.iter().any(|index| index.primary) {
+        let is_primary =
+            |known: &Arc<ConstraintDef>| matches!(known.kind, ConstraintKind::Unique { primary: true, .. });
+        if primary && target.constraints.iter().any(is_primary) {
             let text = format!("multiple primary keys for table \"{}\" are not allowed", target.name);
             return Err(CatalogError::invalid("42P16", text));
         }
@@ -396,7 +398,9 @@ impl Catalog {
         target: &mut Target,
         mut definition: IndexDef,
     ) -> Result<Oid, CatalogError> {
-        if definition.object == ObjectId(0) {
+        if definition.object == ObjectId(0) && txn.job_limits().later {
+            definition.valid = false;
+        } else if definition.object == ObjectId(0) {
             definition.object = self.build_index(txn, target.heap, &target.columns, &definition)?;
         }
         let class = class_row(

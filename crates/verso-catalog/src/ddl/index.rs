@@ -82,12 +82,12 @@ impl Catalog {
             parts.push(IndexPart { column, descending, nulls_first, class, collation });
         }
         let include = new.include.iter().map(number).collect::<Result<Vec<u16>, CatalogError>>()?;
-        // Readers go on. Two builds of one table would wait for each other at the gate of its indexes anyhow.
-        let mode = match new.concurrently {
-            true => TableLockMode::ShareUpdateExclusive,
-            false => TableLockMode::ShareRowExclusive,
-        };
-        self.lock_definition(txn, &table, &snapshot, mode)?;
+        match new.concurrently {
+            true => {
+                self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;
+            }
+            false => self.lock_for_build(txn, &table, &snapshot)?,
+        }
         if let Some(name) = &new.name
             && !self.take_name(txn, &schema.name, name)?
         {
@@ -305,23 +305,49 @@ impl Catalog {
                 self.change(txn, |txn| self.replace_index(txn, index, object))
             });
         }
-        self.lock_out(txn, &table, &snapshot)?;
-        self.change(txn, |txn| {
-            let specs = wanted.iter().map(|index| index_spec(table.heap, &table.columns, index));
-            let specs = specs.collect::<Result<Vec<_>, CatalogError>>()?;
-            // Other objects, so that one half made when the power goes is freed whole, like any that is not committed.
-            let built = self.engine.create_indexes(txn, specs, &mut |_| ControlFlow::Continue(()));
-            if matches!(built, Err(StorageError::Unique { .. })) {
-                // One after the other, they tell which of them it is.
-                wanted.iter().try_for_each(|index| {
-                    self.build_index(txn, table.heap, &table.columns, index).map(|_| ())
-                })?;
-            }
-            for (index, object) in wanted.iter().zip(built?) {
-                self.replace_index(txn, index, object)?;
-            }
-            Ok(())
-        })
+        // Whoever reads through the old index goes on with it (N1).
+        self.lock_for_build(txn, &table, &snapshot)?;
+        self.change(txn, |txn| self.build_anew(txn, &table, &wanted))
+    }
+
+    /// Builds those indexes of a table that have no entries, all from one scan; how many. Those that were there before are
+    /// passed over.
+    ///
+    /// # Errors
+    /// `Missing`, `SystemObject`; storage's; `Duplicates` names the index of which two rows have the same key.
+    pub fn build_idle(
+        &self,
+        txn: &mut Txn,
+        schema: &str,
+        table: &str,
+        before: &[Oid],
+    ) -> Result<usize, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = find_table(&snapshot, Some(schema), table)?;
+        let wanted: Vec<&Arc<IndexDef>> =
+            table.idle_indexes.iter().filter(|index| !before.contains(&index.oid)).collect();
+        if wanted.is_empty() {
+            return Ok(0);
+        }
+        self.lock_for_build(txn, &table, &snapshot)?;
+        self.change(txn, |txn| self.build_anew(txn, &table, &wanted))?;
+        Ok(wanted.len())
+    }
+
+    /// Builds indexes of a table anew, all from one scan. They are other objects, so that one half made when the power goes is
+    /// freed whole, like any that is not committed.
+    fn build_anew(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        wanted: &[&Arc<IndexDef>],
+    ) -> Result<(), CatalogError> {
+        let definitions: Vec<&IndexDef> = wanted.iter().map(|index| &***index).collect();
+        let built = self.build_indexes(txn, table.heap, &table.columns, &definitions)?;
+        for (index, object) in wanted.iter().zip(built) {
+            self.replace_index(txn, index, object)?;
+        }
+        Ok(())
     }
 
     /// Builds an index anew over a heap, which may be another one than before, and drops the old one.
@@ -380,6 +406,27 @@ impl Catalog {
         let spec = index_spec(heap, columns, index)?;
         let built = self.engine.create_index(txn, spec, &mut |_| ControlFlow::Continue(()));
         built.map_err(|error| self.duplicates(txn, heap, columns, index, error))
+    }
+
+    /// Builds the entries of several indexes of a heap from one scan.
+    pub(super) fn build_indexes(
+        &self,
+        txn: &mut Txn,
+        heap: ObjectId,
+        columns: &[ColumnDef],
+        indexes: &[&IndexDef],
+    ) -> Result<Vec<ObjectId>, CatalogError> {
+        if indexes.len() < 2 {
+            return indexes.iter().map(|index| self.build_index(txn, heap, columns, index)).collect();
+        }
+        let specs = indexes.iter().map(|index| index_spec(heap, columns, index));
+        let specs = specs.collect::<Result<Vec<_>, CatalogError>>()?;
+        let built = self.engine.create_indexes(txn, specs, &mut |_| ControlFlow::Continue(()));
+        if matches!(built, Err(StorageError::Unique { .. })) {
+            // One after the other, they tell which of them it is.
+            indexes.iter().try_for_each(|index| self.build_index(txn, heap, columns, index).map(drop))?;
+        }
+        Ok(built?)
     }
 
     /// Builds the entries of an index while writers go on.

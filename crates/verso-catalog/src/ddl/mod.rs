@@ -53,7 +53,7 @@ mod view;
 
 pub use alter::Rewrite;
 pub(crate) use alter::mentions;
-pub use collation::{CollationChange, NewCollation};
+pub use collation::{CollationChange, CollationUse, NewCollation, collation_uses};
 pub use comment::CommentOn;
 pub use domains::DomainChange;
 pub use rights::MembershipChange;

@@ -77,6 +77,40 @@ fn options_say_what_is_saved_and_told() {
 }
 
 #[test]
+fn figures_stand_in_front_of_the_lines_that_are_told() {
+    let world = shop();
+    let run = world.verso(&[
+        "backup",
+        "a.verso",
+        "a.backup",
+        "--stat",
+        "tdrw",
+        "--verbint",
+        "1000",
+        "--parallel",
+        "1",
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.err.starts_with("      time     delta     reads    writes\n"), "{run:?}");
+    let figures = |line: &str| -> Vec<f64> {
+        line.split_whitespace().take(4).map(|figure| figure.parse().expect(line)).collect()
+    };
+    let lines: Vec<&str> = run.err.lines().skip(1).take_while(|line| line.starts_with(' ')).collect();
+    assert!(lines.iter().any(|line| line.ends_with("  public.t: 3000 rows")), "{run:?}");
+    assert!(lines.last().is_some_and(|line| line.ends_with("  ended")), "{run:?}");
+    let all: Vec<Vec<f64>> = lines.iter().map(|line| figures(line)).collect();
+    assert!(all.windows(2).all(|pair| pair[0][0] <= pair[1][0]), "{run:?}");
+    assert!(all.iter().map(|figures| figures[2]).sum::<f64>() > 10.0, "pages were read: {run:?}");
+    let run = world.verso(&["restore", "a.backup", "b.verso", "--stat", "w", "--log", "b.log"]);
+    assert_eq!((run.code, run.err.lines().count()), (0, 1), "{run:?}");
+    let log = std::fs::read_to_string(world.path().join("b.log")).expect("a log");
+    assert!(log.starts_with("    writes\n") && log.contains("  definitions: begins\n"), "{log}");
+    assert_eq!(world.verso(&["backup", "a.verso", "a.backup", "--stat", "tt"]).code, 1);
+    let server = &["backup", "--server", "127.0.0.1:1", "a", "b.backup", "--stat", "r"];
+    assert!(world.verso(server).err.contains("--stat r and w"), "{:?}", world.verso(server));
+}
+
+#[test]
 fn a_damaged_archive_has_an_exit_code_of_its_own() {
     let world = shop();
     assert_eq!(world.verso(&["backup", "a.verso", "a.backup"]).code, 0);

@@ -1,4 +1,4 @@
-//! Rows of `pg_stat_progress_create_index` and `pg_stat_progress_vacuum`: the jobs of maintenance in PostgreSQL's words.
+//! Rows of the views `pg_stat_progress_*`: the jobs under way in PostgreSQL's words.
 
 use std::sync::Arc;
 
@@ -68,4 +68,45 @@ pub(super) fn vacuum(views: &Views<'_>) -> Vec<Vec<Value>> {
         row
     };
     jobs(views, "SWEEP").map(row).collect()
+}
+
+/// The rows of `pg_stat_progress_analyze`.
+pub(super) fn analyze(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let row = |job: JobInfo| {
+        let mut row = head(views, &job);
+        row.push(Value::text(job.phase));
+        row.extend([job.total, job.done, 0, 0, 0, 0].map(count));
+        row.extend([number(0), Value::Float8(0.0)]);
+        row
+    };
+    jobs(views, "ANALYZE").map(row).collect()
+}
+
+/// The rows of `pg_stat_progress_basebackup`: those of BACKUP DATABASE TO a folder.
+pub(super) fn base_backup(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let page_size = views.services.instance.engine.space().page_size;
+    let row = |job: JobInfo| {
+        let total = if job.total == 0 { Value::Null } else { count(job.total * page_size) };
+        vec![
+            Value::Int4(backend_id(job.session)),
+            Value::text(job.phase),
+            total,
+            count(job.done * page_size),
+            count(1),
+            count(u64::from(job.total > 0 && job.done == job.total)),
+        ]
+    };
+    jobs(views, "BASE BACKUP").map(row).collect()
+}
+
+/// The rows of `pg_stat_progress_copy`.
+pub(super) fn copy(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let row = |job: JobInfo| {
+        let mut row = head(views, &job);
+        // The phase says with whom rows are exchanged.
+        row.extend([Value::text(job.what), Value::text(job.phase)]);
+        row.extend([job.done, job.total, job.rows, 0, 0].map(count));
+        row
+    };
+    jobs(views, "COPY").map(row).collect()
 }

@@ -19,7 +19,8 @@ use verso_exec::files::FileSink;
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{Insert, OutputColumn, Statement as Bound};
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
-use verso_storage::TableLockMode;
+use verso_storage::workers::Listed;
+use verso_storage::{ObjectId, TableLockMode};
 use verso_types::{Batch, SqlType};
 
 use crate::client::{Client, CommandTag, CopyLayout, Notice, Results};
@@ -187,7 +188,16 @@ impl Transfer<'_> {
         let subject = format!("COPY {table}");
         let reader = Reader::new(layout, &subject, columns, time_zone).with_defaults(defaults);
         let line = self.frame.services.memory.lend().account.reserve("a line of COPY", u64::MAX);
-        let source = Rows { data, reader, line, at_end: false, done: false, error: None, refused: None };
+        let object = match bound {
+            Bound::Insert(insert) => Some(insert.table.heap),
+            _ => None,
+        };
+        let listed = self.listed("COPY FROM", object, &copy.place);
+        if let Data::File { file, .. } = &data {
+            listed.job().advance_to(0, file.len().unwrap_or_default());
+        }
+        let source =
+            Rows { data, reader, line, listed, at_end: false, done: false, error: None, refused: None };
         let source = Source(RefCell::new(source));
         let result = self.run_external(bound, Some(&source), &mut Nowhere);
         let mut rows = source.0.into_inner();
@@ -223,6 +233,12 @@ impl Transfer<'_> {
         };
         let binary = matches!(layout.format, CopyFormat::Binary | CopyFormat::Parquet);
         results.sent = true;
+        let object = match &copy.what {
+            CopyWhat::Table { name, .. } => {
+                self.frame.catalog.table(name.schema_text(), &name.name.text).map(|table| table.heap)
+            }
+            CopyWhat::Query(_) => None,
+        };
         let target = match &copy.place {
             CopyPlace::Client => {
                 let client = results.client();
@@ -238,7 +254,14 @@ impl Transfer<'_> {
                 Target::File { file: self.open(path, mode)?, at: 0 }
             }
         };
-        let mut out = Out { made, target, buffer: Vec::new(), count: 0, error: None };
+        let mut out = Out {
+            made,
+            target,
+            listed: self.listed("COPY TO", object, &copy.place),
+            buffer: Vec::new(),
+            count: 0,
+            error: None,
+        };
         out.begin(&names)?;
         let result = self.run_external(bound, None, &mut out);
         match (result, out.error.take()) {
@@ -246,6 +269,18 @@ impl Transfer<'_> {
             (Err(error), None) => Err(error.into()),
             (Ok(_), _) => Ok(out.end()?),
         }
+    }
+
+    /// What others see of it; the phase says with whom rows are exchanged, as in `pg_stat_progress_copy`.
+    fn listed(&self, what: &'static str, table: Option<ObjectId>, place: &CopyPlace) -> Listed {
+        let services = self.frame.services;
+        let listed = services.instance.engine.begin_job(what, services.info.number);
+        let kind = if matches!(place, CopyPlace::File(_)) { "FILE" } else { "PIPE" };
+        listed.job().enter_of(kind, 0, "bytes");
+        if let Some(table) = table {
+            listed.job().at(table, None);
+        }
+        listed
     }
 
     fn open(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn VfsFile>, SqlError> {
@@ -291,6 +326,8 @@ impl Data<'_> {
 
 struct Rows<'s> {
     data: Data<'s>,
+    /// What others see of it.
+    listed: Listed,
     reader: Reader,
     /// For what was read, of which a row is still to be made.
     line: Reservation,
@@ -312,14 +349,21 @@ impl Rows<'_> {
                 while !self.at_end && self.data.read(&mut behind)? {
                     behind.clear();
                 }
-            } else if out.rows < BATCH_ROWS && !self.data.read(self.reader.more())? {
-                self.at_end = true;
-                self.reader.end();
+            } else if out.rows < BATCH_ROWS {
+                let into = self.reader.more();
+                let before = into.len();
+                let more = self.data.read(into)?;
+                self.listed.job().advance((into.len() - before) as u64);
+                if !more {
+                    self.at_end = true;
+                    self.reader.end();
+                }
             }
             // A long line becomes fields, and these become values.
             let pending = self.reader.pending();
             self.line.resize(if pending > PIECE_BYTES { 4 * pending as u64 } else { 0 })?;
         }
+        self.listed.job().moved(out.rows as u64);
         Ok(out.rows > 0)
     }
 }
@@ -369,6 +413,8 @@ enum Made<'l> {
 struct Out<'s, 'l> {
     made: Made<'l>,
     target: Target<'s>,
+    /// What others see of it.
+    listed: Listed,
     buffer: Vec<u8>,
     count: u64,
     error: Option<SqlError>,
@@ -387,6 +433,7 @@ impl Out<'_, '_> {
         match &mut self.target {
             Target::Client(client) => {
                 if !self.buffer.is_empty() {
+                    self.listed.job().advance(self.buffer.len() as u64);
                     client.with(|sink| sink.copy_data(&self.buffer))?;
                     self.buffer.clear();
                 }
@@ -395,6 +442,7 @@ impl Out<'_, '_> {
                 if last || self.buffer.len() >= PIECE_BYTES {
                     file.write_at(&self.buffer, *at).map_err(|error| io("write", &error))?;
                     *at += self.buffer.len() as u64;
+                    self.listed.job().advance(self.buffer.len() as u64);
                     self.buffer.clear();
                 }
             }
@@ -418,6 +466,7 @@ impl Out<'_, '_> {
             }
         }
         self.count += batch.rows as u64;
+        self.listed.job().moved(batch.rows as u64);
         Ok(())
     }
 

@@ -5,10 +5,11 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_catalog::{
     CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity, NewConstraint, NewConstraintKind,
-    ObjectKind, Oid, SequenceDef, TableChange, TableDef, is_temporary,
+    ObjectKind, Oid, Relation, SequenceDef, TableChange, TableDef, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
@@ -24,11 +25,17 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintDefinition, DropKind, Expr, Name,
-    PartitionOf, QualifiedName, SequenceOptions,
+    AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintClause, ConstraintDefinition,
+    DropKind, Expr, Name, PartitionOf, QualifiedName, SequenceOptions,
 };
 use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
+
+/// Whether an action adds a key.
+fn is_key(action: &AlterAction) -> bool {
+    let AlterAction::AddConstraint(constraint) = action else { return false };
+    matches!(constraint.clause, ConstraintClause::Unique { .. })
+}
 
 impl Schema<'_> {
     /// ALTER TABLE.
@@ -54,13 +61,51 @@ impl Schema<'_> {
         if let Some(relation) = relation {
             self.own_relation(relation)?;
         }
-        for action in &alter.actions {
+        let is_whole = matches!(relation, Some(Relation::Table(table)) if table.partitioned.is_some());
+        let mut actions = alter.actions.as_slice();
+        while let Some(action) = actions.first() {
+            let keys = actions.iter().take_while(|action| is_key(action)).count();
+            if keys > 1 && !is_whole {
+                let (keys, rest) = actions.split_at(keys);
+                self.frame.inside(|frame| Schema { frame }.add_keys(&name, keys, alter))?;
+                actions = rest;
+                continue;
+            }
             self.frame.inside(|frame| Schema { frame }.alter_whole(&name, action, alter))?;
             if let AlterAction::Rename(to) = action {
                 name.name = to.clone();
             }
+            actions = &actions[1..];
         }
         Ok(done)
+    }
+
+    /// Several keys of a table, which are built from one scan.
+    fn add_keys(
+        &self,
+        name: &QualifiedName,
+        keys: &[AlterAction],
+        alter: &AlterTable,
+    ) -> Result<(), Failure> {
+        let table = self.frame.catalog.table(name.schema_text(), &name.name.text);
+        let idle = table.iter().flat_map(|table| &table.idle_indexes);
+        let idle: Vec<Oid> = idle.map(|index| index.oid).collect();
+        self.frame.txn.borrow_mut().build_later(true);
+        let added = keys
+            .iter()
+            .try_for_each(|key| self.frame.inside(|frame| Schema { frame }.alter_whole(name, key, alter)));
+        let instance = &self.frame.services.instance;
+        let later = instance.builds_later.load(Ordering::Relaxed);
+        self.frame.txn.borrow_mut().build_later(later);
+        added?;
+        if later {
+            return Ok(());
+        }
+        self.frame.inside_now(|frame| {
+            let txn = &mut frame.txn.borrow_mut();
+            instance.catalog.build_idle(txn, &self.home(name), &name.name.text, &idle)?;
+            Ok(())
+        })
     }
 
     /// One action, refused where it would make a partition unlike the others; the whole table's reaches its partitions.

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CollationChange, CollationDef, NewCollation};
-use verso_parser::syntax::{CollationOption, CollationStatement, QualifiedName};
+use verso_catalog::{
+    CollationChange, CollationDef, CollationUse, NewCollation, Oid, Relation, collation_uses,
+};
+use verso_parser::syntax::{AlterAction, CollationOption, CollationStatement, Name, QualifiedName, Span};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -30,13 +32,19 @@ impl Schema<'_> {
                 self.may_create_in(&to.text)?;
                 self.change_collation(name, CollationChange::Schema(text(to)))
             }
-            CollationStatement::Drop { names, if_exists, cascade: _ } => {
+            CollationStatement::Drop { names, if_exists, cascade } => {
                 for name in names {
                     match self.collation(name) {
                         Ok(found) => {
                             self.own_collation(&found)?;
-                            let catalog = &self.frame.services.instance.catalog;
-                            catalog.drop_collation(&mut self.frame.txn.borrow_mut(), &found)?;
+                            if *cascade {
+                                self.drop_uses(&found)?;
+                            }
+                            // What was dropped just now is not seen as something that needs it.
+                            self.frame.inside(|frame| {
+                                let catalog = &frame.services.instance.catalog;
+                                Ok(catalog.drop_collation(&mut frame.txn.borrow_mut(), &found)?)
+                            })?;
                         }
                         Err(error) if *if_exists && error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
                             self.skip(format!("collation \"{name}\" does not exist, skipping"));
@@ -47,6 +55,67 @@ impl Schema<'_> {
                 Ok(tag("DROP COLLATION"))
             }
         }
+    }
+
+    /// Drops what needs a collation.
+    fn drop_uses(&self, collation: &CollationDef) -> Result<(), Failure> {
+        let catalog = self.frame.catalog;
+        let uses = collation_uses(catalog, &collation.collation);
+        // An index goes with its columns, as in PostgreSQL.
+        let goes =
+            |table: Oid, column: u16| uses.iter().any(|(one, _)| *one == CollationUse::Column(table, column));
+        let goes_along = |one: &CollationUse| {
+            let CollationUse::Index(oid) = one else { return false };
+            let Some(Relation::Index(index)) = catalog.relation_by_oid(*oid) else { return false };
+            index.columns().any(|column| goes(index.table, column))
+        };
+        let along = uses.iter().filter(|(one, _)| !goes_along(one)).map(|(_, name)| name.clone());
+        self.tell_along(&along.collect::<Vec<_>>());
+        for (one, _) in uses.iter().rev().filter(|(one, _)| !goes_along(one)) {
+            // Another one may have taken it along.
+            self.frame.inside(|frame| Schema { frame }.drop_use(one))?;
+        }
+        Ok(())
+    }
+
+    fn drop_use(&self, one: &CollationUse) -> Result<(), Failure> {
+        let catalog = self.frame.catalog;
+        let changes = &self.frame.services.instance.catalog;
+        let name = |text: &str| Name { text: text.to_string(), at: Span::default() };
+        let txn = || self.frame.txn.borrow_mut();
+        match one {
+            CollationUse::Column(table, column) => {
+                let table = catalog.table_by_oid(*table);
+                let Some(table) = table else { return Ok(()) };
+                let Some(at) = table.column_with_id(*column) else { return Ok(()) };
+                self.drop_column(&table.schema, &table.name, &table.columns[at].name)?;
+            }
+            CollationUse::Check(table, constraint) => {
+                let Some(table) = catalog.table_by_oid(*table) else { return Ok(()) };
+                let place = QualifiedName { schema: Some(name(&table.schema)), name: name(&table.name) };
+                let action =
+                    AlterAction::DropConstraint { name: name(constraint), if_exists: true, cascade: true };
+                self.alter_action(&place, &action, false)?;
+            }
+            CollationUse::Domain(domain) => {
+                let Some(domain) = catalog.user_type(*domain) else { return Ok(()) };
+                let place = QualifiedName { schema: Some(name(&domain.schema)), name: name(&domain.name) };
+                self.drop_types(&[place], true, true, true)?;
+            }
+            CollationUse::Index(oid) | CollationUse::View(oid) => match catalog.relation_by_oid(*oid) {
+                Some(Relation::Index(index)) => {
+                    changes.drop_index(&mut txn(), Some(&index.schema), &index.name, true, false)?;
+                }
+                Some(Relation::View(view)) => {
+                    changes.drop_views(&mut txn(), std::slice::from_ref(view), true)?;
+                }
+                Some(Relation::Table(table)) => {
+                    changes.drop_tables(&mut txn(), std::slice::from_ref(table), true)?;
+                }
+                _ => {}
+            },
+        }
+        Ok(())
     }
 
     fn create_collation(

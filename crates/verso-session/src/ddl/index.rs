@@ -1,6 +1,7 @@
 //! CREATE INDEX, REINDEX, ALTER INDEX.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_catalog::{
     CatalogError, ColumnDef, IndexDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Oid,
@@ -376,6 +377,10 @@ impl Schema<'_> {
         let home = self.home(name);
         let schema = Some(&*home);
         if !index {
+            if self.frame.services.instance.builds_later.load(Ordering::Relaxed) {
+                catalog.build_idle(txn, &home, &name.name.text, &[])?;
+                return Ok(Vec::new());
+            }
             let known = self.frame.catalog.table(schema, &name.name.text);
             // What is no table is for the catalog to refuse.
             let Some(table) = known.as_ref().filter(|table| table.partitioned.is_some()) else {

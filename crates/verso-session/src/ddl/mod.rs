@@ -97,6 +97,7 @@ pub(crate) fn define(
     let limits = JobLimits {
         workers: services.workers_of(asked, builds_indexes(statement)),
         memory_bytes: services.settings.job_memory_bytes(),
+        later: services.instance.builds_later.load(Ordering::Relaxed),
     };
     let temporary = services.memory.temporary();
     frame.txn.borrow_mut().set_job_limits(limits, Some(temporary));

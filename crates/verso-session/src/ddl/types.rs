@@ -150,7 +150,7 @@ impl Schema<'_> {
         Ok(changes)
     }
 
-    fn drop_types(
+    pub(super) fn drop_types(
         &self,
         names: &[QualifiedName],
         domain: bool,
@@ -219,7 +219,7 @@ impl Schema<'_> {
         })
     }
 
-    fn drop_column(&self, schema: &str, table: &str, column: &str) -> Result<(), Failure> {
+    pub(super) fn drop_column(&self, schema: &str, table: &str, column: &str) -> Result<(), Failure> {
         let name = |text: &str| Name { text: text.to_string(), at: Span::default() };
         let name_of_table = QualifiedName { schema: Some(name(schema)), name: name(table) };
         // It may have gone along with another one.

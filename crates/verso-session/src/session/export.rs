@@ -24,7 +24,7 @@ impl Session {
                 .with_hint("A program that embeds the database makes backups with the crate verso-backup.")
         })?;
         let (writer, reader) = pipe();
-        let export = exporter.start(&instance, wanted, writer)?;
+        let export = exporter.start(&instance, wanted, self.services.info.number, writer)?;
         let sent = self.hand_on(reader, sink, &*export);
         if sent.is_err() {
             export.cancel();

@@ -248,11 +248,17 @@ impl Session {
         let folder = archive_folder(folder, vfs)?;
         let parent = parent.map(|parent| archive_folder(parent, vfs)).transpose()?;
         let cancel = self.services.info.cancel_flag();
-        let go_on = &mut || match cancel.load(Ordering::Relaxed) {
-            true => Err(StorageError::Cancelled),
-            false => Ok(()),
-        };
         let engine = &self.services.instance.engine;
+        let listed = engine.begin_job("BASE BACKUP", self.services.info.number);
+        let job = listed.job();
+        let mut is_copying = false;
+        let go_on = &mut |done, total| {
+            if total > 0 && !std::mem::replace(&mut is_copying, true) {
+                job.enter("streaming database files", total);
+            }
+            job.advance_to(done, total);
+            if cancel.load(Ordering::Relaxed) { Err(StorageError::Cancelled) } else { Ok(()) }
+        };
         match parent {
             None => engine.backup_base(&folder, go_on)?,
             Some(parent) => engine.backup_increment(&folder, &parent, go_on)?,

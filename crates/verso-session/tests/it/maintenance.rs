@@ -65,7 +65,23 @@ fn readers_go_on_while_an_index_is_made_and_writers_wait() {
     assert_eq!(reader.value("SELECT name FROM t WHERE name = 'one'"), "one");
     assert_eq!(reader.fails("INSERT INTO t VALUES (2, 'two')").0, "55P03");
     assert_eq!(reader.fails("CREATE INDEX j ON t (id)").0, "55P03");
+    // It is a lock of rows against writers only, which several may have.
+    reader.run("BEGIN; LOCK TABLE t IN SHARE MODE; COMMIT");
     maker.run("COMMIT");
+    // Whoever reads through the old index goes on with it.
+    for sql in ["REINDEX INDEX i", "REINDEX TABLE t", "ALTER INDEX i ACTIVE"] {
+        maker.run(&format!("BEGIN; {sql}"));
+        assert_eq!(reader.value("SELECT id FROM t WHERE name = 'one'"), "1", "{sql}");
+        assert_eq!(reader.fails("UPDATE t SET id = 5").0, "55P03", "{sql}");
+        maker.run("COMMIT");
+        assert_eq!(reader.value("SELECT id FROM t WHERE name = 'one'"), "1", "{sql}");
+    }
+    // A view from before goes on with the index from before, too.
+    reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    maker.run("REINDEX TABLE t; INSERT INTO t VALUES (3, 'three')");
+    assert_eq!(reader.value("SELECT count(*) FROM t WHERE name IN ('one', 'three')"), "1");
+    reader.run("COMMIT");
+    assert_eq!(reader.value("SELECT count(*) FROM t WHERE name IN ('one', 'three')"), "2");
     reader.run("INSERT INTO t VALUES (2, 'two')");
     assert_eq!(reader.value("SELECT id FROM t WHERE name = 'two'"), "2");
 }
@@ -118,7 +134,14 @@ fn jobs_are_seen_and_cancelled() {
     for (before, statement, operation, view) in [
         ("SELECT 1", "REINDEX (PARALLEL 2) TABLE t", "CREATE INDEX", "pg_stat_progress_create_index"),
         ("UPDATE t SET name = name || 'x'", "SWEEP (PARALLEL 2)", "SWEEP", "pg_stat_progress_vacuum"),
+        ("SELECT 2", "ANALYZE FULL t", "ANALYZE", "pg_stat_progress_analyze"),
+        ("SELECT 3", "COPY t TO '/dev/null'", "COPY TO", "pg_stat_progress_copy"),
     ] {
+        let (workers, of_job) = match operation {
+            "CREATE INDEX" | "SWEEP" => (2, "phase <> ''"),
+            "COPY TO" => (1, "command = 'COPY TO' AND type = 'FILE' AND tuples_processed > 0"),
+            _ => (1, "phase = 'acquiring sample rows' AND sample_blks_total > 0"),
+        };
         client.run("DROP INDEX IF EXISTS i; CREATE INDEX i ON t (name)");
         let mut worker = world.connect();
         let handle = worker.session.cancel_handle();
@@ -130,10 +153,10 @@ fn jobs_are_seen_and_cancelled() {
             }
         });
         let shown = format!(
-            "SELECT count(*) FROM verso_progress WHERE operation = '{operation}' AND session > 0 AND workers = 2 AND phase <> ''"
+            "SELECT count(*) FROM verso_progress WHERE operation = '{operation}' AND session > 0 AND workers = {workers} AND phase <> ''"
         );
         let of_postgres =
-            format!("SELECT count(*) FROM {view} WHERE pid > 0 AND datname = 'verso' AND phase <> ''");
+            format!("SELECT count(*) FROM {view} WHERE pid > 0 AND datname = 'verso' AND {of_job}");
         for query in [shown, of_postgres] {
             while client.value(&query) == "0" {
                 assert!(!work.is_finished(), "{:?}", work.join());
@@ -168,4 +191,31 @@ fn sweeps_that_start_by_themselves_are_remembered() {
         client.run("INSERT INTO t VALUES (3)");
     }
     assert_eq!(client.value("SELECT count(*) FROM verso_sweep_history WHERE session IS NOT NULL"), "1");
+}
+
+/// Several keys in one statement are built from one scan, and are as if they had been added one after the other.
+#[test]
+fn several_keys_of_one_statement() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int, b int, c int, UNIQUE (c)); ALTER TABLE t ADD UNIQUE (b, c)");
+    client.run("INSERT INTO t SELECT n, n % 10, n FROM generate_series(1, 1000) AS s(n)");
+    client.run("CREATE INDEX idle ON t (b); ALTER INDEX idle INACTIVE");
+    let valid = "SELECT string_agg(indexrelid::regclass || ' ' || indisvalid, ', ' ORDER BY 1) FROM pg_index
+        JOIN pg_class ON oid = indexrelid WHERE indrelid = 't'::regclass";
+    assert_eq!(
+        client.fails("ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a), ADD CONSTRAINT u UNIQUE (b)"),
+        ("23505", "could not create unique index \"u\"".into())
+    );
+    let two = "ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a), ADD CONSTRAINT again PRIMARY KEY (c)";
+    assert_eq!(client.fails(two).0, "42P16");
+    assert_eq!(client.value(valid), "idle false, t_b_c_key true, t_c_key true");
+    client.run(
+        "ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a), ADD CONSTRAINT u UNIQUE (b, a), ADD CHECK (a > 0),
+           ADD FOREIGN KEY (b) REFERENCES t (a) NOT VALID",
+    );
+    assert_eq!(client.value(valid), "idle false, pk true, t_b_c_key true, t_c_key true, u true");
+    assert_eq!(client.fails("INSERT INTO t VALUES (7, 1, 2000)").0, "23505");
+    assert_eq!(client.fails("INSERT INTO t VALUES (NULL, 1, 2000)").0, "23502");
+    assert_eq!(client.value("SELECT c FROM t WHERE a = 77"), "77");
 }

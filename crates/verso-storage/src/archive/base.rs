@@ -264,6 +264,9 @@ impl Manifest {
     }
 }
 
+/// Told how many pages of how many are copied; the total is 0 before that is known. Its error ends the backup.
+pub type WatchPages<'w> = &'w mut dyn FnMut(u64, u64) -> Result<(), StorageError>;
+
 /// Takes a base (B1, B2).
 ///
 /// # Errors
@@ -271,16 +274,17 @@ impl Manifest {
 pub(crate) fn write_base(
     parts: &BaseParts<'_>,
     folder: &Path,
-    cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+    watch: WatchPages<'_>,
 ) -> Result<BaseReport, StorageError> {
     let (env, vfs) = (parts.env, &*parts.env.vfs);
     let log = prepare(vfs, folder)?;
     let pages_crc = match &parts.increment {
-        None => copy_pages(parts, folder, cancelled)?,
-        Some((_, changed)) => copy_changed(parts, changed, folder, cancelled)?,
+        None => copy_pages(parts, folder, watch)?,
+        Some((_, changed)) => copy_changed(parts, changed, folder, watch)?,
     };
     // All that the pages hold is logged before, and durable: the log comes before its page.
     parts.wal.flush(parts.wal.appended())?;
+    let copied = parts.increment.as_ref().map_or(parts.pages, |(_, changed)| changed.count()).into();
     // The end of a chunk, always.
     let end = parts.wal.durable();
     let database = parts.wal.database();
@@ -289,13 +293,13 @@ pub(crate) fn write_base(
         if last <= parts.redo || live.first >= end {
             continue;
         }
-        cancelled()?;
+        watch(copied, copied)?;
         segment::copy(vfs, &log, &mut live.stream(), (database, live.number), last, |_| Ok(()))?;
     }
     let report = BaseReport {
         database,
         pages: u64::from(parts.pages),
-        copied: parts.increment.as_ref().map_or(parts.pages, |(_, changed)| changed.count()).into(),
+        copied,
         page_size: parts.page_size as u64,
         redo: parts.redo,
         end,
@@ -380,11 +384,7 @@ impl PagesFile {
 }
 
 /// Copies the pages; returns the checksum of all.
-fn copy_pages(
-    parts: &BaseParts<'_>,
-    folder: &Path,
-    cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
-) -> Result<u32, StorageError> {
+fn copy_pages(parts: &BaseParts<'_>, folder: &Path, watch: WatchPages<'_>) -> Result<u32, StorageError> {
     let mut copy = PagesFile::create(&*parts.env.vfs, folder)?;
     let page_size = parts.page_size;
     copy.file.set_len(u64::from(parts.pages) * page_size as u64).map_err(|e| copy.failed(e))?;
@@ -392,7 +392,7 @@ fn copy_pages(
     let mut block = vec![0; BLOCK_BYTES];
     let mut crc = 0;
     for first in (0..parts.pages).step_by(per_block as usize) {
-        cancelled()?;
+        watch(first.into(), parts.pages.into())?;
         let count = per_block.min(parts.pages - first) as usize;
         let bytes = &mut block[..count * page_size];
         let at = u64::from(first) * page_size as u64;
@@ -426,7 +426,7 @@ fn copy_changed(
     parts: &BaseParts<'_>,
     changed: &ChangedPages,
     folder: &Path,
-    cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+    watch: WatchPages<'_>,
 ) -> Result<u32, StorageError> {
     let mut copy = PagesFile::create(&*parts.env.vfs, folder)?;
     let mut list = Vec::with_capacity(list_bytes(changed.count(), parts.page_size));
@@ -436,8 +436,8 @@ fn copy_changed(
     copy.write(&list, 0)?;
     let mut at = list.len() as u64;
     let mut page = vec![0; parts.page_size];
-    for id in changed.iter() {
-        cancelled()?;
+    for (done, id) in (0..).zip(changed.iter()) {
+        watch(done, changed.count().into())?;
         if id.0 == 0 {
             page.fill(0);
             page[..SECTOR].copy_from_slice(&parts.superblock);

@@ -37,8 +37,8 @@ mod segment;
 
 pub(crate) use archiver::Archiver;
 pub use archiver::{ArchiveOptions, ArchiveStatus};
-pub use base::BaseReport;
 pub(crate) use base::{BaseParts, write_base};
+pub use base::{BaseReport, WatchPages};
 pub(crate) use changed::{Increment, changed_since};
 pub(crate) use note::ArchiveNote;
 pub use plan::{ArchiveReport, verify_archive, verify_archive_with};

@@ -25,7 +25,7 @@ use verso_env::sync::Mutex;
 use verso_env::{Env, JoinHandle};
 
 use crate::StorageError;
-use crate::archive::{ArchiveOptions, ArchiveStatus, BaseReport};
+use crate::archive::{ArchiveOptions, ArchiveStatus, BaseReport, WatchPages};
 use crate::buffer::{DamagedPage, FlushProgress};
 use crate::heap::overflow::Incarnations;
 use crate::heap::{ChangedRows, ReadTotals, RowTotals};
@@ -47,7 +47,7 @@ use crate::space::{ExtentKind, Growth};
 use crate::txn::transaction::{Txn, TxnOptions};
 use crate::txn::{HistoryReport, Markers, Transactions, TxnState, prepared};
 use crate::wal::{RecordKind, SegmentInfo, WalProgress};
-use crate::workers::{JobInfo, WorkerInfo, WorkerPool};
+use crate::workers::{JobInfo, Listed, WorkerInfo, WorkerPool};
 use options::store_options;
 use restore::{Restoring, restore_unlogged, restore_versions};
 
@@ -360,6 +360,12 @@ impl Engine {
         users.map(|(object, heap)| (*object, Arc::clone(&heap.changed))).collect()
     }
 
+    /// Lists a job, which begins; it leaves the list when what is returned is dropped.
+    #[must_use]
+    pub fn begin_job(&self, what: &'static str, session: u64) -> Listed {
+        self.shared().workers.begin(what, session)
+    }
+
     /// Jobs of maintenance under way.
     pub fn jobs(&self) -> Vec<JobInfo> {
         self.shared().workers.jobs()
@@ -501,18 +507,14 @@ impl Engine {
     }
 
     /// Copies the database to a new folder while it is used; [`restore_base`](crate::archive::restore_base) makes a database
-    /// of it. `cancelled` is asked between blocks.
+    /// of it. `watch` is told between blocks.
     ///
     /// # Errors
     /// `Archive` if there is something in the folder; `Corrupt` names a damaged page; what the file system reports, or
-    /// `cancelled`.
-    pub fn backup_base(
-        &self,
-        folder: &Path,
-        cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
-    ) -> Result<BaseReport, StorageError> {
+    /// `watch`.
+    pub fn backup_base(&self, folder: &Path, watch: WatchPages<'_>) -> Result<BaseReport, StorageError> {
         let shared = self.shared();
-        shared.store.write_base(&shared.env, folder, None, &shared.space, || shared.collect(), cancelled)
+        shared.store.write_base(&shared.env, folder, None, &shared.space, || shared.collect(), watch)
     }
 
     /// As [`Engine::backup_base`], of those pages only that have changed since the backup in `parent`, which the log tells:
@@ -524,11 +526,11 @@ impl Engine {
         &self,
         folder: &Path,
         parent: &Path,
-        cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+        watch: WatchPages<'_>,
     ) -> Result<BaseReport, StorageError> {
         let shared = self.shared();
         let parent = Some(parent);
-        shared.store.write_base(&shared.env, folder, parent, &shared.space, || shared.collect(), cancelled)
+        shared.store.write_base(&shared.env, folder, parent, &shared.space, || shared.collect(), watch)
     }
 
     /// The damaged pages that were met since the database was opened; each was told of in the program's log.

@@ -41,7 +41,7 @@ pub use superblock::{FILE_FORMAT, renew_identity};
 
 use crate::StorageError;
 use crate::archive::{
-    Archiver, BaseParts, BaseReport, Increment, changed_since, refuse_unfinished, write_base,
+    Archiver, BaseParts, BaseReport, Increment, WatchPages, changed_since, refuse_unfinished, write_base,
 };
 use crate::buffer::{BufferPool, FlushProgress, LogGate, PoolOptions, doublewrite};
 use crate::clean::CleanPages;
@@ -350,7 +350,7 @@ impl Store {
         parent: Option<&Path>,
         space: &SpaceMap,
         collect: impl FnOnce() -> Vec<u8>,
-        cancelled: &mut dyn FnMut() -> Result<(), StorageError>,
+        watch: WatchPages<'_>,
     ) -> Result<BaseReport, StorageError> {
         let began = env.clock.unix_micros();
         let Some(_copying) = self.core.unlogged.begin_base() else {
@@ -361,8 +361,8 @@ impl Store {
         let oldest = self.core.wal.live_log().first().map_or(self.core.wal.durable(), |live| live.first);
         let pin_of_log = parent.map(|_| self.core.wal.pin_anyway(oldest));
         let (superblock, pin) = {
-            let one = self.checkpoints_held(env, cancelled)?;
-            self.checkpoint_alone(&one, &mut |_| cancelled(), collect)?;
+            let one = self.checkpoints_held(env, &mut || watch(0, 0))?;
+            self.checkpoint_alone(&one, &mut |_| watch(0, 0), collect)?;
             let superblock = *self.superblock.lock();
             (superblock, self.core.wal.pin_anyway(superblock.redo))
         };
@@ -373,7 +373,7 @@ impl Store {
                 let wanted = Increment { parent, archive: target.as_deref() };
                 let extents = |object| space.extents_of(object);
                 let upto = (superblock.redo, superblock.pages);
-                Some(changed_since(&*env.vfs, &wanted, &self.core.wal, upto, &extents, cancelled)?)
+                Some(changed_since(&*env.vfs, &wanted, &self.core.wal, upto, &extents, &mut || watch(0, 0))?)
             }
         };
         drop(pin_of_log);
@@ -395,7 +395,7 @@ impl Store {
                 space.owner_of(page).is_some_and(counts)
             },
         };
-        let report = write_base(&parts, folder, cancelled);
+        let report = write_base(&parts, folder, watch);
         drop(pin);
         report
     }

@@ -233,6 +233,16 @@ impl Txn {
         self.gauge = gauge;
     }
 
+    /// What building indexes may use.
+    pub fn job_limits(&self) -> JobLimits {
+        self.limits
+    }
+
+    /// Whether indexes are built later, all of a table from one scan.
+    pub fn build_later(&mut self, later: bool) {
+        self.limits.later = later;
+    }
+
     /// What building indexes may use, and who counts its temporary files.
     pub fn set_job_limits(&mut self, limits: JobLimits, temporary: Option<Arc<dyn TemporarySpace>>) {
         (self.limits, self.temporary) = (limits, temporary);

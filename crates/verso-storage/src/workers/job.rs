@@ -21,6 +21,7 @@ pub struct Job {
     done: AtomicU64,
     total: AtomicU64,
     pub(super) workers: AtomicU32,
+    rows: AtomicU64,
     held_bytes: AtomicU64,
     spilled_bytes: AtomicU64,
     started_nanos: u64,
@@ -51,6 +52,8 @@ pub struct JobInfo {
     pub total: u64,
     /// Threads that work.
     pub workers: u32,
+    /// Rows read or written so far, by all phases; 0 where they are not counted.
+    pub rows: u64,
     /// Memory held.
     pub held_bytes: u64,
     /// Bytes written to temporary files.
@@ -71,6 +74,7 @@ impl Job {
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
             workers: AtomicU32::new(1),
+            rows: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
             spilled_bytes: AtomicU64::new(0),
             started_nanos,
@@ -104,6 +108,22 @@ impl Job {
     #[inline]
     pub fn advance(&self, pages: u64) {
         self.done.fetch_add(pages, Ordering::Relaxed);
+    }
+
+    /// So much of this phase is done.
+    pub fn advance_to(&self, done: u64, total: u64) {
+        self.done.store(done, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// Rows were read or written.
+    pub fn moved(&self, rows: u64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// So many threads work, which are no workers of the pool.
+    pub fn works_with(&self, threads: u32) {
+        self.workers.store(threads, Ordering::Relaxed);
     }
 
     /// Pages done in this phase.
@@ -140,6 +160,7 @@ impl Job {
             done: self.done(),
             total: self.total.load(Ordering::Relaxed),
             workers: self.workers.load(Ordering::Relaxed),
+            rows: self.rows.load(Ordering::Relaxed),
             held_bytes: self.held_bytes(),
             spilled_bytes: self.spilled_bytes.load(Ordering::Relaxed),
             started_nanos: self.started_nanos,

@@ -31,10 +31,12 @@ pub struct JobLimits {
     pub workers: u32,
     /// Memory for sorting; beyond it temporary files are used.
     pub memory_bytes: u64,
+    /// Indexes are not built now: all of a table will be, from one scan.
+    pub later: bool,
 }
 
 impl Default for JobLimits {
     fn default() -> JobLimits {
-        JobLimits { workers: 1, memory_bytes: 256 << 20 }
+        JobLimits { workers: 1, memory_bytes: 256 << 20, later: false }
     }
 }

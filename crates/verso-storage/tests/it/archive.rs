@@ -52,7 +52,7 @@ fn change(engine: &Engine, heap: &Arc<Heap>, suffix: &str) {
 }
 
 fn back_up(engine: &Engine, name: &str) -> Result<Lsn, StorageError> {
-    engine.backup_base(&at(name), &mut || Ok(())).map(|report| report.end)
+    engine.backup_base(&at(name), &mut |_, _| Ok(())).map(|report| report.end)
 }
 
 fn restore(env: &Env, base: &str, to: RestoreTarget, name: &str) -> Result<Lsn, StorageError> {
@@ -441,7 +441,7 @@ fn increment(
     name: &str,
     parent: &str,
 ) -> Result<verso_storage::archive::BaseReport, StorageError> {
-    engine.backup_increment(&at(name), &at(parent), &mut || Ok(()))
+    engine.backup_increment(&at(name), &at(parent), &mut |_, _| Ok(()))
 }
 
 fn restore_increments(env: &Env, chain: &[&str], to: RestoreTarget, name: &str) -> Result<Lsn, StorageError> {
@@ -654,7 +654,7 @@ fn pruning_beside_a_restore_and_a_backup_leaves_no_wrong_database() {
                 prune_archive(&*its.vfs, &at("archive"), &[at("two")], true).map(|_| ()).unwrap();
             });
             let backup = env.spawn("backup", move || {
-                own.backup_base(&at("three"), &mut || Ok(())).unwrap();
+                own.backup_base(&at("three"), &mut |_, _| Ok(())).unwrap();
             });
             let done = restore(env, "one", RestoreTarget::End, "r.verso");
             pruner.join().unwrap();

@@ -292,10 +292,10 @@ fn u4_copies_do_not_lack_what_was_loaded_without_log() {
         let (engine, logged, unlogged) = create(env, &path()).unwrap();
         fill(&engine, &logged, 0..300);
         fill(&engine, &unlogged, 0..300);
-        engine.backup_base(&at("before"), &mut || Ok(())).unwrap();
+        engine.backup_base(&at("before"), &mut |_, _| Ok(())).unwrap();
         let mut txn = engine.begin(TxnOptions::default());
         let under_way = engine.begin_unlogged_load().unwrap();
-        let refused = engine.backup_base(&at("refused"), &mut || Ok(()));
+        let refused = engine.backup_base(&at("refused"), &mut |_, _| Ok(()));
         assert!(matches!(&refused, Err(StorageError::Archive { problem }) if problem.contains("nolog")));
         drop(under_way);
         let loaded = load(&engine, &mut txn).unwrap();
@@ -304,7 +304,7 @@ fn u4_copies_do_not_lack_what_was_loaded_without_log() {
         let options_of = ArchiveOptions { target: at("archive"), timeout: Duration::ZERO };
         engine.set_archive(Some(options_of)).unwrap();
         assert!(engine.begin_unlogged_load().is_none(), "the archive has to have all rows");
-        engine.backup_base(&at("after"), &mut || Ok(())).unwrap();
+        engine.backup_base(&at("after"), &mut |_, _| Ok(())).unwrap();
         fill(&engine, &engine.heap(loaded).unwrap(), 7000..7010);
         engine.archive_log().unwrap();
         let restore = |base: &str| {

@@ -178,7 +178,10 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "index" => ReindexTarget::Index(cursor.qualified()?),
         "table" => ReindexTarget::Table(cursor.qualified()?),
         "schema" => ReindexTarget::Schema(cursor.name()?),
-        "collations" => ReindexTarget::Collations,
+        "collations" => {
+            reindex_options(cursor, &mut reindex)?;
+            ReindexTarget::Collations
+        }
         _ if cursor.at_end() || matches!(cursor.peek(), Token::SemiColon) => ReindexTarget::Database(None),
         _ => ReindexTarget::Database(Some(cursor.name()?)),
     };

@@ -185,6 +185,9 @@ impl Schema<'_> {
         let whole = depth == AnalyzeDepth::Full;
         let wanted_pages = if whole { pages } else { pages.min(PAGES_MAX) };
         let rows_wanted = if whole { ROWS_FULL } else { ROWS_WANTED };
+        let listed = services.instance.engine.begin_job("ANALYZE", services.info.number);
+        listed.job().at(table.heap, None);
+        listed.job().enter("acquiring sample rows", wanted_pages.into());
         let wanted_rows = rows_wanted.div_ceil(wanted_pages.max(1)) as usize;
         let mut random = Random(services.clocks.nanos() ^ u64::from(table.oid.0));
         let lent = services.memory.lend();
@@ -203,6 +206,7 @@ impl Schema<'_> {
                 continue;
             }
             sample.pages_read += 1;
+            listed.job().advance(1);
             if self.frame.cancel.load(Ordering::Relaxed) {
                 return Err(SqlError::from(ExecError::Cancelled).into());
             }

@@ -90,7 +90,11 @@ fn an_index_half_built_leaves_no_pages() {
                 // Some by several workers, with runs in files.
                 let workers = 1 + (seed % 2) as u32 * 2;
                 txn.set_job_limits(
-                    JobLimits { workers, memory_bytes: if workers > 1 { 64 << 10 } else { 64 << 20 } },
+                    JobLimits {
+                        workers,
+                        memory_bytes: if workers > 1 { 64 << 10 } else { 64 << 20 },
+                        ..JobLimits::default()
+                    },
                     None,
                 );
                 engine.create_index(&mut txn, first, &mut go_on)?;

@@ -117,7 +117,10 @@ fn b3_an_index_built_beside_writers_has_what_their_rows_have() {
         txn.begin_statement().unwrap();
         if seed % 2 == 0 {
             in_files += 1;
-            txn.set_job_limits(JobLimits { workers: 1, memory_bytes: 24 << 10 }, None);
+            txn.set_job_limits(
+                JobLimits { workers: 1, memory_bytes: 24 << 10, ..JobLimits::default() },
+                None,
+            );
         }
         let spec = third(table.heap.object, seed % 3 == 0);
         let built = table.engine.create_index_concurrently(&mut txn, spec, "third", &mut |_| {

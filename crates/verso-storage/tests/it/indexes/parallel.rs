@@ -37,7 +37,7 @@ impl TemporarySpace for Counted {
 }
 
 fn limits(workers: u32, memory_bytes: u64) -> JobLimits {
-    JobLimits { workers, memory_bytes }
+    JobLimits { workers, memory_bytes, ..JobLimits::default() }
 }
 
 const KIBIBYTE: u64 = 1 << 10;
