@@ -201,7 +201,8 @@ fn several_keys_of_one_statement() {
     client.run("CREATE TABLE t (a int, b int, c int, UNIQUE (c)); ALTER TABLE t ADD UNIQUE (b, c)");
     client.run("INSERT INTO t SELECT n, n % 10, n FROM generate_series(1, 1000) AS s(n)");
     client.run("CREATE INDEX idle ON t (b); ALTER INDEX idle INACTIVE");
-    let valid = "SELECT string_agg(indexrelid::regclass || ' ' || indisvalid, ', ' ORDER BY 1) FROM pg_index
+    let valid =
+        "SELECT string_agg(indexrelid::regclass || ' ' || indisvalid, ', ' ORDER BY relname) FROM pg_index
         JOIN pg_class ON oid = indexrelid WHERE indrelid = 't'::regclass";
     assert_eq!(
         client.fails("ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a), ADD CONSTRAINT u UNIQUE (b)"),
