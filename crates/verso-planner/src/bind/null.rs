@@ -1,6 +1,7 @@
 //! Which columns of a plan have no NULL.
 
 use verso_exec::plan::{ExprKind as K, JoinKind, Plan, TypedExpr};
+use verso_types::SqlType;
 
 /// Whether an expression over a plan's columns may be NULL.
 pub(crate) fn may_be_null(plan: &Plan, expr: &TypedExpr) -> bool {
@@ -10,6 +11,11 @@ pub(crate) fn may_be_null(plan: &Plan, expr: &TypedExpr) -> bool {
         Plan::TableScan { table, columns, .. } => {
             let column = columns.get(column).copied().filter(|at| *at < table.columns.len());
             column.is_none_or(|at| !table.is_never_null(at))
+        }
+        // What a row of a catalog is about.
+        Plan::SystemScan { output, .. } => {
+            let known = |name: &str| name == "oid" || name == "objoid" || name.ends_with("relid");
+            output.get(column).is_none_or(|column| column.ty != SqlType::Oid || !known(&column.name))
         }
         Plan::Filter { input, .. } | Plan::Sort { input, .. } => below(input, column),
         Plan::Shared { plan, .. } => below(plan, column),

@@ -46,7 +46,7 @@ enum Again {
     /// They have not been asked for twice.
     No,
     /// By the same scan.
-    Scan(Plan),
+    Scan(Box<Plan>),
     /// From where they are kept, and how many readers there are.
     Kept(Arc<Plan>, usize),
 }
@@ -268,7 +268,7 @@ impl Rows {
     /// The rows once more; they are kept for it where computing them is more than a scan. `None` where they may not be.
     fn read_again(&mut self) -> Option<Plan> {
         match &self.again {
-            Again::Scan(plan) => return Some(plan.clone()),
+            Again::Scan(plan) => return Some(Plan::clone(plan)),
             Again::Kept(plan, _) => return Some(Plan::shared(Arc::clone(plan))),
             Again::No => {}
         }
@@ -289,7 +289,7 @@ impl Rows {
             return None;
         }
         if is_scan(&self.plan) {
-            self.again = Again::Scan(self.plan.clone());
+            self.again = Again::Scan(Box::new(self.plan.clone()));
         } else {
             let kept = Arc::new(std::mem::replace(&mut self.plan, nothing()));
             self.plan = Plan::shared(Arc::clone(&kept));

@@ -19,10 +19,19 @@ use verso_env::recursion::check;
 struct Shares {
     /// How many readers have been met, and which columns they use.
     noted: HashMap<*const Plan, (usize, BTreeSet<usize>)>,
-    /// The plan itself, which keeps the address; a narrower one, and which columns that yields.
-    narrower: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>, Vec<usize>)>,
+    narrower: HashMap<*const Plan, Narrower>,
     /// All readers have been met.
     complete: bool,
+}
+
+/// A plan read in several places.
+struct Narrower {
+    /// As it was, which keeps the address.
+    _whole: Arc<Plan>,
+    /// With fewer columns.
+    plan: Arc<Plan>,
+    /// Which it yields.
+    kept: Vec<usize>,
 }
 
 /// Narrows everything below; the plan itself yields what it did. `reads` says how many readers a shared plan has.
@@ -62,7 +71,7 @@ fn reader(
                 let used = std::mem::take(used);
                 let mut own = Plan::clone(shared);
                 let kept = to(&mut own, &used, &mut Shares::default())?;
-                let known = (Arc::clone(shared), Arc::new(own), kept);
+                let known = Narrower { _whole: Arc::clone(shared), plan: Arc::new(own), kept };
                 shares.narrower.insert(address, known);
             }
             None if shares.complete => return Ok((0..width).collect()),
@@ -74,8 +83,10 @@ fn reader(
             }
         }
     }
-    let Some((_, narrower, kept)) = shares.narrower.get(&address) else { return Ok((0..width).collect()) };
-    *shared = Arc::clone(narrower);
+    let Some(Narrower { plan, kept, .. }) = shares.narrower.get(&address) else {
+        return Ok((0..width).collect());
+    };
+    *shared = Arc::clone(plan);
     *columns = kept.iter().map(|at| columns[*at].clone()).collect();
     Ok(kept.clone())
 }

@@ -202,10 +202,10 @@ pub fn zone_of_offset(seconds: i32) -> String {
     let (ahead, behind) = if seconds < 0 { ('-', '+') } else { ('+', '-') };
     let seconds = seconds.unsigned_abs();
     let mut shown = format!("{:02}", seconds / 3600);
-    if seconds % 3600 != 0 {
+    if !seconds.is_multiple_of(3600) {
         shown += &format!(":{:02}", seconds / 60 % 60);
     }
-    if seconds % 60 != 0 {
+    if !seconds.is_multiple_of(60) {
         shown += &format!(":{:02}", seconds % 60);
     }
     format!("<{ahead}{shown}>{behind}{shown}")
