@@ -687,14 +687,19 @@ pub struct FunctionDef {
 impl FunctionDef {
     /// The block of a DO statement: a function that nobody else can call.
     pub fn inline(text: &str) -> FunctionDef {
+        FunctionDef { body: text.into(), ..FunctionDef::new(Oid(0), "", "inline_code_block") }
+    }
+
+    /// A function in PL/pgSQL without arguments, result and body, of which nothing else was said either.
+    pub fn new(oid: Oid, schema: &str, name: &str) -> FunctionDef {
         FunctionDef {
-            oid: Oid(0),
-            schema: "".into(),
-            name: "inline_code_block".into(),
+            oid,
+            schema: schema.into(),
+            name: name.into(),
             args: Vec::new(),
             returns: FunctionReturn::Void,
             language: FunctionLanguage::PlPgSql,
-            body: text.into(),
+            body: "".into(),
             volatility: Volatility::Volatile,
             strict: false,
             security_definer: false,

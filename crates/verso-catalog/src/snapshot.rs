@@ -938,7 +938,7 @@ impl SnapshotBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{ColumnDef, FunctionArg, FunctionLanguage, FunctionReturn, Volatility};
+    use crate::definition::{ColumnDef, FunctionArg, FunctionLanguage};
     use crate::sequence::SequenceBounds;
     use verso_storage::page::ObjectId;
     use verso_types::SqlType;
@@ -948,22 +948,8 @@ mod tests {
     }
 
     fn function(oid: u32, ty: SqlType) -> FunctionDef {
-        FunctionDef {
-            oid: Oid(oid),
-            schema: PUBLIC.into(),
-            name: "f".into(),
-            args: vec![FunctionArg::new("x", ty)],
-            returns: FunctionReturn::Void,
-            language: FunctionLanguage::Sql,
-            body: "".into(),
-            volatility: Volatility::Volatile,
-            strict: false,
-            security_definer: false,
-            rows_of: None,
-            standard_body: false,
-            settings: Vec::new(),
-            variant: 0,
-        }
+        let args = vec![FunctionArg::new("x", ty)];
+        FunctionDef { args, language: FunctionLanguage::Sql, ..FunctionDef::new(Oid(oid), PUBLIC, "f") }
     }
 
     #[test]

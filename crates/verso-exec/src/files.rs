@@ -46,7 +46,7 @@ pub trait FileFormat: Sync {
     /// Looks into the files for their columns.
     /// # Errors
     /// 22P04, 58P01 and their like.
-    fn describe(&self, request: &FileRequest<'_>) -> Result<Arc<dyn FileTable>>;
+    fn describe(&self, request: &FileRequest<'_>) -> Result<Arc<FileTable>>;
     /// Makes a file of rows with these columns.
     /// # Errors
     /// 0A000 where that cannot be done.
@@ -69,17 +69,43 @@ pub trait FileSink: Send {
 }
 
 /// Files as a table.
-pub trait FileTable: Debug + Send + Sync {
+pub struct FileTable {
     /// The function that reads it.
-    fn function(&self) -> &'static str;
+    pub function: &'static str,
+    /// Where the files are.
+    pub vfs: Arc<dyn Vfs>,
+    /// The files, at least one.
+    pub files: Vec<PathBuf>,
     /// The columns.
-    fn columns(&self) -> &[OutputColumn];
+    pub columns: Vec<OutputColumn>,
     /// About how many rows there are.
-    fn rows(&self) -> f64;
+    pub rows: f64,
+    /// How they are read.
+    pub reader: Box<dyn TableReader>,
+}
+
+impl Debug for FileTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FileTable { function, vfs: _, files, columns: _, rows: _, reader: _ } = self;
+        f.debug_struct("FileTable").field("function", function).field("files", files).finish_non_exhaustive()
+    }
+}
+
+impl FileTable {
     /// Begins to read, of the columns only `wanted`.
     /// # Errors
     /// 58P01 and its like.
-    fn open(&self, wanted: &[usize], style: &TimeStyle) -> Result<Box<dyn FileRows>>;
+    pub fn open(&self, wanted: &[usize], style: &TimeStyle) -> Result<Box<dyn FileRows>> {
+        self.reader.open(self, wanted, style)
+    }
+}
+
+/// Reads files of a format, with what describing them has found out.
+pub trait TableReader: Send + Sync {
+    /// See [`FileTable::open`].
+    /// # Errors
+    /// 58P01 and its like.
+    fn open(&self, table: &FileTable, wanted: &[usize], style: &TimeStyle) -> Result<Box<dyn FileRows>>;
 }
 
 /// Rows of files.

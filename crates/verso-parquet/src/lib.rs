@@ -41,7 +41,7 @@ impl FileFormat for Parquet {
         &[]
     }
 
-    fn describe(&self, request: &FileRequest<'_>) -> Result<Arc<dyn FileTable>> {
+    fn describe(&self, request: &FileRequest<'_>) -> Result<Arc<FileTable>> {
         read::describe(request)
     }
 

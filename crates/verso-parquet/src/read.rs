@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 use verso_env::{OpenMode, Vfs, VfsFile};
 use verso_exec::error::{ExecError, Result};
-use verso_exec::files::{FileRequest, FileRows, FileTable, unreadable};
+use verso_exec::files::{FileRequest, FileRows, FileTable, TableReader, unreadable};
 use verso_exec::plan::OutputColumn;
 use verso_types::datetime::{self, MICROS_PER_DAY, UNIX_EPOCH_DAYS, UNIX_EPOCH_MICROS};
 use verso_types::wire::utf8;
@@ -82,7 +82,7 @@ fn columns_of(reader: &SerializedFileReader<Source>) -> Vec<FileColumn> {
 }
 
 /// Looks into all files: they have the same columns.
-pub(crate) fn describe(request: &FileRequest<'_>) -> Result<Arc<dyn FileTable>> {
+pub(crate) fn describe(request: &FileRequest<'_>) -> Result<Arc<FileTable>> {
     if request.columns.is_some() {
         let text = "a Parquet file says which columns it has: a column definition list is redundant";
         return Err(ExecError::raised("42601", text));
@@ -103,7 +103,14 @@ pub(crate) fn describe(request: &FileRequest<'_>) -> Result<Arc<dyn FileTable>> 
     let output = |column: &FileColumn| OutputColumn::new(column.name.as_str(), column.ty.clone());
     let columns = file_columns.iter().map(output).collect();
     let vfs = Arc::clone(&request.vfs);
-    Ok(Arc::new(ParquetTable { vfs, files: request.files.clone(), file_columns, columns, rows }))
+    Ok(Arc::new(FileTable {
+        function: "read_parquet",
+        vfs,
+        files: request.files.clone(),
+        columns,
+        rows,
+        reader: Box::new(ParquetReader { columns: file_columns }),
+    }))
 }
 
 /// The same names and types, however they are stored.
@@ -111,44 +118,22 @@ fn alike(a: &[FileColumn], b: &[FileColumn]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && a.ty == b.ty)
 }
 
-struct ParquetTable {
-    vfs: Arc<dyn Vfs>,
-    files: Vec<PathBuf>,
-    file_columns: Vec<FileColumn>,
-    columns: Vec<OutputColumn>,
-    rows: f64,
+struct ParquetReader {
+    columns: Vec<FileColumn>,
 }
 
-impl std::fmt::Debug for ParquetTable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ParquetTable").field("files", &self.files).finish_non_exhaustive()
-    }
-}
-
-impl FileTable for ParquetTable {
-    fn function(&self) -> &'static str {
-        "read_parquet"
-    }
-
-    fn columns(&self) -> &[OutputColumn] {
-        &self.columns
-    }
-
-    fn rows(&self) -> f64 {
-        self.rows
-    }
-
-    fn open(&self, wanted: &[usize], _: &TimeStyle) -> Result<Box<dyn FileRows>> {
+impl TableReader for ParquetReader {
+    fn open(&self, table: &FileTable, wanted: &[usize], _: &TimeStyle) -> Result<Box<dyn FileRows>> {
         for at in wanted {
-            if let Some(FileColumn { stored: Stored::Nested, name, .. }) = self.file_columns.get(*at) {
+            if let Some(FileColumn { stored: Stored::Nested, name, .. }) = self.columns.get(*at) {
                 let text = format!("column \"{name}\" of a list, a map or a group is not supported");
                 return Err(ExecError::raised("0A000", text));
             }
         }
         Ok(Box::new(ParquetRows {
-            vfs: Arc::clone(&self.vfs),
-            files: self.files.clone().into_iter(),
-            expected: self.file_columns.clone(),
+            vfs: Arc::clone(&table.vfs),
+            files: table.files.clone().into_iter(),
+            expected: self.columns.clone(),
             wanted: wanted.to_vec(),
             open: None,
         }))

@@ -77,18 +77,18 @@ fn types_of_files_are_types_of_sql() {
     let request = FileRequest { vfs, files: vec![path], options: &[], columns: None, style: &style };
     let table = Parquet.describe(&request).unwrap();
     let shown: Vec<String> =
-        table.columns().iter().map(|column| format!("{} {}", column.name, column.ty)).collect();
+        table.columns.iter().map(|column| format!("{} {}", column.name, column.ty)).collect();
     assert_eq!(
         shown.join(", "),
         "millis time without time zone, nanos timestamp without time zone, old timestamp without time zone, \
          small numeric(5,2), wide numeric(30,4), fixed numeric(6,1), unsigned bigint, longest numeric, \
          tiny smallint, name text, list jsonb, last double precision"
     );
-    assert_eq!(table.rows(), 2.0);
+    assert_eq!(table.rows, 2.0);
     // the list is there and cannot be read; other columns are read by their own places
     assert!(table.open(&[10], &style).err().unwrap().to_string().contains("\"list\""));
     let wanted: Vec<usize> = (0..12).filter(|at| *at != 10).collect();
-    let types: Vec<SqlType> = wanted.iter().map(|at| table.columns()[*at].ty.clone()).collect();
+    let types: Vec<SqlType> = wanted.iter().map(|at| table.columns[*at].ty.clone()).collect();
     let mut rows = table.open(&wanted, &style).unwrap();
     let mut batch = Batch::of_types(&types);
     assert!(rows.next(&mut batch).unwrap());

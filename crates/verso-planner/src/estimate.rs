@@ -88,7 +88,7 @@ impl Estimate<'_> {
             }
             Plan::CurrentRow { .. } | Plan::Single { .. } => 1.0,
             Plan::External { .. } | Plan::SystemScan { .. } | Plan::FunctionScan { .. } => ROWS,
-            Plan::FileScan { table, .. } => table.rows(),
+            Plan::FileScan { table, .. } => table.rows,
             Plan::Project { input, .. }
             | Plan::Past { input, .. }
             | Plan::Sort { input, .. }

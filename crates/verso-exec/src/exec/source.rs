@@ -96,7 +96,7 @@ const PIECE_BYTES: usize = 512 << 10;
 
 /// Rows of files.
 pub(crate) struct FileOperator {
-    table: Arc<dyn FileTable>,
+    table: Arc<FileTable>,
     columns: Vec<usize>,
     rows: Option<Box<dyn FileRows>>,
     /// For what was read and is no row yet.
@@ -104,7 +104,7 @@ pub(crate) struct FileOperator {
 }
 
 impl FileOperator {
-    pub fn new(table: &Arc<dyn FileTable>, columns: &[usize]) -> Self {
+    pub fn new(table: &Arc<FileTable>, columns: &[usize]) -> Self {
         Self { table: Arc::clone(table), columns: columns.to_vec(), rows: None, held: None }
     }
 }

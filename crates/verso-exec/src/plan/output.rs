@@ -110,7 +110,7 @@ impl Plan {
             | Plan::External { columns } => columns.clone(),
             Plan::SystemScan { output, .. } => output.clone(),
             Plan::FileScan { table, columns } => {
-                columns.iter().filter_map(|index| table.columns().get(*index).cloned()).collect()
+                columns.iter().filter_map(|index| table.columns.get(*index).cloned()).collect()
             }
             Plan::TableScan { table, columns, .. }
             | Plan::IndexScan { table, columns, .. }

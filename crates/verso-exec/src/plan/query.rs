@@ -85,7 +85,7 @@ pub enum Plan {
     /// Rows of files.
     FileScan {
         /// The files.
-        table: Arc<dyn FileTable>,
+        table: Arc<FileTable>,
         /// Which of their columns are yielded.
         columns: Vec<usize>,
     },

@@ -5,6 +5,7 @@
 //! function that the binder has chosen, with the values that were computed already: nothing is computed twice.
 
 use verso_types::Value;
+use verso_types::array::DIMENSIONS_MAX;
 
 use super::run::Frame;
 use super::short::BodyExpr;
@@ -38,19 +39,27 @@ impl ElementChange {
             _ => return None,
         };
         let own = matches!(array.kind, ExprKind::Parameter(of) if of == slot);
-        own.then(|| ElementChange { slot, value: BodyExpr::compile(value), subscripts, general })
+        (own && subscripts.len() <= DIMENSIONS_MAX).then(|| ElementChange {
+            slot,
+            value: BodyExpr::compile(value),
+            subscripts,
+            general,
+        })
     }
 
     pub fn run(&self, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
         let value = self.value.eval(cx, frame)?;
-        let subscripts = self.subscripts.iter().map(|subscript| subscript.eval(cx, frame));
-        let subscripts = subscripts.collect::<Result<Vec<Value>>>()?;
-        let value = match set_in_place(cx, &mut frame.slots[self.slot], value, &subscripts)? {
+        let mut held = [const { Value::Null }; DIMENSIONS_MAX];
+        let subscripts = &mut held[..self.subscripts.len()];
+        for (place, subscript) in subscripts.iter_mut().zip(&self.subscripts) {
+            *place = subscript.eval(cx, frame)?;
+        }
+        let value = match set_in_place(cx, &mut frame.slots[self.slot], value, subscripts)? {
             Outcome::Changed { more, fewer } => return frame.held.change(cx, self.slot, more, fewer),
             Outcome::Not(value) => value,
         };
         let mut args = vec![frame.slots[self.slot].clone(), value];
-        args.extend(subscripts);
+        args.extend(subscripts.iter().cloned());
         let changed = (self.general)(&cx.eval(), &args)?;
         frame.assign(cx, self.slot, changed)
     }
@@ -79,13 +88,18 @@ fn set_in_place(
     subscripts: &[Value],
 ) -> Result<Outcome> {
     let Value::Array(array) = array else { return Ok(Outcome::Not(value)) };
-    let place = |subscript: &Value| match subscript {
-        Value::Int4(subscript) => Some(*subscript),
-        _ => None,
-    };
-    if let (Some(places), false) =
-        (subscripts.iter().map(place).collect::<Option<Vec<i32>>>(), subscripts.is_empty())
-        && let Some(element) = array.at_mut(&places)
+    let mut held = [0; DIMENSIONS_MAX];
+    let places = &mut held[..subscripts.len()];
+    let are_places = subscripts.iter().zip(&mut *places).all(|(subscript, place)| match subscript {
+        Value::Int4(number) => {
+            *place = *number;
+            true
+        }
+        _ => false,
+    });
+    if !subscripts.is_empty()
+        && are_places
+        && let Some(element) = array.at_mut(places)
     {
         let (more, fewer) = (payload(&value), payload(element));
         *element = value;

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{
-    FunctionDef, FunctionLanguage, FunctionReturn, Oid, SequenceBounds, SequenceDef, TableDef, Volatility,
-};
+use verso_catalog::{FunctionDef, FunctionReturn, Oid, SequenceBounds, SequenceDef, TableDef};
 use verso_storage::ObjectId;
 use verso_types::{CastKind, SqlType, Value};
 
@@ -43,22 +41,7 @@ fn place(slot: usize, ty: SqlType) -> PlPlace {
 }
 
 fn definition(name: &str, returns: FunctionReturn, strict: bool) -> Arc<FunctionDef> {
-    Arc::new(FunctionDef {
-        oid: Oid(20_000),
-        schema: "public".into(),
-        name: name.into(),
-        args: Vec::new(),
-        returns,
-        language: FunctionLanguage::PlPgSql,
-        body: "".into(),
-        volatility: Volatility::Volatile,
-        strict,
-        security_definer: false,
-        rows_of: None,
-        standard_body: false,
-        settings: Vec::new(),
-        variant: 0,
-    })
+    Arc::new(FunctionDef { returns, strict, ..FunctionDef::new(Oid(20_000), "public", name) })
 }
 
 fn function(

@@ -82,7 +82,7 @@ impl Binder<'_> {
         let style = self.time_zone;
         let request = FileRequest { vfs, files: found, options: &options, columns, style };
         let table = format.describe(&request)?;
-        let columns = (0..table.columns().len()).collect();
+        let columns = (0..table.columns.len()).collect();
         Ok(Some(Plan::FileScan { table, columns }))
     }
 

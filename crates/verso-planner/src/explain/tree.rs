@@ -409,7 +409,7 @@ impl<'p> Tree<'p> {
                 return self.output(output.iter().map(|column| (column.name.to_string(), &column.ty)));
             }
             Plan::FileScan { table, .. } => {
-                let name = table.function();
+                let name = table.function;
                 title(node, "Function Scan", format!("Function Scan on {name}"));
                 node.head.push(("Function Name", Field::Text(name.to_owned())));
                 let output = operator.output();

@@ -20,9 +20,9 @@ use verso_catalog::TableDef;
 use verso_exec::plan::{ExprKind as K, JoinKind, Plan, RECORD_COLUMN, SubqueryTest, TypedExpr};
 use verso_types::{SqlType, Value};
 
-use super::dependent::{Domain, for_all};
+use super::dependent::{Domain, columns, for_all};
 use super::graph::is_equality;
-use super::unnest::{grouped, has_outer, table_column};
+use super::unnest::{Known, compared, grouped, has_outer, of_table};
 use super::{Rewriter, nothing};
 use crate::estimate::{BUILD, FETCH, LOOKUP, OUT, PROBE, SCAN};
 
@@ -64,8 +64,7 @@ impl Rewriter<'_> {
         if wanted == 0 {
             return false;
         }
-        let width = input.output().len();
-        let mut rows = Rows { plan: std::mem::replace(input, nothing()), width, again: Again::No };
+        let mut rows = Rows::of(input);
         // What is joined first must not be computed again for the second.
         if wanted > 1 {
             rows.read_again();
@@ -89,8 +88,7 @@ impl Rewriter<'_> {
         if query.is_volatile() || !self.once_is_cheaper(query, number) {
             return false;
         }
-        let width = input.output().len();
-        let mut rows = Rows { plan: std::mem::replace(input, nothing()), width, again: Again::No };
+        let mut rows = Rows::of(input);
         let behind = query.output().len();
         let found = self.for_all_of(&mut rows, unbounded(query.clone()), outer);
         let done = found.is_some();
@@ -119,7 +117,7 @@ impl Rewriter<'_> {
             return None;
         }
         let (width, behind) = (left.output().len(), right.output().len());
-        let mut rows = Rows { plan: std::mem::replace(left, nothing()), width, again: Again::No };
+        let mut rows = Rows::of(left);
         let found = self.for_all_of(&mut rows, right.clone(), outer);
         let input = self.finished(rows);
         let Some((right, domain)) = found else {
@@ -133,7 +131,7 @@ impl Rewriter<'_> {
             equal: domain.keys(outer, behind),
             filter: filter.cloned(),
         };
-        Some(first(plan, width + behind))
+        Some(columns(plan, 0..width + behind))
     }
 
     /// Whether a part of an expression is a query to be joined.
@@ -156,13 +154,10 @@ impl Rewriter<'_> {
             let Some((query, domain)) = self.for_all_of(rows, unbounded(Plan::clone(plan)), outer) else {
                 return false;
             };
-            let output = query.output();
-            let exprs: Vec<TypedExpr> =
-                (behind..output.len()).map(|at| TypedExpr::column(at, output[at].seen())).collect();
-            let names = exprs.iter().map(|_| Arc::from("domain")).collect();
-            let own = Plan::Project { input: Box::new(query), exprs, names };
+            let all = query.output().len();
+            let own = columns(query, behind..all);
             let marked = marked(Plan::Distinct { input: Box::new(own) });
-            let mark = at + output.len() - behind;
+            let mark = at + all - behind;
             let there = TypedExpr::column(mark, SqlType::Bool);
             let kind = K::IsNull { arg: Box::new(there), negated: true };
             (marked, domain.keys(outer, 0), TypedExpr::new(kind, SqlType::Bool))
@@ -220,17 +215,13 @@ impl Rewriter<'_> {
             return true;
         }
         let mut tables: Vec<Arc<TableDef>> = Vec::new();
-        let mut known: Vec<(Arc<TableDef>, u16)> = Vec::new();
+        let mut known: Vec<Known> = Vec::new();
         let mut tied = false;
         query.any(&mut |part| {
             let mut equality = |plan: &Plan, condition: &TypedExpr| {
                 if let (K::Call { args, .. }, true) = (&condition.kind, is_equality(condition)) {
                     tied |= args.iter().filter(|arg| has_outer(arg)).count() == 1;
-                    for arg in args {
-                        if let K::Column(column) = arg.kind {
-                            known.extend(table_column(plan, column));
-                        }
-                    }
+                    known.extend(compared(plan, condition));
                 }
             };
             match part {
@@ -251,8 +242,7 @@ impl Rewriter<'_> {
         }
         let (mut each, mut once) = (START, rows * 2.0 * (BUILD + PROBE + OUT));
         for table in &tables {
-            let columns: Vec<u16> =
-                known.iter().filter(|(other, _)| other.oid == table.oid).map(|(_, column)| *column).collect();
+            let columns = of_table(&known, table);
             let whole = self.estimate.table(table) * SCAN;
             each += match self.estimate.lookup(table, &columns) {
                 Some(found) => (LOOKUP + found * FETCH).min(whole),
@@ -265,6 +255,12 @@ impl Rewriter<'_> {
 }
 
 impl Rows {
+    /// Those of a plan, which is taken out of its place.
+    fn of(place: &mut Plan) -> Rows {
+        let plan = std::mem::replace(place, nothing());
+        Rows { width: plan.output().len(), plan, again: Again::No }
+    }
+
     /// The rows once more; they are kept for it where computing them is more than a scan. `None` where they may not be.
     fn read_again(&mut self) -> Option<Plan> {
         match &self.again {
@@ -350,7 +346,7 @@ fn unbounded(plan: Plan) -> Plan {
 }
 
 /// The rows with a column behind them that is true.
-fn marked(plan: Plan) -> Plan {
+pub(super) fn marked(plan: Plan) -> Plan {
     let output = plan.output();
     let columns = output.iter().enumerate();
     let mut exprs: Vec<TypedExpr> =
@@ -358,16 +354,4 @@ fn marked(plan: Plan) -> Plan {
     exprs.push(TypedExpr::literal(Value::Bool(true), SqlType::Bool));
     let names = output.into_iter().map(|column| column.name).chain([Arc::from("mark")]).collect();
     Plan::Project { input: Box::new(plan), exprs, names }
-}
-
-/// The first `width` columns of a plan.
-pub(super) fn first(plan: Plan, width: usize) -> Plan {
-    let mut output = plan.output();
-    output.truncate(width);
-    let columns = output.iter().enumerate();
-    Plan::Project {
-        exprs: columns.map(|(at, column)| TypedExpr::column(at, column.seen())).collect(),
-        names: output.iter().map(|column| Arc::clone(&column.name)).collect(),
-        input: Box::new(plan),
-    }
 }

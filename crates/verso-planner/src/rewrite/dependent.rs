@@ -28,6 +28,7 @@ use verso_exec::plan::{
 };
 use verso_types::{SqlType, Value};
 
+use super::attach::marked;
 use super::push::keep;
 use super::unnest::has_outer;
 use crate::bind::may_be_null;
@@ -132,14 +133,13 @@ fn has_no_row_for_null(plan: &Plan, n: usize) -> bool {
         K::Cast { arg, .. } => matches!(arg.kind, K::Outer(at) if at == n),
         _ => false,
     };
-    let refuses = |condition: &TypedExpr| {
-        match &condition.kind {
+    let is_strict = |condition: &TypedExpr| match &condition.kind {
         K::Call { function, args } => function.strict && args.iter().any(is_it),
-        K::And(parts) => parts.iter().any(|part| {
-            matches!(&part.kind, K::Call { function, args } if function.strict && args.iter().any(is_it))
-        }),
         _ => false,
-    }
+    };
+    let refuses = |condition: &TypedExpr| match &condition.kind {
+        K::And(parts) => parts.iter().any(is_strict),
+        _ => is_strict(condition),
     };
     match plan {
         Plan::Filter { input, predicate } => refuses(predicate) || has_no_row_for_null(input, n),
@@ -183,7 +183,7 @@ fn over(expr: &TypedExpr, at: usize, place: &dyn Fn(usize) -> usize) -> TypedExp
 }
 
 /// The columns of a plan in another order, or some of them.
-fn columns(plan: Plan, order: impl IntoIterator<Item = usize>) -> Plan {
+pub(super) fn columns(plan: Plan, order: impl IntoIterator<Item = usize>) -> Plan {
     let output = plan.output();
     let order: Vec<usize> = order.into_iter().collect();
     Plan::Project {
@@ -421,14 +421,9 @@ fn grouped(
     }
     // [domain, calls] with a mark that there was a group.
     let output = plan.output();
-    let mut exprs: Vec<TypedExpr> =
-        (0..k + calls).map(|at| TypedExpr::column(at, output[at].seen())).collect();
-    exprs.push(TypedExpr::literal(Value::Bool(true), SqlType::Bool));
-    let names = exprs.iter().map(|_| Arc::from("group")).collect();
-    let marked = Plan::Project { input: Box::new(plan), exprs, names };
     let joined = Plan::Join {
         left: Box::new(domain.reader()),
-        right: Box::new(marked),
+        right: Box::new(marked(plan)),
         kind: JoinKind::Left,
         equal: domain.keys(&domain.at(0), 0),
         filter: None,

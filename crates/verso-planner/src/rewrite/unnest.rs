@@ -18,8 +18,7 @@
 
 use std::sync::Arc;
 
-use super::attach::first;
-use super::dependent::empty;
+use super::dependent::{columns, empty};
 use verso_catalog::TableDef;
 use verso_exec::plan::{AggregateCall, ExprKind as K, JoinKind, Plan, SubqueryTest, TypedExpr};
 use verso_types::SqlType;
@@ -58,7 +57,7 @@ impl Rewriter<'_> {
         let attached = self.attach(&mut plan, &mut stay, None);
         plan = keep(plan, stay);
         if attached {
-            plan = first(plan, width);
+            plan = columns(plan, 0..width);
         }
         for join in joins {
             plan = join.over(plan);
@@ -85,21 +84,10 @@ impl Rewriter<'_> {
         if !self.rules.costs {
             return true;
         }
-        let mut known: Vec<(Arc<TableDef>, u16)> = Vec::new();
-        let mut note = |plan: &Plan, expr: &TypedExpr| {
-            if let K::Column(column) = expr.kind {
-                known.extend(table_column(plan, column));
-            }
-        };
-        for condition in conditions.iter().filter(|condition| is_equality(condition)) {
-            if let K::Call { args, .. } = &condition.kind {
-                args.iter().for_each(|arg| note(right, arg));
-            }
-        }
-        let Some((table, _)) = known.first().cloned() else { return true };
-        let columns: Vec<u16> =
-            known.iter().filter(|(other, _)| other.oid == table.oid).map(|(_, column)| *column).collect();
-        let Some(found) = self.estimate.lookup(&table, &columns) else { return true };
+        let equalities = conditions.iter().filter(|condition| is_equality(condition));
+        let known: Vec<Known> = equalities.flat_map(|condition| compared(right, condition)).collect();
+        let Some((table, _)) = known.first() else { return true };
+        let Some(found) = self.estimate.lookup(table, &of_table(&known, table)) else { return true };
         let mut scanned = 0.0;
         right.any(&mut |part| {
             if let Plan::TableScan { table, .. } = part {
@@ -332,8 +320,26 @@ fn fill(expr: &mut TypedExpr, values: &[TypedExpr]) {
     expr.for_each_child_mut(&mut |child| fill(child, values));
 }
 
+/// A column of a table, by its number in storage.
+pub(super) type Known = (Arc<TableDef>, u16);
+
+/// The columns of tables that a comparison over a plan's columns compares.
+pub(super) fn compared(plan: &Plan, condition: &TypedExpr) -> Vec<Known> {
+    let K::Call { args, .. } = &condition.kind else { return Vec::new() };
+    let column = |arg: &TypedExpr| match arg.kind {
+        K::Column(column) => table_column(plan, column),
+        _ => None,
+    };
+    args.iter().filter_map(column).collect()
+}
+
+/// Those of one table.
+pub(super) fn of_table(known: &[Known], table: &TableDef) -> Vec<u16> {
+    known.iter().filter(|(other, _)| other.oid == table.oid).map(|(_, column)| *column).collect()
+}
+
 /// The column of a table that a column of a plan is.
-pub(super) fn table_column(plan: &Plan, column: usize) -> Option<(Arc<TableDef>, u16)> {
+fn table_column(plan: &Plan, column: usize) -> Option<Known> {
     match plan {
         Plan::TableScan { table, columns, .. } => {
             let column = table.columns.get(*columns.get(column)?)?;

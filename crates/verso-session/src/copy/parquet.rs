@@ -55,11 +55,11 @@ pub(super) fn source(
     let table = format.describe(&FileRequest { vfs, files, options: &[], columns: None, style: &style })?;
     let (mut wanted, mut types) = (Vec::new(), Vec::new());
     for (name, ty) in columns {
-        let at = table.columns().iter().position(|column| *column.name == **name).ok_or_else(|| {
+        let at = table.columns.iter().position(|column| *column.name == **name).ok_or_else(|| {
             let text = format!("file \"{path}\" has no column \"{name}\"");
             SqlError::new(sqlstate::BAD_COPY_FORMAT, text)
         })?;
-        let own = &table.columns()[at].ty;
+        let own = &table.columns[at].ty;
         if !matches!(cast_kind(own, ty), Some(CastKind::Implicit | CastKind::Assignment)) && !own.is_text() {
             let text = format!(
                 "column \"{name}\" is of type {} but its values in the file are of type {}",

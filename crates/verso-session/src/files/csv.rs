@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_env::Vfs;
 use verso_exec::error::{ExecError, Result};
-use verso_exec::files::{FileFormat, FileRequest, FileRows, FileTable};
+use verso_exec::files::{FileFormat, FileRequest, FileRows, FileTable, TableReader};
 use verso_exec::plan::OutputColumn;
 use verso_parser::syntax::{CopyFormat, CopyOptions, Header};
 use verso_types::{Batch, SqlType, TimeStyle, Value};
@@ -42,7 +42,7 @@ impl FileFormat for Csv {
         ]
     }
 
-    fn describe(&self, request: &FileRequest<'_>) -> Result<Arc<dyn FileTable>> {
+    fn describe(&self, request: &FileRequest<'_>) -> Result<Arc<FileTable>> {
         let wanted = Wanted::of(request.options);
         let sample = Sample::of(request, &wanted)?;
         let bytes = total_bytes(&*request.vfs, &request.files)?;
@@ -64,7 +64,15 @@ impl FileFormat for Csv {
         let layout = Layout { header, ..sample.layout };
         let columns = columns.into_iter().map(|(name, ty)| OutputColumn::new(name.as_str(), ty)).collect();
         let vfs = Arc::clone(&request.vfs);
-        Ok(Arc::new(CsvTable { vfs, files: request.files.clone(), layout, columns, rows }))
+        let reader = Box::new(CsvReader { layout });
+        Ok(Arc::new(FileTable {
+            function: "read_csv",
+            vfs,
+            files: request.files.clone(),
+            columns,
+            rows,
+            reader,
+        }))
     }
 }
 
@@ -239,37 +247,15 @@ fn rows(data: &[u8], whole: bool, layout: &Layout, rows_max: usize) -> Result<Ro
     Ok((rows, bytes))
 }
 
-/// CSV files as a table.
-struct CsvTable {
-    vfs: Arc<dyn Vfs>,
-    files: Vec<PathBuf>,
+/// CSV files of a layout.
+struct CsvReader {
     layout: Layout,
-    columns: Vec<OutputColumn>,
-    rows: f64,
 }
 
-impl std::fmt::Debug for CsvTable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CsvTable").field("files", &self.files).finish_non_exhaustive()
-    }
-}
-
-impl FileTable for CsvTable {
-    fn function(&self) -> &'static str {
-        "read_csv"
-    }
-
-    fn columns(&self) -> &[OutputColumn] {
-        &self.columns
-    }
-
-    fn rows(&self) -> f64 {
-        self.rows
-    }
-
-    fn open(&self, wanted: &[usize], style: &TimeStyle) -> Result<Box<dyn FileRows>> {
+impl TableReader for CsvReader {
+    fn open(&self, table: &FileTable, wanted: &[usize], style: &TimeStyle) -> Result<Box<dyn FileRows>> {
         let columns: Vec<(String, SqlType)> =
-            self.columns.iter().map(|column| (column.name.to_string(), column.ty.clone())).collect();
+            table.columns.iter().map(|column| (column.name.to_string(), column.ty.clone())).collect();
         let options = |count: usize| vec![false; count];
         let layout = Layout {
             force_quote: options(columns.len()),
@@ -278,8 +264,8 @@ impl FileTable for CsvTable {
             ..self.layout.clone()
         };
         Ok(Box::new(CsvRows {
-            vfs: Arc::clone(&self.vfs),
-            files: self.files.clone().into_iter(),
+            vfs: Arc::clone(&table.vfs),
+            files: table.files.clone().into_iter(),
             layout,
             columns,
             wanted: wanted.to_vec(),

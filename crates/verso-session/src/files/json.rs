@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_env::Vfs;
 use verso_exec::error::{ExecError, Raised, Result};
-use verso_exec::files::{FileFormat, FileRequest, FileRows, FileTable, within};
+use verso_exec::files::{FileFormat, FileRequest, FileRows, FileTable, TableReader, within};
 use verso_exec::plan::OutputColumn;
 use verso_types::json::{self, JsonRef};
 use verso_types::wire::utf8;
@@ -27,7 +27,7 @@ impl FileFormat for Json {
         &[("sample_rows", SqlType::Int8)]
     }
 
-    fn describe(&self, request: &FileRequest<'_>) -> Result<Arc<dyn FileTable>> {
+    fn describe(&self, request: &FileRequest<'_>) -> Result<Arc<FileTable>> {
         let vfs = Arc::clone(&request.vfs);
         let asked = request.options.iter().find(|(name, _)| name == "sample_rows");
         let asked = asked.and_then(|(_, value)| value.as_i64());
@@ -60,7 +60,8 @@ impl FileFormat for Json {
             None => seen.into_iter().map(|(name, values)| (name, values.ty())).collect(),
         };
         let columns = columns.into_iter().map(|(name, ty)| OutputColumn::new(name.as_str(), ty)).collect();
-        Ok(Arc::new(JsonTable { vfs, files: request.files.clone(), columns, rows: estimate }))
+        let (files, reader) = (request.files.clone(), Box::new(JsonReader));
+        Ok(Arc::new(FileTable { function: "read_json", vfs, files, columns, rows: estimate, reader }))
     }
 }
 
@@ -236,41 +237,18 @@ impl Objects {
     }
 }
 
-/// JSON files as a table.
-struct JsonTable {
-    vfs: Arc<dyn Vfs>,
-    files: Vec<PathBuf>,
-    columns: Vec<OutputColumn>,
-    rows: f64,
-}
+/// JSON files: there is nothing to know but their columns.
+struct JsonReader;
 
-impl std::fmt::Debug for JsonTable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("JsonTable").field("files", &self.files).finish_non_exhaustive()
-    }
-}
-
-impl FileTable for JsonTable {
-    fn function(&self) -> &'static str {
-        "read_json"
-    }
-
-    fn columns(&self) -> &[OutputColumn] {
-        &self.columns
-    }
-
-    fn rows(&self) -> f64 {
-        self.rows
-    }
-
-    fn open(&self, wanted: &[usize], style: &TimeStyle) -> Result<Box<dyn FileRows>> {
+impl TableReader for JsonReader {
+    fn open(&self, table: &FileTable, wanted: &[usize], style: &TimeStyle) -> Result<Box<dyn FileRows>> {
         let column = |at: &usize| {
-            let column = &self.columns[*at];
+            let column = &table.columns[*at];
             (column.name.to_string(), column.ty.clone())
         };
         Ok(Box::new(JsonRows {
-            vfs: Arc::clone(&self.vfs),
-            files: self.files.clone().into_iter(),
+            vfs: Arc::clone(&table.vfs),
+            files: table.files.clone().into_iter(),
             columns: wanted.iter().map(column).collect(),
             style: style.clone(),
             open: None,

@@ -61,18 +61,27 @@ pub fn format_f32(value: f32, out: &mut String) {
 
 /// Appends a float with so many digits, at least one (C's `%.*g`).
 pub fn format_rounded(value: f64, digits: i8, out: &mut String) {
+    if begins(value, out) {
+        return;
+    }
+    let places = digits.max(1);
+    let (digits, exponent) = split(&format!("{:.*e}", places as usize - 1, value.abs()));
+    put_digits(&digits, exponent, places.into(), out);
+}
+
+/// Appends the sign, or the whole of what has no digits: whether it was that.
+fn begins(value: f64, out: &mut String) -> bool {
     if value.is_nan() {
-        return out.push_str("NaN");
+        out.push_str("NaN");
+        return true;
     }
     if value.is_sign_negative() {
         out.push('-');
     }
     if value.is_infinite() {
-        return out.push_str("Infinity");
+        out.push_str("Infinity");
     }
-    let places = digits.max(1);
-    let (digits, exponent) = split(&format!("{:.*e}", places as usize - 1, value.abs()));
-    put_digits(&digits, exponent, places.into(), out);
+    value.is_infinite()
 }
 
 /// The fields of a float.
@@ -119,14 +128,8 @@ fn format(
     reads_back: impl Fn(&str) -> bool,
     out: &mut String,
 ) {
-    if value.is_nan() {
-        return out.push_str("NaN");
-    }
-    if value.is_sign_negative() {
-        out.push('-');
-    }
-    if value.is_infinite() {
-        return out.push_str("Infinity");
+    if begins(value, out) {
+        return;
     }
     let (mut digits, mut exponent) = split(&shortest);
     if digits.len() > plain as usize {

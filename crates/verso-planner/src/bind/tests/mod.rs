@@ -4,9 +4,7 @@ mod expected;
 
 use super::*;
 use expected::{ERRORS, TYPES};
-use verso_catalog::{
-    ColumnDef, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, TableDef, Volatility,
-};
+use verso_catalog::{ColumnDef, FunctionArg, FunctionDef, FunctionReturn, Oid, TableDef};
 use verso_exec::plan::{ExprKind, PlStatementKind, Plan};
 use verso_parser::{parse_body, parse_script};
 use verso_storage::page::ObjectId;
@@ -43,20 +41,10 @@ fn catalog() -> Arc<CatalogSnapshot> {
     builder.add_table(table(16_401, "public", "other"));
     builder.add_table(table(1_259, "pg_catalog", "pg_class"));
     builder.add_function(FunctionDef {
-        oid: Oid(16_500),
-        schema: "public".into(),
-        name: "insertrecs".into(),
         args: vec![FunctionArg::new("how_many", SqlType::Int4)],
         returns: FunctionReturn::Table(vec![("records".into(), SqlType::Int8)]),
-        language: FunctionLanguage::PlPgSql,
         body: BODY.into(),
-        volatility: Volatility::Volatile,
-        strict: false,
-        security_definer: false,
-        rows_of: None,
-        standard_body: false,
-        settings: Vec::new(),
-        variant: 0,
+        ..FunctionDef::new(Oid(16_500), "public", "insertrecs")
     });
     builder.build()
 }
