@@ -174,14 +174,14 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             *ordinality,
             executor,
         )),
-        Plan::Sort { input, keys } => Box::new(sort(input, keys, None, executor)),
+        Plan::Sort { input, keys, sorted } => Box::new(sort(input, (keys, *sorted), None, executor)),
         Plan::Limit { input, limit, offset, ties } => {
             let sorted = match (&**input, limit) {
                 // rows that the limit drops need not be kept
-                (Plan::Sort { input, keys }, Some(limit)) if ties.is_empty() => {
+                (Plan::Sort { input, keys, sorted }, Some(limit)) if ties.is_empty() => {
                     let limit = RowExpr::compile(limit);
                     let bound = Bound { limit, offset: offset.as_ref().map(RowExpr::compile) };
-                    Some(Box::new(sort(input, keys, Some(bound), executor)) as Box<dyn Operator>)
+                    Some(Box::new(sort(input, (keys, *sorted), Some(bound), executor)) as Box<dyn Operator>)
                 }
                 _ => None,
             };
@@ -307,6 +307,6 @@ fn order_of(input: &Plan, keys: &[TypedExpr]) -> RowOrder {
     }
 }
 
-fn sort(input: &Plan, keys: &[SortKey], bound: Option<Bound>, executor: Executor) -> SortOperator {
+fn sort(input: &Plan, keys: (&[SortKey], usize), bound: Option<Bound>, executor: Executor) -> SortOperator {
     SortOperator::new(compile(input, executor), &types_of(input), keys, bound, executor)
 }

@@ -10,9 +10,12 @@
 //! O2. A sort whose memory is refused writes what it has as a run and goes on; runs are merged a few at a time, until those
 //!     that are left can be merged on the way out.
 //! O3. Under a LIMIT no more rows are kept, in memory or in a run, than it lets through.
+//! O4. Rows that come in the order of the first keys already are sorted group by group ([`groups`]).
 
+mod groups;
 mod shared;
 
+use groups::Groups;
 use verso_types::{Batch, BytesColumn, Column, ColumnData, NullMask, SqlType};
 
 use super::operator::Operator;
@@ -34,6 +37,10 @@ pub(crate) struct SortOperator {
     is_safe: bool,
     /// How many rows the LIMIT above it asks for, OFFSET included.
     bound: Option<Bound>,
+    /// Where the rows come in the order of the first keys.
+    groups: Option<Groups>,
+    /// Rows of groups before this one.
+    given: usize,
     sorted: Sorted,
 }
 
@@ -47,6 +54,18 @@ struct Keyed {
 }
 
 impl Keyed {
+    fn compile(keys: &[SortKey], executor: Executor) -> Keyed {
+        let exprs: Vec<&TypedExpr> = keys.iter().map(|key| &key.expr).collect();
+        let exprs = ExprList::compile(exprs, executor);
+        let order = |key: &SortKey| SortOrder::new(&key.expr.ty, key.descending, key.nulls_first);
+        Keyed {
+            values: Batch::of_types(exprs.types()),
+            exprs,
+            orders: keys.iter().map(order).collect(),
+            encoded: BytesColumn::default(),
+        }
+    }
+
     /// The keys of a batch.
     fn of(&mut self, cx: &ExecContext<'_>, batch: &Batch) -> Result<&BytesColumn> {
         self.exprs.eval(&cx.eval(), batch, &mut self.values)?;
@@ -389,37 +408,42 @@ impl SortOperator {
     pub fn new(
         input: Box<dyn Operator>,
         types: &[SqlType],
-        keys: &[SortKey],
+        (keys, sorted): (&[SortKey], usize),
         bound: Option<Bound>,
         executor: Executor,
     ) -> Self {
-        let exprs: Vec<&TypedExpr> = keys.iter().map(|key| &key.expr).collect();
-        let order = |key: &SortKey| SortOrder::new(&key.expr.ty, key.descending, key.nulls_first);
-        let is_safe = exprs.iter().all(|expr| expr.is_parallel_safe());
-        let exprs = ExprList::compile(exprs, executor);
         Self {
             input,
             batch: Batch::of_types(types),
-            keyed: Keyed {
-                values: Batch::of_types(exprs.types()),
-                exprs,
-                orders: keys.iter().map(order).collect(),
-                encoded: BytesColumn::default(),
-            },
+            keyed: Keyed::compile(keys, executor),
             types: types.to_vec(),
-            is_safe,
+            is_safe: keys.iter().all(|key| key.expr.is_parallel_safe()),
             bound,
+            groups: (sorted > 0).then(|| Groups::new(Keyed::compile(&keys[..sorted], executor), types)),
+            given: 0,
             sorted: Sorted::No,
         }
     }
 
+    /// How many rows are wanted still.
+    fn wanted(&self, cx: &ExecContext<'_>) -> usize {
+        let all = self.bound.as_ref().and_then(|bound| bound.rows(cx)).unwrap_or(usize::MAX);
+        all.saturating_sub(self.given)
+    }
+
+    /// Whether no rows are read any more.
+    fn has_read_all(&self) -> bool {
+        self.groups.as_ref().is_none_or(Groups::have_ended)
+    }
+
     fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Sorted> {
-        let first = self.bound.as_ref().and_then(|bound| bound.rows(cx)).unwrap_or(usize::MAX);
+        let first = self.wanted(cx);
         let mut held = cx.reserve("a sort");
         let block_bytes = (held.limit_bytes() as usize / 16).clamp(4 << 10, 256 << 10);
         let mut rows = Rows::default();
         let mut rest = Vec::new();
-        let shared = match self.share(cx, first)? {
+        let read = if self.groups.is_none() { self.share(cx, first)? } else { None };
+        let shared = match read {
             None => false,
             Some(read) => {
                 if read.rest.is_empty() {
@@ -432,9 +456,10 @@ impl SortOperator {
         };
         let mut spilled: Option<(SpillFile, Vec<Run>)> = None;
         loop {
-            let more = match shared {
-                false => self.input.next(cx, &mut self.batch)?,
-                true => parallel::next_of(cx, &mut rest, &mut self.batch)?,
+            let more = match &mut self.groups {
+                Some(groups) => groups.next(cx, &mut *self.input, &mut self.batch)?,
+                None if shared => parallel::next_of(cx, &mut rest, &mut self.batch)?,
+                None => self.input.next(cx, &mut self.batch)?,
             };
             if !more {
                 break;
@@ -529,16 +554,45 @@ fn spill<'f>(
 impl Operator for SortOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.sorted = Sorted::No;
+        self.given = 0;
+        if let Some(groups) = &mut self.groups {
+            groups.begin();
+        }
         self.input.open(cx)
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        if matches!(self.sorted, Sorted::No) {
-            self.sorted = self.collect(cx)?;
-            self.input.close();
-            self.batch.recycle(super::KEEP_BYTES);
+        loop {
+            if matches!(self.sorted, Sorted::No) {
+                self.sorted = self.collect(cx)?;
+                if self.has_read_all() {
+                    self.input.close();
+                    self.batch.recycle(super::KEEP_BYTES);
+                }
+            }
+            out.clear();
+            self.fill(out)?;
+            if out.rows > 0 || self.has_read_all() {
+                self.given += out.rows;
+                return Ok(out.rows > 0);
+            }
+            if self.wanted(cx) == 0 {
+                return Ok(false);
+            }
+            self.sorted = Sorted::No;
         }
-        out.clear();
+    }
+
+    fn close(&mut self) {
+        self.input.close();
+        self.sorted = Sorted::No;
+        self.batch.recycle(super::KEEP_BYTES);
+    }
+}
+
+impl SortOperator {
+    /// Appends rows in their order.
+    fn fill(&mut self, out: &mut Batch) -> Result<()> {
         match &mut self.sorted {
             Sorted::No => {}
             Sorted::Memory { rows, order, next, _held: _ } => {
@@ -560,13 +614,7 @@ impl Operator for SortOperator {
                 }
             }
         }
-        Ok(out.rows > 0)
-    }
-
-    fn close(&mut self) {
-        self.input.close();
-        self.sorted = Sorted::No;
-        self.batch.recycle(super::KEEP_BYTES);
+        Ok(())
     }
 }
 

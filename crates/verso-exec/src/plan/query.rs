@@ -152,6 +152,8 @@ pub enum Plan {
         input: Box<Plan>,
         /// The order; most significant first.
         keys: Vec<SortKey>,
+        /// The rows come in the order of so many of the keys already.
+        sorted: usize,
     },
     /// A range of the rows.
     Limit {

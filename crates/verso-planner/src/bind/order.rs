@@ -100,7 +100,7 @@ fn sorted(
         let keys = keys.collect::<Result<_, SqlError>>()?;
         let unnamed = below.iter().map(|_| Arc::from("?column?")).collect();
         let plan = Plan::Project { input: Box::new(input), exprs: below, names: unnamed };
-        let plan = Plan::Sort { input: Box::new(plan), keys };
+        let plan = Plan::Sort { input: Box::new(plan), keys, sorted: 0 };
         return Ok(Plan::Project { input: Box::new(plan), exprs: above, names });
     }
     let keys: Vec<SortKey> = (sort.iter())
@@ -122,7 +122,7 @@ fn sorted(
         plan = super::collate::distinct(plan)?;
     }
     if !keys.is_empty() {
-        plan = Plan::Sort { input: Box::new(plan), keys };
+        plan = Plan::Sort { input: Box::new(plan), keys, sorted: 0 };
     }
     Ok(plan)
 }
@@ -221,6 +221,6 @@ impl Binder<'_> {
             let expr = ordered(expr, order.expr.at.start)?;
             keys.push(SortKey { expr, descending: order.descending, nulls_first: order.nulls_first });
         }
-        Ok(Plan::Sort { input: Box::new(plan), keys })
+        Ok(Plan::Sort { input: Box::new(plan), keys, sorted: 0 })
     }
 }

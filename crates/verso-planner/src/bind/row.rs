@@ -10,11 +10,12 @@
 use std::sync::Arc;
 
 use verso_exec::functions::records::FIELD;
-use verso_exec::functions::{aggregate_candidates, is_named};
+use verso_exec::functions::{AggregateFunction, aggregate_candidates, is_named};
 use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
-use verso_types::{RowType, SqlType, Value};
+use verso_types::{KeyType, RowType, SqlType, Value};
 
 use super::Binder;
+use super::columns_of;
 use super::context::Context;
 use super::scope::{Scope, is_hidden};
 use super::subquery::subquery;
@@ -346,7 +347,70 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         let left = self.located(args, cx)?;
         let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
-        self.decided(plan, outer, test, all, point)
+        match self.by_extreme(&plan, &outer, &test, op, all, point)? {
+            Some(compared) => Ok(compared),
+            None => self.decided(plan, outer, test, all, point),
+        }
+    }
+
+    /// The same for `<`, `<=`, `>` and `>=` where the query does not depend on the row: the least or the greatest of its values
+    /// decides, and is found once.
+    fn by_extreme(
+        &self,
+        plan: &Plan,
+        outer: &[TypedExpr],
+        test: &TypedExpr,
+        op: &str,
+        all: bool,
+        point: u32,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        let least = match op {
+            ">" | ">=" => !all,
+            "<" | "<=" => all,
+            _ => return Ok(None),
+        };
+        let (K::Call { function, args }, [left]) = (&test.kind, outer) else { return Ok(None) };
+        let [ours, theirs] = args.as_slice() else { return Ok(None) };
+        let uses_row = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, K::Outer(_)));
+        let fits = function.strict && uses_row(ours) && !uses_row(theirs) && columns_of(ours).is_empty();
+        if !fits || KeyType::of(&theirs.ty).is_none() || plan.is_volatile() || plan.uses_outer() {
+            return Ok(None);
+        }
+        let count =
+            || Ok::<_, SqlError>(AggregateCall::plain(aggregate("count", 0)?, SqlType::Int8, "".into()));
+        let extreme = aggregate(if least { "min" } else { "max" }, 1)?;
+        let absent = K::IsNull { arg: Box::new(theirs.clone()), negated: false };
+        let aggregates = vec![
+            AggregateCall {
+                args: vec![theirs.clone()],
+                ..AggregateCall::plain(extreme, theirs.ty.clone(), "".into())
+            },
+            AggregateCall { filter: Some(TypedExpr::new(absent, SqlType::Bool)), ..count()? },
+            count()?,
+        ];
+        let input = Box::new(plan.clone());
+        let found = Arc::new(Plan::Aggregate { input, group_by: Vec::new(), aggregates, sets: None });
+        let part = |expr: TypedExpr| {
+            let (ty, input) = (expr.ty.clone(), Box::new(Plan::shared(Arc::clone(&found))));
+            let plan = Plan::Project { input, exprs: vec![expr], names: vec!["".into()] };
+            subquery(plan, Vec::new(), SubqueryTest::Scalar, Vec::new(), ty)
+        };
+        let is = |op: &str, column: usize| {
+            let zero = TypedExpr::literal(Value::Int8(0), SqlType::Int8);
+            self.operator(op, vec![(TypedExpr::column(column, SqlType::Int8), point), (zero, point)], point)
+        };
+        let mut ours = ours.clone();
+        replace_outer(&mut ours, left);
+        let args = vec![ours, part(TypedExpr::column(0, theirs.ty.clone()))];
+        let compared = TypedExpr::new(K::Call { function, args }, SqlType::Bool);
+        // A NULL among the values counts where the others have not decided.
+        let branches = vec![(is(">", 1)?, TypedExpr::null(SqlType::Bool))];
+        let unless_null = K::Case { branches, otherwise: Some(Box::new(boolean(all))) };
+        let both = vec![compared, part(TypedExpr::new(unless_null, SqlType::Bool))];
+        let decided = TypedExpr::new(if all { K::And(both) } else { K::Or(both) }, SqlType::Bool);
+        let branches = vec![(part(is("=", 2)?), boolean(all))];
+        let kind = K::Case { branches, otherwise: Some(Box::new(decided)) };
+        Ok(Some(TypedExpr::new(kind, SqlType::Bool)))
     }
 
     /// Whether a test is true of one row of a plan, or of all; NULL where that depends on a NULL.
@@ -359,16 +423,12 @@ impl Binder<'_> {
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
         let unknown = K::IsNull { arg: Box::new(test.clone()), negated: false };
-        let find = |name: &str, args: usize| {
-            let mut found = aggregate_candidates(name).iter().filter(|entry| entry.args.len() == args);
-            found.next().ok_or_else(|| SqlError::internal("an aggregate that is not there"))
-        };
-        let decide = find(if all { "bool_and" } else { "bool_or" }, 1)?;
+        let decide = aggregate(if all { "bool_and" } else { "bool_or" }, 1)?;
         let aggregates = vec![
             AggregateCall { args: vec![test], ..AggregateCall::plain(decide, SqlType::Bool, "".into()) },
             AggregateCall {
                 filter: Some(TypedExpr::new(unknown, SqlType::Bool)),
-                ..AggregateCall::plain(find("count", 0)?, SqlType::Int8, "".into())
+                ..AggregateCall::plain(aggregate("count", 0)?, SqlType::Int8, "".into())
             },
         ];
         let plan = Plan::Aggregate { input: Box::new(plan), group_by: Vec::new(), aggregates, sets: None };
@@ -424,4 +484,19 @@ impl Binder<'_> {
         let test = self.compare_rows(op, ours, theirs, point)?;
         Ok((plan, outer, test))
     }
+}
+
+/// An aggregate of the registry with so many arguments.
+fn aggregate(name: &str, args: usize) -> Result<&'static AggregateFunction, SqlError> {
+    let mut found = aggregate_candidates(name).iter().copied().filter(|entry| entry.args.len() == args);
+    found.next().ok_or_else(|| SqlError::internal("an aggregate that is not there"))
+}
+
+/// What is handed in, in its place.
+fn replace_outer(expr: &mut TypedExpr, with: &TypedExpr) {
+    if matches!(expr.kind, K::Outer(_)) {
+        *expr = with.clone();
+        return;
+    }
+    expr.for_each_child_mut(&mut |child| replace_outer(child, with));
 }

@@ -92,7 +92,7 @@ impl Windows {
             width += own.len();
             let keys = definition.sort_keys();
             if !keys.is_empty() {
-                plan = Plan::Sort { input: Box::new(plan), keys };
+                plan = Plan::Sort { input: Box::new(plan), keys, sorted: 0 };
             }
             let Definition { partition_by, order_by } = definition;
             plan = Plan::Window { input: Box::new(plan), partition_by, order_by, calls: own };

@@ -499,9 +499,14 @@ impl<'p> Tree<'p> {
                 }
                 return columns;
             }
-            Plan::Sort { keys, .. } => {
-                title(node, "Sort", plain("Sort"));
+            Plan::Sort { keys, sorted, .. } => {
+                let name = if *sorted > 0 { "Incremental Sort" } else { "Sort" };
+                title(node, name, plain(name));
                 node.details.push(("Sort Key", Field::List(sort_keys(keys, self.scope(names)))));
+                if *sorted > 0 {
+                    let presorted = sort_keys(&keys[..*sorted], self.scope(names));
+                    node.details.push(("Presorted Key", Field::List(presorted)));
+                }
             }
             Plan::Limit { .. } => title(node, "Limit", plain("Limit")),
             Plan::LockRows { .. } => title(node, "LockRows", plain("LockRows")),

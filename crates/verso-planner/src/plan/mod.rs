@@ -38,7 +38,8 @@ use verso_catalog::{IndexDef, TableDef};
 use verso_env::recursion::{self, Refused};
 use verso_exec::functions::AggregateKind;
 use verso_exec::plan::{
-    AggregateCall, ExprKind, IndexAccess, KeyMatch, Plan, Statement, SubqueryTest, TypedExpr,
+    AggregateCall, ExprKind, IndexAccess, JoinKind, KeyMatch, Plan, SortKey, Statement, SubqueryTest,
+    TypedExpr,
 };
 use verso_types::{SqlType, Value};
 
@@ -179,26 +180,25 @@ impl<'s> Planner<'s> {
                 };
                 let inner = self.below_locks(input);
                 let inner = self.below_kept(inner);
-                if let Plan::Sort { input: sorted, keys } = inner {
-                    keys.iter_mut().for_each(|key| self.expression(&mut key.expr));
-                    let done = limited && order::by_index(sorted, keys, first, self.estimate, self.hints);
-                    self.query(sorted, false);
-                    if done || order::is_in(sorted, keys, self.estimate) {
-                        *inner = std::mem::replace(&mut **sorted, nothing());
+                match inner {
+                    Plan::Sort { .. } => self.sort(inner, limited, first),
+                    // The first row of each group: so many groups are read.
+                    Plan::DistinctOn { input, keys } if matches!(**input, Plan::Sort { .. }) => {
+                        keys.iter_mut().for_each(|key| self.expression(key));
+                        let first = first.map(|first| first * self.group(input, keys.iter()));
+                        self.sort(input, limited && first.is_some(), first);
                     }
-                    return;
+                    _ => self.query(inner, limited),
                 }
-                self.query(inner, limited);
             }
             Plan::LockRows { input, .. } => self.query(input, limited),
-            Plan::Sort { input, keys } => {
-                self.query(input, false);
-                if order::is_in(input, keys, self.estimate) {
-                    *plan = std::mem::replace(&mut **input, nothing());
-                }
-            }
+            Plan::Sort { .. } => self.sort(plan, false, None),
             Plan::Aggregate { input, group_by, aggregates, sets } => {
                 if group_by.is_empty() && sets.is_none() {
+                    if let Some(apart) = extremes(input, aggregates, self.estimate, self.hints) {
+                        *plan = apart;
+                        return;
+                    }
                     extreme(input, aggregates, self.estimate, self.hints);
                 }
                 self.query(input, false);
@@ -224,6 +224,37 @@ impl<'s> Planner<'s> {
             }
             other => other.for_each_input_mut(&mut |input| self.query(input, false)),
         }
+    }
+
+    /// A sort: nothing where an index has the order, one of groups where it has that of the first keys.
+    fn sort(&mut self, plan: &mut Plan, limited: bool, first: Option<f64>) {
+        let Plan::Sort { input, keys, sorted } = plan else { return };
+        keys.iter_mut().for_each(|key| self.expression(&mut key.expr));
+        let whole = limited && order::by_index(input, keys, first, self.estimate, self.hints);
+        let mut part = 0;
+        if let Some(first) = first.filter(|_| limited && !whole) {
+            part = (1..keys.len()).rev().find(|part| self.by_part(input, &keys[..*part], first)).unwrap_or(0);
+        }
+        self.query(input, false);
+        if whole || order::is_in(input, keys, self.estimate) {
+            *plan = std::mem::replace(&mut **input, nothing());
+            return;
+        }
+        let is_in = |part: &usize| order::is_in_already(input, &keys[..*part], self.estimate);
+        *sorted = if part > 0 { part } else { (1..keys.len()).rev().find(is_in).unwrap_or(0) };
+    }
+
+    /// Makes rows come in the order of the first keys of a sort by an index, where the groups that have to be read for the first rows are few.
+    fn by_part(&self, input: &mut Plan, keys: &[SortKey], first: f64) -> bool {
+        let read = first + self.group(input, keys.iter().map(|key| &key.expr));
+        order::few_are_enough(input, Some(read), true, self.estimate)
+            && order::by_index(input, keys, Some(read), self.estimate, self.hints)
+    }
+
+    /// How many rows of a plan agree in these keys.
+    fn group<'e>(&self, plan: &Plan, keys: impl Iterator<Item = &'e TypedExpr>) -> f64 {
+        let rows = self.estimate.rows(plan);
+        rows / keys.map(|key| self.estimate.values(key, plan)).product::<f64>().clamp(1.0, rows.max(1.0))
     }
 
     /// The plan below projections and locks, if there are locks: they change neither rows nor order.
@@ -476,6 +507,35 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
     path
 }
 
+/// Several of `min(column)` and `max(column)` of a table, each of which an index has: each by itself, put together to one row.
+fn extremes(
+    input: &Plan,
+    aggregates: &[AggregateCall],
+    estimate: Estimate<'_>,
+    hints: Option<&Hints>,
+) -> Option<Plan> {
+    if aggregates.len() < 2 || !matches!(input, Plan::TableScan { filter: None, .. }) {
+        return None;
+    }
+    let alone = |call: &AggregateCall| {
+        let (mut input, aggregates) = (input.clone(), vec![call.clone()]);
+        extreme(&mut input, &aggregates, estimate, hints).then(|| Plan::Aggregate {
+            input: Box::new(input),
+            group_by: Vec::new(),
+            aggregates,
+            sets: None,
+        })
+    };
+    let parts = aggregates.iter().map(alone).collect::<Option<Vec<Plan>>>()?;
+    parts.into_iter().reduce(|left, right| Plan::Join {
+        left: Box::new(left),
+        right: Box::new(right),
+        kind: JoinKind::Inner,
+        equal: Vec::new(),
+        filter: None,
+    })
+}
+
 /// `min(column)` or `max(column)` alone: the first row of an index that has the order.
 fn extreme(
     input: &mut Plan,
@@ -496,7 +556,7 @@ fn extreme(
     };
     let [arg] = args.as_slice() else { return false };
     let ExprKind::Column(column) = &crate::bind::unkeyed(arg).kind else { return false };
-    let key = verso_exec::plan::SortKey { expr: arg.clone(), descending, nulls_first: descending };
+    let key = SortKey { expr: arg.clone(), descending, nulls_first: descending };
     let Plan::TableScan { table, columns, .. } = input else { return false };
     let not_null = table.is_never_null(columns[*column]);
     if !order::by_index(input, std::slice::from_ref(&key), None, estimate, hints) {

@@ -47,10 +47,22 @@ pub(crate) fn has_order(scan: &Plan, keys: &[SortKey], estimate: Estimate<'_>) -
     by_index(&mut scan.clone(), keys, None, estimate, None)
 }
 
-/// Whether so few of the rows of a join are wanted that reading the scan on its left in order pays.
-fn few_are_enough(plan: &Plan, wanted: Option<f64>, estimate: Estimate<'_>) -> bool {
+/// The same where an index is read anyway, whatever the order.
+pub(super) fn is_in_already(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>) -> bool {
+    let read = below(plan, unbound(keys), estimate, false);
+    let read = matches!(read, Some((Plan::IndexScan { access, .. }, _)) if access.instead.is_none());
+    read && is_in(plan, keys, estimate)
+}
+
+/// Whether so few of the rows are wanted that reading a scan in the order of an index pays: of a join the one on its left, in any case
+/// where `joined` is said; without a join it always does.
+pub(super) fn few_are_enough(
+    plan: &Plan,
+    wanted: Option<f64>,
+    mut joined: bool,
+    estimate: Estimate<'_>,
+) -> bool {
     let mut scan = plan;
-    let mut joined = false;
     loop {
         scan = match scan {
             Plan::Project { input, .. } | Plan::Filter { input, .. } => input,
@@ -77,7 +89,7 @@ pub(super) fn by_index(
     estimate: Estimate<'_>,
     hints: Option<&Hints>,
 ) -> bool {
-    if !few_are_enough(plan, first, estimate) {
+    if !few_are_enough(plan, first, false, estimate) {
         return false;
     }
     let Some((scan, wanted)) = below(plan, unbound(keys), estimate, true) else { return false };

@@ -260,11 +260,11 @@ pub(super) fn for_all(plan: Plan, domain: &Domain) -> Option<Plan> {
             keys.extend(domain.at(width));
             Plan::DistinctOn { input: Box::new(for_all(*input, domain)?), keys }
         }
-        Plan::Sort { input, keys } => {
+        Plan::Sort { input, keys, .. } => {
             let width = input.output().len();
             let own = keys.into_iter().map(|key| SortKey { expr: over(&key.expr, width, &stays), ..key });
             let keys = ascending(domain.at(width)).chain(own).collect();
-            Plan::Sort { input: Box::new(for_all(*input, domain)?), keys }
+            Plan::Sort { input: Box::new(for_all(*input, domain)?), keys, sorted: 0 }
         }
         Plan::Limit { input, limit, offset, ties } if ties.is_empty() => {
             limited(*input, limit.as_ref(), offset.as_ref(), domain)?
@@ -344,7 +344,7 @@ fn by_domain(plan: Plan, domain: &Domain) -> Option<Plan> {
     if ordered {
         return Some(plan);
     }
-    Some(Plan::Sort { input: Box::new(plan), keys: ascending(domain.at(width)).collect() })
+    Some(Plan::Sort { input: Box::new(plan), keys: ascending(domain.at(width)).collect(), sorted: 0 })
 }
 
 /// Pairs of a join whose left input has the domain behind its `width` columns, and whose right input has it behind its

@@ -128,7 +128,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
             renumber(predicate, &kept);
             kept
         }
-        Plan::Sort { input, keys } => {
+        Plan::Sort { input, keys, .. } => {
             let mut wanted = needed.clone();
             wanted.extend(keys.iter().flat_map(|key| columns_of(&key.expr)));
             let kept = to(input, &wanted, shares)?;

@@ -112,8 +112,8 @@ impl Rewriter<'_> {
                 let input = Box::new(self.push(*input, below)?);
                 Ok(keep(Plan::Window { input, partition_by, order_by, calls }, above))
             }
-            Plan::Sort { input, keys } => {
-                Ok(Plan::Sort { input: Box::new(self.push(*input, conditions)?), keys })
+            Plan::Sort { input, keys, sorted } => {
+                Ok(Plan::Sort { input: Box::new(self.push(*input, conditions)?), keys, sorted })
             }
             Plan::Distinct { input } => {
                 let (below, above) = split(conditions, |_| true);

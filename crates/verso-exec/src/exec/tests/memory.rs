@@ -93,7 +93,7 @@ impl Little {
         if workers > 1 {
             keys.push(key(0, false, false));
         }
-        let sort = Plan::Sort { input: all(), keys };
+        let sort = Plan::Sort { input: all(), keys, sorted: 0 };
         let limited = Plan::Limit {
             input: Box::new(sort.clone()),
             limit: Some(literal(Value::Int8(700))),
@@ -382,6 +382,7 @@ impl Little {
         let sort = Plan::Sort {
             input: all(),
             keys: vec![key(2, false, false), key(1, false, false), key(0, false, false)],
+            sorted: 0,
         };
         let ordered = Plan::DistinctOn { input: Box::new(sort), keys: keys() };
         cases.push(("distinct on in order", true, ordered, first(&sorted)));
@@ -389,7 +390,7 @@ impl Little {
             let mut keys = vec![key(2, false, false), key(0, false, false)];
             keys.splice(0..0, partition.map(|column| key(column, false, false)));
             let plan = Plan::Window {
-                input: Box::new(Plan::Sort { input: all(), keys }),
+                input: Box::new(Plan::Sort { input: all(), keys, sorted: 0 }),
                 partition_by: partition.map(|column| of(&self.many, column)).into_iter().collect(),
                 order_by: vec![key(2, false, false)],
                 calls: windows::calls(&self.many),

@@ -19,7 +19,7 @@ fn scans_filter_project_sort_and_limit() {
         descending,
         nulls_first,
     };
-    let sorted = |keys: Vec<SortKey>| Plan::Sort { input: Box::new(scan(&items, None)), keys };
+    let sorted = |keys: Vec<SortKey>| Plan::Sort { input: Box::new(scan(&items, None)), keys, sorted: 0 };
     assert_eq!(
         ids(&world.query(sorted(vec![key(1, false, false), key(0, true, true)])).unwrap()),
         [3, 1, 5, 2, 4]
@@ -60,6 +60,7 @@ fn the_first_of_many_are_found() {
                 names: vec!["v".into()],
             }),
             keys: vec![SortKey { expr: column(0, SqlType::Int4), descending: true, nulls_first: true }],
+            sorted: 0,
         }),
         limit: Some(literal(Value::Int8(3))),
         offset: Some(literal(Value::Int8(2))),
@@ -130,6 +131,7 @@ fn memory_is_counted_and_refused() {
     let sort = Plan::Sort {
         input: Box::new(scan(&items, None)),
         keys: vec![SortKey { expr: of(&items, 0), descending: false, nulls_first: false }],
+        sorted: 0,
     };
     assert_eq!(world.query(sort).unwrap_err(), "53200 out of memory: a sort needs more than 64 bytes");
     let distinct = Plan::Distinct { input: Box::new(scan(&items, None)) };
