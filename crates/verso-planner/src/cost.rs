@@ -84,6 +84,15 @@ impl Estimate<'_> {
                 let total = startup + (first.total - first.startup) + probe + rows * OUT;
                 Known { rows, startup, total }
             }
+            Plan::MergeJoin { .. } => {
+                let second = input(1);
+                let steps = (first.rows + second.rows) * PAIR + rows * OUT;
+                Known {
+                    rows,
+                    startup: first.startup + second.startup,
+                    total: first.total + second.total + steps,
+                }
+            }
             Plan::Apply { kind, .. } => {
                 let second = input(1);
                 let startup = first.startup + if *kind == JoinKind::Inner { second.startup } else { 0.0 };

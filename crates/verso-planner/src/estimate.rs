@@ -13,6 +13,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use crate::methods::Methods;
 use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_env::stack;
 use verso_exec::plan::{ExprKind as K, IndexAccess, JoinKind, KeyMatch, Plan, TypedExpr};
@@ -53,6 +54,8 @@ pub const PAIR: f64 = 4.0;
 pub struct Estimate<'s> {
     /// Knows how large tables are; `None`: all count as equally large.
     pub catalog: Option<&'s Arc<CatalogSnapshot>>,
+    /// What there is to choose from.
+    pub methods: Methods,
 }
 
 impl Estimate<'_> {
@@ -104,13 +107,15 @@ impl Estimate<'_> {
             },
             Plan::Distinct { input } => (below(input) * 0.5).max(1.0),
             Plan::Append { inputs, .. } => inputs.iter().map(below).sum(),
-            Plan::Join { left, right, kind, equal, filter } => {
+            Plan::Join { left, right, equal, filter, .. }
+            | Plan::MergeJoin { left, right, equal, filter } => {
                 let (ours, theirs) = (below(left), below(right));
                 let equal: f64 = equal
                     .iter()
                     .map(|(a, b)| 1.0 / self.values(a, left).max(self.values(b, right)))
                     .product();
                 let pairs = ours * theirs * equal * self.optional(filter.as_ref(), plan);
+                let kind = if let Plan::Join { kind, .. } = plan { *kind } else { JoinKind::Inner };
                 match kind {
                     JoinKind::Inner => pairs,
                     JoinKind::Left => pairs.max(ours),
@@ -252,7 +257,9 @@ impl Estimate<'_> {
             | Plan::Distinct { input } => self.distinct(input, column, depth + 1),
             Plan::Semi { left, .. } => self.distinct(left, column, depth + 1),
             Plan::Shared { plan, .. } => self.distinct(plan, column, depth + 1),
-            Plan::Join { left, right, .. } | Plan::Apply { left, right, .. } => {
+            Plan::Join { left, right, .. }
+            | Plan::MergeJoin { left, right, .. }
+            | Plan::Apply { left, right, .. } => {
                 let width = left.output().len();
                 if column < width {
                     self.distinct(left, column, depth + 1)

@@ -45,7 +45,7 @@ enum Kind {
     /// All tables as they stand in FROM.
     Ordered,
     /// The join of just these, or (`each`) of one of these with what is joined before it.
-    Join { hash: bool, each: bool, tables: Vec<String> },
+    Join { method: JoinMethod, each: bool, tables: Vec<String> },
     /// How a table is read.
     Scan { table: String, index: bool, indexes: Vec<String> },
     /// These indexes are not used.
@@ -61,7 +61,7 @@ enum Kind {
 pub(crate) struct JoinHints {
     /// The leaves to be joined first.
     pub leading: Vec<usize>,
-    /// Hash join or lookup; one of these leaves, or just these.
+    /// How one of these leaves is joined, or just these.
     pub methods: Vec<Method>,
     /// What the estimate of rows becomes.
     pub rows: Vec<(Vec<usize>, char, f64)>,
@@ -72,10 +72,21 @@ pub(crate) struct JoinHints {
     numbers: Vec<usize>,
 }
 
+/// How two inputs are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinMethod {
+    /// The right one is hashed.
+    Hash,
+    /// Partners are looked up, or all of them tried, for each left row.
+    Loop,
+    /// Both are sorted.
+    Merge,
+}
+
 /// How some leaves are joined.
 #[derive(Debug)]
 pub(crate) struct Method {
-    pub hash: bool,
+    pub method: JoinMethod,
     pub each: bool,
     pub leaves: Vec<usize>,
     number: usize,
@@ -215,9 +226,9 @@ impl Set {
                         found.numbers.push(number);
                     }
                 }
-                Kind::Join { hash, each, tables } => {
+                Kind::Join { method, each, tables } => {
                     if let Some(leaves) = leaves(tables) {
-                        found.methods.push(Method { hash: *hash, each: *each, leaves, number });
+                        found.methods.push(Method { method: *method, each: *each, leaves, number });
                     }
                 }
                 Kind::Rows { tables, change, number: rows } => {
@@ -297,11 +308,12 @@ fn kind(name: &str, mut args: Vec<String>) -> Kind {
     match (name.to_lowercase().as_str(), args.len()) {
         ("ordered", 0) => Kind::Ordered,
         ("leading", 2..) => Kind::Leading(args),
-        ("hashjoin", 2..) => Kind::Join { hash: true, each: false, tables: args },
-        ("nestloop", 2..) => Kind::Join { hash: false, each: false, tables: args },
-        ("use_hash", 1..) => Kind::Join { hash: true, each: true, tables: args },
-        ("use_nl", 1..) => Kind::Join { hash: false, each: true, tables: args },
-        ("mergejoin" | "use_merge", _) => Kind::Never("there is no merge join"),
+        ("hashjoin", 2..) => Kind::Join { method: JoinMethod::Hash, each: false, tables: args },
+        ("nestloop", 2..) => Kind::Join { method: JoinMethod::Loop, each: false, tables: args },
+        ("mergejoin", 2..) => Kind::Join { method: JoinMethod::Merge, each: false, tables: args },
+        ("use_hash", 1..) => Kind::Join { method: JoinMethod::Hash, each: true, tables: args },
+        ("use_nl", 1..) => Kind::Join { method: JoinMethod::Loop, each: true, tables: args },
+        ("use_merge", 1..) => Kind::Join { method: JoinMethod::Merge, each: true, tables: args },
         ("seqscan" | "full" | "noindexscan", 1) => {
             Kind::Scan { table: args.remove(0), index: false, indexes: Vec::new() }
         }
@@ -317,8 +329,9 @@ fn kind(name: &str, mut args: Vec<String>) -> Kind {
             }
         }
         (
-            "ordered" | "leading" | "hashjoin" | "nestloop" | "use_hash" | "use_nl" | "seqscan" | "full"
-            | "noindexscan" | "indexscan" | "index" | "avoid_index" | "no_index" | "rows",
+            "ordered" | "leading" | "hashjoin" | "nestloop" | "mergejoin" | "use_hash" | "use_nl"
+            | "use_merge" | "seqscan" | "full" | "noindexscan" | "indexscan" | "index" | "avoid_index"
+            | "no_index" | "rows",
             _,
         ) => arity,
         _ => Kind::Never("it is not known"),
@@ -331,8 +344,8 @@ mod tests {
 
     #[test]
     fn hints_are_read_whatever_stands_between_them() {
-        let join = |hash, each, tables: &[&str]| Kind::Join {
-            hash,
+        let join = |method, each, tables: &[&str]| Kind::Join {
+            method,
             each,
             tables: tables.iter().map(ToString::to_string).collect(),
         };
@@ -344,13 +357,13 @@ mod tests {
             found,
             [
                 Kind::Leading(vec!["a".into(), "B".into(), "c".into()]),
-                join(true, false, &["a", "b"]),
-                join(false, true, &["c"]),
+                join(JoinMethod::Hash, false, &["a", "b"]),
+                join(JoinMethod::Loop, true, &["c"]),
                 Kind::Ordered
             ]
         );
         for (text, why) in [
-            ("MergeJoin(a b)", "there is no merge join"),
+            ("MergeJoin(a)", "it has other arguments"),
             ("Nosuch", "it is not known"),
             ("Leading(a)", "it has other arguments"),
             ("Rows(a b ten)", "it has other arguments"),

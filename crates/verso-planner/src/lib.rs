@@ -26,9 +26,11 @@ pub mod explain;
 mod hints;
 mod implied;
 mod json_text;
+mod methods;
 pub mod plan;
 mod rewrite;
 mod selectivity;
 
 pub use errors::SqlError;
+pub use methods::Methods;
 pub use rewrite::Rules;

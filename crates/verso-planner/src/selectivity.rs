@@ -431,7 +431,9 @@ pub(crate) fn source(plan: &Plan, column: usize, depth: usize) -> Option<(&Arc<T
         | Plan::DistinctOn { input, .. } => below(input, column),
         Plan::Semi { left, .. } => below(left, column),
         Plan::Shared { plan, .. } => below(plan, column),
-        Plan::Join { left, right, .. } | Plan::Apply { left, right, .. } => {
+        Plan::Join { left, right, .. }
+        | Plan::MergeJoin { left, right, .. }
+        | Plan::Apply { left, right, .. } => {
             let width = left.output().len();
             if column < width { below(left, column) } else { below(right, column - width) }
         }

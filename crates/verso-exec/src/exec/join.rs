@@ -21,9 +21,11 @@
 //! | [`right`] | where right rows come from: the input, or several workers that have read it |
 //! | [`parts`] | both inputs in parts |
 //! | [`semi`] | semi-joins and anti-joins |
+//! | [`merge`] | joins of inputs that are in the order of the keys |
 
 mod build;
 mod integers;
+mod merge;
 mod packed;
 mod parts;
 mod right;
@@ -41,6 +43,7 @@ use crate::error::Result;
 use crate::expr::{Executor, Predicate};
 use crate::plan::{JoinKind, TypedExpr};
 use build::NONE;
+pub(crate) use merge::MergeJoinOperator;
 pub(crate) use semi::SemiOperator;
 use sides::{LeftRows, Sides};
 

@@ -14,7 +14,7 @@ use super::current::CurrentOperator;
 use super::distinct::{DistinctOperator, RowOrder};
 use super::filter::{KeyFilter, Reach};
 use super::group::GroupOperator;
-use super::join::{JoinOperator, SemiOperator};
+use super::join::{JoinOperator, MergeJoinOperator, SemiOperator};
 use super::lock::LockOperator;
 use super::metered::MeteredOperator;
 use super::past::PastOperator;
@@ -212,6 +212,13 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             typed(right, executor),
             !left.is_volatile(),
             *kind,
+            equal,
+            filter.as_ref(),
+            executor,
+        )),
+        Plan::MergeJoin { left, right, equal, filter } => Box::new(MergeJoinOperator::new(
+            typed(left, executor),
+            typed(right, executor),
             equal,
             filter.as_ref(),
             executor,

@@ -157,9 +157,9 @@ impl Plan {
             | Plan::Distinct { input } => input.output(),
             // Rows of several origins.
             Plan::Append { inputs, .. } => inputs.first().map(Plan::rootless).unwrap_or_default(),
-            Plan::Join { left, right, .. } | Plan::Apply { left, right, .. } => {
-                left.output().into_iter().chain(right.output()).collect()
-            }
+            Plan::Join { left, right, .. }
+            | Plan::MergeJoin { left, right, .. }
+            | Plan::Apply { left, right, .. } => left.output().into_iter().chain(right.output()).collect(),
             Plan::Semi { left, .. } => left.output(),
             Plan::SetOperation { left, .. } => left.rootless(),
             Plan::Recursive { base, .. } => base.rootless(),

@@ -222,6 +222,17 @@ pub enum Plan {
         /// What else makes two rows a pair; over the columns of both.
         filter: Option<TypedExpr>,
     },
+    /// Pairs of rows with equal keys, of inputs that are in the ascending order of these, NULL last.
+    MergeJoin {
+        /// The left input.
+        left: Box<Plan>,
+        /// The right input.
+        right: Box<Plan>,
+        /// Pairs of expressions, over left and right, that are equal and not NULL; at least one, of types with the same keys.
+        equal: Vec<(TypedExpr, TypedExpr)>,
+        /// What else makes two rows a pair; over the columns of both.
+        filter: Option<TypedExpr>,
+    },
     /// For each left row the rows of a right input that depends on it (`LATERAL`, index nested loop).
     Apply {
         /// The left input.

@@ -34,6 +34,7 @@ impl Plan {
             | Plan::Distinct { input } => vec![input],
             Plan::Append { inputs, .. } => inputs.iter().collect(),
             Plan::Join { left, right, .. }
+            | Plan::MergeJoin { left, right, .. }
             | Plan::Apply { left, right, .. }
             | Plan::Semi { left, right, .. }
             | Plan::SetOperation { left, right, .. } => vec![left, right],
@@ -70,6 +71,7 @@ impl Plan {
             | Plan::Distinct { input } => visit(input),
             Plan::Append { inputs, .. } => inputs.iter_mut().for_each(visit),
             Plan::Join { left, right, .. }
+            | Plan::MergeJoin { left, right, .. }
             | Plan::Apply { left, right, .. }
             | Plan::Semi { left, right, .. }
             | Plan::SetOperation { left, right, .. } => {
@@ -112,7 +114,9 @@ impl Plan {
             Plan::DistinctOn { keys, .. } => keys.iter().collect(),
             Plan::Sort { keys, .. } => keys.iter().map(|key| &key.expr).collect(),
             Plan::Limit { limit, offset, ties, .. } => limit.iter().chain(offset).chain(ties).collect(),
-            Plan::Join { equal, filter, .. } | Plan::Semi { equal, filter, .. } => {
+            Plan::Join { equal, filter, .. }
+            | Plan::MergeJoin { equal, filter, .. }
+            | Plan::Semi { equal, filter, .. } => {
                 equal.iter().flat_map(|(left, right)| [left, right]).chain(filter).collect()
             }
             Plan::Apply { outer, filter, .. } => outer.iter().chain(filter).collect(),
@@ -166,7 +170,9 @@ impl Plan {
             Plan::Limit { limit, offset, ties, .. } => {
                 limit.iter_mut().chain(offset).chain(ties).for_each(visit);
             }
-            Plan::Join { equal, filter, .. } | Plan::Semi { equal, filter, .. } => {
+            Plan::Join { equal, filter, .. }
+            | Plan::MergeJoin { equal, filter, .. }
+            | Plan::Semi { equal, filter, .. } => {
                 for (left, right) in equal {
                     visit(left);
                     visit(right);

@@ -217,7 +217,8 @@ impl<'c> Binder<'c> {
     /// What rewriting needs to know.
     pub(crate) fn planning(&self) -> Planning<'_> {
         let hints = Some(&*self.hints).filter(|hints| !hints.is_empty());
-        Planning { rules: self.rules, estimate: Estimate { catalog: Some(self.catalog) }, hints }
+        let estimate = Estimate { catalog: Some(self.catalog), methods: self.rules.methods };
+        Planning { rules: self.rules, estimate, hints }
     }
 
     /// What the client is to know of the statements bound: hints that were not followed.

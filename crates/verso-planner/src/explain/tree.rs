@@ -17,6 +17,7 @@ use super::expression::{Scope, key_text, list, text};
 use super::node::{Field, Node};
 use crate::cost::Known;
 use crate::estimate::Estimate;
+use crate::hints::JoinMethod;
 
 /// Makes the nodes of one statement.
 pub struct Tree<'p> {
@@ -539,18 +540,23 @@ impl<'p> Tree<'p> {
                 return below.iter().take(width).cloned().collect();
             }
             Plan::Join { equal, filter, kind, left, .. } => {
-                let hashed = !equal.is_empty();
-                self.join(node, hashed, join_word(*kind));
-                self.conditions(node, equal, filter.as_ref(), left.output().len(), names);
+                let method = if equal.is_empty() { JoinMethod::Loop } else { JoinMethod::Hash };
+                self.join(node, method, join_word(*kind));
+                self.conditions(node, ("Hash Cond", equal), filter.as_ref(), left.output().len(), names);
+            }
+            Plan::MergeJoin { equal, filter, left, .. } => {
+                self.join(node, JoinMethod::Merge, join_word(JoinKind::Inner));
+                self.conditions(node, ("Merge Cond", equal), filter.as_ref(), left.output().len(), names);
             }
             Plan::Apply { kind, filter, left, .. } => {
-                self.join(node, false, join_word(*kind));
-                self.conditions(node, &[], filter.as_ref(), left.output().len(), names);
+                self.join(node, JoinMethod::Loop, join_word(*kind));
+                self.conditions(node, ("Hash Cond", &[]), filter.as_ref(), left.output().len(), names);
             }
             Plan::Semi { equal, filter, anti, left, .. } => {
-                self.join(node, !equal.is_empty(), if *anti { "Anti" } else { "Semi" });
+                let method = if equal.is_empty() { JoinMethod::Loop } else { JoinMethod::Hash };
+                self.join(node, method, if *anti { "Anti" } else { "Semi" });
                 let width = left.output().len();
-                self.conditions(node, equal, filter.as_ref(), width, names);
+                self.conditions(node, ("Hash Cond", equal), filter.as_ref(), width, names);
                 return below.iter().take(width).cloned().collect();
             }
             Plan::SetOperation { operation, all, left, .. } => {
@@ -733,11 +739,15 @@ impl<'p> Tree<'p> {
     }
 
     /// Names a join.
-    fn join(&self, node: &mut Node, hashed: bool, kind: &'static str) {
-        let (word, way) = if hashed { ("Hash Join", "Hash") } else { ("Nested Loop", "Nested Loop") };
-        node.title = match (kind, hashed) {
-            ("Inner", _) => word.to_string(),
-            (kind, _) => format!("{way} {kind} Join"),
+    fn join(&self, node: &mut Node, method: JoinMethod, kind: &'static str) {
+        let (word, way) = match method {
+            JoinMethod::Hash => ("Hash Join", "Hash"),
+            JoinMethod::Merge => ("Merge Join", "Merge"),
+            JoinMethod::Loop => ("Nested Loop", "Nested Loop"),
+        };
+        node.title = match kind {
+            "Inner" => word.to_string(),
+            kind => format!("{way} {kind} Join"),
         };
         node.head.push(("Node Type", word.into()));
         node.head.push(("Join Type", kind.into()));
@@ -746,7 +756,7 @@ impl<'p> Tree<'p> {
     fn conditions(
         &self,
         node: &mut Node,
-        equal: &[(TypedExpr, TypedExpr)],
+        (name, equal): (&'static str, &[(TypedExpr, TypedExpr)]),
         filter: Option<&TypedExpr>,
         width: usize,
         names: &[String],
@@ -759,7 +769,7 @@ impl<'p> Tree<'p> {
             let pairs: Vec<String> = equal.iter().map(pair).collect();
             let all =
                 if let [one] = pairs.as_slice() { one.clone() } else { format!("({})", pairs.join(" AND ")) };
-            node.details.push(("Hash Cond", Field::Text(all)));
+            node.details.push((name, Field::Text(all)));
         }
         if let Some(filter) = filter {
             node.details.push(("Join Filter", Field::Text(text(filter, self.scope(names)))));

@@ -165,7 +165,7 @@ impl<'s> Planner<'s> {
                 }
                 let Some(mut chosen) = chosen else { return };
                 let forced = |hints: &Hints| hints.index(table.oid.0, &chosen.access.index.name).is_some();
-                if !limited && !self.hints.is_some_and(forced) {
+                if !limited && self.estimate.methods.seq_scan && !self.hints.is_some_and(forced) {
                     chosen.adapt(filter.as_ref());
                 }
                 let (table, columns) = (Arc::clone(table), std::mem::take(columns));
@@ -420,7 +420,7 @@ fn path(
     let derived = Derived::of(table, estimate);
     let terms = terms::of(table, columns, filter?, &derived);
     let known = estimate.is_known(table);
-    let usable = |index: &&Arc<IndexDef>| may_use(hints, table, index);
+    let usable = |index: &&Arc<IndexDef>| may_use(hints, table, index, estimate);
     // A partial index has few rows, also where nothing is said of its key.
     let pays = |path: &Path| match path.access.index.guard {
         None => path.rank() >= (false, 0, 1, false),
@@ -440,7 +440,7 @@ fn path(
         Some(best) if !better(&path, &best) => Some(best),
         _ => Some(path),
     });
-    let usable = |index: &Arc<IndexDef>| may_use(hints, table, index);
+    let usable = |index: &Arc<IndexDef>| may_use(hints, table, index, estimate);
     let Some(access) = inverted::access(table, columns, filter?, &derived, &usable) else { return ordered };
     let inverted = Path { access, said: Vec::new() };
     let is_better = |path: &Path| match known {
@@ -452,9 +452,10 @@ fn path(
     ordered.filter(is_better).or(Some(inverted))
 }
 
-/// Whether hints let an index be used.
-fn may_use(hints: Option<&Hints>, table: &TableDef, index: &IndexDef) -> bool {
-    hints.is_none_or(|hints| hints.index(table.oid.0, &index.name) != Some(false))
+/// Whether an index may be used: hints come before what the session has switched off.
+fn may_use(hints: Option<&Hints>, table: &TableDef, index: &IndexDef, estimate: Estimate<'_>) -> bool {
+    let said = hints.and_then(|hints| hints.index(table.oid.0, &index.name));
+    said.unwrap_or(estimate.methods.index_scan)
 }
 
 /// What the terms say of an index's key, part by part.

@@ -102,7 +102,7 @@ pub(super) fn by_index(
     // An index that finds few rows is better than one that has them in order.
     let best = path(table, columns, filter.as_ref(), estimate, hints);
     let usable = serving(table, &derived, columns, filter.as_ref());
-    let ordered = usable.filter(|index| may_use(hints, table, index)).find_map(|index| {
+    let ordered = usable.filter(|index| may_use(hints, table, index, estimate)).find_map(|index| {
         let path = through(index, &found);
         let descending = direction(table, index, &path.access.equals, &wanted)?;
         let enough = best.as_ref().is_none_or(|best| {

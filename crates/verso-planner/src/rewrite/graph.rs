@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use verso_exec::functions::{ArgType, BuiltinFunction, operator_candidates};
 use verso_exec::plan::{ExprKind as K, JoinKind, Plan, SortKey, TypedExpr};
-use verso_types::SqlType;
+use verso_types::{KeyType, SqlType};
 
 use super::order::{self, First, Tree};
 use super::push::{is_plain, keep, substitute};
@@ -419,6 +419,10 @@ impl Graph {
                 let (left, right) = (self.built(*left)?, self.built(*right)?);
                 self.join(left, right)
             }
+            Tree::Merge(left, right) => {
+                let (left, right) = (self.built(*left)?, self.built(*right)?);
+                sorted(self.join(left, right))
+            }
             Tree::Lookup(left, leaf) => {
                 let left = self.built(*left)?;
                 let right = self.part(leaf);
@@ -514,6 +518,25 @@ impl Graph {
         };
         Part { plan, leaves, columns }
     }
+}
+
+/// A join as one of sorted inputs, where the keys of both have one order.
+fn sorted(part: Part) -> Part {
+    let Plan::Join { left, right, kind: JoinKind::Inner, equal, filter } = part.plan else { return part };
+    let alike = |(ours, theirs): &(TypedExpr, TypedExpr)| {
+        let key = KeyType::of(&ours.ty);
+        key.is_some() && key == KeyType::of(&theirs.ty)
+    };
+    if equal.is_empty() || !equal.iter().all(alike) {
+        return Part { plan: Plan::Join { left, right, kind: JoinKind::Inner, equal, filter }, ..part };
+    }
+    let in_order = |input: Box<Plan>, keys: Vec<TypedExpr>| {
+        let key = |expr| SortKey { expr, descending: false, nulls_first: false };
+        Box::new(Plan::Sort { input, keys: keys.into_iter().map(key).collect(), sorted: 0 })
+    };
+    let (ours, theirs) = equal.iter().cloned().unzip();
+    let (left, right) = (in_order(left, ours), in_order(right, theirs));
+    Part { plan: Plan::MergeJoin { left, right, equal, filter }, ..part }
 }
 
 /// What each branch of an OR says: `(a AND b) OR (a AND c)` says `a`.

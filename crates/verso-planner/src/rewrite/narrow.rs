@@ -176,7 +176,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
             over(input, group_by.iter_mut().chain(arguments), shares)?;
             (0..width).collect()
         }
-        Plan::Join { left, right, equal, filter, .. } => {
+        Plan::Join { left, right, equal, filter, .. } | Plan::MergeJoin { left, right, equal, filter } => {
             let width = left.output().len();
             let (ours, theirs) = sides((left, right), needed, equal, filter.as_mut(), shares)?;
             joined(ours, &theirs, width)

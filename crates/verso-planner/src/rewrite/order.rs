@@ -20,7 +20,8 @@ use verso_exec::plan::{ExprKind, Plan, SortKey, TypedExpr};
 use super::graph::{Graph, Leaf};
 use crate::bind::{columns_of, map_columns};
 use crate::estimate::{BUILD, Estimate, FETCH, LOOKUP, OUT, PAIR, PROBE, SCAN};
-use crate::hints::{Hints, JoinHints, Method};
+use crate::hints::{Hints, JoinHints, JoinMethod, Method};
+use crate::methods::Methods;
 
 /// With more leaves not all orders are compared.
 const EXACT_MAX: usize = 10;
@@ -28,6 +29,10 @@ const EXACT_MAX: usize = 10;
 /// What makes a product of two parts the last resort (O1).
 const CROSSING: f64 = 1e12;
 
+/// Steps that it takes to begin a sort.
+const SORT: f64 = 1000.0;
+/// What makes a join of a method that is switched off the last resort.
+const OFF: f64 = 1e12;
 /// What makes a join that hints want otherwise the last resort of all.
 const UNWANTED: f64 = 1e15;
 
@@ -42,6 +47,8 @@ pub(super) enum Tree {
     Leaf(usize),
     /// The right part is held in memory.
     Hash(Box<Tree>, Box<Tree>),
+    /// Both parts are sorted.
+    Merge(Box<Tree>, Box<Tree>),
     /// The leaf is looked up for each row of the left part.
     Lookup(Box<Tree>, usize),
 }
@@ -64,6 +71,7 @@ struct Best {
 enum Step {
     Leaf,
     Hash(u32, u32),
+    Merge(u32, u32),
     Lookup(u32, usize),
 }
 
@@ -95,13 +103,18 @@ pub(super) fn choose(
 
 /// Notes which methods a tree has; its leaves.
 fn follow(tree: &Tree, asked: &JoinHints, hints: &Hints) -> Vec<usize> {
-    let (left, right, hash) = match tree {
+    let (left, right, found) = match tree {
         Tree::Leaf(leaf) => return vec![*leaf],
-        Tree::Hash(left, right) => (follow(left, asked, hints), follow(right, asked, hints), true),
-        Tree::Lookup(left, leaf) => (follow(left, asked, hints), vec![*leaf], false),
+        Tree::Hash(left, right) => {
+            (follow(left, asked, hints), follow(right, asked, hints), JoinMethod::Hash)
+        }
+        Tree::Merge(left, right) => {
+            (follow(left, asked, hints), follow(right, asked, hints), JoinMethod::Merge)
+        }
+        Tree::Lookup(left, leaf) => (follow(left, asked, hints), vec![*leaf], JoinMethod::Loop),
     };
     for method in &asked.methods {
-        if method.hash == hash && is_about(method, &left, &right) {
+        if method.method == found && is_about(method, &left, &right) {
             hints.follow_method(asked, method);
         }
     }
@@ -209,12 +222,23 @@ impl<'g> Orders<'g> {
         set.count_ones() < 2 || order.is_empty() || known == order.len() || known == set.count_ones() as usize
     }
 
+    /// What a method costs that the session has switched off, beside its steps.
+    fn off(&self, method: JoinMethod) -> f64 {
+        let Methods { hash_join, merge_join, nested_loop, .. } = self.estimate.methods;
+        let on = match method {
+            JoinMethod::Hash => hash_join,
+            JoinMethod::Merge => merge_join,
+            JoinMethod::Loop => nested_loop,
+        };
+        if on { 0.0 } else { OFF }
+    }
+
     /// What a join costs that hints want to have another method.
-    fn unwanted(&self, hash: bool, left: u32, right: u32) -> f64 {
+    fn unwanted(&self, method: JoinMethod, left: u32, right: u32) -> f64 {
         let leaves = |set: u32| (0..self.leaves.len()).filter(|leaf| set & (1 << leaf) != 0).collect();
         let (left, right): (Vec<usize>, Vec<usize>) = (leaves(left), leaves(right));
-        let mut methods = self.hints.methods.iter().filter(|method| is_about(method, &left, &right));
-        if methods.any(|method| method.hash != hash) { UNWANTED } else { 0.0 }
+        let mut asked = self.hints.methods.iter().filter(|asked| is_about(asked, &left, &right));
+        if asked.any(|asked| asked.method != method) { UNWANTED } else { 0.0 }
     }
 
     /// Whether a condition ties two sets together, and whether by an equality.
@@ -237,7 +261,7 @@ impl<'g> Orders<'g> {
     /// Rows that a lookup of a leaf by what ties it to others finds.
     fn lookup(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Option<f64> {
         let Plan::TableScan { table, columns, .. } = &self.graph.leaves[leaf].plan else { return None };
-        if !self.lookups || self.hints.whole.contains(&leaf) {
+        if !self.lookups || !self.estimate.methods.index_scan || self.hints.whole.contains(&leaf) {
             return None;
         }
         let start = self.graph.leaves[leaf].start;
@@ -341,16 +365,20 @@ impl<'g> Orders<'g> {
             }
         };
         let hinted = !self.hints.methods.is_empty();
-        let unwanted = |hash: bool| if hinted { self.unwanted(hash, left, right) } else { 0.0 };
-        take(
-            ours.cost + theirs.cost + self.hash(ours.rows, theirs.rows, rows, equal) + unwanted(true),
-            Step::Hash(left, right),
-        );
+        let unwanted = |method| if hinted { self.unwanted(method, left, right) } else { 0.0 };
+        let both = ours.cost + theirs.cost;
+        let hash = self.hash(ours.rows, theirs.rows, rows, equal) + self.off(JoinMethod::Hash);
+        take(both + hash + unwanted(JoinMethod::Hash), Step::Hash(left, right));
+        if equal {
+            let merge = merge(ours.rows, theirs.rows, rows) + self.off(JoinMethod::Merge);
+            take(both + merge + unwanted(JoinMethod::Merge), Step::Merge(left, right));
+        }
         if right.count_ones() == 1 {
             let leaf = right.trailing_zeros() as usize;
             if let Some(found) = self.lookup(leaf, &in_left) {
                 let cost = ours.cost + ours.rows * (LOOKUP + found * FETCH) + rows * OUT;
-                take(cost + unwanted(false), Step::Lookup(left, leaf));
+                let cost = cost + self.off(JoinMethod::Loop);
+                take(cost + unwanted(JoinMethod::Loop), Step::Lookup(left, leaf));
             }
         }
     }
@@ -396,9 +424,9 @@ impl<'g> Orders<'g> {
             let looked_up = |part: &Part, other: &Part| match part.tree {
                 Tree::Leaf(leaf) => {
                     let found = self.lookup(leaf, &|at| other.leaves[at])?;
-                    let cost = other.rows * (LOOKUP + found * FETCH);
+                    let cost = other.rows * (LOOKUP + found * FETCH) + self.off(JoinMethod::Loop);
                     let hash = self.hash(left.rows, right.rows, rows, true) + self.leaves[leaf].cost;
-                    (cost < hash).then_some(leaf)
+                    (cost < hash + self.off(JoinMethod::Hash)).then_some(leaf)
                 }
                 _ => None,
             };
@@ -447,9 +475,18 @@ fn cost(plan: &Plan, rows: f64, estimate: Estimate<'_>) -> f64 {
     }
 }
 
+/// What it costs to sort two inputs and to merge them.
+fn merge(left: f64, right: f64, rows: f64) -> f64 {
+    let sort = |rows: f64| SORT + rows * PAIR * rows.max(2.0).log2();
+    sort(left) + sort(right) + (left + right) * PAIR + rows * OUT
+}
+
 fn tree(best: &[Option<Best>], set: u32) -> Tree {
     match best[set as usize].map(|best| best.step) {
         Some(Step::Hash(left, right)) => Tree::Hash(Box::new(tree(best, left)), Box::new(tree(best, right))),
+        Some(Step::Merge(left, right)) => {
+            Tree::Merge(Box::new(tree(best, left)), Box::new(tree(best, right)))
+        }
         Some(Step::Lookup(left, leaf)) => Tree::Lookup(Box::new(tree(best, left)), leaf),
         Some(Step::Leaf) | None => Tree::Leaf(set.trailing_zeros() as usize),
     }

@@ -66,6 +66,8 @@ impl Rewriter<'_> {
             Plan::Join { left, right, kind, equal, filter } => {
                 self.outer_join(*left, *right, kind, equal, filter, conditions)
             }
+            // Its inputs have been rewritten.
+            Plan::MergeJoin { .. } => Ok(keep(plan, conditions)),
             Plan::Semi { left, right, equal, filter, anti } => {
                 let (below, above) = split(conditions, |_| true);
                 let left = Box::new(self.push(*left, below)?);

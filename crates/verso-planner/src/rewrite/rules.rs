@@ -1,5 +1,7 @@
 //! Rules by name: tests switch them off to compare answers.
 
+use crate::methods::Methods;
+
 /// Which rules are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -19,6 +21,8 @@ pub struct Rules {
     pub inline: bool,
     /// Columns that nothing uses are left out.
     pub narrow: bool,
+    /// How tables are read and joined; no rule, but what rules and access paths choose from.
+    pub methods: Methods,
 }
 
 impl Rules {
@@ -32,6 +36,7 @@ impl Rules {
         equalities: true,
         inline: true,
         narrow: true,
+        methods: Methods::ALL,
     };
     /// None.
     pub const NONE: Rules = Rules {
@@ -43,6 +48,7 @@ impl Rules {
         equalities: false,
         inline: false,
         narrow: false,
+        methods: Methods::ALL,
     };
     /// Their names.
     pub const NAMES: [&str; 8] =

@@ -7,13 +7,8 @@
 pub(crate) fn default(name: &str) -> Option<&'static str> {
     Some(match name {
         "check_function_bodies"
-        | "enable_seqscan"
-        | "enable_indexscan"
         | "enable_indexonlyscan"
         | "enable_bitmapscan"
-        | "enable_hashjoin"
-        | "enable_mergejoin"
-        | "enable_nestloop"
         | "enable_sort"
         | "enable_hashagg"
         | "enable_material"

@@ -59,6 +59,11 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("default_transaction_isolation", "Sets the transaction isolation level of each new transaction."),
     ("default_transaction_read_only", "Sets the default read-only status of new transactions."),
     ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
+    ("enable_hashjoin", "Enables joins by hash tables; off: they are the last resort."),
+    ("enable_indexscan", "Enables reading tables by indexes."),
+    ("enable_mergejoin", "Enables joins of sorted inputs; off: they are the last resort."),
+    ("enable_nestloop", "Enables looking partners up for each row of a join; off: that is the last resort."),
+    ("enable_seqscan", "Enables reading a table as a whole where an index would do."),
     ("executor", "Chooses the executor: auto, row or vector."),
     ("extra_float_digits", "Sets the number of digits displayed for floating-point values."),
     (
@@ -433,9 +438,10 @@ impl Settings {
             }
             ("verso_rules_off", value) => {
                 let list = value.unwrap_or_default();
-                self.rules = Rules::without(list).ok_or_else(|| {
+                let rules = Rules::without(list).ok_or_else(|| {
                     invalid(list).with_hint(format!("Available values: all, {}.", Rules::NAMES.join(", ")))
                 })?;
+                self.rules = Rules { methods: self.rules.methods, ..rules };
                 self.rules_off = list.to_string();
             }
             ("statement_memory_limit" | "session_memory_limit" | "temp_file_limit", value) => {
@@ -595,6 +601,10 @@ impl Settings {
                 let text = format!("parameter \"{name}\" cannot be changed");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text));
             }
+            (name, value) if self.rules.methods.by_setting(name).is_some() => {
+                let is_on = flag(name, value, true)?;
+                self.rules.methods.by_setting(name).into_iter().for_each(|method| *method = is_on);
+            }
             (name, value) if name.contains('.') && accepted::default(name).is_none() => {
                 self.custom.insert(name.to_string(), value.unwrap_or_default().to_string());
             }
@@ -665,6 +675,7 @@ impl Settings {
             "extra_float_digits" => self.time_zone.float_digits.to_string(),
             "server_version_num" => "180000".to_string(),
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
+            name if let Some(method) = { self.rules.methods }.by_setting(name) => on(*method),
             name => match self.custom.get(name) {
                 Some(value) => value.clone(),
                 None => accepted::default(name)?.to_string(),

@@ -17,7 +17,7 @@ const WAYS: [&str; 6] = [
     "SET verso_rules_off = 'costs'",
     "SET parallel_workers = 2; SET min_parallel_table_scan_size = 0",
     "SET work_mem = '64kB'",
-    "SET enable_hashjoin = off; SET enable_indexscan = off",
+    "SET enable_hashjoin = off; SET enable_indexscan = off; SET enable_nestloop = off",
     "SET enable_nestloop = off; SET enable_seqscan = off; SET work_mem = '64kB'; SET parallel_workers = 2; \
      SET min_parallel_table_scan_size = 0",
 ];

@@ -145,6 +145,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "archive_target" => same(folder),
         "application_name" => same("billing"),
         "autovacuum" | "colocate" | "default_transaction_savepoints" => same("off"),
+        name if name.starts_with("enable_") => same("off"),
         "autovacuum_analyze_scale_factor" => same("0.25"),
         "autovacuum_analyze_threshold" => same("77"),
         "client_min_messages" => same("warning"),

@@ -301,6 +301,18 @@ impl Little {
                     },
                     filter: Some(call("<>", vec![call("%", vec![right_id, lit(3)]), lit(0)])),
                 };
+                if let (true, JoinKind::Inner, Plan::Join { left, right, equal, filter, .. }) =
+                    (keyed, kind, plan.clone())
+                {
+                    let in_order = |input: Box<Plan>, keys: Vec<TypedExpr>| {
+                        let key = |expr| SortKey { expr, descending: false, nulls_first: false };
+                        Box::new(Plan::Sort { input, keys: keys.into_iter().map(key).collect(), sorted: 0 })
+                    };
+                    let (ours, theirs) = equal.iter().cloned().unzip();
+                    let (left, right) = (in_order(left, ours), in_order(right, theirs));
+                    let merged = Plan::MergeJoin { left, right, equal, filter };
+                    cases.push(("merge join", false, merged, expected.clone()));
+                }
                 cases.push((if keyed { "join" } else { "cross join" }, false, plan, expected));
             }
         }

@@ -11,13 +11,14 @@ use verso_generator::{Random, Schema, Writer};
 const QUERIES: u64 = 300;
 
 /// Settings of Verso, of which each query gets some by chance: they change how it runs, and nothing else.
-const SETTINGS: [[&str; 2]; 6] = [
+const SETTINGS: [[&str; 2]; 7] = [
     ["parallel_workers = 1", "parallel_workers = 2"],
     ["min_parallel_table_scan_size = DEFAULT", "min_parallel_table_scan_size = 0"],
     ["work_mem = DEFAULT", "work_mem = '64kB'"],
     ["verso_rules_off = ''", "verso_rules_off = 'all'"],
     ["enable_hashjoin = on", "enable_hashjoin = off"],
     ["enable_indexscan = on", "enable_indexscan = off"],
+    ["enable_nestloop = on", "enable_nestloop = off"],
 ];
 
 /// Differences that are meant, with their reason.
