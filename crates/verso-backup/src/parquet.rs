@@ -19,7 +19,7 @@ use std::sync::Arc;
 use verso_catalog::TableDef;
 use verso_catalog::packs::Wanted;
 use verso_env::sync::Mutex;
-use verso_env::{Env, Vfs};
+use verso_env::{Env, Vfs, scheme_of};
 use verso_exec::files;
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::OutputColumn;
@@ -59,6 +59,11 @@ pub fn parquet_to_folder(
     let env = database.engine().env().clone();
     let vfs = &*env.vfs;
     let error = |error| BackupError::io(folder.display().to_string())(error);
+    if let Some(scheme) = scheme_of(folder) {
+        return Err(BackupError::Refused(format!(
+            "a folder of Parquet files is written to a disk, not to {scheme}://"
+        )));
+    }
     if !replace && vfs.exists(folder).map_err(error)? {
         return Err(BackupError::Refused(format!("{} exists; --replace replaces it", folder.display())));
     }

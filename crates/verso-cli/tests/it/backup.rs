@@ -53,6 +53,7 @@ fn a_folder_of_parquet_files_is_neither_piped_nor_packed_otherwise_nor_a_servers
     for (arguments, why) in [
         (&["backup", "a.verso", "-", "--format", "parquet"][..], "name one in place of -"),
         (&["backup", "a.verso", "out", "--format", "parquet", "--compress=lz4"], "packed with zstd"),
+        (&["backup", "a.verso", "s3://b/out", "--format", "parquet"], "not to s3://"),
         (
             &["backup", "a", "out", "--format", "parquet", "--server", "localhost:1"],
             "COPY t TO STDOUT (FORMAT parquet)",

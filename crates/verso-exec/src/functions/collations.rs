@@ -1,7 +1,7 @@
 //! Keys of texts under a collation: what the binder makes comparisons, orders and groups of. Their second argument is a
 //! [`Collator::spec`], which only the binder writes; the third one the collation's name, for EXPLAIN.
 
-use verso_types::{Collator, ColumnData, NullMask, SqlType, TypeError, Value, collation};
+use verso_types::{CastKind, Collator, ColumnData, NullMask, SqlType, TypeError, Value, collation};
 
 use super::arrays::remove_from;
 use super::collected::{Rows, elements, rows};
@@ -11,6 +11,7 @@ use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
 use crate::memory::Bytes;
+use crate::plan::{ExprKind, TypedExpr};
 
 /// The key of a text, or the keys of the texts of an array.
 pub const KEY: &str = "verso_collation_key";
@@ -241,6 +242,27 @@ fn key_kernel(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut Col
     Ok(())
 }
 
+/// The key of a text, or the keys of the texts of an array, as an expression; `name` is for EXPLAIN.
+#[must_use]
+pub fn keyed(expr: TypedExpr, collator: Collator, name: &str) -> TypedExpr {
+    let of_array = matches!(expr.ty, SqlType::Array(_));
+    let (function, of_texts, keys) = match of_array {
+        true => (
+            &COLLATIONS[1],
+            SqlType::Array(Box::new(SqlType::Text)),
+            SqlType::Array(Box::new(SqlType::Bytea)),
+        ),
+        false => (&COLLATIONS[0], SqlType::Text, SqlType::Bytea),
+    };
+    let expr = match expr.ty == of_texts {
+        true => expr,
+        false => TypedExpr::new(ExprKind::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, of_texts),
+    };
+    let text = |text: &str| TypedExpr::literal(Value::text(text), SqlType::Text);
+    let args = vec![expr, text(collator.spec()), text(name)];
+    TypedExpr::new(ExprKind::Call { function, args }, keys)
+}
+
 const fn function(
     name: &'static str,
     args: &'static [ArgType],
@@ -288,6 +310,7 @@ const fn of_rows(name: &'static str, args: &'static [ArgType]) -> BuiltinFunctio
 }
 
 static COLLATIONS: &[BuiltinFunction] = &[
+    // `keyed` has these two by their places.
     function(KEY, &[T, T, T], ResultType::Fixed(SqlType::Bytea), key_of, Some(Kernel::Columns(key_kernel))),
     function(
         KEY,

@@ -323,23 +323,9 @@ fn function(name: &'static str, of_array: bool) -> Result<&'static BuiltinFuncti
 /// The key of a text, or the keys of the texts of an array.
 fn keyed(expr: TypedExpr, collation: &Collation) -> Result<TypedExpr, SqlError> {
     match collation.collator {
-        Some(collator) => keyed_by(expr, collator, &quoted(collation)),
+        Some(collator) => Ok(collations::keyed(expr, collator, &quoted(collation))),
         None => Ok(expr),
     }
-}
-
-fn keyed_by(expr: TypedExpr, collator: Collator, name: &str) -> Result<TypedExpr, SqlError> {
-    let of_array = matches!(expr.ty, SqlType::Array(_));
-    let (of_texts, keys) = match of_array {
-        true => (SqlType::Array(Box::new(SqlType::Text)), SqlType::Array(Box::new(SqlType::Bytea))),
-        false => (SqlType::Text, SqlType::Bytea),
-    };
-    let expr = match expr.ty == of_texts {
-        true => expr,
-        false => TypedExpr::new(K::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, of_texts),
-    };
-    let args = vec![expr, text(collator.spec()), text(name)];
-    Ok(TypedExpr::new(K::Call { function: function(collations::KEY, of_array)?, args }, keys))
 }
 
 /// What a key is of; the expression itself where it is no key.
@@ -403,8 +389,8 @@ pub(super) fn extreme_keys(
         return Err(SqlError::unsupported("the least or greatest array under a collation").at(at));
     }
     let name = quoted(&collation);
-    let keys = args.iter().map(|arg| keyed_by(arg.clone(), collator.with_texts(), &name));
-    Ok(Some((keys.collect::<Result<_, _>>()?, derived)))
+    let keys = args.iter().map(|arg| collations::keyed(arg.clone(), collator.with_texts(), &name));
+    Ok(Some((keys.collect(), derived)))
 }
 
 /// The text of a key that says it, of this type and collation.
