@@ -171,6 +171,11 @@ impl Snapshot {
         Ok(self.engine.heap(table.heap)?)
     }
 
+    /// The name under which others import it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// A transaction that sees what the leader sees.
     pub fn txn(&self) -> Result<Txn, BackupError> {
         import(&self.engine, &self.name)
@@ -185,7 +190,8 @@ impl Snapshot {
     }
 }
 
-fn import(engine: &Engine, name: &str) -> Result<Txn, BackupError> {
+/// A transaction that sees what the snapshot of this name shows.
+pub(crate) fn import(engine: &Engine, name: &str) -> Result<Txn, BackupError> {
     let options = TxnOptions { isolation: Isolation::Snapshot, savepoints: false, read_only: true };
     let mut txn = engine.begin(options);
     txn.import_snapshot(name)?;

@@ -12,6 +12,7 @@
 //! | [`schema`] | definitions of all objects as statements, in order |
 //! | [`backup`] | a database to an archive |
 //! | [`script`] | a database to a script of SQL |
+//! | [`parquet`] | a database to a folder of Parquet files |
 //! | [`restore`] | an archive to a database, or only read |
 //! | [`workers`] | threads that share a list of work |
 //! | [`job`] | progress and cancelling |
@@ -30,6 +31,7 @@ mod error;
 mod export;
 mod files;
 mod job;
+mod parquet;
 mod restore;
 mod schema;
 mod script;
@@ -41,5 +43,6 @@ pub use error::{BackupError, Part};
 pub use export::Archives;
 pub use files::{reader, write_whole};
 pub use job::{Event, Job, Unit};
+pub use parquet::parquet_to_folder;
 pub use restore::{RestoreOptions, RestoreReport, restore, verify};
 pub use script::{script, script_to_file};

@@ -48,7 +48,7 @@ fn write_script(
     job.list(database.engine(), "BACKUP", 1);
     let mut snapshot = Snapshot::take(database, job)?;
     let (definitions, tables) = snapshot.definitions(options, Dialect::Postgres)?;
-    let mut script = Script { out, report: BackupReport::default() };
+    let mut script = Script::new(out);
     script.head().map_err(BackupError::io("writing the script"))?;
     let steps = |script: &mut Script<_>, steps: &[Step]| {
         let mut steps = steps.iter();
@@ -85,18 +85,31 @@ pub fn script_to_file(
     write_whole(&env, path, replace, |out| script(database, out, options, job))
 }
 
-struct Script<W> {
+/// A script that is being written.
+pub(crate) struct Script<W> {
     out: W,
     report: BackupReport,
 }
 
 impl<W: Write> Script<W> {
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// One without a line yet.
+    pub fn new(out: W) -> Script<W> {
+        Script { out, report: BackupReport::default() }
+    }
+
+    /// All is handed on; how many bytes there were.
+    pub fn end(mut self) -> io::Result<u64> {
+        self.out.flush()?;
+        Ok(self.report.bytes)
+    }
+
+    pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.report.bytes += bytes.len() as u64;
         self.out.write_all(bytes)
     }
 
-    fn head(&mut self) -> io::Result<()> {
+    /// What stands before all statements.
+    pub fn head(&mut self) -> io::Result<()> {
         let version = env!("CARGO_PKG_VERSION");
         let text = format!(
             "-- Backup of a database of Verso {version}\n\n\
@@ -106,7 +119,8 @@ impl<W: Write> Script<W> {
         self.put(text.as_bytes())
     }
 
-    fn step(&mut self, step: &Step) -> io::Result<()> {
+    /// A statement.
+    pub fn step(&mut self, step: &Step) -> io::Result<()> {
         // A text of a user may end with a comment.
         let end = if step.sql.contains("--") { "\n;\n" } else { ";\n" };
         self.put(step.sql.as_bytes())?;

@@ -224,6 +224,8 @@ pub enum BackupFormat {
     Archive,
     /// Statements for psql and verso shell
     Sql,
+    /// A folder of Parquet files, with the statements that load them
+    Parquet,
 }
 
 /// `verso backup`
@@ -231,7 +233,7 @@ pub enum BackupFormat {
 pub struct BackupArguments {
     /// The database: its file, or with --server its name there
     pub database: PathBuf,
-    /// The archive; - for standard output
+    /// The archive, or the folder of Parquet files; - for standard output
     pub file: PathBuf,
     /// A base backup: FILE is a new folder, with the pages and the log that makes them consistent
     #[arg(long, conflicts_with_all = ["server", "table", "schema_only", "data_only", "format", "replace", "compress"])]
@@ -261,7 +263,7 @@ pub struct BackupArguments {
     /// Remove no garbage meanwhile
     #[arg(long)]
     pub no_gc: bool,
-    /// An archive, or SQL
+    /// An archive, SQL, or a folder of Parquet files
     #[arg(long, value_enum, default_value_t)]
     pub format: BackupFormat,
     /// Replace FILE if it is there

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use indicatif::{ProgressBar, ProgressStyle};
 use verso_backup::{
     BackupError, BackupOptions, BackupReport, Event, Job, RestoreOptions, RestoreReport, Unit, backup,
-    backup_to_file, reader, restore, script, script_to_file, verify,
+    backup_to_file, parquet_to_folder, reader, restore, script, script_to_file, verify,
 };
 use verso_env::sync::Mutex;
 use verso_env::{OpenMode, VfsFile};
@@ -49,6 +49,13 @@ pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
             (BackupFormat::Archive, false) => backup_to_file(&database, file, replace, &wanted, job),
             (BackupFormat::Sql, true) => script(&database, std::io::stdout().lock(), &wanted, job),
             (BackupFormat::Sql, false) => script_to_file(&database, file, replace, &wanted, job),
+            (BackupFormat::Parquet, true) => {
+                Err(BackupError::Refused("Parquet files are a folder: name one in place of -".to_owned()))
+            }
+            (BackupFormat::Parquet, false) if arguments.compress.is_some() => Err(BackupError::Refused(
+                "Parquet files are packed with zstd, whatever --compress says".to_owned(),
+            )),
+            (BackupFormat::Parquet, false) => parquet_to_folder(&database, file, replace, &wanted, job),
         };
         database.close()?;
         done

@@ -51,6 +51,10 @@ pub fn backup(
     arguments: &BackupArguments,
     job: &Arc<Job>,
 ) -> Result<BackupReport, BackupError> {
+    if arguments.format == BackupFormat::Parquet {
+        let text = "Parquet files are written by the program that has the database open; over a connection there is COPY t TO STDOUT (FORMAT parquet)";
+        return Err(BackupError::Refused(text.to_owned()));
+    }
     let database = arguments.database.to_string_lossy();
     let config = configuration(server, Some(&database), "verso backup").map_err(failure)?;
     let mut client = config.connect(NoTls).map_err(failure)?;
@@ -99,7 +103,7 @@ fn copy(
 fn statement(arguments: &BackupArguments) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let mut options = vec![match arguments.format {
-        BackupFormat::Archive => "FORMAT archive".to_owned(),
+        BackupFormat::Archive | BackupFormat::Parquet => "FORMAT archive".to_owned(),
         BackupFormat::Sql => "FORMAT sql".to_owned(),
     }];
     options.extend(arguments.parallel.map(|count| format!("PARALLEL {count}")));

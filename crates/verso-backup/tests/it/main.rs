@@ -5,6 +5,7 @@ mod crash;
 mod damage;
 mod ending;
 mod moving;
+mod parquet;
 mod part;
 mod round_trip;
 mod world;

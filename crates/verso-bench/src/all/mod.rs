@@ -92,10 +92,10 @@ impl Experiment {
             (_, false) => "",
         };
         let peers = options.peers.iter().filter_map(|peer| match (self, peer) {
-            (Experiment::E1 | Experiment::Tpch, Peer::Duckdb) => Some("duckdb".to_owned()),
-            (Experiment::E1 | Experiment::Tpch | Experiment::E2 | Experiment::E5, Peer::Postgres(dsn)) => {
-                Some(format!("postgres={dsn}"))
-            }
+            (Experiment::E1 | Experiment::E4 | Experiment::Tpch, Peer::Duckdb) => Some("duckdb".to_owned()),
+            (Experiment::E4, Peer::Firebird) => Some("firebird".to_owned()),
+            (Experiment::E3, Peer::Postgres(_)) => None,
+            (_, Peer::Postgres(dsn)) => Some(format!("postgres={dsn}")),
             _ => None,
         });
         let mut arguments: Vec<String> = sizes.split_whitespace().map(str::to_owned).collect();

@@ -27,6 +27,7 @@ mod table;
 mod verso;
 
 pub use options::E1Options;
+pub(crate) use postgres::reachable;
 pub use run::run;
 pub(crate) use table::grouped;
 

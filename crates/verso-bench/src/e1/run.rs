@@ -89,6 +89,9 @@ fn engines(options: &E1Options) -> (Engines, BTreeMap<String, String>) {
                 let reason = "neither the program nor the Python package is here".to_owned();
                 skipped.insert("duckdb".to_owned(), reason);
             }
+            Peer::Firebird => {
+                skipped.insert("firebird".to_owned(), "e4 measures it".to_owned());
+            }
             Peer::Postgres(dsn) => match postgres::reachable(dsn) {
                 Ok(()) => engines.push((Engine::Postgres, Some(PathBuf::from(dsn)))),
                 Err(error) => {

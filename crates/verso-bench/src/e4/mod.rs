@@ -13,6 +13,7 @@
 //! measured with one.
 
 mod options;
+mod peers;
 mod plot;
 mod sqlite;
 mod table;
@@ -30,6 +31,7 @@ use crate::BenchError;
 use crate::chart;
 use crate::child::spawn_task;
 use crate::folder::WorkFolder;
+use crate::peers::{Peer, duckdb};
 use crate::results::write_json;
 pub use options::E4Options;
 
@@ -48,10 +50,14 @@ pub struct E4Task {
     pool_bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Subject {
     Verso,
     Sqlite,
+    Duckdb,
+    Firebird,
+    /// A server, by its connection string.
+    Postgres(String),
 }
 
 /// Seconds by the number of workers.
@@ -69,6 +75,9 @@ struct Found {
     sweep: ByWorkers,
     #[serde(default)]
     collations: ByWorkers,
+    /// What it could not do here, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    skipped: BTreeMap<String, String>,
 }
 
 /// Backups of one packing.
@@ -107,13 +116,19 @@ struct Report {
     #[serde(flatten)]
     verso: Found,
     peers: BTreeMap<&'static str, Found>,
+    /// Peers that are not here, and why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    skipped: BTreeMap<&'static str, String>,
 }
 
 /// The child's side of a task.
 pub(crate) fn run_task(env: &Env, task: &E4Task) -> Result<serde_json::Value, BenchError> {
-    let found = match task.e4 {
+    let found = match &task.e4 {
         Subject::Verso => verso::run(env, task)?,
         Subject::Sqlite => sqlite::run(env, task)?,
+        Subject::Duckdb => peers::duckdb::run(env, task)?,
+        Subject::Firebird => peers::firebird::run(env, task)?,
+        Subject::Postgres(dsn) => peers::postgres::run(env, task, dsn)?,
     };
     serde_json::to_value(&found).map_err(|error| BenchError::Usage(error.to_string()))
 }
@@ -136,13 +151,40 @@ pub fn run(options: &E4Options) -> Result<(), BenchError> {
         eprintln!("e4: {title}");
         spawn_task(&task, title)
     };
+    let verso = spawn(Subject::Verso, "verso")?;
+    let mut found = BTreeMap::from([("sqlite", spawn(Subject::Sqlite, "sqlite")?)]);
+    let mut skipped = BTreeMap::new();
+    for peer in &options.peers {
+        let (name, here) = match peer {
+            Peer::Duckdb => {
+                let here = duckdb::is_here().then_some(Subject::Duckdb);
+                (duckdb::NAME, here.ok_or_else(|| "neither program nor Python package is here".to_owned()))
+            }
+            Peer::Firebird => {
+                (peers::firebird::NAME, peers::firebird::find(&Env::real()).map(|_| Subject::Firebird))
+            }
+            Peer::Postgres(dsn) => {
+                let here = crate::e1::reachable(dsn).map(|()| Subject::Postgres(dsn.clone()));
+                (peers::postgres::NAME, here.map_err(|error| error.to_string()))
+            }
+        };
+        match here {
+            Ok(subject) => {
+                found.insert(name, spawn(subject, name)?);
+            }
+            Err(why) => {
+                skipped.insert(name, why);
+            }
+        }
+    }
     let report = Report {
         workload: "e4",
         rows: options.rows,
         version: env!("CARGO_PKG_VERSION"),
         machine: crate::machine::Machine::here(),
-        verso: spawn(Subject::Verso, "verso")?,
-        peers: BTreeMap::from([("sqlite", spawn(Subject::Sqlite, "sqlite")?)]),
+        verso,
+        peers: found,
+        skipped,
     };
     println!("{}", table::table(&report));
     if let Some(path) = &options.plot {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::peers::Peer;
+
 /// What to measure and where the results go.
 #[derive(Clone, Debug, clap::Args)]
 pub struct E4Options {
@@ -11,6 +13,9 @@ pub struct E4Options {
     /// Numbers of workers
     #[arg(long, value_delimiter = ',', default_value = "1,2,4", value_name = "NUMBERS")]
     pub workers: Vec<usize>,
+    /// Engines measured in the same run beside SQLite: duckdb, firebird, postgres=DSN
+    #[arg(long, value_delimiter = ',', value_name = "PEERS")]
+    pub peers: Vec<Peer>,
     /// Write the figures to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -21,6 +21,9 @@ pub(super) fn table(report: &Report) -> String {
     for (name, found) in engines {
         lines(&mut out, name, found);
     }
+    for (name, why) in &report.skipped {
+        let _ = writeln!(out, "skipped: {name}: {why}");
+    }
     out
 }
 
@@ -34,7 +37,7 @@ fn lines(out: &mut String, name: &str, found: &Found) {
         let best = one.and_then(|one| seconds.values().copied().reduce(f64::min).map(|best| one / best));
         let speed =
             best.filter(|_| seconds.len() > 1).map_or_else(String::new, |best| format!("  {best:.2}x"));
-        let _ = writeln!(out, "{name:<8}{job:<22}{}{speed}{note}", cells.join("  "));
+        let _ = writeln!(out, "{name:<10}{job:<22}{}{speed}{note}", cells.join("  "));
     };
     let once = ByWorkers::from([(1, found.load_s)]);
     line(out, "load", &once, "");
@@ -52,6 +55,9 @@ fn lines(out: &mut String, name: &str, found: &Found) {
     ] {
         let seconds = found.restore.iter().map(|(workers, restore)| (*workers, part(restore))).collect();
         line(out, job, &seconds, "");
+    }
+    for (job, why) in &found.skipped {
+        let _ = writeln!(out, "{name:<10}skipped: {job}: {why}");
     }
     let _ = writeln!(out);
 }

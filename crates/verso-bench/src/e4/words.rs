@@ -60,6 +60,16 @@ impl Comparison {
         Ok(())
     }
 
+    /// The same of a row of texts.
+    ///
+    /// # Errors
+    /// What is wrong with the row.
+    pub fn texts(&mut self, row: &[&str]) -> Result<(), String> {
+        let [key, name, parent] = row else { return Err(format!("a row of {} columns", row.len())) };
+        let number = |text: &str| text.parse().map_err(|_| format!("\"{text}\" is no number"));
+        self.row(number(key)?, name, number(parent)?)
+    }
+
     /// # Errors
     /// Rows are missing, or there twice.
     pub fn end(self) -> Result<(), String> {
@@ -93,5 +103,8 @@ mod tests {
         assert!(Comparison::new(5).row(2, &word(3), 0).is_err());
         assert!(Comparison::new(5).row(6, &word(6), 0).is_err());
         assert!(Comparison::new(5).end().is_err());
+        assert!(Comparison::new(5).texts(&["2", &word(2), "0"]).is_ok());
+        assert!(Comparison::new(5).texts(&["2", &word(2)]).is_err());
+        assert!(Comparison::new(5).texts(&["2", &word(2), "x"]).is_err());
     }
 }

@@ -14,6 +14,8 @@ pub(crate) fn named(peer: &str) -> Result<(&str, &str), BenchError> {
 pub enum Peer {
     /// Found by itself.
     Duckdb,
+    /// Found by its tools.
+    Firebird,
     /// A server, by its connection string.
     Postgres(String),
 }
@@ -24,9 +26,10 @@ impl std::str::FromStr for Peer {
     fn from_str(text: &str) -> Result<Peer, String> {
         match text.split_once('=') {
             None if text == "duckdb" => Ok(Peer::Duckdb),
+            None if text == "firebird" => Ok(Peer::Firebird),
             Some(("postgres", dsn)) => Ok(Peer::Postgres(dsn.to_owned())),
             None if text == "postgres" => Err("postgres needs a connection string: postgres=DSN".to_owned()),
-            _ => Err(format!("no such peer: {text}; there are duckdb and postgres=DSN")),
+            _ => Err(format!("no such peer: {text}; there are duckdb, firebird and postgres=DSN")),
         }
     }
 }
@@ -38,6 +41,7 @@ mod tests {
     #[test]
     fn peers_parse() {
         assert_eq!("duckdb".parse(), Ok(Peer::Duckdb));
+        assert_eq!("firebird".parse(), Ok(Peer::Firebird));
         let dsn = "host=localhost user=me";
         assert_eq!(format!("postgres={dsn}").parse(), Ok(Peer::Postgres(dsn.to_owned())));
         assert!("postgres".parse::<Peer>().is_err());

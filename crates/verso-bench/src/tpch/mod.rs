@@ -227,6 +227,10 @@ pub fn run(options: &TpchOptions) -> Result<(), BenchError> {
                 skipped.insert("duckdb".to_owned(), "neither program nor Python package is here".to_owned());
                 continue;
             }
+            Peer::Firebird => {
+                skipped.insert("firebird".to_owned(), "e4 measures it".to_owned());
+                continue;
+            }
             Peer::Duckdb => ("duckdb", Subject::Duckdb),
             Peer::Postgres(dsn) => ("postgres", Subject::Postgres(dsn.clone())),
         };

@@ -11,6 +11,7 @@ use verso_storage::{TableLockMode, Txn};
 use verso_types::SqlType;
 
 use super::constraint::{Target, relying_on};
+use super::foreign_key::refuse_recollated;
 use super::names::Names;
 use super::needing::{Lost, Needing};
 use super::table::{find_table, relation_kind};
@@ -273,6 +274,7 @@ impl Catalog {
                     let at = column_of(&table, column)?;
                     refuse_shown(&snapshot, &table, &table.columns[at])?;
                     refuse_used(&table, &table.columns[at])?;
+                    refuse_recollated(&table, &table.columns[at], ty)?;
                     new.columns[at].ty = ty.erased();
                     new.columns[at].domain = ColumnDef::domain_of(ty);
                     let row = attribute_row(table.oid, &new.columns[at]);

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
-use verso_types::{CastKind, SqlType, cast_kind};
+use verso_types::{CastKind, Collation, SqlType, cast_kind};
 
 use super::constraint::{Target, find_column};
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, ConstraintDef, ForeignKey, IndexDef, Oid, ReferentialAction, TableDef};
+use crate::definition::{
+    ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, IndexDef, IndexPart, Oid, ReferentialAction,
+    TableDef,
+};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewConstraintKind;
 use crate::snapshot::CatalogSnapshot;
@@ -140,11 +143,17 @@ pub(super) fn foreign_key(
             .iter()
             .map(|name| Ok(find_column(names, name, missing)?.id))
             .collect::<Result<_, CatalogError>>()?;
+        // An index that takes other texts for equal than the column does proves nothing.
+        let tells_alike = |part: &IndexPart| {
+            let column = names.iter().find(|column| column.id == part.column);
+            let of_column = column.and_then(|column| column.declared().collation());
+            blind(part.collation.as_deref()) == blind(of_column.as_deref())
+        };
         let fits = |index: &&Arc<IndexDef>| {
             index.unique
                 && index.guard.is_none()
                 && index.parts.len() == wanted.len()
-                && index.parts.iter().all(|part| wanted.contains(&part.column))
+                && index.parts.iter().all(|part| wanted.contains(&part.column) && tells_alike(part))
         };
         let index = indexes.iter().find(fits).ok_or_else(|| {
             let text =
@@ -160,15 +169,6 @@ pub(super) fn foreign_key(
     if index.deferrable {
         let text = format!("cannot use a deferrable unique constraint for referenced table \"{table}\"");
         return Err(CatalogError::invalid("55000", text));
-    }
-    let told_by_bytes = |column: &ColumnDef| {
-        column.declared().collation().is_none_or(|collation| collation.is_deterministic())
-    };
-    let by_bytes = target.columns.iter().filter(|column| ids.contains(&column.id)).all(told_by_bytes)
-        && names.iter().filter(|column| referenced_columns.contains(&column.id)).all(told_by_bytes);
-    if !by_bytes {
-        let text = "foreign keys over columns with nondeterministic collations are not supported";
-        return Err(CatalogError::invalid("0A000", text));
     }
     let delete_columns = target.ids(delete_columns, missing)?;
     if target.columns.iter().any(|column| column.generated && ids.contains(&column.id)) {
@@ -242,8 +242,62 @@ pub(super) fn check_types(
                 )),
             });
         }
+        let (of_own, of_other) = (own.declared().collation(), other.declared().collation());
+        if blind(of_own.as_deref()) != blind(of_other.as_deref()) {
+            let shown = |found: &Option<Arc<Collation>>| {
+                found.as_ref().map_or("default", |found| &found.name).to_owned()
+            };
+            return Err(CatalogError::InvalidDefinition {
+                sqlstate: "42P21",
+                message: format!("foreign key constraint \"{name}\" cannot be implemented"),
+                detail: Some(format!(
+                    "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table have \
+                     incompatible collations: \"{}\" and \"{}\".  If either collation is nondeterministic, \
+                     then both collations have to be the same.",
+                    own.name,
+                    other.name,
+                    shown(&of_own),
+                    shown(&of_other)
+                )),
+            });
+        }
     }
     Ok(())
+}
+
+/// Refuses another collation of a column of foreign keys, where either takes texts of other bytes for equal.
+pub(super) fn refuse_recollated(
+    table: &TableDef,
+    column: &ColumnDef,
+    ty: &SqlType,
+) -> Result<(), CatalogError> {
+    if blind(column.declared().collation().as_deref()) == blind(ty.collation().as_deref()) {
+        return Ok(());
+    }
+    let of = |constraint: &&Arc<ConstraintDef>, referenced: bool| match &constraint.kind {
+        ConstraintKind::Foreign(key) if referenced => key.referenced_columns.contains(&column.id),
+        ConstraintKind::Foreign(key) => key.columns.contains(&column.id),
+        _ => false,
+    };
+    let own = table.constraints.iter().find(|constraint| of(constraint, false));
+    let Some(found) = own.or_else(|| table.referenced_by.iter().find(|constraint| of(constraint, true)))
+    else {
+        return Ok(());
+    };
+    let name = &column.name;
+    Err(CatalogError::InvalidDefinition {
+        sqlstate: "42P21",
+        message: format!("foreign key constraint \"{}\" cannot be implemented", found.name),
+        detail: Some(format!(
+            "Key column \"{name}\" would have another collation than the one on the other side.  If either collation is \
+             nondeterministic, then both collations have to be the same."
+        )),
+    })
+}
+
+/// The collation that takes texts of other bytes for equal.
+fn blind(collation: Option<&Collation>) -> Option<u32> {
+    collation.filter(|collation| !collation.is_deterministic()).map(|collation| collation.oid)
 }
 
 /// Whether a referencing value can be looked for among referenced ones: PostgreSQL has an equality of the two types in the

@@ -25,7 +25,7 @@ fn the_commands_of_the_guide_run_as_they_stand() {
     let mut printed = String::new();
     let blocks: Vec<&str> =
         guide.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(blocks.len(), 5);
+    assert_eq!(blocks.len(), 6);
     for block in blocks {
         let output = Command::new("sh")
             .args(["-e", "-c", block])
@@ -38,13 +38,32 @@ fn the_commands_of_the_guide_run_as_they_stand() {
         assert!(output.status.success(), "{block}\n{text}\n{}", String::from_utf8_lossy(&output.stderr));
         printed.push_str(&text);
     }
-    assert_eq!(printed.matches("  1 | tea  |  3.50").count(), 2, "{printed}");
+    assert_eq!(printed.matches("  1 | tea  |  3.50").count(), 3, "{printed}");
     assert!(printed.contains("     2\n"), "{printed}");
     // Restored from a base and the archive of the log.
     assert!(printed.contains("4.00") && printed.contains(" commits, from "), "{printed}");
     let log = std::fs::read_to_string(world.path().join("backup.log")).expect("a log");
     assert!(log.contains("public.item: 2 rows"), "{log}");
     assert!(world.sql("piped.verso", "SELECT count(*) FROM item").contains("     2\n"));
+}
+
+#[test]
+fn a_folder_of_parquet_files_is_neither_piped_nor_packed_otherwise_nor_a_servers() {
+    let world = shop();
+    for (arguments, why) in [
+        (&["backup", "a.verso", "-", "--format", "parquet"][..], "name one in place of -"),
+        (&["backup", "a.verso", "out", "--format", "parquet", "--compress=lz4"], "packed with zstd"),
+        (&["backup", "a.verso", "s3://b/out", "--format", "parquet"], "not to s3://"),
+        (
+            &["backup", "a", "out", "--format", "parquet", "--server", "localhost:1"],
+            "COPY t TO STDOUT (FORMAT parquet)",
+        ),
+    ] {
+        let run = world.verso(arguments);
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.err.contains(why), "{run:?}");
+    }
+    assert!(!world.path().join("out").exists());
 }
 
 #[test]

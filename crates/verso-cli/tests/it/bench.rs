@@ -110,3 +110,36 @@ fn bench_wire_counts_transactions_and_what_idle_sessions_take() {
     let idle = json["idle_sessions_bytes"].as_u64().expect("Linux says");
     assert!(idle < 200_000_000, "{idle}");
 }
+
+#[test]
+fn e4_measures_the_peers_that_are_there_and_names_the_others() {
+    let world = World::new();
+    let peers = "duckdb,firebird,postgres=host=127.0.0.1 port=1 user=nobody connect_timeout=2";
+    let run = world.verso(&[
+        "bench",
+        "e4",
+        "--rows",
+        "2000",
+        "--workers",
+        "1,2",
+        "--folder",
+        ".",
+        "--json",
+        "e4.json",
+        "--peers",
+        peers,
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.contains("skipped: postgres: "), "{run:?}");
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(world.path().join("e4.json")).expect("written"))
+            .expect("JSON");
+    assert!(json["skipped"]["postgres"].is_string() && json["peers"]["postgres"].is_null(), "{json}");
+    for peer in ["duckdb", "firebird"] {
+        let measured = json["peers"][peer]["restore"]["1"]["s"].is_number();
+        assert_ne!(measured, json["skipped"][peer].is_string(), "{peer}: {json}");
+    }
+    assert!(json["restore"]["2"]["index_s"].is_number() && json["sweep"]["2"].is_number(), "{json}");
+    let left: Vec<_> = std::fs::read_dir(world.path()).expect("readable").filter_map(Result::ok).collect();
+    assert_eq!(left.len(), 1, "only the file is left: {left:?}");
+}

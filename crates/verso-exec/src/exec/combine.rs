@@ -5,9 +5,10 @@ use std::sync::Arc;
 use verso_env::stack;
 use verso_types::{Batch, SqlType};
 
+use super::ExecContext;
+use super::key::RowTypes;
 use super::keys::{self, KeyTable};
 use super::operator::{Operator, compile};
-use super::{ExecContext, key};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Reservation;
@@ -153,7 +154,7 @@ pub(crate) struct RecursiveOperator {
     number: usize,
     base: Box<dyn Operator>,
     step: Box<dyn Operator>,
-    types: Vec<SqlType>,
+    types: RowTypes,
     /// What the statement keeps of the step and each round asks anew.
     stale: Vec<usize>,
     /// Rows seen, where duplicates go.
@@ -167,7 +168,7 @@ impl RecursiveOperator {
         number: usize,
         base: Box<dyn Operator>,
         step: (Box<dyn Operator>, &Plan),
-        types: Vec<SqlType>,
+        types: RowTypes,
         all: bool,
     ) -> Self {
         let (step, plan) = step;
@@ -189,13 +190,13 @@ impl RecursiveOperator {
         let mut selection = Vec::new();
         let mut encoded = Vec::new();
         let operator = if base { from_base } else { step };
-        collect(&mut **operator, types, cx, |mut batch| {
+        collect(&mut **operator, &types.types, cx, |mut batch| {
             if let Some(seen) = seen {
                 let held = held.get_or_insert_with(|| cx.reserve("WITH RECURSIVE"));
                 selection.clear();
                 for row in 0..batch.rows {
                     encoded.clear();
-                    key::encode(&batch, types, row, &mut encoded);
+                    types.encode(&batch, row, &mut encoded);
                     if seen.find_or_add(keys::hash(&encoded), &encoded).1 {
                         selection.push(row as u32);
                     }

@@ -4,13 +4,50 @@ use super::keys::put;
 use verso_types::json::{self, JsonRef};
 use verso_types::value::hash_bits_f64;
 use verso_types::{
-    Batch, Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, encode_row, range,
+    Batch, Collator, Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, encode_row, range,
 };
 
 /// Appends the key of one row.
 pub(crate) fn encode(batch: &Batch, types: &[SqlType], row: usize, out: &mut Vec<u8>) {
     for (column, ty) in batch.columns.iter().zip(types) {
         encode_one(column, ty, row, out);
+    }
+}
+
+/// The types of rows that are told apart as a whole.
+pub(crate) struct RowTypes {
+    pub types: Vec<SqlType>,
+    /// Of each column the nondeterministic collation that tells its texts apart; where there is none bytes do.
+    pub collators: Vec<Option<Collator>>,
+}
+
+impl RowTypes {
+    /// Appends the key of one row.
+    pub fn encode(&self, batch: &Batch, row: usize, out: &mut Vec<u8>) {
+        if self.collators.is_empty() {
+            return encode(batch, &self.types, row, out);
+        }
+        for (n, (column, ty)) in batch.columns.iter().zip(&self.types).enumerate() {
+            let collator = self.collators.get(n).copied().flatten();
+            let (Some(collator), Some(texts)) = (collator, column.data.bytes()) else {
+                encode_one(column, ty, row, out);
+                continue;
+            };
+            if column.nulls.is_null(row) {
+                out.push(0);
+                continue;
+            }
+            let mut text = texts.get(row);
+            // Blanks at the end of char(n) do not count.
+            while let (SqlType::Char(_), [rest @ .., b' ']) = (ty, text) {
+                text = rest;
+            }
+            let start = out.len();
+            out.extend_from_slice(&[1; 5]);
+            collator.sort_key(text, out);
+            let length = (out.len() - start - 5) as u32;
+            out[start + 1..start + 5].copy_from_slice(&length.to_le_bytes());
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use super::distinct::{DistinctOperator, RowOrder};
 use super::filter::{KeyFilter, Reach};
 use super::group::GroupOperator;
 use super::join::{JoinOperator, MergeJoinOperator, SemiOperator};
+use super::key::RowTypes;
 use super::lock::LockOperator;
 use super::metered::MeteredOperator;
 use super::past::PastOperator;
@@ -240,19 +241,19 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             filter.as_ref(),
             executor,
         )),
-        Plan::SetOperation { left, right, operation, all } => Box::new(SetOperator::new(
+        Plan::SetOperation { left, right, operation, all, collators } => Box::new(SetOperator::new(
             compile(left, executor),
             compile(right, executor),
-            types_of(left),
+            RowTypes { types: types_of(left), collators: collators.clone() },
             *operation,
             *all,
         )),
         Plan::Shared { plan, .. } => Box::new(SharedOperator::new(plan, types_of(plan), executor)),
-        Plan::Recursive { number, base, step, all } => Box::new(RecursiveOperator::new(
+        Plan::Recursive { number, base, step, all, collators } => Box::new(RecursiveOperator::new(
             *number,
             compile(base, executor),
             (compile(step, executor), step),
-            types_of(base),
+            RowTypes { types: types_of(base), collators: collators.clone() },
             *all,
         )),
         Plan::Transition { new, .. } => Box::new(TransitionOperator::new(*new)),

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use verso_types::{Batch, SqlType};
+use verso_types::Batch;
 
+use super::ExecContext;
+use super::key::RowTypes;
 use super::keys::{self, KeyTable};
 use super::operator::Operator;
-use super::{ExecContext, key};
 use crate::error::Result;
 use crate::memory::{Refused, Reservation};
 use crate::plan::SetOperation;
@@ -20,7 +21,7 @@ use crate::spill::{Partitions, Run, RunReader, SpillFile, partition_of};
 pub(crate) struct SetOperator {
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
-    types: Vec<SqlType>,
+    types: RowTypes,
     operation: SetOperation,
     all: bool,
     table: KeyTable,
@@ -51,7 +52,7 @@ impl SetOperator {
     pub fn new(
         left: Box<dyn Operator>,
         right: Box<dyn Operator>,
-        types: Vec<SqlType>,
+        types: RowTypes,
         operation: SetOperation,
         all: bool,
     ) -> Self {
@@ -100,7 +101,7 @@ impl SetOperator {
     fn close_pass(&mut self, cx: &ExecContext<'_>, refused: Refused) -> Result<()> {
         let space = cx.services.memory.temporary.ok_or_else(|| refused.error("INTERSECT or EXCEPT"))?;
         let bytes = cx.services.memory.work_bytes / 8;
-        let make = || Partitions::new(space, &self.types, bytes);
+        let make = || Partitions::new(space, &self.types.types, bytes);
         self.parts = Some((make()?, make()?));
         Ok(())
     }
@@ -110,7 +111,7 @@ impl SetOperator {
         self.later.clear();
         for row in 0..batch.rows {
             self.key.clear();
-            key::encode(batch, &self.types, row, &mut self.key);
+            self.types.encode(batch, row, &mut self.key);
             let hash = keys::hash(&self.key);
             match self.number(cx, hash)? {
                 Some(number) => self.counts[number as usize] += 1,
@@ -130,7 +131,7 @@ impl SetOperator {
         let intersects = self.operation == SetOperation::Intersect;
         for row in 0..batch.rows {
             self.key.clear();
-            key::encode(batch, &self.types, row, &mut self.key);
+            self.types.encode(batch, row, &mut self.key);
             let hash = keys::hash(&self.key);
             // What is not on the right is only remembered where it may come again.
             let known = match (self.all || intersects) && self.parts.is_none() {
@@ -177,7 +178,7 @@ impl SetOperator {
         self.current = None;
         let Some(pair) = self.pending.pop() else { return Ok(false) };
         self.level = pair.level;
-        let mut batch = Batch::of_types(&self.types);
+        let mut batch = Batch::of_types(&self.types.types);
         let mut reader = RunReader::default();
         while reader.next(&pair.right.0, &pair.right.1, &mut batch)? {
             cx.check_cancelled()?;
@@ -191,7 +192,7 @@ impl SetOperator {
 impl Operator for SetOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.close();
-        let mut batch = Batch::of_types(&self.types);
+        let mut batch = Batch::of_types(&self.types.types);
         self.right.open(cx)?;
         while self.right.next(cx, &mut batch)? {
             cx.check_cancelled()?;

@@ -166,10 +166,15 @@ fn only_one_dimension(array: &Array, what: &str) -> Result<()> {
 
 fn array_remove(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Array(array), element] = args else { return Ok(Value::Null) };
+    remove_from(array, |value| same(value, element))
+}
+
+/// An array without some elements.
+pub(super) fn remove_from(array: &Array, goes: impl Fn(&Value) -> bool) -> Result<Value> {
     only_one_dimension(array, "removing elements from")?;
-    let kept: Vec<Value> = array.iter().filter(|value| !same(value, element)).cloned().collect();
+    let kept: Vec<Value> = array.iter().filter(|value| !goes(value)).cloned().collect();
     if kept.len() == array.len() {
-        return Ok(args[0].clone());
+        return Ok(Value::Array(array.clone()));
     }
     let lower = array.dimensions().first().map_or(1, |dimension| dimension.lower);
     let length = kept.len() as i32;

@@ -1,14 +1,17 @@
 //! Keys of texts under a collation: what the binder makes comparisons, orders and groups of. Their second argument is a
 //! [`Collator::spec`], which only the binder writes; the third one the collation's name, for EXPLAIN.
 
-use verso_types::{Collator, ColumnData, NullMask, SqlType, TypeError, Value, collation};
+use verso_types::{CastKind, Collator, ColumnData, NullMask, SqlType, TypeError, Value, collation};
 
+use super::arrays::remove_from;
+use super::collected::{Rows, elements, rows};
 use super::define::unexpected;
 use super::kernel::{Kernel, Operand, Trap};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
 use crate::memory::Bytes;
+use crate::plan::{ExprKind, TypedExpr};
 
 /// The key of a text, or the keys of the texts of an array.
 pub const KEY: &str = "verso_collation_key";
@@ -17,7 +20,21 @@ pub const TEXT: &str = "verso_collation_text";
 /// LIKE under a nondeterministic collation.
 pub const LIKE: &str = "verso_collation_like";
 
-/// Steps of LIKE between two looks at the flag that cancels.
+/// Searches under a nondeterministic collation, by the names of the functions that search by bytes.
+pub const SEARCHES: [(&str, &str); 8] = [
+    ("position", "verso_collation_position"),
+    ("strpos", "verso_collation_position"),
+    ("replace", "verso_collation_replace"),
+    ("split_part", "verso_collation_split_part"),
+    ("string_to_array", "verso_collation_to_array"),
+    ("string_to_table", "verso_collation_to_table"),
+    ("array_remove", "verso_collation_array_remove"),
+    ("array_replace", "verso_collation_array_replace"),
+];
+/// NULLIF under a nondeterministic collation.
+pub const NULLIF: &str = "verso_collation_nullif";
+
+/// Steps of LIKE and of searches between two looks at the flag that cancels.
 const TICK_STEPS: u32 = 1 << 12;
 
 fn collator(spec: &str) -> Result<Collator> {
@@ -73,17 +90,129 @@ fn like(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
             .with_hint("Escape string must be empty or one character.")
             .into());
     }
+    let collator = collator(spec)?;
+    let found = asking(cx, |go_on| collation::like(collator, text, pattern, escape, go_on))?;
+    let ends = || TypeError::new("22025", "LIKE pattern must not end with escape character");
+    Ok(Value::Bool(found.ok_or_else(ends)?))
+}
+
+/// Runs a search that asks whether it shall go on.
+fn asking<T>(cx: &EvalContext<'_>, search: impl FnOnce(&mut dyn FnMut() -> bool) -> T) -> Result<T> {
     let (mut steps, mut cancelled) = (0_u32, Ok(()));
-    let found = collation::like(collator(spec)?, text, pattern, escape, &mut || {
-        steps += 1;
+    let found = search(&mut || {
+        steps = steps.wrapping_add(1);
         if steps.is_multiple_of(TICK_STEPS) {
             cancelled = cx.runtime.check_cancelled();
         }
         cancelled.is_ok()
     });
-    cancelled?;
-    let ends = || TypeError::new("22025", "LIKE pattern must not end with escape character");
-    Ok(Value::Bool(found.ok_or_else(ends)?))
+    cancelled.map(|()| found)
+}
+
+fn position(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(text), Value::Text(wanted), Value::Text(spec)] = args else {
+        return Err(unexpected("position", args));
+    };
+    if wanted.is_empty() {
+        return Ok(Value::Int4(1));
+    }
+    let collator = collator(spec)?;
+    let found = asking(cx, |go_on| collation::find(collator, text, wanted, 0, go_on))?;
+    let place = found.map_or(0, |found| text[..found.start].chars().count() + 1);
+    Ok(Value::Int4(i32::try_from(place).map_err(|_| TypeError::out_of_range("integer"))?))
+}
+
+/// The parts of a text between its separators.
+fn parts<'t>(cx: &EvalContext<'_>, text: &'t str, separator: &str, spec: &str) -> Result<Vec<&'t str>> {
+    let collator = collator(spec)?;
+    asking(cx, |go_on| collation::split(collator, text, separator, go_on))
+}
+
+fn replace(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(text), Value::Text(from), Value::Text(to), Value::Text(spec)] = args else {
+        return Err(unexpected("replace", args));
+    };
+    if from.is_empty() {
+        return Ok(args[0].clone());
+    }
+    let mut out = Bytes::new(cx);
+    for (n, part) in parts(cx, text, from, spec)?.into_iter().enumerate() {
+        if n > 0 {
+            out.push(to.as_bytes())?;
+        }
+        out.push(part.as_bytes())?;
+    }
+    Ok(out.into_text())
+}
+
+fn split_part(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(text), Value::Text(separator), Value::Int4(n), Value::Text(spec)] = args else {
+        return Err(unexpected("split_part", args));
+    };
+    if *n == 0 {
+        return Err(TypeError::new("22023", "field position must not be zero").into());
+    }
+    let fields = match text.is_empty() || separator.is_empty() {
+        true => vec![&**text],
+        false => parts(cx, text, separator, spec)?,
+    };
+    let at = n.unsigned_abs() as usize;
+    let index = if *n > 0 { Some(at - 1) } else { fields.len().checked_sub(at) };
+    Ok(Value::text(index.and_then(|index| fields.get(index)).copied().unwrap_or_default()))
+}
+
+fn to_array(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(text), separator, null @ .., Value::Text(spec)] = args else { return Ok(Value::Null) };
+    let null = null.first().and_then(Value::as_str);
+    let own = collator(spec)?;
+    let value = |part: &str| match null {
+        Some(null) if own.is_equal(null, part) => Value::Null,
+        _ => Value::text(part),
+    };
+    let parts = match separator {
+        _ if text.is_empty() => Vec::new(),
+        Value::Text(separator) if separator.is_empty() => vec![value(text)],
+        Value::Text(separator) => {
+            let parts = parts(cx, text, separator, spec)?;
+            elements(cx, parts.into_iter().map(|part| Ok(value(part))))?
+        }
+        _ => elements(cx, text.chars().map(|c| Ok(value(c.encode_utf8(&mut [0; 4])))))?,
+    };
+    Ok(Value::Array(parts.into()))
+}
+
+fn to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    match to_array(cx, args)? {
+        Value::Array(parts) => rows(cx, parts.iter().cloned().map(Ok)),
+        _ => Ok(Box::new(std::iter::empty())),
+    }
+}
+
+/// Whether two elements are equal, NULLs included.
+fn same(collator: Collator, a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => collator.is_equal(a, b),
+        (a, b) => a.is_null() && b.is_null(),
+    }
+}
+
+fn array_remove(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Array(array), element, Value::Text(spec)] = args else { return Ok(Value::Null) };
+    let collator = collator(spec)?;
+    remove_from(array, |value| same(collator, value, element))
+}
+
+fn array_replace(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Array(array), from, to, Value::Text(spec)] = args else { return Ok(Value::Null) };
+    let collator = collator(spec)?;
+    let replaced = array.iter().map(|value| if same(collator, value, from) { to } else { value }.clone());
+    Ok(Value::Array(array.with_values(replaced.collect())))
+}
+
+fn nullif(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [left, right, Value::Text(spec)] = args else { return Err(unexpected(NULLIF, args)) };
+    let equal = !left.is_null() && same(collator(spec)?, left, right);
+    Ok(if equal { Value::Null } else { left.clone() })
 }
 
 /// Keys of a column of texts.
@@ -113,6 +242,27 @@ fn key_kernel(args: &[Operand<'_>], nulls: &NullMask, rows: usize, out: &mut Col
     Ok(())
 }
 
+/// The key of a text, or the keys of the texts of an array, as an expression; `name` is for EXPLAIN.
+#[must_use]
+pub fn keyed(expr: TypedExpr, collator: Collator, name: &str) -> TypedExpr {
+    let of_array = matches!(expr.ty, SqlType::Array(_));
+    let (function, of_texts, keys) = match of_array {
+        true => (
+            &COLLATIONS[1],
+            SqlType::Array(Box::new(SqlType::Text)),
+            SqlType::Array(Box::new(SqlType::Bytea)),
+        ),
+        false => (&COLLATIONS[0], SqlType::Text, SqlType::Bytea),
+    };
+    let expr = match expr.ty == of_texts {
+        true => expr,
+        false => TypedExpr::new(ExprKind::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, of_texts),
+    };
+    let text = |text: &str| TypedExpr::literal(Value::text(text), SqlType::Text);
+    let args = vec![expr, text(collator.spec()), text(name)];
+    TypedExpr::new(ExprKind::Call { function, args }, keys)
+}
+
 const fn function(
     name: &'static str,
     args: &'static [ArgType],
@@ -134,8 +284,33 @@ const fn function(
 }
 
 const T: ArgType = ArgType::Exact(SqlType::Text);
+const N: ArgType = ArgType::Exact(SqlType::Int4);
+const ARRAY: ArgType = ArgType::AnyArray;
+const ELEMENT: ArgType = ArgType::AnyElement;
+const TEXT_RESULT: ResultType = ResultType::Fixed(SqlType::Text);
+const TEXTS: ResultType = ResultType::FixedArray(SqlType::Text);
+
+/// A function that looks at its NULLs itself.
+const fn of_nulls(
+    name: &'static str,
+    args: &'static [ArgType],
+    result: ResultType,
+    body: super::ScalarFn,
+) -> BuiltinFunction {
+    let mut made = function(name, args, result, body, None);
+    made.strict = false;
+    made
+}
+
+/// One that yields the parts of a text as rows.
+const fn of_rows(name: &'static str, args: &'static [ArgType]) -> BuiltinFunction {
+    let mut made = of_nulls(name, args, TEXT_RESULT, to_array);
+    made.body = Body::Set(to_table);
+    made
+}
 
 static COLLATIONS: &[BuiltinFunction] = &[
+    // `keyed` has these two by their places.
     function(KEY, &[T, T, T], ResultType::Fixed(SqlType::Bytea), key_of, Some(Kernel::Columns(key_kernel))),
     function(
         KEY,
@@ -146,6 +321,21 @@ static COLLATIONS: &[BuiltinFunction] = &[
     ),
     function(TEXT, &[ArgType::Exact(SqlType::Bytea)], ResultType::Fixed(SqlType::Text), text_of, None),
     function(LIKE, &[T, T, T, T], ResultType::Fixed(SqlType::Bool), like, None),
+    function("verso_collation_position", &[T, T, T], ResultType::Fixed(SqlType::Int4), position, None),
+    function("verso_collation_replace", &[T, T, T, T], TEXT_RESULT, replace, None),
+    function("verso_collation_split_part", &[T, T, N, T], TEXT_RESULT, split_part, None),
+    of_nulls("verso_collation_to_array", &[T, T, T], TEXTS, to_array),
+    of_nulls("verso_collation_to_array", &[T, T, T, T], TEXTS, to_array),
+    of_rows("verso_collation_to_table", &[T, T, T]),
+    of_rows("verso_collation_to_table", &[T, T, T, T]),
+    of_nulls("verso_collation_array_remove", &[ARRAY, ELEMENT, T], ResultType::SameAs(0), array_remove),
+    of_nulls(
+        "verso_collation_array_replace",
+        &[ARRAY, ELEMENT, ELEMENT, T],
+        ResultType::SameAs(0),
+        array_replace,
+    ),
+    of_nulls(NULLIF, &[ELEMENT, ELEMENT, T], ResultType::SameAs(0), nullif),
 ];
 
 /// The functions of this module.

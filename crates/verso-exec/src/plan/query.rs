@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, SystemView, TableDef};
 use verso_storage::{RecordLockMode, WaitPolicy};
-use verso_types::SqlType;
+use verso_types::{Collator, SqlType};
 
 use super::pruning::Pruning;
 use super::{IndexAccess, OutputColumn, TypedExpr, WindowCall};
@@ -269,6 +269,8 @@ pub enum Plan {
         operation: SetOperation,
         /// `ALL`: rows are counted, not only told apart.
         all: bool,
+        /// Of each column the nondeterministic collation that tells its texts apart; those that are missing are told apart by bytes.
+        collators: Vec<Option<Collator>>,
     },
     /// A query computed once per statement and read in several places (`WITH`).
     Shared {
@@ -289,6 +291,8 @@ pub enum Plan {
         step: Box<Plan>,
         /// `UNION ALL`: duplicates stay.
         all: bool,
+        /// As of a `SetOperation`.
+        collators: Vec<Option<Collator>>,
     },
     /// The rows that the statement of a trigger has changed, in the trigger's function.
     Transition {

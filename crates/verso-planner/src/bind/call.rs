@@ -10,7 +10,7 @@ use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedEx
 use verso_types::{CastKind, Derivation, RowType, SqlType, SystemType, Value, cast_kind};
 
 use super::Binder;
-use super::collate::{extreme_keys, is_keyed, made_of, text_of_key};
+use super::collate::{extreme_keys, is_keyed, made_of, nullif, searching, text_of_key};
 use super::context::{Clause, Context, Inside, SET_BASE};
 use super::json::json_aggregate;
 use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
@@ -118,6 +118,7 @@ impl Binder<'_> {
                         .zip(&types)
                         .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
                         .collect::<Result<Vec<_>, _>>()?;
+                    let (function, args) = searching(function, args)?;
                     let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
                     let ty = result_type(&function.result, &types);
                     return set_column(SetCall::Builtin { function, args }, ty, name, at, cx);
@@ -401,13 +402,13 @@ impl Binder<'_> {
                 let sides = self.located(&call.args, cx)?;
                 let own = (sides[0].0.ty.clone(), sides[1].0.ty.clone());
                 let (left, right) = self.comparable(sides, expr.at.start)?;
-                if is_keyed(&left) {
-                    return Err(
-                        SqlError::unsupported("NULLIF under a nondeterministic collation").at(expr.at.start)
-                    );
-                }
-                let ty = left.ty.clone();
-                let result = TypedExpr::new(K::NullIf { left: Box::new(left), right: Box::new(right) }, ty);
+                let result = match is_keyed(&left) {
+                    true => nullif(&left, &right)?,
+                    false => {
+                        let ty = left.ty.clone();
+                        TypedExpr::new(K::NullIf { left: Box::new(left), right: Box::new(right) }, ty)
+                    }
+                };
                 let ty = nullif_type(own, &result.ty);
                 if result.ty == ty {
                     result

@@ -124,6 +124,10 @@ impl Binder<'_> {
         let base = op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL")).unwrap_or(op);
         let collation = match base {
             "=" | "<>" | "<" | "<=" | ">" | ">=" => needed(&derived, COMPARISON, point)?,
+            // Of arrays; ranges of texts have orders of their own.
+            "@>" | "<@" | "&&" if args.iter().all(|arg| matches!(arg.ty, SqlType::Array(_))) => {
+                needed(&derived, COMPARISON, point)?.filter(|collation| !collation.is_deterministic())
+            }
             "~" | "~*" | "!~" | "!~*" => {
                 refuse_nondeterministic(&derived, "regular expressions", "regular expression", point)?;
                 return Ok(call);
@@ -178,23 +182,75 @@ impl Binder<'_> {
     }
 }
 
-/// Refuses functions that look for texts in texts under a nondeterministic collation.
-pub(super) fn refuse_search(name: &str, args: &[TypedExpr], at: u32) -> Result<(), SqlError> {
+/// What is called, under the collation of its arguments: functions that look for texts in texts or arrays are others under a
+/// nondeterministic one.
+///
+/// # Errors
+/// 0A000 for those that have no such other, as in PostgreSQL; 42P21, 42P22.
+pub(super) fn searching(
+    function: &'static BuiltinFunction,
+    mut args: Vec<TypedExpr>,
+) -> Result<(&'static BuiltinFunction, Vec<TypedExpr>), SqlError> {
     if args.iter().all(|arg| arg.collation.is_default()) {
-        return Ok(());
+        return Ok((function, args));
     }
-    let derived = derived_from(args);
-    refuse_mismatch(&derived, at)?;
-    match name {
-        "position" | "strpos" | "replace" | "split_part" | "starts_with" | "string_to_array"
-        | "string_to_table" => refuse_nondeterministic(&derived, "substring searches", COMPARISON, at),
-        "substring" if !args.get(1).is_some_and(|arg| arg.ty.is_text()) => Ok(()),
-        "substring" => refuse_nondeterministic(&derived, "regular expressions", "regular expression", at),
-        _ if name.starts_with("regexp_") => {
-            refuse_nondeterministic(&derived, "regular expressions", "regular expression", at)
+    let derived = derived_from(&args);
+    refuse_mismatch(&derived, 0)?;
+    let regular = |derived| refuse_nondeterministic(derived, "regular expressions", "regular expression", 0);
+    match function.name {
+        "starts_with" => refuse_nondeterministic(&derived, "substring searches", COMPARISON, 0)?,
+        "substring" if args.get(1).is_some_and(|arg| arg.ty.is_text()) => regular(&derived)?,
+        name if name.starts_with("regexp_") => regular(&derived)?,
+        // They compare elements only.
+        "array_position" | "array_positions" => {
+            if let Some(collation) =
+                needed(&derived, COMPARISON, 0)?.filter(|found| !found.is_deterministic())
+            {
+                for arg in args.iter_mut().take(2) {
+                    *arg = keyed(arg.clone(), &collation)?;
+                }
+            }
         }
-        _ => Ok(()),
+        name => {
+            let other = collations::SEARCHES.iter().find(|(own, _)| *own == name);
+            let Some((_, other)) = other else { return Ok((function, args)) };
+            let collator = needed(&derived, COMPARISON, 0)?.and_then(|collation| collation.collator);
+            let Some(collator) = collator.filter(|collator| !collator.is_deterministic()) else {
+                return Ok((function, args));
+            };
+            args.push(text(collator.spec()));
+            let mut found = candidates(other).iter().copied();
+            let found = found.find(|one| one.args.len() == args.len());
+            let found = found.ok_or_else(|| SqlError::internal("a search that is not there"))?;
+            return Ok((found, args));
+        }
     }
+    Ok((function, args))
+}
+
+/// NULLIF under a nondeterministic collation, where `left` and `right` are keys.
+pub(super) fn nullif(left: &TypedExpr, right: &TypedExpr) -> Result<TypedExpr, SqlError> {
+    let K::Call { args, .. } = &left.kind else { return Err(SqlError::internal("a key that is no call")) };
+    let spec = args.get(1).cloned().ok_or_else(|| SqlError::internal("a key without a collation"))?;
+    let args = vec![unkeyed(left).clone(), unkeyed(right).clone(), spec];
+    let ty = args[0].ty.clone();
+    let collation = args[0].collation.clone();
+    let call = K::Call { function: function(collations::NULLIF, false)?, args };
+    Ok(TypedExpr { collation, ..TypedExpr::new(call, ty) })
+}
+
+/// For each column of rows that are told apart as a whole the collator whose keys do that; empty where bytes do.
+pub(super) fn told_apart_by(columns: &[OutputColumn]) -> Result<Vec<Option<Collator>>, SqlError> {
+    let blind = |column: &OutputColumn| {
+        let collator = column.collation.as_ref().and_then(|collation| collation.collator);
+        collator.filter(|collator| !collator.is_deterministic())
+    };
+    let of_array = |column: &&OutputColumn| blind(column).is_some() && !column.ty.is_text();
+    if columns.iter().any(|column| of_array(&column)) {
+        return Err(SqlError::unsupported("telling arrays apart under a nondeterministic collation"));
+    }
+    let collators: Vec<_> = columns.iter().map(blind).collect();
+    Ok(if collators.iter().any(Option::is_some) { collators } else { Vec::new() })
 }
 
 fn not_collatable(ty: &SqlType) -> SqlError {
@@ -267,23 +323,9 @@ fn function(name: &'static str, of_array: bool) -> Result<&'static BuiltinFuncti
 /// The key of a text, or the keys of the texts of an array.
 fn keyed(expr: TypedExpr, collation: &Collation) -> Result<TypedExpr, SqlError> {
     match collation.collator {
-        Some(collator) => keyed_by(expr, collator, &quoted(collation)),
+        Some(collator) => Ok(collations::keyed(expr, collator, &quoted(collation))),
         None => Ok(expr),
     }
-}
-
-fn keyed_by(expr: TypedExpr, collator: Collator, name: &str) -> Result<TypedExpr, SqlError> {
-    let of_array = matches!(expr.ty, SqlType::Array(_));
-    let (of_texts, keys) = match of_array {
-        true => (SqlType::Array(Box::new(SqlType::Text)), SqlType::Array(Box::new(SqlType::Bytea))),
-        false => (SqlType::Text, SqlType::Bytea),
-    };
-    let expr = match expr.ty == of_texts {
-        true => expr,
-        false => TypedExpr::new(K::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, of_texts),
-    };
-    let args = vec![expr, text(collator.spec()), text(name)];
-    Ok(TypedExpr::new(K::Call { function: function(collations::KEY, of_array)?, args }, keys))
 }
 
 /// What a key is of; the expression itself where it is no key.
@@ -347,8 +389,8 @@ pub(super) fn extreme_keys(
         return Err(SqlError::unsupported("the least or greatest array under a collation").at(at));
     }
     let name = quoted(&collation);
-    let keys = args.iter().map(|arg| keyed_by(arg.clone(), collator.with_texts(), &name));
-    Ok(Some((keys.collect::<Result<_, _>>()?, derived)))
+    let keys = args.iter().map(|arg| collations::keyed(arg.clone(), collator.with_texts(), &name));
+    Ok(Some((keys.collect(), derived)))
 }
 
 /// The text of a key that says it, of this type and collation.

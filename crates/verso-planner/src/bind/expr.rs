@@ -6,7 +6,7 @@ use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, Value, cast_kind};
 
 use super::Binder;
-use super::collate::{distinguished_together, refuse_mismatch, refuse_search};
+use super::collate::{distinguished_together, refuse_mismatch, searching};
 use super::context::{Clause, Context};
 use super::once::once;
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
@@ -467,7 +467,8 @@ impl Binder<'_> {
                 _ => self.coerce(arg, at, to, CastKind::Implicit),
             })
             .collect::<Result<Vec<_>, _>>()?;
-        refuse_search(function.name, &args, 0).map_err(|error| SqlError { position: None, ..error })?;
+        let (function, args) =
+            searching(function, args).map_err(|error| SqlError { position: None, ..error })?;
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
         let ty = result_type(&function.result, &types);
         Ok(TypedExpr::new(K::Call { function, args }, ty))

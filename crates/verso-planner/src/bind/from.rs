@@ -21,7 +21,7 @@ use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
 use super::call::Found;
-use super::collate::made_of;
+use super::collate::{made_of, searching};
 use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark, Wanted};
 use super::null::may_be_null;
@@ -614,6 +614,7 @@ impl Binder<'_> {
                     .zip(&to)
                     .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
                     .collect::<Result<Vec<_>, _>>()?;
+                let (function, args) = searching(function, args)?;
                 let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
                 let ty = result_type(&function.result, &types);
                 let (columns, single) = match &ty {

@@ -7,6 +7,7 @@ use verso_types::{CastKind, Derivation, SqlType};
 
 use super::Binder;
 use super::coerce::exactly;
+use super::collate::told_apart_by;
 use super::lock;
 use super::resolve::{common_type, shown};
 use crate::depth::levels;
@@ -78,11 +79,8 @@ impl Binder<'_> {
             SetOperator::Intersect => SetOperation::Intersect,
             SetOperator::Except => SetOperation::Except,
         };
-        let mut columns = first.output().into_iter().filter_map(|column| column.collation);
-        if columns.any(|collation| !collation.is_deterministic()) {
-            return Err(SqlError::unsupported(format!("{word} under a nondeterministic collation")));
-        }
-        Ok(Plan::SetOperation { left: Box::new(first), right: Box::new(second), operation, all })
+        let collators = told_apart_by(&first.output())?;
+        Ok(Plan::SetOperation { left: Box::new(first), right: Box::new(second), operation, all, collators })
     }
 
     /// The first of two plans with the collations of both: a column that has different ones has none where nothing asks for

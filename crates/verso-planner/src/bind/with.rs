@@ -10,6 +10,7 @@ use verso_env::recursion;
 use verso_exec::plan::{OutputColumn, Plan, TypedExpr, With};
 
 use super::Binder;
+use super::collate::told_apart_by;
 use super::recursive::Arranged;
 use super::scope::Correlation;
 use super::set_operation::refuse_locks;
@@ -120,9 +121,10 @@ impl<'c> Binder<'c> {
                     .at(column_at(left, index)));
             }
         }
+        let collators = if *all { Vec::new() } else { told_apart_by(&columns)? };
         let types: Vec<_> = columns.into_iter().map(|column| column.ty).collect();
         let step = Box::new(self.cast_output(step, &types)?);
-        Ok(Plan::Recursive { number, base: Box::new(base), step, all: *all })
+        Ok(Plan::Recursive { number, base: Box::new(base), step, all: *all, collators })
     }
 
     /// Whether a query of WITH has this name.

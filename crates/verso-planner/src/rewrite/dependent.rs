@@ -273,11 +273,12 @@ pub(super) fn for_all(plan: Plan, domain: &Domain) -> Option<Plan> {
             let inputs = inputs.into_iter().map(|input| for_all(input, domain)).collect::<Option<_>>()?;
             Plan::Append { inputs, pruning: None }
         }
-        Plan::SetOperation { left, right, operation, all } => Plan::SetOperation {
+        Plan::SetOperation { left, right, operation, all, collators } => Plan::SetOperation {
             left: Box::new(for_all(*left, domain)?),
             right: Box::new(for_all(*right, domain)?),
             operation,
             all,
+            collators,
         },
         Plan::Apply { left, right, outer, kind, filter } => {
             let (width, behind) = (left.output().len(), right.output().len());

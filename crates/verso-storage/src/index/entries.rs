@@ -37,6 +37,57 @@ struct Item {
     free: bool,
 }
 
+impl Item {
+    #[inline]
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start as usize..][..usize::from(self.length)]
+    }
+
+    /// The eight bytes from `depth` on, as a number; zeros stand for those that there are not.
+    #[inline]
+    fn word(self, bytes: &[u8], depth: usize) -> u64 {
+        let rest = self.of(bytes).get(depth..).unwrap_or_default();
+        let mut chunk = [0; WORD];
+        match rest.first_chunk() {
+            Some(whole) => chunk = *whole,
+            None => chunk[..rest.len()].copy_from_slice(rest),
+        }
+        u64::from_be_bytes(chunk)
+    }
+}
+
+/// Bytes that are compared as one number.
+const WORD: usize = 8;
+/// So few entries are compared as a whole.
+const FEW: usize = 16;
+
+/// Sorts entries that are equal in their first word; their heads mean nothing afterwards. `larger` is memory to work with.
+fn sort_behind(bytes: &[u8], items: &mut [Item], larger: &mut Vec<(usize, usize, usize)>) {
+    let whole = |items: &mut [Item]| items.sort_unstable_by(|a, b| a.of(bytes).cmp(b.of(bytes)));
+    if items.len() <= FEW {
+        return whole(items);
+    }
+    larger.push((0, items.len(), WORD));
+    while let Some((low, high, depth)) = larger.pop() {
+        let group = &mut items[low..high];
+        // One after the other is read without waiting for the one before.
+        group.iter_mut().for_each(|item| item.head = item.word(bytes, depth));
+        group.sort_unstable_by_key(|item| item.head);
+        let mut at = low;
+        for equal in group.chunk_by_mut(|a, b| a.head == b.head) {
+            let end = at + equal.len();
+            // An entry that has ended is less than one that goes on with zeros, which words do not tell apart.
+            let has_ended = |item: &Item| usize::from(item.length) < depth + WORD;
+            if equal.len() <= FEW || equal.iter().any(has_ended) {
+                whole(equal);
+            } else {
+                larger.push((at, end, depth + WORD));
+            }
+            at = end;
+        }
+    }
+}
+
 /// A list of entries that is sorted before use.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
@@ -161,26 +212,29 @@ impl Entries {
     #[inline]
     fn close(&mut self, start: usize, free: bool) {
         let entry = &self.bytes[start..];
-        let head = match entry.first_chunk::<8>() {
-            Some(chunk) => u64::from_be_bytes(*chunk),
-            None => {
-                let mut chunk = [0; 8];
-                chunk[..entry.len()].copy_from_slice(entry);
-                u64::from_be_bytes(chunk)
-            }
-        };
         let length = u16::try_from(entry.len()).unwrap_or(u16::MAX);
         self.longest = self.longest.max(length);
-        self.items.push(Item { head, start: start as u32, length, free });
+        let item = Item { head: 0, start: start as u32, length, free };
+        let head = item.word(&self.bytes, 0);
+        self.items.push(Item { head, ..item });
     }
 
-    /// Brings the entries into order.
+    /// Brings the entries into order: by their first eight bytes, those that are equal there by the next eight, and so on. So most
+    /// comparisons are of numbers that stand beside each other, however long a beginning the keys share.
     pub fn sort(&mut self) {
-        let bytes = &self.bytes;
-        let of = |item: &Item| &bytes[item.start as usize..][..usize::from(item.length)];
-        let order = |a: &Item, b: &Item| a.head.cmp(&b.head).then_with(|| of(a).cmp(of(b)));
-        if !self.items.is_sorted_by(|a, b| order(a, b).is_le()) {
-            self.items.sort_unstable_by(order);
+        let (bytes, items) = (&self.bytes[..], &mut self.items[..]);
+        let order = |a: &Item, b: &Item| a.head.cmp(&b.head).then_with(|| a.of(bytes).cmp(b.of(bytes)));
+        if items.is_sorted_by(|a, b| order(a, b).is_le()) {
+            return;
+        }
+        items.sort_unstable_by_key(|item| item.head);
+        let mut larger = Vec::new();
+        for group in items.chunk_by_mut(|a, b| a.head == b.head) {
+            if let [first, _, ..] = group {
+                let head = first.head;
+                sort_behind(bytes, group, &mut larger);
+                group.iter_mut().for_each(|item| item.head = head);
+            }
         }
     }
 
@@ -239,5 +293,50 @@ impl Entries {
         let bytes = &self.bytes;
         let of = |item: &Item| &bytes[item.start as usize..][..usize::from(item.length)];
         self.items.partition_point(|item| of(item) < string)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Sorted by words and by bytes alike, and sorted twice.
+    fn check(keys: &[Vec<u8>]) {
+        let mut entries = Entries::default();
+        for (slot, key) in keys.iter().enumerate() {
+            // Whole entries, so that one may be the beginning of another.
+            entries.push_entry(key, slot % 2 == 0);
+        }
+        let mut expected: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
+        expected.sort_unstable();
+        for _ in 0..2 {
+            entries.sort();
+            assert!(entries.iter().eq(expected.iter().copied()));
+            assert!(
+                (0..entries.len())
+                    .all(|at| entries.items[at].head == entries.items[at].word(&entries.bytes, 0))
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn entries_with_long_beginnings_in_common_are_sorted(
+            keys in proptest::collection::vec((0..3usize, proptest::collection::vec(0..3u8, 0..30)), 0..400)
+        ) {
+            let beginnings: [&[u8]; 3] = [b"", b"the same eight and more", &[0; 20]];
+            check(&keys.iter().map(|(which, rest)| [beginnings[*which], rest].concat()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn entries_that_end_where_others_go_on_with_zeros_stand_before_them() {
+        check(&(0..200).map(|n| vec![0; (n * 7) % 60]).collect::<Vec<_>>());
+        check(
+            &(0..200u32).map(|n| [&[7; 9][..], &(n * 7919 % 200).to_be_bytes()].concat()).collect::<Vec<_>>(),
+        );
+        check(&vec![b"one and the same entry".to_vec(); 50]);
     }
 }

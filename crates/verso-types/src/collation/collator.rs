@@ -230,6 +230,12 @@ impl Collator {
         let Ok(()) = self.0.icu.write_sort_key_utf8_to(text, out);
     }
 
+    /// Whether two texts are not told apart by the language, whatever their bytes are. It stops where they differ, unlike a comparison
+    /// of keys.
+    pub fn has_same_key(self, left: &str, right: &str) -> bool {
+        self.0.icu.compare_utf8(left.as_bytes(), right.as_bytes()).is_eq()
+    }
+
     /// Whether two texts are equal.
     pub fn is_equal(self, left: &str, right: &str) -> bool {
         if self.0.deterministic || left == right {

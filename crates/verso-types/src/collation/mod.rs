@@ -18,6 +18,7 @@ mod ascii;
 mod collator;
 mod derivation;
 mod like;
+mod search;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ use std::sync::Arc;
 pub use collator::{CollationData, Collator};
 pub use derivation::Derivation;
 pub use like::like;
+pub use search::{find, split};
 
 use crate::sqltype::SqlType;
 

@@ -158,6 +158,27 @@ fn like_compares_what_stands_between_wildcards() {
 }
 
 #[test]
+fn parts_are_found_by_the_collation() {
+    let case_blind = collator("und-u-ks-level2", false);
+    let blind = collator("und-u-ks-level1", false);
+    let place = |collator, text: &str, wanted: &str| super::find(collator, text, wanted, 0, &mut || true);
+    assert_eq!(place(case_blind, "abcABC", "bC"), Some(1..3));
+    assert_eq!(place(case_blind, "abc", "x"), None);
+    // One character may equal two, and an accent behind its letter goes with it.
+    assert_eq!(place(blind, "aßb", "ss"), Some(1..3));
+    assert_eq!(place(blind, "ass", "ß"), Some(1..3));
+    assert_eq!(place(blind, "xa\u{301}b", "A"), Some(1..4));
+    assert_eq!(super::split(case_blind, "aXbxc", "x", &mut || true), ["a", "b", "c"]);
+    assert_eq!(super::split(case_blind, "abX", "x", &mut || true), ["ab", ""]);
+    let mut steps = 0;
+    let stopped = super::find(case_blind, &"a".repeat(100), "b", 0, &mut || {
+        steps += 1;
+        steps < 50
+    });
+    assert_eq!((stopped, steps), (None, 50));
+}
+
+#[test]
 fn collations_are_derived_as_in_sql() {
     let of = |oid| Arc::new(Collation { oid, schema: "s".into(), name: "c".into(), collator: None });
     let implicit = |oid| Derivation::Implicit(of(oid));

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintDef, ConstraintKind, IndexDef, TableDef};
+use verso_catalog::{ConstraintDef, ConstraintKind, IndexDef, IndexPart, TableDef};
 use verso_storage::index::KeyRange;
-use verso_types::{Batch, CastKind, SqlType, Value, cast, eq_sql};
+use verso_types::{Batch, CastKind, Collator, SqlType, Value, cast, encode_row, eq_sql};
 
 use super::super::ExecContext;
 use super::super::access::{Access, Found};
@@ -13,9 +13,10 @@ use super::super::operator::{compile, types_of};
 use super::super::trigger::{TriggerEvent, triggers_change_rows};
 use super::parent::key_text;
 use super::referenced::Move;
-use super::{foreign, key_columns_read, positions};
+use super::{collator_of, foreign, key_columns_read, positions};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate};
+use crate::functions::collations;
 use crate::plan::{
     Check, Delete, ExprKind, Generated, IndexAccess, JoinKind, KeyMatch, OutputColumn, Plan, RECORD_COLUMN,
     RowRules, TypedExpr, Update,
@@ -71,14 +72,46 @@ impl Child {
         TypedExpr::new(ExprKind::Parameter(n), ty)
     }
 
+    /// The collation by which values of a column of the key are told apart, where bytes do not.
+    fn collator(&self, n: usize) -> Option<Collator> {
+        collator_of(&self.table.columns[self.columns[n]])
+    }
+
+    /// What tells apart the values of a column of the key.
+    fn told(&self, n: usize, value: TypedExpr) -> TypedExpr {
+        match self.collator(n) {
+            Some(collator) => collations::keyed(value, collator, ""),
+            None => value,
+        }
+    }
+
+    /// Bytes that are equal where two keys are.
+    pub(super) fn key_bytes(&self, key: &[Value]) -> Vec<u8> {
+        let told = |(n, value): (usize, &Value)| match (self.collator(n), value) {
+            (Some(collator), Value::Text(text)) => {
+                let mut key = Vec::new();
+                collator.sort_key(text.as_bytes(), &mut key);
+                Value::Bytes(key.into())
+            }
+            (_, value) => value.clone(),
+        };
+        let mut bytes = Vec::new();
+        encode_row(&key.iter().enumerate().map(told).collect::<Vec<_>>(), &mut bytes);
+        bytes
+    }
+
     /// The index that finds the rows of a key best.
     fn access(&self) -> Option<IndexAccess> {
         let prefix = |index: &Arc<IndexDef>| {
-            let position = |id: u16| {
-                let at = self.table.column_with_id(id)?;
-                self.columns.iter().position(|column| *column == at)
+            let position = |part: &IndexPart| {
+                let at = self.table.column_with_id(part.column)?;
+                let n = self.columns.iter().position(|column| *column == at)?;
+                // An index of another order has equal texts apart.
+                let collator = self.collator(n);
+                let own = part.collation.as_ref().and_then(|collation| collation.collator);
+                (collator.is_none() || own == collator).then_some(n)
             };
-            index.parts.iter().map_while(|part| position(part.column)).collect::<Vec<_>>()
+            index.parts.iter().map_while(position).collect::<Vec<_>>()
         };
         let (index, parts) = self
             .table
@@ -98,8 +131,9 @@ impl Child {
     fn filter(&self, read: &[usize]) -> TypedExpr {
         let equal = |(n, column): (usize, &usize)| {
             let at = read.iter().position(|one| one == column).unwrap_or_default();
-            let left = Box::new(TypedExpr::column(at, self.table.columns[*column].ty.clone()));
-            let kind = ExprKind::IsDistinct { left, right: Box::new(self.parameter(n)), negated: true };
+            let left = self.told(n, TypedExpr::column(at, self.table.columns[*column].ty.clone()));
+            let right = Box::new(self.told(n, self.parameter(n)));
+            let kind = ExprKind::IsDistinct { left: Box::new(left), right, negated: true };
             TypedExpr::new(kind, SqlType::Bool)
         };
         TypedExpr::new(ExprKind::And(self.columns.iter().enumerate().map(equal).collect()), SqlType::Bool)
@@ -230,7 +264,10 @@ impl Child {
         };
         let own = |at: usize| TypedExpr::column(at, self.table.columns[at].ty.clone());
         let equal = self.columns.iter().enumerate();
-        let equal = equal.map(|(n, at)| (TypedExpr::column(*at, types(n)), TypedExpr::column(n, types(n))));
+        let equal = equal.map(|(n, at)| {
+            let (own, key) = (TypedExpr::column(*at, types(n)), TypedExpr::column(n, types(n)));
+            (self.told(n, own), self.told(n, key))
+        });
         let join = Plan::Join {
             left: Box::new(scan),
             right: Box::new(pairs),

@@ -12,6 +12,7 @@
 //! 3. Whether a row is referenced, or there to be referenced, is asked of the newest state, not of the snapshot.
 //! 4. Keys are charged to the statement. Where many of another table were noted, those that are there already are looked at
 //!    before the end: they stay, and only the others are kept.
+//! 5. Texts under a nondeterministic collation are equal where its keys are; a change of their bytes is looked at as any other.
 
 mod child;
 mod later;
@@ -25,8 +26,8 @@ pub use later::{check_deferred_key, check_foreign_key, check_not_referenced};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintDef, ConstraintKind, ForeignKey, TableDef};
-use verso_types::{Value, eq_sql};
+use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, TableDef};
+use verso_types::{Collator, Value, eq_sql};
 
 use self::referenced::Incoming;
 use self::referencing::Outgoing;
@@ -61,6 +62,11 @@ pub fn key_bytes(key: &[Value]) -> u64 {
 
 fn positions(table: &TableDef, ids: &[u16]) -> Vec<usize> {
     ids.iter().filter_map(|id| table.column_with_id(*id)).collect()
+}
+
+/// The nondeterministic collation by which values of a column are told apart, where it has one. Both sides of a key have the same.
+fn collator_of(column: &ColumnDef) -> Option<Collator> {
+    column.declared().collation()?.collator.filter(|collator| !collator.is_deterministic())
 }
 
 /// The foreign key that a constraint is, where it is enforced.

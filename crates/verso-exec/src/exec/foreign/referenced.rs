@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, ReferentialAction, TableDef};
-use verso_types::{Batch, CastKind, Value, cast, encode_row};
+use verso_types::{Batch, CastKind, Value, cast};
 
 use super::super::trigger::Triggers;
 use super::super::{ExecContext, Sink};
@@ -75,7 +75,7 @@ impl Incoming {
             return Ok(());
         }
         let moves = if action == ReferentialAction::Cascade { self.moves(cx, &child)? } else { Vec::new() };
-        let statement = if Incoming::meet(&moves) {
+        let statement = if Incoming::meet(&child, &moves) {
             let mut statement = child.update_together(cx, moves)?;
             statement.begin(cx)?;
             statement.run_changes(cx, &mut Nowhere)?;
@@ -116,17 +116,12 @@ impl Incoming {
     }
 
     /// Whether a key becomes one that others had: then no row may be moved by one and found by the next.
-    fn meet(moves: &[Move]) -> bool {
-        let bytes = |key: &[Value]| {
-            let mut bytes = Vec::new();
-            encode_row(key, &mut bytes);
-            bytes
-        };
+    fn meet(child: &Child, moves: &[Move]) -> bool {
         if moves.len() < 2 {
             return false;
         }
-        let old: HashSet<Vec<u8>> = moves.iter().map(|(old, _)| bytes(old)).collect();
-        moves.iter().any(|(_, new)| old.contains(&bytes(new)))
+        let old: HashSet<Vec<u8>> = moves.iter().map(|(old, _)| child.key_bytes(old)).collect();
+        moves.iter().any(|(_, new)| old.contains(&child.key_bytes(new)))
     }
 
     /// What the referencing columns are set to.

@@ -278,7 +278,13 @@ impl Little {
                 }
                 *count = if all { count.saturating_sub(1) } else { *count };
             }
-            let plan = Plan::SetOperation { left: pick(&self.many), right: pick(&self.some), operation, all };
+            let plan = Plan::SetOperation {
+                left: pick(&self.many),
+                right: pick(&self.some),
+                operation,
+                all,
+                collators: Vec::new(),
+            };
             cases.push(("set operation", false, plan, kept));
         }
 
