@@ -21,6 +21,8 @@ pub const PORT: u16 = 5432;
 pub struct Config {
     /// Addresses to listen on; may be empty if there is a socket directory.
     pub listen: Vec<SocketAddr>,
+    /// Addresses at which Prometheus asks for figures; empty for none.
+    pub metrics: Vec<SocketAddr>,
     /// The directory of the Unix socket `.s.PGSQL.<port>`.
     pub socket_directory: Option<PathBuf>,
     /// Permissions of the Unix socket.
@@ -57,6 +59,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], PORT))],
+            metrics: Vec::new(),
             socket_directory: None,
             socket_mode: 0o700,
             max_connections: 100,
@@ -149,12 +152,8 @@ impl Config {
             _ => Err(invalid()),
         };
         match name {
-            "listen" => {
-                self.listen.clear();
-                for address in value.split(',').map(str::trim).filter(|address| !address.is_empty()) {
-                    self.listen.extend(addresses(address)?);
-                }
-            }
+            "listen" => self.listen = address_list(value, PORT)?,
+            "metrics" => self.metrics = address_list(value, crate::metrics::PORT)?,
             "socket_directory" | "unix_socket_directories" => {
                 self.socket_directory = Some(PathBuf::from(value)).filter(|_| !value.is_empty());
             }
@@ -208,11 +207,23 @@ impl Config {
     }
 }
 
+/// Addresses with commas between.
+///
+/// # Errors
+/// What is wrong, in words.
+fn address_list(text: &str, usual_port: u16) -> Result<Vec<SocketAddr>, String> {
+    let mut found = Vec::new();
+    for address in text.split(',').map(str::trim).filter(|address| !address.is_empty()) {
+        found.extend(addresses(address, usual_port)?);
+    }
+    Ok(found)
+}
+
 /// Addresses of `host`, `host:port`, `*` or `*:port`.
 ///
 /// # Errors
 /// What is wrong, in words.
-pub fn addresses(text: &str) -> Result<Vec<SocketAddr>, String> {
+fn addresses(text: &str, usual_port: u16) -> Result<Vec<SocketAddr>, String> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok(vec![address]);
     }
@@ -220,7 +231,7 @@ pub fn addresses(text: &str) -> Result<Vec<SocketAddr>, String> {
         Some((host, port)) if !host.contains(':') => {
             (host, port.parse().map_err(|_| format!("invalid port in address \"{text}\""))?)
         }
-        _ => (text.trim_matches(['[', ']']), PORT),
+        _ => (text.trim_matches(['[', ']']), usual_port),
     };
     if host == "*" {
         return Ok(vec![SocketAddr::from(([0, 0, 0, 0], port))]);
@@ -345,6 +356,7 @@ mod tests {
             ("max_connections", "0"),
             ("max_connections", "1001"),
             ("listen", "nowhere:x"),
+            ("metrics", "127.0.0.1:x"),
             ("require_tls", "perhaps"),
             ("log_format", "xml"),
             ("max_message_size", "1kB"),

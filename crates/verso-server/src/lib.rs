@@ -16,6 +16,7 @@
 //! | [`backends`] | who is connected |
 //! | [`workers`] | the threads that serve them: who may run a statement now |
 //! | [`config`] | what the server is told |
+//! | [`metrics`] | figures over HTTP, for Prometheus |
 //! | [`databases`] | what is served: one file, or those of a folder |
 //! | [`server`] | a running server: start, reload, shutdown |
 //!
@@ -28,6 +29,7 @@ pub mod backends;
 pub mod config;
 pub mod conversation;
 pub mod databases;
+pub mod metrics;
 pub mod network;
 pub mod protocol;
 pub mod server;

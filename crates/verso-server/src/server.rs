@@ -21,6 +21,7 @@ use crate::config::{Config, ConfigError};
 use crate::conversation;
 use crate::conversation::wire::Wire;
 use crate::databases::{Keeper, Lease};
+use crate::metrics::Endpoint;
 use crate::network::listener::Listeners;
 use crate::network::patience::{Last, Patience};
 use crate::network::stream::{Peer, SharedSocket, Socket, Stream};
@@ -122,6 +123,7 @@ pub struct Server {
     pool: Arc<Pool>,
     listeners: Arc<Listeners>,
     acceptor: Mutex<Option<JoinHandle>>,
+    metrics: Option<Endpoint>,
 }
 
 impl Server {
@@ -198,18 +200,27 @@ impl Server {
             config.socket_directory.as_deref(),
             config.socket_mode,
         )?);
+        let metrics = match &config.metrics[..] {
+            [] => None,
+            addresses => Some(Endpoint::start(addresses, &shared.databases, &shared.env)?),
+        };
         let pool = Pool::new(shared.env.clone(), workers, places)?;
         let acceptor = {
             let (shared, pool, listeners) = (Arc::clone(&shared), Arc::clone(&pool), Arc::clone(&listeners));
             let env = shared.env.clone();
             env.spawn("verso-accept", move || accept(&shared, &pool, &listeners))
         };
-        Ok(Server { shared, pool, listeners, acceptor: Mutex::new(Some(acceptor)) })
+        Ok(Server { shared, pool, listeners, acceptor: Mutex::new(Some(acceptor)), metrics })
     }
 
     /// Where clients can connect.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.addresses()
+    }
+
+    /// Where the figures are asked for.
+    pub fn metrics_addresses(&self) -> Vec<SocketAddr> {
+        self.metrics.as_ref().map_or_else(Vec::new, Endpoint::addresses)
     }
 
     /// The Unix socket.
@@ -269,6 +280,7 @@ impl Server {
             }
         }
         drop(self.listeners);
+        drop(self.metrics);
         self.pool.end(patience);
         self.shared.databases.close()?;
         Ok(())

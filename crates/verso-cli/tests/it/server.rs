@@ -204,3 +204,25 @@ fn what_cannot_be_served_is_said() {
     let run = world.verso(&["serve", "a.verso", "--config", "bad.conf"]);
     assert!(run.err.contains("bad.conf:1"), "{run:?}");
 }
+
+#[test]
+fn stat_live_shows_rates_of_a_server() {
+    let world = World::new();
+    let server = Server::start(&world, &[]);
+    let asked = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_verso")).arg("stat").args(more).output();
+        let output = output.expect("the binary starts");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let address = server.address();
+    let live = ["--live", "--server", &address, "--interval", "0.1", "--count", "2"];
+    let (code, pages) = asked(&live);
+    assert_eq!(code, Some(0));
+    assert_eq!(pages.matches("database   verso  ").count(), 2, "{pages}");
+    for name in ["sessions ", "commits ", "rows ", "pages ", "pool ", "log ", "waits ", "space "] {
+        assert_eq!(pages.lines().filter(|line| line.starts_with(name)).count(), 2, "{name} in {pages}");
+    }
+    assert!(!pages.contains('\u{1b}'), "that is for terminals");
+    assert_eq!(asked(&["--live", "a.verso"]).0, Some(1), "a file that nobody serves does nothing");
+    assert_eq!(asked(&["--live", "--server", &address, "--interval", "0"]).0, Some(1));
+}

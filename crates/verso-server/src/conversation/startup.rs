@@ -1,11 +1,13 @@
 //! How a connection begins: encryption, version, who the client is.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use verso_env::Env;
 use verso_session::errors::sqlstate;
 use verso_session::scram::Verifier;
-use verso_session::{Identity, Instance, Role, Session, SqlError};
+use verso_session::{CancelHandle, Identity, Instance, Role, Session, SqlError};
 
 use super::wire::{Wire, malformed};
 use crate::auth::{Exchange, MECHANISM, mock_verifier};
@@ -34,6 +36,9 @@ pub const REPORTED: &[&str] = &[
 
 /// How long a session that uses transaction blocks keeps its worker while its client says nothing.
 const KEPT: Duration = Duration::from_millis(10);
+
+/// How long a client may take to read the rest of its answer once its session is to end.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What a client said of itself.
 struct Greeting {
@@ -254,6 +259,7 @@ fn log_in(
     let key_bytes = if version >= VERSION_3_2 { 32 } else { 4 };
     let backend = shared.backends.register(id, socket, cancel, key_bytes, &*shared.env.random)?;
     wire.backend = Some(Arc::clone(&backend));
+    wire.stream.give_up_when(given_up(session.cancel_handle(), &shared.env));
     session.on_terminate({
         let backend = Arc::clone(&backend);
         Arc::new(move || backend.finish())
@@ -273,6 +279,22 @@ fn log_in(
     wire.output.backend_key(backend.id, backend.key());
     tracing::info!(session = id, user = %role.name, database, client = %peer, tls = wire.stream.is_encrypted(), "connected");
     Ok((session, reported, lease))
+}
+
+/// Whether a client that takes nothing of its answer is waited for no longer: a while after its session was told to end,
+/// whoever said so. A client that does read hears why within that time.
+fn given_up(session: CancelHandle, env: &Env) -> Arc<dyn Fn() -> bool + Send + Sync> {
+    let (clock, since) = (Arc::clone(&env.clock), AtomicU64::new(0));
+    Arc::new(move || {
+        if !session.is_ending() {
+            return false;
+        }
+        let now = clock.monotonic_nanos().max(1);
+        match since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => false,
+            Err(since) => now.saturating_sub(since) >= LAST_WORDS.as_nanos() as u64,
+        }
+    })
 }
 
 /// Finds out whether the client is the role it names.

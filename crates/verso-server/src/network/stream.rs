@@ -15,6 +15,8 @@ use verso_env::waiting;
 
 /// For a poll that does not wait.
 const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// How often a write that waits for its client looks whether the connection is to end.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// A socket of either kind; shared with whoever may end the connection.
 #[derive(Debug)]
@@ -97,6 +99,17 @@ pub struct SharedSocket {
     pub socket: Arc<Socket>,
     /// How long a read waits for bytes.
     pub waits: Waits,
+    given_up: GivenUp,
+}
+
+/// Whether a client that takes nothing is waited for no longer.
+#[derive(Clone, Default)]
+struct GivenUp(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl std::fmt::Debug for GivenUp {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("GivenUp").field(&self.0.is_some()).finish()
+    }
 }
 
 /// How long a read waits for bytes, before it fails with `WouldBlock`.
@@ -113,7 +126,26 @@ pub enum Waits {
 impl SharedSocket {
     /// Whose reads wait for a while.
     pub fn new(socket: Arc<Socket>) -> SharedSocket {
-        SharedSocket { socket, waits: Waits::Awhile }
+        SharedSocket { socket, waits: Waits::Awhile, given_up: GivenUp::default() }
+    }
+
+    /// Waits until the client takes more. Where it is waited for no longer the connection is cut: what was sent of a message
+    /// is all that the client gets.
+    #[cold]
+    fn wait_to_write(&self) -> io::Result<()> {
+        waiting::announce();
+        loop {
+            if self.given_up.0.as_ref().is_some_and(|given_up| given_up()) {
+                self.socket.stop();
+                let text = "it was to end, and its client took nothing";
+                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, text));
+            }
+            let mut polled = [PollFd::new(&*self.socket, PollFlags::OUT)];
+            match poll(&mut polled, Some(&LOOK)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                result => return Ok(result.map(drop)?),
+            }
+        }
     }
 }
 
@@ -147,12 +179,11 @@ impl Read for SharedSocket {
 
 impl Write for SharedSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match send(&*self.socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Err(Errno::AGAIN) => {
-                waiting::announce();
-                Ok(send(&*self.socket, bytes, SendFlags::NOSIGNAL)?)
+        loop {
+            match send(&*self.socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Err(Errno::AGAIN) => self.wait_to_write()?,
+                sent => return Ok(sent?),
             }
-            sent => Ok(sent?),
         }
     }
 
@@ -199,6 +230,15 @@ impl Stream {
             Stream::Plain(socket) => socket.waits = waits,
             Stream::Tls(stream) => stream.sock.waits = waits,
         }
+    }
+
+    /// A write that waits for its client asks this, a few times a second, whether it is waited for no longer.
+    pub fn give_up_when(&mut self, given_up: Arc<dyn Fn() -> bool + Send + Sync>) {
+        let socket = match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(stream) => &mut stream.sock,
+        };
+        socket.given_up = GivenUp(Some(given_up));
     }
 
     /// Whether others cannot read along.

@@ -11,6 +11,7 @@ mod junk;
 #[path = "../../../versodb/tests/it/lists.rs"]
 mod lists;
 mod login;
+mod metrics;
 mod notify;
 mod raw;
 mod sessions;
