@@ -11,7 +11,8 @@
 //! |---|---|
 //! | [`protocol`] | bytes from and to messages |
 //! | [`network`] | sockets, TLS, listener |
-//! | [`auth`] | SCRAM-SHA-256 |
+//! | [`access`] | rules: who may connect from where, and how that is proved |
+//! | [`auth`] | SCRAM-SHA-256, with and without channel binding |
 //! | [`conversation`] | one client's messages, in order |
 //! | [`backends`] | who is connected |
 //! | [`workers`] | the threads that serve them: who may run a statement now |
@@ -24,6 +25,7 @@
 //! worker's place.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod auth;
 pub mod backends;
 pub mod config;

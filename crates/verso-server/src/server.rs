@@ -1,7 +1,7 @@
 //! A running server: start, reload, shutdown.
 //!
-//! V1. Off this machine nobody is let in without a password, so a server that listens there does not start unless some
-//!     role of the first database has one.
+//! V1. Off this machine nobody is let in without a password unless access rules say so, so a server that listens there does
+//!     not start unless some role of the first database has one, or there are rules.
 //! V2. A shutdown refuses new connections, lets statements that run end in their time, cancels the rest, and closes
 //!     the databases only when nobody is left.
 
@@ -10,12 +10,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::ServerConfig;
 use verso_env::sync::{Mutex, RwLock};
 use verso_env::{Env, JoinHandle};
 use verso_session::{Exporter, Instance, SqlError};
 use versodb::{Database, Options};
 
+use crate::access::Rules;
 use crate::backends::Backends;
 use crate::config::{Config, ConfigError};
 use crate::conversation;
@@ -25,7 +25,7 @@ use crate::metrics::Endpoint;
 use crate::network::listener::Listeners;
 use crate::network::patience::{Last, Patience};
 use crate::network::stream::{Peer, SharedSocket, Socket, Stream};
-use crate::network::tls;
+use crate::network::tls::Tls;
 use crate::protocol::backend::Severity;
 use crate::protocol::frontend::SMALL_BYTES_MAX;
 use crate::workers::Pool;
@@ -75,7 +75,8 @@ pub struct Shared {
     /// Clock, randomness, threads.
     pub env: Env,
     config: RwLock<Arc<Config>>,
-    tls: RwLock<Option<Arc<ServerConfig>>>,
+    tls: RwLock<Option<Arc<Tls>>>,
+    rules: RwLock<Option<Arc<Rules>>>,
     /// Who is connected.
     pub backends: Arc<Backends>,
     /// Makes the salts of roles that do not exist.
@@ -91,8 +92,13 @@ impl Shared {
     }
 
     /// What TLS connections need, if there are any.
-    pub fn tls(&self) -> Option<Arc<ServerConfig>> {
+    pub fn tls(&self) -> Option<Arc<Tls>> {
         self.tls.read().clone()
+    }
+
+    /// The access rules, if there are any.
+    pub fn rules(&self) -> Option<Arc<Rules>> {
+        self.rules.read().clone()
     }
 
     /// How a session waits for its client.
@@ -155,10 +161,8 @@ impl Server {
         if config.listen.is_empty() && config.socket_directory.is_none() {
             return Err(ServerError::Nowhere);
         }
-        let tls = match config.tls_files()? {
-            Some((certificate, key)) => Some(tls::server_config(&env, certificate, key)?),
-            None => None,
-        };
+        let tls = config.tls_files()?.map(|files| files.read(&env)).transpose()?;
+        let rules = config.rules(&env)?.map(Arc::new);
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let places = match config.max_running_statements {
             0 => processors * RUNNING_PER_PROCESSOR,
@@ -177,6 +181,7 @@ impl Server {
             backends: Arc::new(Backends::new(config.max_connections)),
             config: RwLock::new(Arc::new(config)),
             tls: RwLock::new(tls),
+            rules: RwLock::new(rules),
             secret,
             last: (processors > 1).then(Arc::default),
             env,
@@ -191,7 +196,7 @@ impl Server {
         let first = shared.databases.lease_any()?;
         check_defaults(&first, &config)?;
         let outside = config.listen.iter().find(|address| !address.ip().to_canonical().is_loopback());
-        if let (Some(address), false) = (outside, has_passwords(first.instance())?) {
+        if let (Some(address), None, false) = (outside, shared.rules(), has_passwords(first.instance())?) {
             return Err(ServerError::NoAuthentication { address: *address });
         }
         raise_file_limit();
@@ -233,6 +238,9 @@ impl Server {
     /// # Errors
     /// Those of storage.
     pub fn is_open_locally(&self) -> Result<bool, SqlError> {
+        if self.shared.rules().is_some() {
+            return Ok(false); // they say what was meant
+        }
         let first = self.shared.databases.lease_any()?;
         Ok(first.instance().roles()?.iter().any(|role| role.login && role.password.is_none()))
     }
@@ -246,14 +254,13 @@ impl Server {
     /// the next start. Sessions there are keep theirs.
     ///
     /// # Errors
-    /// A certificate that cannot be read; everything stays as it was then.
+    /// A certificate or rules that cannot be read; everything stays as it was then.
     pub fn reload(&self, config: Config) -> Result<(), ServerError> {
-        let tls = match config.tls_files()? {
-            Some((certificate, key)) => Some(tls::server_config(&self.shared.env, certificate, key)?),
-            None => None,
-        };
+        let tls = config.tls_files()?.map(|files| files.read(&self.shared.env)).transpose()?;
+        let rules = config.rules(&self.shared.env)?.map(Arc::new);
         check_defaults(&self.shared.databases.lease_any()?, &config)?;
         *self.shared.tls.write() = tls;
+        *self.shared.rules.write() = rules;
         *self.shared.config.write() = Arc::new(config);
         Ok(())
     }

@@ -627,6 +627,14 @@ impl Instance {
         Ok(self.catalog.committed_roles()?.into_iter().find(|role| &*role.name == name))
     }
 
+    /// Whether a role is a member of another, or is it; by names, and what is not there is a member of nothing.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn is_member(&self, role: &str, other: &str) -> Result<bool, SqlError> {
+        crate::session::is_member(self, role, other)
+    }
+
     /// The name of the role that owns the database.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! A connection's bytes, plain or encrypted.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -10,8 +10,10 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
 use verso_env::waiting;
+
+use super::tls::Tls;
 
 /// For a poll that does not wait.
 const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -197,7 +199,14 @@ pub enum Stream {
     /// As they are.
     Plain(SharedSocket),
     /// Through TLS.
-    Tls(Box<StreamOwned<ServerConnection, SharedSocket>>),
+    Tls(Box<Encrypted>),
+}
+
+/// A connection's bytes through TLS.
+pub struct Encrypted {
+    stream: StreamOwned<ServerConnection, SharedSocket>,
+    /// Of the handshake: the server's certificate may be another one by now.
+    tls: Arc<Tls>,
 }
 
 impl std::fmt::Debug for Stream {
@@ -214,11 +223,11 @@ impl Stream {
     ///
     /// # Errors
     /// Rustls refuses the configuration, or the stream is encrypted already.
-    pub fn encrypt(self, config: Arc<ServerConfig>) -> io::Result<Stream> {
+    pub fn encrypt(self, tls: Arc<Tls>) -> io::Result<Stream> {
         match self {
             Stream::Plain(socket) => {
-                let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-                Ok(Stream::Tls(Box::new(StreamOwned::new(connection, socket))))
+                let connection = ServerConnection::new(Arc::clone(&tls.config)).map_err(io::Error::other)?;
+                Ok(Stream::Tls(Box::new(Encrypted { stream: StreamOwned::new(connection, socket), tls })))
             }
             Stream::Tls(_) => Err(io::Error::other("the connection is encrypted already")),
         }
@@ -228,7 +237,7 @@ impl Stream {
     pub fn set_waits(&mut self, waits: Waits) {
         match self {
             Stream::Plain(socket) => socket.waits = waits,
-            Stream::Tls(stream) => stream.sock.waits = waits,
+            Stream::Tls(encrypted) => encrypted.stream.sock.waits = waits,
         }
     }
 
@@ -236,9 +245,39 @@ impl Stream {
     pub fn give_up_when(&mut self, given_up: Arc<dyn Fn() -> bool + Send + Sync>) {
         let socket = match self {
             Stream::Plain(socket) => socket,
-            Stream::Tls(stream) => &mut stream.sock,
+            Stream::Tls(encrypted) => &mut encrypted.stream.sock,
         };
         socket.given_up = GivenUp(Some(given_up));
+    }
+
+    /// What a login is bound to (`tls-server-end-point`), if it can be.
+    pub fn end_point(&self) -> Option<&[u8]> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(encrypted) => encrypted.tls.end_point.as_deref(),
+        }
+    }
+
+    /// The certificate that the client has shown; the handshake has found that an authority vouches for it.
+    pub fn client_certificate(&self) -> Option<&[u8]> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(encrypted) => {
+                encrypted.stream.conn.peer_certificates()?.first().map(|certificate| &**certificate)
+            }
+        }
+    }
+
+    /// The address of this machine that the client has reached; none for the Unix socket.
+    pub fn own_address(&self) -> Option<IpAddr> {
+        let socket = match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(encrypted) => &encrypted.stream.sock,
+        };
+        match &*socket.socket {
+            Socket::Tcp(socket) => socket.local_addr().ok().map(|address| address.ip()),
+            Socket::Unix(_) => None,
+        }
     }
 
     /// Whether others cannot read along.
@@ -251,7 +290,7 @@ impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.read(buffer),
-            Stream::Tls(stream) => stream.read(buffer),
+            Stream::Tls(encrypted) => encrypted.stream.read(buffer),
         }
     }
 }
@@ -260,14 +299,14 @@ impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.write(bytes),
-            Stream::Tls(stream) => stream.write(bytes),
+            Stream::Tls(encrypted) => encrypted.stream.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Stream::Plain(_) => Ok(()),
-            Stream::Tls(stream) => stream.flush(),
+            Stream::Tls(encrypted) => encrypted.stream.flush(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The server through its sockets: the protocol byte by byte, and a driver.
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails as the test would")]
 
+mod access;
 mod catalogs;
 mod copy;
 mod databases;
