@@ -188,6 +188,10 @@ impl Server {
         });
         let config = shared.config();
         shared.databases.cluster().set_connections_max(config.max_connections);
+        shared.databases.cluster().set_server_settings(vec![
+            ("worker_threads", workers.to_string()),
+            ("max_running_statements", places.to_string()),
+        ]);
         if let Some(bytes) = config.memory_limit_bytes {
             shared.databases.cluster().memory().set_limit(bytes);
         }

@@ -192,3 +192,13 @@ fn a_client_that_reads_late_hears_why_its_session_ends() {
     let last = client.until('E').pop().unwrap();
     assert_eq!((last.kind, last.field('C').as_deref()), ('E', Some("57P01")));
 }
+
+#[test]
+fn the_servers_own_settings_are_shown_and_no_statement_changes_them() {
+    let world = World::with(|config| config.worker_threads = 3);
+    let mut client = world.connect();
+    assert_eq!(client.value("SHOW worker_threads"), "3");
+    assert_eq!(client.value("SELECT current_setting('max_connections')"), "100");
+    assert_eq!(client.code("SET worker_threads = 4"), "55P02");
+    assert_eq!(client.code("ALTER SYSTEM SET listen = '*'"), "55P02");
+}
