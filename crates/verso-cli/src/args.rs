@@ -85,7 +85,7 @@ pub enum ArchiveTask {
 /// `verso shell`
 #[derive(Debug, Args)]
 pub struct ShellArguments {
-    /// The database; made if it is missing
+    /// The database, made if it is missing; or a server, postgres://USER@HOST:PORT/DATABASE
     pub database: Option<PathBuf>,
     /// Run a script, - for standard input; may be repeated, also between --command
     #[arg(short, long, value_name = "SCRIPT")]
