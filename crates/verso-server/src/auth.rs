@@ -92,7 +92,7 @@ impl Exchange {
             }
             _ => return Err(wrong()),
         };
-        let mut binding = first[..first.len() - bare.len()].as_bytes().to_vec();
+        let mut binding = first.as_bytes()[..first.len() - bare.len()].to_vec();
         binding.extend_from_slice(digest);
         let mut nonce = None;
         for attribute in bare.split(',') {

@@ -47,7 +47,7 @@ pub struct Said {
 }
 
 impl Said {
-    fn of(mut fields: ErrorFields<'_>) -> Said {
+    fn of(mut fields: ErrorFields<'_>) -> Box<Said> {
         let mut said = Said::default();
         while let Ok(Some(field)) = fields.next() {
             let text = String::from_utf8_lossy(field.value_bytes()).into_owned();
@@ -63,17 +63,17 @@ impl Said {
             }
         }
         said.is_lost = matches!(said.severity.as_str(), "FATAL" | "PANIC");
-        said
+        Box::new(said)
     }
 
-    fn lost(error: &io::Error) -> Said {
+    fn lost(error: &io::Error) -> Box<Said> {
         let message = format!("connection to the server lost: {error}");
         Said::of_shell("08006", message, true)
     }
 
-    fn of_shell(sqlstate: &str, message: String, is_lost: bool) -> Said {
+    fn of_shell(sqlstate: &str, message: String, is_lost: bool) -> Box<Said> {
         let (severity, sqlstate) = ("ERROR".to_owned(), sqlstate.to_owned());
-        Said { severity, sqlstate, message, is_lost, ..Said::default() }
+        Box::new(Said { severity, sqlstate, message, is_lost, ..Said::default() })
     }
 
     /// As it is printed.
@@ -102,8 +102,8 @@ impl Said {
     }
 }
 
-impl From<io::Error> for Said {
-    fn from(error: io::Error) -> Said {
+impl From<io::Error> for Box<Said> {
+    fn from(error: io::Error) -> Box<Said> {
         Said::lost(&error)
     }
 }
@@ -197,13 +197,13 @@ impl Remote {
             ("client_encoding", "UTF8"),
         ];
         parameters.extend(config.get_options().map(|options| ("options", options)));
-        let started = frontend::startup_message(parameters, &mut remote.output).map_err(Said::from);
+        let started = frontend::startup_message(parameters, &mut remote.output).map_err(Box::<Said>::from);
         let logged = started.and_then(|()| remote.log_in(&user, config.get_password()));
         logged.map_err(|said| format!("{}: {}", remote.shown, said.one_line()))?;
         Ok(remote)
     }
 
-    fn log_in(&mut self, user: &str, password: Option<&[u8]>) -> Result<(), Said> {
+    fn log_in(&mut self, user: &str, password: Option<&[u8]>) -> Result<(), Box<Said>> {
         let needed = || {
             let text = "a password is needed: in the address, or in PGPASSWORD".to_owned();
             password.ok_or_else(|| Said::of_shell("28P01", text, true))
@@ -263,7 +263,7 @@ impl Remote {
         sent
     }
 
-    fn message(&mut self) -> Result<Message, Said> {
+    fn message(&mut self) -> Result<Message, Box<Said>> {
         loop {
             if let Some(message) = Message::parse(&mut self.input)? {
                 return Ok(message);
@@ -302,7 +302,7 @@ impl Remote {
     ///
     /// # Errors
     /// The server's, or that of the connection.
-    pub fn begin_unless(&mut self, autocommit: bool, sql: &str) -> Result<(), Said> {
+    pub fn begin_unless(&mut self, autocommit: bool, sql: &str) -> Result<(), Box<Said>> {
         const ALONE: [&str; 11] = [
             "begin",
             "start",
@@ -328,7 +328,7 @@ impl Remote {
     ///
     /// # Errors
     /// The server's, or that of the connection.
-    pub fn execute(&mut self, sql: &str, sink: &mut ResultSink<'_, '_>) -> Result<(), Said> {
+    pub fn execute(&mut self, sql: &str, sink: &mut ResultSink<'_, '_>) -> Result<(), Box<Said>> {
         frontend::query(sql, &mut self.output)?;
         self.send()?;
         let mut failed = None;
@@ -374,7 +374,7 @@ impl Remote {
     }
 
     /// The data of COPY FROM STDIN: the lines behind the statement.
-    fn feed(&mut self, sink: &mut ResultSink<'_, '_>) -> Result<(), Said> {
+    fn feed(&mut self, sink: &mut ResultSink<'_, '_>) -> Result<(), Box<Said>> {
         let mut data = Vec::new();
         let fed = loop {
             data.clear();
@@ -402,7 +402,7 @@ impl Remote {
         self.ask(sql).map_err(|said| said.one_line())
     }
 
-    fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, Said> {
+    fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, Box<Said>> {
         frontend::query(sql, &mut self.output)?;
         self.send()?;
         let (mut types, mut rows, mut failed) = (Vec::new(), Vec::new(), None);
@@ -440,7 +440,7 @@ impl Remote {
     }
 }
 
-fn unexpected() -> Said {
+fn unexpected() -> Box<Said> {
     Said::of_shell("08P01", "the server has said what it should not".to_owned(), true)
 }
 
