@@ -85,7 +85,7 @@ pub enum ArchiveTask {
 /// `verso shell`
 #[derive(Debug, Args)]
 pub struct ShellArguments {
-    /// The database; made if it is missing
+    /// The database, made if it is missing; or a server, postgres://USER@HOST:PORT/DATABASE
     pub database: Option<PathBuf>,
     /// Run a script, - for standard input; may be repeated, also between --command
     #[arg(short, long, value_name = "SCRIPT")]
@@ -123,6 +123,9 @@ pub struct ServeArguments {
     /// Address to listen on; may be repeated; 127.0.0.1:5432 if nothing is said
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Vec<String>,
+    /// Address at which Prometheus asks for figures, at /metrics; nowhere if nothing is said. May be repeated
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Vec<String>,
     /// Directory for the Unix socket .s.PGSQL.PORT
     #[arg(long, value_name = "DIRECTORY")]
     pub socket: Option<PathBuf>,
@@ -162,6 +165,15 @@ pub struct StatArguments {
     /// How pages are cached
     #[arg(long, value_name = "BYTES")]
     pub pool_bytes: Option<u64>,
+    /// Show rates on a page that is drawn anew, of a running server
+    #[arg(long, requires = "server")]
+    pub live: bool,
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, requires = "live", value_parser = interval)]
+    pub interval: f64,
+    /// So many pages, then end
+    #[arg(long, value_name = "PAGES", requires = "live")]
+    pub count: Option<u64>,
 }
 
 /// How a backup or a restore is watched.
@@ -344,6 +356,12 @@ fn lsn(text: &str) -> Result<u64, String> {
     };
     let part = |text: &str| u32::from_str_radix(text, 16).map_err(|error| format!("{error}"));
     Ok(u64::from(part(high)?) << 32 | u64::from(part(low)?))
+}
+
+/// Seconds between two looks at a server.
+fn interval(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "between 0.1 and 3600 seconds".to_owned())
 }
 
 #[cfg(test)]

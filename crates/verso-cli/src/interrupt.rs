@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use verso_env::sync::Mutex;
-use versodb::CancelHandle;
 
 /// What a shell ended by Ctrl-C says: 128 + SIGINT.
 const EXIT_INTERRUPTED: i32 = 130;
@@ -20,7 +19,7 @@ pub fn outlive_file_limit() -> std::io::Result<()> {
 
 #[derive(Default)]
 struct State {
-    running: Option<CancelHandle>,
+    running: Option<Box<dyn Fn() + Send>>,
     interrupted: bool,
 }
 
@@ -44,16 +43,16 @@ impl Interrupts {
         let mut state = self.state.lock();
         match &state.running {
             Some(statement) => {
-                statement.cancel();
+                statement();
                 state.interrupted = true;
             }
             None => std::process::exit(EXIT_INTERRUPTED),
         }
     }
 
-    /// Runs `work` such that Ctrl-C cancels `statement`.
-    pub fn during<T>(&self, statement: CancelHandle, work: impl FnOnce() -> T) -> T {
-        self.state.lock().running = Some(statement);
+    /// Runs `work` such that Ctrl-C calls `cancel`.
+    pub fn during<T>(&self, cancel: impl Fn() + Send + 'static, work: impl FnOnce() -> T) -> T {
+        self.state.lock().running = Some(Box::new(cancel));
         let result = work();
         self.state.lock().running = None;
         result

@@ -11,6 +11,7 @@ mod args;
 mod backup;
 mod demo;
 mod interrupt;
+mod live;
 mod physical;
 mod remote;
 mod run_shell;
@@ -20,6 +21,7 @@ mod shell;
 mod tools;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches};
 
@@ -62,6 +64,9 @@ fn main() -> ExitCode {
         Task::ReindexCollations(arguments) => tools::reindex_collations(arguments),
         Task::Check(database) => tools::check(database),
         Task::Stat(stat) => match (&stat.database, &stat.server) {
+            (_, Some(server)) if stat.live => {
+                live::run(server, Duration::from_secs_f64(stat.interval), stat.count)
+            }
             (_, Some(server)) => server_stat::run(server),
             (Some(database), None) => tools::stat(database, stat.pool_bytes),
             (None, None) => ExitCode::from(EXIT_USAGE), // the parser asks for one of them

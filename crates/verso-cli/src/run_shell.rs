@@ -10,7 +10,7 @@ use versodb::Options;
 use crate::args::{PageArguments, ShellArguments};
 use crate::demo;
 use crate::interrupt::Interrupts;
-use crate::shell::{End, Lines, Output, Shell, Terminal};
+use crate::shell::{End, Lines, Output, Shell, Terminal, is_address};
 
 /// Wrong arguments, a file that cannot be opened, a failed `--command`.
 pub const EXIT_USAGE: u8 = 1;
@@ -78,6 +78,13 @@ fn open(shell: &mut Shell<'_>, arguments: &ShellArguments) -> Result<Option<Path
         }
         (None, false) => return Ok(None),
     };
+    if let Some(address) = path.to_str().filter(|name| is_address(name)) {
+        if arguments.demo {
+            return Err("--demo is for a file".to_owned());
+        }
+        shell.open_server(address)?;
+        return Ok(None);
+    }
     let created = shell.open(&path, true).map_err(|error| format!("{}: {error}", path.display()))?;
     if arguments.demo && created {
         let end = shell.run_silently(demo::SCRIPT);

@@ -102,6 +102,9 @@ fn configuration(arguments: &ServeArguments, env: &Env) -> Result<Config, Server
     if !arguments.listen.is_empty() {
         config.set("listen", &arguments.listen.join(",")).map_err(usage)?;
     }
+    if !arguments.metrics.is_empty() {
+        config.set("metrics", &arguments.metrics.join(",")).map_err(usage)?;
+    }
     if let Some(directory) = &arguments.socket {
         config.socket_directory = Some(directory.clone());
     }
@@ -135,6 +138,9 @@ fn level(config: &Config) -> LevelFilter {
 fn announce(server: &Server) -> Result<(), Box<dyn std::error::Error>> {
     let mut places: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
     places.extend(server.socket_path().map(|path| path.display().to_string()));
+    for address in server.metrics_addresses() {
+        tracing::info!("metrics: http://{address}/metrics");
+    }
     if server.is_open_locally()? {
         tracing::warn!(
             "roles without a password may connect from this machine; set one with ALTER ROLE verso PASSWORD '…'"

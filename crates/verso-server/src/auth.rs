@@ -1,4 +1,4 @@
-//! Who a client is: SCRAM-SHA-256, the server's side.
+//! Who a client is: SCRAM-SHA-256 and SCRAM-SHA-256-PLUS, the server's side.
 //!
 //! ```text
 //! client                                   server
@@ -10,8 +10,10 @@
 //!
 //! A1. Whether a role exists, or has a password, does not show: an unknown one gets a salt of its own and fails at
 //!     the end, like a wrong password. A2. Secrets are compared in constant time.
+//! A3. With PLUS the client proves, too, which certificate it has seen: somebody in between who shows another one cannot pass
+//!     the proof on. A client that could do so and was told that the server cannot (`y`) has been lied to, and is refused.
 //!
-//! Source: RFC 5802, RFC 7677. Channel binding is not offered.
+//! Source: RFC 5802, RFC 7677; RFC 5929 for `tls-server-end-point`, the one binding that is offered.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,8 +23,23 @@ use verso_session::scram::{Key, Verifier, hmac};
 
 use crate::protocol::Malformed;
 
-/// The one mechanism offered.
+/// The mechanism that is always offered.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
+/// The one that binds the login to the encrypted channel.
+pub const MECHANISM_PLUS: &str = "SCRAM-SHA-256-PLUS";
+/// What it binds it by.
+const BINDING: &str = "tls-server-end-point";
+
+/// Whether a login is bound to its channel (A3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding<'c> {
+    /// It cannot be: nothing is encrypted, or the certificate has no digest.
+    Impossible,
+    /// It could be, and the client has chosen the mechanism without.
+    NotChosen,
+    /// It is, to this digest of the server's certificate.
+    To(&'c [u8]),
+}
 
 /// An exchange under way: the first message was answered.
 #[derive(Debug)]
@@ -30,8 +47,8 @@ pub struct Exchange {
     verifier: Verifier,
     /// The role may log in if the proof is right.
     genuine: bool,
-    /// What the client's last message begins its channel binding with.
-    header: String,
+    /// What the client's last message has as its channel binding.
+    binding: Vec<u8>,
     nonce: String,
     /// Messages so far, as the signature covers them.
     transcript: String,
@@ -47,27 +64,36 @@ impl Exchange {
     /// Reads the client's first message and answers it.
     ///
     /// # Errors
-    /// A message that breaks the format, or wants channel binding.
+    /// A message that breaks the format, or whose channel binding does not belong to the mechanism.
     pub fn begin(
         first: &[u8],
+        channel: Binding<'_>,
         verifier: Verifier,
         genuine: bool,
         random: &dyn Random,
     ) -> Result<(Exchange, String), Malformed> {
         let first = text(first)?;
         let wrong = || Malformed::new("malformed SCRAM message");
-        let bare = match first.as_bytes().first() {
-            Some(b'n' | b'y') => {
-                let (_authorization, bare) =
-                    first[1..].strip_prefix(',').and_then(|rest| rest.split_once(',')).ok_or_else(wrong)?;
-                bare
+        let (flag, rest) = first.split_once(',').ok_or_else(wrong)?;
+        let (_authorization, bare) = rest.split_once(',').ok_or_else(wrong)?;
+        let digest = match (flag, flag.strip_prefix("p="), channel) {
+            ("n", _, Binding::Impossible | Binding::NotChosen) | ("y", _, Binding::Impossible) => &[],
+            ("y", _, Binding::NotChosen) => return Err(Malformed::new(LIED_TO)),
+            (_, Some(BINDING), Binding::To(digest)) => digest,
+            (_, Some(_), Binding::To(_)) => {
+                return Err(Malformed::new("unsupported SCRAM channel-binding type"));
             }
-            Some(b'p') => {
+            (_, Some(_), _) => {
                 return Err(Malformed::new("client requires SCRAM channel binding, but it is not supported"));
+            }
+            ("n" | "y", None, Binding::To(_)) => {
+                let text = "client selected SCRAM-SHA-256-PLUS without channel binding";
+                return Err(Malformed::new(text));
             }
             _ => return Err(wrong()),
         };
-        let header = &first[..first.len() - bare.len()];
+        let mut binding = first.as_bytes()[..first.len() - bare.len()].to_vec();
+        binding.extend_from_slice(digest);
         let mut nonce = None;
         for attribute in bare.split(',') {
             match attribute.as_bytes() {
@@ -87,7 +113,7 @@ impl Exchange {
         let nonce = format!("{theirs}{}", STANDARD.encode(bytes));
         let answer = format!("r={nonce},s={},i={}", STANDARD.encode(&verifier.salt), verifier.iterations);
         let transcript = format!("{bare},{answer},");
-        Ok((Exchange { verifier, genuine, header: header.to_owned(), nonce, transcript }, answer))
+        Ok((Exchange { verifier, genuine, binding, nonce, transcript }, answer))
     }
 
     /// Reads the client's last message; the server's last one if the client has proved itself.
@@ -101,7 +127,10 @@ impl Exchange {
         let mut attributes = without_proof.split(',');
         let binding = attributes.next().and_then(|part| part.strip_prefix("c=")).ok_or_else(wrong)?;
         let nonce = attributes.next().and_then(|part| part.strip_prefix("r=")).ok_or_else(wrong)?;
-        if STANDARD.decode(binding).map_err(|_| wrong())? != self.header.as_bytes() || nonce != self.nonce {
+        if STANDARD.decode(binding).map_err(|_| wrong())? != self.binding {
+            return Err(Malformed::new("SCRAM channel binding check failed"));
+        }
+        if nonce != self.nonce {
             return Err(wrong());
         }
         let proof: Key =
@@ -117,6 +146,9 @@ impl Exchange {
         Ok(Some(format!("v={}", STANDARD.encode(hmac(&self.verifier.server_key, &parts)))))
     }
 }
+
+const LIED_TO: &str = "the client supports channel binding and was told that this server does not, but it does: \
+    somebody in between may have changed what the server offers";
 
 /// Equality whose time does not tell where the difference is (A2).
 pub fn same(a: &[u8], b: &[u8]) -> bool {
@@ -141,16 +173,30 @@ mod tests {
 
     /// A client's side of an exchange.
     fn client(password: &str, verifier: Verifier, genuine: bool) -> Option<String> {
+        bound(password, verifier, genuine, "n,,", b"", Binding::Impossible).unwrap()
+    }
+
+    /// The same, of a client that has seen a certificate with this digest.
+    fn bound(
+        password: &str,
+        verifier: Verifier,
+        genuine: bool,
+        header: &str,
+        seen: &[u8],
+        channel: Binding<'_>,
+    ) -> Result<Option<String>, Malformed> {
         let (salt, iterations) = (verifier.salt.clone(), verifier.iterations);
-        let (exchange, answer) = Exchange::begin(b"n,,n=,r=abc", verifier, genuine, &Fixed).unwrap();
+        let first = format!("{header}n=,r=abc");
+        let (exchange, answer) = Exchange::begin(first.as_bytes(), channel, verifier, genuine, &Fixed)?;
         let nonce = answer.split(',').next().unwrap().to_owned();
         let own = Verifier::with_salt(password, salt, iterations);
-        let without_proof = format!("c=biws,{nonce}");
+        let binding = STANDARD.encode([header.as_bytes(), seen].concat());
+        let without_proof = format!("c={binding},{nonce}");
         let transcript = format!("n=,r=abc,{answer},{without_proof}");
         // The proof needs the client key, which a verifier does not have: made again as the RFC has it.
         let proof = own.client_proof(password, transcript.as_bytes());
         let last = format!("{without_proof},p={}", STANDARD.encode(proof));
-        exchange.finish(last.as_bytes()).unwrap()
+        exchange.finish(last.as_bytes())
     }
 
     trait ClientProof {
@@ -180,9 +226,30 @@ mod tests {
     }
 
     #[test]
+    fn a_login_that_is_bound_to_another_channel_is_refused() {
+        let login = |header: &str, seen: &[u8], channel| {
+            let verifier = Verifier::with_salt("secret", vec![1; 16], 1);
+            let done = bound("secret", verifier, true, header, seen, channel);
+            done.map(|signature| signature.is_some()).map_err(|error| error.what)
+        };
+        let (plus, own) = ("p=tls-server-end-point,,", Binding::To(&[7; 32]));
+        assert_eq!(login(plus, &[7; 32], own), Ok(true));
+        assert!(login(plus, &[8; 32], own).is_err(), "it has seen another certificate");
+        assert!(login(plus, &[], own).is_err());
+        assert!(login("n,,", &[], own).is_err(), "the mechanism with binding, and none");
+        assert!(login("p=tls-unique,,", &[7; 32], own).is_err());
+        assert!(login(plus, &[7; 32], Binding::NotChosen).is_err());
+        // A client that can and one that cannot; the first has to be told the truth.
+        assert_eq!(login("n,,", &[], Binding::NotChosen), Ok(true));
+        assert_eq!(login("y,,", &[], Binding::Impossible), Ok(true));
+        assert!(login("y,,", &[], Binding::NotChosen).is_err());
+    }
+
+    #[test]
     fn a_message_that_was_tampered_with_is_refused() {
-        let begin =
-            |first: &[u8]| Exchange::begin(first, mock_verifier(&[3; 32], "x"), false, &Fixed).map(drop);
+        let begin = |first: &[u8]| {
+            Exchange::begin(first, Binding::Impossible, mock_verifier(&[3; 32], "x"), false, &Fixed).map(drop)
+        };
         assert!(begin(b"n,,n=,r=abc").is_ok());
         for first in [
             &b""[..],
@@ -203,8 +270,14 @@ mod tests {
             b"c=biws,r=abc,p=AA==",
             b"c=eSws,r=abcBwAAAAAAAAAHAAAAAAAAAAcAAAAAAAAA,p=AA==",
         ] {
-            let (exchange, _) =
-                Exchange::begin(b"n,,n=,r=abc", mock_verifier(&[3; 32], "x"), false, &Fixed).unwrap();
+            let (exchange, _) = Exchange::begin(
+                b"n,,n=,r=abc",
+                Binding::Impossible,
+                mock_verifier(&[3; 32], "x"),
+                false,
+                &Fixed,
+            )
+            .unwrap();
             assert!(exchange.finish(last).is_err(), "{last:?}");
         }
     }

@@ -13,6 +13,9 @@ use std::time::Duration;
 
 use verso_env::Env;
 
+use crate::access::Rules;
+use crate::network::tls::TlsFiles;
+
 /// The port where nothing else is said.
 pub const PORT: u16 = 5432;
 
@@ -21,6 +24,8 @@ pub const PORT: u16 = 5432;
 pub struct Config {
     /// Addresses to listen on; may be empty if there is a socket directory.
     pub listen: Vec<SocketAddr>,
+    /// Addresses at which Prometheus asks for figures; empty for none.
+    pub metrics: Vec<SocketAddr>,
     /// The directory of the Unix socket `.s.PGSQL.<port>`.
     pub socket_directory: Option<PathBuf>,
     /// Permissions of the Unix socket.
@@ -39,6 +44,10 @@ pub struct Config {
     pub max_message_bytes: usize,
     /// PEM files of certificate and key; both or none.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// PEM file of the authorities whose certificates clients may show.
+    pub tls_client_authority: Option<PathBuf>,
+    /// The file of the access rules; without one whoever has a password proves it, and others come from this machine.
+    pub access_rules: Option<PathBuf>,
     /// Clients that are not on this machine must encrypt.
     pub require_tls: bool,
     /// Settings that every database and session begins with.
@@ -57,6 +66,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], PORT))],
+            metrics: Vec::new(),
             socket_directory: None,
             socket_mode: 0o700,
             max_connections: 100,
@@ -66,6 +76,8 @@ impl Default for Config {
             shutdown_timeout: Duration::from_secs(10),
             max_message_bytes: (1 << 30) - 1,
             tls: None,
+            tls_client_authority: None,
+            access_rules: None,
             require_tls: false,
             session_defaults: Vec::new(),
             buffer_pool_bytes: None,
@@ -95,7 +107,28 @@ pub enum ConfigError {
     /// Half of what TLS needs.
     #[error("tls_certificate and tls_key belong together")]
     Tls,
+    /// Certificates of clients where nothing is encrypted.
+    #[error("tls_client_ca needs tls_certificate and tls_key")]
+    ClientAuthority,
+    /// Rules ask for what no client could show.
+    #[error("{file}: rules that ask for certificates of clients need tls_client_ca")]
+    NoClientAuthority {
+        /// The file of the rules.
+        file: String,
+    },
 }
+
+/// Settings that are paths.
+const PATHS: [&str; 8] = [
+    "tls_certificate",
+    "ssl_cert_file",
+    "tls_key",
+    "ssl_key_file",
+    "tls_client_ca",
+    "ssl_ca_file",
+    "access_rules",
+    "hba_file",
+];
 
 impl Config {
     /// Changes what the file says; paths in it are relative to its directory.
@@ -111,9 +144,9 @@ impl Config {
                 |what: String| ConfigError::Line { file: path.display().to_string(), line: number + 1, what };
             let Some((name, value)) = assignment(line).map_err(failed)? else { continue };
             match name.as_str() {
-                "tls_certificate" | "ssl_cert_file" | "tls_key" | "ssl_key_file" => {
+                name if PATHS.contains(&name) && !value.is_empty() => {
                     let value = directory.join(&value);
-                    self.set(&name, &value.to_string_lossy()).map_err(failed)?;
+                    self.set(name, &value.to_string_lossy()).map_err(failed)?;
                 }
                 name => self.set(name, &value).map_err(failed)?,
             }
@@ -121,18 +154,35 @@ impl Config {
         Ok(())
     }
 
-    /// The PEM files of certificate and key, if TLS is wanted.
+    /// The files that TLS needs, if it is wanted.
     ///
     /// # Errors
     /// One without the other.
-    pub fn tls_files(&self) -> Result<Option<(&Path, &Path)>, ConfigError> {
+    pub fn tls_files(&self) -> Result<Option<TlsFiles<'_>>, ConfigError> {
         match &self.tls {
+            None if self.tls_client_authority.is_some() => Err(ConfigError::ClientAuthority),
             None => Ok(None),
             Some((certificate, key)) if certificate.as_os_str().is_empty() || key.as_os_str().is_empty() => {
                 Err(ConfigError::Tls)
             }
-            Some((certificate, key)) => Ok(Some((certificate, key))),
+            Some((certificate, key)) => {
+                let client_authority = self.tls_client_authority.as_deref();
+                Ok(Some(TlsFiles { certificate, key, client_authority }))
+            }
         }
+    }
+
+    /// Reads the access rules, if there are any.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a line that is not understood, a rule that asks for what no client can show.
+    pub fn rules(&self, env: &Env) -> Result<Option<Rules>, ConfigError> {
+        let Some(path) = &self.access_rules else { return Ok(None) };
+        let rules = Rules::read(env, path)?;
+        if rules.want_certificates() && self.tls_client_authority.is_none() {
+            return Err(ConfigError::NoClientAuthority { file: path.display().to_string() });
+        }
+        Ok(Some(rules))
     }
 
     /// Changes one setting.
@@ -149,12 +199,8 @@ impl Config {
             _ => Err(invalid()),
         };
         match name {
-            "listen" => {
-                self.listen.clear();
-                for address in value.split(',').map(str::trim).filter(|address| !address.is_empty()) {
-                    self.listen.extend(addresses(address)?);
-                }
-            }
+            "listen" => self.listen = address_list(value, PORT)?,
+            "metrics" => self.metrics = address_list(value, crate::metrics::PORT)?,
             "socket_directory" | "unix_socket_directories" => {
                 self.socket_directory = Some(PathBuf::from(value)).filter(|_| !value.is_empty());
             }
@@ -176,6 +222,12 @@ impl Config {
             }
             "tls_certificate" | "ssl_cert_file" => self.tls.get_or_insert_default().0 = value.into(),
             "tls_key" | "ssl_key_file" => self.tls.get_or_insert_default().1 = value.into(),
+            "tls_client_ca" | "ssl_ca_file" => {
+                self.tls_client_authority = Some(PathBuf::from(value)).filter(|_| !value.is_empty());
+            }
+            "access_rules" | "hba_file" => {
+                self.access_rules = Some(PathBuf::from(value)).filter(|_| !value.is_empty());
+            }
             "require_tls" => self.require_tls = flag()?,
             "memory_limit" => self.memory_limit_bytes = Some(size()?),
             "buffer_pool" | "shared_buffers" => self.buffer_pool_bytes = Some(size()?),
@@ -208,11 +260,23 @@ impl Config {
     }
 }
 
+/// Addresses with commas between.
+///
+/// # Errors
+/// What is wrong, in words.
+fn address_list(text: &str, usual_port: u16) -> Result<Vec<SocketAddr>, String> {
+    let mut found = Vec::new();
+    for address in text.split(',').map(str::trim).filter(|address| !address.is_empty()) {
+        found.extend(addresses(address, usual_port)?);
+    }
+    Ok(found)
+}
+
 /// Addresses of `host`, `host:port`, `*` or `*:port`.
 ///
 /// # Errors
 /// What is wrong, in words.
-pub fn addresses(text: &str) -> Result<Vec<SocketAddr>, String> {
+fn addresses(text: &str, usual_port: u16) -> Result<Vec<SocketAddr>, String> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok(vec![address]);
     }
@@ -220,7 +284,7 @@ pub fn addresses(text: &str) -> Result<Vec<SocketAddr>, String> {
         Some((host, port)) if !host.contains(':') => {
             (host, port.parse().map_err(|_| format!("invalid port in address \"{text}\""))?)
         }
-        _ => (text.trim_matches(['[', ']']), PORT),
+        _ => (text.trim_matches(['[', ']']), usual_port),
     };
     if host == "*" {
         return Ok(vec![SocketAddr::from(([0, 0, 0, 0], port))]);
@@ -314,7 +378,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("verso.conf");
         let text = "listen = '127.0.0.1:1, [::1]:2'\nmax_connections = 7\nssl_cert_file = 'c'\nssl_key_file = '/k'\n\
-            shared_buffers = 64MB\nauthentication_timeout = 500ms\nwork_mem = '4MB'\n";
+            shared_buffers = 64MB\nhba_file = 'rules'\nssl_ca_file = ''\nauthentication_timeout = 500ms\nwork_mem = '4MB'\n";
         std::fs::write(&path, text).unwrap();
         let mut config = Config::default();
         config.read(&Env::real(), &path).unwrap();
@@ -322,6 +386,8 @@ mod tests {
         assert_eq!(config.port(), 1);
         assert_eq!(config.max_connections, 7);
         assert_eq!(config.tls, Some((directory.path().join("c"), PathBuf::from("/k"))));
+        assert_eq!(config.access_rules, Some(directory.path().join("rules")));
+        assert_eq!(config.tls_client_authority, None);
         assert_eq!(config.buffer_pool_bytes, Some(64 << 20));
         assert_eq!(config.authentication_timeout, Duration::from_millis(500));
         assert_eq!(config.session_defaults, [("work_mem".to_owned(), "4MB".to_owned())]);
@@ -335,7 +401,11 @@ mod tests {
         config.set("tls_certificate", "c").unwrap();
         assert!(matches!(config.tls_files(), Err(ConfigError::Tls)));
         config.set("tls_key", "k").unwrap();
-        assert_eq!(config.tls_files().unwrap(), Some((Path::new("c"), Path::new("k"))));
+        let files = config.tls_files().unwrap().unwrap();
+        assert_eq!((files.certificate, files.key), (Path::new("c"), Path::new("k")));
+        let mut config = Config::default();
+        config.set("ssl_ca_file", "ca").unwrap();
+        assert!(matches!(config.tls_files(), Err(ConfigError::ClientAuthority)));
     }
 
     #[test]
@@ -345,6 +415,7 @@ mod tests {
             ("max_connections", "0"),
             ("max_connections", "1001"),
             ("listen", "nowhere:x"),
+            ("metrics", "127.0.0.1:x"),
             ("require_tls", "perhaps"),
             ("log_format", "xml"),
             ("max_message_size", "1kB"),

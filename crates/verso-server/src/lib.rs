@@ -11,11 +11,13 @@
 //! |---|---|
 //! | [`protocol`] | bytes from and to messages |
 //! | [`network`] | sockets, TLS, listener |
-//! | [`auth`] | SCRAM-SHA-256 |
+//! | [`access`] | rules: who may connect from where, and how that is proved |
+//! | [`auth`] | SCRAM-SHA-256, with and without channel binding |
 //! | [`conversation`] | one client's messages, in order |
 //! | [`backends`] | who is connected |
 //! | [`workers`] | the threads that serve them: who may run a statement now |
 //! | [`config`] | what the server is told |
+//! | [`metrics`] | figures over HTTP, for Prometheus |
 //! | [`databases`] | what is served: one file, or those of a folder |
 //! | [`server`] | a running server: start, reload, shutdown |
 //!
@@ -23,11 +25,13 @@
 //! worker's place.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod auth;
 pub mod backends;
 pub mod config;
 pub mod conversation;
 pub mod databases;
+pub mod metrics;
 pub mod network;
 pub mod protocol;
 pub mod server;

@@ -1,7 +1,7 @@
 //! A running server: start, reload, shutdown.
 //!
-//! V1. Off this machine nobody is let in without a password, so a server that listens there does not start unless some
-//!     role of the first database has one.
+//! V1. Off this machine nobody is let in without a password unless access rules say so, so a server that listens there does
+//!     not start unless some role of the first database has one, or there are rules.
 //! V2. A shutdown refuses new connections, lets statements that run end in their time, cancels the rest, and closes
 //!     the databases only when nobody is left.
 
@@ -10,21 +10,22 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::ServerConfig;
 use verso_env::sync::{Mutex, RwLock};
 use verso_env::{Env, JoinHandle};
 use verso_session::{Exporter, Instance, SqlError};
 use versodb::{Database, Options};
 
+use crate::access::Rules;
 use crate::backends::Backends;
 use crate::config::{Config, ConfigError};
 use crate::conversation;
 use crate::conversation::wire::Wire;
 use crate::databases::{Keeper, Lease};
+use crate::metrics::Endpoint;
 use crate::network::listener::Listeners;
 use crate::network::patience::{Last, Patience};
 use crate::network::stream::{Peer, SharedSocket, Socket, Stream};
-use crate::network::tls;
+use crate::network::tls::Tls;
 use crate::protocol::backend::Severity;
 use crate::protocol::frontend::SMALL_BYTES_MAX;
 use crate::workers::Pool;
@@ -74,7 +75,8 @@ pub struct Shared {
     /// Clock, randomness, threads.
     pub env: Env,
     config: RwLock<Arc<Config>>,
-    tls: RwLock<Option<Arc<ServerConfig>>>,
+    tls: RwLock<Option<Arc<Tls>>>,
+    rules: RwLock<Option<Arc<Rules>>>,
     /// Who is connected.
     pub backends: Arc<Backends>,
     /// Makes the salts of roles that do not exist.
@@ -90,8 +92,13 @@ impl Shared {
     }
 
     /// What TLS connections need, if there are any.
-    pub fn tls(&self) -> Option<Arc<ServerConfig>> {
+    pub fn tls(&self) -> Option<Arc<Tls>> {
         self.tls.read().clone()
+    }
+
+    /// The access rules, if there are any.
+    pub fn rules(&self) -> Option<Arc<Rules>> {
+        self.rules.read().clone()
     }
 
     /// How a session waits for its client.
@@ -122,6 +129,7 @@ pub struct Server {
     pool: Arc<Pool>,
     listeners: Arc<Listeners>,
     acceptor: Mutex<Option<JoinHandle>>,
+    metrics: Option<Endpoint>,
 }
 
 impl Server {
@@ -153,10 +161,8 @@ impl Server {
         if config.listen.is_empty() && config.socket_directory.is_none() {
             return Err(ServerError::Nowhere);
         }
-        let tls = match config.tls_files()? {
-            Some((certificate, key)) => Some(tls::server_config(&env, certificate, key)?),
-            None => None,
-        };
+        let tls = config.tls_files()?.map(|files| files.read(&env)).transpose()?;
+        let rules = config.rules(&env)?.map(Arc::new);
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let places = match config.max_running_statements {
             0 => processors * RUNNING_PER_PROCESSOR,
@@ -175,12 +181,17 @@ impl Server {
             backends: Arc::new(Backends::new(config.max_connections)),
             config: RwLock::new(Arc::new(config)),
             tls: RwLock::new(tls),
+            rules: RwLock::new(rules),
             secret,
             last: (processors > 1).then(Arc::default),
             env,
         });
         let config = shared.config();
         shared.databases.cluster().set_connections_max(config.max_connections);
+        shared.databases.cluster().set_server_settings(vec![
+            ("worker_threads", workers.to_string()),
+            ("max_running_statements", places.to_string()),
+        ]);
         if let Some(bytes) = config.memory_limit_bytes {
             shared.databases.cluster().memory().set_limit(bytes);
         }
@@ -189,7 +200,7 @@ impl Server {
         let first = shared.databases.lease_any()?;
         check_defaults(&first, &config)?;
         let outside = config.listen.iter().find(|address| !address.ip().to_canonical().is_loopback());
-        if let (Some(address), false) = (outside, has_passwords(first.instance())?) {
+        if let (Some(address), None, false) = (outside, shared.rules(), has_passwords(first.instance())?) {
             return Err(ServerError::NoAuthentication { address: *address });
         }
         raise_file_limit();
@@ -198,18 +209,27 @@ impl Server {
             config.socket_directory.as_deref(),
             config.socket_mode,
         )?);
+        let metrics = match &config.metrics[..] {
+            [] => None,
+            addresses => Some(Endpoint::start(addresses, &shared.databases, &shared.env)?),
+        };
         let pool = Pool::new(shared.env.clone(), workers, places)?;
         let acceptor = {
             let (shared, pool, listeners) = (Arc::clone(&shared), Arc::clone(&pool), Arc::clone(&listeners));
             let env = shared.env.clone();
             env.spawn("verso-accept", move || accept(&shared, &pool, &listeners))
         };
-        Ok(Server { shared, pool, listeners, acceptor: Mutex::new(Some(acceptor)) })
+        Ok(Server { shared, pool, listeners, acceptor: Mutex::new(Some(acceptor)), metrics })
     }
 
     /// Where clients can connect.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.addresses()
+    }
+
+    /// Where the figures are asked for.
+    pub fn metrics_addresses(&self) -> Vec<SocketAddr> {
+        self.metrics.as_ref().map_or_else(Vec::new, Endpoint::addresses)
     }
 
     /// The Unix socket.
@@ -222,6 +242,9 @@ impl Server {
     /// # Errors
     /// Those of storage.
     pub fn is_open_locally(&self) -> Result<bool, SqlError> {
+        if self.shared.rules().is_some() {
+            return Ok(false); // they say what was meant
+        }
         let first = self.shared.databases.lease_any()?;
         Ok(first.instance().roles()?.iter().any(|role| role.login && role.password.is_none()))
     }
@@ -235,14 +258,13 @@ impl Server {
     /// the next start. Sessions there are keep theirs.
     ///
     /// # Errors
-    /// A certificate that cannot be read; everything stays as it was then.
+    /// A certificate or rules that cannot be read; everything stays as it was then.
     pub fn reload(&self, config: Config) -> Result<(), ServerError> {
-        let tls = match config.tls_files()? {
-            Some((certificate, key)) => Some(tls::server_config(&self.shared.env, certificate, key)?),
-            None => None,
-        };
+        let tls = config.tls_files()?.map(|files| files.read(&self.shared.env)).transpose()?;
+        let rules = config.rules(&self.shared.env)?.map(Arc::new);
         check_defaults(&self.shared.databases.lease_any()?, &config)?;
         *self.shared.tls.write() = tls;
+        *self.shared.rules.write() = rules;
         *self.shared.config.write() = Arc::new(config);
         Ok(())
     }
@@ -269,6 +291,7 @@ impl Server {
             }
         }
         drop(self.listeners);
+        drop(self.metrics);
         self.pool.end(patience);
         self.shared.databases.close()?;
         Ok(())

@@ -96,6 +96,8 @@ pub struct Cluster {
     memory: Account,
     /// Connections that the server takes, for SHOW; 0 where there is none.
     connections_max: AtomicUsize,
+    /// Settings of the server itself, for SHOW.
+    server_settings: RwLock<Vec<(&'static str, String)>>,
     databases: OnceLock<Weak<dyn Databases>>,
     /// Who makes logical backups.
     exporter: OnceLock<Arc<dyn Exporter>>,
@@ -119,6 +121,7 @@ impl Cluster {
             sessions: Arc::default(),
             memory: Account::new(Scope::Instance, memory_bytes),
             connections_max: AtomicUsize::new(0),
+            server_settings: RwLock::default(),
             databases: OnceLock::new(),
             exporter: OnceLock::new(),
             defaults: RwLock::new(Arc::new([])),
@@ -177,6 +180,16 @@ impl Cluster {
     /// Says how many connections the server takes.
     pub fn set_connections_max(&self, connections: usize) {
         self.connections_max.store(connections, Ordering::Relaxed);
+    }
+
+    /// Says what SHOW tells of the server's own settings.
+    pub fn set_server_settings(&self, settings: Vec<(&'static str, String)>) {
+        *self.server_settings.write() = settings;
+    }
+
+    pub(crate) fn server_setting(&self, name: &str) -> Option<String> {
+        let settings = self.server_settings.read();
+        settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
     }
 
     pub(crate) fn connections_max(&self) -> usize {

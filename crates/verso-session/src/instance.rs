@@ -14,7 +14,7 @@ use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
 use verso_storage::archive::ArchiveOptions;
 use verso_storage::wal::WalOptions;
-use verso_storage::{Engine, EngineOptions, GcPolicy, Lsn, Markers, SweepReport};
+use verso_storage::{Engine, EngineOptions, GcPolicy, Lsn, Markers, ReadAhead, SweepReport};
 
 use crate::automatic::{AutoAnalyze, AutoSettings};
 use crate::cluster::{Member, usual_memory_bytes};
@@ -30,6 +30,8 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
 const FUNCTIONS_KEPT: usize = 256;
+/// Most texts that `stmt_cache_size` may ask for.
+const STATEMENTS_MAX: usize = 1_000_000;
 /// Sweeps remembered for `verso_sweep_history`.
 const SWEEPS_KEPT: usize = 1_000;
 
@@ -377,6 +379,28 @@ impl Instance {
                 self.database.lock().lru_dirty = lru;
                 self.engine.set_lru_dirty(lru[0], lru[1]);
             }
+            "auto_readahead" => {
+                let wanted = match value {
+                    None => Some(ReadAhead::default()),
+                    Some(value) => ReadAhead::of(value),
+                };
+                self.engine.set_read_ahead(wanted.ok_or_else(|| {
+                    let most = ReadAhead::PAGES_MAX;
+                    invalid(name, value).with_hint(format!(
+                        "\"mode,pages\": a mode of 0, 1 or 2, and between 1 and {most} pages."
+                    ))
+                })?);
+            }
+            "stmt_cache_size" => {
+                let texts = |value: &str| {
+                    let texts = value.trim().parse().ok().filter(|texts| *texts <= STATEMENTS_MAX);
+                    texts.ok_or_else(|| {
+                        let hint = format!("Between 0 and {STATEMENTS_MAX} texts.");
+                        invalid(name, Some(value)).with_hint(hint)
+                    })
+                };
+                self.statements.set_size(value.map(texts).transpose()?);
+            }
             "max_pdq_priority" => {
                 let wanted = match value {
                     None => Some(100),
@@ -391,11 +415,6 @@ impl Instance {
                     let values = GcPolicy::NAMES.join(", ");
                     invalid(name, value).with_hint(format!("Available values: {values}."))
                 })?);
-            }
-            "colocate_pages_per_tx" => {
-                let text = "a transaction takes pages as it needs them: there is no colocate_pages_per_tx";
-                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
-                    .with_hint("colocate says whether it has pages of its own."));
             }
             "version_retention_size" => {
                 let wanted = match value {
@@ -625,6 +644,14 @@ impl Instance {
     /// Those of storage.
     pub fn role(&self, name: &str) -> Result<Option<Role>, SqlError> {
         Ok(self.catalog.committed_roles()?.into_iter().find(|role| &*role.name == name))
+    }
+
+    /// Whether a role is a member of another, or is it; by names, and what is not there is a member of nothing.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn is_member(&self, role: &str, other: &str) -> Result<bool, SqlError> {
+        crate::session::is_member(self, role, other)
     }
 
     /// The name of the role that owns the database.

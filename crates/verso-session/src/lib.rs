@@ -30,6 +30,7 @@
 //! | [`registry`] | who is connected; cancel, terminate, timeouts |
 //! | [`settings`] | the settings and their values |
 //! | [`cluster`] | the databases of one server |
+//! | [`metrics`] | figures for programs that watch a database over time |
 //! | [`client`] | the way to the client: sinks, tags, notices, rows |
 //! | [`failure`] | why a statement failed, and whether another try may help |
 //! | [`scram`] | verifiers of passwords |
@@ -54,6 +55,7 @@ mod framed;
 mod inside;
 mod instance;
 mod memory;
+pub mod metrics;
 mod notify;
 mod plans;
 mod portal;

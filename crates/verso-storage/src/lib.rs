@@ -26,7 +26,7 @@ pub mod wal;
 pub mod work;
 pub mod workers;
 
-pub use buffer::{DamagedPage, WriteCount};
+pub use buffer::{DamagedPage, ReadAhead, WriteCount};
 pub use engine::{Engine, EngineOptions, EngineStatistics, GcPolicy, SpaceReport, TableSpace, UnloggedLoad};
 pub use engine_core::{CheckpointGate, Core, PageRedo, RedoTable};
 pub use error::StorageError;

@@ -5,15 +5,39 @@
 use std::collections::HashMap;
 
 use verso_types::{SqlType, Value};
-use versodb::{Connection, Error};
+use versodb::Connection;
 
 use crate::shell::command::Listing;
+use crate::shell::remote::Remote;
+use crate::shell::results::one_line;
 use crate::shell::table::{Table, TableColumn};
 
 type Rows = Vec<Vec<Value>>;
 
+/// Who answers questions about the catalog: an open database, or a server.
+pub trait Asked {
+    /// The rows of a query.
+    ///
+    /// # Errors
+    /// One line.
+    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, String>;
+}
+
+impl Asked for Connection {
+    fn rows(&mut self, sql: &str) -> Result<Rows, String> {
+        let rows = self.query(sql).map_err(|error| one_line(&error))?;
+        Ok(rows.map(|row| row.values().to_vec()).collect())
+    }
+}
+
+impl Asked for Remote {
+    fn rows(&mut self, sql: &str) -> Result<Rows, String> {
+        self.values(sql)
+    }
+}
+
 /// The text of a listing.
-pub fn list(connection: &mut Connection, listing: Listing) -> Result<String, Error> {
+pub fn list(connection: &mut dyn Asked, listing: Listing) -> Result<String, String> {
     if listing == Listing::Functions {
         return functions(connection);
     }
@@ -48,7 +72,7 @@ fn is_systems(schema: &str) -> bool {
 }
 
 /// The text for one table or sequence; `None` when there is no such.
-pub fn describe(connection: &mut Connection, name: &str) -> Result<Option<String>, Error> {
+pub fn describe(connection: &mut dyn Asked, name: &str) -> Result<Option<String>, String> {
     let (schema, name) = split_name(name);
     let mut found = relations(connection)?;
     found.retain(|relation| {
@@ -71,7 +95,7 @@ struct Relation {
     kind: String,
 }
 
-fn relations(connection: &mut Connection) -> Result<Vec<Relation>, Error> {
+fn relations(connection: &mut dyn Asked) -> Result<Vec<Relation>, String> {
     let schemas = schemas(connection)?;
     let rows = query(connection, "SELECT oid, relnamespace, relname, relkind FROM pg_class")?;
     let relation = |row: &Vec<Value>| Relation {
@@ -83,12 +107,12 @@ fn relations(connection: &mut Connection) -> Result<Vec<Relation>, Error> {
     Ok(rows.iter().map(relation).collect())
 }
 
-fn schemas(connection: &mut Connection) -> Result<HashMap<i64, String>, Error> {
+fn schemas(connection: &mut dyn Asked) -> Result<HashMap<i64, String>, String> {
     let rows = query(connection, "SELECT oid, nspname FROM pg_namespace")?;
     Ok(rows.iter().map(|row| (number(&row[0]), text(&row[1]))).collect())
 }
 
-fn columns(connection: &mut Connection, relation: &Relation) -> Result<String, Error> {
+fn columns(connection: &mut dyn Asked, relation: &Relation) -> Result<String, String> {
     let oid = relation.oid;
     let defaults = query(connection, &format!("SELECT adnum, adbin FROM pg_attrdef WHERE adrelid = {oid}"))?;
     let defaults: HashMap<i64, String> =
@@ -124,7 +148,7 @@ fn columns(connection: &mut Connection, relation: &Relation) -> Result<String, E
 }
 
 /// What stands below a table's columns: its indexes and constraints, and who references it.
-fn keys(connection: &mut Connection, relation: &Relation) -> Result<Vec<String>, Error> {
+fn keys(connection: &mut dyn Asked, relation: &Relation) -> Result<Vec<String>, String> {
     let oid = relation.oid;
     let mut lines = Vec::new();
     let mut section = |heading: &str, mut found: Vec<String>| {
@@ -155,7 +179,7 @@ fn keys(connection: &mut Connection, relation: &Relation) -> Result<Vec<String>,
 }
 
 /// `"t_pkey" PRIMARY KEY, btree (id)`.
-fn indexes(connection: &mut Connection, table: i64) -> Result<Vec<String>, Error> {
+fn indexes(connection: &mut dyn Asked, table: i64) -> Result<Vec<String>, String> {
     let rows = query(
         connection,
         &format!(
@@ -184,7 +208,7 @@ fn indexes(connection: &mut Connection, table: i64) -> Result<Vec<String>, Error
 }
 
 /// An index by itself: its table, and the line that stands below the table's columns.
-fn index(connection: &mut Connection, relation: &Relation) -> Result<String, Error> {
+fn index(connection: &mut dyn Asked, relation: &Relation) -> Result<String, String> {
     let sql = format!("SELECT indrelid FROM pg_index WHERE indexrelid = {}", relation.oid);
     let table_oid = query(connection, &sql)?.first().map_or(-1, |row| number(&row[0]));
     let head = format!("\"{}\"", relation.name);
@@ -200,9 +224,9 @@ fn index(connection: &mut Connection, relation: &Relation) -> Result<String, Err
 
 /// The foreign keys that `condition` selects: referencing table, name, and what the key says.
 fn foreign_keys(
-    connection: &mut Connection,
+    connection: &mut dyn Asked,
     condition: &str,
-) -> Result<Vec<(String, String, String)>, Error> {
+) -> Result<Vec<(String, String, String)>, String> {
     let rows = query(
         connection,
         &format!(
@@ -240,7 +264,7 @@ fn foreign_keys(
 }
 
 /// `a, b`: columns of a table by their numbers.
-fn column_names(connection: &mut Connection, table: &Value, columns: &Value) -> Result<String, Error> {
+fn column_names(connection: &mut dyn Asked, table: &Value, columns: &Value) -> Result<String, String> {
     let sql = format!("SELECT attnum, attname FROM pg_attribute WHERE attrelid = {}", number(table));
     let names: HashMap<i64, String> =
         query(connection, &sql)?.iter().map(|row| (number(&row[0]), text(&row[1]))).collect();
@@ -257,7 +281,7 @@ fn deferral(deferrable: &Value, deferred: &Value) -> &'static str {
     }
 }
 
-fn sequence(connection: &mut Connection, relation: &Relation) -> Result<String, Error> {
+fn sequence(connection: &mut dyn Asked, relation: &Relation) -> Result<String, String> {
     let rows = query(
         connection,
         &format!(
@@ -281,7 +305,7 @@ fn sequence(connection: &mut Connection, relation: &Relation) -> Result<String, 
     Ok(table.aligned())
 }
 
-fn functions(connection: &mut Connection) -> Result<String, Error> {
+fn functions(connection: &mut dyn Asked) -> Result<String, String> {
     let schemas = schemas(connection)?;
     let rows = query(
         connection,
@@ -338,8 +362,8 @@ fn type_name(oid: i64, typmod: i64) -> String {
     known.map_or_else(|| format!("type {oid}"), |ty| ty.pg_name())
 }
 
-fn query(connection: &mut Connection, sql: &str) -> Result<Rows, Error> {
-    Ok(connection.query(sql)?.map(|row| row.values().to_vec()).collect())
+fn query(connection: &mut dyn Asked, sql: &str) -> Result<Rows, String> {
+    connection.rows(sql)
 }
 
 fn number(value: &Value) -> i64 {

@@ -1,7 +1,7 @@
 //! The shell: takes lines, runs statements and commands, prints results as psql does.
 //!
 //!     Input ─► Scanner ─► alias or backslash command ─► Shell itself (`perform`)
-//!                    └──► statement ─► Connection ─► ResultSink ─► Table ─► Output
+//!                    └──► statement ─► Connection, or Remote ─► ResultSink ─► Table ─► Output
 //!
 //! H1. A statement is sent as it was typed, so that positions in errors fit; only ` // …` comments are taken out.
 //! H2. An error ends a script only under ON_ERROR_STOP, never what a person types.
@@ -14,6 +14,7 @@ mod help;
 mod input;
 mod output;
 mod perform;
+mod remote;
 mod report;
 mod results;
 mod scanner;
@@ -23,6 +24,7 @@ mod variables;
 use std::path::{Path, PathBuf};
 
 use verso_env::Env;
+use verso_types::TimeStyle;
 use versodb::{Connection, Database, Options};
 
 use crate::interrupt::Interrupts;
@@ -30,6 +32,8 @@ use command::{Command, parse_alias, parse_backslash};
 use figures::elapsed_line;
 pub use input::{Input, Line, Lines, Terminal};
 pub use output::Output;
+use remote::Remote;
+pub use remote::is_address;
 use report::Report;
 use results::ResultSink;
 use scanner::{Open, Piece, Scanner};
@@ -65,12 +69,28 @@ struct OpenDatabase {
     database: Database,
 }
 
-/// A shell with at most one open database.
+/// Who statements are sent to.
+enum Peer {
+    Opened(OpenDatabase),
+    Server(Remote),
+}
+
+impl Peer {
+    /// Whether a transaction is open, and whether it has failed.
+    fn transaction(&self) -> (bool, bool) {
+        match self {
+            Peer::Opened(open) => (open.connection.in_transaction(), open.connection.transaction_failed()),
+            Peer::Server(remote) => remote.transaction(),
+        }
+    }
+}
+
+/// A shell with at most one open database, or one server.
 pub struct Shell<'w> {
     env: Env,
     options: Options,
     variables: Variables,
-    open: Option<OpenDatabase>,
+    open: Option<Peer>,
     output: Output<'w>,
     interrupts: Interrupts,
     depth: u32,
@@ -105,7 +125,17 @@ impl<'w> Shell<'w> {
         let mut connection = database.connect()?;
         connection.execute("SET statement_statistics = on")?; // shown behind each statement
         connection.set_autocommit(self.variables.autocommit);
-        self.open = Some(OpenDatabase { path: path.to_owned(), connection, database });
+        self.open = Some(Peer::Opened(OpenDatabase { path: path.to_owned(), connection, database }));
+        Ok(())
+    }
+
+    /// Talks to a server from now on.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn open_server(&mut self, address: &str) -> Result<(), String> {
+        let remote = Remote::connect(address)?;
+        self.open = Some(Peer::Server(remote));
         Ok(())
     }
 
@@ -116,9 +146,13 @@ impl<'w> Shell<'w> {
     pub fn close(&mut self) -> Result<(), versodb::Error> {
         self.output.flush();
         match self.open.take() {
-            Some(OpenDatabase { connection, database, .. }) => {
+            Some(Peer::Opened(OpenDatabase { connection, database, .. })) => {
                 drop(connection);
                 database.close()
+            }
+            Some(Peer::Server(remote)) => {
+                remote.close();
+                Ok(())
             }
             None => Ok(()),
         }
@@ -271,7 +305,10 @@ impl<'w> Shell<'w> {
             return Flow::Failed;
         };
         let start = self.env.clock.monotonic_nanos();
-        let time_zone = open.connection.timezone();
+        let time_zone = match open {
+            Peer::Opened(open) => open.connection.timezone(),
+            Peer::Server(_) => TimeStyle::UTC, // its values come as texts
+        };
         let sink = ResultSink::new(&mut self.output, self.variables.expanded, place, sql, time_zone);
         // Taken apart and put together: an input may live longer than its loan to the sink.
         #[expect(clippy::needless_match, reason = "only a new Some shortens the lifetime")]
@@ -280,24 +317,40 @@ impl<'w> Shell<'w> {
             None => None,
         };
         let mut sink = sink.with_data(data);
-        let cancel = open.connection.cancel_handle();
-        let result = self.interrupts.during(cancel, || open.connection.execute_script(sql, &mut sink));
+        // What is printed of an error, and whether nothing more can be done.
+        let result: Result<(), (String, bool)> = match open {
+            Peer::Opened(open) => {
+                let cancel = open.connection.cancel_handle();
+                let run = || open.connection.execute_script(sql, &mut sink);
+                self.interrupts.during(move || cancel.cancel(), run).map_err(|error| {
+                    (results::report_of(&error).render(sql, place), results::is_lost(&error))
+                })
+            }
+            Peer::Server(remote) => {
+                let cancel = remote.canceller();
+                let done = self.interrupts.during(cancel, || {
+                    remote.begin_unless(self.variables.autocommit, sql)?;
+                    remote.execute(sql, &mut sink)
+                });
+                done.map_err(|said| (said.report().render(sql, place), said.is_lost))
+            }
+        };
         let elapsed = self.env.clock.monotonic_nanos() - start;
         self.data_lines += sink.finish_data();
-        let flow = match &result {
+        let flow = match result {
             Ok(()) => Flow::On,
-            Err(error) => {
-                self.output.complain(&results::report_of(error).render(sql, place));
+            Err((report, is_lost)) => {
+                self.output.complain(&report);
                 if self.variables.echo == Echo::Errors {
                     self.output.complain(&format!("STATEMENT:  {sql}\n"));
                 }
-                if results::is_lost(error) { Flow::Lost } else { Flow::Failed }
+                if is_lost { Flow::Lost } else { Flow::Failed }
             }
         };
         if self.variables.timing {
             self.output.print(&elapsed_line(elapsed));
         }
-        if self.variables.statistics {
+        if let (true, Peer::Opened(open)) = (self.variables.statistics, open) {
             let figures = open.connection.statement_statistics().as_ref().map(results::figures_of);
             self.output.print(&figures.unwrap_or_default().block());
         }
@@ -326,11 +379,15 @@ impl<'w> Shell<'w> {
             Open::Comment => '*',
             Open::Parenthesis => '(',
         };
-        let name = self.open.as_ref().and_then(|open| open.path.file_stem());
-        let name = name.map_or_else(|| "verso".into(), |name| name.to_string_lossy());
-        let transaction = match &self.open {
-            Some(database) if database.connection.transaction_failed() => "!",
-            Some(database) if database.connection.in_transaction() => "*",
+        let name = match &self.open {
+            Some(Peer::Opened(open)) => open.path.file_stem().map(|name| name.to_string_lossy()),
+            Some(Peer::Server(remote)) => Some(remote.database.as_str().into()),
+            None => None,
+        };
+        let name = name.unwrap_or_else(|| "verso".into());
+        let transaction = match self.open.as_ref().map(Peer::transaction) {
+            Some((_, true)) => "!",
+            Some((true, _)) => "*",
             _ => "",
         };
         format!("{name}{open}{transaction}> ")

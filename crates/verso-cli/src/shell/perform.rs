@@ -7,9 +7,10 @@ use std::path::Path;
 use versodb::{Database, Options};
 
 use super::command::{Command, Leave, Listing};
+use super::describe::Asked;
 use super::input::{Input, Lines};
 use super::scanner::Scanner;
-use super::{End, Flow, Shell, describe, help, place, results};
+use super::{End, Flow, Peer, Shell, describe, help, is_address, place, results};
 
 /// Scripts that include each other without end stop here.
 const INCLUDE_DEPTH_MAX: u32 = 64;
@@ -30,6 +31,7 @@ impl Shell<'_> {
                 self.say_where();
                 Ok(())
             }
+            Command::Connect(Some(path)) if path.to_str().is_some_and(is_address) => self.reach(&path),
             Command::Connect(Some(path)) => self.reopen(&path, |options| Database::open(&path, options)),
             Command::CreateDatabase { path, page_size } => self.reopen(&path, |options| {
                 let options = match page_size {
@@ -47,6 +49,9 @@ impl Shell<'_> {
             Command::Timing(switch) => {
                 self.variables.timing = switch.apply(self.variables.timing);
                 self.say_switch(input, "Timing", self.variables.timing)
+            }
+            Command::Statistics(_) if matches!(self.open, Some(Peer::Server(_))) => {
+                Err("\\stat counts what databases do that the shell has opened itself".to_owned())
             }
             Command::Statistics(switch) => {
                 self.variables.statistics = switch.apply(self.variables.statistics);
@@ -87,7 +92,7 @@ impl Shell<'_> {
     }
 
     fn leave(&mut self, leave: Leave, place: Option<&str>) -> Flow {
-        let open = self.open.as_ref().is_some_and(|open| open.connection.in_transaction());
+        let open = self.open.as_ref().is_some_and(|open| open.transaction().0);
         let flow = match leave {
             Leave::Commit if open => self.sql("COMMIT", place),
             Leave::Rollback if open => self.sql("ROLLBACK", place),
@@ -143,9 +148,22 @@ impl Shell<'_> {
         Ok(())
     }
 
+    /// Closes the open database, then connects to a server.
+    fn reach(&mut self, address: &Path) -> Result<(), String> {
+        self.close().map_err(|error| results::one_line(&error))?;
+        self.open_server(&address.to_string_lossy())?;
+        self.say_where();
+        Ok(())
+    }
+
     fn say_where(&mut self) {
         let text = match &self.open {
-            Some(open) => format!("You are now connected to database \"{}\".\n", open.path.display()),
+            Some(Peer::Opened(open)) => {
+                format!("You are now connected to database \"{}\".\n", open.path.display())
+            }
+            Some(Peer::Server(remote)) => {
+                format!("You are now connected to database \"{}\" at {}.\n", remote.database, remote.shown)
+            }
             None => "No database is open.\n".to_owned(),
         };
         self.output.print(&text);
@@ -165,22 +183,27 @@ impl Shell<'_> {
     }
 
     fn apply_autocommit(&mut self) {
-        if let Some(open) = &mut self.open {
+        if let Some(Peer::Opened(open)) = &mut self.open {
             open.connection.set_autocommit(self.variables.autocommit);
         }
     }
 
     fn list(&mut self, listing: Listing) -> Result<(), String> {
-        let open = self.open.as_mut().ok_or("no database is open")?;
-        let text =
-            describe::list(&mut open.connection, listing).map_err(|error| results::one_line(&error))?;
+        let text = describe::list(self.asked()?, listing)?;
         self.say(&text)
     }
 
     fn describe(&mut self, name: &str) -> Result<(), String> {
-        let open = self.open.as_mut().ok_or("no database is open")?;
-        let text =
-            describe::describe(&mut open.connection, name).map_err(|error| results::one_line(&error))?;
+        let text = describe::describe(self.asked()?, name)?;
         self.say(&text.ok_or_else(|| format!("Did not find any relation named \"{name}\"."))?)
+    }
+
+    /// Who answers questions about the catalog.
+    fn asked(&mut self) -> Result<&mut dyn Asked, String> {
+        match &mut self.open {
+            Some(Peer::Opened(open)) => Ok(&mut open.connection),
+            Some(Peer::Server(remote)) => Ok(remote),
+            None => Err("no database is open".to_owned()),
+        }
     }
 }

@@ -55,6 +55,51 @@ impl<'s, 'w> ResultSink<'s, 'w> {
         self
     }
 
+    /// A result begins.
+    pub fn begin_table(&mut self, columns: Vec<TableColumn>) {
+        self.table = Some(Table { columns, ..Table::default() });
+    }
+
+    /// A row of it, as texts.
+    pub fn push_row(&mut self, values: Vec<String>) {
+        if let Some(table) = &mut self.table {
+            table.rows.push(values);
+        }
+    }
+
+    /// A statement is done: its result is printed, or its tag.
+    pub fn complete_as(&mut self, tag: &str) {
+        match self.table.take() {
+            Some(table) if self.expanded => self.output.print(&table.expanded()),
+            Some(table) => self.output.print(&table.aligned()),
+            None => self.output.print(&format!("{tag}\n")),
+        }
+    }
+
+    /// A notice.
+    pub fn say(&mut self, report: &Report<'_>) {
+        self.output.complain(&report.render(self.statement, self.place));
+    }
+
+    /// Data of COPY TO STDOUT.
+    pub fn copied(&mut self, data: &[u8]) {
+        self.output.print(&String::from_utf8_lossy(data));
+    }
+
+    /// The next data of COPY FROM STDIN; false at their end.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn next_data(&mut self, into: &mut Vec<u8>) -> Result<bool, String> {
+        if self.data.is_none() {
+            return Err("the data of COPY FROM STDIN stand behind the statement in a script".to_owned());
+        }
+        if !std::mem::replace(&mut self.in_data, true) {
+            self.lines = 0;
+        }
+        self.copy_read(into).map_err(|error| error.message)
+    }
+
     /// Passes over data that the statement has left, as it has failed; how many lines of data there were.
     pub fn finish_data(mut self) -> u64 {
         let mut ignored = Vec::new();
@@ -72,7 +117,7 @@ impl StatementSink for ResultSink<'_, '_> {
             .map(|column| TableColumn { title: column.name.to_string(), right: column.ty.is_number() })
             .collect();
         self.columns = columns.to_vec();
-        self.table = Some(Table { columns: headings, ..Table::default() });
+        self.begin_table(headings);
         Ok(())
     }
 
@@ -93,11 +138,7 @@ impl StatementSink for ResultSink<'_, '_> {
     }
 
     fn complete(&mut self, tag: &CommandTag) -> Result<(), Error> {
-        match self.table.take() {
-            Some(table) if self.expanded => self.output.print(&table.expanded()),
-            Some(table) => self.output.print(&table.aligned()),
-            None => self.output.print(&format!("{}\n", tag.text)),
-        }
+        self.complete_as(&tag.text);
         Ok(())
     }
 
@@ -110,7 +151,7 @@ impl StatementSink for ResultSink<'_, '_> {
             hint: notice.hint.as_deref(),
             ..Report::default()
         };
-        self.output.complain(&report.render(self.statement, self.place));
+        self.say(&report);
         Ok(())
     }
 
@@ -119,7 +160,7 @@ impl StatementSink for ResultSink<'_, '_> {
     }
 
     fn copy_data(&mut self, data: &[u8]) -> Result<(), Error> {
-        self.output.print(&String::from_utf8_lossy(data));
+        self.copied(data);
         Ok(())
     }
 

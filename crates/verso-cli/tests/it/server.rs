@@ -204,3 +204,107 @@ fn what_cannot_be_served_is_said() {
     let run = world.verso(&["serve", "a.verso", "--config", "bad.conf"]);
     assert!(run.err.contains("bad.conf:1"), "{run:?}");
 }
+
+#[test]
+fn stat_live_shows_rates_of_a_server() {
+    let world = World::new();
+    let server = Server::start(&world, &[]);
+    let asked = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_verso")).arg("stat").args(more).output();
+        let output = output.expect("the binary starts");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let address = server.address();
+    let live = ["--live", "--server", &address, "--interval", "0.1", "--count", "2"];
+    let (code, pages) = asked(&live);
+    assert_eq!(code, Some(0));
+    assert_eq!(pages.matches("database   verso  ").count(), 2, "{pages}");
+    for name in ["sessions ", "commits ", "rows ", "pages ", "pool ", "log ", "waits ", "space "] {
+        assert_eq!(pages.lines().filter(|line| line.starts_with(name)).count(), 2, "{name} in {pages}");
+    }
+    assert!(!pages.contains('\u{1b}'), "that is for terminals");
+    assert_eq!(asked(&["--live", "a.verso"]).0, Some(1), "a file that nobody serves does nothing");
+    assert_eq!(asked(&["--live", "--server", &address, "--interval", "0"]).0, Some(1));
+}
+
+/// What `verso shell` answers: code, standard output, standard error.
+fn shell(world: &World, address: &str, arguments: &[&str], input: &str) -> (Option<i32>, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_verso"))
+        .args(["shell", address])
+        .args(arguments)
+        .current_dir(world.path())
+        .env("PGPASSWORD", "secret")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("piped above");
+    std::io::Write::write_all(&mut stdin, input.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("ended");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_shell_talks_to_a_server_as_to_a_file() {
+    let world = World::new();
+    let server = Server::start(&world, &[]);
+    let url = format!("postgres://verso@{}/verso", server.address());
+    let script = "CREATE TABLE t (a integer PRIMARY KEY, b text);\n\
+        COPY t FROM STDIN;\n1\tone\n2\ttwo\n\\.\n\
+        INSERT INTO t VALUES (30, NULL);\n\
+        SELECT * FROM t ORDER BY a;\n\
+        COPY t TO STDOUT;\n\
+        SELECT nosuch FROM t;\n\
+        DROP TABLE IF EXISTS none;\n\
+        \\d t\n\\dt\n\\c\n";
+    let (code, out, err) = shell(&world, &url, &[], script);
+    let expected = "CREATE TABLE\nCOPY 2\nINSERT 0 1\n\
+        \u{20}a  |  b  \n----+-----\n  1 | one\n  2 | two\n 30 | \n(3 rows)\n\n\
+        1\tone\n2\ttwo\n30\t\\N\nCOPY 3\nDROP TABLE\n";
+    assert!(out.starts_with(expected), "{out}");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("ERROR:  42703: column \"nosuch\" does not exist\nLINE 1: SELECT nosuch FROM t;\n               ^\n"), "{err}");
+    assert!(err.contains("NOTICE:  table \"none\" does not exist, skipping"), "{err}");
+    // The same as of a file, in which the same table was made.
+    let (_, local, _) =
+        shell(&world, "b.verso", &[], "CREATE TABLE t (a integer PRIMARY KEY, b text);\n\\d t\n\\dt\n");
+    let listed = local.strip_prefix("CREATE TABLE\n").expect("made");
+    let rest = &out[expected.len()..];
+    assert!(rest.starts_with(listed), "{rest}\n{listed}");
+    assert!(
+        rest.ends_with(&format!("You are now connected to database \"verso\" at {}.\n", server.address())),
+        "{rest}"
+    );
+}
+
+#[test]
+fn transactions_of_the_shell_at_a_server_end_as_they_are_told_to() {
+    let world = World::new();
+    let server = Server::start(&world, &[]);
+    let mut admin = server.connect().expect("connected");
+    admin
+        .batch_execute("CREATE TABLE t (a integer); CREATE USER ann PASSWORD 'secret'; GRANT ALL ON t TO ann")
+        .expect("made");
+    let url = format!("postgres://ann@{}/verso", server.address());
+    let mut rows = || admin.query_one("SELECT count(*) FROM t", &[]).expect("a row").get::<_, i64>(0);
+    // Ann's password is proved; leaving rolls back, EXIT commits, and an error in a block is told to the next statement.
+    shell(&world, &url, &["-c", "BEGIN; INSERT INTO t VALUES (1)"], "");
+    assert_eq!(rows(), 0);
+    let (code, _, err) = shell(&world, &url, &[], "\\set AUTOCOMMIT off\nINSERT INTO t VALUES (1);\nEXIT\n");
+    assert_eq!((code, err.as_str(), rows()), (Some(0), "", 1));
+    shell(&world, &url, &[], "\\set AUTOCOMMIT off\nINSERT INTO t VALUES (2);\nQUIT\n");
+    assert_eq!(rows(), 1);
+    let (code, _, err) = shell(&world, &url, &["-c", "SELECT 1/0"], "");
+    assert_eq!((code, err.as_str()), (Some(1), "ERROR:  22012: division by zero\n"));
+    // A session that is ended is lost, and an address where nobody answers is an error.
+    let end = "SELECT pg_terminate_backend(pg_backend_pid());\nSELECT 1;\n";
+    let super_user = format!("postgres://verso@{}/verso", server.address());
+    assert_eq!(shell(&world, &super_user, &[], end).0, Some(2));
+    assert_eq!(shell(&world, "postgres://127.0.0.1:1/verso", &[], "").0, Some(1));
+    let (code, _, err) = shell(&world, &format!("postgres://ann:wrong@{}/verso", server.address()), &[], "");
+    assert_eq!(code, Some(1));
+    assert!(err.contains("28P01: password authentication failed for user \"ann\""), "{err}");
+}

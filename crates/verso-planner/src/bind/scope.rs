@@ -434,6 +434,11 @@ impl Scope {
         };
         let start = table.map_or(name.at.start, |table| table.at.start);
         let error = SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(start);
+        if matches!(name.text.as_str(), "_xid" | "_prev" | "xmin" | "xmax") {
+            return error.with_hint(
+                "Which transactions have written a row is not shown; SELECT … AS OF reads older versions, and verso_transactions shows who writes now.",
+            );
+        }
         let closed = self.closed.iter().find(|item| {
             table.is_none() && item.columns.clone().any(|index| *self.columns[index].0 == *name.text)
         });

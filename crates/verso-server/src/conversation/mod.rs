@@ -170,6 +170,8 @@ impl Conversation {
     fn leave(&mut self, reason: Option<SqlError>) -> Turn {
         // Answers to what came before are sent, though nobody may be there to read them.
         let reason = self.settle().err().or(reason);
+        // Where the connection was cut because the session was to end, that is the reason.
+        let reason = reason.map(|error| self.session.ending().unwrap_or(error));
         let _ = self.send_answers();
         let id = self.session.id();
         if let Some(error) = &reason {

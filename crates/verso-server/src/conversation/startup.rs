@@ -1,15 +1,19 @@
 //! How a connection begins: encryption, version, who the client is.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use verso_env::Env;
 use verso_session::errors::sqlstate;
 use verso_session::scram::Verifier;
-use verso_session::{Identity, Instance, Role, Session, SqlError};
+use verso_session::{CancelHandle, Identity, Instance, Role, Session, SqlError};
 
 use super::wire::{Wire, malformed};
-use crate::auth::{Exchange, MECHANISM, mock_verifier};
+use crate::access::{Attempt, Certificate, Method, Proof};
+use crate::auth::{Binding, Exchange, MECHANISM, MECHANISM_PLUS, mock_verifier};
 use crate::databases::Lease;
+use crate::network::certificate::common_name;
 use crate::network::stream::{Peer, Socket, Stream};
 use crate::protocol::frontend::{Message, SMALL_BYTES_MAX, Startup, VERSION_3_0, VERSION_3_2, sasl_initial};
 use crate::server::{Shared, has_passwords};
@@ -34,6 +38,9 @@ pub const REPORTED: &[&str] = &[
 
 /// How long a session that uses transaction blocks keeps its worker while its client says nothing.
 const KEPT: Duration = Duration::from_millis(10);
+
+/// How long a client may take to read the rest of its answer once its session is to end.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What a client said of itself.
 struct Greeting {
@@ -234,13 +241,13 @@ fn log_in(
         Err(error) if error.sqlstate == sqlstate::INVALID_CATALOG_NAME => {
             // Only clients that are known learn which databases there are.
             let any = shared.databases.lease_any()?;
-            authenticate(shared, any.instance(), wire, &user, peer)?;
+            authenticate(shared, any.instance(), wire, (&user, &database), peer)?;
             return Err(error);
         }
         lease => lease?,
     };
     let instance = lease.instance();
-    let role = authenticate(shared, instance, wire, &user, peer)?;
+    let role = authenticate(shared, instance, wire, (&user, &database), peer)?;
     let mut session = Session::new(Arc::clone(instance));
     session.identify(Identity {
         user: role.name.clone(),
@@ -254,6 +261,7 @@ fn log_in(
     let key_bytes = if version >= VERSION_3_2 { 32 } else { 4 };
     let backend = shared.backends.register(id, socket, cancel, key_bytes, &*shared.env.random)?;
     wire.backend = Some(Arc::clone(&backend));
+    wire.stream.give_up_when(given_up(session.cancel_handle(), &shared.env));
     session.on_terminate({
         let backend = Arc::clone(&backend);
         Arc::new(move || backend.finish())
@@ -275,47 +283,130 @@ fn log_in(
     Ok((session, reported, lease))
 }
 
+/// Whether a client that takes nothing of its answer is waited for no longer: a while after its session was told to end,
+/// whoever said so. A client that does read hears why within that time.
+fn given_up(session: CancelHandle, env: &Env) -> Arc<dyn Fn() -> bool + Send + Sync> {
+    let (clock, since) = (Arc::clone(&env.clock), AtomicU64::new(0));
+    Arc::new(move || {
+        if !session.is_ending() {
+            return false;
+        }
+        let now = clock.monotonic_nanos().max(1);
+        match since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => false,
+            Err(since) => now.saturating_sub(since) >= LAST_WORDS.as_nanos() as u64,
+        }
+    })
+}
+
 /// Finds out whether the client is the role it names.
 fn authenticate(
     shared: &Shared,
     instance: &Instance,
     wire: &mut Wire,
-    user: &str,
+    (user, database): (&str, &str),
     peer: Peer,
 ) -> Result<Role, SqlError> {
     let role = instance.role(user)?;
-    let usable = |role: &Role| role.login && role.valid_until.is_none_or(|until| until > shared.now());
     let verifier = role.as_ref().and_then(|role| role.password.as_deref()).and_then(Verifier::parse);
-    if let (Some(role), None, true) = (&role, &verifier, peer.is_local()) {
-        // No password was set: whoever is on this machine may come in.
-        if !role.login {
-            let text = format!("role \"{user}\" is not permitted to log in");
-            return Err(SqlError::new(sqlstate::INVALID_AUTHORIZATION, text));
+    let Some(rules) = shared.rules() else {
+        if let (Some(role), None, true) = (&role, &verifier, peer.is_local()) {
+            // No password was set: whoever is on this machine may come in.
+            return may_log_in(role);
         }
-        return Ok(role.clone());
+        if role.is_none() && peer.is_local() && !has_passwords(instance)? {
+            return Err(no_role(user));
+        }
+        return prove_password(shared, wire, user, role, verifier);
+    };
+    let encrypted = wire.stream.is_encrypted();
+    let attempt = Attempt { peer, own: wire.stream.own_address(), encrypted, database, user };
+    let proof = rules.decide(&attempt, |other| instance.is_member(user, other))?;
+    let refused = |how: &str| {
+        let host = match peer {
+            Peer::Tcp(address) => format!("host \"{}\"", address.ip()),
+            Peer::Unix => "host \"[local]\"".to_owned(),
+        };
+        let encryption = if encrypted { "SSL encryption" } else { "no encryption" };
+        let text = format!("{how} {host}, user \"{user}\", database \"{database}\", {encryption}");
+        SqlError::new(sqlstate::INVALID_AUTHORIZATION, text)
+    };
+    let Some(Proof { method, certificate }) = proof else { return Err(refused("no pg_hba.conf entry for")) };
+    if method == Method::Reject {
+        return Err(refused("pg_hba.conf rejects connection for"));
     }
-    if role.is_none() && peer.is_local() && !has_passwords(instance)? {
-        let text = format!("role \"{user}\" does not exist");
+    check_certificate(wire, certificate, user)?;
+    match method {
+        Method::Scram => prove_password(shared, wire, user, role, verifier),
+        _ => may_log_in(&role.ok_or_else(|| no_role(user))?),
+    }
+}
+
+fn no_role(user: &str) -> SqlError {
+    SqlError::new(sqlstate::INVALID_AUTHORIZATION, format!("role \"{user}\" does not exist"))
+}
+
+/// A client that needs no password is a role that may log in.
+fn may_log_in(role: &Role) -> Result<Role, SqlError> {
+    if !role.login {
+        let text = format!("role \"{}\" is not permitted to log in", role.name);
         return Err(SqlError::new(sqlstate::INVALID_AUTHORIZATION, text));
     }
+    Ok(role.clone())
+}
+
+/// The client has shown the certificate that its rule asks for. Whether an authority vouches for it the handshake has found.
+fn check_certificate(wire: &Wire, wanted: Certificate, user: &str) -> Result<(), SqlError> {
+    let shown = wire.stream.client_certificate();
+    let name = match (wanted, shown) {
+        (Certificate::None, _) | (Certificate::Trusted, Some(_)) => return Ok(()),
+        (_, None) => {
+            let text = "connection requires a valid client certificate";
+            return Err(SqlError::new(sqlstate::INVALID_AUTHORIZATION, text));
+        }
+        (Certificate::OfUser, Some(shown)) => common_name(shown),
+    };
+    if name.as_deref() == Some(user) {
+        return Ok(());
+    }
+    tracing::info!(user, certificate = name, "the certificate is another user's");
+    let text = format!("certificate authentication failed for user \"{user}\"");
+    Err(SqlError::new(sqlstate::INVALID_AUTHORIZATION, text))
+}
+
+/// The client proves that it knows the password, bound to the encrypted channel where it can.
+fn prove_password(
+    shared: &Shared,
+    wire: &mut Wire,
+    user: &str,
+    role: Option<Role>,
+    verifier: Option<Verifier>,
+) -> Result<Role, SqlError> {
+    let usable = |role: &Role| role.login && role.valid_until.is_none_or(|until| until > shared.now());
     let genuine = verifier.is_some() && role.as_ref().is_some_and(usable);
     let verifier = verifier.unwrap_or_else(|| mock_verifier(&shared.secret, user));
     let refused = || {
         let text = format!("password authentication failed for user \"{user}\"");
         SqlError::new(sqlstate::INVALID_PASSWORD, text)
     };
-
-    wire.output.authentication_sasl(&[MECHANISM]);
+    let offered: &[&str] = match wire.stream.end_point() {
+        Some(_) => &[MECHANISM_PLUS, MECHANISM],
+        None => &[MECHANISM],
+    };
+    wire.output.authentication_sasl(offered);
     let first = password(wire)?;
     let (mechanism, initial) = sasl_initial(&first).map_err(malformed)?;
-    if mechanism != MECHANISM {
-        return Err(SqlError::new(
-            sqlstate::PROTOCOL_VIOLATION,
-            "client selected an invalid SASL authentication mechanism",
-        ));
-    }
+    let channel = match (mechanism, wire.stream.end_point()) {
+        (MECHANISM_PLUS, Some(end_point)) => Binding::To(end_point),
+        (MECHANISM, Some(_)) => Binding::NotChosen,
+        (MECHANISM, None) => Binding::Impossible,
+        _ => {
+            let text = "client selected an invalid SASL authentication mechanism";
+            return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
+        }
+    };
     let (exchange, answer) =
-        Exchange::begin(initial, verifier, genuine, &*shared.env.random).map_err(malformed)?;
+        Exchange::begin(initial, channel, verifier, genuine, &*shared.env.random).map_err(malformed)?;
     wire.output.authentication_step(11, answer.as_bytes());
     let last = password(wire)?;
     let signature = exchange.finish(&last).map_err(malformed)?.ok_or_else(refused)?;

@@ -293,6 +293,16 @@ impl Keeper {
         closed
     }
 
+    /// The databases that are open now, by name; it opens none.
+    pub fn open_instances(&self) -> Vec<(Arc<str>, Arc<Instance>)> {
+        let state = self.state.lock();
+        let open = state.entries.iter().filter_map(|(name, entry)| match &entry.standing {
+            Standing::Open(opened) => Some((Arc::clone(name), Arc::clone(opened.database.instance()))),
+            _ => None,
+        });
+        open.collect()
+    }
+
     fn folder(&self) -> Result<&Folder, SqlError> {
         self.folder.as_ref().ok_or_else(|| SqlError::unsupported("this statement where one file is served"))
     }

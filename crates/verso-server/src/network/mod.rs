@@ -5,9 +5,11 @@
 //! | [`stream`] | a connection's bytes, plain or encrypted |
 //! | [`input`] | messages out of these bytes |
 //! | [`patience`] | how the client's next bytes are waited for |
-//! | [`tls`] | certificate and key |
+//! | [`tls`] | certificate and key, authorities of clients |
+//! | [`certificate`] | what a certificate says |
 //! | [`listener`] | who waits for connections |
 
+pub mod certificate;
 pub mod input;
 pub mod listener;
 pub mod patience;

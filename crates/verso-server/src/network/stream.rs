@@ -1,7 +1,7 @@
 //! A connection's bytes, plain or encrypted.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -10,11 +10,15 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
 use verso_env::waiting;
+
+use super::tls::Tls;
 
 /// For a poll that does not wait.
 const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// How often a write that waits for its client looks whether the connection is to end.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// A socket of either kind; shared with whoever may end the connection.
 #[derive(Debug)]
@@ -97,6 +101,17 @@ pub struct SharedSocket {
     pub socket: Arc<Socket>,
     /// How long a read waits for bytes.
     pub waits: Waits,
+    given_up: GivenUp,
+}
+
+/// Whether a client that takes nothing is waited for no longer.
+#[derive(Clone, Default)]
+struct GivenUp(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl std::fmt::Debug for GivenUp {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("GivenUp").field(&self.0.is_some()).finish()
+    }
 }
 
 /// How long a read waits for bytes, before it fails with `WouldBlock`.
@@ -113,7 +128,26 @@ pub enum Waits {
 impl SharedSocket {
     /// Whose reads wait for a while.
     pub fn new(socket: Arc<Socket>) -> SharedSocket {
-        SharedSocket { socket, waits: Waits::Awhile }
+        SharedSocket { socket, waits: Waits::Awhile, given_up: GivenUp::default() }
+    }
+
+    /// Waits until the client takes more. Where it is waited for no longer the connection is cut: what was sent of a message
+    /// is all that the client gets.
+    #[cold]
+    fn wait_to_write(&self) -> io::Result<()> {
+        waiting::announce();
+        loop {
+            if self.given_up.0.as_ref().is_some_and(|given_up| given_up()) {
+                self.socket.stop();
+                let text = "it was to end, and its client took nothing";
+                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, text));
+            }
+            let mut polled = [PollFd::new(&*self.socket, PollFlags::OUT)];
+            match poll(&mut polled, Some(&LOOK)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                result => return Ok(result.map(drop)?),
+            }
+        }
     }
 }
 
@@ -147,12 +181,11 @@ impl Read for SharedSocket {
 
 impl Write for SharedSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match send(&*self.socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Err(Errno::AGAIN) => {
-                waiting::announce();
-                Ok(send(&*self.socket, bytes, SendFlags::NOSIGNAL)?)
+        loop {
+            match send(&*self.socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Err(Errno::AGAIN) => self.wait_to_write()?,
+                sent => return Ok(sent?),
             }
-            sent => Ok(sent?),
         }
     }
 
@@ -166,7 +199,14 @@ pub enum Stream {
     /// As they are.
     Plain(SharedSocket),
     /// Through TLS.
-    Tls(Box<StreamOwned<ServerConnection, SharedSocket>>),
+    Tls(Box<Encrypted>),
+}
+
+/// A connection's bytes through TLS.
+pub struct Encrypted {
+    stream: StreamOwned<ServerConnection, SharedSocket>,
+    /// Of the handshake: the server's certificate may be another one by now.
+    tls: Arc<Tls>,
 }
 
 impl std::fmt::Debug for Stream {
@@ -183,11 +223,11 @@ impl Stream {
     ///
     /// # Errors
     /// Rustls refuses the configuration, or the stream is encrypted already.
-    pub fn encrypt(self, config: Arc<ServerConfig>) -> io::Result<Stream> {
+    pub fn encrypt(self, tls: Arc<Tls>) -> io::Result<Stream> {
         match self {
             Stream::Plain(socket) => {
-                let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-                Ok(Stream::Tls(Box::new(StreamOwned::new(connection, socket))))
+                let connection = ServerConnection::new(Arc::clone(&tls.config)).map_err(io::Error::other)?;
+                Ok(Stream::Tls(Box::new(Encrypted { stream: StreamOwned::new(connection, socket), tls })))
             }
             Stream::Tls(_) => Err(io::Error::other("the connection is encrypted already")),
         }
@@ -197,7 +237,46 @@ impl Stream {
     pub fn set_waits(&mut self, waits: Waits) {
         match self {
             Stream::Plain(socket) => socket.waits = waits,
-            Stream::Tls(stream) => stream.sock.waits = waits,
+            Stream::Tls(encrypted) => encrypted.stream.sock.waits = waits,
+        }
+    }
+
+    /// A write that waits for its client asks this, a few times a second, whether it is waited for no longer.
+    pub fn give_up_when(&mut self, given_up: Arc<dyn Fn() -> bool + Send + Sync>) {
+        let socket = match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(encrypted) => &mut encrypted.stream.sock,
+        };
+        socket.given_up = GivenUp(Some(given_up));
+    }
+
+    /// What a login is bound to (`tls-server-end-point`), if it can be.
+    pub fn end_point(&self) -> Option<&[u8]> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(encrypted) => encrypted.tls.end_point.as_deref(),
+        }
+    }
+
+    /// The certificate that the client has shown; the handshake has found that an authority vouches for it.
+    pub fn client_certificate(&self) -> Option<&[u8]> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(encrypted) => {
+                encrypted.stream.conn.peer_certificates()?.first().map(|certificate| &**certificate)
+            }
+        }
+    }
+
+    /// The address of this machine that the client has reached; none for the Unix socket.
+    pub fn own_address(&self) -> Option<IpAddr> {
+        let socket = match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(encrypted) => &encrypted.stream.sock,
+        };
+        match &*socket.socket {
+            Socket::Tcp(socket) => socket.local_addr().ok().map(|address| address.ip()),
+            Socket::Unix(_) => None,
         }
     }
 
@@ -211,7 +290,7 @@ impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.read(buffer),
-            Stream::Tls(stream) => stream.read(buffer),
+            Stream::Tls(encrypted) => encrypted.stream.read(buffer),
         }
     }
 }
@@ -220,14 +299,14 @@ impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.write(bytes),
-            Stream::Tls(stream) => stream.write(bytes),
+            Stream::Tls(encrypted) => encrypted.stream.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Stream::Plain(_) => Ok(()),
-            Stream::Tls(stream) => stream.flush(),
+            Stream::Tls(encrypted) => encrypted.stream.flush(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The server through its sockets: the protocol byte by byte, and a driver.
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails as the test would")]
 
+mod access;
 mod catalogs;
 mod copy;
 mod databases;
@@ -11,6 +12,7 @@ mod junk;
 #[path = "../../../versodb/tests/it/lists.rs"]
 mod lists;
 mod login;
+mod metrics;
 mod notify;
 mod raw;
 mod sessions;

@@ -138,3 +138,67 @@ fn a_thousand_idle_sessions_fit_into_little_memory() {
     let used = verso_env::process::resident_bytes().unwrap().saturating_sub(before);
     assert!(used < 200 << 20, "{} MiB", used >> 20);
 }
+
+/// Rows that no socket holds, of which the client reads none.
+const STREAM: &str = "SELECT repeat('x', 1000) FROM generate_series(1, 300000)";
+
+/// A session in a write that waits for its client.
+fn blocked(world: &World, before: &str) -> Raw {
+    let mut client = world.connect();
+    client.query(before);
+    client.send(&query(STREAM));
+    // It has begun to answer; the sockets hold only some of it.
+    assert_eq!(client.next().unwrap().kind, 'T');
+    client
+}
+
+#[test]
+fn a_client_that_does_not_read_keeps_no_shutdown_waiting() {
+    let patient = |config: &mut verso_server::Config| config.shutdown_timeout = Duration::from_secs(3600);
+    let world = World::with(patient);
+    let mut client = blocked(&world, "BEGIN");
+    world.shutdown(ShutdownMode::Fast);
+    // What was on its way can still be read, and it ends in the middle.
+    assert_ne!(client.until('Z').pop().unwrap().kind, 'Z');
+}
+
+#[test]
+fn a_client_that_does_not_read_is_ended_by_an_administrator_and_by_a_timeout() {
+    let world = World::new();
+    let mut admin = world.connect();
+    admin.query("CREATE TABLE t (a int)");
+    let client = blocked(&world, "BEGIN; INSERT INTO t VALUES (1)");
+    assert_eq!(admin.value(&format!("SELECT pg_terminate_backend({})", client.backend)), "t");
+    while world.server().sessions() > 1 {
+        std::thread::yield_now();
+    }
+    let late = blocked(&world, "SET transaction_timeout = '200ms'; BEGIN; LOCK TABLE t");
+    while world.server().sessions() > 1 {
+        std::thread::yield_now();
+    }
+    // Its lock is gone with it, and so is what the first one has inserted.
+    assert_eq!(admin.value("SELECT count(*) FROM t"), "0");
+    assert_eq!(admin.kinds(&query("LOCK TABLE t")), "EZI", "outside of a block");
+    assert_eq!(admin.kinds(&query("DROP TABLE t")), "CZI");
+    drop((client, late));
+}
+
+#[test]
+fn a_client_that_reads_late_hears_why_its_session_ends() {
+    let world = World::new();
+    let mut client = blocked(&world, "SELECT 1");
+    let mut admin = world.connect();
+    assert_eq!(admin.value(&format!("SELECT pg_terminate_backend({})", client.backend)), "t");
+    let last = client.until('E').pop().unwrap();
+    assert_eq!((last.kind, last.field('C').as_deref()), ('E', Some("57P01")));
+}
+
+#[test]
+fn the_servers_own_settings_are_shown_and_no_statement_changes_them() {
+    let world = World::with(|config| config.worker_threads = 3);
+    let mut client = world.connect();
+    assert_eq!(client.value("SHOW worker_threads"), "3");
+    assert_eq!(client.value("SELECT current_setting('max_connections')"), "100");
+    assert_eq!(client.code("SET worker_threads = 4"), "55P02");
+    assert_eq!(client.code("ALTER SYSTEM SET listen = '*'"), "55P02");
+}

@@ -18,7 +18,7 @@ use super::raw::{Raw, query, startup};
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 const VERSO: [(&str, &str); 2] = [("user", "verso"), ("database", "verso")];
 
-fn file(name: &str) -> PathBuf {
+pub(crate) fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/tls").join(name)
 }
 
@@ -27,7 +27,7 @@ fn world() -> World {
 }
 
 /// Asks for encryption.
-fn request(world: &World) -> TcpStream {
+pub(crate) fn request(world: &World) -> TcpStream {
     let mut socket = Raw::open(world.address).socket;
     socket.write_all(&SSL_REQUEST).unwrap();
     let mut answer = [0];

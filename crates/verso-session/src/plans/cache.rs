@@ -20,6 +20,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use verso_types::text::type_of;
@@ -28,8 +29,8 @@ use verso_types::{SqlType, Value};
 use super::normal::{Normal, starts_plain};
 use crate::plans::Prepared;
 
-/// Texts in each of the two generations of the instance's table.
-const SHARED_MAX: usize = 1_024;
+/// Texts in the two generations of the instance's table together, where nothing else is said (`stmt_cache_size`).
+const SHARED_USUAL: usize = 2_048;
 /// Texts of a session's own table.
 const OWN_MAX: usize = 256;
 /// Longer texts are not kept.
@@ -60,12 +61,39 @@ type Prepare<'p> = &'p mut dyn FnMut(&str, &[Option<SqlType>]) -> Option<Prepare
 type Texts = HashMap<Box<str>, Kept, BuildHasherDefault<TextHasher>>;
 
 /// The instance's table: two generations, of which the older goes when the younger is full; what is used moves up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StatementCache {
     generations: Mutex<(Texts, Texts)>,
+    /// Texts of both together.
+    texts_max: AtomicUsize,
+}
+
+impl Default for StatementCache {
+    fn default() -> StatementCache {
+        StatementCache { generations: Mutex::default(), texts_max: AtomicUsize::new(SHARED_USUAL) }
+    }
 }
 
 impl StatementCache {
+    /// Keeps so many texts from now on; none where nothing is said is the usual number. What is too many goes at once, the
+    /// texts that were not used lately before the others.
+    pub(crate) fn set_size(&self, texts: Option<usize>) {
+        let most = texts.unwrap_or(SHARED_USUAL);
+        self.texts_max.store(most, Ordering::Relaxed);
+        let mut generations = self.generations.lock();
+        if generations.0.len() + generations.1.len() > most {
+            generations.1.clear();
+        }
+        if generations.0.len() > most.div_ceil(2) {
+            generations.0.clear();
+        }
+    }
+
+    /// How many texts are kept.
+    pub(crate) fn size(&self) -> usize {
+        self.texts_max.load(Ordering::Relaxed)
+    }
+
     fn find(&self, key: &str) -> Option<Kept> {
         let mut generations = self.generations.lock();
         if let Some(known) = generations.0.get(key) {
@@ -98,8 +126,12 @@ impl StatementCache {
     }
 
     fn keep(&self, key: &str, known: Kept) {
+        let half = self.size().div_ceil(2);
+        if half == 0 {
+            return;
+        }
         let mut generations = self.generations.lock();
-        if generations.0.len() >= SHARED_MAX {
+        if generations.0.len() >= half {
             generations.1 = std::mem::take(&mut generations.0);
         }
         generations.0.insert(key.into(), known);

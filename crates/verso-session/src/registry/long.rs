@@ -104,7 +104,7 @@ impl LongTransactions {
     }
 
     /// Ends what reads under a snapshot that is too old: the statement; or the session, where its transaction idles, so that the
-    /// snapshot goes. At READ COMMITTED a snapshot is its statement's.
+    /// snapshot goes.
     fn look_at_snapshots(&self, registry: &Registry) {
         let most = i64::try_from(self.snapshot_age_ms().saturating_mul(1000)).unwrap_or(i64::MAX);
         if most == 0 {
@@ -115,13 +115,8 @@ impl LongTransactions {
             let session = registry.find(txn.session).filter(|info| info.member.number() == self.member);
             let Some(session) = session else { continue };
             let active = session.activity() == super::Activity::Active;
-            let since = match txn.isolation.by_statement() {
-                true if !active => continue,
-                true => &session.statement_started,
-                false => &session.transaction_started,
-            };
-            let since = since.load(Ordering::Relaxed);
-            if since == 0 || now.saturating_sub(since) <= most {
+            let Some(since) = session.snapshot_since(txn.isolation) else { continue };
+            if now.saturating_sub(since) <= most {
                 continue;
             }
             session.interrupt(if active { Reason::OldSnapshot } else { Reason::OldSnapshotEnds });

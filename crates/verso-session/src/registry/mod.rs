@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use verso_env::{Clock, Env};
-use verso_storage::{CancelHandle as Cancel, Waited};
+use verso_storage::{CancelHandle as Cancel, Isolation, Waited};
 
 use crate::cluster::Member;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -52,6 +52,10 @@ pub(crate) enum Activity {
 }
 
 impl Activity {
+    /// All of them.
+    pub(crate) const ALL: [Activity; 4] =
+        [Activity::Idle, Activity::Active, Activity::IdleInTransaction, Activity::IdleInFailedTransaction];
+
     /// As `pg_stat_activity` calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -252,6 +256,17 @@ impl SessionInfo {
     pub(crate) fn queued(&self, nanos: u64) {
         self.waits.queue.took(nanos);
         self.member.waits().queue.took(nanos);
+    }
+
+    /// Since when it has the snapshot that its transaction reads under, in microseconds since 2000. At READ COMMITTED a snapshot
+    /// is its statement's.
+    pub(crate) fn snapshot_since(&self, isolation: Isolation) -> Option<i64> {
+        let since = match isolation.by_statement() {
+            true if self.activity() != Activity::Active => return None,
+            true => &self.statement_started,
+            false => &self.transaction_started,
+        };
+        Some(since.load(Ordering::Relaxed)).filter(|since| *since != 0)
     }
 
     /// How it has waited for locks.

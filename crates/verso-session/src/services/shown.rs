@@ -46,6 +46,8 @@ impl Services {
             "buffer_pool" | "shared_buffers" => Some(settings::memory_text(database.buffer_pool_bytes)),
             "lru_min_dirty" => Some(database.lru_dirty[0].to_string()),
             "lru_max_dirty" => Some(database.lru_dirty[1].to_string()),
+            "auto_readahead" => Some(self.instance.engine.read_ahead().to_string()),
+            "stmt_cache_size" => Some(self.instance.statements.size().to_string()),
             "gc_policy" => Some(self.instance.engine.gc_policy().name().to_string()),
             "max_pdq_priority" => Some(self.instance.shares.max().to_string()),
             "version_retention" => Some(settings::duration(database.version_retention_ms)),
@@ -155,7 +157,7 @@ fn fixed_setting(services: &Services, name: &str) -> Option<String> {
         "max_identifier_length" => "63",
         "max_index_keys" => "32",
         "wal_level" => "replica",
-        _ => return None,
+        _ => return services.instance.member.cluster.server_setting(name),
     };
     Some(text.to_string())
 }

@@ -216,6 +216,18 @@ fn reading<T>(
     read(&*snapshot?)
 }
 
+/// Whether a role is a member of another, or is it. Superusers are no exception.
+///
+/// # Errors
+/// Those of storage.
+pub(crate) fn is_member(instance: &Instance, role: &str, other: &str) -> Result<bool, SqlError> {
+    reading(instance, |catalog| {
+        let named = |name: &str| catalog.role_named(name).map(|role| role.oid);
+        let (Some(role), Some(other)) = (named(role), named(other)) else { return Ok(false) };
+        Ok(role == other || catalog.is_really_member(role, other))
+    })
+}
+
 /// The name of the role that owns a database.
 ///
 /// # Errors

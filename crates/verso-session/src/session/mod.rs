@@ -64,7 +64,7 @@ use crate::portal::Portals;
 use crate::registry::{CancelHandle, Identity, Reason, Terminate};
 use crate::services::Services;
 use crate::transaction::{Condition, Transaction, TransactionStatus};
-pub(crate) use databases::owner_of;
+pub(crate) use databases::{is_member, owner_of};
 use ending::Ending;
 use measure::Measures;
 use verso_parser::Script;

@@ -19,7 +19,9 @@ impl Session {
         params: &[Value],
         sink: &mut dyn StatementSink,
     ) -> Option<Result<(), SqlError>> {
-        if self.transaction.state().is_some_and(|state| state.changed_schema) {
+        if !self.services.settings.keeps_statements
+            || self.transaction.state().is_some_and(|state| state.changed_schema)
+        {
             return None;
         }
         let path = self.path_number()?;

@@ -84,6 +84,19 @@ pub(crate) fn takes(name: &str, value: &str) -> bool {
     }
 }
 
+/// What serves instead of a value that such a setting does not take.
+pub(crate) fn hint(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "use_last_committed" => {
+            "Readers never wait for writers: \"all\" says how it is. SELECT … FOR SHARE waits."
+        }
+        "conflict_policy" => {
+            "The first who changes a row goes on, and others wait for its end: \"updater\" says how it is."
+        }
+        _ => return None,
+    })
+}
+
 /// Whether two values are the same word, or spell the same flag.
 fn same_flag(value: &str, only: &str) -> bool {
     let value = value.to_ascii_lowercase();
@@ -121,6 +134,9 @@ mod tests {
             ("default_with_oids", "on"),
         ] {
             assert_eq!(settings.set(name, Some(value)).expect_err(name).sqlstate, "22023");
+        }
+        for name in ["use_last_committed", "conflict_policy"] {
+            assert!(settings.set(name, Some("none")).expect_err(name).hint.is_some());
         }
         assert_eq!(settings.set("nosuch", Some("1")).expect_err("none").sqlstate, "42704");
     }

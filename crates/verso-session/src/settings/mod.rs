@@ -4,6 +4,7 @@ mod accepted;
 mod commit;
 mod current;
 mod messages;
+mod otherwise;
 mod path;
 mod zone;
 
@@ -23,6 +24,7 @@ pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{ChangedSettings, SessionSettings};
 pub use messages::MessageLevel;
+pub use otherwise::unknown;
 pub(crate) use path::names;
 
 /// Names and descriptions, in the order of SHOW ALL.
@@ -37,6 +39,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "Longest time until a change is archived; 0 waits for full segments (ALTER SYSTEM SET).",
     ),
     ("autovacuum", "Analyzes tables by itself of which enough rows have changed (ALTER SYSTEM SET)."),
+    (
+        "auto_readahead",
+        "How scans read pages before they need them: 'mode,pages', mode 0 not at all, 1 the next pages, 2 the first ones, too (ALTER SYSTEM SET).",
+    ),
     (
         "autovacuum_analyze_scale_factor",
         "Share of a table's rows that change before it is analyzed by itself (ALTER SYSTEM SET).",
@@ -125,6 +131,8 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("statement_memory_limit", "Limits the memory that a statement holds."),
     ("statement_statistics", "Counts what each statement costs, for SHOW STATEMENT STATISTICS."),
     ("statement_timeout", "Ends a statement that runs longer than this."),
+    ("stmt_cache", "Whether the session looks for a text among those whose plans are kept for all sessions."),
+    ("stmt_cache_size", "How many texts are kept for all sessions (ALTER SYSTEM SET)."),
     ("synchronous_commit", "Sets commit_wait and commit_logging: off is nowait and batch."),
     ("temp_file_limit", "Limits the temporary files of a session."),
     ("timezone", "Sets the time zone for displaying and interpreting time stamps."),
@@ -214,6 +222,8 @@ pub struct Settings {
     pub commit: CommitLevel,
     /// A commit within a procedure does not wait before the procedure ends.
     pub procedure_waits_later: bool,
+    /// Texts are looked up among those whose plans are kept.
+    pub keeps_statements: bool,
     /// Which rewrites of plans are on.
     pub rules: Rules,
     /// The setting that says so.
@@ -284,6 +294,7 @@ impl Default for Settings {
             messages_from: MessageLevel::Notice,
             commit: CommitLevel::default(),
             procedure_waits_later: true,
+            keeps_statements: true,
             rules: Rules::ALL,
             rules_off: String::new(),
             search_path: path::names(DEFAULT_PATH).unwrap_or_default(),
@@ -476,6 +487,8 @@ impl Settings {
                 | "version_retention"
                 | "buffer_pool"
                 | "shared_buffers"
+                | "auto_readahead"
+                | "stmt_cache_size"
                 | "lru_min_dirty"
                 | "lru_max_dirty"
                 | "gc_policy"
@@ -526,6 +539,9 @@ impl Settings {
                         }
                     },
                 };
+            }
+            ("stmt_cache", value) => {
+                self.keeps_statements = flag(name, value, default.keeps_statements)?;
             }
             ("statement_statistics", value) => {
                 self.statement_statistics = flag(name, value, default.statement_statistics)?;
@@ -612,7 +628,11 @@ impl Settings {
                 let usual = accepted::default(name).ok_or_else(|| unknown(name))?;
                 let value = value.unwrap_or(usual);
                 if !accepted::takes(name, value) {
-                    return Err(invalid(value));
+                    let refused = invalid(value);
+                    return Err(match accepted::hint(name) {
+                        Some(hint) => refused.with_hint(hint),
+                        None => refused,
+                    });
                 }
                 self.custom.insert(name.to_string(), value.to_string());
             }
@@ -639,6 +659,7 @@ impl Settings {
             "default_transaction_isolation" => self.isolation.as_str().to_string(),
             "default_transaction_read_only" => on(self.read_only),
             "default_transaction_savepoints" => on(self.savepoints),
+            "stmt_cache" => on(self.keeps_statements),
             "default_transaction_deferrable" => on(self.deferrable),
             "application_name" => self.application_name.clone(),
             "pdq_priority" | "pdqpriority" => {
@@ -687,11 +708,6 @@ impl Settings {
 /// A boolean as SHOW prints it.
 pub fn on(value: bool) -> String {
     if value { "on" } else { "off" }.to_string()
-}
-
-/// `42704` for a setting that does not exist.
-pub fn unknown(name: &str) -> SqlError {
-    SqlError::new(sqlstate::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
 }
 
 /// A boolean setting.
@@ -844,6 +860,8 @@ mod tests {
                 || name.starts_with("version_retention")
                 || [
                     "max_snapshot_age",
+                    "auto_readahead",
+                    "stmt_cache_size",
                     "buffer_pool",
                     "lru_min_dirty",
                     "lru_max_dirty",

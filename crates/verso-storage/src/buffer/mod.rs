@@ -31,6 +31,7 @@ mod frame;
 mod held;
 mod latch;
 mod mapping;
+mod read_ahead;
 mod stats;
 mod words;
 
@@ -46,6 +47,7 @@ use verso_env::{Env, JoinHandle, VfsFile};
 
 pub use self::flush::FlushProgress;
 pub use self::frame::{ExclusivePage, SharedPage};
+pub use self::read_ahead::ReadAhead;
 pub use self::stats::{PerKind, PoolStats, WriteCount};
 
 pub use self::damaged::DamagedPage;
@@ -56,6 +58,7 @@ use self::evict::Frames;
 use self::flush::{Flusher, UnderWay};
 use self::frame::{Claim, Memory};
 use self::latch::{KEEP, Shared, Touch};
+use self::read_ahead::ReadAheadCell;
 use self::stats::{Counters, add};
 use crate::error::StorageError;
 use crate::page::{Lsn, PAGE_SIZES, PageId};
@@ -134,6 +137,7 @@ struct Core {
     poisoned: AtomicBool,
     /// The shares of dirty frames, in per cent, at which the cleaner stops and starts.
     lru_dirty: [AtomicU8; 2],
+    read_ahead: ReadAheadCell,
     /// First page of an extent that will be created next, most likely; 0 for none.
     ahead: AtomicU32,
     file: Arc<dyn VfsFile>,
@@ -358,6 +362,16 @@ impl BufferPool {
         core.cleaner.nudge();
     }
 
+    /// How scans read ahead.
+    pub fn read_ahead(&self) -> ReadAhead {
+        self.core.read_ahead.get()
+    }
+
+    /// Changes that.
+    pub fn set_read_ahead(&self, wanted: ReadAhead) {
+        self.core.read_ahead.set(wanted);
+    }
+
     /// Marks pages as wanted in memory, or no longer so: they are evicted only when nothing else is left.
     pub fn set_resident(&self, pages: Range<PageId>, resident: bool) {
         let end = pages.end.0.min(self.core.memory.page_count());
@@ -474,6 +488,7 @@ impl Core {
         Ok(Core {
             frames: Frames::new(capacity, most),
             lru_dirty: [options.lru_min_dirty, options.lru_max_dirty].map(AtomicU8::new),
+            read_ahead: ReadAheadCell::default(),
             flusher: Mutex::new(Flusher::new(options.page_size)),
             under_way: UnderWay::new(),
             cleaner,

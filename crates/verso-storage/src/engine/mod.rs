@@ -26,7 +26,7 @@ use verso_env::{Env, JoinHandle};
 
 use crate::StorageError;
 use crate::archive::{ArchiveOptions, ArchiveStatus, BaseReport, WatchPages};
-use crate::buffer::{DamagedPage, FlushProgress};
+use crate::buffer::{DamagedPage, FlushProgress, ReadAhead};
 use crate::heap::overflow::Incarnations;
 use crate::heap::{ChangedRows, ReadTotals, RowTotals};
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
@@ -609,6 +609,16 @@ impl Engine {
     /// The page cleaner starts when so many per cent of the frames are dirty (`max`), and stops at `min`.
     pub fn set_lru_dirty(&self, min: u8, max: u8) {
         self.shared().core().pool.set_lru_dirty(min, max);
+    }
+
+    /// How scans of tables read ahead.
+    pub fn read_ahead(&self) -> ReadAhead {
+        self.shared().core().pool.read_ahead()
+    }
+
+    /// Changes that, for scans under way too.
+    pub fn set_read_ahead(&self, wanted: ReadAhead) {
+        self.shared().core().pool.set_read_ahead(wanted);
     }
 
     /// Reads the pages of an object into memory; how many. `go_on` is asked between extents.

@@ -77,7 +77,12 @@ pub struct HeapScan {
     pub(crate) pieces: Option<Arc<Pieces>>,
     /// Slots of the next page that are still to be read, one after the other, because its values may be long.
     pub(crate) part: Range<u16>,
+    /// It has looked at a page.
+    pub(crate) has_begun: bool,
 }
+
+/// Pages whose places in the file are looked up together.
+const PIECE_PAGES: u32 = 8;
 
 /// Pages of a table that the parts of a scan share: handed out in pieces, each page once.
 #[derive(Debug)]
@@ -122,6 +127,7 @@ impl HeapScan {
             end: 0,
             pieces: Some(Arc::clone(&pieces)),
             part: 0..0,
+            has_begun: false,
         };
         let mut scans: Vec<HeapScan> = (0..parts).map(part).collect();
         if let (false, Some(first)) = (long.is_empty(), scans.first_mut()) {
@@ -226,9 +232,7 @@ impl HeapScan {
             if self.cancel.load(Ordering::Relaxed) {
                 return Err(StorageError::Cancelled);
             }
-            if self.next.is_multiple_of(8) {
-                self.prefetch();
-            }
+            self.read_ahead();
             let slot = [self.part.start];
             let wanted = if self.part.is_empty() { Wanted::Short } else { Wanted::Slots(&slot) };
             let long =
@@ -248,14 +252,38 @@ impl HeapScan {
         Ok(!out.records.is_empty())
     }
 
-    /// Fetches the next pages together when they follow each other in the file.
-    fn prefetch(&self) {
+    /// Reads pages that come later together where they follow each other in the file.
+    fn read_ahead(&mut self) {
+        let window = self.shared.core().pool.read_ahead().window(self.next, !self.has_begun);
+        self.has_begun = true;
         // An error is met by who reads the page.
         let page_at = |index| self.heap.page_at(index).ok().flatten();
-        if let (Some(first), Some(last)) = (page_at(self.next + 8), page_at(self.next + 15))
-            && last.0.wrapping_sub(first.0) == 7
-        {
-            self.shared.core().pool.prefetch(first, 8);
+        let mut run: Option<(PageId, u32)> = None;
+        let mut piece = window.start;
+        while piece < window.end {
+            let pages = (window.end - piece).min(PIECE_PAGES);
+            // The directory is asked for the ends of a piece only.
+            let neighbours = match (page_at(piece), page_at(piece + pages - 1)) {
+                (Some(first), Some(last)) => (last.0.wrapping_sub(first.0) == pages - 1).then_some(first),
+                _ => break,
+            };
+            run = match (run, neighbours) {
+                (Some((first, count)), Some(next)) if first.0 + count == next.0 => {
+                    Some((first, count + pages))
+                }
+                (before, next) => {
+                    self.prefetch(before);
+                    next.map(|first| (first, pages))
+                }
+            };
+            piece += pages;
+        }
+        self.prefetch(run);
+    }
+
+    fn prefetch(&self, run: Option<(PageId, u32)>) {
+        if let Some((first, count)) = run {
+            self.shared.core().pool.prefetch(first, count);
         }
     }
 }

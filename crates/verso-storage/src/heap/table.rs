@@ -280,6 +280,7 @@ impl Heap {
             end: spec.pages.end.min(self.page_count()),
             pieces: None,
             part: 0..0,
+            has_begun: false,
         }
     }
 

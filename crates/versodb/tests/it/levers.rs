@@ -120,6 +120,72 @@ fn transactions_remove_old_versions_where_that_is_the_policy() {
 }
 
 #[test]
+fn scans_read_ahead_as_far_as_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.verso");
+    let options = || Options::new().buffer_pool(16 << 20);
+    let database = versodb::Database::create(&path, options()).unwrap();
+    let mut connection = database.connect().unwrap();
+    connection.execute("CREATE TABLE t (a integer, b text) WITH (extent_size = '4MB')").unwrap();
+    connection.execute("INSERT INTO t SELECT n, repeat('x', 400) FROM generate_series(1, 12000) n").unwrap();
+    drop(connection);
+    database.close().unwrap();
+    // Pages read, and of them ahead, by a scan of a table of which none is in memory.
+    let scan = |how: &str| {
+        let database = versodb::Database::open(&path, options()).unwrap();
+        let mut connection = database.connect().unwrap();
+        connection.execute(&format!("ALTER SYSTEM SET auto_readahead = '{how}'")).unwrap();
+        connection.execute("SET parallel_workers = 1").unwrap();
+        connection.query("SELECT 1 FROM pg_class, pg_attribute LIMIT 1").unwrap();
+        let before = database.engine().statistics().pool;
+        assert_eq!(number(&mut connection, "SELECT sum(length(b)) FROM t"), 4_800_000);
+        let after = database.engine().statistics().pool;
+        drop(connection);
+        database.close().unwrap();
+        (after.reads - before.reads, after.prefetched - before.prefetched)
+    };
+    let (all, none) = scan("0");
+    assert!(all > 200, "{all}");
+    assert_eq!(none, 0);
+    let (_, usual) = scan("1,8");
+    let (_, first_too) = scan("2,8");
+    let (_, far) = scan("1,64");
+    // The first window is read page by page, and what no whole piece is at the end.
+    assert!(usual > all - 24 && usual <= all - 8, "{usual} of {all}");
+    assert!(first_too >= usual + 7, "{first_too}, {usual}");
+    assert!(far > 100 && far <= all - 64, "{far} of {all}");
+    // What was said last stays.
+    let database = versodb::Database::open(&path, options()).unwrap();
+    assert_eq!(text(&mut database.connect().unwrap(), "SHOW auto_readahead"), "1,64");
+}
+
+#[test]
+fn the_statement_cache_is_as_large_as_is_said_and_can_be_gone_around() {
+    let (_directory, database) = new_database();
+    let mut connection = database.connect().unwrap();
+    connection.execute("CREATE TABLE t (a integer)").unwrap();
+    let all = |connection: &mut Connection, texts: std::ops::Range<u32>| {
+        for n in texts {
+            connection.execute(&format!("SELECT a + 0 AS c{n} FROM t")).unwrap();
+        }
+    };
+    let kept = "SELECT count(*) FROM verso_statement_cache WHERE statement LIKE 'SELECT a +%'";
+    connection.execute("SET stmt_cache = off").unwrap();
+    all(&mut connection, 0..50);
+    assert_eq!(number(&mut connection, kept), 0);
+    connection.execute("SET stmt_cache = on").unwrap();
+    all(&mut connection, 0..50);
+    assert_eq!(number(&mut connection, kept), 50);
+    connection.execute("ALTER SYSTEM SET stmt_cache_size = 10").unwrap();
+    all(&mut connection, 100..200);
+    let few = number(&mut connection, kept);
+    assert!((1..=10).contains(&few), "{few}");
+    connection.execute("ALTER SYSTEM SET stmt_cache_size = 0").unwrap();
+    all(&mut connection, 200..210);
+    assert_eq!(number(&mut connection, kept), 0);
+}
+
+#[test]
 fn the_statement_cache_is_shown() {
     let (_directory, database) = new_database();
     let mut connection = database.connect().unwrap();
