@@ -471,7 +471,11 @@ impl Catalog {
             .get()
             .ok_or_else(|| CatalogError::Corrupt { what: "no numbers".to_string() })?
             .next_value()?;
-        u32::try_from(number).map(Oid).map_err(|_| CatalogError::Corrupt { what: format!("oid {number}") })
+        // Larger numbers are those of arrays of row types.
+        let number = u32::try_from(number).ok().filter(|number| *number < crate::row_type::ARRAY);
+        number
+            .map(Oid)
+            .ok_or_else(|| CatalogError::Corrupt { what: "no numbers left for new objects".to_string() })
     }
 
     pub(crate) fn changed_by(&self, txn: &Txn) -> bool {

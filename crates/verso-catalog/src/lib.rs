@@ -12,6 +12,7 @@
 //! | `setting` | settings that outlive a restart |
 //! | [`definition`] | what is known of a table, sequence or function |
 //! | [`trigger`] | what is known of a trigger |
+//! | `row_type` | the types of the rows of tables and views |
 //! | [`sequence`] | the bounds of a sequence, with PostgreSQL's defaults and checks |
 //! | [`packs`] | tables of more columns than a page describes |
 //! | [`request`] | what a `CREATE` asks for |
@@ -45,6 +46,7 @@ pub mod relations;
 pub mod request;
 pub mod rights;
 pub mod role;
+mod row_type;
 pub mod sequence;
 mod setting;
 mod shared_map;
@@ -85,6 +87,7 @@ pub use request::{
 };
 pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
 pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};
+pub use row_type::{holders_of_rows, relations_in};
 pub use sequence::{SequenceBounds, SequenceChange, SequenceOwner, SequenceRequest};
 pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};

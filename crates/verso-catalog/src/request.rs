@@ -164,6 +164,8 @@ pub struct NewIndexPart {
 pub enum TableChange {
     /// ADD COLUMN; `values` of existing rows are the rewriter's business.
     AddColumn(NewColumn),
+    /// Row types that columns are made of have other fields now; the values are the rewriter's business.
+    RowTypes,
     /// What an index to be made needs.
     ForIndex {
         /// Hidden columns of these types and expressions.

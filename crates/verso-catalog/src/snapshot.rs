@@ -30,6 +30,7 @@ use crate::operator::{CastDef, OperatorDef};
 use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
 use crate::rights::{Object, Rights};
+use crate::row_type::relation_of;
 use crate::shared_map::SharedMap;
 use crate::size::Sizes;
 use crate::statistics::{Kept, TableStatistics};
@@ -457,6 +458,20 @@ impl CatalogSnapshot {
         self.path(schema).find_map(|schema| schema.types.get(name))
     }
 
+    /// What a name means where a type is wanted: a type that a user has made, or the type of a relation's rows.
+    pub fn type_or_row(&self, schema: Option<&str>, name: &str) -> Option<Arc<TypeDef>> {
+        self.path(schema).find_map(|schema| match schema.types.get(name) {
+            Some(known) => Some(Arc::clone(known)),
+            None => schema.relations.get(name).and_then(Relation::row_type).map(Arc::new),
+        })
+    }
+
+    /// The type with that row in `pg_type`, or whose array has it: one that a user has made, or that of a relation's rows.
+    pub fn type_or_row_by_oid(&self, oid: Oid) -> Option<Arc<TypeDef>> {
+        let row = || self.relation_by_oid(relation_of(oid))?.row_type().map(Arc::new);
+        self.user_type(oid).cloned().or_else(row)
+    }
+
     /// The user's type with that row in `pg_type`, or whose array has it.
     pub fn user_type(&self, oid: Oid) -> Option<&Arc<TypeDef>> {
         self.contents.types_by_oid.get(&oid)
@@ -465,7 +480,7 @@ impl CatalogSnapshot {
     /// The type with that row in `pg_type`: one of the system's or of a user's, or an array of one.
     pub fn type_by_oid(&self, oid: u32, typmod: i32) -> Option<SqlType> {
         SqlType::from_pg_oid(oid, typmod).or_else(|| {
-            let known = self.user_type(Oid(oid))?;
+            let known = self.type_or_row_by_oid(Oid(oid))?;
             Some(match known.oid.0 == oid {
                 true => known.ty.clone(),
                 false => SqlType::Array(Box::new(known.ty.clone())),
@@ -516,7 +531,7 @@ impl CatalogSnapshot {
 
     /// Whether the type is what its name means without a schema.
     pub fn is_visible_type(&self, ty: &TypeDef) -> bool {
-        self.type_named(None, &ty.name).is_some_and(|found| found.oid == ty.oid)
+        self.type_or_row(None, &ty.name).is_some_and(|found| found.oid == ty.oid)
     }
 
     /// A type with what users' types the names in it mean, the system's as they are; the name that means nothing.
@@ -525,11 +540,11 @@ impl CatalogSnapshot {
     /// The name.
     pub fn resolve_type(&self, ty: &SqlType) -> Result<SqlType, Arc<NamedType>> {
         match ty {
-            SqlType::Named(named) => match self.type_named(named.schema.as_deref(), &named.name) {
+            SqlType::Named(named) => match self.type_or_row(named.schema.as_deref(), &named.name) {
                 Some(known) => Ok(known.ty.clone()),
                 // The array of a type is called like it, with an underscore in front.
                 None => (named.name.strip_prefix('_'))
-                    .and_then(|element| self.type_named(named.schema.as_deref(), element))
+                    .and_then(|element| self.type_or_row(named.schema.as_deref(), element))
                     .map(|element| SqlType::Array(Box::new(element.ty.clone())))
                     .ok_or_else(|| Arc::clone(named)),
             },

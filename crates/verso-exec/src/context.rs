@@ -12,7 +12,9 @@ pub use verso_storage::workers::Crew;
 
 use crate::error::{ExecError, Result};
 use crate::memory::Memory;
-use crate::plan::{CommitWrite, PlFunction, Plan, RaiseLevel, RowRules, Statement, SubqueryTest, TypedExpr};
+use crate::plan::{
+    CommitWrite, PlFunction, Plan, RaiseLevel, RowRules, Statement, SubqueryTest, TransitionTable, TypedExpr,
+};
 
 /// What the session lends a statement: each part by itself, so that whoever needs the time asks for a [`Clock`] only.
 #[derive(Clone, Copy)]
@@ -123,6 +125,8 @@ pub struct HeldSettings {
     pub catalog: Arc<CatalogSnapshot>,
     /// Their conventions for dates and times.
     pub time_zone: TimeStyle,
+    /// What a sort, a grouping or a spool may hold, where they say so (`work_mem`).
+    pub work_bytes: Option<u64>,
 }
 
 /// Takes messages for the client.
@@ -284,17 +288,26 @@ pub trait Binding {
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr>;
     /// An error as the client would see it: for exception handlers.
     fn describe_error(&self, error: &ExecError) -> Described;
-    /// Parses and binds a query or change that is known as text only, with parameters of these types; none for a statement
+    /// Parses and binds a query or change that is known as text only; none for a statement
     /// that [`Definitions`] run. With `places` a query yields the places of its records behind its columns, where it can.
     /// # Errors
     /// Those of parsing and binding; 0A000 for any other statement.
     fn bind_text(
         &self,
         text: &str,
-        types: &[SqlType],
+        known: &Known<'_>,
         places: bool,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Statement>>;
+}
+
+/// What a text that is bound when it runs may name.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// The types of its parameters.
+    pub types: &'a [SqlType],
+    /// The transition tables of the trigger whose function runs it.
+    pub transitions: &'a [TransitionTable],
 }
 
 /// A message that is no error.

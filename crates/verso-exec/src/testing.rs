@@ -17,8 +17,9 @@ use verso_types::{Batch, SqlType, TimeStyle, Value};
 
 use crate::context::CatalogFunctions;
 use crate::context::{
-    AdvisoryCall, Binding, Clock, Crew, CursorPlaces, Described, EvalContext, HeldSettings, Identity, Notice,
-    NoticeSink, Notifications, Random, Runtime, SequenceState, Services, SettingAccess, Signals, Workers,
+    AdvisoryCall, Binding, Clock, Crew, CursorPlaces, Described, EvalContext, HeldSettings, Identity, Known,
+    Notice, NoticeSink, Notifications, Random, Runtime, SequenceState, Services, SettingAccess, Signals,
+    Workers,
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
@@ -187,7 +188,7 @@ impl SettingAccess for TestSession {
         Err(ExecError::raised("42704", format!("unrecognized configuration parameter \"{name}\"")))
     }
     fn hold(&self, _: &[(Arc<str>, Arc<str>)], catalog: &Arc<CatalogSnapshot>) -> Result<HeldSettings> {
-        Ok(HeldSettings { catalog: Arc::clone(catalog), time_zone: TimeStyle::UTC })
+        Ok(HeldSettings { catalog: Arc::clone(catalog), time_zone: TimeStyle::UTC, work_bytes: None })
     }
     fn release(&self, _: &Arc<CatalogSnapshot>) {}
 }
@@ -286,7 +287,7 @@ impl Binding for TestSession {
     fn bind_text(
         &self,
         _: &str,
-        _: &[SqlType],
+        _: &Known<'_>,
         _: bool,
         _: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Statement>> {

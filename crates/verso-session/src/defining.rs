@@ -100,7 +100,7 @@ impl Definitions for Frame<'_> {
         services.lend_names(&now);
         *services.redefined.borrow_mut() = Some(Arc::clone(&now));
         let time_zone = asked.map_or_else(|| services.settings.time_zone.clone(), |asked| asked.time_zone);
-        Ok(HeldSettings { catalog: now, time_zone })
+        Ok(HeldSettings { catalog: now, time_zone, work_bytes: None })
     }
 }
 

@@ -10,10 +10,7 @@ use super::types::type_text;
 
 /// A type by its number.
 fn type_of(catalog: &CatalogSnapshot, oid: Oid) -> Option<SqlType> {
-    SqlType::from_pg_oid(oid.0, -1).or_else(|| {
-        let known = catalog.user_type(oid)?;
-        Some(if known.array == oid { SqlType::Array(Box::new(known.ty.clone())) } else { known.ty.clone() })
-    })
+    catalog.type_by_oid(oid.0, -1)
 }
 
 fn type_name(catalog: &CatalogSnapshot, oid: Oid) -> Option<String> {

@@ -16,6 +16,7 @@ mod order;
 mod partitions;
 mod parts;
 mod rights;
+mod row_types;
 mod types;
 mod view_text;
 
@@ -33,6 +34,7 @@ use versodb::{Connection, Error, params};
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
 use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, unlogged};
+use row_types::{Waiting, needs_view, rows_in, rows_of};
 use types::{domain_steps, type_steps};
 pub(crate) use types::{labels_of, type_text};
 
@@ -194,7 +196,9 @@ impl Maker<'_, '_> {
         let columns = tables.iter().flat_map(|table| table.shown());
         let needed: Vec<SqlType> = columns.map(|column| element(column.declared().uncollated())).collect();
         self.collations(tables);
-        self.steps.append(&mut type_steps(&catalog, self.source.selection, self.source.dialect, &needed)?);
+        let (mut types, late_types) =
+            type_steps(&catalog, self.source.selection, self.source.dialect, &needed)?;
+        self.steps.append(&mut types);
         let free: Vec<_> = catalog
             .sequences()
             .filter(|sequence| {
@@ -213,31 +217,34 @@ impl Maker<'_, '_> {
             self.add(Kind::Sequence, None, sql);
         }
         if all {
-            let mut functions: Vec<_> = catalog.all_functions().filter(|function| is_own(function)).collect();
-            functions.sort_by_key(|function| function.oid);
-            for function in functions {
-                let sql = match function.is_aggregate() {
-                    true => {
-                        let arguments = self.ask("pg_get_function_arguments", function.oid)?;
-                        let damaged =
-                            || Error::new("XX000", format!("aggregate {} is damaged", function.name));
-                        made::aggregate(&catalog, function, &arguments).ok_or_else(damaged)?
-                    }
-                    false => self.ask("pg_get_functiondef", function.oid)?,
-                };
-                self.add(Kind::Function, None, sql.trim_end().to_owned());
-            }
-            let operators = catalog.operators().iter().filter(|operator| !is_temporary(&operator.schema));
-            let operators = operators.filter_map(|operator| made::operator(&catalog, operator));
-            let casts = catalog.casts().iter().filter_map(|cast| made::cast(&catalog, cast));
-            operators.chain(casts).for_each(|sql| self.add(Kind::Function, None, sql));
+            self.functions(Kind::Function, |function| rows_of(function).is_empty())?;
+            self.operators(false);
         }
         let mut domains = domain_steps(&catalog, &self.steps);
         self.steps.append(&mut domains);
-        for table in partitions::wholes_first(tables) {
+        let over_rows =
+            |table: &Arc<TableDef>| table.shown().iter().any(|column| !rows_in(column.declared()).is_empty());
+        let (late, now): (Vec<_>, Vec<_>) = partitions::wholes_first(tables).into_iter().partition(over_rows);
+        let made = now.iter().map(|table| table.oid).collect();
+        let waiting = late_types.into_iter().map(Waiting::Type).chain(late.into_iter().map(Waiting::Table));
+        let late = row_types::in_order(waiting.collect(), made)?;
+        for one in now.into_iter().map(Waiting::Table).chain(late) {
+            let table = match one {
+                Waiting::Type(ty) => {
+                    self.steps.append(&mut types::steps_of(vec![&ty], self.source.dialect)?);
+                    continue;
+                }
+                Waiting::Table(table) => table,
+            };
             for sql in partitions::table_texts(&catalog, &table, tables, self.source.dialect) {
                 self.add(Kind::Table, Some(&table), sql);
             }
+        }
+        if all {
+            self.functions(Kind::Function, |function| {
+                !rows_of(function).is_empty() && !needs_view(&catalog, function)
+            })?;
+            self.operators(true);
         }
         for table in tables {
             for sequence in owned(&catalog, table) {
@@ -266,6 +273,42 @@ impl Maker<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Those functions that are wanted; those over the rows of views are made with these.
+    fn functions(&mut self, kind: Kind, wanted: impl Fn(&FunctionDef) -> bool) -> Result<(), BackupError> {
+        let catalog = Arc::clone(self.source.catalog);
+        let own = catalog.all_functions().filter(|function| is_own(function) && wanted(function));
+        let mut functions: Vec<_> = own.collect();
+        functions.sort_by_key(|function| function.oid);
+        for function in functions {
+            let sql = match function.is_aggregate() {
+                true => {
+                    let arguments = self.ask("pg_get_function_arguments", function.oid)?;
+                    let damaged = || Error::new("XX000", format!("aggregate {} is damaged", function.name));
+                    made::aggregate(&catalog, function, &arguments).ok_or_else(damaged)?
+                }
+                false => self.ask("pg_get_functiondef", function.oid)?,
+            };
+            self.add(kind, None, sql.trim_end().to_owned());
+        }
+        Ok(())
+    }
+
+    /// Operators and casts: those of rows of tables, or the others.
+    fn operators(&mut self, of_rows: bool) {
+        let catalog = Arc::clone(self.source.catalog);
+        let is_wanted = |types: &[Oid]| {
+            let known = types.iter().filter_map(|oid| catalog.type_by_oid(oid.0, -1));
+            known.into_iter().any(|ty| !rows_in(&ty).is_empty()) == of_rows
+        };
+        let operators = catalog.operators().iter().filter(|operator| !is_temporary(&operator.schema));
+        let operators =
+            operators.filter(|one| is_wanted(&[one.left.unwrap_or(one.right), one.right, one.result]));
+        let operators = operators.filter_map(|operator| made::operator(&catalog, operator));
+        let casts = catalog.casts().iter().filter(|cast| is_wanted(&[cast.source, cast.target]));
+        let casts = casts.filter_map(|cast| made::cast(&catalog, cast));
+        operators.chain(casts).for_each(|sql| self.add(Kind::Function, None, sql));
     }
 
     /// The collations that users have made: all, or those of the tables.
@@ -374,6 +417,7 @@ impl Maker<'_, '_> {
                     self.add(Kind::View, None, sql);
                 }
             }
+            self.functions(Kind::View, |function| needs_view(&catalog, function))?;
         }
         let restored: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
         for table in tables {

@@ -11,6 +11,7 @@ use verso_catalog::{CatalogSnapshot, TypeDef, is_temporary};
 use verso_types::{DomainType, EnumLabel, EnumType, NewPlace, SqlType};
 
 use super::parts::{literal, name, qualified, step};
+use super::row_types::rows_in;
 use super::{Dialect, Selection};
 use crate::archive::contents::{Kind, LabelOf, Step};
 use crate::error::BackupError;
@@ -43,7 +44,8 @@ pub(crate) fn labels_of(ty: &SqlType) -> Vec<LabelOf> {
     }
 }
 
-/// The statements that make all types of users; of all schemas, for functions may need them, too.
+/// The statements that make all types of users; of all schemas, for functions may need them, too. Those made of rows of tables come
+/// behind the tables.
 ///
 /// # Errors
 /// `Refused` for a type whose labels would get other places (T1).
@@ -52,15 +54,22 @@ pub(super) fn type_steps(
     selection: &Selection,
     dialect: Dialect,
     needed: &[SqlType],
-) -> Result<Vec<Step>, BackupError> {
+) -> Result<(Vec<Step>, Vec<Arc<TypeDef>>), BackupError> {
     let is_needed = |ty: &TypeDef| needed.iter().any(|one| uses(one, &ty.ty));
     let mut types: Vec<_> = catalog
         .types()
         .filter(|ty| !is_temporary(&ty.schema) && (selection.is_all() || is_needed(ty)))
         .collect();
     types.sort_by_key(|ty| ty.oid);
+    let ordered = behind_their_fields(types);
+    let (now, later): (Vec<_>, Vec<_>) = ordered.into_iter().partition(|ty| rows_in(&ty.ty).is_empty());
+    Ok((steps_of(now, dialect)?, later.into_iter().cloned().collect()))
+}
+
+/// The statements that make these types.
+pub(super) fn steps_of(types: Vec<&Arc<TypeDef>>, dialect: Dialect) -> Result<Vec<Step>, BackupError> {
     let mut steps = Vec::new();
-    for ty in behind_their_fields(types) {
+    for ty in types {
         if let SqlType::Row(row) = &ty.ty {
             let fields: Vec<String> =
                 row.fields.iter().map(|(field, ty)| format!("{} {}", name(field), type_text(ty))).collect();

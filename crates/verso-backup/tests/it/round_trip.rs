@@ -89,6 +89,32 @@ fn a_table_with_packs_of_columns_comes_back() {
 }
 
 #[test]
+fn what_is_made_of_row_types_comes_back_behind_the_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let definitions = "CREATE TABLE zz (id int PRIMARY KEY, name text);
+        CREATE TYPE ct AS (a int, d zz);
+        CREATE TABLE aa (k int, d zz, ds zz[], c ct);
+        CREATE TABLE a0 (a aa);
+        CREATE VIEW v2 AS SELECT z FROM zz z;
+        CREATE FUNCTION f(zz) RETURNS int LANGUAGE sql AS 'SELECT $1.id';
+        CREATE FUNCTION g(zz[], v2) RETURNS zz LANGUAGE sql AS 'SELECT $1[1]';
+        CREATE FUNCTION same(zz, zz) RETURNS boolean LANGUAGE sql AS 'SELECT $1.id = $2.id';
+        CREATE OPERATOR === (LEFTARG = zz, RIGHTARG = zz, FUNCTION = same);
+        INSERT INTO zz VALUES (1, 'x');
+        INSERT INTO aa VALUES (1, ROW(1, 'a'), ARRAY[ROW(2, 'b')::zz], ROW(1, ROW(2, 'c')));
+        INSERT INTO a0 SELECT aa FROM aa";
+    let original = database(&folder.path().join("a.verso"), definitions);
+    let path = folder.path().join("b.verso");
+    restore(&archive(&original, &BackupOptions::default()), &path, &RestoreOptions::default()).unwrap();
+    let copy = open(&path);
+    let question =
+        "SELECT a, (a).c.d.name, f((a).d), (g((a).ds, NULL)).name, zz === (a).d FROM a0 CROSS JOIN zz";
+    let expected = crate::world::answer(&mut original.connect().unwrap(), question);
+    assert_eq!(crate::world::answer(&mut copy.connect().unwrap(), question), expected);
+    assert_eq!(script(&original), script(&copy));
+}
+
+#[test]
 fn partitioned_tables_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let made = "CREATE TABLE r (id int PRIMARY KEY);

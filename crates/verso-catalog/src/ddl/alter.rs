@@ -10,6 +10,7 @@ use std::sync::Arc;
 use verso_storage::{TableLockMode, Txn};
 use verso_types::SqlType;
 
+use super::composite::check_depth;
 use super::constraint::{Target, relying_on};
 use super::foreign_key::refuse_recollated;
 use super::names::Names;
@@ -22,6 +23,7 @@ use crate::definition::{
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable, TableChange};
+use crate::row_type::relations_in;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{attribute_row, options_row};
 use crate::system::field::{Letter, Name};
@@ -181,6 +183,7 @@ impl Catalog {
                 Ok(())
             }
             TableChange::AddColumn(_)
+            | TableChange::RowTypes
             | TableChange::ForIndex { .. }
             | TableChange::Refresh { .. }
             | TableChange::Logged(_)
@@ -246,12 +249,23 @@ impl Catalog {
             _ => TableLockMode::AccessExclusive,
         };
         self.lock_definition(txn, &table, &snapshot, mode)?;
+        if let TableChange::AddColumn(NewColumn { ty, .. }) | TableChange::ColumnType { ty, .. } = change {
+            let mut within = Vec::new();
+            relations_in(ty, &mut within);
+            if within.contains(&table.oid) {
+                let text = format!("composite type {} cannot be made a member of itself", table.name);
+                return Err(CatalogError::invalid("42P16", text));
+            }
+            check_depth(ty)?;
+            self.hold_row_types(txn, &snapshot, &schema.name, [ty])?;
+        }
         self.change(txn, |txn| {
             let mut new = (*table).clone();
             match change {
                 TableChange::AddColumn(column) => {
                     self.add_column(txn, &snapshot, &schema, &mut new, column)?;
                 }
+                TableChange::RowTypes => {}
                 TableChange::ForIndex { hidden, .. } => self.add_hidden(txn, &mut new, hidden)?,
                 TableChange::Refresh { populated, .. } => {
                     let is_it = |row: &ClassRow| row.oid == table.oid;

@@ -10,10 +10,13 @@ use std::sync::Arc;
 
 use verso_storage::page::{RecordId, TxnId};
 use verso_storage::{StorageError, TableLockMode, Txn, WaitPolicy};
+use verso_types::SqlType;
 
 use crate::catalog::Catalog;
 use crate::definition::{Oid, SchemaDef, TableDef};
 use crate::error::CatalogError;
+use crate::path::is_temporary;
+use crate::row_type::relations_in;
 use crate::snapshot::{CatalogSnapshot, Relation};
 
 /// What has a name of its own.
@@ -89,6 +92,40 @@ impl Catalog {
         }
         // Weaker ones let others change what refers to it.
         if mode >= TableLockMode::Share { self.hold(txn, table.oid) } else { Ok(()) }
+    }
+
+    /// Holds the relations whose row types these types are made of: they stay, and stay as they are, until the transaction ends.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (0A000: the relation is temporary, and what is made of it is not); `Conflict`.
+    pub(super) fn hold_row_types<'t>(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        schema: &str,
+        types: impl IntoIterator<Item = &'t SqlType>,
+    ) -> Result<(), CatalogError> {
+        let mut found = Vec::new();
+        types.into_iter().for_each(|ty| relations_in(ty, &mut found));
+        for oid in found {
+            let relation = snapshot.relation_by_oid(oid).ok_or_else(conflict)?;
+            if is_temporary(relation.schema()) && !is_temporary(schema) {
+                let text =
+                    "a type of the rows of a temporary table in what is not temporary is not supported";
+                return Err(CatalogError::invalid("0A000", text));
+            }
+            match relation {
+                Relation::Table(table) if table.partitioned.is_none() => {
+                    self.lock_definition(txn, table, snapshot, TableLockMode::AccessShare)?;
+                }
+                relation => {
+                    let name = number(NameOf::Relation, [relation.schema(), relation.name()]);
+                    txn.lock_name(name, TableLockMode::AccessShare)?;
+                    self.check_newest(txn, snapshot)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Keeps writers out of a table of which an index is built, and whoever would build another one; readers go on. Several

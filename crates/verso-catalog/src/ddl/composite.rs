@@ -34,6 +34,7 @@ impl Catalog {
         let schema = target_schema(&snapshot, Some(&new.schema))?;
         check_fields(&new.fields)?;
         self.hold_schema(txn, &schema)?;
+        self.hold_row_types(txn, &snapshot, &schema.name, new.fields.iter().map(|(_, ty)| ty))?;
         self.take_type_name(txn, &snapshot, &schema, &new.name)?;
         if !self.take_name(txn, &schema.name, &new.name)? {
             return Err(CatalogError::exists(ObjectKind::Table, &*new.name));
@@ -74,6 +75,7 @@ impl Catalog {
             let text = format!("cannot alter type \"{name}\" because {holder} uses it");
             return Err(CatalogError::invalid("0A000", text));
         }
+        self.hold_row_types(txn, &snapshot, &ty.schema, fields.iter().map(|(_, ty)| ty))?;
         self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
         self.check_newest(txn, &snapshot)?;
         let (_, rows) = composite_rows(of, fields, &array_name(&ty.name), Oid(0));
@@ -95,9 +97,15 @@ fn check_fields(fields: &[(Arc<str>, SqlType)]) -> Result<(), CatalogError> {
                 format!("column \"{name}\" specified more than once"),
             ));
         }
-        if ty.composite_depth() >= DEPTH_MAX {
-            return Err(CatalogError::invalid("54001", "composite types are too deep in each other"));
-        }
+        check_depth(ty)?;
     }
     Ok(())
+}
+
+/// Refuses a field or column in which as many composite types are in each other as may be.
+pub(super) fn check_depth(ty: &SqlType) -> Result<(), CatalogError> {
+    match ty.composite_depth() >= DEPTH_MAX {
+        true => Err(CatalogError::invalid("54001", "composite types are too deep in each other")),
+        false => Ok(()),
+    }
 }

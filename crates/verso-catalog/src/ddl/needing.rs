@@ -9,12 +9,14 @@ use verso_storage::{TableLockMode, Txn, WaitPolicy};
 use verso_types::SqlType;
 
 use super::refuse_if_needed;
+use super::types::{TypeUses, uses};
 use crate::aggregate::{AggregateDef, Callee};
 use crate::catalog::Catalog;
-use crate::definition::{FunctionDef, Oid, TableDef, TypeDef, ViewDef};
+use crate::definition::{FunctionDef, FunctionReturn, Oid, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::operator::{CastDef, OperatorDef};
 use crate::rights::Object;
+use crate::row_type::relation_of;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::row::ProcRow;
 
@@ -43,11 +45,18 @@ pub(super) struct Needing {
     aggregates: Vec<(Arc<FunctionDef>, Lost)>,
     operators: Vec<(Arc<OperatorDef>, Lost)>,
     casts: Vec<(CastDef, Lost)>,
+    /// What is made of the row types of relations that go, and these types, in words. It does not go along by itself.
+    held: Vec<(String, String)>,
 }
 
 impl Needing {
     /// Finds them.
     pub(super) fn of(snapshot: &CatalogSnapshot, lost: &[Lost]) -> Needing {
+        Needing::beside(snapshot, lost, &[])
+    }
+
+    /// The same where these types go, too, by a later change.
+    pub(super) fn beside(snapshot: &CatalogSnapshot, lost: &[Lost], types: &[Oid]) -> Needing {
         let mut needing = Needing::default();
         let mut all: Vec<Lost> = lost.to_vec();
         let mut next = 0;
@@ -85,7 +94,10 @@ impl Needing {
             }
             for view in snapshot.all_views() {
                 let needs = match one {
-                    Lost::Relation(oid) => view.query.names(oid),
+                    Lost::Relation(oid) => {
+                        view.query.names(oid)
+                            || view.query.types.iter().any(|(_, ty)| relation_of(*ty) == oid)
+                    }
                     Lost::Column(oid, column) => view.query.uses(oid, column),
                     Lost::Function(oid) => view.query.functions.iter().any(|(_, function)| *function == oid),
                     Lost::Type(oid) => view.query.types.iter().any(|(_, ty)| *ty == oid),
@@ -98,6 +110,12 @@ impl Needing {
                 }
             }
         }
+        let goes = |oid: Oid| {
+            all.contains(&Lost::Relation(oid)) || all.contains(&Lost::Type(oid)) || types.contains(&oid)
+        };
+        let relations =
+            all.iter().filter_map(|one| if let Lost::Relation(oid) = one { Some(*oid) } else { None });
+        needing.held = relations.flat_map(|oid| held_by_others(snapshot, oid, &goes)).collect();
         needing
     }
 
@@ -108,9 +126,11 @@ impl Needing {
         let first = self.operators.first().map(|(_, lost)| *lost).or(first);
         let first = self.aggregates.first().map(|(_, lost)| *lost).or(first);
         let first = self.functions.first().map(|(_, relation)| Lost::Relation(*relation)).or(first);
-        let Some(first) = first else { return Ok(()) };
-        let lines = self.lines(snapshot);
-        refuse_if_needed(named(snapshot, first), lines)
+        match first {
+            Some(first) => refuse_if_needed(named(snapshot, first), self.lines(snapshot)),
+            None if self.held.is_empty() => Ok(()),
+            None => refuse_if_needed("desired object(s)".to_string(), self.lines(snapshot)),
+        }
     }
 
     /// Who needs what, as DETAIL lines.
@@ -135,7 +155,8 @@ impl Needing {
         };
         let functions = functions.chain(self.operators.iter().map(of_operator));
         let functions = functions.chain(self.casts.iter().map(of_cast));
-        functions.chain(self.views.iter().map(line)).collect()
+        let held = self.held.iter().map(|(what, ty)| format!("{what} depends on type {ty}"));
+        held.chain(functions).chain(self.views.iter().map(line)).collect()
     }
 
     /// What goes along under CASCADE.
@@ -153,6 +174,10 @@ impl Needing {
 impl Catalog {
     /// Removes the views that need what goes; the change has begun.
     pub(super) fn remove_needing(&self, txn: &mut Txn, needing: &Needing) -> Result<(), CatalogError> {
+        if let Some((what, ty)) = needing.held.first() {
+            let text = format!("CASCADE that would take {what}, which is of the row type {ty}, along");
+            return Err(CatalogError::invalid("0A000", format!("{text} is not supported")));
+        }
         let mut views = needing.views.iter().rev();
         // No snapshot is taken within a change: it would be kept for the version that the change makes.
         let remove = |txn: &mut Txn, view: &ViewDef| match needing
@@ -186,9 +211,31 @@ impl Catalog {
     }
 }
 
+/// What is made of a relation's row type and stays, and that type: columns, domains, fields of other types.
+fn held_by_others(
+    snapshot: &CatalogSnapshot,
+    relation: Oid,
+    goes: &dyn Fn(Oid) -> bool,
+) -> Vec<(String, String)> {
+    let Some(ty) = snapshot.relation_by_oid(relation).and_then(Relation::row_type) else { return Vec::new() };
+    let mut uses = TypeUses::of(snapshot, &ty);
+    uses.columns.retain(|(table, _)| !goes(*table));
+    uses.domains.retain(|domain| !goes(*domain));
+    uses.fields.retain(|(composite, _)| !goes(*composite));
+    uses.functions.clear();
+    uses.with_types(snapshot, &ty)
+}
+
 /// Does the function take or give rows of that relation?
 fn uses_rows(function: &FunctionDef, relation: Oid) -> bool {
-    function.rows_of == Some(relation) || function.args.iter().any(|arg| arg.rows_of == Some(relation))
+    let result = match &function.returns {
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => uses(ty, relation),
+        FunctionReturn::Table(columns) => columns.iter().any(|(_, ty)| uses(ty, relation)),
+        FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => false,
+    };
+    result
+        || function.rows_of == Some(relation)
+        || function.args.iter().any(|arg| arg.rows_of == Some(relation) || uses(&arg.ty, relation))
 }
 
 /// Does something that calls this need what is to go?
@@ -198,14 +245,16 @@ fn needs_callee(callee: &Callee, lost: Lost) -> bool {
 
 /// Is a type of these, or the array of one, to go?
 fn needs_type(snapshot: &CatalogSnapshot, types: impl IntoIterator<Item = Oid>, lost: Lost) -> bool {
-    let Lost::Type(gone) = lost else { return false };
-    types.into_iter().any(|oid| oid == gone || snapshot.user_type(oid).is_some_and(|ty| ty.oid == gone))
+    let (Lost::Type(gone) | Lost::Relation(gone)) = lost else { return false };
+    types
+        .into_iter()
+        .any(|oid| relation_of(oid) == gone || snapshot.user_type(oid).is_some_and(|ty| ty.oid == gone))
 }
 
 fn type_name(snapshot: &CatalogSnapshot, oid: Oid) -> String {
-    match (SqlType::from_pg_oid(oid.0, -1), snapshot.user_type(oid)) {
+    match (SqlType::from_pg_oid(oid.0, -1), snapshot.type_or_row_by_oid(oid)) {
         (Some(ty), _) => ty.pg_name(),
-        (None, Some(ty)) => shown_type(snapshot, ty),
+        (None, Some(ty)) => shown_type(snapshot, &ty),
         (None, None) => oid.to_string(),
     }
 }
@@ -288,8 +337,8 @@ pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
             format!("column {} of {}", name.as_deref().unwrap_or("?"), relation(oid))
         }
         Lost::Type(oid) => {
-            let found = snapshot.user_type(oid);
-            format!("type {}", found.map_or_else(|| oid.to_string(), |ty| shown_type(snapshot, ty)))
+            let found = snapshot.type_or_row_by_oid(oid);
+            format!("type {}", found.map_or_else(|| oid.to_string(), |ty| shown_type(snapshot, &ty)))
         }
         Lost::Function(oid) => {
             let found = snapshot.all_functions().find(|function| function.oid == oid);

@@ -16,6 +16,7 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::operator::{CastDef, OperatorDef};
 use crate::path::is_temporary;
 use crate::rights::Object;
+use crate::row_type::is_of_rows;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, Relation};
 use crate::store;
 use crate::store::Of;
@@ -291,7 +292,9 @@ impl Catalog {
         self.lock_name(txn, NameOf::Schema, [name, ""])?;
         self.check_newest(txn, &snapshot)?;
         let mut along = names;
-        along.extend(self.drop_tables(txn, &contents.tables, true)?);
+        let mut contents = contents;
+        along.extend(self.drop_tables_beside(txn, &contents.tables, true, &contents.types)?);
+        contents.types.retain(|ty| !is_of_rows(&ty.ty));
         // The views over its tables are gone with them.
         let snapshot = self.snapshot_now(txn)?;
         let views: Vec<_> = contents.views.iter().filter_map(|view| snapshot.view_by_oid(view.oid)).collect();

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use verso_storage::Txn;
 
+use super::composite::check_depth;
 use super::constraint::Target;
 use super::names::Names;
 use super::needing::{Lost, Needing};
 use super::partition::with_partitions;
 use super::{next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, Oid, SchemaDef, TableDef};
+use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, Oid, SchemaDef, TableDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewConstraint, NewConstraintKind, NewTable};
+use crate::row_type::is_of_rows;
 use crate::sequence::SequenceRequest;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{attribute_row, class_row, options_row};
@@ -59,6 +61,7 @@ impl Catalog {
                 Err(CatalogError::exists(ObjectKind::Table, &*new.name))
             };
         }
+        self.hold_row_types(txn, &snapshot, &schema.name, new.columns.iter().map(|column| &column.ty))?;
         self.change(txn, |txn| self.insert_table(txn, &snapshot, &schema, new)).map(Some)
     }
 
@@ -91,6 +94,17 @@ impl Catalog {
         tables: &[Arc<TableDef>],
         cascade: bool,
     ) -> Result<Vec<String>, CatalogError> {
+        self.drop_tables_beside(txn, tables, cascade, &[])
+    }
+
+    /// The same where these types go, too: those made of rows with the tables, the others by a later change.
+    pub(super) fn drop_tables_beside(
+        &self,
+        txn: &mut Txn,
+        tables: &[Arc<TableDef>],
+        cascade: bool,
+        types: &[Arc<TypeDef>],
+    ) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let asked = tables;
         let tables = &with_partitions(tables);
@@ -100,7 +114,8 @@ impl Catalog {
             self.lock_out(txn, table, &snapshot)?;
         }
         let lost: Vec<Lost> = tables.iter().map(|table| Lost::Relation(table.oid)).collect();
-        let needing = Needing::of(&snapshot, &lost);
+        let going: Vec<Oid> = types.iter().map(|ty| ty.oid).collect();
+        let needing = Needing::beside(&snapshot, &lost, &going);
         let references = references_from_outside(&snapshot, tables);
         if !cascade {
             let mut lines = needing.lines(&snapshot);
@@ -121,7 +136,8 @@ impl Catalog {
                 self.remove_foreign_key(txn, &snapshot, &reference.constraint)?;
             }
             self.remove_needing(txn, &needing)?;
-            self.remove_tables(txn, Some(&snapshot), tables)
+            self.remove_tables(txn, Some(&snapshot), tables)?;
+            types.iter().filter(|ty| is_of_rows(&ty.ty)).try_for_each(|ty| self.remove_type(txn, ty))
         })?;
         let mut along = needing.names(&snapshot);
         along.extend(references.into_iter().map(|reference| reference.name));
@@ -409,6 +425,7 @@ fn check_columns(columns: &[NewColumn]) -> Result<(), CatalogError> {
     if columns.len() > MAX_COLUMNS {
         return Err(CatalogError::TooManyColumns { limit: MAX_COLUMNS });
     }
+    columns.iter().try_for_each(|column| check_depth(&column.ty))?;
     let mut names = HashSet::new();
     match columns.iter().find(|column| !names.insert(&*column.name)) {
         Some(twice) => Err(CatalogError::DuplicateColumn { name: twice.name.to_string() }),

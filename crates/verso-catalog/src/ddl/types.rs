@@ -245,7 +245,7 @@ impl Catalog {
 pub struct TypeUses {
     /// Tables and the numbers of their columns.
     pub columns: Vec<(Oid, u16)>,
-    functions: Vec<Oid>,
+    pub(super) functions: Vec<Oid>,
     /// Domains over it.
     pub domains: Vec<Oid>,
     /// Composite types that have fields of it, and the names of these.
@@ -320,6 +320,15 @@ impl TypeUses {
 
     /// Who needs what, as DETAIL lines.
     fn lines(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Vec<String> {
+        let own = self.with_types(snapshot, ty);
+        let mut lines: Vec<String> =
+            own.into_iter().map(|(one, ty)| format!("{one} depends on type {ty}")).collect();
+        lines.extend(self.needing(snapshot, ty).lines(snapshot));
+        lines
+    }
+
+    /// What needs the type, and whether that or its array.
+    pub(super) fn with_types(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Vec<(String, String)> {
         let name = shown_type(snapshot, ty);
         let is_array = |table: Oid, column: u16| {
             let table = snapshot.table_by_oid(table);
@@ -328,12 +337,8 @@ impl TypeUses {
         };
         let arrays = self.columns.iter().map(|(table, column)| is_array(*table, *column));
         let arrays = arrays.chain(std::iter::repeat(false));
-        let line = |(one, array): (String, bool)| {
-            format!("{one} depends on type {name}{}", if array { "[]" } else { "" })
-        };
-        let mut lines: Vec<String> = self.own_names(snapshot).into_iter().zip(arrays).map(line).collect();
-        lines.extend(self.needing(snapshot, ty).lines(snapshot));
-        lines
+        let typed = |(one, array): (String, bool)| (one, format!("{name}{}", if array { "[]" } else { "" }));
+        self.own_names(snapshot).into_iter().zip(arrays).map(typed).collect()
     }
 }
 

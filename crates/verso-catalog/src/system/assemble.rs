@@ -1,6 +1,6 @@
 //! Rows to a snapshot, and definitions to rows.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
@@ -15,7 +15,7 @@ use super::row::{
     EnumRow, ExtensionRow, IndexRow, InheritsRow, NamespaceRow, OperatorRow, PartitionedRow, PolicyRow,
     ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
-use super::types::UserTypes;
+use super::types::{TypeRows, UserTypes};
 use super::{
     DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_MATERIALIZED, KIND_PARTITIONED, KIND_SEQUENCE, KIND_TABLE,
     KIND_VIEW, LOGGED, OWNER_OID, UNLOGGED,
@@ -30,6 +30,7 @@ use crate::definition::{
 use crate::error::CatalogError;
 use crate::key_class::KeyClass;
 use crate::operator::{CastContext, CastDef, OperatorDef};
+use crate::row_type::{is_held, relation_of};
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, Relation, SameNames, SnapshotBuilder};
 use crate::stored::StoredQuery;
@@ -129,6 +130,13 @@ impl CatalogRows {
         if !known.iter().all(same_collation) || !changed.iter().all(same_type) {
             return Ok(None);
         }
+        let row =
+            |snapshot: &CatalogSnapshot, oid| snapshot.relation_by_oid(oid).and_then(Relation::row_type);
+        let other_rows =
+            |oid: &&Oid| row(before, **oid).is_some_and(|old| row(&snapshot, **oid) != Some(old));
+        if changed.iter().filter(other_rows).any(|oid| is_held(&snapshot, *oid)) {
+            return Ok(None);
+        }
         Ok(Some(snapshot))
     }
 
@@ -191,16 +199,22 @@ impl CatalogRows {
         }
         statistics.into_iter().for_each(|(table, rows)| builder.add_statistics(table, rows));
         super::authority::add(builder.authority_mut(), &mut self)?;
-        let (types, labels) = (std::mem::take(&mut self.types), std::mem::take(&mut self.labels));
-        let domains = std::mem::take(&mut self.domains);
         let before = base.map(|base| base.snapshot);
         let collated = Collated::of(collations, &self.collated, self.collation_data, &schema_of, before)?;
         let old = |oid| previous.and_then(|snapshot| snapshot.collation_by_oid(oid));
         for one in collated.definitions() {
             builder.add_collation(shared(old(one.oid().0), one.clone()));
         }
-        let types =
-            UserTypes::of(types, labels, domains, &mut self.attributes, &collated, &schema_of, before)?;
+        let named = self.named_by_functions().copied().collect();
+        let rows = TypeRows {
+            types: std::mem::take(&mut self.types),
+            labels: std::mem::take(&mut self.labels),
+            domains: std::mem::take(&mut self.domains),
+            attributes: &mut self.attributes,
+            classes: &self.classes,
+            named,
+        };
+        let types = UserTypes::of(rows, &collated, &schema_of, base)?;
         for one in types.definitions() {
             let old = previous.and_then(|snapshot| snapshot.user_type(one.oid)).cloned();
             builder.add_type(shared(old, one.clone()));
@@ -215,7 +229,7 @@ impl CatalogRows {
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
         let mut rules: HashMap<Oid, RewriteRow> =
             std::mem::take(&mut self.rules).into_iter().map(|row| (row.ev_class, row)).collect();
-        let rows = self.rows_of_relations(&columns, base);
+        let rows = self.rows_of_relations(&types, base);
         let mut divided = Divided::of(std::mem::take(&mut self.partitioned), inherits)?;
         let owners = self.owners_of_sequences();
         for class in &self.classes {
@@ -303,28 +317,22 @@ impl CatalogRows {
         self.add_functions(builder, &types, &rows, &schema_of, previous)
     }
 
-    /// The types of the rows of those relations that functions take or give rows of.
-    fn rows_of_relations(
-        &self,
-        columns: &HashMap<Oid, Vec<ColumnDef>>,
-        base: Option<Base<'_>>,
-    ) -> HashMap<Oid, SqlType> {
-        let mentioned = self.functions.iter().flat_map(|row| {
+    /// The numbers of types that functions take or give.
+    fn named_by_functions(&self) -> impl Iterator<Item = &Oid> {
+        self.functions.iter().flat_map(|row| {
             let all = row.proallargtypes.as_deref().unwrap_or_default();
             row.proargtypes.iter().chain(all).chain([&row.prorettype])
-        });
+        })
+    }
+
+    /// The types of the rows of those relations that functions take or give rows of.
+    fn rows_of_relations(&self, types: &UserTypes, base: Option<Base<'_>>) -> HashMap<Oid, SqlType> {
+        let own: HashSet<Oid> = self.classes.iter().map(|class| class.oid).collect();
         let row_of = |oid: &Oid| {
-            let columns = match (columns.get(oid), base.and_then(|base| base.relation(*oid))) {
-                (Some(columns), _) => columns,
-                (None, Some(Relation::Table(table))) => &table.columns,
-                (None, Some(Relation::View(view))) => &view.columns,
-                _ => return None,
-            };
-            let shown = columns.iter().filter(|column| !column.is_hidden());
-            let fields = shown.map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
-            Some((*oid, SqlType::Row(Arc::new(RowType { of: None, fields }))))
+            let is_one = own.contains(oid) || base.and_then(|base| base.relation(*oid)).is_some();
+            Some((*oid, is_one.then(|| types.of_oid(*oid, -1).ok())??))
         };
-        mentioned.filter(|oid| !oid.is_system()).filter_map(row_of).collect()
+        self.named_by_functions().filter(|oid| !oid.is_system()).filter_map(row_of).collect()
     }
 
     /// The columns of each table, in order.
@@ -514,7 +522,7 @@ impl CatalogRows {
 }
 
 /// Another version of the catalog, and what may be otherwise in the one that is assembled.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Base<'a> {
     pub snapshot: &'a CatalogSnapshot,
     pub changed: &'a BTreeSet<Oid>,
@@ -524,6 +532,15 @@ impl<'a> Base<'a> {
     /// A relation that has not changed.
     fn relation(self, oid: Oid) -> Option<&'a Relation> {
         self.snapshot.relation_by_oid(oid).filter(|_| !self.changed.contains(&oid))
+    }
+
+    /// A type that a user has made, or that of the rows of a relation that has not changed; or an array of one.
+    pub(super) fn type_by_oid(self, oid: Oid) -> Option<SqlType> {
+        let relation = relation_of(oid);
+        match self.snapshot.user_type(oid).is_none() && self.changed.contains(&relation) {
+            true => None,
+            false => self.snapshot.type_by_oid(oid.0, -1),
+        }
     }
 }
 

@@ -6,44 +6,57 @@ use std::sync::Arc;
 
 use verso_types::{CompositeName, DomainCheck, DomainType, EnumLabel, EnumType, RowType, SqlType};
 
-use super::assemble::corrupt;
+use super::assemble::{Base, corrupt};
 use super::collated::Collated;
 use super::field::{Letter, Name};
-use super::row::{AttributeRow, DomainRow, EnumRow, TypeRow};
-use super::{OWNER_OID, TYPE_COMPOSITE, TYPE_DOMAIN, TYPE_ENUM};
-use crate::definition::{Oid, TypeDef};
+use super::row::{AttributeRow, ClassRow, DomainRow, EnumRow, TypeRow};
+use super::{
+    KIND_MATERIALIZED, KIND_PARTITIONED, KIND_TABLE, KIND_VIEW, OWNER_OID, TYPE_COMPOSITE, TYPE_DOMAIN,
+    TYPE_ENUM,
+};
+use crate::definition::{ColumnDef, Oid, TypeDef};
 use crate::error::CatalogError;
-use crate::snapshot::CatalogSnapshot;
+use crate::row_type::{relation_of, row_type};
 
-/// The types that users have made, as the rows have them.
+/// The types that users have made, as the rows have them, and those row types that something is made of.
 #[derive(Debug, Default)]
 pub(super) struct UserTypes<'a> {
     definitions: Vec<TypeDef>,
     /// Types and their arrays.
     by_oid: HashMap<Oid, SqlType>,
     /// Has the others.
-    previous: Option<&'a CatalogSnapshot>,
+    base: Option<Base<'a>>,
+}
+
+/// The rows that types are made of.
+pub(super) struct TypeRows<'r> {
+    pub types: Vec<TypeRow>,
+    pub labels: Vec<EnumRow>,
+    pub domains: Vec<DomainRow>,
+    /// Those of composite types are taken out.
+    pub attributes: &'r mut Vec<AttributeRow>,
+    pub classes: &'r [ClassRow],
+    /// The numbers of types that functions name.
+    pub named: HashSet<Oid>,
 }
 
 impl<'a> UserTypes<'a> {
     /// The types of these rows, those of the system being passed over; the others are those of `previous`.
     pub(super) fn of(
-        rows: Vec<TypeRow>,
-        labels: Vec<EnumRow>,
-        domains: Vec<DomainRow>,
-        attributes: &mut Vec<AttributeRow>,
+        rows: TypeRows<'_>,
         collated: &Collated,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
-        previous: Option<&'a CatalogSnapshot>,
+        base: Option<Base<'a>>,
     ) -> Result<UserTypes<'a>, CatalogError> {
-        let own: HashSet<Oid> = rows.iter().map(|row| row.oid).collect();
-        let mut types = UserTypes { previous, ..UserTypes::default() };
+        let TypeRows { types: rows, labels, domains, attributes, classes, named } = rows;
+        let mut own: HashSet<Oid> = rows.iter().map(|row| row.oid).collect();
+        let mut types = UserTypes { base, ..UserTypes::default() };
         let mut labels_of: HashMap<Oid, Vec<EnumLabel>> = HashMap::new();
         for row in labels {
             let label = EnumLabel { oid: row.oid.0, place: row.enumsortorder, name: row.enumlabel.0 };
             labels_of.entry(row.enumtypid).or_default().push(label);
         }
-        let (over, rows): (Vec<_>, Vec<_>) = rows
+        let (mut over, rows): (Vec<_>, Vec<_>) = rows
             .into_iter()
             .partition(|row| matches!(row.typtype.0, TYPE_DOMAIN | TYPE_COMPOSITE) && !row.oid.is_system());
         for row in rows.into_iter().filter(|row| !row.oid.is_system() && row.typelem == Oid(0)) {
@@ -62,6 +75,7 @@ impl<'a> UserTypes<'a> {
             types.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
         }
         let mut domains: HashMap<Oid, DomainRow> = domains.into_iter().map(|row| (row.oid, row)).collect();
+        let relations = relations_held(classes, attributes, &domains, named);
         let mut fields: HashMap<Oid, Vec<AttributeRow>> = over
             .iter()
             .filter(|row| row.typtype.0 == TYPE_COMPOSITE)
@@ -75,6 +89,19 @@ impl<'a> UserTypes<'a> {
                 }
             }
         }
+        for row in &relations {
+            fields.insert(row.oid, Vec::new());
+            own.extend([row.oid, row.typarray]);
+        }
+        let held = |row: &&AttributeRow| relations.iter().any(|one| one.oid == row.attrelid);
+        let shown =
+            |row: &&AttributeRow| u16::try_from(row.attnum).is_ok_and(|id| !ColumnDef::is_hidden_id(id));
+        if !relations.is_empty() {
+            for row in attributes.iter().filter(held).filter(shown) {
+                fields.entry(row.attrelid).or_default().push(row.clone());
+            }
+        }
+        over.extend(relations);
         types.add_made_of(over, &own, &mut domains, &mut fields, (collated, schema_of))?;
         Ok(types)
     }
@@ -110,13 +137,21 @@ impl<'a> UserTypes<'a> {
                 let name = row.typname.0;
                 if let Some(fields) = fields.remove(&row.oid) {
                     let schema = schema_of(row.typnamespace)?;
+                    if row.typtype.0 == ROW {
+                        let fields = self.fields(fields)?;
+                        let fields = fields.into_iter().map(|(name, ty)| (name, ty.erased())).collect();
+                        let ty = row_type(row.oid, (&schema, &name), fields);
+                        self.by_oid.insert(ty.array, SqlType::Array(Box::new(ty.ty.clone())));
+                        self.by_oid.insert(ty.oid, ty.ty);
+                        continue;
+                    }
                     let of = CompositeName {
                         oid: row.oid.0,
                         array: row.typarray.0,
                         schema: Arc::clone(&schema),
                         name: Arc::clone(&name),
                     };
-                    let ty = SqlType::Row(Arc::new(self.row_type(of, fields)?));
+                    let ty = SqlType::Row(Arc::new(RowType { of: Some(of), fields: self.fields(fields)? }));
                     self.add(TypeDef { oid: row.oid, array: row.typarray, schema, name, ty });
                     continue;
                 }
@@ -138,15 +173,14 @@ impl<'a> UserTypes<'a> {
         Ok(())
     }
 
-    /// A composite type of the rows of its fields.
-    fn row_type(&self, of: CompositeName, mut rows: Vec<AttributeRow>) -> Result<RowType, CatalogError> {
+    /// The fields of a composite type.
+    fn fields(&self, mut rows: Vec<AttributeRow>) -> Result<Vec<(Arc<str>, SqlType)>, CatalogError> {
         rows.sort_by_key(|row| row.attnum);
         let field = |row: AttributeRow| {
             let ty = self.of_oid(row.atttypid, row.atttypmod)?;
             Ok((row.attname.0, ty))
         };
-        let fields = rows.into_iter().filter(|row| !row.attisdropped).map(field);
-        Ok(RowType { of: Some(of), fields: fields.collect::<Result<_, CatalogError>>()? })
+        rows.into_iter().filter(|row| !row.attisdropped).map(field).collect()
     }
 
     /// The definitions.
@@ -157,12 +191,45 @@ impl<'a> UserTypes<'a> {
     /// The type with this number and modifier, the system's own and arrays included.
     pub(super) fn of_oid(&self, oid: Oid, typmod: i32) -> Result<SqlType, CatalogError> {
         if !oid.is_system() {
-            let before = || self.previous?.type_by_oid(oid.0, typmod);
+            let before = || self.base?.type_by_oid(oid);
             let found = self.by_oid.get(&oid).cloned().or_else(before);
             return found.ok_or_else(|| corrupt(format!("type {oid} is not known")));
         }
         SqlType::from_pg_oid(oid.0, typmod).ok_or_else(|| corrupt(format!("type {oid} is not known")))
     }
+}
+
+/// What stands for `pg_type.typtype` in the rows made of relations.
+const ROW: char = 'r';
+
+/// The relations whose row types something is made of, as rows of `pg_type`.
+fn relations_held(
+    classes: &[ClassRow],
+    attributes: &[AttributeRow],
+    domains: &HashMap<Oid, DomainRow>,
+    named: HashSet<Oid>,
+) -> Vec<TypeRow> {
+    let mut held = named;
+    held.extend(attributes.iter().map(|row| row.atttypid));
+    held.extend(domains.values().map(|row| row.typbasetype));
+    let held: HashSet<Oid> = held.into_iter().filter(|oid| !oid.is_system()).map(relation_of).collect();
+    let is_row = |kind: char| matches!(kind, KIND_TABLE | KIND_PARTITIONED | KIND_MATERIALIZED | KIND_VIEW);
+    let row = |class: &ClassRow| {
+        let of = row_type(class.oid, (&"".into(), &class.relname.0), Vec::new());
+        TypeRow {
+            oid: of.oid,
+            typname: Name(of.name),
+            typnamespace: class.relnamespace,
+            typowner: OWNER_OID,
+            typlen: -1,
+            typtype: Letter(ROW),
+            typcategory: Letter('C'),
+            typelem: Oid(0),
+            typarray: of.array,
+        }
+    };
+    let relations = classes.iter().filter(|class| !held.is_empty() && held.contains(&class.oid));
+    relations.filter(|class| is_row(class.relkind.0)).map(row).collect()
 }
 
 /// The rows of an enum type: its own, its array's, and its labels'.

@@ -10,7 +10,7 @@ use verso_catalog::{
 };
 use verso_exec::context::{
     AdvisoryCall, Binding, CatalogFunctions, Clock, Crew, CursorPlaces, Described, HeldSettings, Identity,
-    NoticeSink, Notifications, Random, SequenceState, SettingAccess, Signals, Workers,
+    Known, NoticeSink, Notifications, Random, SequenceState, SettingAccess, Signals, Workers,
 };
 use verso_exec::plan::{ExprKind, PlFunction, Plan, Statement, SubqueryTest};
 use verso_exec::plan::{RowRules, TypedExpr};
@@ -255,7 +255,7 @@ impl Binding for Session {
     fn bind_text(
         &self,
         _: &str,
-        _: &[SqlType],
+        _: &Known<'_>,
         _: bool,
         _: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Statement>, ExecError> {

@@ -189,8 +189,11 @@ impl<'a> ExecContext<'a> {
     /// # Errors
     /// Those of reading it.
     pub(crate) fn renewed_catalog(&self) -> Result<HeldSettings> {
-        let same =
-            || HeldSettings { catalog: Arc::clone(self.catalog), time_zone: self.services.time_zone.clone() };
+        let same = || HeldSettings {
+            catalog: Arc::clone(self.catalog),
+            time_zone: self.services.time_zone.clone(),
+            work_bytes: None,
+        };
         self.definitions.map_or_else(|| Ok(same()), |now| now.renewed(self.catalog))
     }
 

@@ -1,5 +1,7 @@
 //! Rows as values: their fields.
 
+use std::sync::Arc;
+
 use verso_types::{SqlType, Value};
 
 use super::define::unexpected;
@@ -38,6 +40,98 @@ pub static SET_FIELD: BuiltinFunction = BuiltinFunction {
     kernel: None,
 };
 
+/// A value as its type is after the fields of a row type within have changed: the value, and what to make of it ([`Shape`]).
+pub static RESHAPED: BuiltinFunction = BuiltinFunction {
+    name: "",
+    operator: Some(".>"),
+    args: &[ArgType::Any, ArgType::Any],
+    variadic: false,
+    result: ResultType::SameAs(0),
+    strict: true,
+    volatility: Volatility::Immutable,
+    body: Body::Scalar(reshaped),
+    kernel: None,
+};
+
+/// What is to be made of the values of a type of which another one has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// They stay as they are.
+    Same,
+    /// Of an array: of each element.
+    Elements(Box<Shape>),
+    /// Of a row: of each new field the place of the old one, from 0, and what is made of that; none where there was none.
+    Fields(Vec<Option<(usize, Shape)>>),
+}
+
+impl Shape {
+    /// How values get from the one type to the other; fields are found by name.
+    pub fn between(old: &SqlType, new: &SqlType) -> Shape {
+        match (old, new) {
+            _ if old == new => Shape::Same,
+            (SqlType::Array(old), SqlType::Array(new)) => match Shape::between(old, new) {
+                Shape::Same => Shape::Same,
+                within => Shape::Elements(Box::new(within)),
+            },
+            (SqlType::Row(old), SqlType::Row(new)) => {
+                let field = |(name, new): &(Arc<str>, SqlType)| {
+                    let at = old.fields.iter().position(|(known, _)| known == name)?;
+                    Some((at, Shape::between(&old.fields[at].1, new)))
+                };
+                let fields: Vec<_> = new.fields.iter().map(field).collect();
+                let same = |(n, field): (usize, &Option<(usize, Shape)>)| *field == Some((n, Shape::Same));
+                match old.fields.len() == fields.len() && fields.iter().enumerate().all(same) {
+                    true => Shape::Same,
+                    false => Shape::Fields(fields),
+                }
+            }
+            _ => Shape::Same,
+        }
+    }
+
+    /// As a literal of the call.
+    pub fn value(&self) -> Value {
+        match self {
+            Shape::Same => Value::Null,
+            Shape::Elements(shape) => Value::Record([Value::Bool(true), shape.value()].into()),
+            Shape::Fields(fields) => {
+                let field = |field: &Option<(usize, Shape)>| match field {
+                    Some((at, shape)) => [Value::Int4(i32::try_from(*at).unwrap_or(-1)), shape.value()],
+                    None => [Value::Int4(-1), Value::Null],
+                };
+                let fields = fields.iter().flat_map(field);
+                Value::Record([Value::Bool(false)].into_iter().chain(fields).collect())
+            }
+        }
+    }
+}
+
+fn reshaped(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [value, shape] = args else { return Err(unexpected("a row to change", args)) };
+    Ok(reshape(value, shape))
+}
+
+/// As deep as the types are: see [`verso_types::composite::DEPTH_MAX`].
+fn reshape(value: &Value, shape: &Value) -> Value {
+    match (shape, value) {
+        (Value::Record(shape), Value::Array(array)) if let [Value::Bool(true), shape] = &**shape => {
+            let elements = array.iter().map(|element| reshape(element, shape)).collect();
+            Value::Array(array.with_values(elements))
+        }
+        (Value::Record(shape), Value::Record(values)) if let [Value::Bool(false), fields @ ..] = &**shape => {
+            let field = |field: &[Value]| match field {
+                [Value::Int4(at), shape] => {
+                    let old = usize::try_from(*at).ok().and_then(|at| values.get(at));
+                    old.map_or(Value::Null, |old| reshape(old, shape))
+                }
+                _ => Value::Null,
+            };
+            Value::Record(fields.chunks(2).map(field).collect())
+        }
+        _ => value.clone(),
+    }
+}
+
 fn set_field(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [row, value, Value::Int4(index), Value::Int4(count)] = args else {
         return Err(unexpected("a field to store to", args));
@@ -56,4 +150,40 @@ fn field(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Record(values), Value::Int4(index)] = args else { return Err(unexpected("a field", args)) };
     let index = usize::try_from(*index).unwrap_or(usize::MAX);
     Ok(values.get(index).cloned().unwrap_or(Value::Null))
+}
+
+#[cfg(test)]
+mod tests {
+    use verso_types::{Array, CompositeName, RowType};
+
+    use super::*;
+
+    fn row(fields: &[(&str, SqlType)]) -> SqlType {
+        let of = CompositeName { oid: 20_001, array: 20_000, schema: "public".into(), name: "t".into() };
+        let fields = fields.iter().map(|(name, ty)| ((*name).into(), ty.clone())).collect();
+        SqlType::Row(Arc::new(RowType { of: Some(of), fields }))
+    }
+
+    fn record(values: &[i32]) -> Value {
+        Value::Record(values.iter().map(|value| Value::Int4(*value)).collect())
+    }
+
+    #[test]
+    fn rows_within_arrays_and_rows_get_the_fields_of_their_new_type() {
+        let old = row(&[("a", SqlType::Int4), ("b", SqlType::Int4), ("c", SqlType::Int4)]);
+        let new = row(&[("a", SqlType::Int4), ("c", SqlType::Int4), ("d", SqlType::Int4)]);
+        let array = |ty: &SqlType| SqlType::Array(Box::new(ty.clone()));
+        let changed = Value::Record([Value::Int4(1), Value::Int4(3), Value::Null].into());
+        let shape = Shape::between(&old, &new).value();
+        assert_eq!(reshape(&record(&[1, 2, 3]), &shape), changed);
+        assert_eq!(reshape(&Value::Null, &shape), Value::Null);
+        let shape = Shape::between(&array(&old), &array(&new)).value();
+        let before = Value::Array(Array::vector(vec![record(&[1, 2, 3]), Value::Null]));
+        assert_eq!(reshape(&before, &shape), Value::Array(Array::vector(vec![changed.clone(), Value::Null])));
+        let shape = Shape::between(&row(&[("x", array(&old))]), &row(&[("x", array(&new))])).value();
+        let within = |value: Value| Value::Record([value].into());
+        let after = Value::Array(Array::vector(vec![changed, Value::Null]));
+        assert_eq!(reshape(&within(before), &shape), within(after));
+        assert_eq!(Shape::between(&old, &old), Shape::Same);
+    }
 }

@@ -37,7 +37,7 @@ pub use query::{
 pub use routine::{
     CommitWrite, LateBound, Movement, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDiagnostic, PlDynamic,
     PlFunction, PlHandler, PlInto, PlLater, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
-    PlTrigger, PlVariable, RaiseLevel, TriggerFact, Unbound,
+    PlTrigger, PlVariable, RaiseLevel, TransitionTable, TriggerFact, Unbound,
 };
 pub use statement::{
     Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict,

@@ -13,7 +13,7 @@ use verso_catalog::{CatalogSnapshot, FunctionDef};
 pub use verso_types::definition::PlDiagnostic;
 use verso_types::{RowType, SqlType, TimeStyle};
 
-use super::{Statement, TypedExpr};
+use super::{OutputColumn, Statement, TypedExpr};
 use crate::error::ExecError;
 
 /// A function ready to run.
@@ -580,4 +580,17 @@ pub struct PlDynamic {
     pub text: TypedExpr,
     /// The values of `$1` …
     pub using: Vec<TypedExpr>,
+    /// The transition tables that it may name, in the function of a trigger.
+    pub transitions: Vec<TransitionTable>,
+}
+
+/// The rows of a trigger's statement under a name.
+#[derive(Clone, Debug)]
+pub struct TransitionTable {
+    /// The name.
+    pub name: Arc<str>,
+    /// NEW TABLE, or OLD TABLE.
+    pub new: bool,
+    /// Its columns.
+    pub columns: Vec<OutputColumn>,
 }

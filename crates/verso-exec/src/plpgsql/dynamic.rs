@@ -7,11 +7,11 @@ use verso_types::{SqlType, Value};
 use super::checks::{check_strict, check_width};
 use super::program::Embedded;
 use super::run::{Frame, Taken, define, run_embedded};
-use crate::context::{Given, Served};
+use crate::context::{Given, Known, Served};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;
-use crate::plan::{PlDynamic, PlInto, Statement};
+use crate::plan::{PlDynamic, PlInto, Statement, TransitionTable};
 
 /// Of INTO with a statement that yields no rows.
 pub(super) const NO_DATA: &str = "INTO used with a command that cannot return data";
@@ -21,6 +21,7 @@ pub(super) struct Dynamic {
     text: RowExpr,
     using: Vec<RowExpr>,
     using_types: Vec<SqlType>,
+    transitions: Vec<TransitionTable>,
 }
 
 impl Dynamic {
@@ -29,6 +30,7 @@ impl Dynamic {
             text: RowExpr::compile(&dynamic.text),
             using: dynamic.using.iter().map(RowExpr::compile).collect(),
             using_types: dynamic.using.iter().map(|value| value.ty.clone()).collect(),
+            transitions: dynamic.transitions.clone(),
         }
     }
 
@@ -77,7 +79,8 @@ impl Dynamic {
         frame: &Frame,
     ) -> Result<Option<(Embedded, Vec<Value>)>> {
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
-        let statement = cx.services.binding.bind_text(text, &self.using_types, places, cx.catalog)?;
+        let known = Known { types: &self.using_types, transitions: &self.transitions };
+        let statement = cx.services.binding.bind_text(text, &known, places, cx.catalog)?;
         Ok(statement.map(|statement| {
             let is_query = matches!(statement, Statement::Query(_));
             let text = Some(text.into());

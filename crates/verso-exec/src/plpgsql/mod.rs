@@ -37,6 +37,7 @@ use crate::error::{ExecError, Raised, Result};
 use crate::exec::{ExecContext, denied};
 use crate::expr::RowExpr;
 use crate::functions::void;
+use crate::memory::Memory;
 use crate::plan::{PlReturn, TypedExpr};
 use crate::spill::Spool;
 pub use cursor::{Portals, Standing};
@@ -255,7 +256,8 @@ pub(crate) fn as_definer<T>(
     let catalog = cx.catalog.with_role(limited);
     let identity = cx.services.identity;
     let before = identity.act_as(Some(owner));
-    let result = with_settings(&cx.of_role(&catalog), function, call);
+    // As in PostgreSQL, such a procedure ends no transaction.
+    let result = with_settings(&cx.of_role(&catalog).with_ends(None), function, call);
     identity.act_as(before);
     result
 }
@@ -271,8 +273,10 @@ fn with_settings<T>(
     }
     let settings = cx.services.settings;
     let held = settings.hold(&function.settings, cx.catalog)?;
-    let services = Services { time_zone: &held.time_zone, ..*cx.services };
-    let result = call(&cx.with_held(&held.catalog, &services));
+    let memory = cx.services.memory;
+    let memory = Memory { work_bytes: held.work_bytes.unwrap_or(memory.work_bytes), ..memory };
+    let services = Services { time_zone: &held.time_zone, memory, ..*cx.services };
+    let result = call(&cx.with_held(&held.catalog, &services).with_ends(None));
     settings.release(cx.catalog);
     result
 }

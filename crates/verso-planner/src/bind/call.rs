@@ -50,7 +50,7 @@ impl Binder<'_> {
     }
 
     /// A call that is no aggregate of users.
-    fn built_in_call(&self, call: &Call, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+    pub(super) fn built_in_call(&self, call: &Call, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
         let built_in = call.name.schema_text().is_none_or(|schema| schema == "pg_catalog");
@@ -91,7 +91,12 @@ impl Binder<'_> {
         }
         let args = self.located(&call.args, cx)?;
         let found = match self.type_called(call, &args) {
-            None => self.function_or_cast(call, args)?,
+            None => match self.function_or_cast(call, args) {
+                Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
+                    return self.field_called(call, error, cx);
+                }
+                found => found?,
+            },
             Some(to) => {
                 let schema = call.name.schema_text().filter(|schema| *schema != "pg_catalog");
                 if functions_named(name).is_empty() && self.catalog.functions(schema, name).is_empty() {

@@ -278,6 +278,17 @@ impl Binder<'_> {
                     let at = parts.first().map_or(0, |part| part.at.start);
                     return Err(SqlError::unsupported("t.* of another query within an expression").at(at));
                 }
+                if around.is_none()
+                    && let [table, function] = parts
+                    && cx.scope.is_table(std::slice::from_ref(table))
+                {
+                    let row = Expr {
+                        kind: ExprKind::Column(vec![table.clone()]),
+                        at: table.at,
+                        point: table.at.start,
+                    };
+                    return self.of_row(&row, function, error, cx);
+                }
                 return around.ok_or(error);
             }
             (found, _) => found?,

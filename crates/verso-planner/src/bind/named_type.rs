@@ -30,11 +30,14 @@ impl Binder<'_> {
         let element = named.name.strip_prefix('_');
         let found = match self.stored.and_then(|stored| stored.type_at(named.at)) {
             Some(oid) => {
-                let known = self.catalog.user_type(oid);
-                known.map(|known| (known, element.is_some() && *known.name != *named.name))
+                let known = self.catalog.type_or_row_by_oid(oid);
+                known.map(|known| {
+                    let is_array = element.is_some() && *known.name != *named.name;
+                    (known, is_array)
+                })
             }
             None => {
-                let along = |name: &str| self.catalog.type_named(named.schema.as_deref(), name);
+                let along = |name: &str| self.catalog.type_or_row(named.schema.as_deref(), name);
                 let own = along(&named.name).map(|known| (known, false));
                 own.or_else(|| element.and_then(along).map(|known| (known, true)))
             }

@@ -34,7 +34,7 @@ pub use sql::bind_sql_function;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn};
+use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Relation};
 use verso_exec::plan::{
     ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlStatement,
     PlStatementKind, PlTrigger, PlVariable, TypedExpr,
@@ -437,6 +437,9 @@ impl<'c> Body<'c> {
             }
             _ => error,
         })?;
+        if let Some(known) = self.binder.catalog.relation_by_oid(table.oid).and_then(Relation::row_type) {
+            return Ok(known.ty);
+        }
         let fields = table.shown().iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         Ok(SqlType::Row(Arc::new(RowType { of: None, fields })))
     }

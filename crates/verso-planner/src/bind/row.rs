@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use verso_catalog::Oid;
 use verso_exec::functions::records::FIELD;
 use verso_exec::functions::{AggregateFunction, aggregate_candidates, is_named};
 use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
@@ -21,7 +22,7 @@ use super::scope::{Scope, is_hidden};
 use super::subquery::subquery;
 use super::trace::Source;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, ExprKind, Name, Query};
+use verso_parser::syntax::{Call, Expr, ExprKind, Name, QualifiedName, Query};
 
 /// An expression and where it stands.
 type Located = (TypedExpr, u32);
@@ -125,7 +126,12 @@ impl Binder<'_> {
             values.push(column);
             fields.push((name, ty));
         }
-        let ty = SqlType::Row(Arc::new(RowType { of: None, fields }));
+        let item = parts.first().and_then(|name| cx.scope.table(&name.text));
+        let relation = item.and_then(|item| self.catalog.relation_by_oid(Oid(item.relation?)));
+        let ty = relation
+            .and_then(|relation| relation.row_type())
+            .filter(|known| matches!(&known.ty, SqlType::Row(row) if row.fields.len() == fields.len()))
+            .map_or_else(|| SqlType::Row(Arc::new(RowType { of: None, fields })), |known| known.ty);
         let row = TypedExpr::new(K::Row(values), ty.clone());
         let there = parts.first().and_then(|name| cx.scope.table(&name.text)).and_then(|table| table.there);
         let Some(there) = there else { return row };
@@ -186,7 +192,7 @@ impl Binder<'_> {
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(name.at.start));
             }
         };
-        let place = place.ok_or_else(missing)?;
+        let Some(place) = place else { return self.of_row(arg, name, missing(), cx) };
         let (ty, row) = match (bound.ty.clone(), bound.kind) {
             (_, K::Row(mut parts)) if place < parts.len() => {
                 return self.settle(parts.swap_remove(place), name.at.start);
@@ -197,6 +203,38 @@ impl Binder<'_> {
         let index = i32::try_from(place).map_err(|_| missing())?;
         let args = vec![row, TypedExpr::literal(Value::Int4(index), SqlType::Int4)];
         Ok(TypedExpr::new(K::Call { function: &FIELD, args }, ty))
+    }
+
+    /// `row.f`, where the row has no such field: `f(row)`, if there is such a function, or else the error.
+    pub(super) fn of_row(
+        &self,
+        row: &Expr,
+        function: &Name,
+        missing: SqlError,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let name = QualifiedName { schema: None, name: function.clone() };
+        match self.built_in_call(&Call::plain(name, vec![row.clone()]), cx) {
+            Err(error) if error.sqlstate == sqlstate::UNDEFINED_FUNCTION => Err(missing),
+            found => found,
+        }
+    }
+
+    /// `f(row)`, where there is no such function: the field of that name.
+    pub(super) fn field_called(
+        &self,
+        call: &Call,
+        missing: SqlError,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let name = &call.name.name;
+        if let ([arg], None) = (call.args.as_slice(), &call.name.schema)
+            && let SqlType::Row(row) = self.expr(arg, cx)?.ty
+            && row.fields.iter().any(|(field, _)| **field == *name.text)
+        {
+            return self.field(arg, name, cx);
+        }
+        Err(missing)
     }
 
     /// `(a, b) op …`, where the left side is written as a row; none where the right side is neither a row nor a query.

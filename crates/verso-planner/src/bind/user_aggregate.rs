@@ -480,14 +480,7 @@ impl Binder<'_> {
 
     /// The type with that number.
     pub(super) fn type_numbered(&self, oid: Oid) -> Option<SqlType> {
-        SqlType::from_pg_oid(oid.0, -1).or_else(|| {
-            let known = self.catalog.user_type(oid)?;
-            Some(if known.array == oid {
-                SqlType::Array(Box::new(known.ty.clone()))
-            } else {
-                known.ty.clone()
-            })
-        })
+        self.catalog.type_by_oid(oid.0, -1)
     }
 }
 

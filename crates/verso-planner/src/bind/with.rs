@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use verso_env::recursion;
-use verso_exec::plan::{OutputColumn, Plan, TypedExpr, With};
+use verso_exec::plan::{OutputColumn, Plan, TransitionTable, TypedExpr, With};
 
 use super::Binder;
 use super::collate::told_apart_by;
@@ -44,6 +44,22 @@ impl Cte {
     /// A transition table of a trigger, under its name there.
     pub(super) fn transition(name: &Arc<str>, new: bool, columns: Vec<OutputColumn>) -> Cte {
         Cte { name: Arc::clone(name), rows: CteRows::Transition { new, columns } }
+    }
+
+    /// The transition table that it is.
+    pub(super) fn as_transition(&self) -> Option<TransitionTable> {
+        let CteRows::Transition { new, columns } = &self.rows else { return None };
+        Some(TransitionTable { name: Arc::clone(&self.name), new: *new, columns: columns.clone() })
+    }
+}
+
+impl<'c> Binder<'c> {
+    /// The same with the transition tables of a trigger under their names.
+    #[must_use]
+    pub fn with_transitions(mut self, tables: &[TransitionTable]) -> Binder<'c> {
+        let table = |one: &TransitionTable| Cte::transition(&one.name, one.new, one.columns.clone());
+        self.ctes.extend(tables.iter().map(table));
+        self
     }
 }
 

@@ -495,8 +495,8 @@ impl Call<'_> {
                 Some(function) => in_path(&function.schema),
                 None => fixed("pg_proc"),
             },
-            "pg_type_is_visible" => match self.catalog.user_type(oid) {
-                Some(ty) => Value::Bool(self.catalog.is_visible_type(ty)),
+            "pg_type_is_visible" => match self.catalog.type_or_row_by_oid(oid) {
+                Some(ty) => Value::Bool(self.catalog.is_visible_type(&ty)),
                 None => fixed("pg_type"),
             },
             "pg_operator_is_visible" => fixed("pg_operator"),

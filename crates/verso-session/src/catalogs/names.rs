@@ -130,8 +130,8 @@ pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
     if let Some(ty) = SqlType::from_pg_oid(oid, -1) {
         return Some(ty.regtype_name());
     }
-    if let Some(ty) = catalog.user_type(Oid(oid)) {
-        let name = match catalog.is_visible_type(ty) {
+    if let Some(ty) = catalog.type_or_row_by_oid(Oid(oid)) {
+        let name = match catalog.is_visible_type(&ty) {
             true => quote_ident(&ty.name),
             false => format!("{}.{}", quote_ident(&ty.schema), quote_ident(&ty.name)),
         };

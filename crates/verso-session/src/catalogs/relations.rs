@@ -194,7 +194,10 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             oid: oid(relation.oid()),
             name: Value::text(relation.name()),
             namespace: namespace(&catalog, schema),
-            row_type: 0,
+            row_type: match &relation {
+                Relation::Table(_) | Relation::View(_) if !relation.oid().is_system() => relation.oid().0,
+                _ => 0,
+            },
             method: 0,
             file: relation.oid().0,
             pages: 1,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, Object, TypeDef};
+use verso_catalog::{CatalogSnapshot, Object, Relation, TypeDef};
 use verso_types::{Collation, DomainType, SqlType, Value};
 
 use super::fixed::type_facts;
@@ -90,6 +90,20 @@ fn collation_of(domain: &verso_types::DomainType) -> u32 {
 
 /// The users' rows of `pg_type`: each type and its array.
 pub(super) fn types(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let (oid, name) = (keys.oid("oid"), keys.text("typname"));
+    let wanted = |relation: &&Relation| {
+        let called =
+            |name: &str| *name == **relation.name() || name.strip_prefix('_') == Some(relation.name());
+        oid.is_none_or(|oid| relation.is_of_rows(oid)) && name.is_none_or(called)
+    };
+    let row_types = catalog.relations().filter(wanted).filter_map(Relation::row_type).flat_map(|ty| {
+        let owner = super::rights::owner(catalog, Object::Relation(ty.oid));
+        [own_row(&ty), array_row(&ty)].map(|row| {
+            let mut values = row.values(namespace(catalog, &ty.schema));
+            values[3] = owner.clone();
+            values
+        })
+    });
     let rows = catalog.types().flat_map(|ty| {
         let owner = super::rights::owner(catalog, Object::Type(ty.oid));
         let of = |row: Row<'_>| {
@@ -103,7 +117,7 @@ pub(super) fn types(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<
         }
         [own, of(array_row(ty))]
     });
-    rows.filter(|row| keys.fit(row)).collect()
+    rows.chain(row_types).filter(|row| keys.fit(row)).collect()
 }
 
 fn own_row(ty: &TypeDef) -> Row<'_> {

@@ -12,13 +12,14 @@ use verso_catalog::{
     ObjectKind, Oid, Relation, SequenceDef, TableChange, TableDef, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
-use verso_types::{CastKind, SqlType};
+use verso_types::{CastKind, SqlType, Value};
 
 use super::alter_partitions::reaches_partitions;
 use super::create_table::identity_column;
 use super::drop::kind_of;
 use super::index::{like_index, named};
 use super::partition::{check_key, check_not_null, refuse_moves, refuse_of_partitions, refuse_without_parts};
+use super::row_types::refuse_held;
 use super::sequence::change_of_sequence;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
@@ -153,7 +154,9 @@ impl Schema<'_> {
                     return Ok(());
                 }
                 let change = TableChange::DropColumn { column: text(column), cascade: *cascade };
-                return self.rewrite(name, &change, |_| Ok(None)).map(drop);
+                let holders = self.holders(&table, Some(&column.text))?;
+                self.rewrite(name, &change, |_| Ok(None))?;
+                return self.reshape_all(&holders);
             }
             AlterAction::ColumnType { column, ty, using } => {
                 let ty = binder.data_type(ty)?;
@@ -234,7 +237,10 @@ impl Schema<'_> {
                 TableChange::DropConstraint { name: text(constraint), cascade: *cascade }
             }
             AlterAction::Rename(to) => TableChange::Rename(text(to)),
-            AlterAction::RenameColumn { column, to } => rename_column(&table, column, to),
+            AlterAction::RenameColumn { column, to } => {
+                self.holders(&table, Some(&column.text))?;
+                rename_column(&table, column, to)
+            }
             AlterAction::RenameConstraint { name: constraint, to } => {
                 TableChange::RenameConstraint { name: text(constraint), to: text(to) }
             }
@@ -305,7 +311,13 @@ impl Schema<'_> {
         let default = default
             .map(|(expr, _)| binder.default_value(expr, &column.name.text, &new.ty.erased()))
             .transpose()?;
+        let holders = self.holders(table, None)?;
+        let is_null = |value: &TypedExpr| matches!(value.kind, ExprKind::Literal(Value::Null));
+        if value.iter().chain(&default).any(|value| !is_null(value)) {
+            refuse_held(table, &holders)?;
+        }
         self.rewrite(name, &TableChange::AddColumn(new), |_| Ok(value.or(default)))?;
+        self.reshape_all(&holders)?;
         for constraint in &column.constraints {
             let action = AlterAction::AddConstraint(constraint.clone());
             self.frame.inside(|frame| Schema { frame }.alter_action(name, &action, false))?;
@@ -587,6 +599,7 @@ impl Schema<'_> {
             let value = binder.stored_generation(&other, table)?;
             return self.rewrite(name, &change, |_| Ok(Some(value))).map(drop);
         }
+        refuse_held(table, &self.holders(table, None)?)?;
         let using = using.map(|using| binder.conversion(using, table, ty)).transpose()?;
         self.rewrite(name, &change, |old| {
             let at = at.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! DROP TABLE, DROP VIEW, DROP SEQUENCE, DROP INDEX.
 
-use verso_catalog::{CatalogError, Object, ObjectKind, Relation};
+use verso_catalog::{CatalogError, Object, ObjectKind, Relation, TypeUses};
 
 use super::Schema;
 use crate::client::CommandTag;
@@ -33,6 +33,37 @@ impl Schema<'_> {
                 None => return Err(self.missing(kind, name).into()),
             }
         }
+        let mut along = Vec::new();
+        if drop.cascade {
+            self.drop_held(&found, &mut along)?;
+        }
+        self.frame.inside(|frame| Schema { frame }.drop_found(drop, &found, along))
+    }
+
+    /// Drops the columns of other tables that are of the row types of these relations.
+    fn drop_held(&self, found: &[Relation], along: &mut Vec<String>) -> Result<(), Failure> {
+        let catalog = self.frame.catalog;
+        for ty in found.iter().filter_map(Relation::row_type) {
+            for (table, column) in TypeUses::of(catalog, &ty).columns {
+                let Some(table) = catalog.table_by_oid(table) else { continue };
+                let Some(column) = table.column_with_id(column).map(|at| &table.columns[at].name) else {
+                    continue;
+                };
+                if found.iter().all(|known| known.oid() != table.oid) {
+                    along.push(format!("column {column} of table {}", table.name));
+                    self.drop_column(&table.schema, &table.name, column)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_found(
+        &self,
+        drop: &Drop,
+        found: &[Relation],
+        before: Vec<String>,
+    ) -> Result<CommandTag, Failure> {
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         let mut along = Vec::new();
@@ -46,12 +77,12 @@ impl Schema<'_> {
                 along = catalog.drop_views(txn, &views, drop.cascade)?;
             }
             DropKind::Sequence => {
-                for one in &found {
+                for one in found {
                     catalog.drop_sequence(txn, Some(one.schema()), one.name(), drop.cascade)?;
                 }
             }
             DropKind::Index => {
-                for one in &found {
+                for one in found {
                     catalog.drop_index(
                         txn,
                         Some(one.schema()),
@@ -62,6 +93,7 @@ impl Schema<'_> {
                 }
             }
         }
+        along.splice(..0, before);
         self.tell_along(&along);
         Ok(tag(match drop.kind {
             DropKind::Table => "DROP TABLE",

@@ -317,17 +317,31 @@ pub(super) fn volatility(volatility: syntax::Volatility) -> Volatility {
     }
 }
 
-/// Whether a setting can be in force for a function only: others are looked at when a statement begins.
+/// Whether a setting can be in force for a function only. Of others the session looks once at what they are when a client's
+/// statement begins, or they say whom it acts as.
 fn may_hold(name: &str) -> bool {
-    // What a statement may take is settled when it begins, as in PostgreSQL.
-    let known = [
+    let acts = [
         "search_path",
         "timezone",
         "datestyle",
         "intervalstyle",
+        "bytea_output",
+        "extra_float_digits",
         "row_security",
-        "statement_timeout",
         "client_min_messages",
+        "work_mem",
+        "maintenance_memory",
+        "maintenance_work_mem",
     ];
-    name.contains('.') || known.contains(&name)
+    // What these are for begins or ends outside of a function, in PostgreSQL, too: within it one can only see them.
+    let shown = [
+        "statement_timeout",
+        "transaction_timeout",
+        "idle_in_transaction_session_timeout",
+        "log_min_duration_statement",
+        "default_transaction_isolation",
+        "default_transaction_read_only",
+        "default_transaction_deferrable",
+    ];
+    name.contains('.') || acts.contains(&name) || shown.contains(&name)
 }

@@ -44,6 +44,7 @@ mod rewrite;
 mod rights;
 mod role;
 mod routine;
+mod row_types;
 mod schema;
 mod sequence;
 mod table_as;

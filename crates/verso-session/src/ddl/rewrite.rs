@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, ConstraintKind, Rewrite, TableChange, TableDef, packs};
-use verso_exec::plan::{Insert, Plan, Statement as Bound, TypedExpr};
+use verso_exec::functions::records::{RESHAPED, Shape};
+use verso_exec::plan::{ExprKind, Insert, Plan, Statement as Bound, TypedExpr};
+use verso_types::SqlType;
 
 use super::Schema;
 use crate::failure::Failure;
@@ -39,6 +41,36 @@ impl Schema<'_> {
         Ok(rewrite.new)
     }
 
+    /// Copies the rows of a table whose columns are made of a row type that has other fields now. `before` is the table as it was.
+    pub(super) fn reshape(&self, before: &TableDef) -> Result<(), Failure> {
+        let catalog = &self.frame.services.instance.catalog;
+        let rewrite = {
+            let txn = &mut self.frame.txn.borrow_mut();
+            catalog.begin_rewrite(txn, Some(&before.schema), &before.name, &TableChange::RowTypes)?
+        };
+        let Rewrite { old, new } = &rewrite;
+        let mut values = Vec::new();
+        for column in &new.columns {
+            let known = before.columns.iter().find(|known| known.id == column.id);
+            let at = old.columns.iter().position(|known| known.id == column.id);
+            let (Some(known), Some(at)) = (known, at) else {
+                return Err(SqlError::internal("a column that was not there before").into());
+            };
+            let value = TypedExpr::column(at, column.ty.clone());
+            values.push(match Shape::between(&known.ty, &column.ty) {
+                Shape::Same => value,
+                shape => {
+                    let shape = TypedExpr::literal(shape.value(), SqlType::Record);
+                    let kind = ExprKind::Call { function: &RESHAPED, args: vec![value, shape] };
+                    TypedExpr::new(kind, column.ty.clone())
+                }
+            });
+        }
+        self.insert_copied(old, new, values)?;
+        catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?;
+        Ok(())
+    }
+
     /// Numbers of a table's columns of these names if some of them do not stand by themselves, as the columns of an index
     /// do: its rows are to be copied first.
     pub(super) fn packed(&self, table: &TableDef, names: &[&str]) -> Result<Vec<u16>, Failure> {
@@ -56,8 +88,6 @@ impl Schema<'_> {
         mut value: Option<TypedExpr>,
         changes: Option<&Arc<str>>,
     ) -> Result<Arc<TableDef>, Failure> {
-        let mut copy = (**new).clone();
-        copy.columns.iter_mut().for_each(|column| column.not_null = false);
         let mut values = Vec::new();
         for column in &new.columns {
             let before = old.columns.iter().position(|known| known.id == column.id);
@@ -78,6 +108,18 @@ impl Schema<'_> {
                 }
             });
         }
+        self.insert_copied(old, new, values)
+    }
+
+    /// Puts these values of each row of a table into its new heap.
+    fn insert_copied(
+        &self,
+        old: &Arc<TableDef>,
+        new: &Arc<TableDef>,
+        values: Vec<TypedExpr>,
+    ) -> Result<Arc<TableDef>, Failure> {
+        let mut copy = (**new).clone();
+        copy.columns.iter_mut().for_each(|column| column.not_null = false);
         let all: Vec<usize> = (0..old.columns.len()).collect();
         let source = Plan::TableScan { table: Arc::clone(old), columns: all, filter: None };
         let copy = Arc::new(copy);

@@ -194,18 +194,10 @@ impl Schema<'_> {
             RoutineType::Plain(ty) => ty,
             RoutineType::Column(names) => return Ok((self.type_of_column(names)?.without_modifiers(), None)),
         };
-        match (self.data_type(ty), ty) {
-            (Err(error), SqlType::Named(named)) => {
-                let found = self.frame.catalog.relation(named.schema.as_deref(), &named.name);
-                match found {
-                    Some(relation @ (Relation::Table(_) | Relation::View(_))) => {
-                        Ok((row_of(relation), Some(relation.oid())))
-                    }
-                    _ => Err(error),
-                }
-            }
-            (found, _) => Ok((found?.without_modifiers(), None)),
-        }
+        let ty = self.data_type(ty)?.without_modifiers();
+        let relation = ty.composite().map(|of| Oid(of.oid));
+        let relation = relation.filter(|oid| self.frame.catalog.relation_by_oid(*oid).is_some());
+        Ok((ty, relation))
     }
 
     fn type_of_column(&self, names: &[Name]) -> Result<SqlType, SqlError> {
@@ -296,8 +288,4 @@ fn columns_of(relation: &Relation) -> Vec<(Arc<str>, SqlType)> {
         Relation::View(view) => view.columns.iter().map(column).collect(),
         _ => Vec::new(),
     }
-}
-
-fn row_of(relation: &Relation) -> SqlType {
-    SqlType::Row(Arc::new(RowType { of: None, fields: columns_of(relation) }))
 }

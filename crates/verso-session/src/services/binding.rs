@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef};
-use verso_exec::context::{Binding, Described};
+use verso_exec::context::{Binding, Described, Known};
 use verso_exec::error::ExecError;
 use verso_exec::plan::{ExprKind, PlFunction, RowRules, Statement as Bound, TypedExpr};
 use verso_types::SqlType;
@@ -140,7 +140,7 @@ impl Binding for Services {
     fn bind_text(
         &self,
         text: &str,
-        types: &[SqlType],
+        known: &Known<'_>,
         places: bool,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Bound>, ExecError> {
@@ -173,7 +173,8 @@ impl Binding for Services {
                 | Statement::Delete(_)
                 | Statement::Merge(_) => {
                     let settings = &self.settings;
-                    let binder = Binder::new(catalog, &settings.time_zone, types).with_rules(settings.rules);
+                    let binder = Binder::new(catalog, &settings.time_zone, known.types);
+                    let binder = binder.with_rules(settings.rules).with_transitions(known.transitions);
                     binder.statement(&parsed).map(Some)
                 }
                 parsed if parsed.defines() || parsed.serves() => Ok(None),

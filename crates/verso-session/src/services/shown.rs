@@ -131,7 +131,9 @@ impl SettingAccess for Services {
         let held = held.map_err(|error| ExecError::raised(error.sqlstate, error.message))?;
         let catalog = catalog.with_path(&self.path_of(&held, catalog.key().role));
         self.lend_names(&catalog);
-        Ok(HeldSettings { catalog, time_zone: held.time_zone })
+        let has_work_mem = settings.iter().any(|(name, _)| **name == *"work_mem");
+        let work_bytes = has_work_mem.then_some(held.work_memory_bytes);
+        Ok(HeldSettings { catalog, time_zone: held.time_zone, work_bytes })
     }
 
     fn release(&self, catalog: &Arc<CatalogSnapshot>) {

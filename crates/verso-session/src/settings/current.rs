@@ -206,6 +206,12 @@ impl SessionSettings {
         self.asked.take()
     }
 
+    /// What sorting an index may use: what a function's definition says of it counts, too.
+    pub(crate) fn job_memory_bytes(&self) -> u64 {
+        let asked = self.asked.borrow();
+        asked.as_ref().map_or(&*self.now, |asked| &asked.settings).job_memory_bytes()
+    }
+
     /// Those that will hold once the running statement is done, where it has asked for any.
     pub(crate) fn asked(&self) -> Option<Settings> {
         self.asked.borrow().as_ref().map(|asked| asked.settings.clone())

@@ -14,8 +14,8 @@ use verso_catalog::{
 use verso_types::{SqlType, TimeStyle, Value};
 
 use crate::context::{
-    Binding, CatalogFunctions, Clock, CursorPlaces, Described, GivesWay, HeldSettings, Identity, Notice,
-    NoticeSink, Notifications, Random, SequenceState, Services, SettingAccess, Signals, Workers,
+    Binding, CatalogFunctions, Clock, CursorPlaces, Described, GivesWay, HeldSettings, Identity, Known,
+    Notice, NoticeSink, Notifications, Random, SequenceState, Services, SettingAccess, Signals, Workers,
 };
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
@@ -305,7 +305,7 @@ impl Binding for Elsewhere {
     fn bind_text(
         &self,
         _: &str,
-        _: &[SqlType],
+        _: &Known<'_>,
         _: bool,
         _: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Statement>> {

@@ -3,6 +3,7 @@
 use verso_exec::plan::{PlDynamic, PlReturn, PlStatementKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
+use super::super::with::Cte;
 use super::Body;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Expr};
@@ -26,7 +27,8 @@ impl Body<'_> {
             }
         };
         let using = dynamic.using.iter().map(value).collect::<Result<_, SqlError>>()?;
-        Ok(PlDynamic { text: self.as_text(&dynamic.text)?, using })
+        let transitions = self.binder.ctes.iter().filter_map(Cte::as_transition).collect();
+        Ok(PlDynamic { text: self.as_text(&dynamic.text)?, using, transitions })
     }
 
     /// `RETURN QUERY EXECUTE`.

@@ -1,0 +1,94 @@
+//! What is made of the row types of tables and views, and therefore behind these.
+//!
+//! ```text
+//! types, functions ─► tables ─► types and tables over their rows, in order ─► functions over rows ─► …rows… ─► views ─► functions over theirs
+//! ```
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn, Oid, TableDef, TypeDef, relations_in};
+use verso_types::SqlType;
+
+use crate::error::BackupError;
+
+/// A type or a table that waits for the tables whose rows it is made of.
+pub(super) enum Waiting {
+    Type(Arc<TypeDef>),
+    Table(Arc<TableDef>),
+}
+
+impl Waiting {
+    fn needs(&self) -> Vec<Oid> {
+        match self {
+            Waiting::Type(ty) => rows_in(&ty.ty),
+            Waiting::Table(table) => {
+                table.shown().iter().flat_map(|column| rows_in(column.declared())).collect()
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Waiting::Type(ty) => format!("type {}.{}", ty.schema, ty.name),
+            Waiting::Table(table) => format!("table {}.{}", table.schema, table.name),
+        }
+    }
+}
+
+/// The relations whose row types a type is made of.
+pub(super) fn rows_in(ty: &SqlType) -> Vec<Oid> {
+    let mut found = Vec::new();
+    relations_in(ty, &mut found);
+    found
+}
+
+/// The relations whose row types a function takes or gives.
+pub(super) fn rows_of(function: &FunctionDef) -> Vec<Oid> {
+    let mut found = Vec::new();
+    function.args.iter().for_each(|arg| relations_in(&arg.ty, &mut found));
+    match &function.returns {
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => relations_in(ty, &mut found),
+        FunctionReturn::Table(columns) => columns.iter().for_each(|(_, ty)| relations_in(ty, &mut found)),
+        FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => {}
+    }
+    found
+}
+
+/// Does a function need the rows of a view, which is made behind all rows?
+pub(super) fn needs_view(catalog: &CatalogSnapshot, function: &FunctionDef) -> bool {
+    rows_of(function).into_iter().any(|oid| is_view(catalog, oid))
+}
+
+fn is_view(catalog: &CatalogSnapshot, oid: Oid) -> bool {
+    catalog.table_by_oid(oid).is_none_or(|table| table.materialized.is_some())
+}
+
+/// What waits, each behind what it is made of, where these tables are made already.
+///
+/// # Errors
+/// `Refused` where it is made of what is not made before it: the rows of a view, or of a table that is not among those chosen.
+pub(super) fn in_order(mut waiting: Vec<Waiting>, made: HashSet<Oid>) -> Result<Vec<Waiting>, BackupError> {
+    let (mut made, mut ordered) = (made, Vec::new());
+    // A composite type of users that waits, too, is found by the tables that it is made of.
+    while !waiting.is_empty() {
+        let before = waiting.len();
+        let mut later = Vec::new();
+        for one in waiting {
+            if !one.needs().iter().all(|oid| made.contains(oid)) {
+                later.push(one);
+                continue;
+            }
+            if let Waiting::Table(table) = &one {
+                made.insert(table.oid);
+            }
+            ordered.push(one);
+        }
+        if later.len() == before {
+            let text = "is made of the rows of a view, or of a table that is not saved with it";
+            return Err(BackupError::Refused(format!("{} {text}", later[0].name())));
+        }
+        waiting = later;
+    }
+    Ok(ordered)
+}

@@ -1,0 +1,132 @@
+//! Row types: every table and view has a type of its name, whose fields are its columns.
+//!
+//! ```text
+//! table dept, number 16500 ─► type dept 16500 ─► type dept[] 16500 | ARRAY
+//! ```
+//!
+//! W1. A row type has its relation's number, and its array's number is made from that. Nothing is stored of it: it is what
+//!     the relation is, in every version of the catalog.
+//! W2. What holds a row type (a column, a field, a domain, a function) holds its fields, too. Where a relation of which there are such
+//!     holders changes, the whole catalog is read anew ([`is_held`]).
+//! W3. A field has the type beneath where its column is of a domain.
+
+use std::sync::Arc;
+
+use verso_types::{CompositeName, RowType, SqlType};
+
+use crate::definition::{ColumnDef, FunctionReturn, Oid, TableDef, TypeDef};
+use crate::snapshot::{CatalogSnapshot, Relation};
+
+/// What the number of a row type's array has in addition. No object has a number so large.
+pub(crate) const ARRAY: u32 = 0x4000_0000;
+
+/// The relation whose row type, or the array of it, has this number.
+pub(crate) fn relation_of(oid: Oid) -> Oid {
+    Oid(oid.0 & !ARRAY)
+}
+
+/// The type of a relation's rows, of these fields.
+pub(crate) fn row_type(
+    oid: Oid,
+    (schema, name): (&Arc<str>, &Arc<str>),
+    fields: Vec<(Arc<str>, SqlType)>,
+) -> TypeDef {
+    let of = CompositeName {
+        oid: oid.0,
+        array: oid.0 | ARRAY,
+        schema: Arc::clone(schema),
+        name: Arc::clone(name),
+    };
+    TypeDef {
+        oid,
+        array: Oid(of.array),
+        schema: Arc::clone(schema),
+        name: Arc::clone(name),
+        ty: SqlType::Row(Arc::new(RowType { of: Some(of), fields })),
+    }
+}
+
+impl Relation {
+    /// Is this the number of the type of its rows, or of the array of that?
+    pub fn is_of_rows(&self, ty: Oid) -> bool {
+        self.oid() == relation_of(ty)
+    }
+
+    /// The type of its rows; none for sequences, indexes, and the system's own.
+    pub fn row_type(&self) -> Option<TypeDef> {
+        let columns = match self {
+            Relation::Table(table) => table.shown(),
+            Relation::View(view) => &view.columns,
+            Relation::Sequence(_) | Relation::Index(_) => return None,
+        };
+        if self.oid().is_system() {
+            return None;
+        }
+        let field = |column: &ColumnDef| (Arc::clone(&column.name), column.ty.clone());
+        Some(row_type(self.oid(), (self.schema(), self.name()), columns.iter().map(field).collect()))
+    }
+}
+
+/// The relations whose row types a type is made of, itself and those in its fields.
+pub fn relations_in(ty: &SqlType, found: &mut Vec<Oid>) {
+    match ty {
+        SqlType::Array(element) => relations_in(element, found),
+        SqlType::Domain(domain) => relations_in(&domain.base, found),
+        SqlType::Collated(collated) => relations_in(&collated.base, found),
+        SqlType::Row(row) => {
+            if let Some(of) = &row.of
+                && of.array == of.oid | ARRAY
+            {
+                found.push(Oid(of.oid));
+            }
+            row.fields.iter().for_each(|(_, ty)| relations_in(ty, found));
+        }
+        _ => {}
+    }
+}
+
+/// Is a type made of a row type?
+pub(crate) fn is_of_rows(ty: &SqlType) -> bool {
+    let mut found = Vec::new();
+    relations_in(ty, &mut found);
+    !found.is_empty()
+}
+
+/// The tables that have columns of a relation's row type, or of what is made of it, themselves with rows.
+pub fn holders_of_rows(snapshot: &CatalogSnapshot, relation: Oid) -> Vec<Arc<TableDef>> {
+    let mut found = Vec::new();
+    let mut is_it = |column: &ColumnDef| {
+        relations_in(column.declared(), &mut found);
+        found.drain(..).any(|one| one == relation)
+    };
+    let stored = snapshot.tables().filter(|table| table.partitioned.is_none());
+    stored.filter(|table| table.columns.iter().any(&mut is_it)).cloned().collect()
+}
+
+/// Is there anything in the catalog that is made of the row type of that relation?
+pub(crate) fn is_held(snapshot: &CatalogSnapshot, relation: Oid) -> bool {
+    let mut found = Vec::new();
+    let mut is_it = |ty: &SqlType| {
+        // Most types are neither rows nor made of them.
+        if !matches!(ty, SqlType::Array(_) | SqlType::Domain(_) | SqlType::Row(_)) {
+            return false;
+        }
+        relations_in(ty, &mut found);
+        found.drain(..).any(|one| one == relation)
+    };
+    let in_relation = |relation: &Relation, is_it: &mut dyn FnMut(&SqlType) -> bool| match relation {
+        Relation::Table(table) => table.columns.iter().any(|column| is_it(column.declared())),
+        Relation::View(view) => view.columns.iter().any(|column| is_it(column.declared())),
+        Relation::Sequence(_) | Relation::Index(_) => false,
+    };
+    snapshot.relations().any(|one| in_relation(one, &mut is_it))
+        || snapshot.types().any(|one| is_it(&one.ty))
+        || snapshot.all_functions().any(|function| {
+            function.args.iter().any(|arg| is_it(&arg.ty))
+                || match &function.returns {
+                    FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => is_it(ty),
+                    FunctionReturn::Table(columns) => columns.iter().any(|(_, ty)| is_it(ty)),
+                    FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => false,
+                }
+        })
+}

@@ -1,0 +1,81 @@
+//! Tables with columns of the row type of a table that changes.
+//!
+//! Their values have the fields of the type: where it gets or loses one, the rows are copied, in the same transaction, as those
+//! of the table itself are.
+
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintKind, TableDef, holders_of_rows, relations_in};
+
+use super::Schema;
+use crate::failure::Failure;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Schema<'_> {
+    /// The tables that have columns of a table's row type, as they are. `field` is a column that goes or is renamed: nothing
+    /// that is kept as a text may use it as a field.
+    pub(super) fn holders(
+        &self,
+        table: &TableDef,
+        field: Option<&str>,
+    ) -> Result<Vec<Arc<TableDef>>, Failure> {
+        let catalog = self.frame.catalog;
+        let holders = holders_of_rows(catalog, table.oid);
+        let Some(field) = field else { return Ok(holders) };
+        let refuse = |user: String| {
+            let text =
+                format!("column {field} of table {} may be used as a field of a row by {user}", table.name);
+            let text = format!("{text}, which is not followed: change that first");
+            Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into())
+        };
+        for view in catalog.all_views() {
+            let over_rows = view.query.types.iter().any(|(_, ty)| ty.0 == table.oid.0)
+                || holders.iter().any(|holder| view.query.names(holder.oid));
+            if over_rows && view.query.text.contains(field) {
+                return refuse(format!("view {}", view.name));
+            }
+        }
+        for holder in &holders {
+            let check = holder.constraints.iter().find(|constraint| match &constraint.kind {
+                ConstraintKind::Check { expression, .. } => expression.contains(field),
+                _ => false,
+            });
+            let generated = holder.columns.iter().filter(|column| column.generated);
+            let uses = |text: &Option<Arc<str>>| text.as_ref().is_some_and(|text| text.contains(field));
+            if let Some(check) = check {
+                return refuse(format!("constraint {} of table {}", check.name, holder.name));
+            }
+            if generated.clone().any(|column| uses(&column.default)) {
+                return refuse(format!("a generated column or an index of table {}", holder.name));
+            }
+            if let Some(trigger) = holder.triggers.iter().find(|trigger| uses(&trigger.condition)) {
+                return refuse(format!("trigger {} of table {}", trigger.name, holder.name));
+            }
+        }
+        Ok(holders)
+    }
+
+    /// Copies the rows of tables, as they were before their columns' types changed.
+    pub(super) fn reshape_all(&self, holders: &[Arc<TableDef>]) -> Result<(), Failure> {
+        holders.iter().try_for_each(|holder| self.frame.inside_now(|frame| Schema { frame }.reshape(holder)))
+    }
+}
+
+/// Refuses a change of the values of a row type that columns have.
+pub(super) fn refuse_held(table: &TableDef, holders: &[Arc<TableDef>]) -> Result<(), Failure> {
+    for holder in holders {
+        let held = holder.columns.iter().find(|column| {
+            let mut within = Vec::new();
+            relations_in(column.declared(), &mut within);
+            within.contains(&table.oid)
+        });
+        if let Some(column) = held {
+            let text = format!(
+                "cannot alter table \"{}\" because column \"{}.{}\" uses its row type",
+                table.name, holder.name, column.name
+            );
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+        }
+    }
+    Ok(())
+}
