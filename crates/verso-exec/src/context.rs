@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, Oid, SystemRows, TableDef, TriggerDef};
+use verso_storage::RecordId;
 use verso_types::snapshot::Snapshot;
 use verso_types::{SqlType, TimeStyle, Value};
 
@@ -363,6 +364,10 @@ pub trait Runtime {
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>>;
     /// Which transactions the running statement sees.
     fn shown_snapshot(&self) -> Result<Snapshot>;
+    /// Which transaction has written the version of a row that the running statement sees, of the table with this number.
+    fn writer_of(&self, _table: u32, _record: RecordId) -> Result<Option<u64>> {
+        Ok(None)
+    }
     /// How many triggers are running, one within the other.
     fn trigger_depth(&self) -> u32 {
         0

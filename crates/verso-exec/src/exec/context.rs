@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use verso_catalog::{
     CatalogError, CatalogSnapshot, FunctionDef, Object, ObjectKind, Oid, Rights, SequenceDef,
 };
+use verso_storage::RecordId;
 use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Value};
 
@@ -475,6 +476,11 @@ impl Runtime for ExecContext<'_> {
 
     fn shown_snapshot(&self) -> Result<Snapshot> {
         self.tables()?.shown_snapshot()
+    }
+
+    fn writer_of(&self, table: u32, record: RecordId) -> Result<Option<u64>> {
+        let table = self.catalog().and_then(|catalog| catalog.table_by_oid(Oid(table)));
+        table.map_or(Ok(None), |table| self.tables()?.writer_of(&table, record))
     }
 
     fn trigger_depth(&self) -> u32 {

@@ -201,6 +201,10 @@ pub trait TransactionState {
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>>;
     /// Which transactions the running statement sees.
     fn shown_snapshot(&self) -> Result<Snapshot>;
+    /// Which transaction has written the version of a row that the running statement sees; tables in memory do not know.
+    fn writer_of(&self, _table: &TableDef, _record: RecordId) -> Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// Frames of statements and savepoints within the transaction.

@@ -65,6 +65,7 @@ pub(crate) mod trigrams;
 mod unicode;
 mod uuids;
 mod windows;
+mod writers;
 
 pub use operator_names::operand_types;
 pub use parameters::{Parameters, parameters};
@@ -118,6 +119,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &acl::TABLES,
     &catalogs::TABLES,
     &samples::TABLES,
+    &writers::TABLES,
     &sends::TABLES,
     &sets::TABLES,
     &sizes::TABLES,

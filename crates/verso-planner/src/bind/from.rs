@@ -29,6 +29,7 @@ use super::past::refuse_past;
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::rights::{Need, denied};
 use super::scope::{Correlation, Scope, ScopeTable};
+use super::table_number::RowNumber;
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
@@ -263,10 +264,15 @@ impl Binder<'_> {
         single: bool,
     ) -> Result<Input, SqlError> {
         let from_table = matches!(item.source, FromSource::Table(_)) && marks.is_empty();
-        if self.numbered && matches!(item.source, FromSource::Table(_)) && !marks.is_empty() {
-            return Err(SqlError::unsupported("tableoid with FOR UPDATE, FOR SHARE and their like"));
+        if let Some(number) = self.numbered
+            && matches!(item.source, FromSource::Table(_))
+            && !marks.is_empty()
+        {
+            let what = format!("{} with FOR UPDATE, FOR SHARE and their like", number.name());
+            return Err(SqlError::unsupported(&what));
         }
-        let numbered = if self.numbered && from_table { super::table_number::numbered(&plan) } else { None };
+        let number = self.numbered.filter(|_| from_table);
+        let numbered = number.and_then(|number| super::table_number::numbered(&plan, number));
         let (plan, whole) = match numbered {
             Some((plan, table)) => (plan, Some(table)),
             None => (plan, None),
@@ -337,7 +343,7 @@ impl Binder<'_> {
         if let Some(trace) = self.traced {
             trace.item(place_of(item), &scope.columns);
         }
-        let name = if whole.is_some() { super::table_number::COLUMN } else { "" };
+        let name = number.filter(|_| whole.is_some()).map_or("", RowNumber::column);
         scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(name), ty)));
         Ok(Input { plan, scope, marks })
     }

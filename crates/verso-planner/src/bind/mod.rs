@@ -181,7 +181,7 @@ pub struct Binder<'c> {
     /// What comments ask of the plan.
     hints: Rc<Hints>,
     /// Rows of tables come with the number of the table that they are stored in.
-    numbered: bool,
+    numbered: Option<table_number::RowNumber>,
 }
 
 impl<'c> Binder<'c> {
@@ -210,7 +210,7 @@ impl<'c> Binder<'c> {
             needs: None,
             rules: Rules::ALL,
             hints: Rc::default(),
-            numbered: false,
+            numbered: None,
         }
     }
 
@@ -245,9 +245,12 @@ impl<'c> Binder<'c> {
     pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
         let mut bound = match self.unplanned(statement) {
             // Few statements ask for it.
-            Err(error) if !self.numbered && table_number::is_missing(&error) => {
-                let again = Binder { numbered: true, ..self.clone() }.unplanned(statement);
-                again.map_err(|error| table_number::refused(error, statement))?
+            Err(error)
+                if self.numbered.is_none()
+                    && let Some(number) = table_number::missing(&error) =>
+            {
+                let again = Binder { numbered: Some(number), ..self.clone() }.unplanned(statement);
+                again.map_err(|error| table_number::refused(error, statement, number))?
             }
             bound => bound?,
         };

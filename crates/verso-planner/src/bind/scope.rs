@@ -9,6 +9,7 @@ use verso_exec::plan::{AggregateCall, ExprKind, TypedExpr};
 use verso_types::{Derivation, SqlType, Value};
 
 use super::rights::Noted;
+use super::table_number::RowNumber;
 use super::trace::{Source, source_of};
 use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
@@ -350,12 +351,12 @@ impl Scope {
         }
     }
 
-    /// `tableoid` of a table, where its rows have it, or of a relation of the system catalogs; NULL where its row is none, beside an
+    /// `tableoid` or `_xid` of a table, where its rows have it, or of a relation of the system catalogs; NULL where its row is none, beside an
     /// outer join.
     fn table_number(&self, item: &ScopeTable, name: &Name) -> Option<TypedExpr> {
         let behind = self.columns.get(item.columns.end);
-        if let Some((_, ty)) = behind.filter(|(known, _)| **known == *super::table_number::COLUMN) {
-            return (name.text == "tableoid").then(|| TypedExpr::column(item.columns.end, ty.clone()));
+        if let Some((number, ty)) = behind.and_then(|(known, ty)| Some((RowNumber::of_column(known)?, ty))) {
+            return (name.text == number.name()).then(|| TypedExpr::column(item.columns.end, ty.clone()));
         }
         let relation = SystemRelation::by_oid(Oid(item.relation?))?;
         let first = item.columns.start;
@@ -434,9 +435,9 @@ impl Scope {
         };
         let start = table.map_or(name.at.start, |table| table.at.start);
         let error = SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(start);
-        if matches!(name.text.as_str(), "_xid" | "_prev" | "xmin" | "xmax") {
+        if matches!(name.text.as_str(), "_prev" | "xmin" | "xmax") {
             return error.with_hint(
-                "Which transactions have written a row is not shown; SELECT … AS OF reads older versions, and verso_transactions shows who writes now.",
+                "\"_xid\" is the transaction that has written the row; which ones have written it before is not kept. SELECT … AS OF reads older versions.",
             );
         }
         let closed = self.closed.iter().find(|item| {

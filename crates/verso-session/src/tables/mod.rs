@@ -556,6 +556,11 @@ impl TransactionState for EngineTables<'_> {
         Ok(id.map(|id| id.0))
     }
 
+    fn writer_of(&self, table: &TableDef, record: RecordId) -> Result<Option<u64>> {
+        let writer = self.heap(table)?.writer_of(&self.txn.borrow(), record)?;
+        Ok(writer.map(|writer| writer.0))
+    }
+
     fn shown_snapshot(&self) -> Result<Snapshot> {
         let (xmax, running) = self.txn.borrow().unseen();
         Ok(Snapshot::new(xmax.0, running.into_iter().map(|id| id.0)))

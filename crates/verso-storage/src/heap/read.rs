@@ -337,12 +337,7 @@ pub(crate) fn read_page(
     }
     let page = shared.core().pool.read(id)?;
     let corrupt = |flaw: Flaw| StorageError::corrupt(id, heap.object, flaw);
-    if header::kind(&page) != Some(PageKind::Data)
-        || header::owner(&page) != heap.object
-        || apply::page_index(&page) != page_index
-    {
-        return Err(corrupt(Flaw::from("not the data page the directory says")));
-    }
+    check_home(heap, id, &page, page_index)?;
     let ScanBatch { batch, records, scratch: Scratch { layout, slots, older }, .. } = out;
     let layout = match layout {
         Some(layout) if layout.describes(&page) => &*layout,
@@ -589,6 +584,48 @@ fn select(
             }
         }
     }
+}
+
+/// Who has written the version of a record that a view sees; none if it sees none.
+///
+/// # Errors
+/// `Corrupt`, `Io`.
+pub(super) fn writer_of(
+    shared: &Shared,
+    heap: &Heap,
+    view: &ReadView,
+    record: RecordId,
+) -> Result<Option<TxnId>, StorageError> {
+    let RecordId { page_index, slot } = record;
+    let Some(id) = heap.page_at(page_index)? else { return Ok(None) };
+    if let Some(reader) = view.reader() {
+        reader.reads_record(heap.object, page_index, slot);
+    }
+    let page = shared.core().pool.read(id)?;
+    check_home(heap, id, &page, page_index)?;
+    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    if usize::from(slot) >= usize::from(u16_at(&page, SLOT_HIGH)).min(layout.capacity) {
+        return Ok(None);
+    }
+    let at = |place: usize| u64_at(&page, place + usize::from(slot) * 8);
+    let writer = TxnId(at(layout.writer));
+    match () {
+        () if writer == TxnId::NONE => Ok(None),
+        () if view.visible(writer) => Ok(apply::is_live(&page, &layout, slot).then_some(writer)),
+        () => restore::older_writer(shared, heap, view, record, VersionPointer(at(layout.back))),
+    }
+}
+
+/// The page is the data page that the directory says.
+fn check_home(heap: &Heap, id: PageId, page: &[u8], page_index: u32) -> Result<(), StorageError> {
+    if header::kind(page) != Some(PageKind::Data)
+        || header::owner(page) != heap.object
+        || apply::page_index(page) != page_index
+    {
+        let flaw = Flaw::from("not the data page the directory says");
+        return Err(StorageError::corrupt(id, heap.object, flaw));
+    }
+    Ok(())
 }
 
 /// Copies values out of a data page.

@@ -24,7 +24,7 @@ use super::slots::Slots;
 use super::table::Heap;
 use crate::StorageError;
 use crate::buffer::SharedPage;
-use crate::page::{Flaw, PageKind, header};
+use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::ReadView;
@@ -165,6 +165,33 @@ fn entry_at<'p>(
         return Err(corrupt(Flaw::from("a back pointer leads to another record's version (V6)")));
     }
     Ok(entry)
+}
+
+/// Who has written the newest version behind a back pointer that a view sees; none if it sees none (V2). The home page is
+/// latched.
+///
+/// # Errors
+/// `Corrupt`, `Io`.
+pub(super) fn older_writer(
+    shared: &Shared,
+    heap: &Heap,
+    view: &ReadView,
+    record: RecordId,
+    mut back: VersionPointer,
+) -> Result<Option<TxnId>, StorageError> {
+    while !back.is_none() {
+        let page = shared.core().pool.read(back.page())?;
+        let entry = entry_at(&page, back, heap, record.page_index)?;
+        let Some(rank) = entry.slots.rank(record.slot) else {
+            return Err(StorageError::corrupt(page.id(), heap.object, Flaw::from(WITHOUT_RECORD)));
+        };
+        let (writer, prior) = entry.prior(rank);
+        if view.visible(writer) {
+            return Ok(Some(writer));
+        }
+        back = prior;
+    }
+    Ok(None)
 }
 
 /// Where a variable value comes from.

@@ -20,7 +20,7 @@ use crate::buffer::BufferPool;
 use crate::index::{ClosedGate, IndexSet};
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u32_at;
-use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, header};
+use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, TxnId, header};
 use crate::space::SpaceMap;
 use crate::txn::transaction::Txn;
 use crate::version::store::Placement;
@@ -282,6 +282,15 @@ impl Heap {
             part: 0..0,
             has_begun: false,
         }
+    }
+
+    /// Who has written the version of a record that the statement sees; none if it sees none.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn writer_of(&self, txn: &Txn, record: RecordId) -> Result<Option<TxnId>, StorageError> {
+        let (_registration, view) = txn.view_or_now();
+        super::read::writer_of(&txn.shared, self, &view, record)
     }
 
     /// Reads one record into `out`; whether it is visible.

@@ -200,3 +200,44 @@ fn cancel_ends_a_wait_for_a_lock() {
     one.execute("COMMIT").unwrap();
     assert_eq!(one.query("SELECT a FROM t").unwrap().into_rows()[0].text(0), "2");
 }
+
+/// `_xid` is the writer of the version that the statement sees, whoever has written the row since.
+#[test]
+fn the_writer_of_a_row_is_the_one_whose_version_is_seen() {
+    let (_directory, database) = new_database();
+    let (mut one, mut other) = (database.connect().unwrap(), database.connect().unwrap());
+    let number = |connection: &mut versodb::Connection, sql: &str| -> Option<i64> {
+        connection.query(sql).unwrap().into_rows().first().map(|row| row.get(0).unwrap())
+    };
+    let written = "SELECT _xid FROM t WHERE a = 1";
+    one.execute("CREATE TABLE t (a int PRIMARY KEY, b text, c int)").unwrap();
+    one.execute("BEGIN").unwrap();
+    one.execute("INSERT INTO t VALUES (1, 'x', 0), (2, 'y', 0)").unwrap();
+    let first = number(&mut one, "SELECT txid_current()");
+    assert!(first.is_some());
+    assert_eq!(number(&mut one, written), first);
+    assert_eq!(number(&mut other, written), None, "it is not committed");
+    one.execute("COMMIT").unwrap();
+    other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ").unwrap();
+    assert_eq!(number(&mut other, written), first);
+    // Two versions more, of different columns, and one that is not committed.
+    one.execute("UPDATE t SET b = 'xx' WHERE a = 1").unwrap();
+    let second = number(&mut one, written);
+    assert!(second > first);
+    one.execute("UPDATE t SET c = 1 WHERE a = 1").unwrap();
+    let third = number(&mut one, written);
+    assert!(third > second);
+    one.execute("BEGIN").unwrap();
+    one.execute("UPDATE t SET b = 'z' WHERE a = 1").unwrap();
+    one.execute("UPDATE t SET c = 2 WHERE a = 1").unwrap();
+    assert_eq!(number(&mut one, written), number(&mut one, "SELECT txid_current()"));
+    assert_eq!(number(&mut other, written), first, "its snapshot sees the first version");
+    assert_eq!(number(&mut database.connect().unwrap(), written), third);
+    one.execute("ROLLBACK").unwrap();
+    assert_eq!(number(&mut one, written), third);
+    one.execute("DELETE FROM t WHERE a = 1").unwrap();
+    assert_eq!((number(&mut one, written), number(&mut other, written)), (None, first));
+    other.execute("COMMIT").unwrap();
+    assert_eq!(number(&mut other, written), None);
+    assert_eq!(number(&mut other, "SELECT _xid FROM t"), first);
+}
