@@ -11,7 +11,7 @@ use verso_backup::{
     backup_to_file, parquet_to_folder, reader, restore, script, script_to_file, verify,
 };
 use verso_env::sync::Mutex;
-use verso_env::{OpenMode, VfsFile};
+use verso_env::{Clock, OpenMode, VfsFile};
 use versodb::Database;
 
 use crate::args::{BackupArguments, BackupFormat, Columns, PageArguments, RestoreArguments, WatchArguments};
@@ -124,7 +124,7 @@ fn watched<T>(
 ) -> Result<(T, f64), BackupError> {
     let clock = crate::environment().clock;
     let start = clock.monotonic_nanos();
-    let shown = Shown::new(watch, start)?;
+    let shown = Shown::new(watch, Arc::clone(&clock), start)?;
     let job = Arc::new_cyclic(|job: &Weak<Job>| {
         let job = job.clone();
         Job::new(move |event| shown.show(event, &|| job.upgrade().map_or((0, 0), |job| job.pages())))
@@ -166,6 +166,8 @@ fn finish<T>(done: Result<(T, f64), BackupError>, text: impl FnOnce(T, f64) -> S
 /// The bar in the terminal, and the log.
 struct Shown {
     bar: ProgressBar,
+    /// The one that the work began by: each has a beginning of its own.
+    clock: Arc<dyn Clock>,
     /// Which figures stand in front of a line.
     columns: Option<Columns>,
     verbose: bool,
@@ -193,7 +195,7 @@ struct State {
 type Pages<'p> = &'p dyn Fn() -> (u64, u64);
 
 impl Shown {
-    fn new(watch: &WatchArguments, began: u64) -> Result<Shown, BackupError> {
+    fn new(watch: &WatchArguments, clock: Arc<dyn Clock>, began: u64) -> Result<Shown, BackupError> {
         let log = watch.log.as_ref().map(|path| {
             let mode = OpenMode { truncate: true, ..OpenMode::CREATE };
             let file = crate::environment().vfs.open(path, mode);
@@ -202,6 +204,7 @@ impl Shown {
         });
         Ok(Shown {
             bar: ProgressBar::new(0),
+            clock,
             columns: watch.stat,
             verbose: watch.verbose || (watch.stat.is_some() && watch.log.is_none()),
             log: log.transpose()?,
@@ -272,7 +275,7 @@ impl Shown {
 
     /// The line with the figures that were asked for.
     fn counted(&self, columns: Columns, line: &str, pages: (u64, u64)) -> String {
-        let now = crate::environment().clock.monotonic_nanos();
+        let now = self.clock.monotonic_nanos();
         let mut state = self.state.lock();
         let seconds = |since: u64| format!("{:>10.3}", now.saturating_sub(since) as f64 / 1e9);
         let figures = [

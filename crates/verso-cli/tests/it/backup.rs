@@ -119,6 +119,7 @@ fn figures_stand_in_front_of_the_lines_that_are_told() {
     assert!(lines.last().is_some_and(|line| line.ends_with("  ended")), "{run:?}");
     let all: Vec<Vec<f64>> = lines.iter().map(|line| figures(line)).collect();
     assert!(all.windows(2).all(|pair| pair[0][0] <= pair[1][0]), "{run:?}");
+    assert!(all.last().is_some_and(|last| last[0] > 0.0), "opening a database takes a millisecond: {run:?}");
     assert!(all.iter().map(|figures| figures[2]).sum::<f64>() > 10.0, "pages were read: {run:?}");
     let run = world.verso(&["restore", "a.backup", "b.verso", "--stat", "w", "--log", "b.log"]);
     assert_eq!((run.code, run.err.lines().count()), (0, 1), "{run:?}");

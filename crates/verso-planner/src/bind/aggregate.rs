@@ -10,7 +10,9 @@ use verso_exec::plan::{AggregateCall, ExprKind as K, SortKey, TypedExpr};
 use verso_types::{CastKind, Derivation, SqlType};
 
 use super::Binder;
-use super::collate::{derived_from, distinguished, extreme_keys, is_keyed, ordered, text_of_key, unkeyed};
+use super::collate::{
+    derived_from, distinguished, extreme_keys, is_keyed, ordered, ordered_together, text_of_key, unkeyed,
+};
 use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
 use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
 use super::scope::{Correlation, Scope};
@@ -313,8 +315,16 @@ impl Binder<'_> {
             let ty = if several { SqlType::Array(Box::new(ty)) } else { ty };
             (function, ty, direct_cast, args)
         };
-        for (arg, item) in args.iter().zip(&call.within_group) {
-            if is_keyed(&ordered(arg.clone(), item.expr.at.start)?) {
+        let (mut direct, mut args) = (direct, args);
+        for (n, item) in call.within_group.iter().enumerate().take(args.len()) {
+            // A rank says nothing of the texts; what other functions yield is one.
+            if let (true, Some(row)) = (function.kind.is_hypothetical(), direct.get(n)) {
+                let both = vec![row.clone(), args[n].clone()];
+                let mut both = ordered_together(both, item.expr.at.start)?.into_iter();
+                if let (Some(row), Some(arg)) = (both.next(), both.next()) {
+                    (direct[n], args[n]) = (row, arg);
+                }
+            } else if is_keyed(&ordered(args[n].clone(), item.expr.at.start)?) {
                 return Err(SqlError::unsupported("WITHIN GROUP under a collation").at(at));
             }
         }

@@ -352,6 +352,14 @@ pub(super) fn ordered(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
     }
 }
 
+/// The same for several at once under the collation that follows from all of them.
+pub(super) fn ordered_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<TypedExpr>, SqlError> {
+    match sorted_by(&derived_from(&exprs), at)? {
+        Some(collation) => exprs.into_iter().map(|expr| keyed(expr, &collation)).collect(),
+        None => Ok(exprs),
+    }
+}
+
 /// What rows are told apart by for an expression: itself, or its key where equal texts may have other bytes.
 pub(super) fn distinguished(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
     if expr.collation.is_default() {
