@@ -19,6 +19,7 @@ use crate::maintenance::sweep::Waiting;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u16_at;
 use crate::page::{Flaw, ObjectId, PageId, PageKind, TxnId, header};
+use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::space::{ExtentRun, UNIT_PAGES};
 use crate::wal::RecordKind;
@@ -40,6 +41,9 @@ pub struct Packing {
     /// Pages given back to the database.
     pub freed: u64,
 }
+
+/// A data page by its directory index, encoded.
+pub(super) type PartOf = (u32, Vec<u8>);
 
 /// A data page that may be packed.
 #[derive(Clone, Copy)]
@@ -161,7 +165,7 @@ impl Heap {
         let _gate = self.indexes.close();
         let leaves = self.leaves(&candidates, shared)?;
         let mut mini = Mini::begin(core, TxnId::NONE);
-        let mut parts: Vec<(u32, Vec<u8>)> = Vec::new();
+        let mut parts: Vec<PartOf> = Vec::new();
         let mut given_up: Vec<PageId> = Vec::new();
         let (mut fresh, mut left) = (0, 0);
         for candidate in &candidates {
@@ -255,7 +259,7 @@ impl Heap {
         mini: &Mini<'_>,
         handle: PageHandle,
         candidate: &Candidate,
-    ) -> Result<Option<Vec<(u32, Vec<u8>)>>, StorageError> {
+    ) -> Result<Option<Vec<PartOf>>, StorageError> {
         let (page, id) = (mini.page(handle), candidate.page);
         let corrupt = |flaw| self.corrupt(id, flaw);
         if header::owner(page) != self.object {
@@ -347,9 +351,9 @@ impl Heap {
             container::image_payload(out, page, image, layout.end, variable);
         })?;
         mini.apply(leaf, RecordKind::PATCH, &directory::change(place, page))?;
-        if parts.len() > 1 {
+        if parts.len() > 1 && !disabled(Rule::P2) {
             mini.apply(old, RecordKind::PACKED_REMOVE, &page_index.to_le_bytes())?;
-        } else {
+        } else if parts.len() == 1 {
             root::free_page(&mut mini, self.object, root, seen)?;
         }
         mini.commit_with(|_, _| self.directory.replace(page_index, page))?;
@@ -362,10 +366,10 @@ impl Heap {
 }
 
 /// Parts by page, in their order: what is scanned together stands together.
-fn bins(parts: Vec<(u32, Vec<u8>)>, page_size: usize) -> Vec<Vec<(u32, Vec<u8>)>> {
-    let mut bins: Vec<Vec<(u32, Vec<u8>)>> = Vec::new();
+fn bins(parts: Vec<PartOf>, page_size: usize) -> Vec<Vec<PartOf>> {
+    let mut bins: Vec<Vec<PartOf>> = Vec::new();
     for part in parts {
-        let fits = |bin: &Vec<(u32, Vec<u8>)>| {
+        let fits = |bin: &Vec<PartOf>| {
             container::size(bin.iter().map(|(_, part)| part.len()).chain([part.1.len()])) <= page_size
         };
         match bins.last_mut().filter(|bin| fits(bin)) {

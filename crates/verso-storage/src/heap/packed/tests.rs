@@ -95,8 +95,11 @@ fn expand(part: &[u8]) -> Result<Vec<u8>, crate::Flaw> {
     Ok(image.page().to_vec())
 }
 
-/// What the records of a page are: writer, and by column a value.
-fn records(page: &[u8]) -> Vec<Option<(u64, Vec<Option<Vec<u8>>>)>> {
+/// Writer, and by column a value.
+type Record = (u64, Vec<Option<Vec<u8>>>);
+
+/// What the records of a page are, by slot.
+fn records(page: &[u8]) -> Vec<Option<Record>> {
     let layout = PageLayout::of(page).unwrap();
     let record = |slot: usize| {
         let writer = u64_at(page, layout.writer + slot * 8);
