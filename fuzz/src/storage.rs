@@ -5,6 +5,7 @@
 
 use verso_storage::engine_core::PageRedo;
 use verso_storage::heap::layout::PageLayout;
+use verso_storage::heap::packed::container;
 use verso_storage::page::header;
 use verso_storage::shared::REDO;
 use verso_storage::version::entry::EntryKind;
@@ -12,7 +13,7 @@ use verso_storage::version::page as version_page;
 use verso_storage::wal::{GroupView, RecordKind};
 use verso_storage::{PageId, PageKind};
 
-/// A page as it came from the file: checksum, layout, version entries with their old values.
+/// A page as it came from the file: checksum, layout, parts, version entries with their old values.
 pub fn page(data: &[u8]) {
     let mut page = data.to_vec();
     page.resize(4096, 0);
@@ -20,6 +21,9 @@ pub fn page(data: &[u8]) {
     match header::kind(&page) {
         Some(PageKind::Data) => {
             let _ = PageLayout::of(&page);
+        }
+        Some(PageKind::Packed) => {
+            let _ = container::expand_all(&page);
         }
         Some(PageKind::Version) => {
             for (_, entry) in version_page::entries(&page).unwrap_or_default() {

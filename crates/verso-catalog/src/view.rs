@@ -270,6 +270,9 @@ impl SystemView {
                 ("swept_pages", Int8),
                 ("all_visible_pages", Int8),
                 ("bytes", Int8),
+                ("packed_pages", Int8),
+                ("packed_into", Int8),
+                ("packed_ratio", Float8),
             ],
             SystemView::SweepHistory => &[
                 ("started", Timestamptz(None)),

@@ -366,6 +366,12 @@ impl Views<'_> {
                 int(space.swept_pages),
                 int(space.all_visible_pages),
                 int(space.pages * page_size),
+                int(space.packed_pages),
+                int(space.packed_into),
+                match space.packed_pages {
+                    0 => Value::Null,
+                    pages => Value::Float8(space.packed_into as f64 / pages as f64),
+                },
             ]);
         }
         rows

@@ -99,6 +99,7 @@ rules! {
     H3 "H3"
     N1 "N1"
     N2 "N2"
+    P2 "P2"
     LogFirst "log-first"
     DoubleWrite "double-write"
     DoubleWriteOrder "double-write-order"

@@ -35,6 +35,7 @@ pub static REDO: RedoTable = RedoTable::new(&[
     (32, 34, heap::root::redo),
     (40, 45, heap::apply::redo),
     (48, 52, heap::root::redo),
+    (53, 55, heap::packed::container::redo),
     (64, 67, crate::version::page::redo),
     (128, 131, crate::index::node::redo),
 ]);

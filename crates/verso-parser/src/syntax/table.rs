@@ -268,6 +268,8 @@ pub enum AlterAction {
     RowSecurity { enabled: Option<bool>, forced: Option<bool> },
     /// `SET LOGGED | UNLOGGED`.
     Logged(bool),
+    /// `COMPRESS | REPACK`: data pages are packed.
+    Pack,
     /// `DROP COLUMN [IF EXISTS] column [CASCADE]`.
     DropColumn { column: Name, if_exists: bool, cascade: bool },
     /// `ALTER COLUMN column TYPE ty [USING using]`.

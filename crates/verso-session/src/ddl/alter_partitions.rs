@@ -30,7 +30,8 @@ pub(super) fn reaches_partitions(action: &AlterAction) -> bool {
         | AlterAction::RenameConstraint { .. }
         | AlterAction::Triggers { .. }
         | AlterAction::AlterConstraint { .. }
-        | AlterAction::ValidateConstraint(_) => true,
+        | AlterAction::ValidateConstraint(_)
+        | AlterAction::Pack => true,
         AlterAction::AddConstraint(constraint) => {
             !matches!(constraint.clause, ConstraintClause::Unique { .. })
         }

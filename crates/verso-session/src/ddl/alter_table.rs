@@ -22,8 +22,7 @@ use super::partition::{check_key, check_not_null, refuse_moves, refuse_of_partit
 use super::row_types::refuse_held;
 use super::sequence::change_of_sequence;
 use super::{Schema, options, text};
-use crate::client::CommandTag;
-use crate::client::tag;
+use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 use verso_parser::syntax::{
     AlterAction, AlterTable, ColumnDefinition, ConstraintChange, ConstraintClause, ConstraintDefinition,
@@ -31,6 +30,7 @@ use verso_parser::syntax::{
 };
 use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
+use verso_storage::{StorageError, SweepOptions, TableLockMode};
 
 /// Whether an action adds a key.
 fn is_key(action: &AlterAction) -> bool {
@@ -261,6 +261,7 @@ impl Schema<'_> {
                 }
                 return self.rewrite(name, &TableChange::Logged(*logged), |_| Ok(None)).map(drop);
             }
+            AlterAction::Pack => return self.pack(&table),
             AlterAction::Options(given) => TableChange::Options(options(given)),
             AlterAction::ResetOptions(names) => {
                 TableChange::ResetOptions(names.iter().map(|name| name.as_str().into()).collect())
@@ -272,6 +273,23 @@ impl Schema<'_> {
             }
         };
         self.alter(name, &change)
+    }
+
+    /// COMPRESS: packs the data pages of a table, under its lock; a notice says what became of them.
+    fn pack(&self, table: &TableDef) -> Result<(), Failure> {
+        self.frame.tables().lock(table, TableLockMode::AccessExclusive)?;
+        let engine = &self.frame.services.instance.engine;
+        let mut go_on = || match self.frame.cancel.load(Ordering::Relaxed) {
+            true => Err(StorageError::Cancelled),
+            false => Ok(()),
+        };
+        let options = SweepOptions { session: self.frame.services.info.number, ..SweepOptions::default() };
+        let done = engine.pack(&mut self.frame.txn.borrow_mut(), table.heap, options, &mut go_on)?;
+        self.frame.services.notices.tell(Notice::message(format!(
+            "table \"{}\": {} data pages packed, {} packed pages made, {} data pages left as they are, {} pages given back",
+            table.name, done.packed, done.made, done.left, done.freed
+        )));
+        Ok(())
     }
 
     /// A notice that something of a table, named so, is not there.

@@ -28,7 +28,7 @@ use crate::StorageError;
 use crate::archive::{ArchiveOptions, ArchiveStatus, BaseReport, WatchPages};
 use crate::buffer::{DamagedPage, FlushProgress, ReadAhead};
 use crate::heap::overflow::Incarnations;
-use crate::heap::{ChangedRows, ReadTotals, RowTotals};
+use crate::heap::{ChangedRows, Packing, ReadTotals, RowTotals, packed};
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
@@ -396,6 +396,36 @@ impl Engine {
         progress: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
     ) -> Result<SweepReport, StorageError> {
         sweep::sweep(self.shared(), &options, progress)
+    }
+
+    /// Packs the data pages of a table that hold nothing but what every snapshot sees: as a sweep of the table, which comes
+    /// first, finds them, or one that is under way. Nobody but `txn` may use the table meanwhile. `go_on` is asked between pages.
+    ///
+    /// # Errors
+    /// Those of `go_on`; `NoSuchObject`, `Full`, `Corrupt`, `Io`. What is packed stays packed.
+    pub fn pack(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        options: SweepOptions,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<Packing, StorageError> {
+        txn.leave_pages(object);
+        let mut stopped = None;
+        let options = SweepOptions { table: Some(object), ..options };
+        let swept = sweep::sweep(self.shared(), &options, &mut |_| match go_on() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                stopped = Some(error);
+                ControlFlow::Break(())
+            }
+        });
+        match (swept, stopped) {
+            (_, Some(error)) => return Err(error),
+            (Err(StorageError::SweepRunning) | Ok(_), None) => {}
+            (Err(error), None) => return Err(error),
+        }
+        packed::pack_table(self.shared(), object, go_on)
     }
 
     /// Does what the housekeeping thread does, once; for tests and for engines without one.

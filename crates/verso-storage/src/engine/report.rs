@@ -46,6 +46,10 @@ pub struct TableSpace {
     pub swept_pages: u64,
     /// Data pages whose records every snapshot sees.
     pub all_visible_pages: u64,
+    /// Data pages that stand in packed pages.
+    pub packed_pages: u64,
+    /// Packed pages.
+    pub packed_into: u64,
 }
 
 /// Counters since the engine was opened.
@@ -130,8 +134,9 @@ impl Engine {
         space.data_pages = u64::from(heap.page_count());
         space.directory_pages = heap.directory_pages()?.len() as u64;
         for index in 0..heap.page_count() {
-            let Some(id) = heap.page_at(index)? else { break };
-            let flags = header::flags(&shared.core().pool.read_for_scan(id)?);
+            let Some(home) = heap.home(&shared.core().pool, index, true)? else { break };
+            let flags = header::flags(home.latched());
+            space.packed_pages += u64::from(home.is_packed());
             space.swept_pages += u64::from(flags & FLAG_SWEPT != 0);
             space.all_visible_pages += u64::from(flags & FLAG_ALL_VISIBLE != 0);
         }
@@ -151,6 +156,7 @@ impl Engine {
             match header::kind(&page) {
                 Some(PageKind::Companion) => space.companion_pages += 1,
                 Some(PageKind::Overflow) => space.overflow_pages += 1,
+                Some(PageKind::Packed) => space.packed_into += 1,
                 _ => {}
             }
         }

@@ -326,7 +326,7 @@ impl Heap {
         kept: &[(u16, u64)],
     ) -> Result<usize, StorageError> {
         let shared = Arc::clone(&txn.shared);
-        let page = self.page_at(page_index)?.ok_or(StorageError::NoSuchObject(self.object))?;
+        let mut page = self.page_at(page_index)?.ok_or(StorageError::NoSuchObject(self.object))?;
         let passes = view.sees_logged();
         // Kept until the change is made, so that nobody overtakes.
         let mut place: Option<Place<'_>> = None;
@@ -341,8 +341,13 @@ impl Heap {
             }
             let seen = shared.locks.seen();
             let home = mini.write(page)?;
-            if header::kind(mini.page(home)) != Some(PageKind::Data) {
-                return Err(StorageError::corrupt(page, self.object, "not a data page"));
+            if header::kind(mini.page(home)) != Some(PageKind::Data)
+                || apply::page_index(mini.page(home)) != page_index
+            {
+                drop(mini);
+                drop(gate);
+                page = self.unpack(&shared, page_index, page, txn.makes_room())?;
+                continue;
             }
             if gate.is_none() && self.indexes.any() {
                 continue; // the first one has just come (B2)

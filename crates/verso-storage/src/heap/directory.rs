@@ -9,12 +9,13 @@
 //! The last place of the root's list holds the top of a tree, which is a leaf itself as long as it needs no other; beyond
 //! that it gets a level whenever it is full. In memory are the leaves that were used lately; others are read when asked for.
 //!
-//! R1. Entries are only added, at the end, under the root's latch; so what is in memory of a leaf is right as far as it goes.
+//! R1. Entries are added at the end, under the root's latch, or lead to another page from then on; in memory a leaf changes
+//!     while its page is latched, so what is there of it is right as far as it goes.
 //! R2. The number of data pages counts an entry when its leaf has it, so who finds the number finds the entry.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use verso_env::sync::RwLock;
 
@@ -56,6 +57,8 @@ pub(super) struct Directory {
     root: PageId,
     per_leaf: u32,
     pages: AtomicU32,
+    /// Counts the entries that lead elsewhere than before.
+    moves: AtomicU64,
     cached: RwLock<Cached>,
 }
 
@@ -107,6 +110,7 @@ impl Directory {
             root: root.id(),
             per_leaf: directory_capacity(root.len()) as u32,
             pages: AtomicU32::new(u32_at(root, DATA_PAGES)),
+            moves: AtomicU64::new(0),
             cached: RwLock::default(),
             pool: Arc::clone(pool),
         }
@@ -150,8 +154,8 @@ impl Directory {
         }
         let entry_at = |entry: usize| PageId(u32_at(&page, header::SIZE + entry * 8));
         let found: Vec<PageId> = (0..count.min(self.per_leaf) as usize).map(entry_at).collect();
-        drop(page);
         let id = found.get(entry).copied();
+        // The page stays latched (R1).
         let mut cached = self.cached.write();
         let known = cached.get(leaf).map_or(0, |known| known.pages.len());
         // The table's pages may have been forgotten meanwhile.
@@ -314,6 +318,34 @@ impl Directory {
         self.pages.store(index + 1, Ordering::Release);
     }
 
+    /// The page of the leaf that has an entry, and where in it.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn place_of(&self, index: u32) -> Result<(PageId, usize), StorageError> {
+        let place = header::SIZE + (index % self.per_leaf) as usize * 8;
+        Ok((self.leaf_page(index / self.per_leaf)?, place))
+    }
+
+    /// How many entries have come to lead elsewhere. Who finds the same number before it asks for an entry and with the page
+    /// latched has the page that the entry leads to.
+    #[inline]
+    pub fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Acquire)
+    }
+
+    /// The log has another page for an entry; its leaf and both pages are latched.
+    pub fn replace(&self, index: u32, page: PageId) {
+        let mut cached = self.cached.write();
+        let (leaf, entry) = (index / self.per_leaf, (index % self.per_leaf) as usize);
+        if let Some(Some(leaf)) = cached.leaves.get_mut(leaf as usize)
+            && let Some(place) = leaf.pages.get_mut(entry)
+        {
+            *place = page;
+        }
+        self.moves.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// The pages are about to be freed.
     pub fn clear(&self) {
         let mut cached = self.cached.write();
@@ -323,7 +355,7 @@ impl Directory {
 }
 
 /// The patch that makes the bytes at an offset lead to a page.
-fn change(offset: usize, page: PageId) -> Vec<u8> {
+pub(super) fn change(offset: usize, page: PageId) -> Vec<u8> {
     let mut out = Vec::new();
     root::patch(&mut out, offset, &page.0.to_le_bytes());
     out

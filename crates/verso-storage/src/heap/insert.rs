@@ -23,7 +23,7 @@ use crate::buffer::BufferPool;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
-use crate::page::{PageId, RecordId, TxnId};
+use crate::page::{PageId, PageKind, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::transaction::Txn;
@@ -188,6 +188,7 @@ impl Heap {
         while let Some(index) = own.next().or_else(|| self.room.take(need, shared.page_size)) {
             if let Some(page) = self.page_at(index)?
                 && let Some(page) = shared.core().pool.try_write(page)?
+                && header::kind(&page) == Some(PageKind::Data)
             {
                 let layout = PageLayout::of(&page)
                     .map_err(|flaw| StorageError::corrupt(page.id(), self.object, flaw))?;

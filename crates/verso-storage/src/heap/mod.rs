@@ -21,6 +21,7 @@ mod link;
 pub mod moved;
 pub mod overflow;
 mod owners;
+pub mod packed;
 pub mod read;
 mod restore;
 mod room;
@@ -36,5 +37,6 @@ pub mod value_slot;
 
 pub use changed::{ChangedRows, ReadCounts, ReadTotals, RowCounts, RowTotals};
 pub use layout::ColumnSpec;
+pub use packed::Packing;
 pub use read::{HeapScan, ScanBatch, ScanSpec};
 pub use table::Heap;

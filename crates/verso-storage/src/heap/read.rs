@@ -9,9 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use smallvec::SmallVec;
 use verso_types::{Batch, Column, Physical};
 
 use super::layout::{ColumnPlace, FLAG_ALIKE, MAX_WRITER, PageLayout, SLOT_HIGH};
+use super::packed::Image;
 use super::restore::{self, Chosen, Restore, RowRun};
 use super::slice::{all_set, bit};
 use super::slots::Slots;
@@ -59,6 +61,8 @@ struct Scratch {
     slots: Vec<u16>,
     /// Rows whose writer is not visible, by the pointer to their older version.
     older: Vec<RowRun>,
+    /// The page that was, of a packed one.
+    image: Image,
 }
 
 /// A scan under way.
@@ -331,28 +335,29 @@ pub(crate) fn read_page(
     columns: &[u16],
     out: &mut ScanBatch,
 ) -> Result<Range<u16>, StorageError> {
-    let Some(id) = heap.page_at(page_index)? else { return Ok(0..0) };
     if let (Wanted::Slots(slots), Some(reader)) = (wanted, view.reader()) {
         slots.iter().for_each(|slot| reader.reads_record(heap.object, page_index, *slot));
     }
-    let page = shared.core().pool.read(id)?;
+    let Some(home) = heap.home(&shared.core().pool, page_index, false)? else { return Ok(0..0) };
+    let id = home.id();
     let corrupt = |flaw: Flaw| StorageError::corrupt(id, heap.object, flaw);
-    check_home(heap, id, &page, page_index)?;
-    let ScanBatch { batch, records, scratch: Scratch { layout, slots, older }, .. } = out;
+    let ScanBatch { batch, records, scratch: Scratch { layout, slots, older, image }, .. } = out;
+    let page = home.bytes(heap, image, Some(columns))?;
+    check_home(heap, id, page, page_index)?;
     let layout = match layout {
-        Some(layout) if layout.describes(&page) => &*layout,
-        _ => layout.insert(PageLayout::of(&page).map_err(corrupt)?),
+        Some(layout) if layout.describes(page) => &*layout,
+        _ => layout.insert(PageLayout::of(page).map_err(corrupt)?),
     };
-    let high = u16_at(&page, SLOT_HIGH).min(layout.capacity as u16);
+    let high = u16_at(page, SLOT_HIGH).min(layout.capacity as u16);
     let range = 0..high;
-    if matches!(wanted, Wanted::Short) && has_long(&page, layout, high, columns) {
+    if matches!(wanted, Wanted::Short) && has_long(page, layout, high, columns) {
         return Ok(range);
     }
     slots.clear();
     older.clear();
-    let copier = Copier { shared, heap, view, page_index, page: &page, id };
+    let copier = Copier { shared, heap, view, page_index, page, id };
     let same = match wanted {
-        Wanted::Short => alike(view, &page, layout, &range),
+        Wanted::Short => alike(view, page, layout, &range),
         Wanted::Slots(_) => Alike::No,
     };
     let set = match same {
@@ -375,10 +380,10 @@ pub(crate) fn read_page(
         }
         Alike::No => {
             match wanted {
-                Wanted::Short => select(view, &page, layout, range, slots, older),
+                Wanted::Short => select(view, page, layout, range, slots, older),
                 Wanted::Slots(only) => {
                     let asked = only.iter().copied().filter(|slot| *slot < high);
-                    select(view, &page, layout, asked, slots, older);
+                    select(view, page, layout, asked, slots, older);
                 }
             }
             Slots::from_list(slots)
@@ -508,39 +513,47 @@ pub(crate) enum AtHome {
     Older,
 }
 
-/// Appends one record if `view` sees it as it stands on its home page and `accept` wants it.
+/// Appends one record if `view` sees it as it stands on its home page and `accept` wants it, which looks at the columns that
+/// `accepts_by` says.
+#[allow(clippy::too_many_arguments, reason = "one place calls it")]
 pub(crate) fn read_at_home(
     shared: &Shared,
     heap: &Heap,
     view: &ReadView,
     record: RecordId,
     accept: impl FnOnce(&[u8], &PageLayout) -> Result<bool, StorageError>,
+    accepts_by: impl FnOnce() -> SmallVec<[u16; 8]>,
     columns: &[u16],
     out: &mut ScanBatch,
 ) -> Result<AtHome, StorageError> {
-    let Some(id) = heap.page_at(record.page_index)? else { return Ok(AtHome::Nothing) };
-    let page = shared.core().pool.read(id)?;
-    if header::kind(&page) != Some(PageKind::Data) || header::owner(&page) != heap.object {
+    let Some(home) = heap.home(&shared.core().pool, record.page_index, false)? else {
+        return Ok(AtHome::Nothing);
+    };
+    let id = home.id();
+    let ScanBatch { batch, records, scratch: Scratch { image, .. }, .. } = out;
+    let read = home.is_packed().then(|| [columns, &accepts_by()].concat());
+    let page = home.bytes(heap, image, read.as_deref())?;
+    if header::kind(page) != Some(PageKind::Data) || header::owner(page) != heap.object {
         return Err(StorageError::corrupt(id, heap.object, "not a data page of this table"));
     }
-    let layout = heap.layout_of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let layout = heap.layout_of(page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
     let layout = &*layout;
     let slot = record.slot;
-    if slot >= u16_at(&page, SLOT_HIGH).min(layout.capacity as u16) {
+    if slot >= u16_at(page, SLOT_HIGH).min(layout.capacity as u16) {
         return Ok(AtHome::Nothing);
     }
-    let writer = TxnId(u64_at(&page, layout.writer + usize::from(slot) * 8));
+    let writer = TxnId(u64_at(page, layout.writer + usize::from(slot) * 8));
     if writer == TxnId::NONE {
         return Ok(AtHome::Nothing);
     }
     if !view.visible(writer) {
         return Ok(AtHome::Older);
     }
-    if !apply::is_live(&page, layout, slot) || !accept(&page, layout)? {
+    if !apply::is_live(page, layout, slot) || !accept(page, layout)? {
         return Ok(AtHome::Nothing);
     }
-    let copier = Copier { shared, heap, view, page_index: record.page_index, page: &page, id };
-    for (column_id, column) in columns.iter().zip(&mut out.batch.columns) {
+    let copier = Copier { shared, heap, view, page_index: record.page_index, page, id };
+    for (column_id, column) in columns.iter().zip(&mut batch.columns) {
         match layout.ordinal(*column_id) {
             None => column.push_nulls(1),
             Some(ordinal) => {
@@ -548,8 +561,8 @@ pub(crate) fn read_at_home(
             }
         }
     }
-    out.records.push(record);
-    out.batch.rows = out.records.len();
+    records.push(record);
+    batch.rows = records.len();
     shared.read.fetch(1);
     Ok(AtHome::Read)
 }
@@ -597,21 +610,22 @@ pub(super) fn writer_of(
     record: RecordId,
 ) -> Result<Option<TxnId>, StorageError> {
     let RecordId { page_index, slot } = record;
-    let Some(id) = heap.page_at(page_index)? else { return Ok(None) };
     if let Some(reader) = view.reader() {
         reader.reads_record(heap.object, page_index, slot);
     }
-    let page = shared.core().pool.read(id)?;
-    check_home(heap, id, &page, page_index)?;
-    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
-    if usize::from(slot) >= usize::from(u16_at(&page, SLOT_HIGH)).min(layout.capacity) {
+    let Some(home) = heap.home(&shared.core().pool, page_index, false)? else { return Ok(None) };
+    let (id, mut image) = (home.id(), Image::default());
+    let page = home.bytes(heap, &mut image, Some(&[]))?;
+    check_home(heap, id, page, page_index)?;
+    let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    if usize::from(slot) >= usize::from(u16_at(page, SLOT_HIGH)).min(layout.capacity) {
         return Ok(None);
     }
-    let at = |place: usize| u64_at(&page, place + usize::from(slot) * 8);
+    let at = |place: usize| u64_at(page, place + usize::from(slot) * 8);
     let writer = TxnId(at(layout.writer));
     match () {
         () if writer == TxnId::NONE => Ok(None),
-        () if view.visible(writer) => Ok(apply::is_live(&page, &layout, slot).then_some(writer)),
+        () if view.visible(writer) => Ok(apply::is_live(page, &layout, slot).then_some(writer)),
         () => restore::older_writer(shared, heap, view, record, VersionPointer(at(layout.back))),
     }
 }

@@ -29,10 +29,21 @@ pub(crate) struct FreeRoom {
 }
 
 impl FreeRoom {
+    /// Nothing goes to the page at a directory index.
+    pub fn forget(&self, index: u32) {
+        self.put(index, None);
+    }
+
     /// Notes how much room the latched page at a directory index has.
     pub fn note(&self, index: u32, page: &[u8]) {
         let room = PageLayout::of(page).ok().and_then(|layout| room(page, &layout));
-        let class = room.map(|room| LEAST.iter().rposition(|least| least * page.len() <= room * 128));
+        self.put(
+            index,
+            room.and_then(|room| LEAST.iter().rposition(|least| least * page.len() <= room * 128)),
+        );
+    }
+
+    fn put(&self, index: u32, class: Option<usize>) {
         let (word, bit) = (index / 64, 1 << (index % 64));
         let mut classes = self.classes.lock();
         for words in classes.iter_mut() {
@@ -43,7 +54,7 @@ impl FreeRoom {
                 }
             }
         }
-        if let Some(class) = class.flatten() {
+        if let Some(class) = class {
             *classes[class].entry(word).or_default() |= bit;
         }
     }

@@ -231,23 +231,35 @@ pub fn allocate_page<'e>(
     object: ObjectId,
     root: PageHandle,
 ) -> Result<PageId, StorageError> {
-    let mut change = Vec::new();
-    let page = mini.page(root);
-    let (next, end, free) = (u32_at(page, EXTENT_NEXT), u32_at(page, EXTENT_END), u32_at(page, FREE_HEAD));
-    let pages = u32_at(page, DATA_PAGES);
+    let free = free_head(mini.page(root));
     let listed = match free {
-        0 => None,
+        PageId::NONE => None,
         // A damaged page ends the list: new ones do as well.
-        _ => match mini.write(PageId(free)) {
+        _ => match mini.write(free) {
             Err(error) if error.is_of_a_page() => None,
             handle => Some(handle?),
         },
     };
-    let given = if let Some(handle) = listed {
-        let head = unused::behind(mini, object, handle)?;
-        patch(&mut change, FREE_HEAD, &head.0.to_le_bytes());
-        PageId(free)
-    } else if next < end {
+    let Some(handle) = listed else { return allocate_fresh(mini, space, object, root) };
+    let head = unused::behind(mini, object, handle)?;
+    set_free_head(mini, root, head)?;
+    Ok(free)
+}
+
+/// As [`allocate_page`], but none of those that were freed.
+///
+/// # Errors
+/// As [`allocate_page`].
+pub fn allocate_fresh<'e>(
+    mini: &mut Mini<'e>,
+    space: &'e SpaceMap,
+    object: ObjectId,
+    root: PageHandle,
+) -> Result<PageId, StorageError> {
+    let mut change = Vec::new();
+    let page = mini.page(root);
+    let (next, end, pages) = (u32_at(page, EXTENT_NEXT), u32_at(page, EXTENT_END), u32_at(page, DATA_PAGES));
+    let given = if next < end {
         patch(&mut change, EXTENT_NEXT, &(next + 1).to_le_bytes());
         PageId(next)
     } else {

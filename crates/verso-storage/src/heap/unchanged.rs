@@ -56,6 +56,7 @@ impl Heap {
         if columns.len() < 2 || (0..columns.len()).all(|index| long(index).is_none()) {
             return Ok(None);
         }
+        // A packed page has no long values.
         let Some(id) = self.page_at(page_index)? else { return Ok(None) };
         let page = pool.read(id)?;
         if header::kind(&page) != Some(PageKind::Data) {

@@ -8,6 +8,7 @@ use super::versions::Versions;
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::heap::layout::{PageLayout, SLOT_HIGH};
+use crate::heap::packed::Image;
 use crate::maintenance::check::CheckProblem;
 use crate::page::bytes::u16_at;
 use crate::page::{PageId, RecordId};
@@ -106,16 +107,17 @@ impl Checker<'_> {
     /// Every committed version that somebody may see has its entry.
     fn records(&mut self) -> Result<(), StorageError> {
         let (shared, heap, index) = (self.shared, self.heap, self.index);
+        let mut image = Image::default();
         for page_index in 0..heap.page_count() {
-            let Some(id) = heap.page_at(page_index)? else { break };
-            let page = shared.core().pool.read_for_scan(id)?;
-            let layout =
-                PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+            let Some(latched) = heap.home(&shared.core().pool, page_index, true)? else { break };
+            let id = latched.id();
+            let page = latched.bytes(heap, &mut image, Some(&index.columns()))?;
+            let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
             let _walking = shared.versions.walk();
             let horizon = shared.transactions.horizon();
-            for slot in 0..u16_at(&page, SLOT_HIGH) {
+            for slot in 0..u16_at(page, SLOT_HIGH) {
                 let record = RecordId { page_index, slot };
-                let home = Versions::home(shared, heap, index, &page, &layout, page_index, slot);
+                let home = Versions::home(shared, heap, index, page, &layout, page_index, slot);
                 // A deleted record loses its entries a moment before its slot.
                 if !home.live {
                     continue;
@@ -148,7 +150,7 @@ impl Checker<'_> {
     fn entries(&mut self) -> Result<Vec<(Vec<u8>, PageId)>, StorageError> {
         let (shared, heap, index) = (self.shared, self.heap, self.index);
         let mut stale = Vec::new();
-        let (mut from, mut keys) = (Vec::new(), Keys::default());
+        let (mut from, mut keys, mut image) = (Vec::new(), Keys::default(), Image::default());
         loop {
             // Copied: no leaf is latched while the heap is visited.
             let (entries, high, id) = {
@@ -160,12 +162,12 @@ impl Checker<'_> {
             for entry in entries {
                 let record = record_of(&entry);
                 let key = &entry[..entry.len().saturating_sub(RECORD)];
-                let held = match heap.page_at(record.page_index)? {
+                let held = match heap.home(&shared.core().pool, record.page_index, true)? {
                     None => false,
-                    Some(id) => {
-                        let page = shared.core().pool.read_for_scan(id)?;
-                        let layout = PageLayout::of(&page)
-                            .map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+                    Some(home) => {
+                        let page = home.bytes(heap, &mut image, Some(&index.columns()))?;
+                        let layout = PageLayout::of(page)
+                            .map_err(|flaw| StorageError::corrupt(home.id(), heap.object, flaw))?;
                         let _walking = shared.versions.walk();
                         let horizon = shared.transactions.horizon();
                         let (page_index, slot) = (record.page_index, record.slot);
@@ -174,7 +176,7 @@ impl Checker<'_> {
                             out.extend_from_slice(key);
                             Ok::<_, StorageError>(())
                         })?;
-                        Versions::home(shared, heap, index, &page, &layout, page_index, slot)
+                        Versions::home(shared, heap, index, page, &layout, page_index, slot)
                             .keep_unheld(&mut keys, horizon)?;
                         keys.is_empty()
                     }

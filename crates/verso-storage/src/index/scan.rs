@@ -471,7 +471,7 @@ impl Heap {
                     Ok(home[..] == *key || disabled(Rule::I1))
                 })
             };
-            match read_at_home(shared, self, view, record, accept, columns, out)? {
+            match read_at_home(shared, self, view, record, accept, || index.columns(), columns, out)? {
                 AtHome::Read => return Ok(true),
                 AtHome::Nothing => {}
                 AtHome::Older => {

@@ -243,6 +243,11 @@ impl Index {
         &self.spec
     }
 
+    /// The columns that its keys are made of.
+    pub(crate) fn columns(&self) -> SmallVec<[u16; 8]> {
+        self.spec.parts.iter().map(|part| part.column).collect()
+    }
+
     /// Whether a record has several entries: one for each key of its values.
     #[inline]
     pub fn is_inverted(&self) -> bool {

@@ -16,6 +16,7 @@ use super::versions::Versions;
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::heap::layout::PageLayout;
+use crate::heap::packed::Image;
 use crate::page::{ObjectId, RecordId, TxnId};
 use crate::shared::Shared;
 use crate::txn::TxnState;
@@ -100,10 +101,13 @@ fn holder(
     record: RecordId,
     own: TxnId,
 ) -> Result<Holder, StorageError> {
-    let Some(id) = heap.page_at(record.page_index)? else { return Ok(Holder::Nobody) };
-    let page = shared.core().pool.read(id)?;
-    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
-    let mut versions = Versions::home(shared, heap, index, &page, &layout, record.page_index, record.slot);
+    let Some(home) = heap.home(&shared.core().pool, record.page_index, false)? else {
+        return Ok(Holder::Nobody);
+    };
+    let mut image = Image::default();
+    let page = home.bytes(heap, &mut image, Some(&index.columns()))?;
+    let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(home.id(), heap.object, flaw))?;
+    let mut versions = Versions::home(shared, heap, index, page, &layout, record.page_index, record.slot);
     if versions.writer == TxnId::NONE {
         return Ok(Holder::Nobody);
     }

@@ -14,6 +14,7 @@ use super::manager::{Place, Request};
 use super::mode::{RecordLockMode, WaitPolicy};
 use crate::StorageError;
 use crate::heap::layout::PageLayout;
+use crate::heap::packed::Image;
 use crate::heap::read::ScanBatch;
 use crate::heap::{Heap, apply, undo};
 use crate::page::bytes::u64_at;
@@ -96,8 +97,7 @@ impl Heap {
         result: &mut LockedRows,
     ) -> Result<(), StorageError> {
         let shared = Arc::clone(&txn.shared);
-        let page = self.page_at(page_index)?.ok_or(StorageError::NoSuchObject(self.object))?;
-        let corrupt = |flaw: Flaw| StorageError::corrupt(page, self.object, flaw);
+        let mut image = Image::default();
         let mut rest = rows.to_vec();
         let mut place: Option<Place<'_>> = None;
         while !rest.is_empty() {
@@ -107,15 +107,19 @@ impl Heap {
             let seen;
             {
                 seen = shared.locks.seen();
-                let latched = shared.core().pool.read(page)?;
-                if header::kind(&latched) != Some(PageKind::Data) {
+                // Latched also where it is packed: who changes a record unpacks its page before (R1).
+                let home = self.home(&shared.core().pool, page_index, false)?;
+                let home = home.ok_or(StorageError::NoSuchObject(self.object))?;
+                let corrupt = |flaw: Flaw| StorageError::corrupt(home.id(), self.object, flaw);
+                let latched = home.bytes(self, &mut image, Some(&[]))?;
+                if header::kind(latched) != Some(PageKind::Data) {
                     return Err(corrupt(Flaw::from("not a data page")));
                 }
-                let layout = PageLayout::of(&latched).map_err(corrupt)?;
-                let writer_of = |slot: u16| TxnId(u64_at(&latched, layout.writer + usize::from(slot) * 8));
+                let layout = PageLayout::of(latched).map_err(corrupt)?;
+                let writer_of = |slot: u16| TxnId(u64_at(latched, layout.writer + usize::from(slot) * 8));
                 let mut gone = Vec::new();
                 for (index, slot) in &rest {
-                    match self.look(&shared, txn.id, view, &latched, &layout, *slot, mode)? {
+                    match self.look(&shared, txn.id, view, latched, &layout, *slot, mode)? {
                         Seen::Ready => ready.push((*index, *slot)),
                         Seen::Changed => changed.push((*index, *slot)),
                         Seen::Gone => gone.push(*index),

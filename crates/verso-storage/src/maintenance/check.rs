@@ -10,6 +10,7 @@ use crate::heap::layout::{
     DELETED_COUNT, FLAG_ALIKE, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PageLayout, SLOT_HIGH,
     VARIABLE_START,
 };
+use crate::heap::packed::Image;
 use crate::heap::value_slot::ValueSlot;
 use crate::heap::{self, Heap};
 use crate::heap::{companion, overflow};
@@ -110,7 +111,7 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
                     break;
                 }
             };
-            if let Err(error) = check_page(shared, &heap, index, id, &mut moved, &mut report) {
+            if let Err(error) = check_page(shared, &heap, index, &mut moved, &mut report) {
                 if matches!(error, StorageError::Poisoned | StorageError::Closed) {
                     return Err(error);
                 }
@@ -205,34 +206,35 @@ fn check_page(
     shared: &Shared,
     heap: &Heap,
     index: u32,
-    id: PageId,
     moved: &mut Moved,
     report: &mut CheckReport,
 ) -> Result<(), StorageError> {
-    let page = shared.core().pool.read(id)?;
+    let Some(home) = heap.home(&shared.core().pool, index, false)? else { return Ok(()) };
+    let mut image = Image::default();
+    let (id, page) = (home.id(), home.bytes(heap, &mut image, None)?);
     let mut problem = |rule: &'static str, message: String| {
         report.problems.push(CheckProblem { page: id, table: heap.object, rule, message });
     };
-    if header::kind(&page) != Some(PageKind::Data)
-        || header::owner(&page) != heap.object
-        || apply::page_index(&page) != index
+    if header::kind(page) != Some(PageKind::Data)
+        || header::owner(page) != heap.object
+        || apply::page_index(page) != index
     {
         problem("directory", "the directory names a page that is not this table's data page".into());
         return Ok(());
     }
-    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
-    let high = usize::from(u16_at(&page, SLOT_HIGH));
+    let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let high = usize::from(u16_at(page, SLOT_HIGH));
     let (mut live, mut used, mut inline) = (0usize, 0usize, 0usize);
     let oit = shared.transactions.markers().oit;
-    let swept = header::flags(&page) & FLAG_SWEPT != 0;
-    let limit = u64_at(&page, MAX_WRITER);
+    let swept = header::flags(page) & FLAG_SWEPT != 0;
+    let limit = u64_at(page, MAX_WRITER);
     let view = shared.transactions.register();
-    let alike = header::flags(&page) & FLAG_ALIKE != 0;
+    let alike = header::flags(page) & FLAG_ALIKE != 0;
     for slot in 0..high as u16 {
         let at = usize::from(slot) * 8;
-        let writer = TxnId(u64_at(&page, layout.writer + at));
-        let is_live = apply::is_live(&page, &layout, slot);
-        let same = |array: usize| u64_at(&page, array + at) == u64_at(&page, array);
+        let writer = TxnId(u64_at(page, layout.writer + at));
+        let is_live = apply::is_live(page, &layout, slot);
+        let same = |array: usize| u64_at(page, array + at) == u64_at(page, array);
         if alike && !(same(layout.writer) && same(layout.back)) {
             problem("V2", format!("slot {slot} has another writer or pointer than its flag says"));
         }
@@ -250,7 +252,7 @@ fn check_page(
         if shared.transactions.state(writer) == TxnState::Dead && writer < oit {
             problem("V7", format!("slot {slot} was written by the dead transaction {writer} below OIT"));
         }
-        let back = VersionPointer(u64_at(&page, layout.back + at));
+        let back = VersionPointer(u64_at(page, layout.back + at));
         if swept && (writer >= oit || !is_live || !back.is_none()) {
             problem("V7", format!("slot {slot} is not what the swept flag says"));
         }
@@ -260,13 +262,13 @@ fn check_page(
             problem("V6", format!("slot {slot}: {message}"));
         }
         for place in layout.columns.iter().filter(|place| place.is_variable()) {
-            match ValueSlot::decode(u64_at(&page, place.data + at)) {
+            match ValueSlot::decode(u64_at(page, place.data + at)) {
                 Some(ValueSlot::Empty) => {}
                 Some(ValueSlot::Inline { offset, length }) => {
                     inline += usize::from(length);
                     // An empty value is nowhere.
                     if length > 0
-                        && (offset < u16_at(&page, VARIABLE_START)
+                        && (offset < u16_at(page, VARIABLE_START)
                             || usize::from(offset) + usize::from(length) > page.len())
                     {
                         problem(
@@ -298,16 +300,16 @@ fn check_page(
             }
         }
     }
-    if live != usize::from(u16_at(&page, LIVE_COUNT))
-        || used - live != usize::from(u16_at(&page, DELETED_COUNT))
+    if live != usize::from(u16_at(page, LIVE_COUNT))
+        || used - live != usize::from(u16_at(page, DELETED_COUNT))
     {
         problem(
             "page format",
             format!("counts {live} live and {} deleted records, the page says otherwise", used - live),
         );
     }
-    let start = usize::from(u16_at(&page, VARIABLE_START));
-    if page.len() - start != inline + usize::from(u16_at(&page, GARBAGE)) {
+    let start = usize::from(u16_at(page, VARIABLE_START));
+    if page.len() - start != inline + usize::from(u16_at(page, GARBAGE)) {
         problem("page format", "variable bytes and garbage do not add up".into());
     }
     report.records += live as u64;

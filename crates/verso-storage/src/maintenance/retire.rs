@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::heap::apply;
 use crate::heap::layout::PageLayout;
+use crate::heap::packed::Image;
 use crate::heap::slice::Variable;
 use crate::heap::slots::Slots;
 use crate::heap::undo::free_chains;
@@ -23,7 +24,7 @@ use crate::heap::{Heap, moved};
 use crate::index::maintain::KeyPurge;
 use crate::mini::Mini;
 use crate::page::bytes::u64_at;
-use crate::page::{PageId, TxnId};
+use crate::page::{PageId, PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::version::entry::{Entry, EntryKind};
@@ -252,14 +253,15 @@ fn collect_keys(
     keys: &mut KeyPurge<'_>,
     entry: &Entry<'_>,
 ) -> Result<(), StorageError> {
-    let Some(id) = heap.page_at(entry.page_index())? else { return Ok(()) };
-    let page = shared.core().pool.read_for_scan(id)?;
-    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let Some(home) = heap.home(&shared.core().pool, entry.page_index(), true)? else { return Ok(()) };
+    let mut image = Image::default();
+    let page = home.bytes(heap, &mut image, None)?;
+    let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(home.id(), heap.object, flaw))?;
     if entry.kind == EntryKind::Delete {
-        let slots = deleted(&page, &layout, entry);
-        keys.freed(&page, &layout, entry.page_index(), &slots)
+        let slots = deleted(page, &layout, entry);
+        keys.freed(page, &layout, entry.page_index(), &slots)
     } else {
-        keys.superseded(&page, &layout, entry)
+        keys.superseded(page, &layout, entry)
     }
 }
 
@@ -275,6 +277,9 @@ fn free_entry(
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     let home = mini.write(page)?;
+    if header::kind(mini.page(home)) == Some(PageKind::Packed) {
+        return Ok(()); // packed only when nothing was left to free (P1)
+    }
     let corrupt = |flaw| StorageError::corrupt(page, heap.object, flaw);
     let layout = PageLayout::of(mini.page(home)).map_err(corrupt)?;
     let void = |mini: &mut Mini<'_>| -> Result<(), StorageError> {

@@ -17,7 +17,7 @@ use crate::heap::slots::Slots;
 use crate::maintenance::{backout, retire};
 use crate::mini::Mini;
 use crate::page::bytes::{u16_at, u64_at};
-use crate::page::{TxnId, header};
+use crate::page::{PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::Markers;
@@ -111,7 +111,7 @@ pub fn sweep(
     // Below this everything is committed and needed by no snapshot in an older form.
     let now = shared.transactions.markers();
     let limit = now.oit.min(now.ost);
-    let waiting = match waiting_for_purge(shared) {
+    let waiting = match Waiting::of(shared) {
         // They may lead anywhere.
         Err(error) if error.is_of_a_page() => None,
         waiting => Some(waiting?),
@@ -228,7 +228,7 @@ fn one_page(
     heap: &Heap,
     index: u32,
     limit: TxnId,
-    waiting: Option<&HashSet<(ObjectId, u32)>>,
+    waiting: Option<&Waiting>,
     done: &mut Done,
 ) -> Result<(), StorageError> {
     // A table whose pages are freed meanwhile has none any more.
@@ -241,9 +241,13 @@ fn one_page(
         }
         page => page?,
     };
+    if header::kind(&page) == Some(PageKind::Packed) {
+        // There is nothing to do on packed ones (P1).
+        done.skipped += 1;
+        return Ok(());
+    }
     let is_swept = header::flags(&page) & FLAG_SWEPT != 0;
-    let settled =
-        heap.indexes.any() && waiting.is_some_and(|waiting| !waiting.contains(&(heap.object, index)));
+    let settled = heap.indexes.any() && waiting.is_some_and(|waiting| !waiting.has(heap.object, index));
     if is_swept {
         if settled {
             shared.core().clean.insert(id);
@@ -303,17 +307,30 @@ impl Damage<'_> {
     }
 }
 
-/// Data pages to which entries of indexes may lead that a purge is still to look at.
-fn waiting_for_purge(shared: &Shared) -> Result<HashSet<(ObjectId, u32)>, StorageError> {
-    let mut waiting = HashSet::new();
-    let _walking = shared.versions.walk();
-    for id in shared.versions.pages_to_purge() {
-        let page = shared.core().pool.read_for_scan(id)?;
-        let entries =
-            version_page::entries(&page).map_err(|flaw| StorageError::corrupt(id, ObjectId::SYSTEM, flaw))?;
-        waiting.extend(entries.iter().map(|(_, entry)| (entry.table(), entry.page_index())));
+/// Data pages that a purge is still to look at: entries of indexes may lead there, and deleted records hold their slots.
+pub(crate) struct Waiting(HashSet<(ObjectId, u32)>);
+
+impl Waiting {
+    /// Those of now.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn of(shared: &Shared) -> Result<Waiting, StorageError> {
+        let mut waiting = HashSet::new();
+        let _walking = shared.versions.walk();
+        for id in shared.versions.pages_to_purge() {
+            let page = shared.core().pool.read_for_scan(id)?;
+            let entries = version_page::entries(&page)
+                .map_err(|flaw| StorageError::corrupt(id, ObjectId::SYSTEM, flaw))?;
+            waiting.extend(entries.iter().map(|(_, entry)| (entry.table(), entry.page_index())));
+        }
+        Ok(Waiting(waiting))
     }
-    Ok(waiting)
+
+    /// Whether a page of a table is among them.
+    pub fn has(&self, table: ObjectId, page_index: u32) -> bool {
+        self.0.contains(&(table, page_index))
+    }
 }
 
 fn sweep_page(

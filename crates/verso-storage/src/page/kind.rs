@@ -32,11 +32,13 @@ pub enum PageKind {
     IndexInner = 12,
     /// Index page of entries.
     IndexLeaf = 13,
+    /// Several data pages, encoded column by column.
+    Packed = 14,
 }
 
 impl PageKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [PageKind; 13] = [
+    pub const ALL: [PageKind; 14] = [
         PageKind::Superblock,
         PageKind::SpaceMap,
         PageKind::Root,
@@ -50,6 +52,7 @@ impl PageKind {
         PageKind::Sequence,
         PageKind::IndexInner,
         PageKind::IndexLeaf,
+        PageKind::Packed,
     ];
 
     /// Size of an array indexed by [`PageKind::index`]; index 0 counts pages of no known kind.
@@ -81,6 +84,7 @@ impl PageKind {
             PageKind::Sequence => "sequence",
             PageKind::IndexInner => "index inner",
             PageKind::IndexLeaf => "index leaf",
+            PageKind::Packed => "packed",
         }
     }
 }

@@ -375,6 +375,14 @@ impl Txn {
         mini
     }
 
+    /// Its next records of a table do not go to the page of its last ones, which is about to be given up.
+    pub(crate) fn leave_pages(&mut self, table: ObjectId) {
+        if let Some(slot) = &mut self.slot {
+            (slot.note, slot.target) = (None, None);
+            slot.insert_pages.remove(&table);
+        }
+    }
+
     /// The frame that changes go to.
     pub(crate) fn frame(&mut self) -> Option<&mut Frame> {
         self.open_frame();

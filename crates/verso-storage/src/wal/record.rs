@@ -89,6 +89,12 @@ record_kinds! {
     COMPANION_PUT = 51, Page, "companion put";
     /// A value of a companion page went.
     COMPANION_FREE = 52, Page, "companion free";
+    /// A page of several data pages, encoded.
+    PACKED_INIT = 53, Init, "packed init";
+    /// A data page left its packed page.
+    PACKED_REMOVE = 54, Page, "packed remove";
+    /// A data page with everything in it.
+    DATA_IMAGE = 55, Init, "data image";
 
     /// Formats a version page.
     VERSION_INIT = 64, Init, "version init";

@@ -108,13 +108,26 @@ fn victim() -> Victim {
         });
         txn.commit(CommitMode::Wait).unwrap();
         let heaps = tables.map(|table| engine.heap(table).unwrap());
+        // Of the first one some pages are packed, and one of them is unpacked again.
+        change(&engine, true, |txn| heaps[0].insert(txn, &batch(&rows(-300..0)), None)).unwrap();
+        let packing = engine
+            .pack(
+                &mut engine.begin(TxnOptions::default()),
+                tables[0],
+                SweepOptions::default(),
+                &mut || Ok(()),
+            )
+            .unwrap();
+        assert!(packing.made > 0, "{packing:?}");
+        change(&engine, true, |txn| bump(&heaps[0], txn, "x", 1.0, |id| id == -250)).unwrap();
         let long = |id: i64, length: usize| (id, Some("long ".repeat(length)), 0.5);
         for (heap, own) in heaps.iter().zip([0, 40]) {
             change(&engine, true, |txn| heap.insert(txn, &batch(&rows(own..own + 120)), None)).unwrap();
             let new: Vec<Row> = (500..506).map(|id| long(id, if id % 2 == 0 { 150 } else { 1200 })).collect();
             change(&engine, true, |txn| heap.insert(txn, &batch(&new), None)).unwrap();
             // Old values that a purge frees, old versions, deleted rows.
-            change(&engine, true, |txn| bump(heap, txn, "x", 1.0, |id| id >= 500 || id % 5 == 0)).unwrap();
+            change(&engine, true, |txn| bump(heap, txn, "x", 1.0, |id| id >= 500 || id >= 0 && id % 5 == 0))
+                .unwrap();
             change(&engine, true, |txn| try_remove(heap, txn, |id| id % 10 == 3)).unwrap();
         }
         // Dead, and left to sweep.
@@ -132,7 +145,7 @@ fn victim() -> Victim {
             let new = rows(700 + round * 10..705 + round * 10);
             change(&engine, true, |txn| {
                 heap.insert(txn, &batch(&new), None)?;
-                bump(heap, txn, "", 2.0, |id| id % 7 == round)
+                bump(heap, txn, "", 2.0, |id| id >= 0 && id % 7 == round)
             })
             .unwrap();
             note();

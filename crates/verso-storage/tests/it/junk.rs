@@ -6,7 +6,7 @@ use verso_storage::page::header;
 use verso_storage::wal::{GroupView, RecordKind};
 use verso_storage::{Engine, SweepOptions, TxnOptions};
 
-use crate::support::{bump, create, fill, options, remove};
+use crate::support::{COLUMNS, bump, create, fill, options, remove};
 
 #[path = "../../../../fuzz/src/storage.rs"]
 mod targets;
@@ -25,7 +25,21 @@ fn corpus() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     engine.checkpoint().unwrap();
     txn.commit(verso_storage::CommitMode::Wait).unwrap();
     engine.sweep(SweepOptions::default(), &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
-    drop((heap, engine));
+    let mut txn = engine.begin(TxnOptions::default());
+    let table = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+    txn.commit(verso_storage::CommitMode::Wait).unwrap();
+    let packed = engine.heap(table).unwrap();
+    fill(&engine, &packed, 0..600);
+    let packing = engine
+        .pack(&mut engine.begin(TxnOptions::default()), table, SweepOptions::default(), &mut || Ok(()))
+        .unwrap();
+    assert!(packing.made > 0, "{packing:?}");
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    bump(&packed, &mut txn, "y", 1.0, |id| id == 5).unwrap();
+    txn.end_statement().unwrap();
+    txn.commit(verso_storage::CommitMode::Wait).unwrap();
+    drop((heap, packed, engine));
     let path = dir.path().join("t.verso");
     drop(Engine::open(Env::real(), &path, options()).unwrap());
     let file = std::fs::read(&path).unwrap();

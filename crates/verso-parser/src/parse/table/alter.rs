@@ -162,6 +162,10 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         }
         "set" if cursor.accept(&["set", "logged"]) => Ok(AlterAction::Logged(true)),
         "set" if cursor.accept(&["set", "unlogged"]) => Ok(AlterAction::Logged(false)),
+        "compress" | "repack" => {
+            cursor.advance();
+            Ok(AlterAction::Pack)
+        }
         "modify" if cursor.accept(&["modify", "next", "size"]) => {
             let Token::Number(digits) = cursor.peek() else { return Err(cursor.unexpected()) };
             let size = cursor.source().meaning(digits).to_string();

@@ -10,6 +10,7 @@ use super::run::FileRun;
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::heap::layout::{PageLayout, SLOT_HIGH};
+use crate::heap::packed::Image;
 use crate::index::entries::Entries;
 use crate::index::node;
 use crate::index::stale::OldKeys;
@@ -78,9 +79,11 @@ impl Collected {
         index: &Index,
         page_index: u32,
     ) -> Result<bool, StorageError> {
-        let Some(id) = heap.page_at(page_index)? else { return Ok(false) };
-        let page = shared.core().pool.read_for_scan(id)?;
-        let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+        let Some(home) = heap.home(&shared.core().pool, page_index, true)? else { return Ok(false) };
+        let mut image = Image::default();
+        let page = home.bytes(heap, &mut image, Some(&index.columns()))?;
+        let layout =
+            PageLayout::of(page).map_err(|flaw| StorageError::corrupt(home.id(), heap.object, flaw))?;
         let _walking = shared.versions.walk();
         let horizon = shared.transactions.horizon();
         // The first old key of each record, then the second of those that have one, and so on: slots ascend in each.
@@ -88,9 +91,9 @@ impl Collected {
         let (entries, mut keys, mut more) = (&mut self.entries, Keys::default(), Keys::default());
         // Rows of one writer stand together.
         let mut seen_by_all = TxnId::NONE;
-        for slot in 0..u16_at(&page, SLOT_HIGH) {
+        for slot in 0..u16_at(page, SLOT_HIGH) {
             let record = RecordId { page_index, slot };
-            let mut versions = Versions::home(shared, heap, index, &page, &layout, page_index, slot);
+            let mut versions = Versions::home(shared, heap, index, page, &layout, page_index, slot);
             let writer = versions.writer;
             if writer == TxnId::NONE {
                 continue;
@@ -133,7 +136,7 @@ impl Collected {
                 Ok(())
             })?;
         }
-        drop(page);
+        drop(home);
         self.old.extend(rounds.into_iter().map(|keys| (page_index, keys)));
         let limit = node::longest(shared.page_size);
         if self.entries.longest() > limit {

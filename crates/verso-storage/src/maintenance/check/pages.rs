@@ -96,8 +96,7 @@ pub(super) fn check(
         }
         let mut moved = Moved::default();
         for index in 0..heap.page_count() {
-            let Some(id) = heap.page_at(index)? else { break };
-            note_reachable(shared, heap, id, &mut moved)?;
+            note_reachable(shared, heap, index, &mut moved)?;
         }
         let old = old_values(shared, heap)?;
         found = count_pages(shared, heap, &root, &moved, &old)?;
@@ -115,21 +114,25 @@ pub(super) fn check(
 }
 
 /// What the records of a page refer to, and the versions that they lead to, at one moment: the page stays latched.
-fn note_reachable(shared: &Shared, heap: &Heap, id: PageId, moved: &mut Moved) -> Result<(), StorageError> {
-    let page = shared.core().pool.read(id)?;
-    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+fn note_reachable(shared: &Shared, heap: &Heap, index: u32, moved: &mut Moved) -> Result<(), StorageError> {
+    let Some(home) = heap.home(&shared.core().pool, index, false)? else { return Ok(()) };
+    if home.is_packed() {
+        return Ok(()); // it refers to nothing (P1)
+    }
+    let (id, page) = (home.id(), home.latched());
+    let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
     let _walking = shared.versions.walk();
     // Many records lead to one entry, which has the values of all of them.
     let mut entries = BTreeSet::new();
-    for slot in 0..u16_at(&page, SLOT_HIGH) {
+    for slot in 0..u16_at(page, SLOT_HIGH) {
         let at = usize::from(slot) * 8;
-        if TxnId(u64_at(&page, layout.writer + at)) == TxnId::NONE {
+        if TxnId(u64_at(page, layout.writer + at)) == TxnId::NONE {
             continue;
         }
         for place in layout.columns.iter().filter(|place| place.is_variable()) {
-            moved.note(shared, heap, u64_at(&page, place.data + at));
+            moved.note(shared, heap, u64_at(page, place.data + at));
         }
-        let mut back = VersionPointer(u64_at(&page, layout.back + at));
+        let mut back = VersionPointer(u64_at(page, layout.back + at));
         let mut way = BTreeSet::new();
         while !back.is_none() && way.insert(back.0) {
             let (values, next) = {
@@ -224,9 +227,22 @@ fn count_pages(
     for page in heap.directory_pages()? {
         take(page, "of the directory", &mut found);
     }
+    let mut packed = BTreeSet::new();
     for index in 0..heap.page_count() {
-        let Some(page) = heap.page_at(index)? else { break };
-        take(page, "a data page", &mut found);
+        let Some(home) = heap.home(&shared.core().pool, index, false)? else { break };
+        // A packed page is met once for each of its parts.
+        if !home.is_packed() || packed.insert(home.id()) {
+            take(home.id(), "a data page", &mut found);
+        }
+    }
+    for id in &packed {
+        let page = shared.core().pool.read(*id)?;
+        let flawed = |flaw| StorageError::corrupt(*id, heap.object, flaw);
+        for (index, _) in heap::packed::container::parts(&page).map_err(flawed)? {
+            if heap.page_at(index)? != Some(*id) {
+                found.push(problem(*id, format!("has a part of data page {index}, which is elsewhere")));
+            }
+        }
     }
     let (never_used, given_back) = heap::root::unused(root);
     for page in never_used.map(PageId) {

@@ -1,0 +1,92 @@
+//! Reading a data page through the directory, wherever it stands.
+
+use std::ops::Range;
+
+use super::container;
+use super::part::{Image, Part};
+use crate::StorageError;
+use crate::buffer::{BufferPool, SharedPage};
+use crate::heap::{Heap, apply};
+use crate::page::{Flaw, PageId, PageKind, header};
+
+/// A data page of a table, latched: it, or the packed page that has it.
+pub(crate) struct Home<'p> {
+    page: SharedPage<'p>,
+    page_index: u32,
+    part: Option<Range<usize>>,
+}
+
+impl<'p> Home<'p> {
+    /// The page that the directory names; for messages, and to tell whether it has changed.
+    pub fn id(&self) -> PageId {
+        self.page.id()
+    }
+
+    /// Whether it stands in a packed page.
+    pub fn is_packed(&self) -> bool {
+        self.part.is_some()
+    }
+
+    /// The page itself: the packed one where it is.
+    pub fn latched(&self) -> &SharedPage<'p> {
+        &self.page
+    }
+
+    /// The data page as it is, or as it was: then in `image`, with all columns or at least those `wanted`.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub fn bytes<'b>(
+        &'b self,
+        heap: &Heap,
+        image: &'b mut Image,
+        wanted: Option<&[u16]>,
+    ) -> Result<&'b [u8], StorageError> {
+        let Some(range) = &self.part else { return Ok(&self.page) };
+        let id = (self.page.id(), heap.object, self.page_index);
+        Part::of(&self.page[range.clone()])
+            .and_then(|part| part.expand(image, self.page.len(), id, wanted))
+            .map_err(|flaw| StorageError::corrupt(self.page.id(), heap.object, flaw))?;
+        Ok(image.page())
+    }
+}
+
+impl Heap {
+    /// Latches the data page at a directory index for reading; with `scan` the visit does not count against eviction. What is no
+    /// page of this table is left to the caller.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    #[inline]
+    pub(crate) fn home<'p>(
+        &self,
+        pool: &'p BufferPool,
+        page_index: u32,
+        scan: bool,
+    ) -> Result<Option<Home<'p>>, StorageError> {
+        loop {
+            let moves = self.directory.moves();
+            let Some(id) = self.page_at(page_index)? else { return Ok(None) };
+            let latched = if scan { pool.read_for_scan(id) } else { pool.read(id) };
+            if self.directory.moves() != moves && self.page_at(page_index)? != Some(id) {
+                continue; // P2
+            }
+            let page = latched?;
+            if header::kind(&page) == Some(PageKind::Data) && apply::page_index(&page) == page_index {
+                return Ok(Some(Home { page, page_index, part: None }));
+            }
+            if header::kind(&page) == Some(PageKind::Packed) && header::owner(&page) == self.object {
+                let found = container::find(&page, page_index);
+                let found = found.map_err(|flaw| StorageError::corrupt(id, self.object, flaw))?;
+                if let Some(range) = found {
+                    return Ok(Some(Home { page, page_index, part: Some(range) }));
+                }
+            }
+            if header::kind(&page) == Some(PageKind::Packed) {
+                let flaw = Flaw::from("a packed page without the part that the directory says");
+                return Err(StorageError::corrupt(id, self.object, flaw));
+            }
+            return Ok(Some(Home { page, page_index, part: None }));
+        }
+    }
+}
