@@ -111,7 +111,7 @@ fn a_hint_that_is_not_followed_is_told() {
     let mut client = world.connect();
     tables(&mut client);
     for (hint, why) in [
-        ("MergeJoin(a b)", "there is no merge join"),
+        ("MergeJoin(a)", "it has other arguments"),
         ("Nosuch(a)", "it is not known"),
         ("Leading(a)", "it has other arguments"),
         ("Leading(a nosuch)", "no plan of this statement fits it"),
