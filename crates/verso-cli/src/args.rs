@@ -247,8 +247,9 @@ pub struct BackupArguments {
     pub database: PathBuf,
     /// The archive, or the folder of Parquet files; - for standard output
     pub file: PathBuf,
-    /// A base backup: FILE is a new folder, with the pages and the log that makes them consistent
-    #[arg(long, conflicts_with_all = ["server", "table", "schema_only", "data_only", "format", "replace", "compress"])]
+    /// A base backup: FILE is a new folder, with the pages and the log that makes them consistent; with --server one of the server's machine, or
+    /// s3://…
+    #[arg(long, conflicts_with_all = ["table", "schema_only", "data_only", "format", "replace", "compress"])]
     pub physical: bool,
     /// Save only the pages that have changed since the base backup, or increment, in this folder
     #[arg(long, value_name = "FOLDER", requires = "physical")]

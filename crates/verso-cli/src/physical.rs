@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
+use verso_backup::BackupError;
 use verso_storage::archive::{
     ArchiveReport, RestoreTarget, prune_archive, restore_chain, verify_archive_with,
 };
@@ -39,14 +41,14 @@ impl From<Error> for Failure {
 /// `verso backup --physical DATABASE FOLDER`.
 pub fn back_up(arguments: &BackupArguments) -> ExitCode {
     let (database, folder) = (&arguments.database, &arguments.file);
+    if let Some(server) = &arguments.server {
+        return finish(back_up_of_server(server, arguments));
+    }
     finish((|| {
         let pages =
             PageArguments { page_size: None, pool_bytes: arguments.pool_bytes, open_damaged_log: false };
         let database = Database::open(database, options(&pages))?;
-        let stop = Arc::new(AtomicBool::new(false));
-        if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop)) {
-            eprintln!("verso: warning: Ctrl-C leaves an unfinished folder: {error}");
-        }
+        let stop = interrupted();
         let bar = crate::tools::progress_bar("pages");
         let go_on = &mut |done: u64, total: u64| {
             bar.set_length(total);
@@ -76,6 +78,41 @@ pub fn back_up(arguments: &BackupArguments) -> ExitCode {
             time(report.ended)
         ))
     })())
+}
+
+/// `verso backup --physical --server WHERE DATABASE FOLDER`: the server writes the folder.
+fn back_up_of_server(server: &str, arguments: &BackupArguments) -> Result<String, Failure> {
+    let is_of_server = |folder: &Path| folder.is_absolute() || folder.to_string_lossy().contains("://");
+    for folder in std::iter::once(&arguments.file).chain(&arguments.incremental_from) {
+        if !is_of_server(folder) {
+            let text = format!(
+                "{}: the server writes and reads folders of its own machine, by their absolute paths, or of an object store (s3://…)",
+                folder.display()
+            );
+            return Err(Failure::Usage(text));
+        }
+    }
+    let begun = Instant::now();
+    let bar = crate::tools::progress_bar("pages");
+    let done = crate::remote::base(server, arguments, &interrupted(), |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    match done {
+        Ok(()) => Ok(format!("{} of the server, {:.3} s", arguments.file.display(), begun.elapsed().as_secs_f64())),
+        Err(BackupError::Cancelled) => Err(StorageError::Cancelled.into()),
+        Err(error) => Err(Failure::Usage(error.to_string())),
+    }
+}
+
+/// True once Ctrl-C was pressed.
+fn interrupted() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop)) {
+        eprintln!("verso: warning: Ctrl-C leaves an unfinished folder: {error}");
+    }
+    stop
 }
 
 /// `verso restore --physical BASE TARGET`.

@@ -3,12 +3,16 @@
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use postgres::{Client, Config, NoTls};
 use verso_backup::{BackupError, BackupReport, Event, Job, Unit, write_whole};
 
 use crate::args::{BackupArguments, BackupFormat};
 
+/// How often a server is asked how far its base backup is.
+const LOOK: Duration = Duration::from_millis(200);
 /// Bytes taken from the server at a time.
 const PIECE_BYTES: usize = 1 << 18;
 
@@ -97,6 +101,50 @@ fn copy(
     }
     out.flush().map_err(writing)?;
     Ok(BackupReport { tables: 0, rows: 0, bytes })
+}
+
+/// `verso backup --physical --server`: the server copies the pages into a folder of its own machine, or of an object store. A second connection
+/// asks how far it is (pages done, pages in all), and `stop` ends it.
+///
+/// # Errors
+/// `Cancelled`; `Refused` with what the server or the connection says.
+pub fn base(
+    server: &str,
+    arguments: &BackupArguments,
+    stop: &AtomicBool,
+    mut show: impl FnMut(u64, u64),
+) -> Result<(), BackupError> {
+    let database = arguments.database.to_string_lossy();
+    let config = configuration(server, Some(&database), "verso backup").map_err(failure)?;
+    let mut client = config.connect(NoTls).map_err(failure)?;
+    let mut watcher = config.connect(NoTls).map_err(failure)?;
+    let session: i32 = client.query_one("SELECT pg_backend_pid()", &[]).map_err(failure)?.get(0);
+    let stopping = client.cancel_token();
+    let parent = arguments.incremental_from.as_deref();
+    let parent = parent.map_or_else(String::new, |parent| format!(" INCREMENTAL FROM {}", literal(parent)));
+    let statement = format!("BACKUP DATABASE TO {}{parent}", literal(&arguments.file));
+    let copying = std::thread::spawn(move || client.batch_execute(&statement));
+    let question = "SELECT done, total FROM verso_progress WHERE session = $1 AND operation = 'BASE BACKUP'";
+    while !copying.is_finished() {
+        if stop.load(Ordering::Relaxed) {
+            // One that comes before the statement has begun ends nothing, so it is sent each time.
+            let _ = stopping.cancel_query(NoTls);
+        }
+        if let Ok(Some(row)) = watcher.query_opt(question, &[&i64::from(session)]) {
+            let [done, total] = [0, 1].map(|at| row.get::<_, Option<i64>>(at).unwrap_or(0));
+            show(done.unsigned_abs(), total.unsigned_abs());
+        }
+        std::thread::sleep(LOOK);
+    }
+    match copying.join() {
+        Ok(done) => done.map_err(failure),
+        Err(_) => Err(BackupError::Refused("the connection to the server has failed".to_owned())),
+    }
+}
+
+/// A path as a literal of SQL.
+fn literal(path: &Path) -> String {
+    format!("'{}'", path.to_string_lossy().replace('\'', "''"))
 }
 
 /// What the server is asked.

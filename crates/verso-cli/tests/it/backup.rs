@@ -193,6 +193,35 @@ fn a_database_that_a_server_has_open_is_saved_by_the_server() {
     assert!(!world.path().join("d.backup").exists() && !world.path().join("d.backup.part").exists());
 }
 
+#[test]
+fn a_base_backup_of_a_database_that_a_server_has_open() {
+    let world = shop();
+    let server = Server::start(&world, &[]);
+    let address = server.address();
+    let at = |name: &str| world.path().join(name).to_str().expect("a path").to_owned();
+    let base = |folder: &str, more: &[&str]| {
+        world.verso(&[&["backup", "--physical", "--server", &address, "verso", folder], more].concat())
+    };
+    let run = base(&at("monday"), &[]);
+    assert!(run.code == 0 && run.out.contains("monday"), "{run:?}");
+    let mut client = server.connect().expect("connected");
+    client.batch_execute("UPDATE t SET v = 'tuesday' WHERE id = 1").expect("changed");
+    let run = base(&at("tuesday"), &["--incremental-from", &at("monday")]);
+    assert_eq!(run.code, 0, "{run:?}");
+    // The folders are the server's; those that are there are kept.
+    for (folder, said) in [("relative", "absolute path"), (&*at("monday"), "monday")] {
+        let run = base(folder, &[]);
+        assert!(run.code == 1 && run.err.contains(said), "{run:?}");
+    }
+    let run = world.verso(&["restore", "--physical", "monday", "m.verso"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let run = world.verso(&["restore", "--physical", "monday", "t.verso", "--increment", "tuesday"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let question = "SELECT concat_ws(',', count(*), max(v) FILTER (WHERE id = 1)) FROM t";
+    assert!(world.sql("m.verso", question).contains(" 3000,v1\n"));
+    assert!(world.sql("t.verso", question).contains(" 3000,tuesday\n"));
+}
+
 /// A process that ends at the signal that Ctrl-C sends.
 fn interrupted(world: &World, arguments: &[&str], begun: &str) -> (i32, Vec<String>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_verso"))
