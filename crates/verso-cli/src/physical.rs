@@ -100,7 +100,9 @@ fn back_up_of_server(server: &str, arguments: &BackupArguments) -> Result<String
     });
     bar.finish_and_clear();
     match done {
-        Ok(()) => Ok(format!("{} of the server, {:.3} s", arguments.file.display(), begun.elapsed().as_secs_f64())),
+        Ok(()) => {
+            Ok(format!("{} of the server, {:.3} s", arguments.file.display(), begun.elapsed().as_secs_f64()))
+        }
         Err(BackupError::Cancelled) => Err(StorageError::Cancelled.into()),
         Err(error) => Err(Failure::Usage(error.to_string())),
     }
