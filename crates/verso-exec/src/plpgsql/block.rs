@@ -2,8 +2,9 @@
 
 use verso_types::Value;
 
+use super::frame::Frame;
 use super::program::{Block, Handler};
-use super::run::{Flow, Frame, run_steps};
+use super::run::{Flow, run_steps};
 use crate::context::Described;
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;

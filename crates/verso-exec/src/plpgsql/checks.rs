@@ -3,8 +3,8 @@
 
 use verso_types::{SqlType, Value};
 
+use super::frame::Frame;
 use super::program::Embedded;
-use super::run::Frame;
 use crate::context::Notice;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{ExecContext, cast_row};

@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use verso_types::{Batch, RowType, SqlType, Value};
 
+use super::embedded::{Taken, run_embedded};
+use super::frame::Frame;
 use super::program::Embedded;
-use super::run::{Frame, Taken, run_embedded};
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::ExecContext;
 use crate::plan::{Movement, PlCursor, PlTargets};

@@ -3,7 +3,7 @@
 use verso_types::{SqlType, Value};
 
 use super::CallSite;
-use super::run::Frame;
+use super::frame::Frame;
 use crate::context::Described;
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use verso_types::{SqlType, Value};
 
 use super::checks::{check_strict, check_width};
+use super::embedded::{Taken, define, run_embedded};
+use super::frame::Frame;
 use super::program::Embedded;
-use super::run::{Frame, Taken, define, run_embedded};
 use crate::context::{Given, Known, Served};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;

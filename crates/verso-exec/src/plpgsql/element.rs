@@ -7,7 +7,7 @@
 use verso_types::Value;
 use verso_types::array::DIMENSIONS_MAX;
 
-use super::run::Frame;
+use super::frame::Frame;
 use super::short::BodyExpr;
 use crate::aggregate::payload;
 use crate::error::Result;

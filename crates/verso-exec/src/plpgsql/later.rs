@@ -11,8 +11,9 @@ use std::sync::Arc;
 use verso_catalog::NamesKey;
 use verso_types::{RowType, Value};
 
+use super::frame::Frame;
 use super::program::{Step, step};
-use super::run::{Flow, Frame, run_step};
+use super::run::{Flow, run_step};
 use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::plan::{PlLater, PlVariable};

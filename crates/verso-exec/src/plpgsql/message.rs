@@ -5,8 +5,8 @@ use std::sync::Arc;
 use verso_types::Value;
 use verso_types::condition::condition_code;
 
+use super::frame::Frame;
 use super::program::Raise;
-use super::run::Frame;
 use crate::context::Notice;
 use crate::error::{About, ExecError, Raised, Result};
 use crate::exec::ExecContext;

@@ -6,7 +6,7 @@
 
 use verso_types::{SqlType, Value};
 
-use super::run::Frame;
+use super::frame::Frame;
 use crate::error::Result;
 use crate::exec::ExecContext;
 use crate::expr::RowExpr;

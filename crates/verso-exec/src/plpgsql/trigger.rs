@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_types::{Array, Dimension, Value};
 
-use super::run::Frame;
+use super::frame::Frame;
 use super::{CallSite, as_definer};
 use crate::error::{ExecError, Result};
 use crate::exec::{ExecContext, TriggerCall};

@@ -8,7 +8,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`tree`] | operators as nodes |
+//! | [`tree`] | operators, statements and scans as nodes |
 //! | [`node`] | nodes as text and as JSON |
 //! | [`expression`] | expressions within them |
 

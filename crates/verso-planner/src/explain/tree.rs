@@ -1,19 +1,20 @@
 //! Operators as nodes: what PostgreSQL calls them, and what it says of them.
 
+mod scans;
+mod statements;
+
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
 use verso_env::stack;
 use verso_exec::exec::Probes;
 use verso_exec::plan::{
-    AggregateCall, CursorName, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Merge, Plan,
-    RECORD_COLUMN, SetCall, SetOperation, SortKey, Statement as Bound, SubqueryTest, TypedExpr, Update, With,
+    AggregateCall, CursorName, ExprKind, JoinKind, Plan, SetCall, SetOperation, SortKey, TypedExpr, With,
 };
 use verso_types::SqlType;
 
-use super::expression::{Scope, key_text, list, text};
+use super::expression::{Scope, list, text};
 use super::node::{Field, Node};
 use crate::cost::Known;
 use crate::estimate::Estimate;
@@ -74,174 +75,6 @@ impl<'p> Tree<'p> {
     #[must_use]
     pub fn measured(self, probes: &'p Probes) -> Tree<'p> {
         Tree { probes: Some(probes), ..self }
-    }
-
-    /// The nodes of a statement.
-    #[must_use]
-    pub fn statement(mut self, bound: &Bound) -> Node {
-        let mut scans = 0;
-        each_statement(bound, &mut |plan| count_scans(plan, &mut scans));
-        self.qualified |= scans > 1;
-        self.of(bound)
-    }
-
-    fn of(&mut self, bound: &Bound) -> Node {
-        match bound {
-            Bound::Query(plan) => self.plan(plan).node,
-            Bound::Insert(insert) => self.insert(insert),
-            Bound::Update(Update {
-                table, columns, joined, access, filter, assignments, returning, ..
-            }) => {
-                let found =
-                    self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
-                let values = assignments.iter().map(|(_, value)| value);
-                let returned = returning.iter().flat_map(|returning| &returning.exprs);
-                self.change("Update", table, Some(found), values.chain(returned))
-            }
-            Bound::Delete(Delete { table, columns, joined, access, filter, returning, .. }) => {
-                let found =
-                    self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
-                let returned = returning.iter().flat_map(|returning| &returning.exprs);
-                self.change("Delete", table, Some(found), returned)
-            }
-            Bound::Merge(Merge { table, joined, .. }) => {
-                let found = self.plan(joined);
-                self.change("Merge", table, Some(found), [])
-            }
-            Bound::With(with) => {
-                let mut main = with.main().map_or_else(Node::default, |main| self.of(main));
-                let mut ctes = Vec::new();
-                for part in &with.parts {
-                    let Some(name) = &part.name else { continue };
-                    let mut node = self.of(&part.statement);
-                    node.label = Some(format!("CTE {name}"));
-                    node.relationship = Some("InitPlan");
-                    ctes.push(node);
-                }
-                main.children.splice(0..0, ctes);
-                main
-            }
-        }
-    }
-
-    fn insert(&mut self, insert: &Insert) -> Node {
-        let source = self.plan(&insert.source);
-        let mut node = self.change("Insert", &insert.table, Some(source), []);
-        if let Some(clause) = &insert.on_conflict {
-            let resolution = if clause.update.is_some() { "UPDATE" } else { "NOTHING" };
-            node.details.push(("Conflict Resolution", resolution.into()));
-            let indexes: Vec<String> = clause.indexes.iter().map(|index| index.name.to_string()).collect();
-            if !indexes.is_empty() {
-                node.details.push(("Conflict Arbiter Indexes", Field::List(indexes)));
-            }
-        }
-        node
-    }
-
-    /// A change of a table's rows.
-    fn change<'e>(
-        &mut self,
-        word: &'static str,
-        table: &TableDef,
-        found: Option<Built>,
-        exprs: impl IntoIterator<Item = &'e TypedExpr>,
-    ) -> Node {
-        let mut node = Node { title: format!("{word} on {}", self.table_name(table)), ..Node::default() };
-        node.head.push(("Node Type", "ModifyTable".into()));
-        node.head.push(("Operation", word.into()));
-        self.name_table(&mut node, table, &table.name);
-        let names = found.as_ref().map(Built::names).unwrap_or_default();
-        let subplans = self.subqueries(exprs, &names);
-        if let Some(mut found) = found {
-            node.expected = Some((Known { rows: 0.0, ..found.known }, 0.0));
-            found.node.relationship = Some("Outer");
-            node.children.push(found.node);
-        }
-        attach(&mut node, subplans);
-        node
-    }
-
-    /// Where UPDATE and DELETE find their rows: a scan, or the join of FROM or USING.
-    fn changed_rows(
-        &mut self,
-        joined: Option<&Plan>,
-        table: &Arc<TableDef>,
-        access: Option<&IndexAccess>,
-        columns: &[usize],
-        filter: Option<&TypedExpr>,
-    ) -> Built {
-        if let Some(joined) = joined {
-            return self.plan(joined);
-        }
-        let (table, columns, filter) = (Arc::clone(table), columns.to_vec(), filter.cloned());
-        let scan = match access {
-            None => Plan::TableScan { table, columns, filter },
-            Some(access) => Plan::IndexScan { table, columns, access: access.clone(), filter },
-        };
-        let mut found = self.plan(&scan);
-        // It is part of the change, and not measured by itself. What is changed is visited.
-        found.node.actual = None;
-        found.node.title = found.node.title.replacen("Index Only Scan", "Index Scan", 1);
-        if let Some((_, kind)) =
-            found.node.head.first_mut().filter(|(_, kind)| *kind == "Index Only Scan".into())
-        {
-            *kind = "Index Scan".into();
-        }
-        found
-    }
-
-    /// A table's name, with its schema where that is shown.
-    fn table_name(&self, table: &TableDef) -> String {
-        if self.verbose { format!("{}.{}", table.schema, table.name) } else { table.name.to_string() }
-    }
-
-    fn name_table(&self, node: &mut Node, table: &TableDef, alias: &str) {
-        node.head.push(("Relation Name", Field::Text(table.name.to_string())));
-        if self.verbose {
-            node.head.push(("Schema", Field::Text(table.schema.to_string())));
-        }
-        node.head.push(("Alias", alias.into()));
-    }
-
-    /// The queries within expressions, as nodes below the operator that they belong to.
-    fn subqueries<'e>(
-        &mut self,
-        exprs: impl IntoIterator<Item = &'e TypedExpr>,
-        columns: &[String],
-    ) -> Vec<Node> {
-        let mut found: Vec<(Arc<Plan>, Vec<TypedExpr>, bool)> = Vec::new();
-        for expr in exprs {
-            expr.any(&mut |part| {
-                if let ExprKind::Subquery { plan, outer, test, .. } = &part.kind {
-                    let once = outer.is_empty() && matches!(test, SubqueryTest::Scalar);
-                    found.push((Arc::clone(plan), outer.clone(), once));
-                }
-                false
-            });
-        }
-        let mut nodes = Vec::new();
-        for (plan, outer, once) in found {
-            if !self.built.insert(Arc::as_ptr(&plan)) {
-                continue;
-            }
-            let number = {
-                let mut subplans = self.subplans.borrow_mut();
-                let known = subplans.iter().position(|known| std::ptr::eq(*known, Arc::as_ptr(&plan)));
-                1 + known.unwrap_or_else(|| {
-                    subplans.push(Arc::as_ptr(&plan));
-                    subplans.len() - 1
-                })
-            };
-            let handed = list(&outer, self.scope(columns));
-            let around = std::mem::replace(&mut self.outer, handed);
-            let mut node = self.plan(&plan).node;
-            self.outer = around;
-            let word = if once { "InitPlan" } else { "SubPlan" };
-            node.label = Some(format!("{word} {number}"));
-            node.relationship = Some(word);
-            nodes.push(node);
-        }
-        nodes
     }
 
     fn scope<'a>(&'a self, columns: &'a [String]) -> Scope<'a> {
@@ -605,139 +438,6 @@ impl<'p> Tree<'p> {
         if *times == 1 { name.to_string() } else { format!("{name}_{}", *times - 1) }
     }
 
-    fn table_columns(&self, table: &TableDef, columns: &[usize], alias: &str) -> Vec<(String, f64)> {
-        let shown = |name: &str| match self.qualified {
-            true => format!("{alias}.{name}"),
-            false => name.to_string(),
-        };
-        let column = |at: &usize| match table.columns.get(*at) {
-            Some(column) => (shown(&column.name), self.estimate.column_width(table, *at)),
-            None if *at == RECORD_COLUMN => (shown("ctid"), 8.0),
-            None => (format!("#{at}"), 8.0),
-        };
-        columns.iter().map(column).collect()
-    }
-
-    fn scan(
-        &mut self,
-        node: &mut Node,
-        table: &TableDef,
-        columns: &[usize],
-        access: Option<&IndexAccess>,
-        filter: Option<&TypedExpr>,
-    ) -> Vec<(String, f64)> {
-        let alias = self.alias(&table.name);
-        let mut on = self.table_name(table);
-        if alias != *table.name {
-            on = format!("{on} {alias}");
-        }
-        match access {
-            None => {
-                node.title = format!("Seq Scan on {on}");
-                node.head.push(("Node Type", "Seq Scan".into()));
-            }
-            Some(access) if access.index.is_inverted() => {
-                node.title = format!("Bitmap Heap Scan on {on}");
-                node.head.push(("Node Type", "Bitmap Heap Scan".into()));
-            }
-            Some(access) => {
-                let kind = if access.answers(table, columns) { "Index Only Scan" } else { "Index Scan" };
-                let backward = if access.descending { " Backward" } else { "" };
-                node.title = format!("{kind}{backward} using {} on {on}", access.index.name);
-                node.head.push(("Node Type", kind.into()));
-                let direction = if access.descending { "Backward" } else { "Forward" };
-                node.head.push(("Scan Direction", direction.into()));
-                node.head.push(("Index Name", Field::Text(access.index.name.to_string())));
-            }
-        }
-        self.name_table(node, table, &alias);
-        let columns = self.table_columns(table, columns, &alias);
-        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-        let mut filter = filter.cloned();
-        if let Some(access) = access.filter(|access| access.index.is_inverted()) {
-            filter = self.candidates(node, access, filter, &names);
-        } else if let Some(access) = access {
-            let condition = self.index_condition(table, access, &alias);
-            if !condition.is_empty() {
-                node.details.push(("Index Cond", Field::Text(condition)));
-            }
-        }
-        if let Some(filter) = &filter {
-            node.details.push(("Filter", Field::Text(text(filter, self.scope(&names)))));
-        }
-        columns
-    }
-
-    /// Shows how an inverted index finds candidates: the conditions that it is asked for, and that are tested again. Returns the
-    /// rest of the filter.
-    fn candidates(
-        &self,
-        node: &mut Node,
-        access: &IndexAccess,
-        filter: Option<TypedExpr>,
-        names: &[String],
-    ) -> Option<TypedExpr> {
-        let asked = |n: usize| access.searched.iter().any(|searched| searched.conjunct == n);
-        let conjuncts = filter?.conjuncts().into_iter().enumerate();
-        let (tested, rest): (Vec<_>, Vec<_>) = conjuncts.partition(|(n, _)| asked(*n));
-        let joined = |parts: Vec<(usize, TypedExpr)>| {
-            TypedExpr::conjunction(parts.into_iter().map(|(_, conjunct)| conjunct).collect())
-        };
-        let condition = joined(tested).map_or_else(String::new, |tested| text(&tested, self.scope(names)));
-        node.details.push(("Recheck Cond", Field::Text(condition.clone())));
-        let mut index = Node {
-            title: format!("Bitmap Index Scan on {}", access.index.name),
-            relationship: Some("Outer"),
-            ..Node::default()
-        };
-        index.head.push(("Node Type", "Bitmap Index Scan".into()));
-        index.head.push(("Index Name", Field::Text(access.index.name.to_string())));
-        index.details.push(("Index Cond", Field::Text(condition)));
-        node.children.push(index);
-        joined(rest)
-    }
-
-    /// The range of an index as a condition.
-    fn index_condition(&self, table: &TableDef, access: &IndexAccess, alias: &str) -> String {
-        let name = |n: usize| {
-            let part = access.index.parts.get(n);
-            let at = part.and_then(|part| table.column_with_id(part.column));
-            let column = at.map_or_else(String::new, |at| table.columns[at].name.to_string());
-            if let Some(text) = part.and_then(|part| access.index.expression(table, part.column)) {
-                return text.to_string();
-            }
-            if self.qualified { format!("{alias}.{column}") } else { column }
-        };
-        let collated = access.index.parts.iter().any(|part| part.collation.is_some());
-        let one = |expr: &TypedExpr| match collated {
-            true => key_text(expr, self.scope(&[])),
-            false => text(expr, self.scope(&[])),
-        };
-        let mut conditions = Vec::new();
-        for (n, part) in access.equals.iter().enumerate() {
-            conditions.push(match part {
-                KeyMatch::Equal(expr) => format!("({} = {})", name(n), one(expr)),
-                KeyMatch::In(values) => {
-                    let values: Vec<String> = values.iter().map(one).collect();
-                    format!("({} IN ({}))", name(n), values.join(", "))
-                }
-                KeyMatch::Any(array) => format!("({} = ANY {})", name(n), one(array)),
-                KeyMatch::Null => format!("({} IS NULL)", name(n)),
-            });
-        }
-        let n = access.equals.len();
-        if let Some((expr, inclusive)) = &access.lower {
-            conditions.push(format!("({} {} {})", name(n), if *inclusive { ">=" } else { ">" }, one(expr)));
-        }
-        if let Some((expr, inclusive)) = &access.upper {
-            conditions.push(format!("({} {} {})", name(n), if *inclusive { "<=" } else { "<" }, one(expr)));
-        }
-        match conditions.len() {
-            0 | 1 => conditions.concat(),
-            _ => format!("({})", conditions.join(" AND ")),
-        }
-    }
-
     /// Names a join.
     fn join(&self, node: &mut Node, method: JoinMethod, kind: &'static str) {
         let (word, way) = match method {
@@ -832,40 +532,4 @@ fn join_word(kind: JoinKind) -> &'static str {
         JoinKind::Right => "Right",
         JoinKind::Full => "Full",
     }
-}
-
-/// The plans of a statement.
-fn each_statement(bound: &Bound, visit: &mut dyn FnMut(&Plan)) {
-    match bound {
-        Bound::Query(plan) => visit(plan),
-        Bound::Insert(insert) => visit(&insert.source),
-        Bound::Update(update) => update.joined.iter().for_each(visit),
-        Bound::Delete(delete) => delete.joined.iter().for_each(visit),
-        Bound::Merge(merge) => visit(&merge.joined),
-        Bound::With(with) => with.parts.iter().for_each(|part| each_statement(&part.statement, visit)),
-    }
-}
-
-/// Counts scans up to the second.
-fn count_scans(plan: &Plan, scans: &mut usize) {
-    if *scans > 1 || stack::check().is_err() {
-        return;
-    }
-    if let Plan::TableScan { .. }
-    | Plan::IndexScan { .. }
-    | Plan::SystemScan { .. }
-    | Plan::FileScan { .. }
-    | Plan::CurrentRow { .. } = plan
-    {
-        *scans += 1;
-    }
-    for expr in plan.exprs() {
-        expr.any(&mut |part| {
-            if let ExprKind::Subquery { plan, .. } = &part.kind {
-                count_scans(plan, scans);
-            }
-            false
-        });
-    }
-    plan.inputs().into_iter().for_each(|input| count_scans(input, scans));
 }

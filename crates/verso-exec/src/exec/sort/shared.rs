@@ -3,7 +3,8 @@
 //! A worker that may hold no more rows ends: the statement's thread then goes on with the rows of all workers, unsorted, and
 //! with what is left of the input.
 
-use super::{Entry, ExecContext, Keyed, Operator, Rows, STEP, SortOperator, Sorted, parallel};
+use super::rows::STEP;
+use super::{Entry, ExecContext, Keyed, Operator, Rows, SortOperator, Sorted, parallel};
 use crate::error::Result;
 use crate::memory::Reservation;
 use verso_types::Batch;

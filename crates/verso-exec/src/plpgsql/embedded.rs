@@ -1,0 +1,171 @@
+//! Statements of bodies: run with the variables as parameters, their rows taken.
+
+use verso_types::{Batch, SqlType, Value};
+
+use super::checks::{check_strict, check_width};
+use super::dynamic::NO_DATA;
+use super::frame::Frame;
+use super::program::Embedded;
+use super::site::CallSite;
+use crate::context::{Given, Served};
+use crate::error::{ExecError, Result};
+use crate::exec::{ExecContext, Sink};
+use crate::plan::{PlInto, Statement};
+use crate::spill::Spool;
+
+/// Times a statement of a block that may commit is tried again on a new snapshot.
+const RESTARTS_MAX: u32 = 5;
+
+/// Runs a statement of the session's. What the body does behind it is bound to what the catalog is then.
+pub(super) fn define(cx: &ExecContext<'_>, text: &str, given: Given<'_>) -> Result<Served> {
+    cx.define(text, given).map_err(|error| in_statement(error, text))
+}
+
+/// The same in a body, whose row goes to variables.
+pub(super) fn define_into(
+    text: &str,
+    query: Option<&Statement>,
+    into: Option<&PlInto>,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<()> {
+    let ends = cx.ends().filter(|_| frame.savepoints == 0);
+    let served = define(cx, text, Given { query, ends, params: &frame.slots, types: &[] })?;
+    frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
+    match (served.yields, into) {
+        (None, None) => Ok(()),
+        (Some(rows), Some(into)) => run_sql(&mut Embedded::new(&rows, cx.executor), Some(into), cx, frame),
+        (Some(_), None) => Err(ExecError::raised("42601", "query has no destination for result data")),
+        (None, Some(_)) => Err(ExecError::raised("42601", NO_DATA)),
+    }
+}
+
+/// An error of a statement that is known as text.
+pub(super) fn in_statement(error: ExecError, text: &str) -> ExecError {
+    // It shows the text itself.
+    if matches!(error, ExecError::InQuery { .. }) {
+        return error;
+    }
+    ExecError::InFunction { error: Box::new(error), context: format!("SQL statement \"{text}\"") }
+}
+
+pub(super) fn run_sql(
+    statement: &mut Embedded,
+    into: Option<&PlInto>,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<()> {
+    let Some(into) = into else {
+        let rows = run_embedded(statement, None, cx, frame, Taken::Nothing)?;
+        frame.counted(rows);
+        return Ok(());
+    };
+    let mut first = None;
+    let rows = run_embedded(statement, None, cx, frame, Taken::First(&mut first))?;
+    check_strict(into, rows, statement, None, cx, frame)?;
+    frame.counted(if statement.is_query { rows.min(1) } else { rows });
+    if first.is_some() {
+        check_width(cx, &into.targets, &statement.types)?;
+    }
+    let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);
+    frame.take_row(cx, &into.targets, row, &statement.types, &statement.shape)
+}
+
+/// Where the rows of an embedded statement go.
+pub(super) enum Taken<'t> {
+    Nothing,
+    /// Into the function's result.
+    Result,
+    Spool(&'t mut Spool),
+    First(&'t mut Option<Vec<Value>>),
+}
+
+/// Takes the rows while the slots are lent to the statement.
+struct Taker<'t, 'c> {
+    cx: &'c ExecContext<'c>,
+    types: &'c [SqlType],
+    taken: Taken<'t>,
+    /// Result rows, moved into the frame when the statement is done.
+    result: Spool,
+}
+
+impl Taker<'_, '_> {
+    /// Forgets the rows of a run that failed.
+    fn forget(&mut self) {
+        self.result = Spool::default();
+        match &mut self.taken {
+            Taken::Nothing | Taken::Result => {}
+            Taken::Spool(spool) => **spool = Spool::default(),
+            Taken::First(first) => **first = None,
+        }
+    }
+}
+
+impl Sink for Taker<'_, '_> {
+    fn batch(&mut self, batch: &Batch) -> Result<()> {
+        match &mut self.taken {
+            Taken::Nothing => Ok(()),
+            Taken::Result => self.result.push(self.cx.services.memory, "RETURN QUERY", batch.clone()),
+            Taken::Spool(spool) => spool.push(self.cx.services.memory, "FOR over a query", batch.clone()),
+            Taken::First(first) => {
+                if first.is_none() && batch.rows > 0 {
+                    **first = Some(batch.row(0, self.types));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Runs a statement in a storage frame of its own (L2) and yields its number of rows.
+pub(super) fn run_embedded(
+    statement: &mut Embedded,
+    params: Option<&[Value]>,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+    taken: Taken<'_>,
+) -> Result<u64> {
+    let to_result = matches!(taken, Taken::Result);
+    let mut result = {
+        let site = statement.text.as_ref().map(|text| CallSite::of_statement(cx.calls(), text));
+        let inner = cx.with_params(params.unwrap_or(&frame.slots));
+        let inner = match &site {
+            Some(site) => inner.called(site),
+            None => inner,
+        };
+        let mut taker = Taker { cx, types: &statement.types, taken, result: Spool::default() };
+        let mut tries = 0;
+        loop {
+            cx.tables()?.begin_statement()?;
+            let error = match statement.compiled.run(&inner, &mut taker) {
+                Ok(rows) => {
+                    cx.tables()?.end_statement()?;
+                    break (rows, taker.result);
+                }
+                Err(error) => error,
+            };
+            cx.tables()?.abort_statement()?;
+            // What was committed before keeps the block from being run again: its statements are, one by one.
+            if cx.ends().is_none()
+                || tries == RESTARTS_MAX
+                || !error.is_conflict()
+                || !cx.tables()?.restarts()
+            {
+                return Err(match &statement.text {
+                    Some(text) => in_statement(error, text),
+                    None => error,
+                });
+            }
+            tries += 1;
+            taker.forget();
+            verso_env::sync::backoff(tries);
+        }
+    };
+    if to_result {
+        let mut batch = Batch::default();
+        while result.1.next(&mut batch)? {
+            frame.push_batch(cx, &batch, &statement.types)?;
+        }
+    }
+    Ok(result.0)
+}

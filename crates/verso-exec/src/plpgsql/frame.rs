@@ -1,0 +1,414 @@
+//! A call under way: its variables, and what it has returned so far.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use verso_types::{Batch, RowType, SqlType, TypeError, Value};
+
+use super::held::Held;
+use super::program::{Program, RowAssignment, slots};
+use crate::aggregate::payload;
+use crate::context::HeldSettings;
+use crate::error::{ExecError, Raised, Result};
+use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, cast_row};
+use crate::expr::RowExpr;
+use crate::plan::{PlFunction, PlPlace, PlReturn, PlTargets, PlVariable};
+use crate::spill::Spool;
+
+/// A call under way.
+pub(crate) struct Frame {
+    pub(super) function: Arc<PlFunction>,
+    pub slots: Vec<Value>,
+    /// The memory that they take.
+    pub(super) held: Held,
+    /// The variables in the slots.
+    pub(super) variables: Arc<[PlVariable]>,
+    /// The fields that RECORD variables have, by slot.
+    shapes: Vec<Option<Arc<RowType>>>,
+    /// What RETURN gave.
+    pub value: Value,
+    /// The columns of the record that RETURN gave.
+    pub value_shape: Option<Arc<RowType>>,
+    /// What RETURN of a trigger gave.
+    pub record: Option<Vec<Value>>,
+    /// What RETURN NEXT and RETURN QUERY gave.
+    pub rows: Spool,
+    pub(super) row_types: Vec<SqlType>,
+    pending: Batch,
+    pub(super) row_count: i64,
+    /// Savepoints open in this call.
+    pub(super) savepoints: u32,
+    /// Cursors over whose rows a loop runs, by their slots.
+    pub(super) looping: BTreeSet<usize>,
+    /// Errors whose handlers run.
+    pub(super) handled: Vec<ExecError>,
+    /// The catalog and the settings after so many definitions.
+    renewed: Option<(u32, Arc<HeldSettings>)>,
+}
+
+impl Frame {
+    pub fn new(program: &Program, args: Vec<Value>, row_types: Vec<SqlType>) -> Self {
+        Self {
+            slots: slots(&program.function, args),
+            held: Held::default(),
+            function: Arc::clone(&program.function),
+            variables: Arc::clone(&program.function.variables),
+            shapes: Vec::new(),
+            value: Value::Null,
+            value_shape: None,
+            record: None,
+            rows: Spool::default(),
+            pending: Batch::of_types(&row_types),
+            row_types,
+            row_count: 0,
+            savepoints: 0,
+            looping: BTreeSet::new(),
+            handled: Vec::new(),
+            renewed: None,
+        }
+    }
+
+    /// The catalog and the settings, where statements have defined or set something since the call began.
+    #[inline]
+    pub(super) fn renewed(&mut self, cx: &ExecContext<'_>) -> Result<Option<(u32, Arc<HeldSettings>)>> {
+        let Some(defined) = cx.defined_since() else { return Ok(None) };
+        if self.renewed.as_ref().is_none_or(|(known, _)| *known != defined) {
+            self.renewed = Some((defined, Arc::new(cx.renewed_catalog()?)));
+        }
+        Ok(self.renewed.clone())
+    }
+
+    /// The value of an expression over the slots.
+    #[inline]
+    pub fn eval(&self, cx: &ExecContext<'_>, expr: &RowExpr) -> Result<Value> {
+        let mut eval = cx.eval();
+        eval.params = &self.slots;
+        expr.eval_constant(&eval)
+    }
+
+    pub(super) fn holds(&self, cx: &ExecContext<'_>, condition: &RowExpr) -> Result<bool> {
+        Ok(self.eval(cx, condition)?.as_bool() == Some(true))
+    }
+
+    /// Sets a variable.
+    pub fn assign(&mut self, cx: &ExecContext<'_>, slot: usize, value: Value) -> Result<()> {
+        let variable = &self.variables[slot];
+        if variable.not_null && value.is_null() {
+            let message =
+                format!("null value cannot be assigned to variable \"{}\" declared NOT NULL", variable.name);
+            return Err(TypeError::new("22004", message).into());
+        }
+        self.held.set(cx, slot, &value)?;
+        self.slots[slot] = value;
+        Ok(())
+    }
+
+    /// The row that a trigger's record is; none where it is none.
+    pub(super) fn record(&self, first: usize) -> Option<Vec<Value>> {
+        let width = self.function.trigger.as_ref()?.columns;
+        let is_row = self.slots[first + width].as_bool() == Some(true);
+        is_row.then(|| self.slots[first..first + width].to_vec())
+    }
+
+    /// A row that a trigger returns, as one of its table.
+    pub(super) fn as_row_of_table(
+        &self,
+        cx: &ExecContext<'_>,
+        mut row: Vec<Value>,
+        types: &[SqlType],
+    ) -> Result<Vec<Value>> {
+        let trigger = self.function.trigger.as_ref();
+        let (new, width, shown) =
+            trigger.map_or((0, 0, 0), |trigger| (trigger.new, trigger.columns, trigger.shown));
+        if types.len() != shown {
+            let text = "returned row structure does not match the structure of the triggering table";
+            return Err(ExecError::raised("42804", text));
+        }
+        let to: Vec<SqlType> =
+            self.variables[new..new + width].iter().map(|column| column.ty.clone()).collect();
+        cast_row(cx, &mut row, types, &to[..shown])?;
+        // What indexes keep beside the columns is computed anew.
+        row.resize(width, Value::Null);
+        Ok(row)
+    }
+
+    pub(super) fn set_found(&mut self, found: bool) {
+        if let Some(slot) = self.function.found {
+            self.slots[slot] = Value::Bool(found);
+        }
+    }
+
+    pub(super) fn counted(&mut self, rows: u64) {
+        self.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
+        self.set_found(rows > 0);
+    }
+
+    /// Takes a row of the result.
+    pub(super) fn push_row(&mut self, cx: &ExecContext<'_>, values: &[Value]) -> Result<()> {
+        self.pending.push_row(values, &self.row_types)?;
+        if self.pending.rows >= BATCH_ROWS || self.pending.variable_bytes() >= BATCH_BYTES {
+            self.flush(cx)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Completes the spool of rows.
+    pub fn flush(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if self.pending.rows == 0 {
+            return Ok(());
+        }
+        let batch = std::mem::replace(&mut self.pending, Batch::of_types(&self.row_types));
+        self.rows.push(cx.services.memory, "the rows of a function", batch)
+    }
+
+    pub(super) fn push_batch(
+        &mut self,
+        cx: &ExecContext<'_>,
+        batch: &Batch,
+        types: &[SqlType],
+    ) -> Result<()> {
+        let function = Arc::clone(&self.function);
+        let domains = match &function.returns {
+            PlReturn::Rows(declared) if declared.iter().any(SqlType::is_constrained) => Some(declared),
+            _ => None,
+        };
+        if types == self.row_types && domains.is_none() {
+            self.flush(cx)?;
+            return self.rows.push(cx.services.memory, "the rows of a function", batch.clone());
+        }
+        // One column may be the whole row.
+        if let ([SqlType::Row(row_type)], true) = (types, self.row_types.len() != 1) {
+            let fields: Vec<SqlType> = row_type.fields.iter().map(|(_, ty)| ty.clone()).collect();
+            for row in 0..batch.rows {
+                let mut values = match batch.row(row, types).pop() {
+                    Some(Value::Record(values)) => values.to_vec(),
+                    _ => vec![Value::Null; fields.len()],
+                };
+                cast_row(cx, &mut values, &fields, &self.row_types.clone())?;
+                self.push_row(cx, &values)?;
+            }
+            return Ok(());
+        }
+        for row in 0..batch.rows {
+            let mut values = batch.row(row, types);
+            cast_row(cx, &mut values, types, domains.unwrap_or(&self.row_types))?;
+            self.push_row(cx, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Sets variables from a row of a query.
+    pub(super) fn take_row(
+        &mut self,
+        cx: &ExecContext<'_>,
+        targets: &PlTargets,
+        mut row: Vec<Value>,
+        types: &[SqlType],
+        shape: &Arc<RowType>,
+    ) -> Result<()> {
+        match targets {
+            PlTargets::Places(places) => {
+                let mut values = row.into_iter().zip(types);
+                for place in places {
+                    let (value, from) = values.next().unwrap_or((Value::Null, &place.ty));
+                    self.put(cx, place, value, from)?;
+                }
+                Ok(())
+            }
+            PlTargets::Row { slot, types: to } => {
+                row.resize(to.len(), Value::Null);
+                cast_row(cx, &mut row, types, to)?;
+                self.assign(cx, *slot, Value::Record(row.into()))
+            }
+            PlTargets::Record { slot } => {
+                self.set_shape(*slot, Some(shape));
+                self.assign(cx, *slot, Value::Record(row.into()))
+            }
+            PlTargets::TriggerRow { first, types: to } => {
+                row.resize(to.len(), Value::Null);
+                cast_row(cx, &mut row, types, to)?;
+                for (n, value) in row.into_iter().enumerate() {
+                    self.assign(cx, first + n, value)?;
+                }
+                self.assign(cx, first + to.len(), Value::Bool(true))
+            }
+        }
+    }
+
+    /// Sets the variables of FOREACH to an element, whose fields they get where they are several, or a row.
+    pub(super) fn take_element(
+        &mut self,
+        cx: &ExecContext<'_>,
+        targets: &PlTargets,
+        value: Value,
+        from: &SqlType,
+    ) -> Result<()> {
+        if let PlTargets::Places(places) = targets
+            && let [place] = places.as_slice()
+        {
+            return self.put(cx, place, value, from);
+        }
+        let SqlType::Row(shape) = from else {
+            let text = "cannot assign non-composite value to a record variable";
+            return Err(ExecError::raised("42804", text));
+        };
+        let types: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+        let row = match value {
+            Value::Record(row) => row.to_vec(),
+            _ => vec![Value::Null; types.len()],
+        };
+        self.take_row(cx, targets, row, &types, shape)
+    }
+
+    /// Sets a variable or a field to a value of this type.
+    pub(super) fn put(
+        &mut self,
+        cx: &ExecContext<'_>,
+        place: &PlPlace,
+        mut value: Value,
+        from: &SqlType,
+    ) -> Result<()> {
+        let one = std::slice::from_ref;
+        cast_row(cx, std::slice::from_mut(&mut value), one(from), one(&place.ty))?;
+        let Some((index, width)) = place.field else { return self.assign(cx, place.slot, value) };
+        let more = payload(&value);
+        let mut row = match std::mem::replace(&mut self.slots[place.slot], Value::Null) {
+            Value::Record(row) => row,
+            _ => vec![Value::Null; width].into(),
+        };
+        let fewer = payload(&row[index]);
+        match Arc::get_mut(&mut row) {
+            Some(own) => own[index] = value,
+            None => {
+                let mut copy = row.to_vec();
+                copy[index] = value;
+                row = copy.into();
+            }
+        }
+        self.slots[place.slot] = Value::Record(row);
+        self.held.change(cx, place.slot, more, fewer)
+    }
+
+    /// Sets a row or a record to a row, or to NULL.
+    pub(super) fn assign_composite(
+        &mut self,
+        cx: &ExecContext<'_>,
+        assignment: &RowAssignment,
+    ) -> Result<()> {
+        let value = self.eval(cx, &assignment.value)?;
+        let (slot, is_record) = match &assignment.target {
+            PlTargets::Row { slot, .. } => (*slot, false),
+            PlTargets::Record { slot } => (*slot, true),
+            PlTargets::Places(_) => return Err(ExecError::raised("XX000", "a row for several variables")),
+            PlTargets::TriggerRow { types, .. } => {
+                let row = match value {
+                    Value::Record(row) => row.to_vec(),
+                    _ => vec![Value::Null; types.len()],
+                };
+                return self.take_row(cx, &assignment.target, row, &assignment.types, &assignment.shape);
+            }
+        };
+        match value {
+            Value::Record(row) => {
+                self.take_row(cx, &assignment.target, row.to_vec(), &assignment.types, &assignment.shape)
+            }
+            _ if is_record => {
+                self.clear(slot);
+                Ok(())
+            }
+            _ => self.assign(cx, slot, Value::Null),
+        }
+    }
+
+    /// The fields that a RECORD has; none where it is not assigned.
+    pub(super) fn shape(&self, slot: usize) -> Option<&Arc<RowType>> {
+        self.shapes.get(slot)?.as_ref()
+    }
+
+    pub(super) fn set_shape(&mut self, slot: usize, shape: Option<&Arc<RowType>>) {
+        if self.shapes.len() <= slot {
+            self.shapes.resize(slot + 1, None);
+        }
+        let same = match (&self.shapes[slot], shape) {
+            (Some(known), Some(shape)) => Arc::ptr_eq(known, shape),
+            _ => false,
+        };
+        if !same {
+            self.shapes[slot] = shape.cloned();
+        }
+    }
+
+    /// A variable becomes what it is before it is assigned.
+    pub(super) fn clear(&mut self, slot: usize) {
+        self.slots[slot] = Value::Null;
+        self.held.forget(slot);
+        if let Some(shape) = self.shapes.get_mut(slot) {
+            *shape = None;
+        }
+    }
+}
+
+/// A row with the columns that are declared.
+pub(super) fn as_declared(
+    cx: &ExecContext<'_>,
+    mut row: Vec<Value>,
+    shape: &RowType,
+    types: &[SqlType],
+    mismatch: &str,
+) -> Result<Vec<Value>> {
+    let given: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+    if given.len() != types.len() {
+        let (given, wanted) = (given.len(), types.len());
+        return Err(ExecError::Raised(Box::new(Raised {
+            sqlstate: "42804".into(),
+            message: mismatch.into(),
+            detail: Some(format!(
+                "Number of returned columns ({given}) does not match expected column count ({wanted})."
+            )),
+            hint: None,
+        })));
+    }
+    cast_row(cx, &mut row, &given, types)?;
+    Ok(row)
+}
+
+/// Rows of a query whose caller said which columns it wants.
+pub(super) fn check_columns(frame: &Frame, types: &[SqlType]) -> Result<()> {
+    if frame.function.returns != PlReturn::Records {
+        return Ok(());
+    }
+    check_types("structure of query does not match function result type", types.iter(), &frame.row_types)
+}
+
+/// Whether a row's columns have the types that are wanted of them; `text` says of what the error is (42804).
+pub(super) fn check_types<'t>(
+    text: &str,
+    given: impl ExactSizeIterator<Item = &'t SqlType>,
+    wanted: &[SqlType],
+) -> Result<()> {
+    let mismatch = |detail: String| {
+        Err(ExecError::Raised(Box::new(Raised {
+            sqlstate: "42804".into(),
+            message: text.into(),
+            detail: Some(detail),
+            hint: None,
+        })))
+    };
+    if given.len() != wanted.len() {
+        let (given, wanted) = (given.len(), wanted.len());
+        return mismatch(format!(
+            "Number of returned columns ({given}) does not match expected column count ({wanted})."
+        ));
+    }
+    for (n, (given, wanted)) in given.zip(wanted).enumerate() {
+        if *given != SqlType::Unknown && !given.same_base(wanted) {
+            let (given, wanted) = (given.pg_name(), wanted.pg_name());
+            return mismatch(format!(
+                "Returned type {given} does not match expected type {wanted} in column {}.",
+                n + 1
+            ));
+        }
+    }
+    Ok(())
+}

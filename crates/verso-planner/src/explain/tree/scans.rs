@@ -1,0 +1,162 @@
+//! Tables, the ways to their rows, and their conditions.
+
+use verso_catalog::TableDef;
+use verso_exec::plan::{IndexAccess, KeyMatch, RECORD_COLUMN, TypedExpr};
+
+use crate::explain::expression::{key_text, text};
+use crate::explain::node::{Field, Node};
+
+use super::Tree;
+
+impl Tree<'_> {
+    /// A table's name, with its schema where that is shown.
+    pub(super) fn table_name(&self, table: &TableDef) -> String {
+        if self.verbose { format!("{}.{}", table.schema, table.name) } else { table.name.to_string() }
+    }
+
+    pub(super) fn name_table(&self, node: &mut Node, table: &TableDef, alias: &str) {
+        node.head.push(("Relation Name", Field::Text(table.name.to_string())));
+        if self.verbose {
+            node.head.push(("Schema", Field::Text(table.schema.to_string())));
+        }
+        node.head.push(("Alias", alias.into()));
+    }
+
+    pub(super) fn table_columns(
+        &self,
+        table: &TableDef,
+        columns: &[usize],
+        alias: &str,
+    ) -> Vec<(String, f64)> {
+        let shown = |name: &str| match self.qualified {
+            true => format!("{alias}.{name}"),
+            false => name.to_string(),
+        };
+        let column = |at: &usize| match table.columns.get(*at) {
+            Some(column) => (shown(&column.name), self.estimate.column_width(table, *at)),
+            None if *at == RECORD_COLUMN => (shown("ctid"), 8.0),
+            None => (format!("#{at}"), 8.0),
+        };
+        columns.iter().map(column).collect()
+    }
+
+    pub(super) fn scan(
+        &mut self,
+        node: &mut Node,
+        table: &TableDef,
+        columns: &[usize],
+        access: Option<&IndexAccess>,
+        filter: Option<&TypedExpr>,
+    ) -> Vec<(String, f64)> {
+        let alias = self.alias(&table.name);
+        let mut on = self.table_name(table);
+        if alias != *table.name {
+            on = format!("{on} {alias}");
+        }
+        match access {
+            None => {
+                node.title = format!("Seq Scan on {on}");
+                node.head.push(("Node Type", "Seq Scan".into()));
+            }
+            Some(access) if access.index.is_inverted() => {
+                node.title = format!("Bitmap Heap Scan on {on}");
+                node.head.push(("Node Type", "Bitmap Heap Scan".into()));
+            }
+            Some(access) => {
+                let kind = if access.answers(table, columns) { "Index Only Scan" } else { "Index Scan" };
+                let backward = if access.descending { " Backward" } else { "" };
+                node.title = format!("{kind}{backward} using {} on {on}", access.index.name);
+                node.head.push(("Node Type", kind.into()));
+                let direction = if access.descending { "Backward" } else { "Forward" };
+                node.head.push(("Scan Direction", direction.into()));
+                node.head.push(("Index Name", Field::Text(access.index.name.to_string())));
+            }
+        }
+        self.name_table(node, table, &alias);
+        let columns = self.table_columns(table, columns, &alias);
+        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+        let mut filter = filter.cloned();
+        if let Some(access) = access.filter(|access| access.index.is_inverted()) {
+            filter = self.candidates(node, access, filter, &names);
+        } else if let Some(access) = access {
+            let condition = self.index_condition(table, access, &alias);
+            if !condition.is_empty() {
+                node.details.push(("Index Cond", Field::Text(condition)));
+            }
+        }
+        if let Some(filter) = &filter {
+            node.details.push(("Filter", Field::Text(text(filter, self.scope(&names)))));
+        }
+        columns
+    }
+
+    /// Shows how an inverted index finds candidates: the conditions that it is asked for, and that are tested again. Returns the
+    /// rest of the filter.
+    pub(super) fn candidates(
+        &self,
+        node: &mut Node,
+        access: &IndexAccess,
+        filter: Option<TypedExpr>,
+        names: &[String],
+    ) -> Option<TypedExpr> {
+        let asked = |n: usize| access.searched.iter().any(|searched| searched.conjunct == n);
+        let conjuncts = filter?.conjuncts().into_iter().enumerate();
+        let (tested, rest): (Vec<_>, Vec<_>) = conjuncts.partition(|(n, _)| asked(*n));
+        let joined = |parts: Vec<(usize, TypedExpr)>| {
+            TypedExpr::conjunction(parts.into_iter().map(|(_, conjunct)| conjunct).collect())
+        };
+        let condition = joined(tested).map_or_else(String::new, |tested| text(&tested, self.scope(names)));
+        node.details.push(("Recheck Cond", Field::Text(condition.clone())));
+        let mut index = Node {
+            title: format!("Bitmap Index Scan on {}", access.index.name),
+            relationship: Some("Outer"),
+            ..Node::default()
+        };
+        index.head.push(("Node Type", "Bitmap Index Scan".into()));
+        index.head.push(("Index Name", Field::Text(access.index.name.to_string())));
+        index.details.push(("Index Cond", Field::Text(condition)));
+        node.children.push(index);
+        joined(rest)
+    }
+
+    /// The range of an index as a condition.
+    pub(super) fn index_condition(&self, table: &TableDef, access: &IndexAccess, alias: &str) -> String {
+        let name = |n: usize| {
+            let part = access.index.parts.get(n);
+            let at = part.and_then(|part| table.column_with_id(part.column));
+            let column = at.map_or_else(String::new, |at| table.columns[at].name.to_string());
+            if let Some(text) = part.and_then(|part| access.index.expression(table, part.column)) {
+                return text.to_string();
+            }
+            if self.qualified { format!("{alias}.{column}") } else { column }
+        };
+        let collated = access.index.parts.iter().any(|part| part.collation.is_some());
+        let one = |expr: &TypedExpr| match collated {
+            true => key_text(expr, self.scope(&[])),
+            false => text(expr, self.scope(&[])),
+        };
+        let mut conditions = Vec::new();
+        for (n, part) in access.equals.iter().enumerate() {
+            conditions.push(match part {
+                KeyMatch::Equal(expr) => format!("({} = {})", name(n), one(expr)),
+                KeyMatch::In(values) => {
+                    let values: Vec<String> = values.iter().map(one).collect();
+                    format!("({} IN ({}))", name(n), values.join(", "))
+                }
+                KeyMatch::Any(array) => format!("({} = ANY {})", name(n), one(array)),
+                KeyMatch::Null => format!("({} IS NULL)", name(n)),
+            });
+        }
+        let n = access.equals.len();
+        if let Some((expr, inclusive)) = &access.lower {
+            conditions.push(format!("({} {} {})", name(n), if *inclusive { ">=" } else { ">" }, one(expr)));
+        }
+        if let Some((expr, inclusive)) = &access.upper {
+            conditions.push(format!("({} {} {})", name(n), if *inclusive { "<=" } else { "<" }, one(expr)));
+        }
+        match conditions.len() {
+            0 | 1 => conditions.concat(),
+            _ => format!("({})", conditions.join(" AND ")),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Statements that change rows, and the queries within expressions.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_env::stack;
+use verso_exec::plan::{
+    Delete, ExprKind, IndexAccess, Insert, Merge, Plan, Statement as Bound, SubqueryTest, TypedExpr, Update,
+};
+
+use crate::cost::Known;
+use crate::explain::expression::list;
+use crate::explain::node::{Field, Node};
+
+use super::{Built, Tree, attach};
+
+impl Tree<'_> {
+    /// The nodes of a statement.
+    #[must_use]
+    pub fn statement(mut self, bound: &Bound) -> Node {
+        let mut scans = 0;
+        each_statement(bound, &mut |plan| count_scans(plan, &mut scans));
+        self.qualified |= scans > 1;
+        self.of(bound)
+    }
+
+    pub(super) fn of(&mut self, bound: &Bound) -> Node {
+        match bound {
+            Bound::Query(plan) => self.plan(plan).node,
+            Bound::Insert(insert) => self.insert(insert),
+            Bound::Update(Update {
+                table, columns, joined, access, filter, assignments, returning, ..
+            }) => {
+                let found =
+                    self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
+                let values = assignments.iter().map(|(_, value)| value);
+                let returned = returning.iter().flat_map(|returning| &returning.exprs);
+                self.change("Update", table, Some(found), values.chain(returned))
+            }
+            Bound::Delete(Delete { table, columns, joined, access, filter, returning, .. }) => {
+                let found =
+                    self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
+                let returned = returning.iter().flat_map(|returning| &returning.exprs);
+                self.change("Delete", table, Some(found), returned)
+            }
+            Bound::Merge(Merge { table, joined, .. }) => {
+                let found = self.plan(joined);
+                self.change("Merge", table, Some(found), [])
+            }
+            Bound::With(with) => {
+                let mut main = with.main().map_or_else(Node::default, |main| self.of(main));
+                let mut ctes = Vec::new();
+                for part in &with.parts {
+                    let Some(name) = &part.name else { continue };
+                    let mut node = self.of(&part.statement);
+                    node.label = Some(format!("CTE {name}"));
+                    node.relationship = Some("InitPlan");
+                    ctes.push(node);
+                }
+                main.children.splice(0..0, ctes);
+                main
+            }
+        }
+    }
+
+    pub(super) fn insert(&mut self, insert: &Insert) -> Node {
+        let source = self.plan(&insert.source);
+        let mut node = self.change("Insert", &insert.table, Some(source), []);
+        if let Some(clause) = &insert.on_conflict {
+            let resolution = if clause.update.is_some() { "UPDATE" } else { "NOTHING" };
+            node.details.push(("Conflict Resolution", resolution.into()));
+            let indexes: Vec<String> = clause.indexes.iter().map(|index| index.name.to_string()).collect();
+            if !indexes.is_empty() {
+                node.details.push(("Conflict Arbiter Indexes", Field::List(indexes)));
+            }
+        }
+        node
+    }
+
+    /// A change of a table's rows.
+    pub(super) fn change<'e>(
+        &mut self,
+        word: &'static str,
+        table: &TableDef,
+        found: Option<Built>,
+        exprs: impl IntoIterator<Item = &'e TypedExpr>,
+    ) -> Node {
+        let mut node = Node { title: format!("{word} on {}", self.table_name(table)), ..Node::default() };
+        node.head.push(("Node Type", "ModifyTable".into()));
+        node.head.push(("Operation", word.into()));
+        self.name_table(&mut node, table, &table.name);
+        let names = found.as_ref().map(Built::names).unwrap_or_default();
+        let subplans = self.subqueries(exprs, &names);
+        if let Some(mut found) = found {
+            node.expected = Some((Known { rows: 0.0, ..found.known }, 0.0));
+            found.node.relationship = Some("Outer");
+            node.children.push(found.node);
+        }
+        attach(&mut node, subplans);
+        node
+    }
+
+    /// Where UPDATE and DELETE find their rows: a scan, or the join of FROM or USING.
+    pub(super) fn changed_rows(
+        &mut self,
+        joined: Option<&Plan>,
+        table: &Arc<TableDef>,
+        access: Option<&IndexAccess>,
+        columns: &[usize],
+        filter: Option<&TypedExpr>,
+    ) -> Built {
+        if let Some(joined) = joined {
+            return self.plan(joined);
+        }
+        let (table, columns, filter) = (Arc::clone(table), columns.to_vec(), filter.cloned());
+        let scan = match access {
+            None => Plan::TableScan { table, columns, filter },
+            Some(access) => Plan::IndexScan { table, columns, access: access.clone(), filter },
+        };
+        let mut found = self.plan(&scan);
+        // It is part of the change, and not measured by itself. What is changed is visited.
+        found.node.actual = None;
+        found.node.title = found.node.title.replacen("Index Only Scan", "Index Scan", 1);
+        if let Some((_, kind)) =
+            found.node.head.first_mut().filter(|(_, kind)| *kind == "Index Only Scan".into())
+        {
+            *kind = "Index Scan".into();
+        }
+        found
+    }
+
+    /// The queries within expressions, as nodes below the operator that they belong to.
+    pub(super) fn subqueries<'e>(
+        &mut self,
+        exprs: impl IntoIterator<Item = &'e TypedExpr>,
+        columns: &[String],
+    ) -> Vec<Node> {
+        let mut found: Vec<(Arc<Plan>, Vec<TypedExpr>, bool)> = Vec::new();
+        for expr in exprs {
+            expr.any(&mut |part| {
+                if let ExprKind::Subquery { plan, outer, test, .. } = &part.kind {
+                    let once = outer.is_empty() && matches!(test, SubqueryTest::Scalar);
+                    found.push((Arc::clone(plan), outer.clone(), once));
+                }
+                false
+            });
+        }
+        let mut nodes = Vec::new();
+        for (plan, outer, once) in found {
+            if !self.built.insert(Arc::as_ptr(&plan)) {
+                continue;
+            }
+            let number = {
+                let mut subplans = self.subplans.borrow_mut();
+                let known = subplans.iter().position(|known| std::ptr::eq(*known, Arc::as_ptr(&plan)));
+                1 + known.unwrap_or_else(|| {
+                    subplans.push(Arc::as_ptr(&plan));
+                    subplans.len() - 1
+                })
+            };
+            let handed = list(&outer, self.scope(columns));
+            let around = std::mem::replace(&mut self.outer, handed);
+            let mut node = self.plan(&plan).node;
+            self.outer = around;
+            let word = if once { "InitPlan" } else { "SubPlan" };
+            node.label = Some(format!("{word} {number}"));
+            node.relationship = Some(word);
+            nodes.push(node);
+        }
+        nodes
+    }
+}
+
+/// The plans of a statement.
+fn each_statement(bound: &Bound, visit: &mut dyn FnMut(&Plan)) {
+    match bound {
+        Bound::Query(plan) => visit(plan),
+        Bound::Insert(insert) => visit(&insert.source),
+        Bound::Update(update) => update.joined.iter().for_each(visit),
+        Bound::Delete(delete) => delete.joined.iter().for_each(visit),
+        Bound::Merge(merge) => visit(&merge.joined),
+        Bound::With(with) => with.parts.iter().for_each(|part| each_statement(&part.statement, visit)),
+    }
+}
+
+/// Counts scans up to the second.
+fn count_scans(plan: &Plan, scans: &mut usize) {
+    if *scans > 1 || stack::check().is_err() {
+        return;
+    }
+    if let Plan::TableScan { .. }
+    | Plan::IndexScan { .. }
+    | Plan::SystemScan { .. }
+    | Plan::FileScan { .. }
+    | Plan::CurrentRow { .. } = plan
+    {
+        *scans += 1;
+    }
+    for expr in plan.exprs() {
+        expr.any(&mut |part| {
+            if let ExprKind::Subquery { plan, .. } = &part.kind {
+                count_scans(plan, scans);
+            }
+            false
+        });
+    }
+    plan.inputs().into_iter().for_each(|input| count_scans(input, scans));
+}
