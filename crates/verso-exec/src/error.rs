@@ -100,8 +100,8 @@ pub struct Violation {
     pub schema: Arc<str>,
     /// The table.
     pub table: Arc<str>,
-    /// The constraint, or the unique index.
-    pub constraint: Arc<str>,
+    /// The constraint, or the unique index; none for what a partition is for.
+    pub constraint: Option<Arc<str>>,
 }
 
 /// What a value breaks that was to be one of a domain.
@@ -161,8 +161,20 @@ impl ExecError {
             detail,
             schema: Arc::clone(&table.schema),
             table: Arc::clone(&table.name),
-            constraint: Arc::clone(constraint),
+            constraint: Some(Arc::clone(constraint)),
         }))
+    }
+
+    /// The same of a table that has no name for what is broken: which rows a partition is for.
+    #[cold]
+    pub fn of_table(
+        sqlstate: &'static str,
+        message: String,
+        detail: Option<String>,
+        table: &verso_catalog::TableDef,
+    ) -> Self {
+        let (schema, table) = (Arc::clone(&table.schema), Arc::clone(&table.name));
+        Self::Violation(Box::new(Violation { sqlstate, message, detail, schema, table, constraint: None }))
     }
 
     /// The operating system has refused so many bytes.

@@ -310,6 +310,27 @@ SELECT pg_catalog.current_database() AS collation_catalog, 'pg_catalog' AS colla
        'NO PAD' AS pad_attribute
 FROM pg_catalog.pg_collation
 
+-- view information_schema.triggers
+SELECT pg_catalog.current_database() AS trigger_catalog, n.nspname AS trigger_schema, t.tgname AS trigger_name,
+       em.text AS event_manipulation, pg_catalog.current_database() AS event_object_catalog,
+       n.nspname AS event_object_schema, c.relname AS event_object_table,
+       rank() OVER (PARTITION BY n.nspname, c.relname, em.num, t.tgtype::int4 & 1, t.tgtype::int4 & 66 ORDER BY t.tgname) AS action_order,
+       CASE WHEN pg_catalog.pg_has_role(c.relowner, 'USAGE')
+            THEN (pg_catalog.regexp_match(pg_catalog.pg_get_triggerdef(t.oid), '.{35,} WHEN \((.+)\) EXECUTE FUNCTION'))[1] END
+         AS action_condition,
+       pg_catalog.substring(pg_catalog.pg_get_triggerdef(t.oid), pg_catalog.strpos(pg_catalog.pg_get_triggerdef(t.oid), 'EXECUTE FUNCTION'))
+         AS action_statement,
+       CASE t.tgtype::int4 & 1 WHEN 1 THEN 'ROW' ELSE 'STATEMENT' END AS action_orientation,
+       CASE t.tgtype::int4 & 66 WHEN 2 THEN 'BEFORE' WHEN 64 THEN 'INSTEAD OF' ELSE 'AFTER' END AS action_timing,
+       t.tgoldtable AS action_reference_old_table, t.tgnewtable AS action_reference_new_table
+FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid
+     JOIN pg_catalog.pg_trigger t ON t.tgrelid = c.oid
+     JOIN (VALUES (4, 'INSERT'), (8, 'DELETE'), (16, 'UPDATE')) em(num, text) ON t.tgtype::int4 & em.num <> 0
+WHERE NOT t.tgisinternal AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
+  AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
+       OR pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+       OR pg_catalog.has_any_column_privilege(c.oid, 'INSERT, UPDATE, REFERENCES'));
+
 -- view information_schema.views
 SELECT pg_catalog.current_database() AS table_catalog, nc.nspname AS table_schema, c.relname AS table_name,
        pg_catalog.pg_get_viewdef(c.oid) AS view_definition,

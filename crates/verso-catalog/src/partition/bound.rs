@@ -51,9 +51,24 @@ pub enum Edge {
     Max,
 }
 
+/// An upper end of the values that are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Upper<'k> {
+    /// The value.
+    pub(super) key: &'k [u8],
+    /// It is asked for, too.
+    pub(super) is_included: bool,
+}
+
+impl Upper<'_> {
+    fn allows(self, key: &[u8]) -> bool {
+        key < self.key || self.is_included && key == self.key
+    }
+}
+
 impl Edge {
     /// How it stands to a value.
-    fn compare(&self, key: &[u8]) -> Ordering {
+    pub(super) fn compare(&self, key: &[u8]) -> Ordering {
         match self {
             Edge::Min => Ordering::Less,
             Edge::Max => Ordering::Greater,
@@ -139,14 +154,13 @@ impl Bound {
         }
     }
 
-    /// Whether there may be rows whose first column of the key is between these values, both included.
-    pub(super) fn first_within(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> bool {
+    /// Whether there may be rows whose first column of the key is between these values; the upper one may be excluded.
+    pub(super) fn first_within(&self, lower: Option<&[u8]>, upper: Option<Upper<'_>>) -> bool {
         match self {
             Bound::Default | Bound::Hash { .. } => true,
-            Bound::List(values) => values
-                .iter()
-                .filter_map(|datum| datum.key.bytes())
-                .any(|key| lower.is_none_or(|lower| key >= lower) && upper.is_none_or(|upper| key <= upper)),
+            Bound::List(values) => values.iter().filter_map(|datum| datum.key.bytes()).any(|key| {
+                lower.is_none_or(|lower| key >= lower) && upper.is_none_or(|upper| upper.allows(key))
+            }),
             Bound::Range { from, to } => {
                 let (Some(from), Some(last)) = (from.first(), to.first()) else { return true };
                 let above = lower.is_none_or(|lower| match last.compare(lower) {
@@ -155,7 +169,12 @@ impl Bound {
                     Ordering::Equal => to.len() > 1,
                     Ordering::Greater => true,
                 });
-                above && upper.is_none_or(|upper| from.compare(upper) != Ordering::Greater)
+                above
+                    && upper.is_none_or(|upper| match from.compare(upper.key) {
+                        Ordering::Less => true,
+                        Ordering::Equal => upper.is_included,
+                        Ordering::Greater => false,
+                    })
             }
         }
     }

@@ -28,6 +28,8 @@ use verso_types::{SqlType, TypeError, Value};
 pub use bound::{Bound, Datum, Edge};
 pub use prune::{Said, comparable};
 
+use bound::Upper;
+
 use crate::definition::{ColumnDef, Oid, TableDef};
 
 /// How rows are divided.
@@ -235,7 +237,7 @@ impl Partitioned {
             values.iter().any(|value| match (bound_of(&self.partitions[*at]), value) {
                 (Some(bound @ Bound::List(_)), value) => bound.lists(value),
                 (Some(bound @ Bound::Range { .. }), KeyValue::Key(key)) => {
-                    bound.first_within(Some(key), Some(key))
+                    bound.first_within(Some(key), Some(Upper { key, is_included: true }))
                 }
                 (Some(Bound::Range { .. }), KeyValue::Null) => false,
                 (Some(Bound::Default), value) if self.columns.len() == 1 => {
@@ -253,13 +255,51 @@ impl Partitioned {
         (0..self.partitions.len()).filter(fits).collect()
     }
 
-    /// The places of those whose first column of the key may lie between these values, both included; NULLs do not.
-    pub fn within(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Vec<usize> {
+    /// The places of those whose first column of the key may lie between these values; NULLs do not. The default partition is none of
+    /// them where the others have all that is between.
+    fn within(&self, lower: Option<&[u8]>, upper: Option<Upper<'_>>) -> Vec<usize> {
         let fits = |at: &usize| match bound_of(&self.partitions[*at]) {
+            Some(Bound::Default) => !self.has_all_between(lower, upper),
             Some(bound) => bound.first_within(lower, upper),
             None => true,
         };
         (0..self.partitions.len()).filter(fits).collect()
+    }
+
+    /// Whether ranges of the one column of the key leave no gap between these values.
+    fn has_all_between(&self, lower: Option<&[u8]>, upper: Option<Upper<'_>>) -> bool {
+        if self.columns.len() != 1 {
+            return false;
+        }
+        // Up to here, which is not part of it, there is no gap.
+        let mut end: Option<&Edge> = None;
+        for partition in &self.partitions {
+            let Some(Bound::Range { from, to }) = bound_of(partition) else { continue };
+            let ([from], [to]) = (&from[..], &to[..]) else { return false };
+            let joins = match (end, lower) {
+                (Some(end), _) => {
+                    bound::order(std::slice::from_ref(end), std::slice::from_ref(from)) == Ordering::Equal
+                }
+                (None, Some(lower)) => from.compare(lower) != Ordering::Greater,
+                (None, None) => *from == Edge::Min,
+            };
+            if end.is_none() && lower.is_some_and(|lower| to.compare(lower) != Ordering::Greater) {
+                continue;
+            }
+            if !joins {
+                return false;
+            }
+            let is_behind = |upper: Upper<'_>| match to.compare(upper.key) {
+                Ordering::Greater => true,
+                Ordering::Equal => !upper.is_included,
+                Ordering::Less => false,
+            };
+            if *to == Edge::Max || upper.is_some_and(is_behind) {
+                return true;
+            }
+            end = Some(to);
+        }
+        false
     }
 }
 

@@ -5,6 +5,7 @@
 
 use verso_types::{SqlType, Value};
 
+use super::bound::Upper;
 use super::{KeyValue, Partitioned, Strategy, key_value};
 
 /// What a term of a condition says of a column. Values are such as [`comparable`] gives.
@@ -18,8 +19,8 @@ pub enum Said {
     Null,
     /// It has at least this value.
     Lower(Value),
-    /// It has at most this value.
-    Upper(Value),
+    /// It has at most this value, or, if that is not included, less.
+    Upper(Value, bool),
 }
 
 /// A value of type `of` as one of a column's type `ty`, where comparing both says the same; texts of no deterministic
@@ -49,6 +50,9 @@ impl Partitioned {
                 kept.retain(|place| places.contains(place));
             }
         }
+        if let Some(places) = self.between(said) {
+            kept.retain(|place| places.contains(place));
+        }
         if let Some(place) = self.routed(said) {
             kept.retain(|kept| Some(*kept) == place);
         }
@@ -62,22 +66,45 @@ impl Partitioned {
         }
         let ty = self.types.first()?;
         let key = |value: &Value| key_value(value, ty).ok();
-        let bytes = |value: &Value| match key(value)? {
-            KeyValue::Key(bytes) => Some(bytes),
-            KeyValue::Null => None,
-        };
-        // Of texts in the order of a collation only what is equal is told by their bytes.
-        let ordered = ty.collation().is_none_or(|collation| collation.collator.is_none());
         match said {
             Said::Equal(value) => Some(self.with_first(&[key(value)?])),
             Said::In(values) => {
                 Some(self.with_first(&values.iter().map(key).collect::<Option<Vec<KeyValue>>>()?))
             }
             Said::Null => Some(self.with_first(&[KeyValue::Null])),
-            Said::Lower(value) if ordered => Some(self.within(Some(&bytes(value)?), None)),
-            Said::Upper(value) if ordered => Some(self.within(None, Some(&bytes(value)?))),
-            Said::Lower(_) | Said::Upper(_) => None,
+            // Both ends together say more.
+            Said::Lower(_) | Said::Upper(..) => None,
         }
+    }
+
+    /// The places that the narrowest ends of what is said of the first column leave.
+    fn between(&self, said: &[(u16, Said)]) -> Option<Vec<usize>> {
+        let (column, ty) = (self.columns.first()?, self.types.first()?);
+        // Texts in the order of a collation are not in that of their bytes.
+        if self.strategy == Strategy::Hash || ty.collation().is_some_and(|one| one.collator.is_some()) {
+            return None;
+        }
+        let bytes = |value: &Value| match key_value(value, ty).ok()? {
+            KeyValue::Key(bytes) => Some(bytes),
+            KeyValue::Null => None,
+        };
+        let (mut lower, mut upper) = (None, None);
+        for (_, said) in said.iter().filter(|(of, _)| of == column) {
+            match said {
+                Said::Lower(value) => lower = lower.max(bytes(value)),
+                Said::Upper(value, is_included) => {
+                    let Some(key) = bytes(value) else { continue };
+                    let end = (key, *is_included);
+                    upper = Some(upper.map_or(end.clone(), |known: (Vec<u8>, bool)| known.min(end)));
+                }
+                _ => {}
+            }
+        }
+        if lower.is_none() && upper.is_none() {
+            return None;
+        }
+        let upper = upper.as_ref().map(|(key, is_included)| Upper { key, is_included: *is_included });
+        Some(self.within(lower.as_deref(), upper))
     }
 
     /// The place of the only partition that rows with a whole key belong to, where the terms say the key.

@@ -108,13 +108,19 @@ fn partitions_left_out_have_no_row_with_such_a_first_column() {
         KeyValue::Null => unreachable!("a number is no NULL"),
     };
     for (lower, upper) in (-1..11).flat_map(|lower| (-1..11).map(move |upper| (lower, upper))) {
-        let between = whole.within(Some(&key(lower)), Some(&key(upper)));
+        let upper_key = key(upper);
+        let between = |is_included| {
+            let upper = bound::Upper { key: &upper_key, is_included };
+            whole.within(Some(&key(lower)), Some(upper))
+        };
+        let (below, between) = (between(false), between(true));
         let equal = whole.with_first(&[KeyValue::Key(key(lower))]);
         for row in keys() {
             let Some(place) = whole.route(&row).unwrap() else { continue };
             let first = row[0].as_i64().unwrap();
             if (i64::from(lower)..=i64::from(upper)).contains(&first) {
                 assert!(between.contains(&place), "{row:?} between {lower} and {upper}");
+                assert!(first == i64::from(upper) || below.contains(&place), "{row:?} below {upper}");
             }
             if first == i64::from(lower) {
                 assert!(equal.contains(&place), "{row:?} = {lower}");
@@ -122,6 +128,41 @@ fn partitions_left_out_have_no_row_with_such_a_first_column() {
         }
         assert!(equal.len() < whole.partitions.len());
     }
+}
+
+#[test]
+fn the_default_partition_is_left_out_where_the_others_have_all_values() {
+    let at = |value: i32| {
+        let key = key_value(&Value::Int4(value), &TYPES[0]).unwrap();
+        vec![Edge::At(Datum { text: Some(value.to_string().into()), key })]
+    };
+    // [0, 3), [3, 5), a gap, [7, 9)
+    let ranges = [(0, 3), (3, 5), (7, 9)];
+    let mut parts: Vec<Arc<TableDef>> = (10..)
+        .zip(ranges)
+        .map(|(number, (from, to))| part(number, Bound::Range { from: at(from), to: at(to) }))
+        .collect();
+    parts.push(part(99, Bound::Default));
+    let whole = Partitioned::new(Strategy::Range, vec![1], &columns(), parts);
+    for (lower, upper) in (-2..11).flat_map(|lower| (lower..11).map(move |upper| (lower, upper))) {
+        for is_included in [false, true] {
+            let said =
+                [(1, Said::Lower(Value::Int4(lower))), (1, Said::Upper(Value::Int4(upper), is_included))];
+            let kept = whole.kept(&said);
+            let last = if is_included { upper } else { upper - 1 };
+            let homes: Vec<usize> =
+                (lower..=last).filter_map(|value| whole.route(&[Value::Int4(value)]).unwrap()).collect();
+            assert!(homes.iter().all(|place| kept.contains(place)), "{lower} to {last}: {kept:?}");
+            let is_of_one = |value: i32| ranges.iter().any(|(from, to)| (*from..*to).contains(&value));
+            if lower <= last {
+                let all = (lower..=last).all(is_of_one);
+                assert_eq!(!kept.contains(&3), all, "{lower} to {upper} {is_included}: {kept:?}");
+            }
+        }
+    }
+    // With an open end there are always values of no other partition.
+    assert!(whole.kept(&[(1, Said::Lower(Value::Int4(3)))]).contains(&3));
+    assert!(whole.kept(&[(1, Said::Upper(Value::Int4(3), false))]).contains(&3));
 }
 
 #[test]

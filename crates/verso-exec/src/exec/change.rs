@@ -467,7 +467,10 @@ fn with_whole_row(
         ExecError::NotNull { schema, table, column, row: _ } => {
             ExecError::NotNull { schema, table, column, row: text }
         }
-        ExecError::Violation(mut violation) => {
+        // A row that no partition is for shows its key.
+        ExecError::Violation(mut violation)
+            if violation.detail.as_ref().is_none_or(|detail| detail.starts_with("Failing row")) =>
+        {
             violation.detail = Some(format!("Failing row contains ({text})."));
             ExecError::Violation(violation)
         }

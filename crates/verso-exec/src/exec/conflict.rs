@@ -138,7 +138,7 @@ impl ConflictClause {
     fn is_duplicate(&self, error: &ExecError) -> bool {
         let ExecError::Violation(violation) = error.root() else { return false };
         violation.sqlstate == "23505"
-            && self.arbiters.iter().any(|arbiter| arbiter.index.name == violation.constraint)
+            && self.arbiters.iter().any(|arbiter| Some(&arbiter.index.name) == violation.constraint.as_ref())
     }
 
     fn attempt(

@@ -75,7 +75,7 @@ impl Term {
         Some(match self.kind {
             PruningTerm::Equal(_) => Said::Equal(first()?),
             PruningTerm::Lower(_) => Said::Lower(first()?),
-            PruningTerm::Upper(_) => Said::Upper(first()?),
+            PruningTerm::Upper(_, included) => Said::Upper(first()?, included),
             PruningTerm::In(_) => Said::In(self.values.iter().map(value).collect::<Option<Vec<Value>>>()?),
             PruningTerm::Null => Said::Null,
         })

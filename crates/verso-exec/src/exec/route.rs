@@ -104,7 +104,7 @@ impl PartitionCheck {
                     format!("new row for relation \"{}\" violates partition constraint", table.name);
                 let types = table.shown().iter().map(|column| &column.ty);
                 let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
-                return Err(TypeError::new("23514", message).with_detail(detail).into());
+                return Err(ExecError::of_table("23514", message, Some(detail), table));
             }
         }
         Ok(())
@@ -292,7 +292,7 @@ fn homeless(
     let message = format!("no partition of relation \"{}\" found for row", table.name);
     let values = row_text(cx, values, partitioned.types.iter());
     let detail = format!("Partition key of the failing row contains ({}) = ({values}).", names.join(", "));
-    TypeError::new("23514", message).with_detail(detail).into()
+    ExecError::of_table("23514", message, Some(detail), table)
 }
 
 fn malformed() -> ExecError {

@@ -38,15 +38,15 @@ pub enum PruningTerm {
     Null,
     /// It has at least this value.
     Lower(TypedExpr),
-    /// It has at most this value.
-    Upper(TypedExpr),
+    /// It has at most this value, or, if that is not included, less.
+    Upper(TypedExpr, bool),
 }
 
 impl PruningTerm {
     /// Its values.
     pub fn values(&self) -> &[TypedExpr] {
         match self {
-            PruningTerm::Equal(value) | PruningTerm::Lower(value) | PruningTerm::Upper(value) => {
+            PruningTerm::Equal(value) | PruningTerm::Lower(value) | PruningTerm::Upper(value, _) => {
                 std::slice::from_ref(value)
             }
             PruningTerm::In(values) => values,

@@ -7,6 +7,7 @@ use super::string_literal;
 use crate::error::SyntaxError;
 use crate::syntax::{Columns, CopyFormat, CopyOptions, Header, LogVerbosity, OnError};
 use crate::syntax::{Copy, CopyPlace, CopyWhat, Statement};
+use verso_types::sqlstate;
 
 /// COPY t [(columns)] | (query)  FROM | TO  'file' | STDIN | STDOUT  options.
 pub fn copy(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -16,7 +17,7 @@ pub fn copy(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         options.format = CopyFormat::Binary;
     }
     let what = if cursor.accept_token(&Token::LParen) {
-        let query = cursor.query()?;
+        let query = rows(cursor)?;
         cursor.expect_token(&Token::RParen)?;
         CopyWhat::Query(Box::new(query))
     } else {
@@ -66,6 +67,24 @@ pub fn copy(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     Ok(Statement::Copy(Copy { what, from, place, options, filter }))
 }
 
+/// What stands in parentheses behind COPY: a query, or a change with RETURNING.
+fn rows(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    const WORDS: [&str; 8] = ["select", "values", "with", "table", "insert", "update", "delete", "merge"];
+    if !cursor.is_any(&WORDS) && !matches!(cursor.peek(), Token::LParen) {
+        return Err(cursor.unexpected());
+    }
+    let statement = super::statement(cursor)?;
+    match &statement {
+        Statement::CreateTableAs(_) => Err(SyntaxError::unsupported("COPY (SELECT INTO)")),
+        Statement::Query(_) => Ok(statement),
+        change if change.returns_rows() => Ok(statement),
+        _ => {
+            let text = "COPY query must have a RETURNING clause";
+            Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
+        }
+    }
+}
+
 /// UNLOAD TO 'file' query: COPY (query) TO 'file'.
 pub fn unload(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
@@ -75,7 +94,7 @@ pub fn unload(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.accept(&["delimiter"]) {
         options.delimiter = Some(string_literal(cursor)?.0);
     }
-    let what = CopyWhat::Query(Box::new(cursor.query()?));
+    let what = CopyWhat::Query(Box::new(Statement::Query(cursor.query()?)));
     Ok(Statement::Copy(Copy { what, from: false, place, options, filter: None }))
 }
 

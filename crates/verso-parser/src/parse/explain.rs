@@ -9,7 +9,7 @@ use super::cursor::Cursor;
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
-use crate::syntax::{ExecutePurpose, ExplainFormat, ExplainOptions, Statement};
+use crate::syntax::{CreateTableAs, ExecutePurpose, ExplainFormat, ExplainOptions, Statement, ViewStatement};
 
 /// Options that are on or off.
 const FLAGS: [&str; 10] = [
@@ -53,6 +53,20 @@ pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Merge(_) => Ok(Statement::Explain { options, statement: Box::new(statement) }),
+        Statement::Declare(declared) => {
+            Ok(Statement::Explain { options, statement: Box::new(declared.query.statement) })
+        }
+        Statement::CreateTableAs(_) | Statement::View(ViewStatement::CreateMaterialized(_))
+            if options.analyze =>
+        {
+            Err(SyntaxError::unsupported("EXPLAIN ANALYZE of CREATE … AS").at(at.start))
+        }
+        Statement::CreateTableAs(CreateTableAs { query, .. }) => {
+            Ok(Statement::Explain { options, statement: Box::new(Statement::Query(query)) })
+        }
+        Statement::View(ViewStatement::CreateMaterialized(create)) => {
+            Ok(Statement::Explain { options, statement: Box::new(Statement::Query(create.query)) })
+        }
         _ => Err(cursor.source().near(at.start)),
     }
 }

@@ -106,7 +106,13 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
                 settings.extend(function_setting(cursor)?);
                 false
             }
-            "window" | "leakproof" | "support" | "transform" | "not" => {
+            // Nothing depends on it, as in ALTER FUNCTION.
+            "leakproof" => {
+                cursor.advance();
+                false
+            }
+            "not" if cursor.accept(&["not", "leakproof"]) => false,
+            "window" | "support" | "transform" | "not" => {
                 return Err(cursor.unsupported(&format!("CREATE FUNCTION … {}", word.to_uppercase())));
             }
             _ => return Err(cursor.unexpected()),

@@ -232,6 +232,9 @@ pub(super) fn reset(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.accept(&["transaction", "isolation", "level"]) {
         return Ok(Statement::Reset(Name { text: "transaction_isolation".into(), at: cursor.since(at) }));
     }
+    if cursor.accept(&["time", "zone"]) {
+        return Ok(Statement::Reset(Name { text: "timezone".into(), at: cursor.since(at) }));
+    }
     Ok(Statement::Reset(setting_name(cursor)?))
 }
 

@@ -1,6 +1,6 @@
 //! Statements that matter to servers: COPY and roles.
 
-use super::{CopyOptions, Expr, Name, QualifiedName, Query};
+use super::{CopyOptions, Expr, Name, QualifiedName, Statement};
 
 /// COPY.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +27,8 @@ pub enum CopyWhat {
         /// Some of its columns; empty for all.
         columns: Vec<Name>,
     },
-    /// The rows of a query.
-    Query(Box<Query>),
+    /// The rows of a query, or those that a change returns.
+    Query(Box<Statement>),
 }
 
 /// Where the data of COPY are.

@@ -289,6 +289,19 @@ impl Statement {
         }
     }
 
+    /// Whether it is a query, or a change with RETURNING.
+    #[must_use]
+    pub fn returns_rows(&self) -> bool {
+        match self {
+            Statement::Query(_) => true,
+            Statement::Insert(insert) => !insert.returning.is_empty(),
+            Statement::Update(update) => !update.returning.is_empty(),
+            Statement::Delete(delete) => !delete.returning.is_empty(),
+            Statement::Merge(merge) => !merge.returning.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Whether the session runs it for a function: it may yield rows, as SHOW does, or is refused there in its own words.
     #[must_use]
     pub fn serves(&self) -> bool {

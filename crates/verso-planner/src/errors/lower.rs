@@ -224,10 +224,11 @@ impl From<ExecError> for SqlError {
             ExecError::Catalog(error) => error.into(),
             ExecError::Violation(violation) => {
                 let Violation { sqlstate, message, detail, schema, table, constraint } = *violation;
-                let error = SqlError::new(sqlstate, message)
-                    .with_schema(&*schema)
-                    .with_table(&*table)
-                    .with_constraint(&*constraint);
+                let error = SqlError::new(sqlstate, message).with_schema(&*schema).with_table(&*table);
+                let error = match constraint {
+                    Some(constraint) => error.with_constraint(&*constraint),
+                    None => error,
+                };
                 match detail {
                     Some(detail) => error.with_detail(detail),
                     None => error,

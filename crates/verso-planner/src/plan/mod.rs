@@ -172,8 +172,9 @@ impl<'s> Planner<'s> {
                 let filter = chosen.rest(filter.take());
                 *plan = Plan::IndexScan { table, columns, access: chosen.access, filter };
             }
-            Plan::Limit { input, limit, .. } => {
+            Plan::Limit { input, limit, offset, ties } => {
                 let limited = limit.is_some();
+                let bound = if ties.is_empty() { bound(limit.as_ref(), offset.as_ref()) } else { None };
                 let first = match limit.as_ref().map(|limit| &limit.kind) {
                     Some(ExprKind::Literal(Value::Int8(rows))) => Some(*rows as f64),
                     _ => None,
@@ -181,7 +182,12 @@ impl<'s> Planner<'s> {
                 let inner = self.below_locks(input);
                 let inner = self.below_kept(inner);
                 match inner {
-                    Plan::Sort { .. } => self.sort(inner, limited, first),
+                    Plan::Sort { input, keys, .. } => {
+                        if let Some(bound) = &bound {
+                            order::of_parts(input, keys, bound, self.estimate);
+                        }
+                        self.sort(inner, limited, first);
+                    }
                     // The first row of each group: so many groups are read.
                     Plan::DistinctOn { input, keys } if matches!(**input, Plan::Sort { .. }) => {
                         keys.iter_mut().for_each(|key| self.expression(key));
@@ -362,6 +368,19 @@ fn for_change(
     let mut chosen = path(table, columns, filter, estimate, None)?;
     chosen.adapt(filter);
     Some(chosen.access)
+}
+
+/// How many rows of a sort a LIMIT above it reads, if that can be said without asking a query.
+fn bound(limit: Option<&TypedExpr>, offset: Option<&TypedExpr>) -> Option<TypedExpr> {
+    let asks = |part: &TypedExpr| matches!(part.kind, ExprKind::Subquery { .. });
+    let limit = limit.filter(|limit| !limit.any(&mut |part| asks(part)))?;
+    match (&limit.kind, offset.map(|offset| &offset.kind)) {
+        (_, None) => Some(limit.clone()),
+        (ExprKind::Literal(Value::Int8(limit)), Some(ExprKind::Literal(Value::Int8(offset)))) => {
+            Some(TypedExpr::literal(Value::Int8(limit.checked_add(*offset)?), SqlType::Int8))
+        }
+        _ => None,
+    }
 }
 
 fn nothing() -> Plan {

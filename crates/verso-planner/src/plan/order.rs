@@ -6,6 +6,7 @@ use verso_catalog::{IndexDef, TableDef};
 use verso_exec::plan::{JoinKind, KeyMatch, Plan, SortKey, TypedExpr};
 
 use super::derived::{Derived, serving};
+use super::partition::parts;
 use super::{may_use, path, terms, through};
 use crate::bind::{columns_of, replace_columns};
 use crate::estimate::{Estimate, FETCH, PROBE, SCAN};
@@ -121,6 +122,39 @@ pub(super) fn by_index(
     let filter = path.rest(filter.take());
     *scan = Plan::IndexScan { table, columns, access: path.access, filter };
     true
+}
+
+/// Lets the parts of a table, or of UNION ALL, yield no more rows each than are wanted of all together, where an index has the order. `bound`
+/// says how many. A partitioned table stands as its partitions then.
+pub(super) fn of_parts(plan: &mut Plan, keys: &[SortKey], bound: &TypedExpr, estimate: Estimate<'_>) {
+    let mut keys = keys.to_vec();
+    let mut scan = plan;
+    while let Plan::Project { input, exprs, .. } = scan {
+        for key in &mut keys {
+            replace_columns(&mut key.expr, &mut |column, ty| {
+                exprs.get(column).cloned().unwrap_or_else(|| TypedExpr::null(ty.clone()))
+            });
+        }
+        scan = input;
+    }
+    if let Plan::TableScan { table, columns, filter } = scan
+        && table.partitioned.is_some()
+    {
+        *scan = parts(table, columns, filter.as_ref(), estimate);
+    }
+    let Plan::Append { inputs, .. } = scan else { return };
+    for input in inputs {
+        if has_order(input, &keys, estimate) {
+            let part = std::mem::replace(input, super::nothing());
+            let sort = Plan::Sort { input: Box::new(part), keys: keys.clone(), sorted: 0 };
+            *input = Plan::Limit {
+                input: Box::new(sort),
+                limit: Some(bound.clone()),
+                offset: None,
+                ties: Vec::new(),
+            };
+        }
+    }
 }
 
 /// A sort key: an expression over a plan's columns, DESC, NULLS FIRST.

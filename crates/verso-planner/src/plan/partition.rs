@@ -108,9 +108,9 @@ impl Found<'_> {
                 Says::In(values) => PruningTerm::In(values.to_vec()),
                 Says::Null => PruningTerm::Null,
                 Says::Lower(value, _) => PruningTerm::Lower(value.clone()),
-                Says::Upper(value, _) => PruningTerm::Upper(value.clone()),
+                Says::Upper(value, included) => PruningTerm::Upper(value.clone(), included),
                 Says::From(value) => PruningTerm::Lower(value.clone()),
-                Says::To(value) => PruningTerm::Upper(value.clone()),
+                Says::To(value) => PruningTerm::Upper(value.clone(), true),
                 Says::Prefix(_) | Says::Any(_) => continue,
             };
             // A query is asked for its rows when it is its turn.
@@ -150,7 +150,7 @@ fn known(term: &PruningTerm, ty: &SqlType) -> Option<Said> {
         PruningTerm::In(list) => Said::In(list.iter().map(value).collect::<Option<_>>()?),
         PruningTerm::Null => Said::Null,
         PruningTerm::Lower(expr) => Said::Lower(value(expr)?),
-        PruningTerm::Upper(expr) => Said::Upper(value(expr)?),
+        PruningTerm::Upper(expr, included) => Said::Upper(value(expr)?, *included),
     })
 }
 

@@ -16,8 +16,9 @@ use verso_catalog::authority;
 use verso_env::{OpenMode, VfsFile};
 use verso_exec::error::ExecError;
 use verso_exec::files::FileSink;
-use verso_exec::memory::Reservation;
+use verso_exec::memory::{Memory, Reservation};
 use verso_exec::plan::{Insert, OutputColumn, Statement as Bound};
+use verso_exec::spill::Spool;
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
 use verso_storage::workers::Listed;
 use verso_storage::{ObjectId, TableLockMode};
@@ -30,7 +31,7 @@ use crate::copy::reader::{Progress, Reader};
 use crate::copy::writer::Writer;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use verso_parser::syntax::{Copy, CopyFormat, CopyOptions, CopyPlace, CopyWhat, Statement};
+use verso_parser::syntax::{Copy, CopyFormat, CopyOptions, CopyPlace, CopyWhat};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -106,7 +107,7 @@ impl Transfer<'_> {
                 self.copy_to(copy, &bound, results)?
             }
             CopyWhat::Query(query) => {
-                let bound = binder.statement(&Statement::Query((**query).clone()))?;
+                let bound = binder.statement(query)?;
                 self.copy_to(copy, &bound, results)?
             }
         };
@@ -232,6 +233,10 @@ impl Transfer<'_> {
             _ => Made::Rows(Writer::new(&layout, &types, time_zone)),
         };
         let binary = matches!(layout.format, CopyFormat::Binary | CopyFormat::Parquet);
+        let changed = match bound {
+            Bound::Query(_) => None,
+            _ => Some(self.changed_rows(bound)?),
+        };
         results.sent = true;
         let object = match &copy.what {
             CopyWhat::Table { name, .. } => {
@@ -263,12 +268,23 @@ impl Transfer<'_> {
             error: None,
         };
         out.begin(&names)?;
-        let result = self.run_external(bound, None, &mut out);
+        let result = match changed {
+            None => self.run_external(bound, None, &mut out),
+            Some(rows) => send(rows, &mut out),
+        };
         match (result, out.error.take()) {
             (Err(_), Some(error)) => Err(error.into()),
             (Err(error), None) => Err(error.into()),
             (Ok(_), _) => Ok(out.end()?),
         }
+    }
+
+    /// The rows that a change returns. They wait here for its end: until something is sent it may run again, behind whoever
+    /// has changed a row meanwhile.
+    fn changed_rows(&self, bound: &Bound) -> Result<Spool, Failure> {
+        let mut kept = Kept { rows: Spool::default(), memory: self.frame.services.memory.lend() };
+        self.run_external(bound, None, &mut kept)?;
+        Ok(kept.rows)
     }
 
     /// What others see of it; the phase says with whom rows are exchanged, as in `pg_stat_progress_copy`.
@@ -392,6 +408,27 @@ impl Sink for Nowhere {
     fn batch(&mut self, _: &Batch) -> Result<(), ExecError> {
         Ok(())
     }
+}
+
+/// Keeps rows, in files beyond the work memory.
+struct Kept<'s> {
+    rows: Spool,
+    memory: Memory<'s>,
+}
+
+impl Sink for Kept<'_> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), ExecError> {
+        self.rows.push(self.memory, "COPY", batch.clone())
+    }
+}
+
+/// Sends rows that were kept.
+fn send(mut rows: Spool, out: &mut Out<'_, '_>) -> Result<u64, ExecError> {
+    let mut batch = Batch::default();
+    while rows.next(&mut batch)? {
+        out.batch(&batch)?;
+    }
+    Ok(out.count)
 }
 
 // ── to ───────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,8 +4,9 @@ use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
 use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
-    CastStatement, CollationStatement, DatabaseStatement, DropKind, ExtensionStatement, OperatorStatement,
-    RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement, ViewStatement,
+    CastStatement, CollationStatement, Copy, CopyWhat, DatabaseStatement, DropKind, ExtensionStatement,
+    OperatorStatement, RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement,
+    ViewStatement,
 };
 
 /// The word for what a statement changes in the database; none for those that only read.
@@ -39,6 +40,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::DropFunction(_) => "DROP FUNCTION",
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Copy(copy) if copy.from => "COPY FROM",
+        Statement::Copy(Copy { what: CopyWhat::Query(rows), .. }) => return changes(rows),
         Statement::Role(role) => match role {
             RoleStatement::Create { .. } => "CREATE ROLE",
             RoleStatement::Alter { .. } | RoleStatement::Setting { .. } => "ALTER ROLE",

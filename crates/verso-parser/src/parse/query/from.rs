@@ -200,6 +200,7 @@ impl Cursor<'_> {
             "session_user",
             "current_role",
             "current_catalog",
+            "current_schema",
             "user",
             "system_user",
         ];

@@ -283,6 +283,11 @@ pub fn analyzed(cursor: &mut Cursor<'_>) -> Result<Vec<(QualifiedName, Vec<Name>
         return Ok(Vec::new());
     }
     cursor.list(|cursor| {
+        // Partitions have statistics of their own, and are swept for themselves.
+        let has_name = matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_));
+        if has_name && cursor.is(&["only"]) {
+            return Err(cursor.unsupported("VACUUM and ANALYZE of ONLY the whole table"));
+        }
         let table = cursor.qualified()?;
         let columns = match cursor.peek() {
             Token::LParen => names(cursor)?,

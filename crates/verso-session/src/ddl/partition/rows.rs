@@ -16,6 +16,7 @@ use crate::failure::Failure;
 
 /// Keys of rows, of which none may be one that a test finds.
 struct Refusing<'s> {
+    table: &'s TableDef,
     types: Vec<SqlType>,
     is_refused: &'s dyn Fn(&[Value]) -> Result<bool, TypeError>,
     text: String,
@@ -25,7 +26,7 @@ impl Sink for Refusing<'_> {
     fn batch(&mut self, batch: &Batch) -> Result<(), ExecError> {
         for row in 0..batch.rows {
             if (self.is_refused)(&batch.row(row, &self.types))? {
-                return Err(ExecError::raised("23514", self.text.as_str()));
+                return Err(ExecError::of_table("23514", self.text.clone(), None, self.table));
             }
         }
         Ok(())
@@ -70,7 +71,7 @@ impl Schema<'_> {
         self.frame.tables().lock(leaf, TableLockMode::AccessExclusive)?;
         let scan = Statement::Query(Plan::TableScan { table: Arc::clone(leaf), columns, filter: None });
         let types = partitioned.types.iter().map(SqlType::erased).collect();
-        let mut refusing = Refusing { types, is_refused, text };
+        let mut refusing = Refusing { table: leaf, types, is_refused, text };
         self.frame.inside_now(|frame| {
             frame.with_context(&[], |cx| execute(&scan, cx, &mut refusing))?;
             Ok(())
