@@ -76,7 +76,7 @@ pub use enum_type::{EnumLabel, EnumType, NewPlace};
 pub use error::TypeError;
 pub use jiff::tz::TimeZone;
 pub use json::Jsonb;
-pub use key::{KeyOrder, KeyType};
+pub use key::{KeyOrder, KeyType, encode_nested};
 pub use number::Number;
 pub use opaque::{Opaque, OpaqueKind};
 pub use range::{Multirange, Range, RangeKind};
