@@ -79,7 +79,7 @@ pub use json::Jsonb;
 pub use key::{KeyOrder, KeyType, encode_nested};
 pub use number::Number;
 pub use opaque::{Opaque, OpaqueKind};
-pub use range::{Multirange, Range, RangeKind};
+pub use range::{Multirange, OwnRange, Range, RangeKind, RangeName, RangeType};
 pub use row::{decode_row, encode_row};
 pub use sqltype::{IntervalSpec, LongSpec, NamedType, NumericSpec, Physical, RowType, SqlType};
 pub use system_type::SystemType;
