@@ -728,7 +728,26 @@ impl FunctionDef {
 
     /// Is it an aggregate?
     pub fn is_aggregate(&self) -> bool {
-        self.language == FunctionLanguage::Internal
+        self.language == FunctionLanguage::Internal && !self.is_range_constructor()
+    }
+
+    /// Is it a function that came with a range type and makes values of it, or of its multirange type?
+    pub fn is_range_constructor(&self) -> bool {
+        self.language == FunctionLanguage::Internal && RANGE_CONSTRUCTORS.contains(&&*self.body)
+    }
+
+    /// Does it give values of a range type, or of the multirange type beside it?
+    pub fn makes(&self, ty: &SqlType) -> bool {
+        let of = |ty: &SqlType| match ty {
+            SqlType::Range(of) | SqlType::Multirange(of) => Some(of.clone()),
+            _ => None,
+        };
+        match &self.returns {
+            FunctionReturn::Scalar(result) => {
+                of(result).zip(of(ty)).is_some_and(|(result, ty)| result.is_same(&ty))
+            }
+            _ => false,
+        }
     }
 
     /// `function`, `procedure`, `aggregate`.
@@ -868,7 +887,7 @@ pub enum FunctionLanguage {
     Sql,
     /// `LANGUAGE plpgsql`
     PlPgSql,
-    /// An aggregate: its body is an [`AggregateDef`](crate::AggregateDef).
+    /// An aggregate: its body is an [`AggregateDef`](crate::AggregateDef); or one of [`RANGE_CONSTRUCTORS`].
     Internal,
 }
 
@@ -882,6 +901,16 @@ impl FunctionLanguage {
         }
     }
 }
+
+/// The bodies of the functions that make values of users' range types, named as in `pg_proc.prosrc`: a range of two bounds, with
+/// the signs of its ends; a multirange of none, one, a list of ranges.
+pub const RANGE_CONSTRUCTORS: [&str; 5] = [
+    "range_constructor2",
+    "range_constructor3",
+    "multirange_constructor0",
+    "multirange_constructor1",
+    "multirange_constructor2",
+];
 
 /// What the planner may assume of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -371,6 +371,19 @@ pub struct NewEnum {
     pub labels: Vec<Arc<str>>,
 }
 
+/// CREATE TYPE … AS RANGE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRange {
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The type's name.
+    pub name: Arc<str>,
+    /// The schema and name of its multirange type.
+    pub multirange: (Arc<str>, Arc<str>),
+    /// The type of the bounds.
+    pub subtype: SqlType,
+}
+
 /// CREATE TYPE … AS (…).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewComposite {

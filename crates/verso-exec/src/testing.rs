@@ -378,12 +378,12 @@ pub(crate) fn call(name: &str, args: Vec<TypedExpr>) -> TypedExpr {
         ResultType::ArrayOf(i) => SqlType::Array(Box::new(args[*i].ty.clone())),
         ResultType::ElementOf(i) => match &args[*i].ty {
             SqlType::Array(element) => (**element).clone(),
-            SqlType::Range(kind) | SqlType::Multirange(kind) => kind.subtype(),
+            SqlType::Range(of) | SqlType::Multirange(of) => of.subtype(),
             other => other.clone(),
         },
         ResultType::RangeOf(i) | ResultType::MultirangeOf(i) => match &args[*i].ty {
-            SqlType::Range(kind) => SqlType::Multirange(*kind),
-            SqlType::Multirange(kind) => SqlType::Range(*kind),
+            SqlType::Range(of) => SqlType::Multirange(of.clone()),
+            SqlType::Multirange(of) => SqlType::Range(of.clone()),
             other => other.clone(),
         },
     };

@@ -64,7 +64,7 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::Float4 | T::Float8, to) if to.is_number() => Assignment,
         (T::Oid, T::Int4 | T::Int8) => Assignment,
         (T::Bool, T::Int4) | (T::Int4, T::Bool) => Explicit,
-        (T::Range(from), T::Multirange(to)) if from == to => Explicit,
+        (T::Range(from), T::Multirange(to)) if from.is_same(to) => Explicit,
         (T::Bit(_), T::Varbit(_)) | (T::Varbit(_), T::Bit(_)) => Implicit,
         (T::Bit(_), T::Int4 | T::Int8) | (T::Int4 | T::Int8, T::Bit(_)) => Explicit,
         (T::Time(_), T::Timetz(_)) => Implicit,
@@ -201,8 +201,8 @@ fn cast_whole(
             Ok(Value::Text(text.into()))
         }
         (Value::Jsonb(v), to) if *to != SqlType::Jsonb => cast_jsonb(v, to),
-        (Value::Range(v), SqlType::Multirange(kind)) => {
-            Ok(Multirange::of(*kind, vec![Range::clone(v)]).into_value())
+        (Value::Range(v), SqlType::Multirange(ty)) => {
+            Ok(Multirange::of(ty.kind(), vec![Range::clone(v)]).into_value())
         }
         (Value::Opaque(v), _) => cast_opaque(v, to, kind).unwrap_or_else(|| Err(no_cast(from, to))),
         (Value::Int4(_) | Value::Int8(_), SqlType::Bit(length)) => {

@@ -22,6 +22,11 @@
 //! | ranges, multiranges | as [`range::encode_key`] |
 //! | text, bytea | 0 as 0 255; ends with 0 0 |
 //! | text of a collation | its [key](crate::collation), as bytea |
+//! | arrays, rows | as [`encode_nested`] |
+
+mod nested;
+
+pub use nested::encode_nested;
 
 use crate::collation::Collator;
 use crate::column::Column;
@@ -81,6 +86,8 @@ pub enum KeyType {
     Trigrams = 18,
     /// Text in the order of a collation: [`Collator::key`].
     Collated(Collator) = 19,
+    /// Arrays and rows.
+    Nested = 20,
 }
 
 impl KeyType {
@@ -109,19 +116,24 @@ impl KeyType {
     pub fn code(self) -> u8 {
         match self {
             KeyType::Collated(_) => KeyType::COLLATED,
+            KeyType::Nested => KeyType::NESTED,
             other => (1..).zip(KeyType::ALL).find(|(_, ty)| *ty == other).map_or(0, |(code, _)| code),
         }
     }
 
     /// The number on disk of texts in the order of a collation, which stands beside it.
     pub const COLLATED: u8 = 19;
+    const NESTED: u8 = 20;
 
     /// The type with this number on disk, [`KeyType::COLLATED`] without.
     pub fn from_code(code: u8) -> Option<KeyType> {
-        KeyType::ALL.get(usize::from(code).checked_sub(1)?).copied()
+        match code {
+            KeyType::NESTED => Some(KeyType::Nested),
+            code => KeyType::ALL.get(usize::from(code).checked_sub(1)?).copied(),
+        }
     }
 
-    /// How values of `ty` make keys; `None` for types without an order that keys can have (arrays, records).
+    /// How values of `ty` make keys; `None` for types without an order that keys can have (json, rows of unknown columns).
     pub fn of(ty: &SqlType) -> Option<KeyType> {
         Some(match ty {
             SqlType::Uuid => KeyType::Uuid,
@@ -130,8 +142,13 @@ impl KeyType {
             SqlType::Char(_) => KeyType::PaddedBytes,
             SqlType::Jsonb => KeyType::Jsonb,
             SqlType::Range(_) | SqlType::Multirange(_) => KeyType::Range,
-            SqlType::Void | SqlType::Unknown | SqlType::Array(_) | SqlType::Record => return None,
-            SqlType::Row(_) | SqlType::Json | SqlType::Named(_) => return None,
+            SqlType::Array(element) => return nested::is_ordered(element).then_some(KeyType::Nested),
+            SqlType::Row(row) => {
+                let ordered = row.fields.iter().all(|(_, ty)| nested::is_ordered(ty));
+                return ordered.then_some(KeyType::Nested);
+            }
+            SqlType::Void | SqlType::Unknown | SqlType::Record => return None,
+            SqlType::Json | SqlType::Named(_) => return None,
             SqlType::System(SystemType::JsonPath) => return None,
             SqlType::Domain(domain) => return KeyType::of(&domain.base),
             SqlType::Collated(collated) => {
@@ -177,6 +194,7 @@ impl KeyType {
             | KeyType::Decimal
             | KeyType::Jsonb
             | KeyType::Range
+            | KeyType::Nested
             | KeyType::Collated(_) => Physical::Bytes,
         }
     }
@@ -199,6 +217,7 @@ impl KeyType {
                     | KeyType::Interval
                     | KeyType::Jsonb
                     | KeyType::Range
+                    | KeyType::Nested
                     | KeyType::Collated(_)
             )
     }
@@ -291,6 +310,10 @@ impl KeyOrder {
             KeyType::Range => match row::decode_value(raw)? {
                 Value::Range(v) => range::encode_key(&v, out)?,
                 Value::Multirange(v) => range::encode_multirange_key(&v, out)?,
+                _ => return Err(corrupt()),
+            },
+            KeyType::Nested => match row::decode_value(raw)? {
+                value @ (Value::Array(_) | Value::Record(_)) => encode_nested(&value, out)?,
                 _ => return Err(corrupt()),
             },
             // Their values have no single key.

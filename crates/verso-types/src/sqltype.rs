@@ -28,7 +28,7 @@ use crate::collation::{CollatedType, Collation, Derivation};
 use crate::composite::CompositeName;
 use crate::domain_type::DomainType;
 use crate::enum_type::EnumType;
-use crate::range::RangeKind;
+use crate::range::RangeType;
 use crate::system_type::SystemType;
 
 /// Precision and scale of a constrained numeric.
@@ -226,10 +226,10 @@ pub enum SqlType {
     Bit(Option<u32>),
     /// `bit varying`, `bit varying(n)`
     Varbit(Option<u32>),
-    /// A range of the kind's values
-    Range(RangeKind),
-    /// A multirange of the kind's values
-    Multirange(RangeKind),
+    /// A range
+    Range(RangeType),
+    /// A multirange of the ranges of this type
+    Multirange(RangeType),
     /// `uuid`
     Uuid,
     /// `oid`
@@ -390,8 +390,8 @@ impl SqlType {
             SqlType::Timetz(_) => (1266, 1270),
             SqlType::Bit(_) => (1560, 1561),
             SqlType::Varbit(_) => (1562, 1563),
-            SqlType::Range(kind) => kind.oids(false),
-            SqlType::Multirange(kind) => kind.oids(true),
+            SqlType::Range(ty) => ty.oids(false),
+            SqlType::Multirange(ty) => ty.oids(true),
             SqlType::Uuid => (2950, 2951),
             SqlType::Oid => (26, 1028),
             SqlType::Name => (19, 1003),
@@ -480,7 +480,7 @@ impl SqlType {
 
     /// The range, the multirange or the array of one that has this oid.
     fn range_from_oid(oid: u32) -> Option<SqlType> {
-        let types = RangeKind::ALL.into_iter().flat_map(|kind| [kind.ty(false), kind.ty(true)]);
+        let types = RangeType::BUILT_IN.into_iter().flat_map(|ty| [ty.clone().ty(false), ty.ty(true)]);
         types.into_iter().find_map(|ty| match ty.oids() {
             (own, _) if own == oid => Some(ty),
             (_, array) if array == oid => Some(SqlType::Array(Box::new(ty))),
@@ -587,8 +587,8 @@ impl SqlType {
             SqlType::Timetz(_) => "time with time zone",
             SqlType::Bit(_) => "bit",
             SqlType::Varbit(_) => "bit varying",
-            SqlType::Range(kind) => kind.name(false),
-            SqlType::Multirange(kind) => kind.name(true),
+            SqlType::Range(ty) => ty.name(false),
+            SqlType::Multirange(ty) => ty.name(true),
             SqlType::Uuid => "uuid",
             SqlType::Oid => "oid",
             SqlType::Name => "name",
@@ -629,6 +629,8 @@ impl SqlType {
             }
             SqlType::System(system) => system.internal_name(),
             SqlType::Enum(ty) => return ty.name.to_string(),
+            SqlType::Range(ty) if let Some(own) = ty.own_name(false) => return own.name.to_string(),
+            SqlType::Multirange(ty) if let Some(own) = ty.own_name(true) => return own.name.to_string(),
             SqlType::Domain(domain) => return domain.name.to_string(),
             SqlType::Collated(collated) => return collated.base.internal_name(),
             SqlType::Row(row) if let Some(of) = &row.of => return of.name.to_string(),
@@ -771,7 +773,7 @@ impl SqlType {
             (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
             (SqlType::System(a), SqlType::System(b)) => a == b,
             (SqlType::Range(a), SqlType::Range(b)) | (SqlType::Multirange(a), SqlType::Multirange(b)) => {
-                a == b
+                a.is_same(b)
             }
             (SqlType::Enum(a), SqlType::Enum(b)) => a.oid == b.oid,
             (SqlType::Named(a), SqlType::Named(b)) => a == b,
@@ -823,6 +825,8 @@ impl fmt::Display for SqlType {
                 None => write!(f, "{element}[]"),
             },
             SqlType::Enum(ty) => f.write_str(&ty.shown()),
+            SqlType::Range(ty) if let Some(own) = ty.own_name(false) => f.write_str(&own.shown()),
+            SqlType::Multirange(ty) if let Some(own) = ty.own_name(true) => f.write_str(&own.shown()),
             SqlType::Domain(domain) => f.write_str(&domain.shown()),
             SqlType::Collated(collated) => collated.base.fmt(f),
             SqlType::Row(row) if let Some(of) = &row.of => f.write_str(&of.shown()),

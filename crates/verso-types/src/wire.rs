@@ -63,8 +63,8 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         }
         Value::Bytes(v) => out.extend_from_slice(v),
         Value::Opaque(v) => opaque::send(v, out),
-        Value::Range(v) => range::send(v, out),
-        Value::Multirange(v) => range::send_multirange(v, out),
+        Value::Range(v) => range::send(v, ty, out),
+        Value::Multirange(v) => range::send_multirange(v, ty, out),
         // Its version, then text, as in PostgreSQL.
         Value::Jsonb(v) => {
             let mut text = String::new();
@@ -301,9 +301,9 @@ impl<'b> Reader<'b> {
                 Value::Opaque(opaque::receive(ty, kind, std::mem::take(&mut self.rest))?)
             }
             SqlType::Timetz(_) | SqlType::Bit(_) | SqlType::Varbit(_) => self.text()?,
-            SqlType::Range(kind) => range::receive(*kind, std::mem::take(&mut self.rest))?.into_value(),
-            SqlType::Multirange(kind) => {
-                range::receive_multirange(*kind, std::mem::take(&mut self.rest))?.into_value()
+            SqlType::Range(ty) => range::receive(ty, std::mem::take(&mut self.rest))?.into_value(),
+            SqlType::Multirange(ty) => {
+                range::receive_multirange(ty, std::mem::take(&mut self.rest))?.into_value()
             }
             SqlType::Enum(ty) => ty.parse(utf8(std::mem::take(&mut self.rest))?)?,
             SqlType::Domain(domain) => return self.value(&domain.base, depth),

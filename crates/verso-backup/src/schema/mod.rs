@@ -524,7 +524,8 @@ impl Maker<'_, '_> {
 }
 
 fn is_own(function: &FunctionDef) -> bool {
-    !function.oid.is_system() && !is_temporary(&function.schema)
+    // Those that come with a range type are made with it.
+    !function.oid.is_system() && !is_temporary(&function.schema) && !function.is_range_constructor()
 }
 
 /// The sequences that columns of a table own.

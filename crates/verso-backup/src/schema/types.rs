@@ -1,4 +1,4 @@
-//! Enum types, domains and composite types as statements, and how columns name them.
+//! Enum types, domains, range types and composite types as statements, and how columns name them.
 //!
 //! T1. Rows hold the *places* of labels, so a type that is made again must give its labels the same ones. It is made empty, and
 //!     its labels are added in the order in which they were added before, each beside the same neighbour; what comes of that is
@@ -22,8 +22,14 @@ pub(crate) fn type_text(ty: &SqlType) -> String {
         SqlType::Enum(ty) => qualified(&ty.schema, &ty.name),
         SqlType::Domain(domain) => qualified(&domain.schema, &domain.name),
         SqlType::Row(row) if let Some(of) = &row.of => qualified(&of.schema, &of.name),
+        SqlType::Range(of) if let Some(own) = of.own_name(false) => qualified(&own.schema, &own.name),
+        SqlType::Multirange(of) if let Some(own) = of.own_name(true) => qualified(&own.schema, &own.name),
         SqlType::Array(element) => match **element {
-            SqlType::Enum(_) | SqlType::Domain(_) | SqlType::Row(_) => format!("{}[]", type_text(element)),
+            SqlType::Enum(_)
+            | SqlType::Domain(_)
+            | SqlType::Row(_)
+            | SqlType::Range(_)
+            | SqlType::Multirange(_) => format!("{}[]", type_text(element)),
             _ => ty.to_string(),
         },
         other => other.to_string(),
@@ -39,6 +45,7 @@ pub(crate) fn labels_of(ty: &SqlType) -> Vec<LabelOf> {
             .map(|label| LabelOf { name: label.name.to_string(), place: label.place })
             .collect(),
         SqlType::Array(element) => labels_of(element),
+        SqlType::Range(of) | SqlType::Multirange(of) => labels_of(&of.subtype()),
         SqlType::Row(row) => row.fields.iter().flat_map(|(_, ty)| labels_of(ty)).collect(),
         _ => Vec::new(),
     }
@@ -79,6 +86,17 @@ pub(super) fn steps_of(types: Vec<&Arc<TypeDef>>, dialect: Dialect) -> Result<Ve
         if let SqlType::Domain(domain) = &ty.ty {
             steps.push(step(Kind::Type, domain_text(domain)));
         }
+        if let SqlType::Range(of) = &ty.ty
+            && let Some(multi) = of.own_name(true)
+        {
+            let place = qualified(&ty.schema, &ty.name);
+            let multi = qualified(&multi.schema, &multi.name);
+            let text = format!(
+                "CREATE TYPE {place} AS RANGE (subtype = {}, multirange_type_name = {multi})",
+                type_text(&of.subtype())
+            );
+            steps.push(step(Kind::Type, text));
+        }
         let SqlType::Enum(known) = &ty.ty else { continue };
         let texts = match dialect {
             Dialect::Verso => grown(known)?,
@@ -102,9 +120,14 @@ fn behind_their_fields(types: Vec<&Arc<TypeDef>>) -> Vec<&Arc<TypeDef>> {
     let mut ordered = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {
         let needs_waiting = |ty: &TypeDef| {
-            let SqlType::Row(row) = &ty.ty else { return false };
-            let is_in = |other: &&Arc<TypeDef>| row.fields.iter().any(|(_, field)| uses(field, &other.ty));
-            waiting.iter().any(is_in)
+            match &ty.ty {
+                SqlType::Row(row) => {
+                    waiting.iter().any(|other| row.fields.iter().any(|(_, field)| uses(field, &other.ty)))
+                }
+                SqlType::Range(of) => waiting.iter().any(|other| uses(&of.subtype(), &other.ty)),
+                // It is made with its range type.
+                _ => false,
+            }
         };
         let (later, now): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(|ty| needs_waiting(ty));
         if now.is_empty() {
@@ -123,6 +146,9 @@ fn uses(ty: &SqlType, other: &SqlType) -> bool {
         || match ty {
             SqlType::Domain(domain) => uses(&domain.base, other),
             SqlType::Array(element) => uses(element, other),
+            SqlType::Range(of) => uses(&of.subtype(), other),
+            // Made with its range type.
+            SqlType::Multirange(of) => uses(&of.clone().ty(false), other),
             SqlType::Row(row) => row.fields.iter().any(|(_, ty)| uses(ty, other)),
             _ => false,
         }

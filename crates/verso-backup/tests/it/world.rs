@@ -69,6 +69,11 @@ CREATE DOMAIN happy AS shop."Mood" CHECK (VALUE <> 'sad');
 CREATE TABLE of_domains (a shop."Pos int", b sure, c shop."Pos int"[], d happy DEFAULT 'great');
 INSERT INTO of_domains VALUES (2, 4, '{6,8}', 'happy'), (DEFAULT, 6, NULL, DEFAULT);
 CREATE FUNCTION halved(n shop."Pos int") RETURNS sure LANGUAGE sql AS 'SELECT n / 2';
+CREATE TYPE shop."Span" AS RANGE (subtype = float8, multirange_type_name = shop."Spans");
+CREATE TYPE moods AS RANGE (subtype = shop."Mood");
+CREATE TABLE spans (at shop."Span" PRIMARY KEY, several shop."Spans" DEFAULT shop."Spans"(shop."Span"(0, 1)), m moods[], k integer[] UNIQUE);
+INSERT INTO spans VALUES ('[1.5,2]', DEFAULT, ARRAY[moods('sad', 'great')], '{3,1}'), ('empty', '{[1,2),(3,)}', NULL, '{}'), ('(,0]', NULL, '{empty}', NULL);
+CREATE FUNCTION width(shop."Span") RETURNS float8 LANGUAGE sql IMMUTABLE AS 'SELECT upper($1) - lower($1)';
 CREATE TABLE measured (at date NOT NULL, city integer, v integer CHECK (v > 0), PRIMARY KEY (at, city)) PARTITION BY RANGE (at);
 CREATE TABLE measured_2024 PARTITION OF measured FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
 CREATE TABLE measured_2025 PARTITION OF measured FOR VALUES FROM ('2025-01-01') TO ('2026-01-01') PARTITION BY LIST (city);
@@ -169,6 +174,7 @@ const QUESTIONS: &[&str] = &[
     "SELECT *, halved(8) FROM of_domains ORDER BY a",
     "SELECT typname, typbasetype::regtype::text, typtypmod, typnotnull, typdefault FROM pg_type WHERE typtype = 'd' ORDER BY 1",
     "SELECT id, mood, moods, mood > 'sad', mood_of(id) FROM feels ORDER BY mood, id",
+    "SELECT rngtypid::regtype::text, rngsubtype::regtype::text, rngmultitypid::regtype::text FROM pg_range WHERE rngtypid >= 16384 ORDER BY 1",
     "SELECT e.enumlabel FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid ORDER BY t.typname, e.enumsortorder",
     "SELECT n.nspname, c.relname, c.relkind, c.reloptions FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
        WHERE c.oid >= 16384 AND n.nspname NOT LIKE 'pg_temp%' ORDER BY 1, 2",

@@ -10,19 +10,21 @@ use std::sync::Arc;
 use verso_storage::Txn;
 use verso_types::enum_type::NewPlace;
 use verso_types::keyword::quoted;
-use verso_types::{EnumLabel, EnumType, SqlType};
+use verso_types::{EnumLabel, EnumType, OwnRange, RangeName, RangeType, SqlType};
 
 use super::claim::NameOf;
 use super::needing::{Lost, Needing, named, shown_type};
 use super::{refuse_if_needed, target_schema};
 use crate::catalog::Catalog;
-use crate::definition::{FunctionReturn, Oid, SchemaDef, TypeDef};
+use crate::definition::{FunctionDef, FunctionReturn, Oid, SchemaDef, TypeDef};
 use crate::error::{CatalogError, ObjectKind};
-use crate::request::NewEnum;
+use crate::request::{NewEnum, NewRange};
 use crate::snapshot::CatalogSnapshot;
 use crate::system::field::Name;
-use crate::system::row::{AttributeRow, DescriptionRow, DomainRow, EnumRow, ProcRow, SystemRow, TypeRow};
-use crate::system::types::{enum_rows, label_row};
+use crate::system::row::{
+    AttributeRow, DescriptionRow, DomainRow, EnumRow, ProcRow, RangeRow, SystemRow, TypeRow,
+};
+use crate::system::types::{enum_rows, label_row, range_rows};
 
 /// Greatest length of a name, in bytes.
 const NAME_MAX: usize = 63;
@@ -63,6 +65,40 @@ impl Catalog {
             self.insert_rows(txn, &labels)
         })?;
         Ok(oid)
+    }
+
+    /// Makes a range type with its multirange type; the functions that make values of them are the caller's to make.
+    ///
+    /// # Errors
+    /// `Exists`, `Missing` (a schema), `SystemObject`; storage's.
+    pub fn create_range(&self, txn: &mut Txn, new: &NewRange) -> Result<Arc<OwnRange>, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(&new.schema))?;
+        let multi_schema = target_schema(&snapshot, Some(&new.multirange.0))?;
+        self.hold_schema(txn, &schema)?;
+        self.hold_schema(txn, &multi_schema)?;
+        self.take_type_name(txn, &snapshot, &schema, &new.name)?;
+        if (&schema.name, &new.name) == (&multi_schema.name, &new.multirange.1) {
+            return Err(CatalogError::exists(ObjectKind::Type, &*new.name));
+        }
+        self.take_type_name(txn, &snapshot, &multi_schema, &new.multirange.1)?;
+        let named = |schema: &SchemaDef, name: &Arc<str>| {
+            let (array, oid) = (self.new_oid()?, self.new_oid()?);
+            let (schema, name) = (Arc::clone(&schema.name), Arc::clone(name));
+            Ok::<_, CatalogError>(RangeName { oid: oid.0, array: array.0, schema, name })
+        };
+        let range = named(&schema, &new.name)?;
+        let multirange = named(&multi_schema, &new.multirange.1)?;
+        let own = OwnRange { range, multirange, subtype: new.subtype.clone() };
+        let arrays = [array_name(&new.name), array_name(&new.multirange.1)];
+        let (types, of) = range_rows(&own, [&arrays[0], &arrays[1]], [schema.oid, multi_schema.oid]);
+        self.hold(txn, Oid(own.range.oid))?;
+        self.hold(txn, Oid(own.multirange.oid))?;
+        self.change(txn, |txn| {
+            self.insert_rows(txn, &types)?;
+            self.insert_rows(txn, std::slice::from_ref(&of))
+        })?;
+        Ok(Arc::new(own))
     }
 
     /// Adds a label to an enum type; `false` if it is there and `if_not_exists` allows it.
@@ -181,8 +217,8 @@ impl Catalog {
             self.check_newest(txn, &snapshot)?;
             self.change(txn, |txn| {
                 self.remove_needing(txn, &uses.needing(&snapshot, ty))?;
-                let goes = |row: &ProcRow| uses.functions.contains(&row.oid);
-                self.delete_rows(txn, &uses.functions.iter().copied().collect::<BTreeSet<Oid>>(), goes)?;
+                let gone: BTreeSet<Oid> = uses.functions.iter().chain(&uses.constructors).copied().collect();
+                self.delete_rows(txn, &gone, |row: &ProcRow| gone.contains(&row.oid))?;
                 self.remove_type(txn, ty)
             })?;
         }
@@ -199,6 +235,15 @@ impl Catalog {
         self.remove_rights(txn, &[crate::rights::Object::Type(ty.oid)])?;
         self.delete_rows(txn, ty.oid, |row: &EnumRow| row.enumtypid == ty.oid)?;
         self.delete_rows(txn, ty.oid, |row: &DomainRow| row.oid == ty.oid)?;
+        if let SqlType::Range(of) = &ty.ty
+            && let Some(multi) = of.own_name(true)
+        {
+            self.delete_rows(txn, ty.oid, |row: &RangeRow| row.rngtypid == ty.oid)?;
+            let (multi, array) = (Oid(multi.oid), Oid(multi.array));
+            self.delete_rows(txn, multi, |row: &TypeRow| row.oid == multi || row.oid == array)?;
+            self.removes(txn, multi)?;
+            self.remove_rights(txn, &[crate::rights::Object::Type(multi)])?;
+        }
         self.remove_collated(txn, ty.oid)?;
         if ty.ty.is_row() {
             self.delete_rows(txn, ty.oid, |row: &AttributeRow| row.attrelid == ty.oid)?;
@@ -246,7 +291,9 @@ pub struct TypeUses {
     /// Tables and the numbers of their columns.
     pub columns: Vec<(Oid, u16)>,
     pub(super) functions: Vec<Oid>,
-    /// Domains over it.
+    /// Functions that make values of it, a range type; they go with it.
+    pub(super) constructors: Vec<Oid>,
+    /// Domains and range types over it.
     pub domains: Vec<Oid>,
     /// Composite types that have fields of it, and the names of these.
     pub fields: Vec<(Oid, Arc<str>)>,
@@ -261,15 +308,22 @@ impl TypeUses {
             let using = table.columns.iter().filter(|column| is_it(column.declared()));
             columns.extend(using.map(|column| (table.oid, column.id)));
         }
-        let functions = snapshot.all_functions().filter(|function| {
-            let result = match &function.returns {
-                FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => is_it(ty),
-                FunctionReturn::Table(columns) => columns.iter().any(|(_, ty)| is_it(ty)),
-                FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => false,
-            };
-            result || function.args.iter().any(|arg| is_it(&arg.ty))
-        });
-        let over = |one: &&Arc<TypeDef>| matches!(&one.ty, SqlType::Domain(domain) if is_it(&domain.base));
+        let (constructors, functions): (Vec<_>, Vec<_>) = snapshot
+            .all_functions()
+            .filter(|function| {
+                let result = match &function.returns {
+                    FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => is_it(ty),
+                    FunctionReturn::Table(columns) => columns.iter().any(|(_, ty)| is_it(ty)),
+                    FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => false,
+                };
+                result || function.args.iter().any(|arg| is_it(&arg.ty))
+            })
+            .partition(|function| function.is_range_constructor() && function.makes(&ty.ty));
+        let over = |one: &&Arc<TypeDef>| match &one.ty {
+            SqlType::Domain(domain) => is_it(&domain.base),
+            SqlType::Range(RangeType::Own(own)) => !is_it(&one.ty) && is_it(&own.subtype),
+            _ => false,
+        };
         let domains = snapshot.types().filter(over).map(|one| one.oid).collect();
         let mut fields = Vec::new();
         for one in snapshot.types() {
@@ -277,15 +331,18 @@ impl TypeUses {
             let its = row.fields.iter().filter(|(_, ty)| is_it(ty));
             fields.extend(its.map(|(name, _)| (one.oid, Arc::clone(name))));
         }
-        let functions = functions.map(|function| function.oid).collect();
-        TypeUses { columns, functions, domains, fields }
+        let oids =
+            |functions: Vec<&Arc<FunctionDef>>| functions.iter().map(|function| function.oid).collect();
+        let (functions, constructors) = (oids(functions), oids(constructors));
+        TypeUses { columns, functions, constructors, domains, fields }
     }
 
     /// The views that need the type, its columns or its functions.
     fn needing(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Needing {
         let mut lost = vec![Lost::Type(ty.oid)];
         lost.extend(self.columns.iter().map(|(table, column)| Lost::Column(*table, *column)));
-        lost.extend(self.functions.iter().map(|function| Lost::Function(*function)));
+        let functions = self.functions.iter().chain(&self.constructors);
+        lost.extend(functions.map(|function| Lost::Function(*function)));
         Needing::of(snapshot, &lost)
     }
 
@@ -348,6 +405,9 @@ pub(super) fn uses(used: &SqlType, oid: Oid) -> bool {
         SqlType::Array(element) => uses(element, oid),
         SqlType::Enum(ty) => ty.oid == oid.0,
         SqlType::Domain(domain) => domain.oid == oid.0,
+        SqlType::Range(RangeType::Own(own)) | SqlType::Multirange(RangeType::Own(own)) => {
+            [own.range.oid, own.multirange.oid].contains(&oid.0)
+        }
         SqlType::Collated(collated) => uses(&collated.base, oid),
         SqlType::Row(row) => row.of.as_ref().is_some_and(|of| of.oid == oid.0),
         _ => false,

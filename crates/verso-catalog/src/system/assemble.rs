@@ -13,7 +13,7 @@ use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
     ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
     EnumRow, ExtensionRow, IndexRow, InheritsRow, NamespaceRow, OperatorRow, PartitionedRow, PolicyRow,
-    ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    ProcRow, RangeRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::types::{TypeRows, UserTypes};
 use super::{
@@ -65,6 +65,7 @@ pub(crate) struct CatalogRows {
     pub types: Vec<TypeRow>,
     pub labels: Vec<EnumRow>,
     pub domains: Vec<DomainRow>,
+    pub ranges: Vec<RangeRow>,
     /// Roles and memberships, where they were read.
     pub roles: Option<(Vec<AuthIdRow>, Vec<AuthMemberRow>)>,
     pub acls: Vec<AclRow>,
@@ -210,6 +211,7 @@ impl CatalogRows {
             types: std::mem::take(&mut self.types),
             labels: std::mem::take(&mut self.labels),
             domains: std::mem::take(&mut self.domains),
+            ranges: std::mem::take(&mut self.ranges),
             attributes: &mut self.attributes,
             classes: &self.classes,
             named,

@@ -18,7 +18,7 @@ use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
     ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
     EnumRow, ExtensionRow, IndexRow, InheritsRow, NamespaceRow, OperatorRow, PartitionedRow, PolicyRow,
-    ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    ProcRow, RangeRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, FunctionReturn, Oid};
@@ -48,6 +48,7 @@ pub(crate) fn all(catalog: &Catalog, txn: &Txn) -> Result<CatalogRows, CatalogEr
         types: catalog.read_all(txn)?,
         labels: catalog.read_all(txn)?,
         domains: catalog.read_all(txn)?,
+        ranges: catalog.read_all(txn)?,
         roles: Some((catalog.read_all(txn)?, catalog.read_all(txn)?)),
         acls: catalog.read_all(txn)?,
         default_acls: Some(catalog.read_all(txn)?),
@@ -98,6 +99,7 @@ pub(crate) fn changed(
         types: own(catalog.read_of::<TypeRow>(txn, &of)?, &of, |row| row.oid),
         labels: catalog.read_of::<EnumRow>(txn, &of)?,
         domains: catalog.read_of::<DomainRow>(txn, &of)?,
+        ranges: catalog.read_of::<RangeRow>(txn, &of)?,
         roles: match roles {
             true => Some((catalog.read_all::<AuthIdRow>(txn)?, catalog.read_all::<AuthMemberRow>(txn)?)),
             false => None,
@@ -158,6 +160,11 @@ fn along(
             }
             if let Some(ty) = base.user_type(*oid) {
                 found.extend([ty.oid, ty.array]);
+                // A range type and its multirange type are made together.
+                if let SqlType::Range(of) | SqlType::Multirange(of) = &ty.ty {
+                    let names = [false, true].into_iter().filter_map(|multi| of.own_name(multi));
+                    found.extend(names.flat_map(|name| [Oid(name.oid), Oid(name.array)]));
+                }
             }
         }
         for index in catalog.read_of::<IndexRow>(txn, &next)? {
@@ -226,6 +233,7 @@ pub(crate) fn has_rows(catalog: &Catalog, txn: &Txn, place: Place) -> Result<boo
         TypeRow,
         EnumRow,
         DomainRow,
+        RangeRow,
         AclRow,
         PolicyRow,
         CollatedRow,

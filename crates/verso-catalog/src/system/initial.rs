@@ -11,7 +11,7 @@ use super::row::{
     AclRow, AttributeRow, AuthIdRow, AuthMemberRow, CastRow, ClassRow, CollatedRow, CollationRow,
     ConstraintRow, DbRoleSettingRow, DefaultAclRow, DefaultRow, DependRow, DescriptionRow, DomainRow,
     EnumRow, ExtensionRow, IndexRow, InheritsRow, LanguageRow, NamespaceRow, OperatorRow, PartitionedRow,
-    PolicyRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    PolicyRow, ProcRow, RangeRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -64,6 +64,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<StatisticRow>(),
         shape::<EnumRow>(),
         shape::<DomainRow>(),
+        shape::<RangeRow>(),
         shape::<AuthMemberRow>(),
         shape::<AclRow>(),
         shape::<DefaultAclRow>(),

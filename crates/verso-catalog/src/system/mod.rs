@@ -67,6 +67,10 @@ pub(crate) const TYPE_ENUM: char = 'e';
 pub(crate) const TYPE_DOMAIN: char = 'd';
 /// `pg_type.typtype` of a composite type.
 pub(crate) const TYPE_COMPOSITE: char = 'c';
+/// `pg_type.typtype` of a range type.
+pub(crate) const TYPE_RANGE: char = 'r';
+/// `pg_type.typtype` of a multirange type.
+pub(crate) const TYPE_MULTIRANGE: char = 'm';
 /// `pg_class.relkind` of a table.
 pub(crate) const KIND_TABLE: char = 'r';
 /// `pg_class.relkind` of a table whose rows are in partitions.

@@ -201,7 +201,7 @@ system_row! {
         typnamespace: Oid,
         typowner: Oid,
         typlen: i16,
-        /// `b` base type, `c` composite, `d` domain, `e` enum, `p` pseudo-type.
+        /// `b` base type, `c` composite, `d` domain, `e` enum, `m` multirange, `p` pseudo-type, `r` range.
         typtype: Letter,
         typcategory: Letter,
         typelem: Oid,
@@ -237,6 +237,15 @@ system_row! {
         connames: Vec<Arc<str>>,
         conbins: Vec<Arc<str>>,
         convalidated: Vec<i16>,
+    }
+}
+
+system_row! {
+    /// Range types of users.
+    RangeRow, 3541, 87, "pg_range" of(rngtypid) {
+        rngtypid: Oid,
+        rngsubtype: Oid,
+        rngmultitypid: Oid,
     }
 }
 

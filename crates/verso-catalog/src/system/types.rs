@@ -4,15 +4,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use verso_types::{CompositeName, DomainCheck, DomainType, EnumLabel, EnumType, RowType, SqlType};
+use verso_types::{
+    CompositeName, DomainCheck, DomainType, EnumLabel, EnumType, OwnRange, RangeName, RangeType, RowType,
+    SqlType,
+};
 
 use super::assemble::{Base, corrupt};
 use super::collated::Collated;
 use super::field::{Letter, Name};
-use super::row::{AttributeRow, ClassRow, DomainRow, EnumRow, TypeRow};
+use super::row::{AttributeRow, ClassRow, DomainRow, EnumRow, RangeRow, TypeRow};
 use super::{
     KIND_MATERIALIZED, KIND_PARTITIONED, KIND_TABLE, KIND_VIEW, OWNER_OID, TYPE_COMPOSITE, TYPE_DOMAIN,
-    TYPE_ENUM,
+    TYPE_ENUM, TYPE_MULTIRANGE, TYPE_RANGE,
 };
 use crate::definition::{ColumnDef, Oid, TypeDef};
 use crate::error::CatalogError;
@@ -33,6 +36,7 @@ pub(super) struct TypeRows<'r> {
     pub types: Vec<TypeRow>,
     pub labels: Vec<EnumRow>,
     pub domains: Vec<DomainRow>,
+    pub ranges: Vec<RangeRow>,
     /// Those of composite types are taken out.
     pub attributes: &'r mut Vec<AttributeRow>,
     pub classes: &'r [ClassRow],
@@ -48,7 +52,7 @@ impl<'a> UserTypes<'a> {
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         base: Option<Base<'a>>,
     ) -> Result<UserTypes<'a>, CatalogError> {
-        let TypeRows { types: rows, labels, domains, attributes, classes, named } = rows;
+        let TypeRows { types: mut rows, labels, domains, ranges, attributes, classes, named } = rows;
         let mut own: HashSet<Oid> = rows.iter().map(|row| row.oid).collect();
         let mut types = UserTypes { base, ..UserTypes::default() };
         let mut labels_of: HashMap<Oid, Vec<EnumLabel>> = HashMap::new();
@@ -56,9 +60,10 @@ impl<'a> UserTypes<'a> {
             let label = EnumLabel { oid: row.oid.0, place: row.enumsortorder, name: row.enumlabel.0 };
             labels_of.entry(row.enumtypid).or_default().push(label);
         }
-        let (mut over, rows): (Vec<_>, Vec<_>) = rows
-            .into_iter()
-            .partition(|row| matches!(row.typtype.0, TYPE_DOMAIN | TYPE_COMPOSITE) && !row.oid.is_system());
+        let mut ranges = RangeRows::of(ranges, &mut rows);
+        let (mut over, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| {
+            matches!(row.typtype.0, TYPE_DOMAIN | TYPE_COMPOSITE | TYPE_RANGE) && !row.oid.is_system()
+        });
         for row in rows.into_iter().filter(|row| !row.oid.is_system() && row.typelem == Oid(0)) {
             let schema = schema_of(row.typnamespace)?;
             let name = row.typname.0;
@@ -76,6 +81,7 @@ impl<'a> UserTypes<'a> {
         }
         let mut domains: HashMap<Oid, DomainRow> = domains.into_iter().map(|row| (row.oid, row)).collect();
         let relations = relations_held(classes, attributes, &domains, named);
+        let made_of = (&mut domains, &mut ranges);
         let mut fields: HashMap<Oid, Vec<AttributeRow>> = over
             .iter()
             .filter(|row| row.typtype.0 == TYPE_COMPOSITE)
@@ -102,7 +108,7 @@ impl<'a> UserTypes<'a> {
             }
         }
         over.extend(relations);
-        types.add_made_of(over, &own, &mut domains, &mut fields, (collated, schema_of))?;
+        types.add_made_of(over, &own, made_of, &mut fields, (collated, schema_of))?;
         Ok(types)
     }
 
@@ -112,12 +118,12 @@ impl<'a> UserTypes<'a> {
         self.definitions.push(ty);
     }
 
-    /// Adds the domains and composite types, each behind the types that it is made of.
+    /// Adds the domains, range types and composite types, each behind the types that it is made of.
     fn add_made_of(
         &mut self,
         mut rows: Vec<TypeRow>,
         own: &HashSet<Oid>,
-        domains: &mut HashMap<Oid, DomainRow>,
+        (domains, ranges): (&mut HashMap<Oid, DomainRow>, &mut RangeRows),
         fields: &mut HashMap<Oid, Vec<AttributeRow>>,
         (collated, schema_of): (&Collated, &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>),
     ) -> Result<(), CatalogError> {
@@ -126,12 +132,17 @@ impl<'a> UserTypes<'a> {
             let mut waiting = Vec::new();
             for row in rows {
                 let base = domains.get(&row.oid).map(|domain| domain.typbasetype);
+                let base = base.or_else(|| ranges.subtype(row.oid));
                 let its = fields.get(&row.oid).into_iter().flatten();
                 let mut beneath = base.into_iter().chain(its.map(|field| field.atttypid));
                 if beneath
                     .any(|base| own.contains(&base) && !base.is_system() && !self.by_oid.contains_key(&base))
                 {
                     waiting.push(row);
+                    continue;
+                }
+                if row.typtype.0 == TYPE_RANGE {
+                    self.add_range(&row, ranges, schema_of)?;
                     continue;
                 }
                 let name = row.typname.0;
@@ -173,6 +184,43 @@ impl<'a> UserTypes<'a> {
         Ok(())
     }
 
+    /// Adds a range type and its multirange type.
+    fn add_range(
+        &mut self,
+        row: &TypeRow,
+        ranges: &mut RangeRows,
+        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+    ) -> Result<(), CatalogError> {
+        let (of, multi) = ranges
+            .take(row.oid)
+            .ok_or_else(|| corrupt(format!("range type \"{}\" has no row in pg_range", row.typname.0)))?;
+        let name = |row: &TypeRow| {
+            let (oid, array) = (row.oid.0, row.typarray.0);
+            Ok::<_, CatalogError>(RangeName {
+                oid,
+                array,
+                schema: schema_of(row.typnamespace)?,
+                name: Arc::clone(&row.typname.0),
+            })
+        };
+        let (range, multirange) = (name(row)?, name(&multi)?);
+        let own = RangeType::Own(Arc::new(OwnRange {
+            range,
+            multirange,
+            subtype: self.of_oid(of.rngsubtype, -1)?,
+        }));
+        for ty in [own.clone().ty(false), own.ty(true)] {
+            if let SqlType::Range(of) | SqlType::Multirange(of) = &ty
+                && let Some(name) = of.own_name(matches!(ty, SqlType::Multirange(_)))
+            {
+                let (schema, text) = (Arc::clone(&name.schema), Arc::clone(&name.name));
+                let (oid, array) = (Oid(name.oid), Oid(name.array));
+                self.add(TypeDef { oid, array, schema, name: text, ty });
+            }
+        }
+        Ok(())
+    }
+
     /// The fields of a composite type.
     fn fields(&self, mut rows: Vec<AttributeRow>) -> Result<Vec<(Arc<str>, SqlType)>, CatalogError> {
         rows.sort_by_key(|row| row.attnum);
@@ -199,8 +247,39 @@ impl<'a> UserTypes<'a> {
     }
 }
 
+/// The rows of range types that wait for the types of their bounds.
+struct RangeRows {
+    ranges: HashMap<Oid, RangeRow>,
+    /// Rows of `pg_type` of their multirange types.
+    multiranges: HashMap<Oid, TypeRow>,
+}
+
+impl RangeRows {
+    /// Takes the rows of multirange types out of those of all types.
+    fn of(ranges: Vec<RangeRow>, types: &mut Vec<TypeRow>) -> RangeRows {
+        let is_multirange = |row: &TypeRow| row.typtype.0 == TYPE_MULTIRANGE && !row.oid.is_system();
+        let (multiranges, others) = std::mem::take(types).into_iter().partition(is_multirange);
+        *types = others;
+        let multiranges: Vec<TypeRow> = multiranges;
+        RangeRows {
+            ranges: ranges.into_iter().map(|row| (row.rngtypid, row)).collect(),
+            multiranges: multiranges.into_iter().map(|row| (row.oid, row)).collect(),
+        }
+    }
+
+    fn subtype(&self, range: Oid) -> Option<Oid> {
+        self.ranges.get(&range).map(|row| row.rngsubtype)
+    }
+
+    fn take(&mut self, range: Oid) -> Option<(RangeRow, TypeRow)> {
+        let row = self.ranges.remove(&range)?;
+        let multirange = self.multiranges.remove(&row.rngmultitypid)?;
+        Some((row, multirange))
+    }
+}
+
 /// What stands for `pg_type.typtype` in the rows made of relations.
-const ROW: char = 'r';
+const ROW: char = 'R';
 
 /// The relations whose row types something is made of, as rows of `pg_type`.
 fn relations_held(
@@ -257,6 +336,40 @@ pub(crate) fn enum_rows(ty: &EnumType, array_name: &Arc<str>, schema: Oid) -> ([
     };
     let labels = ty.labels.iter().map(|label| label_row(Oid(ty.oid), label)).collect();
     ([row, array], labels)
+}
+
+/// The rows of a range type and its multirange type, and of their arrays.
+pub(crate) fn range_rows(
+    range: &OwnRange,
+    array_names: [&Arc<str>; 2],
+    schemas: [Oid; 2],
+) -> ([TypeRow; 4], RangeRow) {
+    let row = |name: &RangeName, kind: char, schema: Oid| TypeRow {
+        oid: Oid(name.oid),
+        typname: Name(Arc::clone(&name.name)),
+        typnamespace: schema,
+        typowner: OWNER_OID,
+        typlen: -1,
+        typtype: Letter(kind),
+        typcategory: Letter('R'),
+        typelem: Oid(0),
+        typarray: Oid(name.array),
+    };
+    let array = |own: &TypeRow, name: &Arc<str>| TypeRow {
+        oid: own.typarray,
+        typname: Name(Arc::clone(name)),
+        typtype: Letter('b'),
+        typcategory: Letter('A'),
+        typelem: own.oid,
+        typarray: Oid(0),
+        ..own.clone()
+    };
+    let (own, multi) =
+        (row(&range.range, TYPE_RANGE, schemas[0]), row(&range.multirange, TYPE_MULTIRANGE, schemas[1]));
+    let arrays = (array(&own, array_names[0]), array(&multi, array_names[1]));
+    let of =
+        RangeRow { rngtypid: own.oid, rngsubtype: Oid(range.subtype.pg_oid()), rngmultitypid: multi.oid };
+    ([own, arrays.0, multi, arrays.1], of)
 }
 
 /// The rows of a composite type: its own, its array's, and its fields'.

@@ -4,7 +4,7 @@
 //! for all pairs of ranges and multiranges.
 
 use verso_types::range::{Bound, sets};
-use verso_types::{Multirange, Range, RangeKind, SqlType, TypeError, Value};
+use verso_types::{Multirange, Range, RangeKind, RangeType, SqlType, TypeError, Value};
 
 use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, ScalarFn, Volatility};
@@ -324,13 +324,13 @@ fn construct_several(kind: RangeKind, args: &[Value]) -> Result<Value> {
 }
 
 macro_rules! constructors {
-    ($($kind:ident $subtype:expr, $range:literal $multirange:literal;)*) => {
+    ($($kind:ident $ty:ident $subtype:expr, $range:literal $multirange:literal;)*) => {
         &[$(
             function(
                 $range,
                 None,
                 &[ArgType::Exact($subtype), ArgType::Exact($subtype)],
-                ResultType::Fixed(SqlType::Range(RangeKind::$kind)),
+                ResultType::Fixed(SqlType::Range(RangeType::$ty)),
                 (false, false),
                 Body::Scalar(|_, args| construct(RangeKind::$kind, args)),
             ),
@@ -338,7 +338,7 @@ macro_rules! constructors {
                 $range,
                 None,
                 &[ArgType::Exact($subtype), ArgType::Exact($subtype), TEXT],
-                ResultType::Fixed(SqlType::Range(RangeKind::$kind)),
+                ResultType::Fixed(SqlType::Range(RangeType::$ty)),
                 (false, false),
                 Body::Scalar(|_, args| construct(RangeKind::$kind, args)),
             ),
@@ -346,14 +346,14 @@ macro_rules! constructors {
                 $multirange,
                 None,
                 &[],
-                ResultType::Fixed(SqlType::Multirange(RangeKind::$kind)),
+                ResultType::Fixed(SqlType::Multirange(RangeType::$ty)),
                 |_, args| construct_several(RangeKind::$kind, args),
             ),
             function(
                 $multirange,
                 None,
-                &[ArgType::Exact(SqlType::Range(RangeKind::$kind))],
-                ResultType::Fixed(SqlType::Multirange(RangeKind::$kind)),
+                &[ArgType::Exact(SqlType::Range(RangeType::$ty))],
+                ResultType::Fixed(SqlType::Multirange(RangeType::$ty)),
                 (false, true),
                 Body::Scalar(|_, args| construct_several(RangeKind::$kind, args)),
             ),
@@ -362,13 +362,51 @@ macro_rules! constructors {
 }
 
 static CONSTRUCTORS: &[BuiltinFunction] = constructors! {
-    Int4 SqlType::Int4, "int4range" "int4multirange";
-    Int8 SqlType::Int8, "int8range" "int8multirange";
-    Num SqlType::Numeric(None), "numrange" "nummultirange";
-    Ts SqlType::Timestamp(None), "tsrange" "tsmultirange";
-    Tstz SqlType::Timestamptz(None), "tstzrange" "tstzmultirange";
-    Date SqlType::Date, "daterange" "datemultirange";
+    Int4 INT4 SqlType::Int4, "int4range" "int4multirange";
+    Int8 INT8 SqlType::Int8, "int8range" "int8multirange";
+    Num NUM SqlType::Numeric(None), "numrange" "nummultirange";
+    Ts TS SqlType::Timestamp(None), "tsrange" "tsmultirange";
+    Tstz TSTZ SqlType::Timestamptz(None), "tstzrange" "tstzmultirange";
+    Date DATE SqlType::Date, "daterange" "datemultirange";
 };
+
+/// The list of ranges that a call of a multirange constructor has after VARIADIC, or in its place.
+fn construct_from(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    match args {
+        [Value::Array(list)] if list.dimension_count() > 1 => {
+            Err(TypeError::new("21000", "multiranges cannot be constructed from multidimensional arrays")
+                .into())
+        }
+        [Value::Array(list)] => construct_several(RangeKind::Own, list),
+        args => construct_several(RangeKind::Own, args),
+    }
+}
+
+const fn of_own(
+    name: &'static str,
+    args: &'static [ArgType],
+    strict: bool,
+    body: ScalarFn,
+) -> BuiltinFunction {
+    // The type that comes out is that of the user's function.
+    function(name, None, args, ResultType::Fixed(SqlType::Unknown), (strict, false), Body::Scalar(body))
+}
+
+const ANY: ArgType = ArgType::Any;
+
+/// What is behind the functions that come with users' range types, by their bodies.
+static OWN_CONSTRUCTORS: [BuiltinFunction; 5] = [
+    of_own("range_constructor2", &[ANY, ANY], false, |_, args| construct(RangeKind::Own, args)),
+    of_own("range_constructor3", &[ANY, ANY, TEXT], false, |_, args| construct(RangeKind::Own, args)),
+    of_own("multirange_constructor0", &[], true, |_, args| construct_several(RangeKind::Own, args)),
+    of_own("multirange_constructor1", &[ANY], true, |_, args| construct_several(RangeKind::Own, args)),
+    of_own("multirange_constructor2", &[ANY], true, construct_from),
+];
+
+/// The function that a body of a [range constructor](verso_catalog::FunctionDef::is_range_constructor) names.
+pub fn own_constructor(body: &str) -> Option<&'static BuiltinFunction> {
+    OWN_CONSTRUCTORS.iter().find(|function| function.name == body)
+}
 
 /// The tables of this module.
 pub(super) static TABLES: [&[BuiltinFunction]; 4] = [TESTS, ENDS, ALGEBRA, CONSTRUCTORS];

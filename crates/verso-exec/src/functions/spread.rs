@@ -3,7 +3,7 @@
 //! Each entry calls the function of its name, so what the function does is written once. A NULL in place of the array makes the
 //! result NULL, but for `format`, which then has no arguments to format.
 
-use verso_types::{RangeKind, SqlType, Value};
+use verso_types::{RangeType, SqlType, Value};
 
 use super::define::unexpected;
 use super::registry::candidates;
@@ -58,8 +58,8 @@ macro_rules! spread_entry {
 macro_rules! multirange_entry {
     ($name:literal $kind:ident) => {
         BuiltinFunction {
-            args: &[ArgType::ArrayOf(SqlType::Range(RangeKind::$kind))],
-            result: ResultType::Fixed(SqlType::Multirange(RangeKind::$kind)),
+            args: &[ArgType::ArrayOf(SqlType::Range(RangeType::$kind))],
+            result: ResultType::Fixed(SqlType::Multirange(RangeType::$kind)),
             ..spread_entry!($name [.. ANY] => Text)
         }
     };
@@ -82,12 +82,12 @@ static ENTRIES: &[BuiltinFunction] = &[
     spread_entry!("json_extract_path_text" [Json, .. TEXTS] => Text),
     spread_entry!("jsonb_extract_path" [Jsonb, .. TEXTS] => Jsonb),
     spread_entry!("jsonb_extract_path_text" [Jsonb, .. TEXTS] => Text),
-    multirange_entry!("int4multirange" Int4),
-    multirange_entry!("int8multirange" Int8),
-    multirange_entry!("nummultirange" Num),
-    multirange_entry!("tsmultirange" Ts),
-    multirange_entry!("tstzmultirange" Tstz),
-    multirange_entry!("datemultirange" Date),
+    multirange_entry!("int4multirange" INT4),
+    multirange_entry!("int8multirange" INT8),
+    multirange_entry!("nummultirange" NUM),
+    multirange_entry!("tsmultirange" TS),
+    multirange_entry!("tstzmultirange" TSTZ),
+    multirange_entry!("datemultirange" DATE),
 ];
 
 /// The function of this name as one that takes an array for its last arguments.

@@ -355,6 +355,7 @@ pub fn is_named(ty: &SqlType) -> bool {
         SqlType::Enum(_) | SqlType::Char(Some(_)) => true,
         SqlType::System(system) => system.is_reference(),
         SqlType::Array(element) => is_named(element),
+        SqlType::Range(of) | SqlType::Multirange(of) => is_named(&of.subtype()),
         SqlType::Row(row) => row.fields.iter().any(|(_, ty)| is_named(ty)),
         _ => false,
     }

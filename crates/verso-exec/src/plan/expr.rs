@@ -431,6 +431,19 @@ impl TypedExpr {
         }
     }
 
+    /// Whether an expression has a value: `IS NOT NULL`, but that a row of NULLs has one.
+    #[must_use]
+    pub fn is_there(arg: TypedExpr) -> Self {
+        let kind = match arg.ty.is_row() {
+            true => {
+                let null = TypedExpr::literal(Value::Null, arg.ty.clone());
+                ExprKind::IsDistinct { left: Box::new(arg), right: Box::new(null), negated: false }
+            }
+            false => ExprKind::IsNull { arg: Box::new(arg), negated: true },
+        };
+        TypedExpr::new(kind, SqlType::Bool)
+    }
+
     /// All of the conditions as one; none of none.
     #[must_use]
     pub fn conjunction(mut conditions: Vec<TypedExpr>) -> Option<TypedExpr> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use verso_types::{IntervalSpec, LongSpec, NamedType, NumericSpec, RangeKind, SqlType, SystemType, sqlstate};
+use verso_types::{IntervalSpec, LongSpec, NamedType, NumericSpec, RangeType, SqlType, SystemType, sqlstate};
 
 use super::cursor::Cursor;
 use super::lexer::{Class, Token};
@@ -282,7 +282,7 @@ pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxErr
         // `char` with its quotes is a type of its own; without them it never comes here.
         "char" => SqlType::System(SystemType::Char),
         _ if let Some(system) = SystemType::from_name(short) => SqlType::System(system),
-        _ if let Some(range) = RangeKind::type_named(short) => range,
+        _ if let Some(range) = RangeType::type_named(short) => range,
         // PostgreSQL's own names of array types.
         _ if let Some(element) = short.strip_prefix('_') => {
             let parts: Vec<String> = schema.into_iter().chain([element]).map(str::to_owned).collect();

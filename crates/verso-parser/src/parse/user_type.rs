@@ -7,7 +7,7 @@ use super::string_literal;
 use verso_types::SqlType;
 
 use crate::error::SyntaxError;
-use crate::syntax::{FieldChange, LabelPlace, Owned, Statement, TypeStatement};
+use crate::syntax::{FieldChange, LabelPlace, Owned, RangeOption, Statement, TypeStatement};
 
 /// Behind CREATE.
 pub(super) fn create_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -23,10 +23,13 @@ pub(super) fn create_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxEr
         cursor.expect_token(&Token::RParen)?;
         return Ok(Statement::Type(TypeStatement::CreateComposite { name, fields }));
     }
+    if cursor.accept(&["as", "range"]) {
+        let options = range_options(cursor)?;
+        return Ok(Statement::Type(TypeStatement::CreateRange { name, options }));
+    }
     if !cursor.accept(&["as", "enum"]) {
         let what = match cursor.peek() {
             Token::LParen => "CREATE TYPE of a base type",
-            _ if cursor.is(&["as", "range"]) => "CREATE TYPE AS RANGE",
             _ if cursor.word().is_none() => "CREATE TYPE without a definition",
             _ => return Err(cursor.unexpected()),
         };
@@ -39,6 +42,36 @@ pub(super) fn create_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxEr
     };
     cursor.expect_token(&Token::RParen)?;
     Ok(Statement::Type(TypeStatement::CreateEnum { name, labels }))
+}
+
+/// `(subtype = float8, …)`.
+fn range_options(cursor: &mut Cursor<'_>) -> Result<Vec<RangeOption>, SyntaxError> {
+    let mut known: Vec<String> = Vec::new();
+    let mut option = |cursor: &mut Cursor<'_>| {
+        let name = cursor.name()?;
+        cursor.expect_token(&Token::Eq)?;
+        if known.contains(&name.text) {
+            return Err(SyntaxError::syntax("conflicting or redundant options").at(name.at.start));
+        }
+        let option = match name.text.as_str() {
+            "subtype" => RangeOption::Subtype(cursor.data_type()?),
+            "subtype_opclass" => RangeOption::Class(cursor.qualified()?),
+            "collation" => RangeOption::Collation(cursor.qualified()?),
+            "subtype_diff" => RangeOption::Diff(cursor.qualified()?),
+            "multirange_type_name" => RangeOption::Multirange(cursor.qualified()?),
+            "canonical" => return Err(cursor.unsupported("CREATE TYPE AS RANGE with a canonical function")),
+            other => {
+                let text = format!("type attribute \"{other}\" not recognized");
+                return Err(SyntaxError::syntax(text).at(name.at.start));
+            }
+        };
+        known.push(name.text);
+        Ok(option)
+    };
+    cursor.expect_token(&Token::LParen)?;
+    let options = cursor.list(&mut option)?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(options)
 }
 
 /// Behind ALTER.

@@ -21,6 +21,13 @@ pub enum TypeStatement {
         /// Names and types of its fields in order.
         fields: Vec<(Name, SqlType)>,
     },
+    /// CREATE TYPE … AS RANGE.
+    CreateRange {
+        /// The type.
+        name: QualifiedName,
+        /// What stands in parentheses; none of them twice.
+        options: Vec<RangeOption>,
+    },
     /// ALTER TYPE … ADD ATTRIBUTE and the like.
     AlterFields {
         /// The type.
@@ -94,6 +101,21 @@ pub enum TypeStatement {
         /// CASCADE?
         cascade: bool,
     },
+}
+
+/// What CREATE TYPE … AS RANGE says of a range type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RangeOption {
+    /// `subtype`: the type of the bounds.
+    Subtype(SqlType),
+    /// `subtype_opclass`: their order.
+    Class(QualifiedName),
+    /// `collation`: the same.
+    Collation(QualifiedName),
+    /// `subtype_diff`: how far apart they are.
+    Diff(QualifiedName),
+    /// `multirange_type_name`.
+    Multirange(QualifiedName),
 }
 
 /// What makes, changes and drops extensions.

@@ -351,9 +351,15 @@ impl Binder<'_> {
             let text = "GROUPING must have fewer than 32 arguments";
             return Err(SqlError::new(sqlstate::TOO_MANY_ARGUMENTS, text).at(at));
         }
-        let args = self.located(&call.args, cx)?.into_iter().map(|(arg, _)| arg).collect();
-        cx.groupings.push((args, at));
-        Ok(TypedExpr::column(GROUPING_BASE + cx.groupings.len() - 1, SqlType::Int4))
+        let args: Vec<TypedExpr> = self.located(&call.args, cx)?.into_iter().map(|(arg, _)| arg).collect();
+        let is_it = |(known, _): &(Vec<TypedExpr>, u32)| {
+            known.len() == args.len() && known.iter().zip(&args).all(|(known, arg)| same(known, arg))
+        };
+        let number = cx.groupings.iter().position(is_it).unwrap_or_else(|| {
+            cx.groupings.push((args, at));
+            cx.groupings.len() - 1
+        });
+        Ok(TypedExpr::column(GROUPING_BASE + number, SqlType::Int4))
     }
 }
 

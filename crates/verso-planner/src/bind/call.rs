@@ -139,6 +139,13 @@ impl Binder<'_> {
                     _ => Ok(bound),
                 }
             }
+            Found::User(function, args) if function.is_range_constructor() => {
+                let constructor = functions::own_constructor(&function.body);
+                let (Some(constructor), FunctionReturn::Scalar(ty)) = (constructor, &function.returns) else {
+                    return Err(SqlError::internal("a range type without its functions"));
+                };
+                Ok(TypedExpr::new(K::Call { function: constructor, args }, ty.clone()))
+            }
             Found::User(function, args) => {
                 let ty = match &function.returns {
                     FunctionReturn::Void | FunctionReturn::Procedure => SqlType::Void,

@@ -441,7 +441,18 @@ impl Binder<'_> {
         let entries = operator_candidates(op);
         let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
         let declared: Vec<Declared> = entries.iter().map(|entry| entry.declared(types.len())).collect();
-        match resolve(&declared, &types, true) {
+        // Beside texts char(n) is compared as text, whatever type both could have.
+        let found = match types.as_slice() {
+            [left, SqlType::Array(element)]
+                if left.is_text()
+                    && element.is_text()
+                    && matches!(left, SqlType::Char(_)) != matches!(**element, SqlType::Char(_)) =>
+            {
+                quantified(op, &types).map(|to| Resolution::One(0, to.to_vec()))
+            }
+            _ => None,
+        };
+        match found.unwrap_or_else(|| resolve(&declared, &types, true)) {
             Resolution::One(index, to) => {
                 if let Some(trace) = self.traced {
                     trace.operands(point, &to);

@@ -127,11 +127,6 @@ impl Binder<'_> {
             };
             sets = sets.iter().flat_map(with).collect();
         }
-        // Whether another subquery is the same cannot be told; above several sets it would not be NULL where its key is missing.
-        let asks = |key: &TypedExpr| key.any(&mut |part| matches!(part.kind, K::Subquery { .. }));
-        if !plain && keys.iter().any(asks) {
-            return Err(SqlError::unsupported("a subquery in grouping sets"));
-        }
         for set in &mut sets {
             set.sort_unstable();
             set.dedup();

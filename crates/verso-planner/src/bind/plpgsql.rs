@@ -545,7 +545,8 @@ impl<'c> Body<'c> {
         value: &Expr,
     ) -> Result<TypedExpr, SqlError> {
         let old = TypedExpr::new(ExprKind::Parameter(slot), ty.erased());
-        self.changed_within(old, target, path, value)
+        let new = self.changed_within(old, target, path, value)?;
+        self.binder.of_domain(new, ty)
     }
 
     /// The same of any value.

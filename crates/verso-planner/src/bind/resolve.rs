@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use verso_exec::functions::{ArgType, ResultType};
-use verso_types::{CastKind, RangeKind, RowType, SqlType, SystemType, cast_kind};
+use verso_types::{CastKind, RangeType, RowType, SqlType, SystemType, cast_kind};
 
 use crate::errors::{SqlError, sqlstate};
 
@@ -93,7 +93,7 @@ fn exact(arg: &ArgType) -> Option<&SqlType> {
 /// The types a candidate's arguments are cast to, if it can take the actual ones at all.
 fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
     let mut elements = Vec::new();
-    let mut range: Option<RangeKind> = None;
+    let mut range: Option<RangeType> = None;
     for (arg, ty) in declared.iter().zip(actual) {
         match (arg, ty) {
             (_, SqlType::Unknown) => {}
@@ -104,13 +104,12 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
             }
             (ArgType::AnyArray, SqlType::Array(element)) => elements.push(passed_on(element)),
             (ArgType::AnyArray, _) => return None,
-            (ArgType::AnyRange, SqlType::Range(kind))
-            | (ArgType::AnyMultirange, SqlType::Multirange(kind)) => {
-                if range.is_some_and(|other| other != *kind) {
+            (ArgType::AnyRange, SqlType::Range(of)) | (ArgType::AnyMultirange, SqlType::Multirange(of)) => {
+                if range.as_ref().is_some_and(|other| !other.is_same(of)) {
                     return None;
                 }
-                range = Some(*kind);
-                elements.push(kind.subtype());
+                range = Some(of.clone());
+                elements.push(of.subtype());
             }
             (ArgType::AnyRange | ArgType::AnyMultirange, _) => return None,
             (ArgType::Exact(_) | ArgType::ArrayOf(_) | ArgType::Any, _) => {}
@@ -128,8 +127,8 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
         }
     }
     // The bounds of ranges are of their own type, and nothing is cast to it.
-    if let Some(kind) = range
-        && !elements.iter().all(|ty| ty.same_base(&kind.subtype()))
+    if let Some(range) = &range
+        && !elements.iter().all(|ty| ty.same_base(&range.subtype()))
     {
         return None;
     }
@@ -145,8 +144,8 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
             ArgType::Any => Some(ty.clone()),
             ArgType::AnyElement | ArgType::AnyNonArray | ArgType::AnyEnum => Some(element.clone()),
             ArgType::AnyArray => Some(SqlType::Array(Box::new(element.clone()))),
-            ArgType::AnyRange => range.map(SqlType::Range),
-            ArgType::AnyMultirange => range.map(SqlType::Multirange),
+            ArgType::AnyRange => range.clone().map(SqlType::Range),
+            ArgType::AnyMultirange => range.clone().map(SqlType::Multirange),
         })
         .collect()
 }
@@ -292,16 +291,16 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
         ResultType::SameAs(n) => passed_on(&arg(n)),
         ResultType::ElementOf(n) => match arg(n) {
             SqlType::Array(element) => *element,
-            SqlType::Range(kind) | SqlType::Multirange(kind) => kind.subtype(),
+            SqlType::Range(of) | SqlType::Multirange(of) => of.subtype(),
             other => other,
         },
         ResultType::ArrayOf(n) => SqlType::Array(Box::new(passed_on(&arg(n)))),
         ResultType::RangeOf(n) => match arg(n) {
-            SqlType::Multirange(kind) => SqlType::Range(kind),
+            SqlType::Multirange(of) => SqlType::Range(of),
             other => other,
         },
         ResultType::MultirangeOf(n) => match arg(n) {
-            SqlType::Range(kind) => SqlType::Multirange(kind),
+            SqlType::Range(of) => SqlType::Multirange(of),
             // what an aggregate has gathered
             SqlType::Array(element) => result_type(&ResultType::MultirangeOf(0), &[*element]),
             other => other,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn};
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::range::RangeKind;
+use verso_types::range::RangeType;
 use verso_types::{CastKind, CollatedType, Derivation, RowType, SqlType, SystemType};
 
 use super::Binder;
@@ -191,11 +191,9 @@ fn specialized(
                 Some((**element).clone())
             }
             (SqlType::System(S::AnyArray | S::AnyCompatibleArray), _) => None,
-            (SqlType::System(open), SqlType::Range(kind) | SqlType::Multirange(kind))
-                if open.is_any_range() =>
-            {
-                range = Some(*kind);
-                Some(kind.subtype())
+            (SqlType::System(open), SqlType::Range(of) | SqlType::Multirange(of)) if open.is_any_range() => {
+                range = Some(of.clone());
+                Some(of.subtype())
             }
             (ty, given) if is_polymorphic(ty) && *given != SqlType::Unknown => {
                 Some(given.without_modifiers())
@@ -242,12 +240,12 @@ pub(super) fn collated(
 }
 
 /// A polymorphic function with this type for what it does not say, and this one for its ranges.
-pub fn of_element(function: &FunctionDef, element: &SqlType, range: Option<RangeKind>) -> FunctionDef {
+pub fn of_element(function: &FunctionDef, element: &SqlType, range: Option<RangeType>) -> FunctionDef {
     use SystemType as S;
-    let kind = range.unwrap_or(RangeKind::Int4);
+    let own = range.clone().unwrap_or(RangeType::INT4);
     let concrete = |ty: &SqlType| match ty {
-        SqlType::System(S::AnyRange | S::AnyCompatibleRange) => SqlType::Range(kind),
-        SqlType::System(S::AnyMultirange | S::AnyCompatibleMultirange) => SqlType::Multirange(kind),
+        SqlType::System(S::AnyRange | S::AnyCompatibleRange) => SqlType::Range(own.clone()),
+        SqlType::System(S::AnyMultirange | S::AnyCompatibleMultirange) => SqlType::Multirange(own.clone()),
         SqlType::System(S::AnyArray | S::AnyCompatibleArray) => SqlType::Array(Box::new(element.clone())),
         ty if is_polymorphic(ty) => element.clone(),
         ty => ty.clone(),
@@ -269,7 +267,7 @@ pub fn of_element(function: &FunctionDef, element: &SqlType, range: Option<Range
         other => other.clone(),
     };
     let mut hasher = DefaultHasher::new();
-    (element, range.map(|kind| kind as u8)).hash(&mut hasher);
+    (element, range).hash(&mut hasher);
     own.variant = hasher.finish().max(1);
     own
 }

@@ -417,7 +417,8 @@ impl Binder<'_> {
         let count =
             || Ok::<_, SqlError>(AggregateCall::plain(aggregate("count", 0)?, SqlType::Int8, "".into()));
         let extreme = aggregate(if least { "min" } else { "max" }, 1)?;
-        let absent = K::IsNull { arg: Box::new(theirs.clone()), negated: false };
+        let there = TypedExpr::is_there(theirs.clone());
+        let absent = K::Not(Box::new(there));
         let aggregates = vec![
             AggregateCall {
                 args: vec![theirs.clone()],

@@ -50,9 +50,9 @@ pub(super) fn of_join(plan: &mut Plan, estimate: Estimate<'_>) {
     let mut conditions = Vec::new();
     for (ours, mut theirs) in equal {
         map_columns(&mut theirs, &mut |column| column + width);
-        let there = ExprKind::IsNull { arg: Box::new(ours.clone()), negated: true };
+        conditions.push(TypedExpr::is_there(ours.clone()));
         let same = ExprKind::IsDistinct { left: Box::new(ours), right: Box::new(theirs), negated: true };
-        conditions.extend([there, same].map(|kind| TypedExpr::new(kind, SqlType::Bool)));
+        conditions.push(TypedExpr::new(same, SqlType::Bool));
     }
     conditions.extend(filter.map(TypedExpr::conjuncts).unwrap_or_default());
     *plan = Plan::Apply { left, right, outer, kind, filter: TypedExpr::conjunction(conditions) };

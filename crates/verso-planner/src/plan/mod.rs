@@ -583,9 +583,8 @@ fn extreme(
         return false;
     }
     if let (Plan::IndexScan { filter, .. }, false) = (&mut *input, not_null) {
-        let arg = Box::new(arg.clone());
         let mut conditions: Vec<TypedExpr> = filter.take().into_iter().collect();
-        conditions.push(TypedExpr::new(ExprKind::IsNull { arg, negated: true }, SqlType::Bool));
+        conditions.push(TypedExpr::is_there(arg.clone()));
         *filter = TypedExpr::conjunction(conditions);
     }
     let one = TypedExpr::literal(Value::Int8(1), SqlType::Int8);

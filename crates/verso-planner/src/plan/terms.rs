@@ -313,7 +313,10 @@ fn plain_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'
                 _ => None,
             }
         }
-        ExprKind::IsNull { arg, negated: false } => Some((column(read, arg)?, Says::Null)),
+        // Rows of NULLs are NULL, too, and have keys.
+        ExprKind::IsNull { arg, negated: false } if !arg.ty.is_row() => {
+            Some((column(read, arg)?, Says::Null))
+        }
         ExprKind::Like { arg, pattern, escape: None, negated: false, case_insensitive: false } => {
             let at = column(read, arg)?;
             let ExprKind::Literal(Value::Text(pattern)) = &pattern.kind else { return None };

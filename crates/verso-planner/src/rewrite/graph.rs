@@ -255,10 +255,7 @@ impl Graph {
             return;
         }
         let negated = true;
-        let there = |arg: &TypedExpr| {
-            TypedExpr::new(K::IsNull { arg: Box::new(arg.clone()), negated: true }, SqlType::Bool)
-        };
-        self.conditions.push(there(&left));
+        self.conditions.push(TypedExpr::is_there(left.clone()));
         let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated };
         self.conditions.push(TypedExpr::new(kind, SqlType::Bool));
     }
@@ -378,7 +375,7 @@ impl Graph {
             if let Some((_, first)) = members[..n].iter().find(|(other, _)| other == leaf) {
                 let one = |at: usize| Box::new(exactly(TypedExpr::column(at, self.types[at].clone()), &ty));
                 let kind = K::IsDistinct { left: one(*first), right: one(*column), negated: true };
-                let there = TypedExpr::new(K::IsNull { arg: one(*first), negated: true }, SqlType::Bool);
+                let there = TypedExpr::is_there(*one(*first));
                 self.own(*leaf, TypedExpr::new(kind, SqlType::Bool));
                 self.own(*leaf, there);
             }
@@ -461,8 +458,7 @@ impl Graph {
                 }
                 None => {
                     map_columns(&mut theirs, &mut |column| column + width);
-                    let there = K::IsNull { arg: Box::new(ours.clone()), negated: true };
-                    rest.push(TypedExpr::new(there, SqlType::Bool));
+                    rest.push(TypedExpr::is_there(ours.clone()));
                     let kind = K::IsDistinct { left: Box::new(ours), right: Box::new(theirs), negated: true };
                     rest.push(TypedExpr::new(kind, SqlType::Bool));
                 }

@@ -101,6 +101,8 @@ pub(super) fn default_class(ty: &SqlType) -> i64 {
         SqlType::Array(_) => classes.get(&ANY_ARRAY).copied(),
         SqlType::Range(_) => classes.get(&ANY_RANGE).copied(),
         SqlType::Multirange(_) => classes.get(&ANY_MULTIRANGE).copied(),
+        SqlType::Enum(_) => classes.get(&ANY_ENUM).copied(),
+        SqlType::Row(_) => classes.get(&i64::from(SqlType::Record.pg_oid())).copied(),
         _ => None,
     };
     oid(ty).or(wider).unwrap_or(0)
@@ -139,6 +141,7 @@ pub(crate) fn class_takes(name: &str, ty: &SqlType) -> Option<bool> {
         SqlType::Range(_) => takes == ANY_RANGE,
         SqlType::Multirange(_) => takes == ANY_MULTIRANGE,
         SqlType::Enum(_) => takes == ANY_ENUM,
+        SqlType::Row(_) => takes == i64::from(SqlType::Record.pg_oid()),
         SqlType::Varchar(_) => takes == text,
         _ => takes == oid,
     })

@@ -1,11 +1,11 @@
-//! Rows of `pg_type` and `pg_enum` for the types that users have made.
+//! Rows of `pg_type`, `pg_enum` and `pg_range` for the types that users have made.
 
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, Object, Relation, TypeDef};
 use verso_types::{Collation, DomainType, SqlType, Value};
 
-use super::fixed::type_facts;
+use super::fixed::{default_class, type_facts};
 use super::keys::Keys;
 use super::relations::{OWNER, namespace};
 use super::{letter, number};
@@ -23,6 +23,9 @@ struct Io {
 const ENUM: Io = Io { input: 3506, output: 3507, receive: 3532, send: 3533, analyze: 0, subscript: 0 };
 const DOMAIN: Io = Io { input: 2597, output: 0, receive: 2598, send: 0, analyze: 0, subscript: 0 };
 const RECORD: Io = Io { input: 2290, output: 2291, receive: 2402, send: 2403, analyze: 0, subscript: 0 };
+const RANGE: Io = Io { input: 3834, output: 3835, receive: 3836, send: 3837, analyze: 3916, subscript: 0 };
+const MULTIRANGE: Io =
+    Io { input: 4231, output: 4232, receive: 4233, send: 4234, analyze: 4242, subscript: 0 };
 const ARRAY: Io = Io { input: 750, output: 751, receive: 2400, send: 2401, analyze: 3816, subscript: 6179 };
 
 /// What rows of `pg_type` differ in.
@@ -152,6 +155,22 @@ fn own_row(ty: &TypeDef) -> Row<'_> {
             domain: None,
         };
     }
+    if let SqlType::Range(_) | SqlType::Multirange(_) = &ty.ty {
+        let multi = matches!(ty.ty, SqlType::Multirange(_));
+        return Row {
+            oid: ty.oid.0,
+            name: ty.name.to_string(),
+            length: -1,
+            by_value: false,
+            kind: if multi { 'm' } else { 'r' },
+            category: 'R',
+            element: 0,
+            array: ty.array.0,
+            io: if multi { &MULTIRANGE } else { &RANGE },
+            storage: 'x',
+            domain: None,
+        };
+    }
     Row {
         oid: ty.oid.0,
         name: ty.name.to_string(),
@@ -198,5 +217,25 @@ pub(super) fn labels(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec
         }
     }
     rows.retain(|row| keys.fit(row));
+    rows
+}
+
+/// The users' rows of `pg_range`.
+pub(super) fn ranges(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for ty in catalog.types() {
+        let SqlType::Range(of) = &ty.ty else { continue };
+        let subtype = of.subtype();
+        let collation = if subtype.is_collatable() { Collation::DEFAULT } else { 0 };
+        rows.push(vec![
+            number(ty.oid.0),
+            number(subtype.pg_oid()),
+            number(of.oids(true).0),
+            number(collation),
+            Value::Int8(default_class(&subtype)),
+            number(0),
+            number(0),
+        ]);
+    }
     rows
 }

@@ -212,6 +212,7 @@ impl Schema<'_> {
                         .with_hint("Use DROP AGGREGATE to drop aggregate functions.")
                         .into());
                 }
+                Ok(function) if function.is_range_constructor() => return Err(required(&function).into()),
                 Ok(function) => {
                     let is = function.kind_word();
                     self.own_to_drop(Object::Function(function.oid), &function.schema, is, &function.name)?;
@@ -344,4 +345,16 @@ fn may_hold(name: &str) -> bool {
         "default_transaction_deferrable",
     ];
     name.contains('.') || acts.contains(&name) || shown.contains(&name)
+}
+
+/// 2BP01 for a function that came with a range type.
+fn required(function: &FunctionDef) -> SqlError {
+    let ty = match &function.returns {
+        FunctionReturn::Scalar(SqlType::Range(of) | SqlType::Multirange(of)) => {
+            of.clone().ty(false).pg_name()
+        }
+        _ => String::new(),
+    };
+    let text = format!("cannot drop function {} because type {ty} requires it", function.signature());
+    SqlError::new("2BP01", text).with_hint(format!("You can drop type {ty} instead."))
 }

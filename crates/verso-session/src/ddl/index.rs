@@ -269,7 +269,7 @@ impl Schema<'_> {
                 return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).into());
             }
             let collation = explicit.or_else(|| ty.collation());
-            // Arrays have no keys.
+            // Texts in arrays are in the order of their bytes.
             let collation = collation.filter(|_| !matches!(ty.uncollated(), SqlType::Array(_)));
             new.parts.push(NewIndexPart { name, hidden: None, descending, nulls_first, class, collation });
             places.push(place);

@@ -40,6 +40,7 @@ mod materialized;
 mod operators;
 mod partition;
 mod policy;
+mod range_type;
 mod rewrite;
 mod rights;
 mod role;

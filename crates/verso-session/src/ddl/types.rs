@@ -7,7 +7,7 @@ use verso_catalog::{
     TypeDef, TypeUses, ViewDef,
 };
 use verso_types::enum_type::{EnumType, NewPlace};
-use verso_types::{SqlType, TypeError};
+use verso_types::{RangeName, SqlType, TypeError};
 
 use super::domains::not_a_domain;
 use super::{Schema, text};
@@ -39,6 +39,10 @@ impl Schema<'_> {
             }
             TypeStatement::CreateComposite { name, fields } => {
                 self.create_composite(name, fields)?;
+                return Ok(tag("CREATE TYPE"));
+            }
+            TypeStatement::CreateRange { name, options } => {
+                self.create_range(name, options)?;
                 return Ok(tag("CREATE TYPE"));
             }
             TypeStatement::AlterFields { name, changes } => self.alter_fields(name, changes)?,
@@ -163,6 +167,13 @@ impl Schema<'_> {
                 Ok(found) if types.iter().any(|known| known.oid == found.oid) => {}
                 Ok(found) if domain && !matches!(found.ty, SqlType::Domain(_)) => {
                     return Err(not_a_domain(&found.name).into());
+                }
+                Ok(found) if matches!(found.ty, SqlType::Multirange(_)) => {
+                    let SqlType::Multirange(of) = &found.ty else { continue };
+                    let range = of.own_name(false).map(RangeName::shown).unwrap_or_default();
+                    let text = format!("cannot drop type {} because type {range} requires it", found.ty);
+                    let error = SqlError::new("2BP01", text);
+                    return Err(error.with_hint(format!("You can drop type {range} instead.")).into());
                 }
                 Ok(found) => {
                     self.own_to_drop(Object::Type(found.oid), &found.schema, "type", &found.name)?;

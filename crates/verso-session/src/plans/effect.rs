@@ -60,7 +60,9 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             RightsStatement::DropPolicy { .. } => "DROP POLICY",
         },
         Statement::Type(statement) => match statement {
-            TypeStatement::CreateEnum { .. } | TypeStatement::CreateComposite { .. } => "CREATE TYPE",
+            TypeStatement::CreateEnum { .. }
+            | TypeStatement::CreateComposite { .. }
+            | TypeStatement::CreateRange { .. } => "CREATE TYPE",
             TypeStatement::CreateDomain(_) => "CREATE DOMAIN",
             TypeStatement::Collation(CollationStatement::Create { .. }) => "CREATE COLLATION",
             TypeStatement::Collation(CollationStatement::Drop { .. }) => "DROP COLLATION",

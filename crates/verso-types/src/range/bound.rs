@@ -68,15 +68,17 @@ impl RangeKind {
 
     /// Is it one of the values that a range of this kind has?
     pub fn has(self, value: &Value) -> bool {
-        matches!(
-            (self, value),
-            (RangeKind::Int4, Value::Int4(_))
-                | (RangeKind::Int8, Value::Int8(_))
-                | (RangeKind::Num, Value::Numeric(_) | Value::Big(_))
-                | (RangeKind::Ts, Value::Timestamp(_))
-                | (RangeKind::Tstz, Value::Timestamptz(_))
-                | (RangeKind::Date, Value::Date(_))
-        )
+        // Which values a user's type has its type says.
+        self == RangeKind::Own && !value.is_null()
+            || matches!(
+                (self, value),
+                (RangeKind::Int4, Value::Int4(_))
+                    | (RangeKind::Int8, Value::Int8(_))
+                    | (RangeKind::Num, Value::Numeric(_) | Value::Big(_))
+                    | (RangeKind::Ts, Value::Timestamp(_))
+                    | (RangeKind::Tstz, Value::Timestamptz(_))
+                    | (RangeKind::Date, Value::Date(_))
+            )
     }
 }
 

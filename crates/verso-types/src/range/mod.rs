@@ -1,4 +1,4 @@
-//! Ranges and multiranges of the six types that PostgreSQL has them of.
+//! Ranges and multiranges: of the six types that PostgreSQL has them of, and of users' types.
 //!
 //! 1. A range is empty or has two bounds, the lower one not behind the upper one; an infinite bound is not inclusive.
 //! 2. Ranges of types whose values have neighbours (integers, dates) are kept as `[a,b)`, so that equal ones are alike.
@@ -6,6 +6,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`range_type`] | which types there are |
 //! | [`bound`] | bounds and their order |
 //! | [`sets`] | the algebra: containment, union, intersection, difference, of either |
 //! | `text` | text and binary forms, keys |
@@ -13,6 +14,7 @@
 //! Source: PostgreSQL's `rangetypes.c` and `multirangetypes.c`.
 
 pub mod bound;
+pub mod range_type;
 pub mod sets;
 mod text;
 
@@ -20,13 +22,13 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 pub use bound::Bound;
+pub use range_type::{OwnRange, RangeName, RangeType};
 pub use text::{
     encode_key, encode_multirange_key, format, format_multirange, parse, parse_multirange, receive,
     receive_multirange, send, send_multirange,
 };
 
 use crate::error::{TypeError, sqlstate};
-use crate::sqltype::SqlType;
 use crate::value::{Value, hash_sql};
 use bound::{Side, compare_bounds};
 
@@ -46,6 +48,8 @@ pub enum RangeKind {
     Tstz = 5,
     /// `daterange`
     Date = 6,
+    /// A user's type
+    Own = 7,
 }
 
 /// What a kind is to PostgreSQL: names and object ids of its range and multirange.
@@ -75,51 +79,18 @@ static FACTS: [Facts; 6] = [
 ];
 
 impl RangeKind {
-    /// Every kind, in the order of their codes.
-    pub const ALL: [RangeKind; 6] =
-        [RangeKind::Int4, RangeKind::Int8, RangeKind::Num, RangeKind::Ts, RangeKind::Tstz, RangeKind::Date];
-
     /// The kind with this number, which stands in front of stored values.
     pub fn from_code(code: u8) -> Option<RangeKind> {
-        Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
-    }
-
-    fn facts(self) -> &'static Facts {
-        &FACTS[self as usize - 1]
-    }
-
-    /// The name of its range, or multirange.
-    pub fn name(self, multi: bool) -> &'static str {
-        if multi { self.facts().multirange } else { self.facts().range }
-    }
-
-    /// PostgreSQL's object ids of its range, or multirange, and of arrays of it.
-    pub fn oids(self, multi: bool) -> (u32, u32) {
-        if multi { self.facts().multi_oids } else { self.facts().oids }
-    }
-
-    /// The type of this name.
-    pub fn type_named(name: &str) -> Option<SqlType> {
-        RangeKind::ALL.into_iter().find_map(|kind| {
-            [false, true].into_iter().find(|multi| kind.name(*multi) == name).map(|multi| kind.ty(multi))
+        Some(match code {
+            1 => RangeKind::Int4,
+            2 => RangeKind::Int8,
+            3 => RangeKind::Num,
+            4 => RangeKind::Ts,
+            5 => RangeKind::Tstz,
+            6 => RangeKind::Date,
+            7 => RangeKind::Own,
+            _ => return None,
         })
-    }
-
-    /// Its range, or multirange, as a type.
-    pub fn ty(self, multi: bool) -> SqlType {
-        if multi { SqlType::Multirange(self) } else { SqlType::Range(self) }
-    }
-
-    /// The type of the bounds.
-    pub fn subtype(self) -> SqlType {
-        match self {
-            RangeKind::Int4 => SqlType::Int4,
-            RangeKind::Int8 => SqlType::Int8,
-            RangeKind::Num => SqlType::Numeric(None),
-            RangeKind::Ts => SqlType::Timestamp(None),
-            RangeKind::Tstz => SqlType::Timestamptz(None),
-            RangeKind::Date => SqlType::Date,
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::row::{decode_value, encode_value};
 use crate::text::{format_text, parse_text};
 use crate::value::cmp_sql;
 use crate::wire::{format_binary, parse_binary};
-use crate::{KeyOrder, KeyType};
+use crate::{KeyOrder, KeyType, SqlType};
 
 fn shown(ty: &SqlType, text: &str) -> Result<String, TypeError> {
     let mut out = String::new();
@@ -31,7 +31,7 @@ fn texts_are_postgresql_s() {
         ("int4multirange", "{[5,7),[1,5)}", "{[1,7)}"),
         ("int4multirange", " { } ", "{}"),
     ] {
-        let ty = RangeKind::type_named(name).expect("a type");
+        let ty = RangeType::type_named(name).expect("a type");
         assert_eq!(shown(&ty, text).as_deref(), Ok(expected), "{text}::{name}");
     }
 }
@@ -51,12 +51,12 @@ fn what_is_malformed_says_why() {
         ("int4multirange", "{[1,2)} x", "Junk after closing right brace."),
         ("int4multirange", "{[1,2)", "Unexpected end of input."),
     ] {
-        let error = shown(&RangeKind::type_named(name).expect("a type"), text).expect_err(text);
+        let error = shown(&RangeType::type_named(name).expect("a type"), text).expect_err(text);
         assert_eq!((error.sqlstate, error.detail.as_deref()), ("22P02", Some(detail)), "{text}");
     }
-    let error = shown(&SqlType::Range(RangeKind::Int4), "[5,1]").expect_err("the wrong way round");
+    let error = shown(&SqlType::Range(RangeType::INT4), "[5,1]").expect_err("the wrong way round");
     assert_eq!(error.sqlstate, "22000");
-    let error = shown(&SqlType::Range(RangeKind::Int4), "[1,2147483647]").expect_err("no next integer");
+    let error = shown(&SqlType::Range(RangeType::INT4), "[1,2147483647]").expect_err("no next integer");
     assert_eq!(error.message, "integer out of range");
 }
 
@@ -66,8 +66,19 @@ const ASCENDING: [&str; 10] =
 
 #[test]
 fn every_form_reads_back_in_order() {
-    let ty = SqlType::Range(RangeKind::Num);
-    let multi = SqlType::Multirange(RangeKind::Num);
+    reads_back(RangeType::NUM);
+    let name =
+        |oid: u32, name: &str| RangeName { oid, array: oid + 1, schema: "public".into(), name: name.into() };
+    let own = OwnRange {
+        range: name(16_400, "own"),
+        multirange: name(16_402, "own_multirange"),
+        subtype: SqlType::Float8,
+    };
+    reads_back(RangeType::Own(std::sync::Arc::new(own)));
+}
+
+fn reads_back(of: RangeType) {
+    let (ty, multi) = (of.clone().ty(false), of.ty(true));
     let order = KeyOrder::ascending(KeyType::of(&ty).expect("keys"));
     let mut last: Option<(Value, Vec<u8>)> = None;
     for text in ASCENDING {
@@ -95,7 +106,7 @@ fn every_form_reads_back_in_order() {
 #[test]
 fn broken_bounds_are_refused() {
     let mut stored = Vec::new();
-    let range = parse(RangeKind::Int4, "[1,5)", &TimeStyle::UTC).expect("a range");
+    let range = parse(&RangeType::INT4, "[1,5)", &TimeStyle::UTC).expect("a range");
     encode_value(&range.into_value(), &mut stored);
     for cut in 0..stored.len() {
         assert!(decode_value(&stored[..cut]).is_err());

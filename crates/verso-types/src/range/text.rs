@@ -1,12 +1,13 @@
 //! Ranges from and to text and the protocol's binary form; their index keys.
 
 use super::bound::{Bound, EMPTY, LOWER_INCLUSIVE, LOWER_INFINITE, UPPER_INCLUSIVE, UPPER_INFINITE};
-use super::{Multirange, Range, RangeKind};
+use super::{Multirange, Range, RangeKind, RangeType};
 use crate::TimeStyle;
 use crate::composite::field_until;
 use crate::error::{TypeError, sqlstate};
-use crate::key::{KeyOrder, KeyType};
-use crate::text::{format_text, parse_text, put_quoted};
+use crate::key::{KeyOrder, KeyType, encode_nested};
+use crate::sqltype::SqlType;
+use crate::text::{format_text, parse_text, put_quoted, type_of};
 use crate::value::Value;
 use crate::wire::{format_binary, insufficient, malformed, parse_binary};
 
@@ -17,11 +18,12 @@ fn is_blank(c: char) -> bool {
 /// Reads `[1,5)`, `(,3]`, `empty`.
 /// # Errors
 /// 22P02; those of the bounds.
-pub fn parse(kind: RangeKind, text: &str, tz: &TimeStyle) -> Result<Range, TypeError> {
+pub fn parse(ty: &RangeType, text: &str, tz: &TimeStyle) -> Result<Range, TypeError> {
     let wrong = |detail: &str| {
         let message = format!("malformed range literal: \"{text}\"");
         TypeError::new(sqlstate::INVALID_TEXT_REPRESENTATION, message).with_detail(detail)
     };
+    let kind = ty.kind();
     let rest = text.trim_start_matches(is_blank);
     if rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("empty")) {
         return match rest[5..].trim_start_matches(is_blank).is_empty() {
@@ -38,7 +40,7 @@ pub fn parse(kind: RangeKind, text: &str, tz: &TimeStyle) -> Result<Range, TypeE
         }
         *rest = field_until(rest, &[',', ')', ']'], &mut item)
             .ok_or_else(|| wrong("Unexpected end of input."))?;
-        parse_text(&kind.subtype(), &item, tz).map(Some)
+        parse_text(&ty.subtype(), &item, tz).map(Some)
     };
     // the texts of both bounds are looked at before their values, as in PostgreSQL
     let mut rest = rest;
@@ -63,15 +65,30 @@ pub fn parse(kind: RangeKind, text: &str, tz: &TimeStyle) -> Result<Range, TypeE
     Range::new(kind, lower, Bound { value: upper?, inclusive: upper_inclusive })
 }
 
-/// Appends `[1,5)`.
-pub fn format(range: &Range, tz: &TimeStyle, out: &mut String) {
+/// The type of the bounds of values of `ty`, a range or multirange type. Where that is not known, the values have to tell.
+fn subtype_of(ty: &SqlType, ranges: &[Range]) -> SqlType {
+    match ty {
+        SqlType::Range(ty) | SqlType::Multirange(ty) => ty.subtype(),
+        _ => {
+            let bounds = ranges.iter().filter_map(|range| range.bounds.as_ref());
+            let mut values = bounds.flat_map(|(lower, upper)| [&lower.value, &upper.value]).flatten();
+            values.next().map_or(SqlType::Text, type_of)
+        }
+    }
+}
+
+/// Appends `[1,5)`, of type `ty`.
+pub fn format(range: &Range, ty: &SqlType, tz: &TimeStyle, out: &mut String) {
+    put_range(range, &subtype_of(ty, std::slice::from_ref(range)), tz, out);
+}
+
+fn put_range(range: &Range, subtype: &SqlType, tz: &TimeStyle, out: &mut String) {
     let Some((lower, upper)) = &range.bounds else { return out.push_str("empty") };
-    let subtype = range.kind.subtype();
     let mut item = String::new();
     let mut put = |bound: &Bound, out: &mut String| {
         let Some(value) = &bound.value else { return };
         item.clear();
-        format_text(value, &subtype, tz, &mut item);
+        format_text(value, subtype, tz, &mut item);
         let special = |c: char| matches!(c, '"' | '\\' | '(' | ')' | '[' | ']' | ',') || is_blank(c);
         if item.is_empty() || item.contains(special) {
             put_quoted(&item, "\"", out);
@@ -89,7 +106,7 @@ pub fn format(range: &Range, tz: &TimeStyle, out: &mut String) {
 /// Reads `{[1,5),[7,9)}`.
 /// # Errors
 /// 22P02; those of the bounds.
-pub fn parse_multirange(kind: RangeKind, text: &str, tz: &TimeStyle) -> Result<Multirange, TypeError> {
+pub fn parse_multirange(ty: &RangeType, text: &str, tz: &TimeStyle) -> Result<Multirange, TypeError> {
     let wrong = |detail: &str| {
         let message = format!("malformed multirange literal: \"{text}\"");
         TypeError::new(sqlstate::INVALID_TEXT_REPRESENTATION, message).with_detail(detail)
@@ -110,7 +127,7 @@ pub fn parse_multirange(kind: RangeKind, text: &str, tz: &TimeStyle) -> Result<M
                 Some(_) => return Err(wrong("Expected range start.")),
             };
             let (range, behind) = rest.split_at(end);
-            ranges.push(parse(kind, range, tz)?);
+            ranges.push(parse(ty, range, tz)?);
             rest = behind.trim_start_matches(is_blank);
             match rest.chars().next() {
                 None => return Err(wrong("Unexpected end of input.")),
@@ -126,7 +143,7 @@ pub fn parse_multirange(kind: RangeKind, text: &str, tz: &TimeStyle) -> Result<M
     if !rest.trim_start_matches(is_blank).is_empty() {
         return Err(wrong("Junk after closing right brace."));
     }
-    Ok(Multirange::of(kind, ranges))
+    Ok(Multirange::of(ty.kind(), ranges))
 }
 
 /// Where the range ends that the text begins with.
@@ -146,14 +163,15 @@ fn end_of_range(text: &str) -> Option<usize> {
     None
 }
 
-/// Appends `{[1,5),[7,9)}`.
-pub fn format_multirange(multirange: &Multirange, tz: &TimeStyle, out: &mut String) {
+/// Appends `{[1,5),[7,9)}`, of type `ty`.
+pub fn format_multirange(multirange: &Multirange, ty: &SqlType, tz: &TimeStyle, out: &mut String) {
+    let subtype = subtype_of(ty, &multirange.ranges);
     out.push('{');
     for (n, range) in multirange.ranges.iter().enumerate() {
         if n > 0 {
             out.push(',');
         }
-        format(range, tz, out);
+        put_range(range, &subtype, tz, out);
     }
     out.push('}');
 }
@@ -163,25 +181,26 @@ fn put_length(out: &mut [u8], start: usize) {
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Appends the binary form: flags, then each bound that there is with its length.
-pub fn send(range: &Range, out: &mut Vec<u8>) {
+/// Appends the binary form of a range of type `ty`: flags, then each bound that there is with its length.
+pub fn send(range: &Range, ty: &SqlType, out: &mut Vec<u8>) {
+    let subtype = subtype_of(ty, std::slice::from_ref(range));
     out.push(range.flags());
     let Some((lower, upper)) = &range.bounds else { return };
     for value in [&lower.value, &upper.value].into_iter().flatten() {
         let start = out.len();
         out.extend_from_slice(&[0; 4]);
-        format_binary(value, &range.kind.subtype(), out);
+        format_binary(value, &subtype, out);
         put_length(out, start);
     }
 }
 
 /// Appends the binary form: how many ranges, then each with its length.
-pub fn send_multirange(multirange: &Multirange, out: &mut Vec<u8>) {
+pub fn send_multirange(multirange: &Multirange, ty: &SqlType, out: &mut Vec<u8>) {
     out.extend_from_slice(&i32::try_from(multirange.ranges.len()).unwrap_or(i32::MAX).to_be_bytes());
     for range in &multirange.ranges {
         let start = out.len();
         out.extend_from_slice(&[0; 4]);
-        send(range, out);
+        send(range, ty, out);
         put_length(out, start);
     }
 }
@@ -199,10 +218,11 @@ fn item<'b>(bytes: &mut &'b [u8]) -> Result<&'b [u8], TypeError> {
 /// Reads the binary form, all of the bytes.
 /// # Errors
 /// 08P01, 22P03; those of the bounds.
-pub fn receive(kind: RangeKind, bytes: &[u8]) -> Result<Range, TypeError> {
+pub fn receive(ty: &RangeType, bytes: &[u8]) -> Result<Range, TypeError> {
+    let (kind, subtype) = (ty.kind(), ty.subtype());
     let (flags, mut rest) = bytes.split_first().ok_or_else(insufficient)?;
     let mut bound = |infinite: u8| match flags & (EMPTY | infinite) {
-        0 => parse_binary(&kind.subtype(), item(&mut rest)?).map(Some),
+        0 => parse_binary(&subtype, item(&mut rest)?).map(Some),
         _ => Ok(None),
     };
     let (lower, upper) = (bound(LOWER_INFINITE)?, bound(UPPER_INFINITE)?);
@@ -222,7 +242,7 @@ pub fn receive(kind: RangeKind, bytes: &[u8]) -> Result<Range, TypeError> {
 /// Reads the binary form, all of the bytes.
 /// # Errors
 /// As [`receive`].
-pub fn receive_multirange(kind: RangeKind, bytes: &[u8]) -> Result<Multirange, TypeError> {
+pub fn receive_multirange(ty: &RangeType, bytes: &[u8]) -> Result<Multirange, TypeError> {
     let (head, mut rest) = bytes.split_first_chunk().ok_or_else(insufficient)?;
     let count =
         usize::try_from(i32::from_be_bytes(*head)).map_err(|_| malformed("invalid number of ranges"))?;
@@ -231,12 +251,12 @@ pub fn receive_multirange(kind: RangeKind, bytes: &[u8]) -> Result<Multirange, T
     }
     let mut ranges = Vec::with_capacity(count);
     for _ in 0..count {
-        ranges.push(receive(kind, item(&mut rest)?)?);
+        ranges.push(receive(ty, item(&mut rest)?)?);
     }
     if !rest.is_empty() {
         return Err(malformed(crate::wire::SURPLUS));
     }
-    Ok(Multirange::of(kind, ranges))
+    Ok(Multirange::of(ty.kind(), ranges))
 }
 
 /// Appends bytes in the order of ranges.
@@ -252,15 +272,29 @@ pub fn encode_key(range: &Range, out: &mut Vec<u8>) -> Result<(), TypeError> {
         return Ok(());
     };
     out.push(1);
-    let subtype = range.kind.subtype();
-    let order = KeyOrder::ascending(KeyType::of(&subtype).unwrap_or(KeyType::Bytes));
+    let plain = |ty: KeyType, sql: SqlType| Some((KeyOrder::ascending(ty), sql));
+    let order = match range.kind {
+        RangeKind::Int4 => plain(KeyType::I32, SqlType::Int4),
+        RangeKind::Int8 => plain(KeyType::I64, SqlType::Int8),
+        RangeKind::Num => plain(KeyType::Decimal, SqlType::Numeric(None)),
+        RangeKind::Ts => plain(KeyType::I64, SqlType::Timestamp(None)),
+        RangeKind::Tstz => plain(KeyType::I64, SqlType::Timestamptz(None)),
+        RangeKind::Date => plain(KeyType::I32, SqlType::Date),
+        RangeKind::Own => None,
+    };
     let mut put = |bound: &Bound, infinite: u8, behind: bool| match &bound.value {
         None => {
             out.push(infinite);
             Ok(())
         }
         Some(value) => {
-            order.encode_value(value, &subtype, out)?;
+            match &order {
+                Some((order, subtype)) => order.encode_value(value, subtype, out)?,
+                None => {
+                    out.push(KeyOrder::VALUE);
+                    encode_nested(value, out)?;
+                }
+            }
             out.push(u8::from(behind));
             Ok(())
         }

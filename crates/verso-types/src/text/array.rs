@@ -8,6 +8,7 @@ use super::{format_text, parse_text};
 use crate::array::{Array, DIMENSIONS_MAX, Dimension, too_large};
 use crate::error::{TypeError, sqlstate};
 use crate::interrupt::Pieces;
+use crate::range::{RangeKind, RangeType};
 use crate::sqltype::SqlType;
 use crate::value::Value;
 
@@ -37,9 +38,15 @@ pub fn type_of(value: &Value) -> SqlType {
         Value::Record(_) => SqlType::Record,
         Value::Jsonb(_) => SqlType::Jsonb,
         Value::Opaque(v) => v.kind().plain_type(),
-        Value::Range(v) => SqlType::Range(v.kind),
-        Value::Multirange(v) => SqlType::Multirange(v.kind),
+        Value::Range(v) => of_range(v.kind, false),
+        Value::Multirange(v) => of_range(v.kind, true),
     }
+}
+
+/// The type of a range or multirange; of a user's type only its values know what they are.
+fn of_range(kind: RangeKind, multi: bool) -> SqlType {
+    let of_kind = RangeType::BUILT_IN.into_iter().find(|ty| ty.kind() == kind);
+    of_kind.map_or(SqlType::Unknown, |ty| ty.ty(multi))
 }
 
 /// Appends `{1,NULL,"a b"}`, `{{1,2},{3,4}}`, and the bounds where they are not from 1: `[0:1]={1,2}`.

@@ -64,8 +64,8 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, Typ
         SqlType::Uuid => Value::Uuid(parse_uuid(text)?),
         ty if let Some(kind) = OpaqueKind::of(ty) => Value::Opaque(opaque::parse(ty, kind, text, tz)?),
         SqlType::Timetz(_) | SqlType::Bit(_) | SqlType::Varbit(_) => Value::text(text),
-        SqlType::Range(kind) => range::parse(*kind, text, tz)?.into_value(),
-        SqlType::Multirange(kind) => range::parse_multirange(*kind, text, tz)?.into_value(),
+        SqlType::Range(ty) => range::parse(ty, text, tz)?.into_value(),
+        SqlType::Multirange(ty) => range::parse_multirange(ty, text, tz)?.into_value(),
         SqlType::Array(element) if ty.vector_name().is_some() => array::parse_vector(text, element, tz)?,
         SqlType::Array(element) => array::parse_array(text, element, tz)?,
         SqlType::System(system) => parse_system(*system, text)?,
@@ -145,8 +145,8 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeStyle, out: &mut String
         Value::Record(v) => array::format_record(v, ty, tz, out),
         Value::Jsonb(v) => json::format_into(v.root(), out),
         Value::Opaque(v) => opaque::format(v, out),
-        Value::Range(v) => range::format(v, tz, out),
-        Value::Multirange(v) => range::format_multirange(v, tz, out),
+        Value::Range(v) => range::format(v, ty, tz, out),
+        Value::Multirange(v) => range::format_multirange(v, ty, tz, out),
     }
 }
 
