@@ -65,9 +65,12 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Option<Update>, SqlError> {
         let table = Arc::clone(&changed.seen);
-        let mut filter = changed.filtered(self.filter(update.filter.as_ref(), scope)?);
+        let own = |expr| self.expanded(expr, &changed.table, 0);
+        let filter = self.filter(update.filter.as_ref(), scope)?.map(own).transpose()?;
+        let mut filter = changed.filtered(filter);
         let mut rows = Vec::new();
         let mut assignments = self.assignments(&update.assignments, &table, scope, Some(&mut rows))?;
+        self.expand_all(assignments.iter_mut().map(|(_, value)| value), &changed.table)?;
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         let rules = changed.rules(self)?;
         set_generated(&mut assignments, &rules);
@@ -143,6 +146,8 @@ impl Binder<'_> {
         let mut sources = Vec::new();
         let mut assignments =
             self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
+        self.expand_all(assignments.iter_mut().map(|(_, value)| value), &changed.table)?;
+        self.expand_all(sources.iter_mut().flat_map(|source| &mut source.outer), &changed.table)?;
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         let rules = changed.rules(self)?;
         let given = assignments.len();
@@ -255,7 +260,9 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Option<Delete>, SqlError> {
         let table = Arc::clone(&changed.table);
-        let mut filter = changed.filtered(self.filter(delete.filter.as_ref(), scope)?);
+        let own = |expr| self.expanded(expr, &changed.table, 0);
+        let filter = self.filter(delete.filter.as_ref(), scope)?.map(own).transpose()?;
+        let mut filter = changed.filtered(filter);
         let bound = self.returning_of(&delete.returning, scope, &table, false)?;
         let mut returning = bound.map(|bound| bound.over(&mut removed));
         if depends(filter.iter(), &table, false) || returns_changes(returning.as_ref(), &table) {

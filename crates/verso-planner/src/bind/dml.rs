@@ -104,6 +104,7 @@ impl Binder<'_> {
     /// The CHECK constraints, the domains and the generated columns of a table, and whose partition it is, over full rows.
     pub fn row_rules(&self, table: &TableDef) -> Result<RowRules, SqlError> {
         let mut checks = self.domain_checks(table)?;
+        checks.extend(self.virtual_not_null(table)?);
         checks.extend(self.checks_among(table, |constraint| constraint.enforced)?);
         Ok(RowRules { checks, generated: self.generated(table)?, partition: self.partition_rule(table) })
     }
@@ -183,8 +184,13 @@ impl Binder<'_> {
         let Some(update) = &clause.update else { return Ok(OnConflict { indexes, all, update: None }) };
         let mut scope = table_scope(table, insert.alias.as_ref()).with_second("excluded");
         changed.note(&mut scope);
-        let filter = self.filter(update.filter.as_ref(), &scope)?;
+        let own = &changed.table;
+        let both = |expr| self.expanded(self.expanded(expr, own, 0)?, own, own.columns.len());
+        let filter = self.filter(update.filter.as_ref(), &scope)?.map(both).transpose()?;
         let mut assignments = self.assignments(&update.assignments, table, &scope, None)?;
+        for (_, value) in &mut assignments {
+            *value = both(std::mem::replace(value, TypedExpr::null(SqlType::Unknown)))?;
+        }
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         set_generated(&mut assignments, rules);
         let named = assignments.len();

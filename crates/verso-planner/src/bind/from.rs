@@ -334,6 +334,7 @@ impl Binder<'_> {
         {
             own.relation = Some(id.get().oid.0);
         }
+        let plan = if matches!(item.source, FromSource::Table(_)) { self.with_virtual(plan)? } else { plan };
         // Rows of a change in WITH are read like those of a recursive query's last round, and are no recursion.
         scope.recursive = matches!((&item.source, &plan),
             (FromSource::Table(_), Plan::WorkTable { number, .. }) if *number < With::FIRST_NUMBER);

@@ -62,6 +62,7 @@ impl Binder<'_> {
         let mut cx = Context::new(&scope, Clause::JoinOn);
         let on = self.expr(&merge.on, &mut cx)?;
         let on = self.boolean(on, merge.on.at.start, "JOIN/ON")?;
+        let on = self.expanded(on, &table, 0)?;
         check_reachable(&merge.clauses)?;
         let whens = self.whens(&merge.clauses, &table, &scope)?;
         for action in whens.iter().filter_map(|when| when.action.as_ref()) {

@@ -25,6 +25,7 @@
 //! | [`search`] | SEARCH and CYCLE |
 //! | [`copy`] | COPY |
 //! | [`generated`] | generated columns, and what they may depend on |
+//! | [`virtual_columns`] | generated columns that are computed when they are read |
 //! | [`dml`], [`change`], [`merge`] | INSERT; UPDATE, DELETE; MERGE |
 //! | [`returning`] | RETURNING |
 //! | [`rights`] | which rights a statement needs; policies |
@@ -99,6 +100,7 @@ mod unbound;
 mod user_aggregate;
 mod user_operator;
 mod view;
+mod virtual_columns;
 mod walk;
 mod window;
 mod with;
@@ -307,7 +309,7 @@ impl<'c> Binder<'c> {
         self.boolean(bound, expr.at.start, "CHECK")
     }
 
-    /// Binds the condition that a table's CHECK constraint has in the catalog, over all of its columns.
+    /// Binds the condition that a table's CHECK constraint has in the catalog, over all columns of its stored rows.
     pub fn stored_condition(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
         let columns: Vec<_> =
             table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
@@ -317,7 +319,8 @@ impl<'c> Binder<'c> {
         // The text was checked when the constraint was made; positions in it mean nothing to the statement.
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
-            .and_then(|expr| self.condition(&expr, &table.name, &columns));
+            .and_then(|expr| self.condition(&expr, &table.name, &columns))
+            .and_then(|condition| self.expanded(condition, table, 0));
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 

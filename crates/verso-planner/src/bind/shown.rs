@@ -294,6 +294,7 @@ impl Binder<'_> {
         let (mut filters, mut checks) =
             source.view.map_or_else(Default::default, |below| (below.filters, below.checks));
         let own = inside.filter(select.filter.as_ref(), &scope).map_err(unplaced)?;
+        let own = own.map(|own| inside.expanded(own, &source.table, 0)).transpose()?;
         let option = view.options.get("check_option").map(str::to_ascii_lowercase);
         let all = if option.as_deref() == Some("cascaded") { filters.as_slice() } else { &[] };
         let own = own.map(|own| (Arc::clone(&view.name), own));

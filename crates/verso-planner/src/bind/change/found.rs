@@ -132,7 +132,7 @@ impl Binder<'_> {
             found.plan = Plan::Join { left, right, kind: JoinKind::Inner, equal: Vec::new(), filter: None };
         }
         if let Some(predicate) = self.filter(filter, &found.scope)? {
-            let predicate = found.over(predicate);
+            let predicate = found.over(self.expanded(predicate, &changed.table, 0)?);
             found.plan = Plan::Filter { input: Box::new(found.plan), predicate };
         }
         Ok(found)

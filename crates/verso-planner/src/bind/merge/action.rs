@@ -138,7 +138,8 @@ impl Binder<'_> {
                 Some(condition) => {
                     let mut cx = Context::new(scope, Clause::MergeWhen);
                     let bound = self.expr(condition, &mut cx)?;
-                    Some(self.boolean(bound, condition.at.start, "WHEN")?)
+                    let bound = self.boolean(bound, condition.at.start, "WHEN")?;
+                    Some(self.expanded(bound, table, 0)?)
                 }
             };
             let action = match &clause.action {
@@ -146,6 +147,7 @@ impl Binder<'_> {
                 syntax::MergeAction::Delete => Some(Action::new(Kind::Delete, Vec::new())),
                 syntax::MergeAction::Update(assignments) => {
                     let mut assigned = self.assignments(assignments, table, scope, None)?;
+                    self.expand_all(assigned.iter_mut().map(|(_, value)| value), table)?;
                     let given = assigned.len();
                     set_generated(&mut assigned, &self.row_rules(table)?);
                     let named = assigned.len();
