@@ -29,6 +29,7 @@ use super::dml::reads;
 use super::returning::Returned;
 use super::scope::Scope;
 use super::shown::{Change, Changed};
+use super::table_number::RowNumbers;
 use super::walk::{columns_of, map_columns, prune};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax;
@@ -37,16 +38,18 @@ use verso_types::SqlType;
 impl Binder<'_> {
     /// UPDATE.
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
-        let (mut changed, scope) = self.target_scope(&update.table, Change::Update)?;
+        let (mut changed, mut scope) = self.target_scope(&update.table, Change::Update)?;
+        let numbers = self.changed_numbers(&changed, &mut scope);
         if update.filter.is_some() || update.from.is_some() || !update.returning.is_empty() {
             self.reads_changed(&mut changed, Change::Update)?;
         }
         let changed = changed;
-        changed.check_assigned(&update.assignments)?;
+        changed.check_assigned(&update.assignments, "update")?;
         refuse_current(&changed, update.current.as_ref())?;
         let table = &changed.table;
         if update.from.is_none()
             && update.current.is_none()
+            && numbers.is_empty()
             && table.partitioned.is_none()
             && !triggers_change_rows(table, TriggerEvent::Update)
             && !self.changed_twice.contains(&table.oid)
@@ -55,6 +58,21 @@ impl Binder<'_> {
             return Ok(update);
         }
         self.update_found(update, &changed, &scope)
+    }
+
+    /// What rows that change come with beside their columns: views and partitioned tables have none of it.
+    pub(super) fn numbers_of(&self, changed: &Changed) -> RowNumbers {
+        match changed.view().is_some() || changed.table.partitioned.is_some() {
+            true => RowNumbers::default(),
+            false => self.numbered,
+        }
+    }
+
+    /// The same, added to the columns that the statement may use.
+    fn changed_numbers(&self, changed: &Changed, scope: &mut Scope) -> RowNumbers {
+        let numbers = self.numbers_of(changed);
+        numbers.add_to(scope);
+        numbers
     }
 
     /// Row by row; none where that would be late.
@@ -176,7 +194,13 @@ impl Binder<'_> {
         let mut read = width + values.len();
         let mut returned = Vec::new();
         let new = if late { width } else { read };
-        let mut returning = bound.as_ref().map(|bound| bound.over(&mut updated(&assigned, new)));
+        let numbers = self.numbers_of(changed);
+        let mut returning = bound.as_ref().map(|bound| {
+            let mut plain = updated(&assigned, new);
+            bound.over(&mut |returned, ty| {
+                numbers.updated(table.columns.len(), returned).unwrap_or_else(|| plain(returned, ty))
+            })
+        });
         if let (Some(returning), true) = (&mut returning, late) {
             returned = take_early(returning, read);
             read += returned.len();
@@ -216,7 +240,8 @@ impl Binder<'_> {
 
     /// DELETE.
     pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
-        let (mut changed, scope) = self.target_scope(&delete.table, Change::Delete)?;
+        let (mut changed, mut scope) = self.target_scope(&delete.table, Change::Delete)?;
+        let numbers = self.changed_numbers(&changed, &mut scope);
         changed.needs(Rights::DELETE);
         if delete.filter.is_some() || delete.using.is_some() || !delete.returning.is_empty() {
             self.reads_changed(&mut changed, Change::Delete)?;
@@ -226,6 +251,7 @@ impl Binder<'_> {
         let table = Arc::clone(&changed.seen);
         if delete.using.is_none()
             && delete.current.is_none()
+            && numbers.is_empty()
             && table.partitioned.is_none()
             && !triggers_change_rows(&table, TriggerEvent::Delete)
             && !self.changed_twice.contains(&table.oid)

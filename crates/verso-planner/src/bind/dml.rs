@@ -17,6 +17,7 @@ use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
 use super::shown::{Change, Changed};
 use super::start::read_at_start;
+use super::table_number::{RowNumber, RowNumbers};
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
 use crate::implied::implied;
@@ -69,7 +70,10 @@ impl Binder<'_> {
             });
         }
         debug_assert!(explicit || changed.view().is_some() || columns.len() == table.shown().len());
-        let scope = changed.scope(insert.alias.as_ref());
+        let mut scope = changed.scope(insert.alias.as_ref());
+        let numbers = self.numbers_of(&changed);
+        let numbers = if numbers.has(RowNumber::Place) { RowNumbers::default() } else { numbers };
+        numbers.add_to(&mut scope);
         let bound = self.returning_of(&insert.returning, &scope, &table, false)?;
         // A BEFORE ROW trigger may change whatever the source reads.
         let spool = reads(&source, &table)
@@ -82,14 +86,19 @@ impl Binder<'_> {
         };
         // Without DO UPDATE there is no row before.
         let updates = on_conflict.as_ref().is_some_and(|clause| clause.update.is_some());
-        let returns_old = updates && bound.as_ref().is_some_and(BoundReturning::uses_old);
+        let uses_old = |bound: &BoundReturning| bound.uses_old() || numbers.has(RowNumber::Xmax);
+        let returns_old = updates && bound.as_ref().is_some_and(uses_old);
         let own = table.columns.len();
         let returning = bound.map(|bound| {
             bound.over(&mut |returned, ty| match returned {
                 Returned::Old(_) if !returns_old => TypedExpr::null(ty.clone()),
                 Returned::Old(column) => TypedExpr::column(own + column, ty.clone()),
                 Returned::Own(column) | Returned::New(column) => TypedExpr::column(column, ty.clone()),
-                Returned::Other(_) | Returned::Action => TypedExpr::null(ty.clone()),
+                Returned::Other(_) => {
+                    let number = numbers.inserted(&changed.table, returned, on_conflict.as_deref());
+                    number.unwrap_or_else(|| TypedExpr::null(ty.clone()))
+                }
+                Returned::Action => TypedExpr::null(ty.clone()),
             })
         });
         let table = Arc::clone(&changed.table);

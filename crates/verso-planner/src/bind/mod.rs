@@ -182,8 +182,8 @@ pub struct Binder<'c> {
     pub(crate) rules: Rules,
     /// What comments ask of the plan.
     hints: Rc<Hints>,
-    /// Rows of tables come with the number of the table that they are stored in.
-    numbered: Option<table_number::RowNumber>,
+    /// What rows of tables come with beside their columns.
+    numbered: table_number::RowNumbers,
 }
 
 impl<'c> Binder<'c> {
@@ -212,7 +212,7 @@ impl<'c> Binder<'c> {
             needs: None,
             rules: Rules::ALL,
             hints: Rc::default(),
-            numbered: None,
+            numbered: table_number::RowNumbers::default(),
         }
     }
 
@@ -245,17 +245,16 @@ impl<'c> Binder<'c> {
 
     /// Binds a query or a change of rows and chooses its access paths.
     pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
-        let mut bound = match self.unplanned(statement) {
-            // Few statements ask for it.
-            Err(error)
-                if self.numbered.is_none()
-                    && let Some(number) = table_number::missing(&error) =>
-            {
-                let again = Binder { numbered: Some(number), ..self.clone() }.unplanned(statement);
-                again.map_err(|error| table_number::refused(error, statement, number))?
-            }
-            bound => bound?,
-        };
+        let mut bound = self.unplanned(statement);
+        // Few statements ask for it.
+        let mut numbered = self.numbered;
+        while let Err(error) = &bound
+            && let Some(number) = table_number::missing(error).filter(|number| !numbered.has(*number))
+        {
+            numbered = numbered.with(number);
+            bound = Binder { numbered, ..self.clone() }.unplanned(statement);
+        }
+        let mut bound = bound.map_err(|error| table_number::refused(error, statement))?;
         crate::plan::choose(&mut bound, self.planning())?;
         Ok(bound)
     }

@@ -119,6 +119,8 @@ impl Binder<'_> {
             Some(predicate) => Plan::Filter { input: Box::new(plan), predicate },
             None => plan,
         };
+        let numbers = self.numbers_of(changed);
+        let plan = if numbers.is_empty() { plan } else { numbers.found(plan, &changed.table) };
         let mut found = Found { plan, scope: target.clone(), own };
         if let Some(from) = from {
             let other = self.from(Some(from), &[])?;
