@@ -202,14 +202,16 @@ fn pieces(snapshot: &Snapshot, tables: &[Arc<TableDef>]) -> Result<Vec<Piece>, B
         let place = format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name));
         // Generated columns follow from the others: other programs read them, COPY does not.
         let own = table.shown().iter().filter(|column| !column.generated);
+        let stored = || table.shown().iter().filter(|column| !column.is_virtual);
         let names: Vec<String> = own.map(|column| quote_ident(&column.name)).collect();
         let column = |column: &verso_catalog::ColumnDef| {
             OutputColumn::new(Arc::clone(&column.name), column.ty.clone())
         };
         let source = Source {
             name: format!("{}.{}", table.schema, table.name),
-            wanted: Wanted::of(&heap, table.shown().iter()),
-            columns: table.shown().iter().map(column).collect(),
+            // Virtual ones are not stored.
+            wanted: Wanted::of(&heap, stored()),
+            columns: stored().map(column).collect(),
             copy: (!names.is_empty()).then(|| format!("COPY {place} ({}) FROM ", names.join(", "))),
             place,
             heap,

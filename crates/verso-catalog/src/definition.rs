@@ -214,6 +214,11 @@ impl TableDef {
         self.columns.iter().position(|column| &*column.name == name)
     }
 
+    /// Whether it has columns that are computed when they are read.
+    pub fn has_virtual(&self) -> bool {
+        self.columns.iter().any(|column| column.is_virtual)
+    }
+
     /// Its generated columns whose expressions name a column.
     pub fn generated_from(&self, column: &str) -> impl Iterator<Item = &ColumnDef> {
         let uses = |text: &Arc<str>| crate::ddl::mentions(text, column);
@@ -254,9 +259,10 @@ pub struct ColumnDef {
     pub default: Option<Arc<str>>,
     /// GENERATED … AS IDENTITY; the default takes the next number then.
     pub identity: Option<Identity>,
-    /// GENERATED ALWAYS AS (…) STORED: the default is an expression over the other columns then, and nothing else sets the
-    /// column.
+    /// GENERATED ALWAYS AS (…): the default is an expression over the other columns then, and nothing else sets the column.
     pub generated: bool,
+    /// Is such a column VIRTUAL? It is computed when it is read, and NULL in all records.
+    pub is_virtual: bool,
 }
 
 impl ColumnDef {
@@ -285,6 +291,7 @@ impl ColumnDef {
             default: None,
             identity: None,
             generated: false,
+            is_virtual: false,
         }
     }
 

@@ -307,8 +307,10 @@ pub struct NewColumn {
     pub sequence_name: Option<Arc<str>>,
     /// GENERATED … AS IDENTITY.
     pub identity: Option<Identity>,
-    /// GENERATED ALWAYS AS (…) STORED; the expression is the default.
+    /// GENERATED ALWAYS AS (…); the expression is the default.
     pub generated: bool,
+    /// Is such a column VIRTUAL?
+    pub is_virtual: bool,
 }
 
 impl NewColumn {
@@ -324,6 +326,7 @@ impl NewColumn {
             sequence_name: None,
             identity: None,
             generated: false,
+            is_virtual: false,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! | references | the object's oid | the object's name, as the session would write it ([`names`](crate::names)) |
 //! | `xid`, `xid8` | the number | the number |
 //! | texts | the text | the text |
-//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath`, `pg_lsn` | [`opaque`](crate::opaque) | their own |
+//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath`, `pg_lsn`, `tid` | [`opaque`](crate::opaque) | their own |
 //! | elements of `int2vector`, `oidvector` | smallint, oid | the number; the vector itself has blanks between them |
 //!
 //! A vector is an array whose element type is one of the two element types here, so that whatever takes arrays takes
@@ -53,6 +53,8 @@ pub enum SystemType {
     Inet,
     /// `pg_lsn`: a place in the log.
     Lsn,
+    /// `tid`: the place of a row in its table.
+    Tid,
     /// An element of `int2vector`.
     VectorInt2,
     /// An element of `oidvector`.
@@ -117,7 +119,7 @@ const fn facts(
     Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
 }
 
-static FACTS: [Facts; 37] = [
+static FACTS: [Facts; 38] = [
     facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
     facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
     facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
@@ -135,6 +137,7 @@ static FACTS: [Facts; 37] = [
     facts(SystemType::AnyArray, "anyarray", (2277, 0), -1, 'P', Physical::Bytes),
     facts(SystemType::Inet, "inet", (869, 1041), -1, 'I', Physical::Bytes),
     facts(SystemType::Lsn, "pg_lsn", (3220, 3221), 8, 'U', Physical::Bytes),
+    facts(SystemType::Tid, "tid", (27, 1010), 6, 'U', Physical::Bytes),
     facts(SystemType::VectorInt2, "smallint", (21, 22), 2, 'N', Physical::I16),
     facts(SystemType::VectorOid, "oid", (26, 30), 4, 'N', Physical::I64),
     facts(SystemType::Refcursor, "refcursor", (1790, 2201), -1, 'U', Physical::Bytes),
@@ -233,6 +236,7 @@ impl SystemType {
             SystemType::Money => OpaqueKind::Money,
             SystemType::JsonPath => OpaqueKind::JsonPath,
             SystemType::Lsn => OpaqueKind::Lsn,
+            SystemType::Tid => OpaqueKind::Tid,
             _ => return None,
         })
     }

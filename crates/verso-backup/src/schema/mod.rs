@@ -142,7 +142,9 @@ fn table_of(table: &TableDef) -> TableOf {
         name: column.name.to_string(),
         ty: type_text(column.declared()),
         layout: column.ty.physical() as u8,
-        not_null: table.column_with_id(column.id).is_some_and(|at| table.is_never_null(at)),
+        // A virtual column has no values in the archive.
+        not_null: !column.is_virtual
+            && table.column_with_id(column.id).is_some_and(|at| table.is_never_null(at)),
         generated: column.generated,
         labels: labels_of(&column.ty),
     };

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, ConstraintKind, IndexDef, Oid, TableDef};
 
-use super::parts::{default_comes_later, name, options_text, qualified, table_text, unlogged};
+use super::parts::{
+    default_comes_later, kind_of_generated, name, options_text, qualified, table_text, unlogged,
+};
 use super::{Dialect, Maker};
 use crate::archive::contents::Kind;
 use crate::error::BackupError;
@@ -72,7 +74,7 @@ pub(super) fn table_texts(
         if column.default != like.default && !default_comes_later(column) && column.identity.is_none() {
             let value = column.default.as_deref().unwrap_or("NULL");
             text.push_str(&match column.generated {
-                true => format!(" GENERATED ALWAYS AS ({value}) STORED"),
+                true => format!(" GENERATED ALWAYS AS ({value}) {}", kind_of_generated(column)),
                 false => format!(" DEFAULT {value}"),
             });
         }

@@ -105,6 +105,11 @@ pub(super) fn collate(declared: &SqlType) -> String {
     }
 }
 
+/// Which kind of generated column it is.
+pub(super) fn kind_of_generated(column: &ColumnDef) -> &'static str {
+    if column.is_virtual { "VIRTUAL" } else { "STORED" }
+}
+
 fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) -> String {
     let mut text =
         format!("{} {}{}", name(&column.name), type_text(column.declared()), collate(column.declared()));
@@ -120,7 +125,7 @@ fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) 
         }
     } else if column.generated {
         let expression = column.default.as_deref().unwrap_or("NULL");
-        text.push_str(&format!(" GENERATED ALWAYS AS ({expression}) STORED"));
+        text.push_str(&format!(" GENERATED ALWAYS AS ({expression}) {}", kind_of_generated(column)));
     } else if let Some(default) = column.default.as_deref().filter(|_| !default_comes_later(column)) {
         text.push_str(&format!(" DEFAULT {default}"));
     }

@@ -12,7 +12,7 @@ const SHOP: &str = r#"
 CREATE SCHEMA shop;
 CREATE TYPE shop.mood AS ENUM ('sad', 'glad');
 CREATE TABLE shop.item (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "de-x-icu" UNIQUE, price numeric(10,2),
-  twice numeric GENERATED ALWAYS AS (price * 2) STORED, mood shop.mood, made timestamptz, tags text[], raw bytea, n numeric, j jsonb, u uuid,
+  twice numeric GENERATED ALWAYS AS (price * 2) STORED, thrice numeric GENERATED ALWAYS AS (price * 3), mood shop.mood, made timestamptz, tags text[], raw bytea, n numeric, j jsonb, u uuid,
   b bool, d date, r int4range);
 INSERT INTO shop.item (name, price, mood, made, tags, raw, n, j, u, b, d, r) VALUES
   ('tea', 3.50, 'glad', '2024-02-29 12:00:00.5+01', '{a,"b c"}', '\x00ff', 123456789012345678901234567890.5, '{"a": [1]}',

@@ -109,7 +109,8 @@ INSERT INTO nothing DEFAULT VALUES;
 INSERT INTO empty DEFAULT VALUES;
 DELETE FROM empty;
 SELECT setval('set_back', 9, false);
-CREATE TABLE made (a integer, twice integer GENERATED ALWAYS AS (a * 2) STORED NOT NULL, v text, s text GENERATED ALWAYS AS (upper(v)) STORED);
+CREATE TABLE made (a integer, twice integer GENERATED ALWAYS AS (a * 2) STORED NOT NULL, v text, s text GENERATED ALWAYS AS (upper(v)) STORED,
+  thrice integer GENERATED ALWAYS AS (a * 3) VIRTUAL NOT NULL);
 INSERT INTO made (a, v) VALUES (1, 'x'), (2, 'y');
 CREATE TABLE wide (id integer PRIMARY KEY, big text);
 INSERT INTO wide SELECT n, repeat('x' || n, 5000 * n) FROM generate_series(1, 12) AS s(n);

@@ -299,6 +299,12 @@ impl Catalog {
                 TableChange::Expression { column, expression: Some(expression) } => {
                     let at = column_of(&table, column)?;
                     require_generated(&table, &table.columns[at])?;
+                    let is_check =
+                        |known: &Arc<ConstraintDef>| matches!(known.kind, ConstraintKind::Check { .. });
+                    if table.constraints.iter().any(is_check) {
+                        let tables = " in tables with check constraints";
+                        refuse_virtual(&table, &table.columns[at], "SET EXPRESSION", tables)?;
+                    }
                     self.remove_default(txn, &table, &table.columns[at])?;
                     new.columns[at].default = Some(Arc::clone(expression));
                     self.insert_defaults(txn, table.oid, &new.columns[at..=at], &[])?;
@@ -410,6 +416,7 @@ impl Catalog {
     fn drop_expression(&self, txn: &mut Txn, table: &TableDef, column: &str) -> Result<(), CatalogError> {
         let column = &table.columns[column_of(table, column)?];
         require_generated(table, column)?;
+        refuse_virtual(table, column, "DROP EXPRESSION", "")?;
         self.remove_default(txn, table, column)?;
         let plain = ColumnDef { default: None, generated: false, ..column.clone() };
         let row = attribute_row(table.oid, &plain);
@@ -553,6 +560,7 @@ impl Catalog {
             default: column.default.clone(),
             identity: column.identity,
             generated: column.generated,
+            is_virtual: column.is_virtual,
         };
         let mut serial = Vec::new();
         if column.serial {
@@ -717,6 +725,26 @@ fn require_generated(table: &TableDef, column: &ColumnDef) -> Result<(), Catalog
     }
     let text = format!("column \"{}\" of relation \"{}\" is not a generated column", column.name, table.name);
     Err(CatalogError::invalid("55000", text))
+}
+
+/// Refuses what is not done to a virtual generated column, as PostgreSQL says it.
+pub(super) fn refuse_virtual(
+    table: &TableDef,
+    column: &ColumnDef,
+    what: &str,
+    where_: &str,
+) -> Result<(), CatalogError> {
+    if !column.is_virtual {
+        return Ok(());
+    }
+    Err(CatalogError::InvalidDefinition {
+        sqlstate: "0A000",
+        message: format!("ALTER TABLE / {what} is not supported for virtual generated columns{where_}"),
+        detail: Some(format!(
+            "Column \"{}\" of relation \"{}\" is a virtual generated column.",
+            column.name, table.name
+        )),
+    })
 }
 
 /// Refuses another type for a column that a view shows.

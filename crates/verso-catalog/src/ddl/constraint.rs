@@ -68,6 +68,21 @@ impl Target {
     }
 }
 
+/// Refuses virtual columns for what needs values that are stored.
+pub(super) fn refuse_virtual_among(
+    columns: &[ColumnDef],
+    ids: &[u16],
+    what: &str,
+) -> Result<(), CatalogError> {
+    match columns.iter().any(|column| column.is_virtual && ids.contains(&column.id)) {
+        true => {
+            let text = format!("{what} on virtual generated columns are not supported");
+            Err(CatalogError::invalid("0A000", text))
+        }
+        false => Ok(()),
+    }
+}
+
 pub(super) fn find_column<'c>(
     columns: &'c [ColumnDef],
     name: &str,
@@ -324,6 +339,8 @@ impl Catalog {
                 return Err(CatalogError::invalid("42701", text));
             }
         }
+        let what = if primary { "primary keys" } else { "unique constraints" };
+        refuse_virtual_among(&target.columns, &ids, what)?;
         let parts: Vec<&str> = columns.iter().map(|column| &**column).collect();
         let name: Arc<str> = match &new.name {
             Some(name) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use verso_storage::Txn;
 use verso_types::{CastKind, Collation, SqlType, cast_kind};
 
-use super::constraint::{Target, find_column};
+use super::constraint::{Target, find_column, refuse_virtual_among};
 use crate::catalog::Catalog;
 use crate::definition::{
     ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, IndexDef, IndexPart, Oid, ReferentialAction,
@@ -170,6 +170,7 @@ pub(super) fn foreign_key(
         let text = format!("cannot use a deferrable unique constraint for referenced table \"{table}\"");
         return Err(CatalogError::invalid("55000", text));
     }
+    refuse_virtual_among(&target.columns, &ids, "foreign key constraints")?;
     let delete_columns = target.ids(delete_columns, missing)?;
     if target.columns.iter().any(|column| column.generated && ids.contains(&column.id)) {
         let sets = |action: &ReferentialAction| {

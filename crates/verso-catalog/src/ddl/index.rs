@@ -13,7 +13,7 @@ use verso_storage::index::{IndexSpec, KeyPart};
 use verso_storage::{ObjectId, StorageError, TableLockMode, Txn};
 use verso_types::{TimeStyle, Value, format_text};
 
-use super::constraint::{Target, relying_on};
+use super::constraint::{Target, refuse_virtual_among, relying_on};
 use super::names::Names;
 use super::table::find_table;
 use crate::catalog::Catalog;
@@ -82,6 +82,8 @@ impl Catalog {
             parts.push(IndexPart { column, descending, nulls_first, class, collation });
         }
         let include = new.include.iter().map(number).collect::<Result<Vec<u16>, CatalogError>>()?;
+        let used: Vec<u16> = parts.iter().map(|part| part.column).chain(include.iter().copied()).collect();
+        refuse_virtual_among(&table.columns, &used, "indexes")?;
         match new.concurrently {
             true => {
                 self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;

@@ -209,6 +209,7 @@ impl Catalog {
                 default: column.default.clone(),
                 identity: column.identity,
                 generated: column.generated,
+                is_virtual: column.is_virtual,
             };
             if column.serial {
                 let (sequence, default) =

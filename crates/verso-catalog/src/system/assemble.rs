@@ -372,7 +372,8 @@ impl CatalogRows {
                     'd' => Some(Identity::ByDefault),
                     _ => None,
                 },
-                generated: row.attgenerated.0 == 's',
+                generated: matches!(row.attgenerated.0, 's' | 'v'),
+                is_virtual: row.attgenerated.0 == 'v',
             };
             columns.entry(row.attrelid).or_default().push(column);
         }
@@ -986,7 +987,11 @@ pub(crate) fn attribute_row(table: Oid, column: &ColumnDef) -> AttributeRow {
             Some(Identity::ByDefault) => 'd',
             None => ' ',
         }),
-        attgenerated: Letter(if column.generated { 's' } else { ' ' }),
+        attgenerated: Letter(match (column.generated, column.is_virtual) {
+            (false, _) => ' ',
+            (true, false) => 's',
+            (true, true) => 'v',
+        }),
     }
 }
 

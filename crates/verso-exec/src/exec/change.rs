@@ -462,7 +462,7 @@ fn with_whole_row(
     for (target, value) in targets.iter().zip(new) {
         whole[*target] = value;
     }
-    let text = row_text(cx, &whole, table.shown().iter().map(|column| &column.ty));
+    let text = row_text(cx, &whole, table);
     match error {
         ExecError::NotNull { schema, table, column, row: _ } => {
             ExecError::NotNull { schema, table, column, row: text }

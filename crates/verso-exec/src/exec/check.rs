@@ -79,7 +79,10 @@ impl RowChecks {
                 .iter()
                 .copied()
                 .enumerate()
-                .filter(|(_, target)| table.columns[*target].not_null)
+                .filter(|(_, target)| {
+                    let column = &table.columns[*target];
+                    column.not_null && !column.is_virtual
+                })
                 .collect(),
             broken: rules.checks.iter().map(broken).collect(),
             generated: GeneratedColumns::new(targets, rules, executor),
@@ -182,7 +185,16 @@ impl RowChecks {
                     schema: Arc::clone(&table.schema),
                     table: Arc::clone(&table.name),
                     column: Arc::clone(&table.columns[target].name),
-                    row: row_text(cx, &shown(row), table.shown().iter().map(|column| &column.ty)),
+                    row: row_text(cx, &shown(row), table),
+                })
+            }
+            (_, Some((row, _, Ok(Broken { name, of: CheckOf::NotNull { .. } })))) => {
+                refused(row);
+                Err(ExecError::NotNull {
+                    schema: Arc::clone(&table.schema),
+                    table: Arc::clone(&table.name),
+                    column: name,
+                    row: row_text(cx, &shown(row), table),
                 })
             }
             (_, Some((row, _, Err(error)))) => {
@@ -202,16 +214,14 @@ impl RowChecks {
             }
             (_, Some((row, _, Ok(Broken { name, of: CheckOf::View })))) => {
                 let message = format!("new row violates check option for view \"{name}\"");
-                let types = table.shown().iter().map(|column| &column.ty);
-                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
+                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), table));
                 Err(TypeError::new("44000", message).with_detail(detail).into())
             }
             (_, Some((row, _, Ok(Broken { name, .. })))) => {
                 refused(row);
                 let message =
                     format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name);
-                let types = table.shown().iter().map(|column| &column.ty);
-                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
+                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), table));
                 Err(ExecError::violation("23514", message, Some(detail), table, &name))
             }
             (_, None) => match partition {
@@ -232,8 +242,25 @@ fn failing_row(predicate: &mut Predicate, cx: &ExecContext<'_>, rows: &Batch) ->
     (0..rows.rows).find(fails).unwrap_or(0)
 }
 
+/// A row of a table as the details of errors show it.
+pub(crate) fn row_text(cx: &ExecContext<'_>, values: &[Value], table: &TableDef) -> String {
+    let mut text = String::new();
+    for (i, (value, column)) in values.iter().zip(table.shown()).enumerate() {
+        if i > 0 {
+            text.push_str(", ");
+        }
+        match column.is_virtual {
+            true => text.push_str("virtual"),
+            false => {
+                text.push_str(&values_text(cx, std::slice::from_ref(value), std::iter::once(&column.ty)))
+            }
+        }
+    }
+    text
+}
+
 /// Values as the details of errors show them.
-pub(crate) fn row_text<'t>(
+pub(crate) fn values_text<'t>(
     cx: &ExecContext<'_>,
     values: &[Value],
     types: impl Iterator<Item = &'t SqlType>,

@@ -15,7 +15,7 @@ use verso_catalog::{Oid, Partitioned, TableDef, TriggerDef, TriggerKind};
 use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::ExecContext;
-use super::check::row_text;
+use super::check::{row_text, values_text};
 use super::insert::InsertStatement;
 use super::statement::{Sink, column_types};
 use crate::error::{ExecError, Result};
@@ -102,8 +102,7 @@ impl PartitionCheck {
                 }
                 let message =
                     format!("new row for relation \"{}\" violates partition constraint", table.name);
-                let types = table.shown().iter().map(|column| &column.ty);
-                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
+                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), table));
                 return Err(ExecError::of_table("23514", message, Some(detail), table));
             }
         }
@@ -290,7 +289,7 @@ fn homeless(
     let names = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
     let names: Vec<&str> = names.map(|at| &*table.columns[at].name).collect();
     let message = format!("no partition of relation \"{}\" found for row", table.name);
-    let values = row_text(cx, values, partitioned.types.iter());
+    let values = values_text(cx, values, partitioned.types.iter());
     let detail = format!("Partition key of the failing row contains ({}) = ({values}).", names.join(", "));
     ExecError::of_table("23514", message, Some(detail), table)
 }

@@ -75,6 +75,7 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::System(SystemType::Macaddr8)),
     ArgType::Exact(SqlType::System(SystemType::Money)),
     ArgType::Exact(SqlType::System(SystemType::Lsn)),
+    ArgType::Exact(SqlType::System(SystemType::Tid)),
     ArgType::Exact(SqlType::System(SystemType::Xid8)),
 ];
 
@@ -91,6 +92,17 @@ macro_rules! mixed {
 static MIXED: &[BuiltinFunction] = mixed!(
     "=" Equal, "<>" NotEqual, "<" Less, "<=" LessOrEqual, ">" Greater, ">=" GreaterOrEqual
 );
+
+/// `xid`, which has no order in SQL.
+static UNORDERED: &[BuiltinFunction] = {
+    const XID: ArgType = ArgType::Exact(SqlType::System(SystemType::Xid));
+    &[
+        comparison!("=", Equal, XID),
+        comparison!("<>", NotEqual, XID),
+        comparison!("=", Equal, XID, ArgType::Exact(SqlType::Int4), None),
+        comparison!("<>", NotEqual, XID, ArgType::Exact(SqlType::Int4), None),
+    ]
+};
 
 /// `value op ANY (array)`, or ALL: NULL where that depends on a NULL.
 fn quantified(args: &[Value], op: CompareOp, all: bool) -> Value {
@@ -177,4 +189,4 @@ macro_rules! extreme_of {
 static EXTREMES: &[BuiltinFunction] = &[extreme_of!("greatest", greatest), extreme_of!("least", least)];
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 4] = [COMPARISONS, MIXED, QUANTIFIED, EXTREMES];
+pub(super) static TABLES: [&[BuiltinFunction]; 5] = [COMPARISONS, MIXED, UNORDERED, QUANTIFIED, EXTREMES];

@@ -61,6 +61,7 @@ static SENDS: &[BuiltinFunction] = sends! {
     "cidr_send" SqlType::System(SystemType::Cidr);
     "macaddr_send" SqlType::System(SystemType::Macaddr);
     "macaddr8_send" SqlType::System(SystemType::Macaddr8);
+    "tidsend" SqlType::System(SystemType::Tid);
     "pg_lsn_send" SqlType::System(SystemType::Lsn);
 };
 

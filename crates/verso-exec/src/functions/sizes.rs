@@ -79,9 +79,12 @@ fn size_of_value(value: &Value, ty: &SqlType) -> usize {
             OpaqueKind::Bits => HEADER + 4 + Bits::len_of(value).div_ceil(8),
             OpaqueKind::Inet | OpaqueKind::Cidr => HEADER + 2 + Network::of(value).size(),
             OpaqueKind::JsonPath => HEADER + value.bytes().len(),
-            OpaqueKind::TimeTz | OpaqueKind::Mac | OpaqueKind::Mac8 | OpaqueKind::Money | OpaqueKind::Lsn => {
-                value.bytes().len()
-            }
+            OpaqueKind::TimeTz
+            | OpaqueKind::Mac
+            | OpaqueKind::Mac8
+            | OpaqueKind::Money
+            | OpaqueKind::Lsn
+            | OpaqueKind::Tid => value.bytes().len(),
         },
         Value::Range(_) | Value::Multirange(_) => {
             let mut bytes = Vec::new();

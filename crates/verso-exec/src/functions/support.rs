@@ -64,6 +64,7 @@ static EXTREMES: &[BuiltinFunction] = extremes![
     "cashlarger" "cashsmaller" ArgType::Exact(SqlType::System(SystemType::Money));
     "network_larger" "network_smaller" ArgType::Exact(SqlType::System(SystemType::Inet));
     "pg_lsn_larger" "pg_lsn_smaller" ArgType::Exact(SqlType::System(SystemType::Lsn));
+    "tidlarger" "tidsmaller" ArgType::Exact(SqlType::System(SystemType::Tid));
     "xid8_larger" "xid8_smaller" ArgType::Exact(SqlType::System(SystemType::Xid8));
     "array_larger" "array_smaller" ArgType::AnyArray;
     "enum_larger" "enum_smaller" ArgType::AnyEnum;
@@ -107,6 +108,7 @@ static ORDERS: &[BuiltinFunction] = orders![
     "macaddr_cmp" ArgType::Exact(SqlType::System(SystemType::Macaddr));
     "macaddr8_cmp" ArgType::Exact(SqlType::System(SystemType::Macaddr8));
     "pg_lsn_cmp" ArgType::Exact(SqlType::System(SystemType::Lsn));
+    "bttidcmp" ArgType::Exact(SqlType::System(SystemType::Tid));
     "xid8cmp" ArgType::Exact(SqlType::System(SystemType::Xid8));
 ];
 

@@ -123,12 +123,16 @@ impl Check {
     /// never validated, and what is demanded of new rows alone.
     pub fn concerns(&self, assigned: &[usize]) -> bool {
         match self.of {
-            CheckOf::Table { validated: true } | CheckOf::Domain => self
-                .condition
-                .any(&mut |part| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column))),
-            CheckOf::Table { validated: false } | CheckOf::View | CheckOf::Policy | CheckOf::PolicyUsing => {
-                true
+            CheckOf::Table { validated: true } | CheckOf::NotNull { validated: true } | CheckOf::Domain => {
+                self.condition.any(
+                    &mut |part| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column)),
+                )
             }
+            CheckOf::Table { validated: false }
+            | CheckOf::NotNull { validated: false }
+            | CheckOf::View
+            | CheckOf::Policy
+            | CheckOf::PolicyUsing => true,
         }
     }
 }
@@ -139,6 +143,11 @@ pub enum CheckOf {
     /// A constraint's.
     Table {
         /// Do all rows fulfil it?
+        validated: bool,
+    },
+    /// NOT NULL of a virtual column, whose name it has.
+    NotNull {
+        /// Is it so in all rows?
         validated: bool,
     },
     /// That of the domain of a column; it reports itself.

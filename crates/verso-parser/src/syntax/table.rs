@@ -156,8 +156,10 @@ pub struct ColumnDefinition {
     pub serial: bool,
     /// GENERATED … AS IDENTITY, with the options of its sequence.
     pub identity: Option<(Identity, Box<CreateSequence>)>,
-    /// GENERATED ALWAYS AS (…) STORED, with the expression's text.
+    /// GENERATED ALWAYS AS (…), with the expression's text.
     pub generated: Option<(Expr, String)>,
+    /// Is it computed when it is read, not STORED?
+    pub is_virtual: bool,
     /// Its constraints.
     pub constraints: Vec<ConstraintDefinition>,
 }

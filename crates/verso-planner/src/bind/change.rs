@@ -29,6 +29,7 @@ use super::dml::reads;
 use super::returning::Returned;
 use super::scope::Scope;
 use super::shown::{Change, Changed};
+use super::table_number::RowNumbers;
 use super::walk::{columns_of, map_columns, prune};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax;
@@ -37,16 +38,18 @@ use verso_types::SqlType;
 impl Binder<'_> {
     /// UPDATE.
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
-        let (mut changed, scope) = self.target_scope(&update.table, Change::Update)?;
+        let (mut changed, mut scope) = self.target_scope(&update.table, Change::Update)?;
+        let numbers = self.changed_numbers(&changed, &mut scope);
         if update.filter.is_some() || update.from.is_some() || !update.returning.is_empty() {
             self.reads_changed(&mut changed, Change::Update)?;
         }
         let changed = changed;
-        changed.check_assigned(&update.assignments)?;
+        changed.check_assigned(&update.assignments, "update")?;
         refuse_current(&changed, update.current.as_ref())?;
         let table = &changed.table;
         if update.from.is_none()
             && update.current.is_none()
+            && numbers.is_empty()
             && table.partitioned.is_none()
             && !triggers_change_rows(table, TriggerEvent::Update)
             && !self.changed_twice.contains(&table.oid)
@@ -57,6 +60,21 @@ impl Binder<'_> {
         self.update_found(update, &changed, &scope)
     }
 
+    /// What rows that change come with beside their columns: views and partitioned tables have none of it.
+    pub(super) fn numbers_of(&self, changed: &Changed) -> RowNumbers {
+        match changed.view().is_some() || changed.table.partitioned.is_some() {
+            true => RowNumbers::default(),
+            false => self.numbered,
+        }
+    }
+
+    /// The same, added to the columns that the statement may use.
+    fn changed_numbers(&self, changed: &Changed, scope: &mut Scope) -> RowNumbers {
+        let numbers = self.numbers_of(changed);
+        numbers.add_to(scope);
+        numbers
+    }
+
     /// Row by row; none where that would be late.
     fn update_in_place(
         &self,
@@ -65,9 +83,12 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Option<Update>, SqlError> {
         let table = Arc::clone(&changed.seen);
-        let mut filter = changed.filtered(self.filter(update.filter.as_ref(), scope)?);
+        let own = |expr| self.expanded(expr, &changed.table, 0);
+        let filter = self.filter(update.filter.as_ref(), scope)?.map(own).transpose()?;
+        let mut filter = changed.filtered(filter);
         let mut rows = Vec::new();
         let mut assignments = self.assignments(&update.assignments, &table, scope, Some(&mut rows))?;
+        self.expand_all(assignments.iter_mut().map(|(_, value)| value), &changed.table)?;
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         let rules = changed.rules(self)?;
         set_generated(&mut assignments, &rules);
@@ -143,6 +164,8 @@ impl Binder<'_> {
         let mut sources = Vec::new();
         let mut assignments =
             self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
+        self.expand_all(assignments.iter_mut().map(|(_, value)| value), &changed.table)?;
+        self.expand_all(sources.iter_mut().flat_map(|source| &mut source.outer), &changed.table)?;
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         let rules = changed.rules(self)?;
         let given = assignments.len();
@@ -171,7 +194,13 @@ impl Binder<'_> {
         let mut read = width + values.len();
         let mut returned = Vec::new();
         let new = if late { width } else { read };
-        let mut returning = bound.as_ref().map(|bound| bound.over(&mut updated(&assigned, new)));
+        let numbers = self.numbers_of(changed);
+        let mut returning = bound.as_ref().map(|bound| {
+            let mut plain = updated(&assigned, new);
+            bound.over(&mut |returned, ty| {
+                numbers.updated(table.columns.len(), returned).unwrap_or_else(|| plain(returned, ty))
+            })
+        });
         if let (Some(returning), true) = (&mut returning, late) {
             returned = take_early(returning, read);
             read += returned.len();
@@ -211,7 +240,8 @@ impl Binder<'_> {
 
     /// DELETE.
     pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
-        let (mut changed, scope) = self.target_scope(&delete.table, Change::Delete)?;
+        let (mut changed, mut scope) = self.target_scope(&delete.table, Change::Delete)?;
+        let numbers = self.changed_numbers(&changed, &mut scope);
         changed.needs(Rights::DELETE);
         if delete.filter.is_some() || delete.using.is_some() || !delete.returning.is_empty() {
             self.reads_changed(&mut changed, Change::Delete)?;
@@ -221,6 +251,7 @@ impl Binder<'_> {
         let table = Arc::clone(&changed.seen);
         if delete.using.is_none()
             && delete.current.is_none()
+            && numbers.is_empty()
             && table.partitioned.is_none()
             && !triggers_change_rows(&table, TriggerEvent::Delete)
             && !self.changed_twice.contains(&table.oid)
@@ -255,7 +286,9 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Option<Delete>, SqlError> {
         let table = Arc::clone(&changed.table);
-        let mut filter = changed.filtered(self.filter(delete.filter.as_ref(), scope)?);
+        let own = |expr| self.expanded(expr, &changed.table, 0);
+        let filter = self.filter(delete.filter.as_ref(), scope)?.map(own).transpose()?;
+        let mut filter = changed.filtered(filter);
         let bound = self.returning_of(&delete.returning, scope, &table, false)?;
         let mut returning = bound.map(|bound| bound.over(&mut removed));
         if depends(filter.iter(), &table, false) || returns_changes(returning.as_ref(), &table) {

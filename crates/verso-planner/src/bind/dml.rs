@@ -17,6 +17,7 @@ use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
 use super::shown::{Change, Changed};
 use super::start::read_at_start;
+use super::table_number::{RowNumber, RowNumbers};
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
 use crate::implied::implied;
@@ -69,7 +70,10 @@ impl Binder<'_> {
             });
         }
         debug_assert!(explicit || changed.view().is_some() || columns.len() == table.shown().len());
-        let scope = changed.scope(insert.alias.as_ref());
+        let mut scope = changed.scope(insert.alias.as_ref());
+        let numbers = self.numbers_of(&changed);
+        let numbers = if numbers.has(RowNumber::Place) { RowNumbers::default() } else { numbers };
+        numbers.add_to(&mut scope);
         let bound = self.returning_of(&insert.returning, &scope, &table, false)?;
         // A BEFORE ROW trigger may change whatever the source reads.
         let spool = reads(&source, &table)
@@ -82,14 +86,19 @@ impl Binder<'_> {
         };
         // Without DO UPDATE there is no row before.
         let updates = on_conflict.as_ref().is_some_and(|clause| clause.update.is_some());
-        let returns_old = updates && bound.as_ref().is_some_and(BoundReturning::uses_old);
+        let uses_old = |bound: &BoundReturning| bound.uses_old() || numbers.has(RowNumber::Xmax);
+        let returns_old = updates && bound.as_ref().is_some_and(uses_old);
         let own = table.columns.len();
         let returning = bound.map(|bound| {
             bound.over(&mut |returned, ty| match returned {
                 Returned::Old(_) if !returns_old => TypedExpr::null(ty.clone()),
                 Returned::Old(column) => TypedExpr::column(own + column, ty.clone()),
                 Returned::Own(column) | Returned::New(column) => TypedExpr::column(column, ty.clone()),
-                Returned::Other(_) | Returned::Action => TypedExpr::null(ty.clone()),
+                Returned::Other(_) => {
+                    let number = numbers.inserted(&changed.table, returned, on_conflict.as_deref());
+                    number.unwrap_or_else(|| TypedExpr::null(ty.clone()))
+                }
+                Returned::Action => TypedExpr::null(ty.clone()),
             })
         });
         let table = Arc::clone(&changed.table);
@@ -104,6 +113,7 @@ impl Binder<'_> {
     /// The CHECK constraints, the domains and the generated columns of a table, and whose partition it is, over full rows.
     pub fn row_rules(&self, table: &TableDef) -> Result<RowRules, SqlError> {
         let mut checks = self.domain_checks(table)?;
+        checks.extend(self.virtual_not_null(table)?);
         checks.extend(self.checks_among(table, |constraint| constraint.enforced)?);
         Ok(RowRules { checks, generated: self.generated(table)?, partition: self.partition_rule(table) })
     }
@@ -183,8 +193,13 @@ impl Binder<'_> {
         let Some(update) = &clause.update else { return Ok(OnConflict { indexes, all, update: None }) };
         let mut scope = table_scope(table, insert.alias.as_ref()).with_second("excluded");
         changed.note(&mut scope);
-        let filter = self.filter(update.filter.as_ref(), &scope)?;
+        let own = &changed.table;
+        let both = |expr| self.expanded(self.expanded(expr, own, 0)?, own, own.columns.len());
+        let filter = self.filter(update.filter.as_ref(), &scope)?.map(both).transpose()?;
         let mut assignments = self.assignments(&update.assignments, table, &scope, None)?;
+        for (_, value) in &mut assignments {
+            *value = both(std::mem::replace(value, TypedExpr::null(SqlType::Unknown)))?;
+        }
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         set_generated(&mut assignments, rules);
         let named = assignments.len();

@@ -29,7 +29,7 @@ use super::past::refuse_past;
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::rights::{Need, denied};
 use super::scope::{Correlation, Scope, ScopeTable};
-use super::table_number::RowNumber;
+use super::table_number::{RowNumber, RowNumbers, numbered};
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
@@ -263,16 +263,13 @@ impl Binder<'_> {
         marks: Vec<Mark>,
         single: bool,
     ) -> Result<Input, SqlError> {
-        let from_table = matches!(item.source, FromSource::Table(_)) && marks.is_empty();
-        if let Some(number) = self.numbered
-            && matches!(item.source, FromSource::Table(_))
-            && !marks.is_empty()
-        {
-            let what = format!("{} with FOR UPDATE, FOR SHARE and their like", number.name());
+        let wanted = !self.numbered.is_empty() && matches!(item.source, FromSource::Table(_));
+        let numbered = if wanted { numbered(&plan, self.numbered, !marks.is_empty()) } else { None };
+        if wanted && numbered.is_none() && !marks.is_empty() {
+            let names: Vec<&str> = self.numbered.iter().map(RowNumber::name).collect();
+            let what = format!("{} with FOR UPDATE, FOR SHARE and their like", names.join(", "));
             return Err(SqlError::unsupported(&what));
         }
-        let number = self.numbered.filter(|_| from_table);
-        let numbered = number.and_then(|number| super::table_number::numbered(&plan, number));
         let (plan, whole) = match numbered {
             Some((plan, table)) => (plan, Some(table)),
             None => (plan, None),
@@ -280,7 +277,8 @@ impl Binder<'_> {
         let mut columns: Vec<(Arc<str>, SqlType)> =
             plan.output().into_iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
         // Places of records have no names, nor has the number of the table.
-        let hidden = marks.iter().filter(|mark| mark.row.is_some()).count() + usize::from(whole.is_some());
+        let numbers = if whole.is_some() { self.numbered } else { RowNumbers::default() };
+        let hidden = marks.iter().filter(|mark| mark.row.is_some()).count() + numbers.count();
         let places = columns.split_off(columns.len() - hidden);
         let table: Option<Arc<str>> =
             item.alias.as_ref().map(|alias| alias.text.as_str()).or(own).map(Arc::from);
@@ -334,6 +332,7 @@ impl Binder<'_> {
         {
             own.relation = Some(id.get().oid.0);
         }
+        let plan = if matches!(item.source, FromSource::Table(_)) { self.with_virtual(plan)? } else { plan };
         // Rows of a change in WITH are read like those of a recursive query's last round, and are no recursion.
         scope.recursive = matches!((&item.source, &plan),
             (FromSource::Table(_), Plan::WorkTable { number, .. }) if *number < With::FIRST_NUMBER);
@@ -343,8 +342,9 @@ impl Binder<'_> {
         if let Some(trace) = self.traced {
             trace.item(place_of(item), &scope.columns);
         }
-        let name = number.filter(|_| whole.is_some()).map_or("", RowNumber::column);
-        scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(name), ty)));
+        let unnamed = places.len() - numbers.count();
+        scope.columns.extend(places.into_iter().take(unnamed).map(|(_, ty)| (Arc::from(""), ty)));
+        numbers.add_to(&mut scope);
         Ok(Input { plan, scope, marks })
     }
 

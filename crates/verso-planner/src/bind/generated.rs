@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, TableDef, Volatility as Declared};
+use verso_exec::exec::{TriggerEvent, triggers_change_rows};
 use verso_exec::functions::Volatility;
 use verso_exec::plan::{ExprKind as K, Generated, TypedExpr};
 use verso_types::SqlType;
@@ -79,7 +80,11 @@ impl Binder<'_> {
     fn of_index(&self, expr: &Expr, table: &TableDef, clause: Clause) -> Result<TypedExpr, SqlError> {
         let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen()));
         let scope = Scope::of(Some(Arc::clone(&table.name)), None, columns.collect());
-        self.expr(expr, &mut Context::new(&scope, clause))
+        let bound = self.expr(expr, &mut Context::new(&scope, clause))?;
+        match columns_of(&bound).into_iter().any(|at| table.columns[at].is_virtual) {
+            true => Err(SqlError::new("0A000", "indexes on virtual generated columns are not supported")),
+            false => Ok(bound),
+        }
     }
 
     /// The expressions and the condition of a table's indexes: each with the hidden column that has its values.
@@ -104,13 +109,28 @@ impl Binder<'_> {
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 
-    /// The generated columns of a table.
+    /// The generated columns of a table that are stored.
     pub(super) fn generated(&self, table: &TableDef) -> Result<Vec<Generated>, SqlError> {
-        let generated = table.columns.iter().enumerate().filter(|(_, column)| column.generated);
+        let generated =
+            table.columns.iter().enumerate().filter(|(_, column)| column.generated && !column.is_virtual);
         let bind = |(at, column): (usize, &ColumnDef)| {
             Ok(Generated { column: at, value: self.stored_generation(column, table)? })
         };
-        generated.map(bind).collect()
+        let mut generated: Vec<Generated> = generated.map(bind).collect::<Result<_, SqlError>>()?;
+        if [TriggerEvent::Insert, TriggerEvent::Update]
+            .map(|event| triggers_change_rows(table, event))
+            .contains(&true)
+        {
+            // What triggers make of them is not kept.
+            let nothing = |(at, column): (usize, &ColumnDef)| Generated {
+                column: at,
+                value: TypedExpr::null(column.ty.clone()),
+            };
+            generated.extend(
+                table.columns.iter().enumerate().filter(|(_, column)| column.is_virtual).map(nothing),
+            );
+        }
+        Ok(generated)
     }
 }
 

@@ -186,12 +186,29 @@ pub(super) fn joined(
 
 /// Marks the table of a cursor's query, if there is just one.
 pub(super) fn positioned(plan: &mut Plan, scope: &mut Scope, marks: &mut Vec<Mark>) {
-    let Plan::TableScan { table, columns, .. } = plan else { return };
+    let relation = scope.tables.first().and_then(|table| table.relation);
+    let (scan, computed) = match plan {
+        // the scan of a table with virtual columns
+        Plan::Project { input, exprs, names } => (&mut **input, Some((exprs, names))),
+        scan => (scan, None),
+    };
+    let Plan::TableScan { table, columns, .. } = scan else { return };
+    if computed.is_some() && !(table.has_virtual() && relation == Some(table.oid.0)) {
+        return;
+    }
     if table.is_system() || table.partitioned.is_some() {
         return;
     }
     let (mode, wait) = (RecordLockMode::KeyShare, WaitPolicy::Block);
-    let row = Some((columns.len(), RowLock { table: Arc::clone(table), mode, wait }));
+    let at = match computed {
+        Some((exprs, names)) => {
+            exprs.push(TypedExpr::column(columns.len(), SqlType::Int8));
+            names.push("".into());
+            exprs.len() - 1
+        }
+        None => columns.len(),
+    };
+    let row = Some((at, RowLock { table: Arc::clone(table), mode, wait }));
     marks.push(Mark { strength: LockStrength::KeyShare, row });
     columns.push(RECORD_COLUMN);
     scope.columns.push((Arc::from(""), SqlType::Int8));

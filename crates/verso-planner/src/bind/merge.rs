@@ -30,11 +30,11 @@ use super::context::{Clause, Context};
 use super::from::both;
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
-use super::shown::Change;
+use super::shown::{Change, Changed};
 use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
 use action::{Action, When};
-use verso_parser::syntax::{self, MergeClause, MergeRows};
+use verso_parser::syntax::{self, FromSource, MergeClause, MergeRows};
 
 impl Binder<'_> {
     /// MERGE.
@@ -43,10 +43,8 @@ impl Binder<'_> {
             let text = "WITH RECURSIVE is not supported for MERGE statement";
             return Err(SqlError::syntax(text).at(with.name.at.start));
         }
+        self.check_mergeable(merge)?;
         let (changed, target) = self.target_scope(&merge.table, Change::Update)?;
-        if changed.view().is_some() {
-            return Err(SqlError::unsupported("MERGE INTO a view"));
-        }
         if changed.is_secured() {
             return Err(SqlError::unsupported("MERGE INTO a table with row-level security"));
         }
@@ -62,12 +60,13 @@ impl Binder<'_> {
         let mut cx = Context::new(&scope, Clause::JoinOn);
         let on = self.expr(&merge.on, &mut cx)?;
         let on = self.boolean(on, merge.on.at.start, "JOIN/ON")?;
+        let on = self.expanded(on, &table, 0)?;
         check_reachable(&merge.clauses)?;
-        let whens = self.whens(&merge.clauses, &table, &scope)?;
+        let whens = self.whens(&merge.clauses, &changed, &scope)?;
         for action in whens.iter().filter_map(|when| when.action.as_ref()) {
             action.needs(&changed);
         }
-        let joined = join(&table, source.plan, on, &merge.clauses);
+        let joined = join(&changed, source.plan, on, &merge.clauses);
         let mut found = found(joined, &table, &scope, &whens);
         let mut actions: Vec<Action> = whens.into_iter().filter_map(|when| when.action).collect();
         let width = scope.columns.len();
@@ -78,7 +77,12 @@ impl Binder<'_> {
             action.first = first;
             first += action.count;
         }
-        let bound = self.returning_of(&merge.returning, &source_first(&scope, &table), &table, true)?;
+        let bound = self.returning_of(
+            &merge.returning,
+            &source_first(&scope, target.visible.len()),
+            &changed.seen,
+            true,
+        )?;
         let mut returned: Vec<Option<Returning>> = Vec::new();
         // What queries in RETURNING read of the table is what it was.
         let early = bound.as_ref().filter(|bound| depends(bound.exprs(), &table, true));
@@ -108,9 +112,26 @@ impl Binder<'_> {
                 })),
                 (None, _) => None,
             };
-            bound_actions.push(self.changes(action, &table, &rows, returning, &over)?);
+            bound_actions.push(self.changes(action, &changed, &rows, returning, &over)?);
         }
         Ok(Merge { table, joined: found.plan, actions: bound_actions, output })
+    }
+
+    /// Refuses a view through which one of the actions cannot be done.
+    fn check_mergeable(&self, merge: &syntax::Merge) -> Result<(), SqlError> {
+        let FromSource::Table(name) = &merge.table.source else { return Ok(()) };
+        for clause in &merge.clauses {
+            let change = match &clause.action {
+                syntax::MergeAction::Nothing => continue,
+                syntax::MergeAction::Delete => Change::Delete,
+                syntax::MergeAction::Update(_) => Change::Update,
+                syntax::MergeAction::Insert { .. } => Change::Insert,
+            };
+            if self.changed(name, change)?.table.is_view() {
+                return Err(SqlError::unsupported("MERGE INTO a view with INSTEAD OF triggers"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -171,10 +192,14 @@ fn check_reachable(clauses: &[MergeClause]) -> Result<(), SqlError> {
 }
 
 /// The table's columns and its place, those of the source, and a column that is NULL where there is no row of the source.
-fn join(table: &Arc<TableDef>, source: Plan, on: TypedExpr, clauses: &[MergeClause]) -> Plan {
-    let own = table.columns.len();
-    let table = Arc::clone(table);
+fn join(changed: &Changed, source: Plan, on: TypedExpr, clauses: &[MergeClause]) -> Plan {
+    let own = changed.table.columns.len();
+    let table = Arc::clone(&changed.table);
     let left = Plan::TableScan { table, columns: (0..own).chain([RECORD_COLUMN]).collect(), filter: None };
+    let left = match changed.filter() {
+        Some(predicate) => Plan::Filter { input: Box::new(left), predicate },
+        None => left,
+    };
     let output = source.output();
     let here = TypedExpr::literal(Value::Bool(true), SqlType::Bool);
     let columns = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.seen()));
@@ -234,9 +259,9 @@ fn found(joined: Plan, table: &TableDef, scope: &Scope, whens: &[When]) -> Found
 }
 
 /// The scope with `*` as MERGE has it: the source's columns, then the table's.
-fn source_first(scope: &Scope, table: &TableDef) -> Scope {
+fn source_first(scope: &Scope, own: usize) -> Scope {
     let mut scope = scope.clone();
-    scope.visible.rotate_left(table.shown().len());
+    scope.visible.rotate_left(own);
     scope
 }
 

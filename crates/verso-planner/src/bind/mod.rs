@@ -25,6 +25,7 @@
 //! | [`search`] | SEARCH and CYCLE |
 //! | [`copy`] | COPY |
 //! | [`generated`] | generated columns, and what they may depend on |
+//! | [`virtual_columns`] | generated columns that are computed when they are read |
 //! | [`dml`], [`change`], [`merge`] | INSERT; UPDATE, DELETE; MERGE |
 //! | [`returning`] | RETURNING |
 //! | [`rights`] | which rights a statement needs; policies |
@@ -99,6 +100,7 @@ mod unbound;
 mod user_aggregate;
 mod user_operator;
 mod view;
+mod virtual_columns;
 mod walk;
 mod window;
 mod with;
@@ -180,8 +182,8 @@ pub struct Binder<'c> {
     pub(crate) rules: Rules,
     /// What comments ask of the plan.
     hints: Rc<Hints>,
-    /// Rows of tables come with the number of the table that they are stored in.
-    numbered: Option<table_number::RowNumber>,
+    /// What rows of tables come with beside their columns.
+    numbered: table_number::RowNumbers,
 }
 
 impl<'c> Binder<'c> {
@@ -210,7 +212,7 @@ impl<'c> Binder<'c> {
             needs: None,
             rules: Rules::ALL,
             hints: Rc::default(),
-            numbered: None,
+            numbered: table_number::RowNumbers::default(),
         }
     }
 
@@ -243,17 +245,16 @@ impl<'c> Binder<'c> {
 
     /// Binds a query or a change of rows and chooses its access paths.
     pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
-        let mut bound = match self.unplanned(statement) {
-            // Few statements ask for it.
-            Err(error)
-                if self.numbered.is_none()
-                    && let Some(number) = table_number::missing(&error) =>
-            {
-                let again = Binder { numbered: Some(number), ..self.clone() }.unplanned(statement);
-                again.map_err(|error| table_number::refused(error, statement, number))?
-            }
-            bound => bound?,
-        };
+        let mut bound = self.unplanned(statement);
+        // Few statements ask for it.
+        let mut numbered = self.numbered;
+        while let Err(error) = &bound
+            && let Some(number) = table_number::missing(error).filter(|number| !numbered.has(*number))
+        {
+            numbered = numbered.with(number);
+            bound = Binder { numbered, ..self.clone() }.unplanned(statement);
+        }
+        let mut bound = bound.map_err(|error| table_number::refused(error, statement))?;
         crate::plan::choose(&mut bound, self.planning())?;
         Ok(bound)
     }
@@ -307,7 +308,7 @@ impl<'c> Binder<'c> {
         self.boolean(bound, expr.at.start, "CHECK")
     }
 
-    /// Binds the condition that a table's CHECK constraint has in the catalog, over all of its columns.
+    /// Binds the condition that a table's CHECK constraint has in the catalog, over all columns of its stored rows.
     pub fn stored_condition(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
         let columns: Vec<_> =
             table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
@@ -317,7 +318,8 @@ impl<'c> Binder<'c> {
         // The text was checked when the constraint was made; positions in it mean nothing to the statement.
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
-            .and_then(|expr| self.condition(&expr, &table.name, &columns));
+            .and_then(|expr| self.condition(&expr, &table.name, &columns))
+            .and_then(|condition| self.expanded(condition, table, 0));
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_exec::plan::{Returning, TypedExpr};
+use verso_exec::plan::{ExprKind, Generated, Returning, TypedExpr};
 use verso_types::SqlType;
 
 use super::Binder;
@@ -45,6 +45,8 @@ pub(super) struct BoundReturning {
     /// Columns of the table, and of the scope of the change.
     own: usize,
     width: usize,
+    /// What the virtual columns of the table are.
+    computed: Vec<Generated>,
 }
 
 impl BoundReturning {
@@ -61,10 +63,35 @@ impl BoundReturning {
                     _ if column < width + 2 * own => Returned::New(column - width - own),
                     _ => Returned::Action,
                 };
-                place(returned, ty)
+                self.placed(returned, ty, place)
             });
         }
         returning
+    }
+
+    /// What stands for a column; of a virtual one its expression, unless there is no row.
+    fn placed(
+        &self,
+        returned: Returned,
+        ty: &SqlType,
+        place: &mut dyn FnMut(Returned, &SqlType) -> TypedExpr,
+    ) -> TypedExpr {
+        let (column, of): (_, fn(usize) -> Returned) = match returned {
+            Returned::Own(column) => (column, Returned::Own),
+            Returned::Old(column) => (column, Returned::Old),
+            Returned::New(column) => (column, Returned::New),
+            Returned::Other(_) | Returned::Action => return place(returned, ty),
+        };
+        let stored = place(returned, ty);
+        let computed = self.computed.iter().find(|known| known.column == column);
+        match (computed, &stored.kind) {
+            (Some(Generated { value, .. }), ExprKind::Column(_)) => {
+                let mut value = value.clone();
+                replace_columns(&mut value, &mut |column, ty| place(of(column), ty));
+                value
+            }
+            _ => stored,
+        }
     }
 
     /// Whether it asks for the row as it was.
@@ -115,7 +142,10 @@ impl Binder<'_> {
             bound.exprs.push(self.settle(item.expr, 0)?);
             bound.names.push(item.name);
         }
-        Ok(Some(BoundReturning { returning: bound, own, width }))
+        // The expressions name the columns as the table does, not as a view over it.
+        let base = self.catalog.table_by_oid(table.oid).filter(|base| base.has_virtual());
+        let computed = base.map_or(Ok(Vec::new()), |base| self.virtual_columns(&base))?;
+        Ok(Some(BoundReturning { returning: bound, own, width, computed }))
     }
 }
 

@@ -316,7 +316,9 @@ impl Binder<'_> {
             return Binder { catalog: &plain, ..self.clone() }.stored_policy(text, table);
         }
         let expr = verso_parser::parse_expression(text)?;
-        let bound = self.policy_condition(&expr, &table.name, &columns);
+        let bound = self
+            .policy_condition(&expr, &table.name, &columns)
+            .and_then(|condition| self.expanded(condition, table, 0));
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 

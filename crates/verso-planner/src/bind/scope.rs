@@ -343,20 +343,35 @@ impl Scope {
                     .with_detail("It could refer to either a PL/pgSQL variable or a table column."))
             }
             (Some(_), Some(_), _) => Err(ambiguous()),
-            (None, _, None) => match self.tables.as_slice() {
-                [item] if let Some(number) = self.table_number(item, name) => Ok(Meaning::Column(number)),
-                items if items.iter().any(|item| self.table_number(item, name).is_some()) => Err(ambiguous()),
-                _ => Err(self.missing(None, name)),
-            },
+            (None, _, None) => {
+                // OLD and NEW of RETURNING are the table once more.
+                let first = |item: &&ScopeTable| self.repeats.is_none_or(|width| item.columns.start < width);
+                let mut items = self.tables.iter().filter(first);
+                match (items.next(), items.next()) {
+                    (Some(item), None) => {
+                        let number = self.table_number(item, name).map(Meaning::Column);
+                        number.ok_or_else(|| self.missing(None, name))
+                    }
+                    _ if self.tables.iter().any(|item| self.table_number(item, name).is_some()) => {
+                        Err(ambiguous())
+                    }
+                    _ => Err(self.missing(None, name)),
+                }
+            }
         }
     }
 
     /// `tableoid` or `_xid` of a table, where its rows have it, or of a relation of the system catalogs; NULL where its row is none, beside an
     /// outer join.
     fn table_number(&self, item: &ScopeTable, name: &Name) -> Option<TypedExpr> {
-        let behind = self.columns.get(item.columns.end);
-        if let Some((number, ty)) = behind.and_then(|(known, ty)| Some((RowNumber::of_column(known)?, ty))) {
-            return (name.text == number.name()).then(|| TypedExpr::column(item.columns.end, ty.clone()));
+        // The place of a record that is locked comes first, without a name.
+        let behind = self.columns.iter().enumerate().skip(item.columns.end);
+        let mut behind =
+            behind.skip_while(|(at, (known, _))| *at == item.columns.end && known.is_empty()).peekable();
+        if behind.peek().is_some_and(|(_, (known, _))| RowNumber::of_column(known).is_some()) {
+            let mut own = behind.map_while(|(at, (known, ty))| Some((at, RowNumber::of_column(known)?, ty)));
+            let found = own.find(|(_, number, _)| number.name() == name.text);
+            return found.map(|(at, _, ty)| TypedExpr::column(at, ty.clone()));
         }
         let relation = SystemRelation::by_oid(Oid(item.relation?))?;
         let first = item.columns.start;
@@ -435,7 +450,7 @@ impl Scope {
         };
         let start = table.map_or(name.at.start, |table| table.at.start);
         let error = SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(start);
-        if matches!(name.text.as_str(), "_prev" | "xmin" | "xmax") {
+        if name.text == "_prev" {
             return error.with_hint(
                 "\"_xid\" is the transaction that has written the row; which ones have written it before is not kept. SELECT … AS OF reads older versions.",
             );

@@ -149,15 +149,16 @@ impl Changed {
     }
 
     /// Refuses assignments to columns that the view computes.
-    pub fn check_assigned(&self, assignments: &[Assignment]) -> Result<(), SqlError> {
-        let refuse = |name: &Name| self.refuse_computed(name, "update");
+    pub fn check_assigned(&self, assignments: &[Assignment], doing: &str) -> Result<(), SqlError> {
+        let refuse = |name: &Name| self.refuse_computed(name, doing);
         assignments.iter().try_for_each(|assignment| match assignment {
             Assignment::Value(name, _) | Assignment::Part(name, ..) => refuse(name),
             Assignment::Row(names, _) => names.iter().try_for_each(refuse),
         })
     }
 
-    fn refuse_computed(&self, name: &Name, doing: &str) -> Result<(), SqlError> {
+    /// Refuses a column that the view computes.
+    pub fn refuse_computed(&self, name: &Name, doing: &str) -> Result<(), SqlError> {
         let Some(view) = &self.view else { return Ok(()) };
         let computed =
             |(column, expr): &(Arc<str>, TypedExpr)| **column == *name.text && plain(expr).is_none();
@@ -294,6 +295,7 @@ impl Binder<'_> {
         let (mut filters, mut checks) =
             source.view.map_or_else(Default::default, |below| (below.filters, below.checks));
         let own = inside.filter(select.filter.as_ref(), &scope).map_err(unplaced)?;
+        let own = own.map(|own| inside.expanded(own, &source.table, 0)).transpose()?;
         let option = view.options.get("check_option").map(str::to_ascii_lowercase);
         let all = if option.as_deref() == Some("cascaded") { filters.as_slice() } else { &[] };
         let own = own.map(|own| (Arc::clone(&view.name), own));

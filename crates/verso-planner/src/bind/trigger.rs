@@ -65,7 +65,9 @@ impl Binder<'_> {
         // The text was checked when the trigger was made; positions in it mean nothing to the statement.
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
-            .and_then(|expr| self.trigger_condition(&expr, table, trigger.kind, (&old, &new)));
+            .and_then(|expr| self.trigger_condition(&expr, table, trigger.kind, (&old, &new)))
+            .and_then(|condition| self.expanded(condition, table, 0))
+            .and_then(|condition| self.expanded(condition, table, table.columns.len()));
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 

@@ -364,7 +364,11 @@ impl Attribute<'_> {
                 Some(Identity::ByDefault) => "d",
                 None => "",
             },
-            generated: if column.generated { "s" } else { "" },
+            generated: match (column.generated, column.is_virtual) {
+                (false, _) => "",
+                (true, false) => "s",
+                (true, true) => "v",
+            },
             acl: rights::own_acl(catalog, Object::Column(relation, column.id)),
         }
     }

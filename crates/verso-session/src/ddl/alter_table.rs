@@ -187,8 +187,13 @@ impl Schema<'_> {
                 let bind =
                     |binder: &Binder<'_>| binder.generation(expr, &table.name, &scope, (&column.text, &ty));
                 let (kept, value) = binder.kept_text(expr, kept, bind)?;
+                let computed = at.map(|at| &table.columns[at]).filter(|column| column.is_virtual);
+                if let Some(column) = computed {
+                    binder.check_virtual(&column.name, column.declared(), &value)?;
+                }
+                let value = computed.is_none().then_some(value);
                 let change = TableChange::Expression { column: text(column), expression: Some(kept.into()) };
-                return self.rewrite(name, &change, |_| Ok(Some(value))).map(drop);
+                return self.rewrite(name, &change, |_| Ok(value)).map(drop);
             }
             AlterAction::DropExpression { column, if_exists } => {
                 let generated = table.column(&column.text).map(|at| table.columns[at].generated);
@@ -323,7 +328,10 @@ impl Schema<'_> {
             let bind = |binder: &Binder<'_>| binder.generation(expr, &table.name, &scope, of);
             let (text, bound) = binder.kept_text(expr, text, bind)?;
             new.default = Some(text.into());
-            value = Some(bound);
+            match new.is_virtual {
+                true => binder.check_virtual(&column.name.text, &new.ty, &bound)?,
+                false => value = Some(bound),
+            }
         }
         let default = column.default.as_ref();
         let default = default
@@ -615,7 +623,11 @@ impl Schema<'_> {
             }
             let other = ColumnDef { ty: ty.erased(), ..generated.clone() };
             let value = binder.stored_generation(&other, table)?;
-            return self.rewrite(name, &change, |_| Ok(Some(value))).map(drop);
+            if generated.is_virtual {
+                binder.check_virtual(&column.text, ty, &value)?;
+            }
+            let value = (!generated.is_virtual).then_some(value);
+            return self.rewrite(name, &change, |_| Ok(value)).map(drop);
         }
         refuse_held(table, &self.holders(table, None)?)?;
         let using = using.map(|using| binder.conversion(using, table, ty)).transpose()?;

@@ -6,7 +6,7 @@ use verso_catalog::{Identity, NewColumn, NewConstraint, NewConstraintKind, NewTa
 use verso_types::SqlType;
 
 use super::like::{copy_columns, copy_constraints, plain_indexes};
-use super::partition::divided_by;
+use super::partition::{divided_by, same_kind};
 use super::sequence::bounds;
 use super::{Schema, options, text, texts};
 use crate::client::CommandTag;
@@ -139,6 +139,9 @@ impl Schema<'_> {
             }
             _ => {}
         }
+        if options.generated.is_some() {
+            same_kind(name, column.is_virtual, options.is_virtual)?;
+        }
         column.not_null |= options.not_null;
         let own = ColumnDefinition { ty: column.ty.clone(), not_null: false, ..options.clone() };
         if let Some(default) = self.new_column(binder, &table, &own)?.default {
@@ -167,7 +170,11 @@ impl Schema<'_> {
             };
             let ty = column.ty.erased();
             let bind = |binder: &Binder<'_>| binder.generation(expr, &new.name, &scope, (&name.text, &ty));
-            column.default = Some(binder.kept_text(expr, text, bind)?.0.into());
+            let (text, value) = binder.kept_text(expr, text, bind)?;
+            if column.is_virtual {
+                binder.check_virtual(&name.text, &column.ty, &value)?;
+            }
+            column.default = Some(text.into());
         }
         Ok(())
     }
@@ -197,6 +204,7 @@ impl Schema<'_> {
                 return Err(SqlError::syntax(text).at(expr.at.start).into());
             }
             new.generated = true;
+            new.is_virtual = column.is_virtual;
         }
         if let Some((expr, text)) = &column.default {
             if column.serial || column.identity.is_some() {

@@ -18,10 +18,20 @@ impl Schema<'_> {
     pub(super) fn refuse_nulls(&self, table: &Arc<TableDef>, columns: &[Arc<str>]) -> Result<(), Failure> {
         for name in columns {
             let Some(at) = table.column(name) else { continue };
-            let column = TypedExpr::column(0, table.columns[at].ty.clone());
+            let is_virtual = table.columns[at].is_virtual;
+            let columns = if is_virtual { (0..table.columns.len()).collect() } else { vec![at] };
+            let place = if is_virtual { at } else { 0 };
+            let column = TypedExpr::column(place, table.columns[at].ty.clone());
+            let column = match is_virtual {
+                true => self.frame.inside(|frame| {
+                    let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+                    Ok(binder.expanded(column, table, 0)?)
+                })?,
+                false => column,
+            };
             let null = ExprKind::IsNull { arg: Box::new(column), negated: false };
             let filter = TypedExpr::new(null, SqlType::Bool);
-            let scan = Plan::TableScan { table: Arc::clone(table), columns: vec![at], filter: Some(filter) };
+            let scan = Plan::TableScan { table: Arc::clone(table), columns, filter: Some(filter) };
             if self.any_row(scan)? {
                 let text = format!("column \"{name}\" of relation \"{}\" contains null values", table.name);
                 return Err(SqlError::new("23502", text)

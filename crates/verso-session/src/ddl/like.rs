@@ -26,6 +26,7 @@ pub(super) fn copy_columns(
             let taken = if column.generated { generated } else { defaults };
             copy.default = column.default.clone().filter(|_| taken);
             copy.generated = column.generated && generated;
+            copy.is_virtual = column.is_virtual && generated;
         }
         new.columns.push(copy);
     }

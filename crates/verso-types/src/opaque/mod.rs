@@ -20,6 +20,7 @@ pub mod hardware;
 pub mod lsn;
 pub mod money;
 pub mod network;
+pub mod tid;
 pub mod timetz;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use hardware::Hardware;
 use lsn::PgLsn;
 use money::Money;
 use network::Network;
+use tid::Tid;
 use timetz::TimeTz;
 
 /// What bytes are.
@@ -57,10 +59,12 @@ pub enum OpaqueKind {
     JsonPath = 8,
     /// `pg_lsn`
     Lsn = 9,
+    /// `tid`
+    Tid = 10,
 }
 
 impl OpaqueKind {
-    const ALL: [OpaqueKind; 9] = [
+    const ALL: [OpaqueKind; 10] = [
         OpaqueKind::Bits,
         OpaqueKind::TimeTz,
         OpaqueKind::Inet,
@@ -70,6 +74,7 @@ impl OpaqueKind {
         OpaqueKind::Money,
         OpaqueKind::JsonPath,
         OpaqueKind::Lsn,
+        OpaqueKind::Tid,
     ];
 
     /// The kind with this number, which stands in spools and in columns of arrays and rows.
@@ -99,6 +104,7 @@ impl OpaqueKind {
             OpaqueKind::Money => SqlType::System(SystemType::Money),
             OpaqueKind::JsonPath => SqlType::System(SystemType::JsonPath),
             OpaqueKind::Lsn => SqlType::System(SystemType::Lsn),
+            OpaqueKind::Tid => SqlType::System(SystemType::Tid),
         }
     }
 }
@@ -139,6 +145,7 @@ pub fn parse(ty: &SqlType, kind: OpaqueKind, text: &str, style: &TimeStyle) -> R
         OpaqueKind::Money => Money::parse(text)?.value(),
         OpaqueKind::JsonPath => json_path(text)?,
         OpaqueKind::Lsn => PgLsn::parse(text)?.value(),
+        OpaqueKind::Tid => Tid::parse(text)?.value(),
     })
 }
 
@@ -152,6 +159,7 @@ pub fn format(value: &Opaque, out: &mut String) {
         OpaqueKind::Money => Money::of(value).format(out),
         OpaqueKind::JsonPath => out.push_str(&String::from_utf8_lossy(value.bytes())),
         OpaqueKind::Lsn => PgLsn::of(value).format(out),
+        OpaqueKind::Tid => Tid::of(value).format(out),
     }
 }
 
@@ -161,7 +169,9 @@ pub fn send(value: &Opaque, out: &mut Vec<u8>) {
         OpaqueKind::Bits => Bits::of(value).send(out),
         OpaqueKind::TimeTz => TimeTz::of(value).send(out),
         OpaqueKind::Inet | OpaqueKind::Cidr => Network::of(value).send(out),
-        OpaqueKind::Mac | OpaqueKind::Mac8 | OpaqueKind::Lsn => out.extend_from_slice(value.bytes()),
+        OpaqueKind::Mac | OpaqueKind::Mac8 | OpaqueKind::Lsn | OpaqueKind::Tid => {
+            out.extend_from_slice(value.bytes());
+        }
         OpaqueKind::Money => out.extend_from_slice(&Money::of(value).0.to_be_bytes()),
         OpaqueKind::JsonPath => {
             out.push(1);
@@ -186,6 +196,7 @@ pub fn receive(ty: &SqlType, kind: OpaqueKind, bytes: &[u8]) -> Result<Opaque, T
         },
         OpaqueKind::Money => Money(i64::from_be_bytes(exactly(bytes)?)).value(),
         OpaqueKind::Lsn => PgLsn(u64::from_be_bytes(exactly(bytes)?)).value(),
+        OpaqueKind::Tid => Tid::from(exactly::<6>(bytes)?).value(),
         OpaqueKind::JsonPath => match bytes.split_first() {
             Some((1, text)) => json_path(crate::wire::utf8(text)?)?,
             Some((version, _)) => {

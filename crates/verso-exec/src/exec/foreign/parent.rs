@@ -8,7 +8,7 @@ use verso_types::{CastKind, SqlType, Value, cast, cast_kind, eq_sql};
 
 use super::super::ExecContext;
 use super::super::access::{encode, key_parts};
-use super::super::check::row_text;
+use super::super::check::values_text;
 use super::{foreign, positions};
 use crate::error::{ExecError, Result};
 
@@ -159,5 +159,5 @@ pub(super) fn missing(table: &TableDef, constraint: &ConstraintDef, detail: Stri
 pub(super) fn key_text(cx: &ExecContext<'_>, table: &TableDef, columns: &[usize], key: &[Value]) -> String {
     let names: Vec<&str> = columns.iter().map(|column| &*table.columns[*column].name).collect();
     let types = columns.iter().map(|column| &table.columns[*column].ty);
-    format!("Key ({})=({})", names.join(", "), row_text(cx, key, types))
+    format!("Key ({})=({})", names.join(", "), values_text(cx, key, types))
 }

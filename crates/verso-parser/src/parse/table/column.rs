@@ -42,6 +42,7 @@ fn plain(name: Name, ty: SqlType) -> ColumnDefinition {
         serial: false,
         identity: None,
         generated: None,
+        is_virtual: false,
         constraints: Vec::new(),
     }
 }
@@ -91,7 +92,8 @@ fn with_constraints(
                         let text = format!("multiple identity specifications for column \"{name}\"");
                         column.identity.replace((kind, sequence)).map(|_| text)
                     }
-                    GeneratedAs::Expression(expr, source) => {
+                    GeneratedAs::Expression(expr, source, is_virtual) => {
+                        column.is_virtual = is_virtual;
                         let name = &column.name.text;
                         let text = format!("multiple generation clauses specified for column \"{name}\"");
                         column.generated.replace((expr, source)).map(|_| text)
@@ -179,10 +181,11 @@ pub(in crate::parse) fn expression(cursor: &mut Cursor<'_>) -> Result<(Expr, Str
 /// What stands behind GENERATED.
 pub(super) enum GeneratedAs {
     Identity(Identity, Box<CreateSequence>),
-    Expression(Expr, String),
+    /// The expression, its text, and whether it is VIRTUAL.
+    Expression(Expr, String, bool),
 }
 
-/// `GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(options)]`, `GENERATED ALWAYS AS (expression) STORED`.
+/// `GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(options)]`, `GENERATED ALWAYS AS (expression) [VIRTUAL | STORED]`.
 pub(super) fn generated(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<GeneratedAs, SyntaxError> {
     let start = cursor.here();
     cursor.expect(&["generated"])?;
@@ -195,10 +198,11 @@ pub(super) fn generated(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<Generat
             return Err(SyntaxError::syntax(text).at(by));
         }
         let (expr, text) = generation(cursor)?;
-        if !cursor.accept(&["stored"]) {
-            return Err(cursor.unsupported("a generated column that is not STORED"));
+        let is_stored = cursor.accept(&["stored"]);
+        if !is_stored {
+            cursor.accept(&["virtual"]);
         }
-        return Ok(GeneratedAs::Expression(expr, text));
+        return Ok(GeneratedAs::Expression(expr, text, !is_stored));
     }
     cursor.expect(&["identity"])?;
     let name = Name { text: String::new(), at: start };

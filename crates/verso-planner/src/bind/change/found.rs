@@ -119,6 +119,8 @@ impl Binder<'_> {
             Some(predicate) => Plan::Filter { input: Box::new(plan), predicate },
             None => plan,
         };
+        let numbers = self.numbers_of(changed);
+        let plan = if numbers.is_empty() { plan } else { numbers.found(plan, &changed.table) };
         let mut found = Found { plan, scope: target.clone(), own };
         if let Some(from) = from {
             let other = self.from(Some(from), &[])?;
@@ -132,7 +134,7 @@ impl Binder<'_> {
             found.plan = Plan::Join { left, right, kind: JoinKind::Inner, equal: Vec::new(), filter: None };
         }
         if let Some(predicate) = self.filter(filter, &found.scope)? {
-            let predicate = found.over(predicate);
+            let predicate = found.over(self.expanded(predicate, &changed.table, 0)?);
             found.plan = Plan::Filter { input: Box::new(found.plan), predicate };
         }
         Ok(found)

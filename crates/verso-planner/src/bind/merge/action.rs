@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Identity, Rights, TableDef};
+use verso_catalog::{Identity, Rights};
 use verso_exec::exec::{TriggerEvent, keep_others, rules_over, set_generated, triggers_change_rows};
 use verso_exec::plan::{Delete, Insert, MergeAction, Plan, Returning, TypedExpr, Update};
 use verso_types::{SqlType, Value};
@@ -10,7 +10,7 @@ use verso_types::{SqlType, Value};
 use super::ByAction;
 use crate::bind::Binder;
 use crate::bind::context::{Clause, Context};
-use crate::bind::dml::{insert_columns, refuse_generated, refuse_identity};
+use crate::bind::dml::{refuse_generated, refuse_identity};
 use crate::bind::partition::StoredReturning;
 use crate::bind::returning::{BoundReturning, Returned};
 use crate::bind::scope::Scope;
@@ -121,9 +121,10 @@ impl Binder<'_> {
     pub(super) fn whens(
         &self,
         clauses: &[MergeClause],
-        table: &Arc<TableDef>,
+        changed: &Changed,
         scope: &Scope,
     ) -> Result<Vec<When>, SqlError> {
+        let table = &changed.table;
         let own = table.columns.len();
         let table_only = scope.without(|column| column >= own);
         let source_only = scope.without(|column| column < own);
@@ -138,16 +139,19 @@ impl Binder<'_> {
                 Some(condition) => {
                     let mut cx = Context::new(scope, Clause::MergeWhen);
                     let bound = self.expr(condition, &mut cx)?;
-                    Some(self.boolean(bound, condition.at.start, "WHEN")?)
+                    let bound = self.boolean(bound, condition.at.start, "WHEN")?;
+                    Some(self.expanded(bound, table, 0)?)
                 }
             };
             let action = match &clause.action {
                 syntax::MergeAction::Nothing => None,
                 syntax::MergeAction::Delete => Some(Action::new(Kind::Delete, Vec::new())),
                 syntax::MergeAction::Update(assignments) => {
-                    let mut assigned = self.assignments(assignments, table, scope, None)?;
+                    changed.check_assigned(assignments, "merge into")?;
+                    let mut assigned = self.assignments(assignments, &changed.seen, scope, None)?;
+                    self.expand_all(assigned.iter_mut().map(|(_, value)| value), table)?;
                     let given = assigned.len();
-                    set_generated(&mut assigned, &self.row_rules(table)?);
+                    set_generated(&mut assigned, &changed.rules(self)?);
                     let named = assigned.len();
                     if triggers_change_rows(table, TriggerEvent::Update) {
                         keep_others(&mut assigned, table);
@@ -156,7 +160,8 @@ impl Binder<'_> {
                     Some(Action { given, named, ..Action::new(Kind::Update(targets), values) })
                 }
                 syntax::MergeAction::Insert { columns, overriding, values } => {
-                    let values = self.merge_insert(columns, *overriding, values.as_deref(), table, scope)?;
+                    let values =
+                        self.merge_insert(columns, *overriding, values.as_deref(), changed, scope)?;
                     Some(Action::new(Kind::Insert, values))
                 }
             };
@@ -171,10 +176,12 @@ impl Binder<'_> {
         names: &[Name],
         overriding: Option<bool>,
         values: Option<&[Expr]>,
-        table: &Arc<TableDef>,
+        changed: &Changed,
         scope: &Scope,
     ) -> Result<Vec<TypedExpr>, SqlError> {
-        let columns = insert_columns(table, names, &[])?;
+        let table = &changed.seen;
+        names.iter().try_for_each(|name| changed.refuse_computed(name, "merge into"))?;
+        let columns = changed.insert_columns(names, &[])?;
         let values = values.unwrap_or_default();
         if let Some(extra) = values.get(columns.len()) {
             return Err(
@@ -211,11 +218,12 @@ impl Binder<'_> {
     pub(super) fn changes(
         &self,
         action: Action,
-        table: &Arc<TableDef>,
+        changed: &Changed,
         rows: &Plan,
         returning: Option<Returning>,
         returned: StoredReturning<'_>,
     ) -> Result<MergeAction, SqlError> {
+        let table = &changed.table;
         let output = rows.output();
         let read = output.len() - 1; // the place is none of them
         let all: Vec<usize> = (0..table.columns.len()).collect();
@@ -232,7 +240,7 @@ impl Binder<'_> {
                 returning,
             }),
             Kind::Update(targets) => {
-                let rules = self.row_rules(&table)?;
+                let rules = changed.rules(self)?;
                 let parts = match table.partitioned {
                     None => None,
                     Some(_) => {
@@ -261,7 +269,7 @@ impl Binder<'_> {
             Kind::Insert => {
                 let values = all.into_iter().map(value).collect();
                 let source = Plan::External { columns: output[..read].to_vec() };
-                let rules = self.row_rules(&table)?;
+                let rules = changed.rules(self)?;
                 let mut insert = Insert { rules, returning, ..Insert::plain(table, source, values) };
                 self.route(&mut insert)?;
                 MergeAction::Insert(insert)

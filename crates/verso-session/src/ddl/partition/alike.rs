@@ -76,6 +76,9 @@ pub(in crate::ddl) fn check_columns(table: &TableDef, part: &TableDef) -> Result
             (false, true) => {
                 return unlike(format!("column \"{of}\" in child table must not be a generated column"));
             }
+            (true, true) if column.is_virtual != own.is_virtual => {
+                return same_kind(of, column.is_virtual, own.is_virtual);
+            }
             (true, true) if column.default != own.default => {
                 let text = format!(
                     "column \"{of}\" in child table has another generation expression than its parent"
@@ -86,6 +89,17 @@ pub(in crate::ddl) fn check_columns(table: &TableDef, part: &TableDef) -> Result
         }
     }
     Ok(())
+}
+
+/// Whether a generated column of a partition is of the kind that it is of in the whole table.
+pub(in crate::ddl) fn same_kind(name: &str, whole: bool, part: bool) -> Result<(), SqlError> {
+    if whole == part {
+        return Ok(());
+    }
+    let word = |is_virtual: bool| if is_virtual { "VIRTUAL" } else { "STORED" };
+    let text = format!("column \"{name}\" inherits from generated column of different kind");
+    let detail = format!("Parent column is {}, child column is {}.", word(whole), word(part));
+    Err(SqlError::new("42611", text).with_detail(detail))
 }
 
 /// Whether the triggers of a table may be those of a partition.

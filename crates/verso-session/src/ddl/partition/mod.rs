@@ -29,6 +29,7 @@ use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 use verso_storage::TableLockMode;
 
+pub(super) use self::alike::same_kind;
 use self::alike::{check_columns, check_constraints, check_kinship, check_triggers};
 use super::Schema;
 use super::index::{like_index, named};
