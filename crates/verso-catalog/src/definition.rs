@@ -179,6 +179,11 @@ impl TableDef {
         self.columns.iter().position(|column| column.id == id)
     }
 
+    /// Whether transactions can reserve changes of one of its columns.
+    pub fn has_reservable(&self) -> bool {
+        self.columns.iter().any(|column| column.reservable)
+    }
+
     /// The columns that users see: all but the hidden ones, which stand behind them.
     pub fn shown(&self) -> &[ColumnDef] {
         &self.columns[..self.columns.partition_point(|column| !column.is_hidden())]
@@ -257,6 +262,8 @@ pub struct ColumnDef {
     /// GENERATED ALWAYS AS (…) STORED: the default is an expression over the other columns then, and nothing else sets the
     /// column.
     pub generated: bool,
+    /// RESERVABLE: transactions add to its numbers without waiting for each other.
+    pub reservable: bool,
 }
 
 impl ColumnDef {
@@ -285,6 +292,7 @@ impl ColumnDef {
             default: None,
             identity: None,
             generated: false,
+            reservable: false,
         }
     }
 

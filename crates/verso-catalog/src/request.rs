@@ -203,6 +203,13 @@ pub enum TableChange {
         /// SET?
         not_null: bool,
     },
+    /// ALTER COLUMN … [NOT] RESERVABLE.
+    Reservable {
+        /// Which.
+        column: Arc<str>,
+        /// Is it?
+        reservable: bool,
+    },
     /// ALTER COLUMN … SET or DROP DEFAULT.
     Default {
         /// Which.
@@ -309,6 +316,8 @@ pub struct NewColumn {
     pub identity: Option<Identity>,
     /// GENERATED ALWAYS AS (…) STORED; the expression is the default.
     pub generated: bool,
+    /// RESERVABLE, which is NOT NULL, too.
+    pub reservable: bool,
 }
 
 impl NewColumn {
@@ -324,6 +333,7 @@ impl NewColumn {
             sequence_name: None,
             identity: None,
             generated: false,
+            reservable: false,
         }
     }
 }

@@ -371,6 +371,7 @@ impl CatalogRows {
                     _ => None,
                 },
                 generated: row.attgenerated.0 == 's',
+                reservable: row.attgenerated.0 == RESERVABLE,
             };
             columns.entry(row.attrelid).or_default().push(column);
         }
@@ -967,6 +968,10 @@ pub(crate) fn class_row(
     }
 }
 
+/// The letter of a RESERVABLE column, which is never a generated one; versions of the program that do not know it take the
+/// column for one like others.
+const RESERVABLE: char = 'r';
+
 /// The row of a column.
 pub(crate) fn attribute_row(table: Oid, column: &ColumnDef) -> AttributeRow {
     AttributeRow {
@@ -984,7 +989,11 @@ pub(crate) fn attribute_row(table: Oid, column: &ColumnDef) -> AttributeRow {
             Some(Identity::ByDefault) => 'd',
             None => ' ',
         }),
-        attgenerated: Letter(if column.generated { 's' } else { ' ' }),
+        attgenerated: Letter(match (column.generated, column.reservable) {
+            (true, _) => 's',
+            (false, true) => RESERVABLE,
+            (false, false) => ' ',
+        }),
     }
 }
 

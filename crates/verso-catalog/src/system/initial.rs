@@ -41,6 +41,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
             default: None,
             identity: None,
             generated: false,
+            reservable: false,
         };
         TableShape { table: R::TABLE, columns: (1..).zip(R::columns()).map(column).collect() }
     }

@@ -158,6 +158,8 @@ pub struct ColumnDefinition {
     pub identity: Option<(Identity, Box<CreateSequence>)>,
     /// GENERATED ALWAYS AS (…) STORED, with the expression's text.
     pub generated: Option<(Expr, String)>,
+    /// RESERVABLE.
+    pub reservable: bool,
     /// Its constraints.
     pub constraints: Vec<ConstraintDefinition>,
 }
@@ -276,6 +278,8 @@ pub enum AlterAction {
     ColumnType { column: Name, ty: SqlType, using: Option<Expr> },
     /// `ALTER COLUMN column SET | DROP NOT NULL`.
     NotNull { column: Name, not_null: bool },
+    /// `ALTER COLUMN column [SET] [NOT] RESERVABLE`, `MODIFY column [NOT] RESERVABLE`.
+    Reservable { column: Name, reservable: bool },
     /// `ALTER COLUMN column SET DEFAULT default | DROP DEFAULT`.
     Default { column: Name, default: Option<(Expr, String)> },
     /// `ALTER COLUMN column SET EXPRESSION AS (expression)`.

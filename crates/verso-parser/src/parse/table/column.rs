@@ -42,6 +42,7 @@ fn plain(name: Name, ty: SqlType) -> ColumnDefinition {
         serial: false,
         identity: None,
         generated: None,
+        reservable: false,
         constraints: Vec::new(),
     }
 }
@@ -82,7 +83,10 @@ fn with_constraints(
                     return Err(SyntaxError::syntax(text).at(at));
                 }
             }
-            "reservable" => return Err(cursor.unsupported("RESERVABLE")),
+            "reservable" if named.is_none() => {
+                cursor.advance();
+                column.reservable = true;
+            }
             "generated" => {
                 let again = match generated(cursor, &column.ty)? {
                     GeneratedAs::Identity(kind, sequence) => {
