@@ -179,6 +179,11 @@ impl TableDef {
         self.columns.iter().position(|column| column.id == id)
     }
 
+    /// Whether transactions can reserve changes of one of its columns.
+    pub fn has_reservable(&self) -> bool {
+        self.columns.iter().any(|column| column.reservable)
+    }
+
     /// The columns that users see: all but the hidden ones, which stand behind them.
     pub fn shown(&self) -> &[ColumnDef] {
         &self.columns[..self.columns.partition_point(|column| !column.is_hidden())]
@@ -263,6 +268,8 @@ pub struct ColumnDef {
     pub generated: bool,
     /// Is such a column VIRTUAL? It is computed when it is read, and NULL in all records.
     pub is_virtual: bool,
+    /// RESERVABLE: transactions add to its numbers without waiting for each other.
+    pub reservable: bool,
 }
 
 impl ColumnDef {
@@ -292,6 +299,7 @@ impl ColumnDef {
             identity: None,
             generated: false,
             is_virtual: false,
+            reservable: false,
         }
     }
 

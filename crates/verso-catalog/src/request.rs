@@ -203,6 +203,13 @@ pub enum TableChange {
         /// SET?
         not_null: bool,
     },
+    /// ALTER COLUMN … [NOT] RESERVABLE.
+    Reservable {
+        /// Which.
+        column: Arc<str>,
+        /// Is it?
+        reservable: bool,
+    },
     /// ALTER COLUMN … SET or DROP DEFAULT.
     Default {
         /// Which.
@@ -311,6 +318,8 @@ pub struct NewColumn {
     pub generated: bool,
     /// Is such a column VIRTUAL?
     pub is_virtual: bool,
+    /// RESERVABLE, which is NOT NULL, too.
+    pub reservable: bool,
 }
 
 impl NewColumn {
@@ -327,6 +336,7 @@ impl NewColumn {
             identity: None,
             generated: false,
             is_virtual: false,
+            reservable: false,
         }
     }
 }

@@ -52,6 +52,8 @@ pub enum SystemView {
     Archive,
     /// `verso_queue`: statements with a share of the machine, and those that wait for one.
     Queue,
+    /// `verso_reservations`: what transactions that have not ended add to RESERVABLE columns.
+    Reservations,
     /// `verso_statement_cache`: texts whose plans are kept for all sessions.
     StatementCache,
     /// `verso_history`: what is within reach of the past, and the space that it takes; no row where it is not kept.
@@ -81,7 +83,7 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All that are Verso's own.
-    pub const ALL: [SystemView; 21] = [
+    pub const ALL: [SystemView; 22] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -91,6 +93,7 @@ impl SystemView {
         SystemView::SweepHistory,
         SystemView::History,
         SystemView::Queue,
+        SystemView::Reservations,
         SystemView::StatementCache,
         SystemView::Tip,
         SystemView::Settings,
@@ -117,6 +120,7 @@ impl SystemView {
             SystemView::SweepHistory => "verso_sweep_history",
             SystemView::History => "verso_history",
             SystemView::Queue => "verso_queue",
+            SystemView::Reservations => "verso_reservations",
             SystemView::StatementCache => "verso_statement_cache",
             SystemView::Tip => "verso_tip",
             SystemView::Settings => "verso_settings",
@@ -149,7 +153,7 @@ impl SystemView {
 
     /// Its columns in order.
     pub fn columns(self) -> Vec<ViewColumn> {
-        use SqlType::{Bool, Float8, Int4, Int8, Text, Timestamptz};
+        use SqlType::{Bool, Float8, Int4, Int8, Numeric, Text, Timestamptz};
         let columns: &[(&'static str, SqlType)] = match self {
             SystemView::Wal => &[
                 ("appended", Int8),
@@ -299,6 +303,16 @@ impl SystemView {
                 ("units", Int8),
                 ("milliseconds", Float8),
                 ("statement", Text),
+            ],
+            SystemView::Reservations => &[
+                ("xid", Int8),
+                ("state", Text),
+                ("schema_name", Text),
+                ("table_name", Text),
+                ("key", Text),
+                ("column_name", Text),
+                ("operation", Text),
+                ("amount", Numeric(None)),
             ],
             SystemView::StatementCache => &[("statement", Text), ("kept_as", Text)],
             SystemView::History => &[

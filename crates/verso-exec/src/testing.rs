@@ -23,8 +23,8 @@ use crate::context::{
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
-    Change, ChangeCursor, DeferredEvent, ExecContext, IndexReader, LockRows, References, Scan, Sequences,
-    Sink, TableCursor, TransactionControl, TransactionState, execute,
+    Change, ChangeCursor, DeferredEvent, ExecContext, IndexReader, LockRows, References, Reserve, Scan,
+    Sequences, Sink, TableCursor, TransactionControl, TransactionState, execute,
 };
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
@@ -738,6 +738,8 @@ impl Change for MemoryTables {
         by_scan_only(table)
     }
 }
+
+impl Reserve for MemoryTables {}
 
 impl LockRows for MemoryTables {
     fn check_may_lock(&self, _: RecordLockMode) -> Result<()> {

@@ -117,6 +117,15 @@ pub(crate) fn check_due(frame: &Frame<'_>, commit: bool) -> Result<(), Failure> 
     }
 }
 
+/// What was put off to the commit: checks and triggers, then reservations, those of triggers among them.
+pub(crate) fn finish(frame: &Frame<'_>) -> Result<(), Failure> {
+    check_due(frame, true)?;
+    if !frame.services.deferred.borrow().reserved.is_empty() {
+        frame.tables().apply_reservations(&|oid| frame.catalog.table_by_oid(oid))?;
+    }
+    Ok(())
+}
+
 /// Names the constraint and the key behind a duplicate that storage found by itframe.
 pub(crate) fn explain_late(frame: &Frame<'_>, error: StorageError) -> Failure {
     let (engine, zone) = (&frame.services.instance.engine, &frame.services.settings.time_zone);

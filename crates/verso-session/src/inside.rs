@@ -17,7 +17,7 @@ use verso_exec::error::{ExecError, Result};
 use verso_exec::plan::CommitWrite;
 use verso_storage::{StorageError, Txn};
 
-use crate::constraints::{check_due, explain_late};
+use crate::constraints::{explain_late, finish};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::serving;
@@ -80,7 +80,7 @@ impl<'f> Inside<'f> {
         frame.inside(|frame| {
             let unique = frame.txn.borrow_mut().check_unique_now();
             unique.map_err(|error| explain_late(frame, error))?;
-            check_due(frame, true)
+            finish(frame)
         })
     }
 }

@@ -21,6 +21,7 @@ use crate::cluster::{Member, usual_memory_bytes};
 use crate::notify::Channels;
 use crate::plans::StatementCache;
 use crate::registry::{LongAction, LongTransactions, Reason, Registry};
+use crate::reservations::Journal;
 use crate::services::EPOCH_MICROS;
 use crate::settings::{
     self, CommitLevel, Settings, flag, interval_ms, least_duration, memory_bytes, wal_bytes,
@@ -74,6 +75,8 @@ pub struct Instance {
     session_defaults: Mutex<Vec<(String, String)>>,
     /// Shares of the machine.
     pub(crate) shares: Arc<Shares>,
+    /// What transactions that have not ended add to RESERVABLE columns.
+    pub(crate) reservations: Arc<Journal>,
     /// Transactions that span much log.
     pub(crate) long: Arc<LongTransactions>,
 }
@@ -553,6 +556,7 @@ impl Instance {
         member.cluster().note_opened(moment);
         let long = Arc::new(LongTransactions::new(engine.clone(), member.number()));
         Instance {
+            reservations: Arc::default(),
             shares: Arc::new(Shares::new(Arc::clone(&engine.env().clock))),
             automatic: AutoAnalyze::default(),
             catalog_memory: Mutex::new(memory.reserve("the catalog", u64::MAX)),

@@ -60,6 +60,7 @@ mod notify;
 mod plans;
 mod portal;
 mod registry;
+mod reservations;
 pub mod scram;
 mod services;
 mod serving;

@@ -9,7 +9,7 @@ use verso_exec::context::CatalogFunctions;
 use verso_storage::{
     DamagedPage, Isolation, JobInfo, LockInfo, LockTarget, ObjectId, TxnId, TxnState, WorkerInfo, WriteCount,
 };
-use verso_types::Value;
+use verso_types::{Value, format_text};
 
 use crate::cursors::Cursors;
 use crate::instance::SweepRecord;
@@ -109,6 +109,7 @@ impl Views<'_> {
             SystemView::SweepHistory => self.sweep_rows(),
             SystemView::History => self.history_rows(),
             SystemView::Queue => self.queue_rows(),
+            SystemView::Reservations => self.reservation_rows(),
             SystemView::StatementCache => {
                 let texts = self.services.instance.statements.list().into_iter();
                 texts.map(|(text, kept)| vec![Value::text(&text), Value::text(kept)]).collect()
@@ -335,6 +336,42 @@ impl Views<'_> {
             ]
         };
         engine.jobs().into_iter().map(row).collect()
+    }
+
+    /// `verso_reservations`: each amount by itself.
+    fn reservation_rows(&self) -> Vec<Vec<Value>> {
+        let Some(catalog) = self.services.known_catalog() else { return Vec::new() };
+        let instance = &self.services.instance;
+        let mut rows = Vec::new();
+        for (noted, state) in instance.reservations.list(&instance.engine) {
+            let Some(table) = catalog.table_by_oid(noted.table) else { continue };
+            let types = table.primary_key().into_iter().flat_map(|index| &index.parts).filter_map(|part| {
+                let at = table.column_with_id(part.column)?;
+                Some(&table.columns[at].ty)
+            });
+            let mut key = String::new();
+            for (value, ty) in noted.key.iter().zip(types) {
+                if !key.is_empty() {
+                    key.push_str(", ");
+                }
+                format_text(value, ty, &self.services.settings.time_zone, &mut key);
+            }
+            let column = table.column_with_id(noted.column);
+            for amount in &noted.amounts {
+                let operation = if amount.is_negative() { "-" } else { "+" };
+                rows.push(vec![
+                    id(noted.txn),
+                    Value::text(if state == TxnState::Limbo { "prepared" } else { "active" }),
+                    Value::text(&table.schema),
+                    Value::text(&table.name),
+                    Value::text(&format!("({key})")),
+                    column.map_or(Value::Null, |at| Value::text(&table.columns[at].name)),
+                    Value::text(operation),
+                    amount.abs().value().unwrap_or(Value::Null),
+                ]);
+            }
+        }
+        rows
     }
 
     fn table_space_rows(&self, view: SystemView) -> Vec<Vec<Value>> {

@@ -438,6 +438,15 @@ impl Maker<'_, '_> {
                 }
             }
         }
+        // They need the primary key, and have their NOT NULL and CHECKs.
+        let verso = self.source.dialect == Dialect::Verso;
+        for table in tables.iter().filter(|_| verso) {
+            for column in table.columns.iter().filter(|column| column.reservable) {
+                let place = qualified(&table.schema, &table.name);
+                let sql = format!("ALTER TABLE {place} ALTER COLUMN {} SET RESERVABLE", name(&column.name));
+                self.add(Kind::ForeignKey, Some(table), sql);
+            }
+        }
         if all {
             for table in partitions::wholes_first(tables) {
                 self.triggers(&table)?;

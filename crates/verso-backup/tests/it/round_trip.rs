@@ -37,6 +37,29 @@ fn objects_of_every_kind_and_values_of_every_type_come_back() {
 }
 
 #[test]
+fn reservable_columns_come_back_behind_their_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        "CREATE TABLE stock (id int PRIMARY KEY, n int RESERVABLE CHECK (n >= 0), m numeric RESERVABLE);
+        INSERT INTO stock SELECT i, i, i FROM generate_series(1, 100) AS s(i)";
+    let original = database(&folder.path().join("a.verso"), script);
+    let bytes = archive(&original, &BackupOptions::default());
+    for workers in [1, 3] {
+        let path = folder.path().join(format!("{workers}.verso"));
+        restore(&bytes, &path, &RestoreOptions { workers, ..RestoreOptions::default() }).unwrap();
+        let copy = open(&path);
+        let mut connection = copy.connect().unwrap();
+        for column in ["n", "m"] {
+            let plan = format!("EXPLAIN UPDATE stock SET {column} = {column} + 1 WHERE id = 1");
+            let plan = connection.query(&plan).unwrap().into_rows()[0].text(0);
+            assert!(plan.starts_with("Reserve on stock"), "{plan}");
+        }
+        let refused = connection.execute("UPDATE stock SET n = n - 2 WHERE id = 1").unwrap_err();
+        assert_eq!(refused.sqlstate, "23514");
+    }
+}
+
+#[test]
 fn a_script_makes_the_same_database() {
     let folder = tempfile::tempdir().unwrap();
     let original = database(&folder.path().join("a.verso"), EVERYTHING);

@@ -69,6 +69,14 @@ impl Catalog {
                 }
                 Ok(())
             }
+            TableChange::Reservable { column, reservable } => {
+                let column = &table.columns[column_of(&table, column)?];
+                let changed = ColumnDef { reservable: *reservable, ..column.clone() };
+                let letter = attribute_row(table.oid, &changed).attgenerated;
+                let is_it = is_attribute(table.oid, column);
+                self.update_rows(txn, table.oid, is_it, |row| row.attgenerated = letter)?;
+                Ok(())
+            }
             TableChange::Default { column, default } => {
                 self.set_default(txn, &table, column, default.as_ref())
             }
@@ -556,11 +564,12 @@ impl Catalog {
             id: id.unsigned_abs(),
             ty: column.ty.erased(),
             domain: ColumnDef::domain_of(&column.ty),
-            not_null: column.not_null || column.serial,
+            not_null: column.not_null || column.reservable || column.serial,
             default: column.default.clone(),
             identity: column.identity,
             generated: column.generated,
             is_virtual: column.is_virtual,
+            reservable: column.reservable,
         };
         let mut serial = Vec::new();
         if column.serial {

@@ -205,11 +205,12 @@ impl Catalog {
                 id,
                 ty: column.ty.erased(),
                 domain: ColumnDef::domain_of(&column.ty),
-                not_null: column.not_null || column.serial || column.identity.is_some(),
+                not_null: column.not_null || column.reservable || column.serial || column.identity.is_some(),
                 default: column.default.clone(),
                 identity: column.identity,
                 generated: column.generated,
                 is_virtual: column.is_virtual,
+                reservable: column.reservable,
             };
             if column.serial {
                 let (sequence, default) =

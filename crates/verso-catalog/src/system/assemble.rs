@@ -374,6 +374,7 @@ impl CatalogRows {
                 },
                 generated: matches!(row.attgenerated.0, 's' | 'v'),
                 is_virtual: row.attgenerated.0 == 'v',
+                reservable: row.attgenerated.0 == RESERVABLE,
             };
             columns.entry(row.attrelid).or_default().push(column);
         }
@@ -970,6 +971,10 @@ pub(crate) fn class_row(
     }
 }
 
+/// The letter of a RESERVABLE column, which is never a generated one; versions of the program that do not know it take the
+/// column for one like others.
+const RESERVABLE: char = 'r';
+
 /// The row of a column.
 pub(crate) fn attribute_row(table: Oid, column: &ColumnDef) -> AttributeRow {
     AttributeRow {
@@ -988,9 +993,10 @@ pub(crate) fn attribute_row(table: Oid, column: &ColumnDef) -> AttributeRow {
             None => ' ',
         }),
         attgenerated: Letter(match (column.generated, column.is_virtual) {
-            (false, _) => ' ',
-            (true, false) => 's',
             (true, true) => 'v',
+            (true, false) => 's',
+            (false, _) if column.reservable => RESERVABLE,
+            (false, _) => ' ',
         }),
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
             identity: None,
             generated: false,
             is_virtual: false,
+            reservable: false,
         };
         TableShape { table: R::TABLE, columns: (1..).zip(R::columns()).map(column).collect() }
     }

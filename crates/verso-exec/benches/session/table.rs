@@ -6,8 +6,8 @@ use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_exec::ExecError;
 use verso_exec::context::AdvisoryCall;
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, IndexReader, LockRows, References, Scan, Sequences, TableCursor,
-    TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, IndexReader, LockRows, References, Reserve, Scan, Sequences,
+    TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
 use verso_storage::index::KeyRange;
@@ -129,6 +129,8 @@ impl Change for Doubles {
         nothing()
     }
 }
+
+impl Reserve for Doubles {}
 
 impl LockRows for Doubles {
     fn check_may_lock(&self, _: RecordLockMode) -> Result<()> {

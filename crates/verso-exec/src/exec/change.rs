@@ -4,6 +4,7 @@
 mod by_row;
 mod instead;
 mod parts;
+mod reserve;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -259,6 +260,8 @@ pub(crate) struct UpdateStatement {
     leaving: Option<Box<Leaving>>,
     /// Of a partitioned table.
     parts: Option<Box<UpdateParts>>,
+    /// What it adds to RESERVABLE columns, if that is all that it does.
+    amounts: Option<Box<ExprList>>,
 }
 
 impl UpdateStatement {
@@ -285,6 +288,7 @@ impl UpdateStatement {
             returning: Output::new(update.returning.as_ref(), executor),
             leaving: None,
             parts: update.parts.as_ref().map(|parts| Box::new(UpdateParts::new(parts, executor))),
+            amounts: update.reserves().map(|amounts| Box::new(ExprList::compile(amounts, executor))),
         }
     }
 
@@ -330,6 +334,9 @@ impl UpdateStatement {
         }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Update)) {
             return self.run_by_row(cx, sink);
+        }
+        if self.amounts.is_some() && self.scan.given.is_none() && self.run_reserving(cx)? {
+            return Ok(1);
         }
         let Self {
             scan, targets, target_ids, values, checks, keys, triggers, batch, returning, leaving, ..

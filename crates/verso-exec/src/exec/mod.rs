@@ -72,8 +72,8 @@ pub use prune::prune;
 pub(crate) use source::cast_row;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{
-    Change, ChangeCursor, IndexReader, LockRows, Moment, References, Scan, Sequences, TableCursor, Tables,
-    TransactionControl, TransactionState,
+    Change, ChangeCursor, IndexReader, LockRows, Moment, References, Reserve, Reserving, Scan, Sequences,
+    TableCursor, Tables, TestOfEnds, TransactionControl, TransactionState,
 };
 pub(crate) use trigger::TriggerCall;
 pub use trigger::{

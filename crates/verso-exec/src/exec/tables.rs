@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Scan`] | operators that read |
 //! | [`Change`] | INSERT, UPDATE, DELETE |
+//! | [`Reserve`] | UPDATE of RESERVABLE columns |
 //! | [`LockRows`] | SELECT … FOR UPDATE |
 //! | [`References`] | foreign keys |
 //! | [`Sequences`], [`TransactionState`] | functions |
@@ -17,7 +18,7 @@ use verso_storage::index::KeyRange;
 use verso_storage::{HeldView, RecordId, RecordLockMode, WaitPolicy};
 use verso_types::inverted::Search;
 use verso_types::snapshot::Snapshot;
-use verso_types::{Batch, Value};
+use verso_types::{Batch, Number, Value};
 
 use super::trigger::DeferredEvent;
 use crate::context::AdvisoryCall;
@@ -27,12 +28,12 @@ use crate::memory::Memory;
 /// The tables as a transaction sees and changes them: what a whole statement may need. Whoever needs a part of it takes
 /// that part.
 pub trait Tables:
-    Scan + Change + LockRows + References + Sequences + TransactionState + TransactionControl
+    Scan + Change + Reserve + LockRows + References + Sequences + TransactionState + TransactionControl
 {
 }
 
 impl<T> Tables for T where
-    T: Scan + Change + LockRows + References + Sequences + TransactionState + TransactionControl
+    T: Scan + Change + Reserve + LockRows + References + Sequences + TransactionState + TransactionControl
 {
 }
 
@@ -136,6 +137,40 @@ pub trait Change {
         columns: &[usize],
         found: Vec<(Vec<RecordId>, Batch)>,
     ) -> Result<Box<dyn ChangeCursor + 't>>;
+}
+
+/// What a statement adds to RESERVABLE columns of the row with a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Reserving<'r> {
+    /// The table.
+    pub table: &'r TableDef,
+    /// Its primary key.
+    pub index: &'r IndexDef,
+    /// The whole key.
+    pub key: &'r [u8],
+    /// The columns, as indexes into `table.columns`.
+    pub columns: &'r [usize],
+    /// What is added to each of them.
+    pub amounts: &'r [Number],
+}
+
+/// Tests the least and the greatest values that columns may come to have.
+pub type TestOfEnds<'t> = dyn FnMut(&[Value], &[Value]) -> Result<()> + 't;
+
+/// Changes that are noted when the statement runs, and made when the transaction commits.
+pub trait Reserve {
+    /// Notes that something is added to the columns of a row, if there is such a row and its numbers are finite; whether it
+    /// was noted. `test` is handed the least and the greatest values that the columns may come to have, whoever of those who
+    /// have reserved something commits, and fails where they may not be.
+    fn reserve(
+        &self,
+        reserving: &Reserving<'_>,
+        memory: Memory<'_>,
+        test: &mut TestOfEnds<'_>,
+    ) -> Result<bool> {
+        let _ = (reserving, memory, test);
+        Ok(false)
+    }
 }
 
 /// Locks rows without changing them.

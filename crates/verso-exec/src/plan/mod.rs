@@ -19,6 +19,7 @@ mod json;
 mod output;
 mod pruning;
 mod query;
+mod reserve;
 mod routine;
 mod statement;
 mod walk;

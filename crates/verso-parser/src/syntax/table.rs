@@ -160,6 +160,8 @@ pub struct ColumnDefinition {
     pub generated: Option<(Expr, String)>,
     /// Is it computed when it is read, not STORED?
     pub is_virtual: bool,
+    /// RESERVABLE.
+    pub reservable: bool,
     /// Its constraints.
     pub constraints: Vec<ConstraintDefinition>,
 }
@@ -278,6 +280,8 @@ pub enum AlterAction {
     ColumnType { column: Name, ty: SqlType, using: Option<Expr> },
     /// `ALTER COLUMN column SET | DROP NOT NULL`.
     NotNull { column: Name, not_null: bool },
+    /// `ALTER COLUMN column [SET] [NOT] RESERVABLE`, `MODIFY column [NOT] RESERVABLE`.
+    Reservable { column: Name, reservable: bool },
     /// `ALTER COLUMN column SET DEFAULT default | DROP DEFAULT`.
     Default { column: Name, default: Option<(Expr, String)> },
     /// `ALTER COLUMN column SET EXPRESSION AS (expression)`.

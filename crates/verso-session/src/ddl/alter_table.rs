@@ -168,6 +168,15 @@ impl Schema<'_> {
                 }
                 TableChange::NotNull { column: text(column), not_null: *not_null }
             }
+            AlterAction::Reservable { column, reservable } => {
+                let is_null = |at: usize| !table.columns[at].not_null;
+                if *reservable && table.column(&column.text).is_some_and(is_null) {
+                    self.refuse_nulls_there(&table, &[text(column)])?;
+                    self.alter(name, &TableChange::NotNull { column: text(column), not_null: true })?;
+                }
+                let change = TableChange::Reservable { column: text(column), reservable: *reservable };
+                return self.frame.inside_now(|frame| Schema { frame }.alter(name, &change));
+            }
             AlterAction::Default { column, default } => {
                 let at = table.column(&column.text);
                 let default = match (default, at) {

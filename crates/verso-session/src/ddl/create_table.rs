@@ -190,6 +190,7 @@ impl Schema<'_> {
         let mut new = NewColumn::new(column.name.text.as_str(), ty.clone());
         new.not_null = column.not_null;
         new.serial = column.serial;
+        new.reservable = column.reservable;
         if let Some((expr, _)) = &column.generated {
             let other = match (column.default.is_some() || column.serial, column.identity.is_some()) {
                 (true, _) => Some("default"),

@@ -5,6 +5,7 @@
 //! | [`create_table`], [`like`], [`table_as`] | CREATE TABLE |
 //! | [`alter_table`] | ALTER TABLE, renaming |
 //! | [`rewrite`] | its changes of columns, which copy the rows |
+//! | [`reservable`] | what tables with RESERVABLE columns have to be |
 //! | [`existing_rows`] | its constraints, which the rows that are there have to keep |
 //! | [`index`] | CREATE INDEX, REINDEX |
 //! | [`schema`] | schemas, and in which one a name is |
@@ -41,6 +42,7 @@ mod operators;
 mod partition;
 mod policy;
 mod range_type;
+mod reservable;
 mod rewrite;
 mod rights;
 mod role;
@@ -104,7 +106,9 @@ pub(crate) fn define(
     let temporary = services.memory.temporary();
     frame.txn.borrow_mut().set_job_limits(limits, Some(temporary));
     frame.txn.borrow_mut().set_gauge(Some(Box::new(gauge)));
+    let concerned = reservable::Concerned::of(frame.catalog, statement);
     let result = Schema { frame }.define_somewhere(binder, statement);
+    let result = result.and_then(|tag| concerned.check(frame).map(|()| tag));
     frame.txn.borrow_mut().set_gauge(None);
     result
 }

@@ -9,7 +9,7 @@ use verso_types::text::type_of;
 
 use super::{Ending, Session};
 use crate::client::{Client, Nowhere, Results, StatementSink};
-use crate::constraints::{check_due, explain_late};
+use crate::constraints::{explain_late, finish};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::framed;
@@ -99,7 +99,7 @@ impl Session {
     ) -> Result<T, SqlError> {
         let active = self.transaction.get()?;
         self.services.notices.begin();
-        let waiting = self.services.deferred.borrow().events.place();
+        let waiting = self.services.deferred.borrow().place();
         let said = self.services.notify.mark();
         let mut tries = 0;
         self.services.contended.borrow_mut().clear();
@@ -130,7 +130,7 @@ impl Session {
                 },
             };
             active.txn.borrow_mut().abort_statement()?;
-            self.services.deferred.borrow_mut().events.go_back(waiting);
+            self.services.deferred.borrow_mut().go_back(waiting);
             self.services.notify.return_to(said);
             let last = results.sent || self.services.has_ended.get();
             if !conflict || !active.state.restarts() || last || tries > RESTARTS_MAX {
@@ -234,7 +234,7 @@ impl Session {
             crate::ddl::at_commit(frame)?;
             let unique = active.txn.borrow_mut().check_unique_now();
             unique.map_err(|error| explain_late(frame, error))?;
-            check_due(frame, true)
+            finish(frame)
         };
         self.in_frame(active, &mut results, &mut check).map_err(|failure| failure.error)
     }

@@ -16,7 +16,7 @@ impl Session {
     pub(crate) fn savepoint(&mut self, name: &Name) -> Result<CommandTag, SqlError> {
         let settings = self.services.settings.shared();
         let constraints = self.services.deferred.borrow().modes.clone();
-        let events = self.services.deferred.borrow().events.place();
+        let events = self.services.deferred.borrow().place();
         let said = self.services.notify.mark();
         let active = self.block_with_savepoints("SAVEPOINT")?;
         if active.state.condition != Condition::Good {
@@ -49,7 +49,7 @@ impl Session {
         let shown = active.state.modes.shown();
         self.services.transaction.set(Some(shown));
         self.services.deferred.borrow_mut().modes = constraints;
-        self.services.deferred.borrow_mut().events.go_back(events);
+        self.services.deferred.borrow_mut().go_back(events);
         self.services.notify.return_to(said);
         if self.services.settings.restore(settings) {
             self.settings_changed();

@@ -283,6 +283,8 @@ pub(super) struct Changer<'t> {
     pub(super) row: LentRow<'t>,
     /// How those wanted come out of the columns read.
     unpack: Option<Unpack>,
+    /// The numbers of RESERVABLE columns.
+    reservable: Vec<u16>,
 }
 
 impl<'t> Changer<'t> {
@@ -295,7 +297,9 @@ impl<'t> Changer<'t> {
     ) -> Changer<'t> {
         let mut row = tables.opened.row();
         let unpack = stored_ids(&heap, columns_at(table, columns), &mut row.columns);
-        Changer { tables, heap, scan, row, unpack }
+        let reservable = table.columns.iter().filter(|column| column.reservable);
+        let reservable = reservable.map(|column| column.id).collect();
+        Changer { tables, heap, scan, row, unpack, reservable }
     }
 
     /// Finds the row that has a key.
@@ -372,6 +376,9 @@ impl ChangeCursor for Changer<'_> {
         values: &Batch,
         stale: Option<&mut Vec<u32>>,
     ) -> Result<()> {
+        if columns.iter().any(|column| self.reservable.contains(column)) {
+            self.tables.hold_against_reservations(&self.heap, &self.row.rows, selection, columns)?;
+        }
         let pack = Pack::of(&self.heap, columns.iter().copied());
         let packed = match &pack {
             Some(pack) => Some((pack.stored(), pack.pack(values, Some(&self.packs(pack, selection)?))?)),

@@ -14,6 +14,8 @@ use verso_exec::exec::{DeferredEvent, key_bytes};
 use verso_exec::memory::{Memory, Reservation};
 use verso_types::{Value, encode_row};
 
+use crate::reservations::Reserved;
+
 /// What SET CONSTRAINTS has said.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConstraintModes {
@@ -33,8 +35,24 @@ pub(crate) struct Deferred {
     held: Option<Reservation>,
     /// Triggers that fire at commit.
     pub(crate) events: super::events::Events,
+    /// What is added to RESERVABLE columns at commit.
+    pub(crate) reserved: Reserved,
     /// Storage has been told to put off a unique index.
     pub(crate) unique: bool,
+}
+
+/// How much was put off at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    events: super::events::Place,
+    reserved: usize,
+}
+
+impl Place {
+    /// Of that, how many reservations.
+    pub(crate) fn reserved(self) -> usize {
+        self.reserved
+    }
 }
 
 impl ConstraintModes {
@@ -70,6 +88,35 @@ impl Deferred {
         self.asked(trigger.oid, trigger.deferrable, trigger.initially_deferred)
     }
 
+    /// How much is put off.
+    pub(crate) fn place(&self) -> Place {
+        Place { events: self.events.place(), reserved: self.reserved.place() }
+    }
+
+    /// Forgets what was put off since; triggers that have fired since wait again.
+    pub(crate) fn go_back(&mut self, place: Place) {
+        self.events.go_back(place.events);
+        self.reserved.go_back(place.reserved);
+    }
+
+    /// A savepoint of a handler.
+    pub(crate) fn mark(&mut self, name: &str) {
+        self.events.mark(name);
+        self.reserved.mark(name);
+    }
+
+    /// Back to it; it stays.
+    pub(crate) fn return_to(&mut self, name: &str) {
+        self.events.return_to(name);
+        self.reserved.return_to(name);
+    }
+
+    /// It ends.
+    pub(crate) fn release(&mut self, name: &str) {
+        self.events.release(name);
+        self.reserved.release(name);
+    }
+
     /// The triggers that are due: at commit all, before only those that are not deferred any more.
     pub(crate) fn due_events(&mut self, commit: bool) -> Vec<Arc<DeferredEvent>> {
         let mut events = std::mem::take(&mut self.events);
@@ -103,7 +150,7 @@ impl Deferred {
 
     /// Whether there is nothing to check at commit.
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty() && !self.unique && self.events.is_empty()
+        self.keys.is_empty() && !self.unique && self.events.is_empty() && self.reserved.is_empty()
     }
 
     /// At commit all keys, before only those of constraints that are not deferred any more, which stay.

@@ -5,6 +5,7 @@
 //! | [`cursor`] | rows read, rows changed |
 //! | [`lookups`] | rows that a worker of a query finds through an index |
 //! | [`reference`] | what foreign keys ask for beyond a snapshot |
+//! | [`reserve`] | UPDATE of RESERVABLE columns |
 //! | [`opened`] | tables that were used before |
 //! | [`deferred`], [`events`] | what is put off to the commit; triggers among that |
 //! | [`past`] | tables as they were |
@@ -22,6 +23,7 @@ mod lookups;
 mod opened;
 mod past;
 mod reference;
+mod reserve;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -50,7 +52,7 @@ use crate::services::Services;
 use crate::settings::memory_bytes;
 
 use cursor::{Candidates, Changer, Pages, Ranges, Reader, Rows, columns_at};
-pub(crate) use deferred::{ConstraintModes, Deferred};
+pub(crate) use deferred::{ConstraintModes, Deferred, Place};
 pub(crate) use duplicate::explain_unique;
 use lookups::Lookups;
 pub(crate) use opened::OpenTables;
@@ -605,21 +607,21 @@ impl TransactionControl for EngineTables<'_> {
 
     fn savepoint(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().savepoint(name)?;
-        self.deferred.borrow_mut().events.mark(name);
+        self.deferred.borrow_mut().mark(name);
         self.services.notify.handlers().mark_named(name);
         Ok(())
     }
 
     fn rollback_to(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().rollback_to(name)?;
-        self.deferred.borrow_mut().events.return_to(name);
+        self.deferred.borrow_mut().return_to(name);
         self.services.notify.handlers().return_to_named(name);
         Ok(())
     }
 
     fn release(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().release(name)?;
-        self.deferred.borrow_mut().events.release(name);
+        self.deferred.borrow_mut().release(name);
         self.services.notify.handlers().release_named(name);
         Ok(())
     }

@@ -17,7 +17,7 @@ pub(crate) struct Savepoint {
     /// What SET CONSTRAINTS had said.
     pub(crate) constraints: ConstraintModes,
     /// How many triggers waited for the commit.
-    pub(crate) events: crate::tables::events::Place,
+    pub(crate) events: crate::tables::Place,
     /// What had been said to sessions that listen.
     pub(crate) said: Mark,
 }

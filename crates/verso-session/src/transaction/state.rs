@@ -157,7 +157,7 @@ mod tests {
             changed: state.settings.clone(),
             read_only: false,
             constraints: ConstraintModes::default(),
-            events: crate::tables::events::Place::default(),
+            events: crate::tables::Place::default(),
             said: Mark::default(),
         });
     }

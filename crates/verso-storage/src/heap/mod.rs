@@ -31,6 +31,7 @@ pub mod slice;
 pub mod slots;
 pub mod table;
 mod unchanged;
+mod undecided;
 pub mod undo;
 pub mod unused;
 pub mod value_slot;

@@ -20,6 +20,7 @@ mod peer;
 #[path = "../../examples/quickstart.rs"]
 #[allow(dead_code, reason = "its main is for those who run it")]
 mod quickstart;
+mod reservable;
 #[path = "../../examples/shop.rs"]
 #[allow(dead_code, reason = "its main is for those who run it")]
 mod shop;

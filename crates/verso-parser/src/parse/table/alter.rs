@@ -173,7 +173,19 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             cursor.advance();
             Ok(AlterAction::Options(vec![("next_extent".to_string(), size)]))
         }
-        "modify" => Err(cursor.unsupported("ALTER TABLE … MODIFY")),
+        // Oracle's spelling, with and without parentheses; of its other clauses there is none.
+        "modify" => {
+            cursor.advance();
+            let inner = cursor.accept_token(&Token::LParen);
+            let column = cursor.name()?;
+            let Some(reservable) = reservable(cursor) else {
+                return Err(cursor.unsupported("ALTER TABLE … MODIFY"));
+            };
+            if inner {
+                cursor.expect_token(&Token::RParen)?;
+            }
+            Ok(AlterAction::Reservable { column, reservable })
+        }
         "lock" if cursor.accept(&["lock", "mode"]) => {
             cursor.expect_token(&Token::LParen)?;
             let level = cursor.name()?.text;
@@ -238,6 +250,9 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
     if cursor.accept(&["drop", "not", "null"]) {
         return Ok(AlterAction::NotNull { column, not_null: false });
     }
+    if let Some(reservable) = reservable(cursor) {
+        return Ok(AlterAction::Reservable { column, reservable });
+    }
     if cursor.accept(&["drop", "default"]) {
         return Ok(AlterAction::Default { column, default: None });
     }
@@ -282,6 +297,15 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
         return Err(cursor.unexpected());
     }
     Err(cursor.unsupported(&format!("ALTER COLUMN … {}", words.join(" ").to_uppercase())))
+}
+
+/// `[SET] RESERVABLE`, `[SET] NOT RESERVABLE`: which of them, if one comes next.
+fn reservable(cursor: &mut Cursor<'_>) -> Option<bool> {
+    let is = |cursor: &mut Cursor<'_>, words| cursor.accept(words);
+    if is(cursor, &["reservable"]) || is(cursor, &["set", "reservable"]) {
+        return Some(true);
+    }
+    (is(cursor, &["not", "reservable"]) || is(cursor, &["set", "not", "reservable"])).then_some(false)
 }
 
 /// `SET GENERATED …`, `SET option`, `RESTART [WITH n]`, one behind the other; none where none of them comes next.

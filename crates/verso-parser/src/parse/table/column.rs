@@ -43,6 +43,7 @@ fn plain(name: Name, ty: SqlType) -> ColumnDefinition {
         identity: None,
         generated: None,
         is_virtual: false,
+        reservable: false,
         constraints: Vec::new(),
     }
 }
@@ -83,7 +84,10 @@ fn with_constraints(
                     return Err(SyntaxError::syntax(text).at(at));
                 }
             }
-            "reservable" => return Err(cursor.unsupported("RESERVABLE")),
+            "reservable" if named.is_none() => {
+                cursor.advance();
+                column.reservable = true;
+            }
             "generated" => {
                 let again = match generated(cursor, &column.ty)? {
                     GeneratedAs::Identity(kind, sequence) => {

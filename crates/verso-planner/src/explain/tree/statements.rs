@@ -28,14 +28,14 @@ impl Tree<'_> {
         match bound {
             Bound::Query(plan) => self.plan(plan).node,
             Bound::Insert(insert) => self.insert(insert),
-            Bound::Update(Update {
-                table, columns, joined, access, filter, assignments, returning, ..
-            }) => {
+            Bound::Update(update) => {
+                let Update { table, columns, joined, access, filter, assignments, returning, .. } = update;
                 let found =
                     self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
                 let values = assignments.iter().map(|(_, value)| value);
                 let returned = returning.iter().flat_map(|returning| &returning.exprs);
-                self.change("Update", table, Some(found), values.chain(returned))
+                let word = if update.reserves().is_some() { "Reserve" } else { "Update" };
+                self.change(word, table, Some(found), values.chain(returned))
             }
             Bound::Delete(Delete { table, columns, joined, access, filter, returning, .. }) => {
                 let found =

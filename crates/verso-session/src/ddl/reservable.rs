@@ -1,0 +1,208 @@
+//! What a table with RESERVABLE columns has to be: looked at behind every statement that makes or changes one.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, ConstraintKind, Oid, TableDef, is_temporary};
+use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_types::SqlType;
+
+use crate::failure::Failure;
+use crate::frame::Frame;
+use verso_parser::syntax::{AlterAction, ColumnDefinition, QualifiedName, Statement, TableElement};
+use verso_planner::bind::{Binder, columns_of};
+use verso_planner::errors::SqlError;
+
+/// Most RESERVABLE columns of a table, as in Oracle.
+const COLUMNS_MAX: usize = 10;
+
+/// The tables that a statement may leave with RESERVABLE columns that cannot be such: their numbers, or the name of a new
+/// one.
+pub(super) struct Concerned<'s> {
+    known: Vec<Oid>,
+    made: Option<&'s QualifiedName>,
+}
+
+impl<'s> Concerned<'s> {
+    pub(super) fn of(catalog: &CatalogSnapshot, statement: &'s Statement) -> Concerned<'s> {
+        let mut concerned = Concerned { known: Vec::new(), made: None };
+        let reserves = |column: &ColumnDefinition| column.reservable;
+        let mut add = |name: &QualifiedName, now: bool| {
+            let table = catalog.table(name.schema_text(), &name.name.text);
+            concerned
+                .known
+                .extend(table.filter(|table| now || table.has_reservable()).map(|table| table.oid));
+        };
+        match statement {
+            Statement::CreateIndex(create) => add(&create.table, false),
+            Statement::AlterTable(alter) => {
+                let makes = |action: &AlterAction| match action {
+                    AlterAction::Reservable { .. } => true,
+                    AlterAction::AddColumn { column, .. } => reserves(column),
+                    _ => false,
+                };
+                add(&alter.name, alter.actions.iter().any(makes));
+                for action in &alter.actions {
+                    if let AlterAction::AttachPartition { partition, .. } = action {
+                        add(partition, false);
+                    }
+                }
+            }
+            Statement::CreateTable(create) => {
+                let makes = |element: &TableElement| match element {
+                    TableElement::Column(column) | TableElement::Options(column) => reserves(column),
+                    _ => false,
+                };
+                concerned.made = create.elements.iter().any(makes).then_some(&create.name);
+            }
+            _ => {}
+        }
+        concerned
+    }
+
+    /// Looks at them as they are now.
+    pub(super) fn check(&self, frame: &Frame<'_>) -> Result<(), Failure> {
+        if self.known.is_empty() && self.made.is_none() {
+            return Ok(());
+        }
+        frame.inside_now(|frame| {
+            let made = self.made.and_then(|name| frame.catalog.table(name.schema_text(), &name.name.text));
+            let known = self.known.iter().filter_map(|oid| frame.catalog.table_by_oid(*oid));
+            let tables: Vec<Arc<TableDef>> = known.chain(made).collect();
+            Ok(tables.iter().try_for_each(|table| check_table(frame, table))?)
+        })
+    }
+}
+
+/// Refuses a table that has RESERVABLE columns where it cannot.
+fn check_table(frame: &Frame<'_>, table: &TableDef) -> Result<(), SqlError> {
+    let reservable: Vec<usize> =
+        (0..table.columns.len()).filter(|at| table.columns[*at].reservable).collect();
+    let Some(first) = reservable.first() else { return Ok(()) };
+    if table.partitioned.is_some() || table.partition_of.is_some() {
+        return Err(SqlError::unsupported("RESERVABLE columns of partitioned tables"));
+    }
+    if is_temporary(&table.schema) {
+        return Err(SqlError::unsupported("RESERVABLE columns of temporary tables"));
+    }
+    if reservable.len() > COLUMNS_MAX {
+        let text = format!("a table can have {COLUMNS_MAX} RESERVABLE columns at most");
+        return Err(SqlError::new("54011", text));
+    }
+    let Some(key) = table.primary_key().filter(|key| !key.deferrable) else {
+        let name = &table.columns[*first].name;
+        let text =
+            format!("column \"{name}\" cannot be RESERVABLE: table \"{}\" has no primary key", table.name);
+        return Err(invalid(text).with_detail("A primary key that is not deferrable is needed."));
+    };
+    let heap = frame.services.instance.engine.heap(table.heap)?;
+    let packed = verso_catalog::packs::Pack::of(&heap, table.columns.iter().map(|column| column.id));
+    if packed.is_some() {
+        return Err(SqlError::unsupported("RESERVABLE columns of tables with so many columns"));
+    }
+    let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+    for at in reservable {
+        let column = &table.columns[at];
+        let refuse = |why: &str| invalid(format!("column \"{}\" cannot be RESERVABLE: {why}", column.name));
+        let exact = matches!(
+            column.ty,
+            SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Numeric(_) | SqlType::LongNumeric(_)
+        );
+        if !exact || column.domain.is_some() {
+            return Err(refuse("only smallint, integer, bigint and numeric can be reserved"));
+        }
+        if !table.is_never_null(at) {
+            return Err(refuse("it is not NOT NULL"));
+        }
+        if column.generated || column.identity.is_some() {
+            return Err(refuse("its values are generated"));
+        }
+        if key.columns().any(|id| id == column.id) {
+            return Err(refuse("it is in the primary key"));
+        }
+        if table.all_indexes().any(|index| index.columns().any(|id| id == column.id)) {
+            return Err(refuse("it is in an index"));
+        }
+        if table.generated_from(&column.name).next().is_some() {
+            return Err(refuse("other columns, or indexes, are computed of it"));
+        }
+        for constraint in table.constraints.iter().chain(&table.referenced_by) {
+            match &constraint.kind {
+                ConstraintKind::Foreign(key)
+                    if (constraint.table == table.oid && key.columns.contains(&column.id))
+                        || (key.referenced == table.oid && key.referenced_columns.contains(&column.id)) =>
+                {
+                    return Err(refuse("it is in a foreign key"));
+                }
+                ConstraintKind::Check { expression } => {
+                    let condition = binder.stored_condition(expression, table)?;
+                    if !is_bound(&condition, at) {
+                        let why = format!(
+                            "check constraint \"{}\" does not compare it with constants alone",
+                            constraint.name
+                        );
+                        return Err(refuse(&why).with_hint(
+                            "Conditions of such a column are comparisons with <, <=, >, >=, BETWEEN, joined by AND.",
+                        ));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `42P16`.
+fn invalid(text: String) -> SqlError {
+    SqlError::new("42P16", text)
+}
+
+/// Whether a condition has an interval of values of a column: comparisons with constants, joined by AND. What says nothing of
+/// the column does not matter.
+fn is_bound(condition: &TypedExpr, column: usize) -> bool {
+    let mut open = vec![condition];
+    while let Some(part) = open.pop() {
+        if !columns_of(part).contains(&column) {
+            continue;
+        }
+        let compares = |function: &verso_exec::functions::BuiltinFunction| {
+            matches!(function.operator, Some("<" | "<=" | ">" | ">="))
+        };
+        match &part.kind {
+            ExprKind::And(parts) => open.extend(parts),
+            ExprKind::Call { function, args } if compares(function) => {
+                let [left, right] = args.as_slice() else { return false };
+                let other = if is_column(left, column) { right } else { left };
+                if !(is_column(left, column) || is_column(right, column)) || !is_constant(other) {
+                    return false;
+                }
+            }
+            ExprKind::IsNull { arg, negated: true } if is_column(arg, column) => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Whether it is the column, perhaps as a greater type.
+fn is_column(expr: &TypedExpr, column: usize) -> bool {
+    let mut expr = expr;
+    while let ExprKind::Cast { arg, .. } = &expr.kind {
+        if !matches!(expr.ty, SqlType::Int4 | SqlType::Int8 | SqlType::Numeric(None)) {
+            return false;
+        }
+        expr = arg;
+    }
+    matches!(expr.kind, ExprKind::Column(read) if read == column)
+}
+
+/// Whether it has the same value for all rows and at all times.
+fn is_constant(expr: &TypedExpr) -> bool {
+    !expr.any(&mut |part| match &part.kind {
+        ExprKind::Literal(_) | ExprKind::Cast { .. } => false,
+        ExprKind::Call { function, .. } => {
+            function.volatility != verso_exec::functions::Volatility::Immutable
+        }
+        _ => true,
+    })
+}

@@ -1,0 +1,271 @@
+//! Reservations: what transactions that have not ended will add to RESERVABLE columns.
+//!
+//! ```text
+//! journal: record of a table ─► [ transaction, column, amounts in order ]        shared by the sessions
+//! own:     [ record, column, amount ]                                            of one transaction, in order
+//! ```
+//!
+//! RV1. An amount is tested and noted under the journal's lock for its record, against the newest committed values as one snapshot
+//!      has them. Of the noted amounts those count whose transactions that snapshot does not see: what it sees is in the
+//!      values already. So nothing is counted twice, and nothing left out.
+//! RV2. Whichever of the transactions commit, and to whichever savepoint they go back, values stay between the least and the
+//!      greatest that were tested: each transaction counts with the least, and the greatest, sum of its first amounts, none
+//!      included.
+//! RV3. Who has reserved something holds the record's key (KEY SHARE), so that nobody deletes the record; who changes a RESERVABLE
+//!      column in another way locks the record against that (UPDATE), and waits for reservations, as they wait for it.
+//! RV4. What is noted of a transaction goes when it has ended: it is left out by then, and removed by whoever comes by next.
+//!      What was noted behind a savepoint goes with it.
+//! RV5. The journal is in memory only. The commit, and PREPARE TRANSACTION, add the sums to the records as ordinary changes of
+//!      the transaction, so that the log has them before it has ended. A transaction that was prepared before a restart
+//!      has no notes: what it would make of a record tells what it adds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use verso_catalog::Oid;
+use verso_env::sync::{Mutex, MutexGuard};
+use verso_exec::error::Result;
+use verso_exec::memory::{Memory, Reservation};
+use verso_storage::rules::{Rule, disabled};
+use verso_storage::{Engine, ObjectId, RecordId, TxnId, TxnState};
+use verso_types::{Number, Value};
+
+/// Parts of the journal with locks of their own.
+const SHARDS: usize = 32;
+/// Records in a part below which nobody looks for those whose transactions have ended.
+const FEW: usize = 64;
+
+/// A record of a table.
+pub(crate) type Place = (ObjectId, RecordId);
+
+/// What one transaction adds to a column of a record.
+#[derive(Clone, Debug)]
+pub(crate) struct Noted {
+    pub txn: TxnId,
+    pub table: Oid,
+    /// Its number in storage.
+    pub column: u16,
+    /// The primary key.
+    pub key: Arc<[Value]>,
+    /// In the order in which they came.
+    pub amounts: Vec<Number>,
+}
+
+/// The reservations of a database.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    shards: Vec<Mutex<Shard>>,
+}
+
+/// A part of the journal.
+#[derive(Debug, Default)]
+pub(crate) struct Shard {
+    places: BTreeMap<Place, Vec<Noted>>,
+    /// So many records are looked through for transactions that have ended.
+    full_at: usize,
+}
+
+impl Default for Journal {
+    fn default() -> Journal {
+        Journal { shards: (0..SHARDS).map(|_| Mutex::new(Shard::default())).collect() }
+    }
+}
+
+/// The least and the greatest sum of the first amounts, none included.
+pub(crate) fn extremes(amounts: impl IntoIterator<Item = Number>) -> (Number, Number) {
+    let (mut sum, mut least, mut most) = (zero(), zero(), zero());
+    for amount in amounts {
+        sum = sum.plus(&amount);
+        if disabled(Rule::RV2) {
+            (least, most) = (sum.clone(), sum.clone());
+        }
+        if sum.compare(&least).is_lt() {
+            least = sum.clone();
+        }
+        if sum.compare(&most).is_gt() {
+            most = sum.clone();
+        }
+    }
+    (least, most)
+}
+
+/// 0
+pub(crate) fn zero() -> Number {
+    Number::of(&Value::Int4(0)).expect("an integer is a number")
+}
+
+impl Journal {
+    /// Locks the part that has a record.
+    pub(crate) fn lock(&self, (object, record): Place) -> MutexGuard<'_, Shard> {
+        let mixed = u64::from(object.0) ^ (u64::from(record.page_index) << 20) ^ u64::from(record.slot);
+        let at = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        self.shards[at as usize % SHARDS].lock()
+    }
+
+    /// What has not ended, in the order of the records.
+    pub(crate) fn list(&self, engine: &Engine) -> Vec<(Noted, TxnState)> {
+        let mut list = Vec::new();
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            shard.forget_ended(engine);
+            for (place, notes) in &shard.places {
+                let state = |noted: &Noted| engine.txn_state(noted.txn);
+                list.extend(notes.iter().map(|noted| (*place, noted.clone(), state(noted))));
+            }
+        }
+        list.sort_by_key(|(place, noted, _)| (*place, noted.txn, noted.column));
+        list.into_iter().map(|(_, noted, state)| (noted, state)).collect()
+    }
+
+    /// Takes the last amount of a transaction back.
+    fn take_back(&self, txn: TxnId, own: &Own) {
+        let mut shard = self.lock(own.place);
+        let Some(notes) = shard.places.get_mut(&own.place) else { return };
+        let is_it = |noted: &Noted| noted.txn == txn && noted.column == own.column;
+        if let Some(at) = notes.iter().position(is_it) {
+            notes[at].amounts.pop();
+            if notes[at].amounts.is_empty() {
+                notes.swap_remove(at);
+            }
+        }
+        if notes.is_empty() {
+            shard.places.remove(&own.place);
+        }
+    }
+}
+
+/// Whether what is noted of a transaction does not count any more.
+fn has_ended(engine: &Engine, txn: TxnId) -> bool {
+    matches!(engine.txn_state(txn), TxnState::Committed | TxnState::Dead)
+}
+
+impl Shard {
+    /// What is noted of a record.
+    pub(crate) fn notes(&mut self, engine: &Engine, place: Place) -> &[Noted] {
+        if self.places.len() >= self.full_at.max(FEW) {
+            self.forget_ended(engine);
+            self.full_at = 2 * self.places.len();
+        }
+        let Some(notes) = self.places.get_mut(&place) else { return &[] };
+        notes.retain(|noted| !has_ended(engine, noted.txn));
+        notes
+    }
+
+    /// Notes an amount.
+    pub(crate) fn note(&mut self, place: Place, txn: TxnId, table: Oid, key: &Arc<[Value]>, own: &Own) {
+        let notes = self.places.entry(place).or_default();
+        match notes.iter_mut().find(|noted| noted.txn == txn && noted.column == own.column) {
+            Some(noted) => noted.amounts.push(own.amount.clone()),
+            None => notes.push(Noted {
+                txn,
+                table,
+                column: own.column,
+                key: Arc::clone(key),
+                amounts: vec![own.amount.clone()],
+            }),
+        }
+    }
+
+    fn forget_ended(&mut self, engine: &Engine) {
+        self.places.retain(|_, notes| {
+            notes.retain(|noted| !has_ended(engine, noted.txn));
+            !notes.is_empty()
+        });
+    }
+}
+
+/// An amount that the session's transaction has reserved.
+#[derive(Clone, Debug)]
+pub(crate) struct Own {
+    pub place: Place,
+    pub table: Oid,
+    pub column: u16,
+    pub amount: Number,
+}
+
+/// What the session's transaction has reserved.
+#[derive(Debug, Default)]
+pub(crate) struct Reserved {
+    journal: Option<(Arc<Journal>, TxnId)>,
+    list: Vec<Own>,
+    held: Option<Reservation>,
+    marks: Vec<(String, usize)>,
+}
+
+/// The sums of the columns of a record, and its table.
+pub(crate) type Sums = BTreeMap<Place, (Oid, BTreeMap<u16, Number>)>;
+
+impl Reserved {
+    /// Makes room for so many amounts more.
+    pub(crate) fn grow(&mut self, more: usize, memory: Memory<'_>) -> Result<()> {
+        let held = self.held.get_or_insert_with(|| memory.account.reserve("reservations", u64::MAX));
+        let bytes = 2 * size_of::<Own>() + size_of::<Noted>() + 64;
+        held.resize(((self.list.len() + more) * bytes) as u64)?;
+        Ok(())
+    }
+
+    /// Keeps an amount that was noted.
+    pub(crate) fn push(&mut self, journal: &Arc<Journal>, txn: TxnId, own: Own) {
+        self.journal.get_or_insert_with(|| (Arc::clone(journal), txn));
+        self.list.push(own);
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The columns of records of which something was reserved.
+    pub(crate) fn columns(&self) -> BTreeSet<(Place, u16)> {
+        self.list.iter().map(|own| (own.place, own.column)).collect()
+    }
+
+    /// How many there are.
+    pub(crate) fn place(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Forgets what came behind a place.
+    pub(crate) fn go_back(&mut self, place: usize) {
+        let Some((journal, txn)) = &self.journal else { return };
+        if disabled(Rule::RV4) {
+            return;
+        }
+        while self.list.len() > place {
+            if let Some(own) = self.list.pop() {
+                journal.take_back(*txn, &own);
+            }
+        }
+    }
+
+    /// A savepoint of a handler.
+    pub(crate) fn mark(&mut self, name: &str) {
+        self.marks.push((name.to_string(), self.list.len()));
+    }
+
+    /// Back to it; it stays.
+    pub(crate) fn return_to(&mut self, name: &str) {
+        if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
+            self.go_back(self.marks[at].1);
+            self.marks.truncate(at + 1);
+        }
+    }
+
+    /// It ends.
+    pub(crate) fn release(&mut self, name: &str) {
+        if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
+            self.marks.truncate(at);
+        }
+    }
+
+    /// What the commit adds, in the order of the records: two commits do not wait for each other over them in a circle.
+    pub(crate) fn sums(&self) -> Sums {
+        let mut sums = Sums::new();
+        for own in &self.list {
+            let (_, columns) = sums.entry(own.place).or_insert_with(|| (own.table, BTreeMap::new()));
+            let sum = columns.entry(own.column).or_insert_with(zero);
+            *sum = sum.plus(&own.amount);
+        }
+        sums
+    }
+}

@@ -1,0 +1,247 @@
+//! Reserving in RESERVABLE columns, and what becomes of it at commit. The rules: [`crate::reservations`].
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_exec::error::{ExecError, Result};
+use verso_exec::exec::{Reserve, Reserving, Scan, TestOfEnds};
+use verso_exec::memory::Memory;
+use verso_storage::heap::{Heap, ScanBatch};
+use verso_storage::index::key;
+use verso_storage::rules::{Rule, disabled};
+use verso_storage::{RecordId, RecordLockMode, StorageError, TableLockMode, WaitPolicy};
+use verso_types::{Batch, CastKind, Number, SqlType, TimeStyle, TypeError, Value, cast};
+
+use super::EngineTables;
+use crate::reservations::{Noted, Own, extremes, zero};
+
+/// So often a commit reads a record again that others have changed before it takes a lock.
+const LOCKED_AFTER: u32 = 4;
+/// So often at all.
+const TRIES_MAX: u32 = 100;
+
+/// A number as a value of a column's type. 22003 where it does not fit.
+fn of_type(number: &Number, ty: &SqlType) -> Result<Value> {
+    let value = number.clone().value()?;
+    Ok(cast(&value, &SqlType::Numeric(None), ty, CastKind::Assignment, &TimeStyle::UTC)?)
+}
+
+/// The number of a column of the first row; none where it is NULL or not finite.
+fn number(batch: &Batch, at: usize, ty: &SqlType) -> Option<Number> {
+    let number = Number::of(&batch.columns[at].value(0, ty))?;
+    matches!(number, Number::Finite { .. }).then_some(number)
+}
+
+impl Reserve for EngineTables<'_> {
+    fn reserve(
+        &self,
+        reserving: &Reserving<'_>,
+        memory: Memory<'_>,
+        test: &mut TestOfEnds<'_>,
+    ) -> Result<bool> {
+        let table = reserving.table;
+        self.refuse_read_only("UPDATE")?;
+        let heap = self.heap_for_change(table)?;
+        let Some((record, key)) = self.hold_row(&heap, reserving)? else { return Ok(false) };
+        let reserved = self.note(&heap, reserving, record, &key, memory, test);
+        if reserved.is_err() {
+            // That it was refused tells what the row has: a serializable transaction has read it then.
+            let mut row = Batch::default();
+            self.get(table, reserving.index, reserving.key, reserving.columns, &mut row)?;
+        }
+        reserved
+    }
+}
+
+impl EngineTables<'_> {
+    /// Keeps the row with the key from being deleted (RV3); none where the usual way has to find out what there is.
+    fn hold_row(
+        &self,
+        heap: &Arc<Heap>,
+        reserving: &Reserving<'_>,
+    ) -> Result<Option<(RecordId, Arc<[Value]>)>> {
+        let index = self.index(heap, reserving.index)?;
+        let parts = &index.spec().parts;
+        let ids: Vec<u16> = parts.iter().map(|part| part.column).collect();
+        let mut txn = self.txn.borrow_mut();
+        for record in index.records_current(&txn, reserving.key)? {
+            let mut rows = ScanBatch::default();
+            rows.records.push(record);
+            let (mode, wait) = (RecordLockMode::KeyShare, WaitPolicy::Block);
+            if heap.lock_records(&mut txn, &rows, None, mode, wait)?.locked.is_empty() {
+                continue;
+            }
+            heap.fetch_newest(&txn, &[record], &ids, &mut rows)?;
+            if rows.batch.rows == 0 {
+                continue;
+            }
+            let stored: Vec<_> = rows.batch.columns.iter().collect();
+            let mut found = Vec::new();
+            key::encode_row(parts, &stored, 0, &mut found)?;
+            if found != reserving.key {
+                continue;
+            }
+            if !txn.isolation().by_statement() && !heap.is_in_snapshot(&txn, record)? {
+                continue;
+            }
+            let ty = |id: &u16| {
+                let at = reserving.table.column_with_id(*id);
+                at.map_or(SqlType::Unknown, |at| reserving.table.columns[at].ty.clone())
+            };
+            let value = |(column, id): (&verso_types::Column, &u16)| column.value(0, &ty(id));
+            return Ok(Some((record, rows.batch.columns.iter().zip(&ids).map(value).collect())));
+        }
+        Ok(None)
+    }
+
+    /// Tests and notes the amounts (RV1).
+    fn note(
+        &self,
+        heap: &Arc<Heap>,
+        reserving: &Reserving<'_>,
+        record: RecordId,
+        key: &Arc<[Value]>,
+        memory: Memory<'_>,
+        test: &mut TestOfEnds<'_>,
+    ) -> Result<bool> {
+        let columns = &reserving.table.columns;
+        let ids: Vec<u16> = reserving.columns.iter().map(|at| columns[*at].id).collect();
+        self.deferred.borrow_mut().reserved.grow(ids.len(), memory)?;
+        let txn_id = self.txn.borrow_mut().assign_id()?;
+        let place = (heap.object, record);
+        let journal = &self.services.instance.reservations;
+        let mut shard = journal.lock(place);
+        let notes = shard.notes(self.engine, place);
+        let (mut rows, mut prepared) = (ScanBatch::default(), ScanBatch::default());
+        let known = |txn| notes.iter().any(|noted| noted.txn == txn);
+        let txn = self.txn.borrow();
+        let undecided = heap.fetch_undecided(&txn, record, &ids, &mut rows, &mut prepared, &known)?;
+        drop(txn);
+        if rows.batch.rows == 0 {
+            return Ok(false);
+        }
+        let counts = |noted: &&Noted| noted.txn != txn_id && !rows.sees(noted.txn) && !disabled(Rule::RV1);
+        let (mut least, mut most, mut own) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, (id, amount)) in ids.iter().zip(reserving.amounts).enumerate() {
+            let ty = &columns[reserving.columns[at]].ty;
+            let Some(value) = number(&rows.batch, at, ty) else { return Ok(false) };
+            let (mut low, mut high) = (value.clone(), value.clone());
+            let mut count = |(less, more): (Number, Number)| {
+                low = low.plus(&less);
+                high = high.plus(&more);
+            };
+            for noted in notes.iter().filter(|noted| noted.column == *id).filter(counts) {
+                count(extremes(noted.amounts.iter().cloned()));
+            }
+            if undecided.is_some() && prepared.batch.rows > 0 && !disabled(Rule::RV5Prepared) {
+                let Some(would_be) = number(&prepared.batch, at, ty) else { return Ok(false) };
+                count(extremes([would_be.minus(&value)]));
+            }
+            let before = notes.iter().find(|noted| noted.txn == txn_id && noted.column == *id);
+            let before = before.map_or(&[][..], |noted| &noted.amounts);
+            count(extremes(before.iter().chain([amount]).cloned()));
+            least.push(of_type(&low, ty)?);
+            most.push(of_type(&high, ty)?);
+            own.push(Own { place, table: reserving.table.oid, column: *id, amount: amount.clone() });
+        }
+        test(&least, &most)?;
+        for own in own {
+            shard.note(place, txn_id, reserving.table.oid, key, &own);
+            self.deferred.borrow_mut().reserved.push(journal, txn_id, own);
+        }
+        Ok(true)
+    }
+
+    /// Before a change of RESERVABLE columns in another way than by reserving: waits for those who have reserved something
+    /// of these rows, and keeps others from it (RV3).
+    pub(super) fn hold_against_reservations(
+        &self,
+        heap: &Arc<Heap>,
+        rows: &ScanBatch,
+        selection: Option<&[u32]>,
+        columns: &[u16],
+    ) -> Result<()> {
+        let mine = self.deferred.borrow().reserved.columns();
+        let count = if mine.is_empty() { 0 } else { selection.map_or(rows.records.len(), <[u32]>::len) };
+        for at in 0..count {
+            let record = rows.records[selection.map_or(at, |rows| rows[at] as usize)];
+            if columns.iter().any(|column| mine.contains(&((heap.object, record), *column))) {
+                let text =
+                    "cannot set a RESERVABLE column of a row of which the transaction has reserved something";
+                return Err(TypeError::new("0A000", text)
+                    .with_hint("Reserve (column = column + amount), or commit before.")
+                    .into());
+            }
+        }
+        if disabled(Rule::RV3) {
+            return Ok(());
+        }
+        let mut txn = self.txn.borrow_mut();
+        heap.lock_records(&mut txn, rows, selection, RecordLockMode::Update, WaitPolicy::Block)?;
+        Ok(())
+    }
+
+    /// Adds what the transaction has reserved to the records: at its commit, and when it is prepared (RV5).
+    pub(crate) fn apply_reservations(
+        &self,
+        table_of: &dyn Fn(verso_catalog::Oid) -> Option<Arc<TableDef>>,
+    ) -> Result<()> {
+        let sums = self.deferred.borrow().reserved.sums();
+        for ((object, record), (oid, columns)) in sums {
+            // A table that the transaction has dropped since has no rows either.
+            let Some(table) = table_of(oid) else { continue };
+            if table.heap != object {
+                let text = format!(
+                    "table \"{}\" was made anew by a transaction that has reserved something of its rows",
+                    table.name
+                );
+                return Err(ExecError::raised("55006", text));
+            }
+            let columns =
+                columns.into_iter().filter(|(_, sum)| sum.compare(&zero()).is_ne()).collect::<Vec<_>>();
+            if !columns.is_empty() {
+                self.add(&table, record, &columns)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to columns of a record, as it is now, whoever has changed it since the transaction's snapshot.
+    fn add(&self, table: &TableDef, record: RecordId, sums: &[(u16, Number)]) -> Result<()> {
+        self.lock(table, TableLockMode::RowExclusive)?;
+        let heap = self.heap_for_locks(table)?;
+        let ids: Vec<u16> = sums.iter().map(|(id, _)| *id).collect();
+        let types: Vec<SqlType> = ids
+            .iter()
+            .filter_map(|id| table.column_with_id(*id))
+            .map(|at| table.columns[at].ty.clone())
+            .collect();
+        let mut txn = self.txn.borrow_mut();
+        let mut rows = ScanBatch::default();
+        for tries in 0.. {
+            rows.records = vec![record];
+            if tries >= LOCKED_AFTER {
+                // Somebody else was faster each time. Locked, it stays as it is read.
+                let (mode, wait) = (RecordLockMode::NoKeyUpdate, WaitPolicy::Block);
+                heap.lock_records(&mut txn, &rows, None, mode, wait)?;
+            }
+            heap.fetch_newest(&txn, &[record], &ids, &mut rows)?;
+            if rows.batch.rows == 0 {
+                // The transaction has deleted it itself: nobody else could (RV3).
+                return Ok(());
+            }
+            let mut values = Batch::of_types(&types);
+            for (at, ((_, sum), ty)) in sums.iter().zip(&types).enumerate() {
+                let value = Number::of(&rows.batch.columns[at].value(0, ty)).unwrap_or_else(zero);
+                values.columns[at].push_value(&of_type(&value.plus(sum), ty)?, ty)?;
+            }
+            values.rows = 1;
+            match heap.update(&mut txn, &rows, None, &ids, &values) {
+                // Committed since it was read, by whom it has waited for.
+                Err(StorageError::Conflict { .. }) if tries < TRIES_MAX => {}
+                done => return Ok(done?),
+            }
+        }
+        Ok(())
+    }
+}
