@@ -26,6 +26,50 @@ fn rows_go_in_and_come_out() {
 }
 
 #[test]
+fn copy_sends_the_rows_that_a_change_returns() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (id serial, v text)");
+    let mut copied = |text: &str| {
+        let replies = raw.query(text);
+        let lines = replies.iter().filter(|reply| reply.kind == 'd' || reply.kind == 'E').map(|reply| {
+            match reply.kind {
+                'E' => format!(
+                    "{} {}",
+                    reply.field('C').unwrap_or_default(),
+                    reply.field('M').unwrap_or_default()
+                ),
+                _ => String::from_utf8_lossy(&reply.body).into_owned(),
+            }
+        });
+        lines.collect::<Vec<_>>().concat()
+    };
+    // As PostgreSQL 18 answers.
+    assert_eq!(
+        copied("COPY (INSERT INTO t (v) VALUES ('a'), ('b') RETURNING id, v) TO STDOUT"),
+        "1\ta\n2\tb\n"
+    );
+    assert_eq!(
+        copied("COPY (UPDATE t SET v = 'c' WHERE id = 2 RETURNING *) TO STDOUT (FORMAT csv, HEADER)"),
+        "id,v\n2,c\n"
+    );
+    assert_eq!(
+        copied("COPY (WITH gone AS (DELETE FROM t WHERE id = 1 RETURNING v) SELECT * FROM gone) TO STDOUT"),
+        "a\n"
+    );
+    let merge =
+        "MERGE INTO t USING (VALUES (2)) n (id) ON t.id = n.id WHEN MATCHED THEN DELETE RETURNING t.v";
+    assert_eq!(copied(&format!("COPY ({merge}) TO STDOUT")), "c\n");
+    assert_eq!(copied("COPY (SELECT * FROM t) TO STDOUT"), "");
+    let refused = "0A000 COPY query must have a RETURNING clause";
+    assert_eq!(copied("COPY (DELETE FROM t) TO STDOUT"), refused);
+    assert_eq!(copied("COPY (SELECT 1 INTO u) TO STDOUT"), "0A000 COPY (SELECT INTO) is not supported");
+    copied("BEGIN READ ONLY");
+    let readonly = "25006 cannot execute INSERT in a read-only transaction";
+    assert_eq!(copied("COPY (INSERT INTO t (v) VALUES ('z') RETURNING id) TO STDOUT"), readonly);
+}
+
+#[test]
 fn a_copy_that_fails_leaves_nothing_and_the_session_in_step() {
     let world = World::new();
     let mut raw = world.connect();

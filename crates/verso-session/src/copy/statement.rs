@@ -17,7 +17,7 @@ use verso_env::{OpenMode, VfsFile};
 use verso_exec::error::ExecError;
 use verso_exec::files::FileSink;
 use verso_exec::memory::{Memory, Reservation};
-use verso_exec::plan::{Insert, OutputColumn, Statement as Bound};
+use verso_exec::plan::{Insert, OutputColumn, Plan, Statement as Bound};
 use verso_exec::spill::Spool;
 use verso_exec::{ExecContext, ExternalRows, Sink, execute};
 use verso_storage::workers::Listed;
@@ -169,11 +169,11 @@ impl Transfer<'_> {
         let layout = Layout::of(&copy.options, &names, true)?;
         if layout.format == CopyFormat::Parquet {
             let source = parquet::source(&copy.place, columns, self.frame)?;
-            results.sent = true; // Y2
+            self.sends(results); // Y2
             return Ok(self.run_external(bound, Some(&source), &mut Nowhere)?);
         }
         let binary = layout.format == CopyFormat::Binary;
-        results.sent = true; // Y2
+        self.sends(results); // Y2
         let data = match &copy.place {
             CopyPlace::Client => {
                 let client = results.client();
@@ -234,10 +234,13 @@ impl Transfer<'_> {
         };
         let binary = matches!(layout.format, CopyFormat::Binary | CopyFormat::Parquet);
         let changed = match bound {
-            Bound::Query(_) => None,
+            Bound::Query(plan) => {
+                self.lock_scanned(plan)?;
+                None
+            }
             _ => Some(self.changed_rows(bound)?),
         };
-        results.sent = true;
+        self.sends(results);
         let object = match &copy.what {
             CopyWhat::Table { name, .. } => {
                 self.frame.catalog.table(name.schema_text(), &name.name.text).map(|table| table.heap)
@@ -277,6 +280,25 @@ impl Transfer<'_> {
             (Err(error), None) => Err(error.into()),
             (Ok(_), _) => Ok(out.end()?),
         }
+    }
+
+    /// From here on the client hears of it, or its data come: it does not run again.
+    fn sends(&self, results: &mut Results<'_>) {
+        results.sent = true;
+        self.frame.services.may_restart.set(false);
+    }
+
+    /// Locks the tables of a query as its scans will, as long as it may begin anew.
+    fn lock_scanned(&self, plan: &Plan) -> Result<(), Failure> {
+        let mut scanned = Vec::new();
+        plan.any(&mut |part| {
+            if let Plan::TableScan { table, .. } | Plan::IndexScan { table, .. } = part {
+                scanned.push(Arc::clone(table));
+            }
+            false
+        });
+        scanned.iter().try_for_each(|table| self.frame.tables().lock(table, TableLockMode::AccessShare))?;
+        Ok(())
     }
 
     /// The rows that a change returns. They wait here for its end: until something is sent it may run again, behind whoever

@@ -97,6 +97,8 @@ pub(crate) struct Services {
     pub(crate) slow: slow::SlowStatement,
     /// Tables over which the running statement has had conflicts.
     pub(crate) contended: RefCell<Vec<ObjectId>>,
+    /// The running statement may begin anew, on a new snapshot: nothing that it has read was sent or handed on.
+    pub(crate) may_restart: Cell<bool>,
     /// The session analyzes tables by itself, and gives way to others.
     pub(crate) automatic: Cell<bool>,
     /// The running statement may end its transaction: it is a procedure's call or a block, and no part of one.
@@ -164,6 +166,7 @@ impl Services {
             notify: Notify::default(),
             slow: slow::SlowStatement::default(),
             contended: RefCell::default(),
+            may_restart: Cell::new(false),
             automatic: Cell::new(false),
             may_end: Cell::new(false),
             has_ended: Cell::new(false),

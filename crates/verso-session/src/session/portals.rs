@@ -6,8 +6,10 @@ use parking_lot::Mutex;
 use verso_types::Value;
 
 use super::Session;
+use super::run::RESTARTS_MAX;
 use crate::client::{Client, CommandTag, Counted, Kept, Results, StatementSink};
 use crate::failure::Failure;
+use crate::frame::Frame;
 use crate::plans::{Job, Prepared, ends_transaction};
 use crate::portal::{Held, Open, Portal, PortalEnd, State};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -216,7 +218,8 @@ impl Session {
         let mut results = Results::new(&client, self.services.memory.lend());
         results.streams = true;
         let mut count = 0;
-        let ran = self.in_frame(active, &mut results, &mut |frame, results| {
+        let mut tries = 0;
+        let mut run = |frame: &Frame<'_>, results: &mut Results<'_>| {
             if open.is_none() {
                 let mut ready = frame.taken(prepared)?;
                 frame.tell(&ready.planned.told);
@@ -224,19 +227,31 @@ impl Session {
                 let params = job.params.into();
                 open = Some(Box::new(Open::new(ready, params, lives)));
             }
+            frame.services.may_restart.set(false);
             let Some(open) = &mut open else { return Err(SqlError::internal("not open").into()) };
             let Some(max_rows) = max_rows else { return Ok(false) };
             results.begin(&open.ready.planned.columns)?;
             let ended = open.send(frame, max_rows, results, &mut count);
             frame.keep_plan(&open.ready.planned, None);
             ended
-        });
-        let more = match ran {
-            Ok(ended) => !ended,
-            Err(Failure { error, .. }) => {
-                active.txn.borrow_mut().abort_statement()?;
+        };
+        let more = loop {
+            self.services.may_restart.set(active.state.restarts() && tries < RESTARTS_MAX);
+            let ran = self.in_frame(active, &mut results, &mut run);
+            // Where it is off, rows were read, or nothing waited for may change what the next try would see.
+            let may_restart = self.services.may_restart.replace(false);
+            let Failure { error, conflict } = match ran {
+                Ok(ended) => break !ended,
+                Err(failure) => failure,
+            };
+            active.txn.borrow_mut().abort_statement()?;
+            if !conflict || !may_restart {
                 return Err(error);
             }
+            tries += 1;
+            results.forget();
+            self.services.notices.again();
+            active.txn.borrow_mut().begin_statement()?;
         };
         let Some(mut open) = open else { return Err(SqlError::internal("not open")) };
         if more {

@@ -25,7 +25,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 /// Times a statement of READ COMMITTED is tried again on a new snapshot. Behind these comes one more, with the tables
 /// locked over which it has had conflicts.
-const RESTARTS_MAX: u32 = 5;
+pub(super) const RESTARTS_MAX: u32 = 5;
 
 impl Session {
     /// Runs a statement within the open transaction, or within one of its own that ends with it.
@@ -112,7 +112,9 @@ impl Session {
                 let mut txn = active.txn.borrow_mut();
                 if silent { txn.begin_change()? } else { txn.begin_statement()? }
             }
+            self.services.may_restart.set(active.state.restarts() && !results.sent);
             let result = self.in_frame(active, results, &mut body);
+            self.services.may_restart.set(false);
             let Failure { error, conflict } = match result {
                 Ok(value) => {
                     let ended = active.txn.borrow_mut().end_statement();

@@ -165,8 +165,9 @@ impl EngineTables<'_> {
         Ok(self.opened.index(self.engine, heap, index.object)?)
     }
 
-    /// Locks a table. A definition that changed while others had it locked is a conflict, unless it is only read: then
-    /// the rows are there still, as the statement's snapshot has them.
+    /// Locks a table. A definition that changed while others had it locked is a conflict. So is a wait of a statement that only reads
+    /// the table, if it may begin anew: what it waited for is beyond its snapshot, and perhaps takes columns or rights away.
+    /// If it may not, it goes on with the rows as its snapshot has them.
     pub(crate) fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
         if table.is_view() {
             return Ok(());
@@ -176,6 +177,13 @@ impl EngineTables<'_> {
         }
         let mut txn = self.txn.borrow_mut();
         if txn.knows_lock(table.heap, mode) {
+            return Ok(());
+        }
+        if mode == TableLockMode::AccessShare && self.services.may_restart.get() {
+            if !self.engine.lock_table(&mut txn, table.heap, mode, WaitPolicy::SkipLocked)? {
+                self.engine.lock_table(&mut txn, table.heap, mode, WaitPolicy::Block)?;
+                return Err(begun_anew());
+            }
             return Ok(());
         }
         self.engine.lock_table(&mut txn, table.heap, mode, WaitPolicy::Block)?;
@@ -192,8 +200,7 @@ impl EngineTables<'_> {
             return Ok(());
         }
         txn.forget_lock(table.heap);
-        let record = RecordId { page_index: 0, slot: 0 };
-        Err(StorageError::Conflict { record, by: TxnId::NONE }.into())
+        Err(begun_anew())
     }
 
     /// Keeps a sequence as it is until the transaction ends: ALTER SEQUENCE waits, and is waited for.
@@ -209,8 +216,7 @@ impl EngineTables<'_> {
             return Ok(());
         }
         txn.forget_lock(sequence.object);
-        let record = RecordId { page_index: 0, slot: 0 };
-        Err(StorageError::Conflict { record, by: TxnId::NONE }.into())
+        Err(begun_anew())
     }
 
     /// Refuses a function that changes something in a READ ONLY transaction.
@@ -221,6 +227,12 @@ impl EngineTables<'_> {
         let message = format!("cannot execute {what} in a read-only transaction");
         Err(ExecError::raised("25006", message))
     }
+}
+
+/// The conflict of a statement whose snapshot or plan is not that of what it has locked.
+fn begun_anew() -> ExecError {
+    let record = RecordId { page_index: 0, slot: 0 };
+    StorageError::Conflict { record, by: TxnId::NONE }.into()
 }
 
 /// Bytes of `extent_size` and `next_extent`: without a unit kilobytes.
