@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use verso_backup::BackupError;
 use verso_storage::archive::{
@@ -92,7 +91,8 @@ fn back_up_of_server(server: &str, arguments: &BackupArguments) -> Result<String
             return Err(Failure::Usage(text));
         }
     }
-    let begun = Instant::now();
+    let clock = crate::environment().clock;
+    let begun = clock.monotonic_nanos();
     let bar = crate::tools::progress_bar("pages");
     let done = crate::remote::base(server, arguments, &interrupted(), |done, total| {
         bar.set_length(total);
@@ -100,9 +100,11 @@ fn back_up_of_server(server: &str, arguments: &BackupArguments) -> Result<String
     });
     bar.finish_and_clear();
     match done {
-        Ok(()) => {
-            Ok(format!("{} of the server, {:.3} s", arguments.file.display(), begun.elapsed().as_secs_f64()))
-        }
+        Ok(()) => Ok(format!(
+            "{} of the server, {:.3} s",
+            arguments.file.display(),
+            (clock.monotonic_nanos() - begun) as f64 / 1e9
+        )),
         Err(BackupError::Cancelled) => Err(StorageError::Cancelled.into()),
         Err(error) => Err(Failure::Usage(error.to_string())),
     }

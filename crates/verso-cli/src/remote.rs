@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use postgres::{Client, Config, NoTls};
@@ -123,9 +123,17 @@ pub fn base(
     let parent = arguments.incremental_from.as_deref();
     let parent = parent.map_or_else(String::new, |parent| format!(" INCREMENTAL FROM {}", literal(parent)));
     let statement = format!("BACKUP DATABASE TO {}{parent}", literal(&arguments.file));
-    let copying = std::thread::spawn(move || client.batch_execute(&statement));
+    let (told, outcome) = mpsc::channel();
+    let copying = crate::environment().spawn("base backup", move || {
+        // Nobody waits for it if this end has gone.
+        let _ = told.send(client.batch_execute(&statement));
+    });
     let question = "SELECT done, total FROM verso_progress WHERE session = $1 AND operation = 'BASE BACKUP'";
-    while !copying.is_finished() {
+    let done = loop {
+        match outcome.recv_timeout(LOOK) {
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            done => break done,
+        }
         if stop.load(Ordering::Relaxed) {
             // One that comes before the statement has begun ends nothing, so it is sent each time.
             let _ = stopping.cancel_query(NoTls);
@@ -134,11 +142,13 @@ pub fn base(
             let [done, total] = [0, 1].map(|at| row.get::<_, Option<i64>>(at).unwrap_or(0));
             show(done.unsigned_abs(), total.unsigned_abs());
         }
-        std::thread::sleep(LOOK);
-    }
-    match copying.join() {
-        Ok(done) => done.map_err(failure),
-        Err(_) => Err(BackupError::Refused("the connection to the server has failed".to_owned())),
+    };
+    match (done, copying.join()) {
+        (Ok(done), _) => done.map_err(failure),
+        (Err(_), ended) => {
+            let why = ended.err().map_or_else(String::new, |panic| format!(": {panic}"));
+            Err(BackupError::Refused(format!("the connection to the server has failed{why}")))
+        }
     }
 }
 

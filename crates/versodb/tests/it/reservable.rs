@@ -165,21 +165,22 @@ fn other_changes_of_the_row_wait_for_reservations_and_they_for_them() {
 #[test]
 fn a_deletion_that_waits_does_not_hold_up_the_commit_it_waits_for() {
     let (_directory, database) = accounts();
-    let database = Arc::new(database);
     let (mut one, mut two) = (database.connect().unwrap(), database.connect().unwrap());
     for client in [&mut one, &mut two] {
         run(client, &["BEGIN", "UPDATE account SET balance = balance - 10 WHERE id = 1"]);
     }
-    let third = Arc::clone(&database);
-    let deletes = std::thread::spawn(move || {
-        third.connect().unwrap().execute("DELETE FROM account WHERE id = 1").unwrap()
+    std::thread::scope(|scope| {
+        let deletes = scope.spawn(|| {
+            let mut third = database.connect().unwrap();
+            third.execute("DELETE FROM account WHERE id = 1").unwrap()
+        });
+        while all(&mut one, "SELECT count(*) FROM verso_locks WHERE NOT granted") != ["1"] {
+            std::thread::yield_now();
+        }
+        run(&mut one, &["COMMIT"]);
+        run(&mut two, &["COMMIT"]);
+        assert_eq!(deletes.join().unwrap(), 1);
     });
-    while all(&mut one, "SELECT count(*) FROM verso_locks WHERE NOT granted") != ["1"] {
-        std::thread::yield_now();
-    }
-    run(&mut one, &["COMMIT"]);
-    run(&mut two, &["COMMIT"]);
-    assert_eq!(deletes.join().unwrap(), 1);
 }
 
 #[test]
@@ -380,7 +381,7 @@ fn sums_and_bounds_hold_under_the_scheduler_and_through_power_cuts() {
                                 };
                                 if let Err(error) = done {
                                     let known =
-                                        ["23514", "40001", "40P01", "22003"].contains(&&*error.sqlstate);
+                                        ["23514", "40001", "40P01", "22003"].contains(&error.sqlstate);
                                     // A database without power, or one that failed: the round is over.
                                     if !known || connection.execute("ROLLBACK").is_err() {
                                         return;
