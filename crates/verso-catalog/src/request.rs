@@ -203,7 +203,7 @@ pub enum TableChange {
         /// SET?
         not_null: bool,
     },
-    /// ALTER COLUMN … [NOT] RESERVABLE.
+    /// `ALTER COLUMN … [NOT] RESERVABLE`.
     Reservable {
         /// Which.
         column: Arc<str>,

@@ -40,8 +40,8 @@ fn from_one(given: &TypedExpr, wanted: &TypedExpr) -> bool {
         _ => {}
     }
     match &wanted.kind {
-        // A row with a NULL there would not have fulfilled what is given.
-        K::IsNull { arg, negated: true } => needs(given, arg),
+        // A row with a NULL there would not have fulfilled what is given. A composite value with NULL fields may have.
+        K::IsNull { arg, negated: true } if !arg.ty.is_row() => needs(given, arg),
         K::IsBool { arg, value: Some(true), negated: false } => from_one(given, arg),
         _ => match (compared(given), compared(wanted)) {
             (Some((one, values)), Some((other, limits))) => {

@@ -8,7 +8,6 @@
 
 use std::sync::Arc;
 
-use crate::TimeStyle;
 use crate::cast::{CastKind, cast};
 use crate::error::{TypeError, sqlstate};
 use crate::keyword::quoted;
@@ -16,6 +15,7 @@ use crate::names;
 use crate::sqltype::{RowType, SqlType};
 use crate::text::{parse_text, type_of};
 use crate::value::Value;
+use crate::{RangeType, TimeStyle};
 
 /// So many composite types may be in each other.
 pub const DEPTH_MAX: usize = 16;
@@ -49,7 +49,7 @@ impl SqlType {
         }
     }
 
-    /// How many composite types are in each other in it.
+    /// How many composite types, and range types of users, are in each other in it.
     pub fn composite_depth(&self) -> usize {
         match self {
             SqlType::Row(row) => {
@@ -57,6 +57,9 @@ impl SqlType {
                 deepest + usize::from(row.of.is_some())
             }
             SqlType::Array(element) => element.composite_depth(),
+            SqlType::Range(of @ RangeType::Own(_)) | SqlType::Multirange(of @ RangeType::Own(_)) => {
+                of.subtype().composite_depth() + 1
+            }
             _ => 0,
         }
     }

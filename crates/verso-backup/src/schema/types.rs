@@ -125,6 +125,7 @@ fn behind_their_fields(types: Vec<&Arc<TypeDef>>) -> Vec<&Arc<TypeDef>> {
                     waiting.iter().any(|other| row.fields.iter().any(|(_, field)| uses(field, &other.ty)))
                 }
                 SqlType::Range(of) => waiting.iter().any(|other| uses(&of.subtype(), &other.ty)),
+                SqlType::Domain(domain) => waiting.iter().any(|other| uses(&domain.base, &other.ty)),
                 // It is made with its range type.
                 _ => false,
             }

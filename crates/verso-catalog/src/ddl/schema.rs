@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::{Isolation, Txn, TxnOptions};
+use verso_types::SqlType;
 
 use super::claim::NameOf;
 use super::table::{find_table, relation_kind};
@@ -270,11 +271,24 @@ impl Catalog {
         // Dropping a column copies its table: a statement of its own.
         for ty in &contents.types {
             let is_inside = |(table, _): &(Oid, u16)| contents.tables.iter().any(|known| known.oid == *table);
-            if !super::TypeUses::of(&snapshot, ty).columns.iter().all(is_inside) {
+            let uses = super::TypeUses::of(&snapshot, ty);
+            if !uses.columns.iter().all(is_inside) {
                 let text = format!(
                     "DROP SCHEMA CASCADE while a table of another schema has columns of type {name}.{}",
                     ty.name
                 );
+                return Err(CatalogError::invalid("0A000", text));
+            }
+            // So does dropping a type that others are made of, and the half of a range type.
+            let goes = |oid: &Oid| contents.types.iter().any(|one| one.oid == *oid);
+            let halves = match &ty.ty {
+                SqlType::Range(of) | SqlType::Multirange(of) => [of.own_name(false), of.own_name(true)],
+                _ => [None, None],
+            };
+            let mut needing = uses.domains.iter().chain(uses.fields.iter().map(|(of, _)| of));
+            if !needing.all(goes) || !halves.into_iter().flatten().all(|half| goes(&Oid(half.oid))) {
+                let text =
+                    format!("DROP SCHEMA CASCADE while a type of another schema needs {name}.{}", ty.name);
                 return Err(CatalogError::invalid("0A000", text));
             }
         }
@@ -294,7 +308,8 @@ impl Catalog {
         let mut along = names;
         let mut contents = contents;
         along.extend(self.drop_tables_beside(txn, &contents.tables, true, &contents.types)?);
-        contents.types.retain(|ty| !is_of_rows(&ty.ty));
+        // A multirange type goes with its range type.
+        contents.types.retain(|ty| !is_of_rows(&ty.ty) && !matches!(ty.ty, SqlType::Multirange(_)));
         // The views over its tables are gone with them.
         let snapshot = self.snapshot_now(txn)?;
         let views: Vec<_> = contents.views.iter().filter_map(|view| snapshot.view_by_oid(view.oid)).collect();

@@ -72,6 +72,7 @@ impl Catalog {
     /// # Errors
     /// `Exists`, `Missing` (a schema), `SystemObject`; storage's.
     pub fn create_range(&self, txn: &mut Txn, new: &NewRange) -> Result<Arc<OwnRange>, CatalogError> {
+        super::composite::check_depth(&new.subtype)?;
         let snapshot = self.snapshot(txn)?;
         let schema = target_schema(&snapshot, Some(&new.schema))?;
         let multi_schema = target_schema(&snapshot, Some(&new.multirange.0))?;

@@ -123,7 +123,12 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     if stack::check().is_err() {
         return Box::new(TooDeep);
     }
-    Box::new(MeteredOperator::new(operator(plan, executor), std::ptr::from_ref(plan).addr()))
+    metered(plan, operator(plan, executor))
+}
+
+/// An operator whose memory, rows and time are told as those of `plan`.
+fn metered(plan: &Plan, operator: Box<dyn Operator>) -> Box<dyn Operator> {
+    Box::new(MeteredOperator::new(operator, std::ptr::from_ref(plan).addr()))
 }
 
 fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
@@ -177,12 +182,13 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         )),
         Plan::Sort { input, keys, sorted } => Box::new(sort(input, (keys, *sorted), None, executor)),
         Plan::Limit { input, limit, offset, ties } => {
-            let sorted = match (&**input, limit) {
+            let below = &**input;
+            let sorted = match (below, limit) {
                 // rows that the limit drops need not be kept
                 (Plan::Sort { input, keys, sorted }, Some(limit)) if ties.is_empty() => {
                     let limit = RowExpr::compile(limit);
                     let bound = Bound { limit, offset: offset.as_ref().map(RowExpr::compile) };
-                    Some(Box::new(sort(input, (keys, *sorted), Some(bound), executor)) as Box<dyn Operator>)
+                    Some(metered(below, Box::new(sort(input, (keys, *sorted), Some(bound), executor))))
                 }
                 _ => None,
             };

@@ -72,7 +72,7 @@ impl<'b> Lowering<'b> {
 
     /// A literal that becomes a constant of a type, as the type writes it.
     pub(super) fn constant(&self, text: Option<String>, to: &SqlType) -> Node {
-        let ty = to.without_modifiers();
+        let ty = of_constants(to);
         let shown = text.map(|text| {
             if to.has_times() && heeds_clock(&text) {
                 return text;
@@ -399,7 +399,7 @@ impl<'b> Lowering<'b> {
         Some(match node {
             Node::Const { text, ty: SqlType::Unknown } => {
                 let constant = self.constant(text, to);
-                match to.without_modifiers() == *to {
+                match of_constants(to) == *to {
                     true => constant,
                     // the length is applied to the constant
                     false => Node::Cast {
@@ -515,6 +515,12 @@ pub(super) fn not(node: Node) -> Node {
 
 pub(super) fn call(name: &str, args: Vec<Node>) -> Node {
     Node::Func { name: name.into(), args, names: Vec::new(), variadic: false }
+}
+
+/// The type that a literal gets where one of type `to` is wanted. The fields of an interval say what the literal means: `'1'` is a day as
+/// `interval day`; lengths of other types are applied to the constant.
+fn of_constants(to: &SqlType) -> SqlType {
+    if matches!(to, SqlType::Interval(_)) { to.clone() } else { to.without_modifiers() }
 }
 
 pub(super) fn cast(node: Node, from: &SqlType, to: SqlType, implicit: bool) -> Node {

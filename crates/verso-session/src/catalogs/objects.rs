@@ -215,15 +215,16 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
 /// The rows of `pg_settings`.
 pub(super) fn settings(views: &Views<'_>) -> Vec<Vec<Value>> {
     let row = |(name, description): &(&str, &str)| {
-        let setting = views.services.show(name).unwrap_or_default();
+        let (name, setting) = views.services.shown_as(name).ok()?;
         let kind = match setting.as_str() {
             "on" | "off" => "bool",
             text if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => "integer",
             _ => "string",
         };
-        let fixed = matches!(*name, "server_version" | "server_version_num" | "server_encoding");
-        vec![
-            Value::text(name),
+        let fixed = FIXED.iter().any(|(fixed, _)| *fixed == name)
+            || matches!(&*name, "server_version" | "server_version_num" | "server_encoding");
+        Some(vec![
+            Value::text(&name),
             Value::text(&setting),
             Value::Null,
             Value::text(if fixed { "Preset Options" } else { "Client Connection Defaults" }),
@@ -240,10 +241,28 @@ pub(super) fn settings(views: &Views<'_>) -> Vec<Vec<Value>> {
             Value::Null,
             Value::Null,
             Value::Bool(false),
-        ]
+        ])
     };
-    SETTINGS.iter().map(row).collect()
+    SETTINGS.iter().chain(&FIXED).filter_map(row).collect()
 }
+
+/// Settings that nobody changes while the database is open, and that tools look up.
+const FIXED: [(&str, &str); 14] = [
+    ("block_size", "Shows the size of a page."),
+    ("data_checksums", "Shows whether pages have checksums."),
+    ("fsync", "Shows that what is committed is forced to disk."),
+    ("in_hot_standby", "Shows whether the server only repeats another one's log."),
+    ("integer_datetimes", "Shows that times are integers."),
+    ("lc_collate", "Shows the order of texts without a collation."),
+    ("lc_ctype", "Shows the classes of characters."),
+    ("lc_messages", "Shows the language of messages."),
+    ("lc_monetary", "Shows how amounts of money are written."),
+    ("lc_numeric", "Shows how numbers are written."),
+    ("lc_time", "Shows how dates and times are written."),
+    ("max_connections", "Shows how many sessions the server takes at a time."),
+    ("max_identifier_length", "Shows the longest name, in bytes."),
+    ("max_index_keys", "Shows the most columns of an index."),
+];
 
 /// The rows of `pg_timezone_names`, as of now.
 pub(super) fn time_zones(views: &Views<'_>) -> Vec<Vec<Value>> {

@@ -97,13 +97,16 @@ impl Schema<'_> {
                 SqlError::unsupported("fields of composite types that are of a domain").at(name.at.start)
             );
         }
-        let pseudo = matches!(ty, SqlType::Void | SqlType::Record | SqlType::Unknown) || is_polymorphic(&ty);
-        match pseudo {
-            true => {
-                let text = format!("column \"{}\" has pseudo-type {}", name.text, ty.pg_name());
-                Err(SqlError::new("42P16", text))
-            }
-            false => Ok(ty),
-        }
+        refuse_pseudo(&name.text, &ty)?;
+        Ok(ty)
     }
+}
+
+/// Refuses columns and fields of a type that no stored value has (42P16).
+pub(super) fn refuse_pseudo(column: &str, ty: &SqlType) -> Result<(), SqlError> {
+    if matches!(ty, SqlType::Void | SqlType::Record | SqlType::Unknown) || is_polymorphic(ty) {
+        let text = format!("column \"{column}\" has pseudo-type {}", ty.pg_name());
+        return Err(SqlError::new("42P16", text));
+    }
+    Ok(())
 }

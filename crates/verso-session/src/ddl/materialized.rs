@@ -11,6 +11,7 @@ use verso_catalog::{
 use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::SqlType;
 
+use super::composite::refuse_pseudo;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -57,6 +58,7 @@ impl Schema<'_> {
                 return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
             }
             let ty = if ty == SqlType::Unknown { SqlType::Text } else { ty };
+            refuse_pseudo(&name, &ty)?;
             new.columns.push(NewColumn::new(name, ty));
         }
         new.materialized = Some(query);

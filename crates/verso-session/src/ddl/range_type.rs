@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     ArgMode, CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, KeyClass, NewFunction, NewRange,
-    Object, ObjectKind, Oid, Volatility,
+    Object, ObjectKind, Oid, Volatility, relations_in,
 };
 use verso_exec::functions::candidates;
 use verso_types::{OwnRange, RangeType, SqlType};
@@ -79,15 +79,14 @@ impl Schema<'_> {
         while let SqlType::Array(element) = plain {
             plain = element;
         }
-        match plain {
-            SqlType::Domain(_) => return Err(SqlError::unsupported("CREATE TYPE AS RANGE over a domain")),
-            SqlType::Row(row)
-                if let Some(of) = &row.of
-                    && self.frame.catalog.user_type(Oid(of.oid)).is_none() =>
-            {
-                return Err(SqlError::unsupported("CREATE TYPE AS RANGE over the rows of a table"));
-            }
-            _ => {}
+        if matches!(plain, SqlType::Domain(_)) {
+            return Err(SqlError::unsupported("CREATE TYPE AS RANGE over a domain"));
+        }
+        // Their bounds would have to change with the table's columns.
+        let mut rows = Vec::new();
+        relations_in(subtype, &mut rows);
+        if !rows.is_empty() {
+            return Err(SqlError::unsupported("CREATE TYPE AS RANGE over the rows of a table"));
         }
         if let Some(class) = class {
             let name = &class.name.text;

@@ -7,6 +7,7 @@ use verso_catalog::{
 };
 use verso_types::SqlType;
 
+use super::composite::refuse_pseudo;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -78,6 +79,7 @@ impl Schema<'_> {
                 return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
             }
             let ty = if ty == SqlType::Unknown { SqlType::Text } else { ty };
+            refuse_pseudo(&name, &ty)?;
             let id = u16::try_from(n + 1).map_err(|_| CatalogError::TooManyColumns { limit: 1600 })?;
             columns.push(ColumnDef::new(name, id, ty));
         }
