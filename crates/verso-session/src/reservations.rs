@@ -215,6 +215,11 @@ impl Reserved {
         self.list.is_empty()
     }
 
+    /// Whether something of a table's rows was reserved.
+    pub(crate) fn has_table(&self, table: Oid) -> bool {
+        self.list.iter().any(|own| own.table == table)
+    }
+
     /// The columns of records of which something was reserved.
     pub(crate) fn columns(&self) -> BTreeSet<(Place, u16)> {
         self.list.iter().map(|own| (own.place, own.column)).collect()

@@ -35,25 +35,37 @@ impl Update {
         if !plain || self.table.triggers.iter().any(on_update) {
             return None;
         }
-        let added = |(column, value): &(usize, TypedExpr)| -> Option<()> {
-            self.table.columns[*column].reservable.then_some(())?;
-            let at = self.columns.iter().position(|read| read == column)?;
-            adds_to(uncast(value), at).then_some(())
+        let added = |(column, value): &'_ (usize, TypedExpr)| -> bool {
+            let at = self.columns.iter().position(|read| read == column);
+            self.table.columns[*column].reservable
+                && at.is_some_and(|at| adds_to(self.uncast(*column, value), at))
         };
-        self.assignments.iter().map(|assignment| added(assignment).map(|_| uncast(&assignment.1))).collect()
+        if !self.assignments.iter().all(added) {
+            return None;
+        }
+        Some(self.assignments.iter().map(|(column, value)| self.uncast(*column, value)).collect())
+    }
+
+    /// The value before it was cast to the type of its column. Other casts stay, unless they are to a greater type: they round, or refuse
+    /// what does not fit.
+    fn uncast<'e>(&self, column: usize, value: &'e TypedExpr) -> &'e TypedExpr {
+        let mut value = value;
+        let mut assigned = false;
+        while let ExprKind::Cast { arg, .. } = &value.kind {
+            let assigns = !assigned && value.ty == self.table.columns[column].ty && rank(&arg.ty).is_some();
+            if !assigns && !widens(&arg.ty, &value.ty) {
+                break;
+            }
+            assigned = true;
+            value = arg;
+        }
+        value
     }
 }
 
-/// The value before it was cast to the type of its column.
-fn uncast(value: &TypedExpr) -> &TypedExpr {
-    let mut value = value;
-    while let ExprKind::Cast { arg, .. } = &value.kind {
-        if rank(&arg.ty).is_none() {
-            break;
-        }
-        value = arg;
-    }
-    value
+/// Whether a cast keeps every value.
+fn widens(from: &SqlType, to: &SqlType) -> bool {
+    rank(from).zip(rank(to)).is_some_and(|(from, to)| from < to && to != 3)
 }
 
 /// Exact types, the smaller ones first: a cast to a greater one keeps the value.
@@ -92,8 +104,7 @@ fn adds_to(value: &TypedExpr, column: usize) -> bool {
 fn is_column(arg: &TypedExpr, column: usize) -> bool {
     let mut arg = arg;
     while let ExprKind::Cast { arg: inner, .. } = &arg.kind {
-        let widens = rank(&inner.ty).zip(rank(&arg.ty)).is_some_and(|(from, to)| from < to && to != 3);
-        if !widens {
+        if !widens(&inner.ty, &arg.ty) {
             return false;
         }
         arg = inner;

@@ -62,6 +62,9 @@ impl Schema<'_> {
         if let Some(relation) = relation {
             self.own_relation(relation)?;
         }
+        if let Some(Relation::Table(table)) = relation {
+            self.refuse_reserved(table)?;
+        }
         let is_whole = matches!(relation, Some(Relation::Table(table)) if table.partitioned.is_some());
         let mut actions = alter.actions.as_slice();
         while let Some(action) = actions.first() {

@@ -6,6 +6,7 @@ use verso_catalog::{CatalogSnapshot, ConstraintKind, Oid, TableDef, is_temporary
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::SqlType;
 
+use super::Schema;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use verso_parser::syntax::{AlterAction, ColumnDefinition, QualifiedName, Statement, TableElement};
@@ -152,19 +153,34 @@ fn check_table(frame: &Frame<'_>, table: &TableDef) -> Result<(), SqlError> {
     Ok(())
 }
 
+impl Schema<'_> {
+    /// Refuses to change a table of which the transaction has reserved something: what it adds at the commit was tested against the table
+    /// as it is, and would not be tested again (55006).
+    pub(super) fn refuse_reserved(&self, table: &TableDef) -> Result<(), SqlError> {
+        if !self.frame.services.deferred.borrow().reserved.has_table(table.oid) {
+            return Ok(());
+        }
+        let text = format!(
+            "cannot change table \"{}\" because it has pending reservations of this transaction",
+            table.name
+        );
+        Err(SqlError::new("55006", text))
+    }
+}
+
 /// `42P16`.
 fn invalid(text: String) -> SqlError {
     SqlError::new("42P16", text)
 }
 
-/// Whether a condition has an interval of values of a column: comparisons with constants, joined by AND. What says nothing of
-/// the column does not matter.
+/// Whether a condition has an interval of values of a column: comparisons with constants, joined by AND. Those of other columns may be among
+/// them: they are NULL where the ends are tested, and hold. What says nothing of the column does not matter.
 fn is_bound(condition: &TypedExpr, column: usize) -> bool {
+    if !columns_of(condition).contains(&column) {
+        return true;
+    }
     let mut open = vec![condition];
     while let Some(part) = open.pop() {
-        if !columns_of(part).contains(&column) {
-            continue;
-        }
         let compares = |function: &verso_exec::functions::BuiltinFunction| {
             matches!(function.operator, Some("<" | "<=" | ">" | ">="))
         };
@@ -172,8 +188,9 @@ fn is_bound(condition: &TypedExpr, column: usize) -> bool {
             ExprKind::And(parts) => open.extend(parts),
             ExprKind::Call { function, args } if compares(function) => {
                 let [left, right] = args.as_slice() else { return false };
-                let other = if is_column(left, column) { right } else { left };
-                if !(is_column(left, column) || is_column(right, column)) || !is_constant(other) {
+                let of_any = |arg: &TypedExpr| columns_of(arg).iter().any(|at| is_column(arg, *at));
+                let of_one = of_any(left) && is_constant(right) || of_any(right) && is_constant(left);
+                if !of_one {
                     return false;
                 }
             }

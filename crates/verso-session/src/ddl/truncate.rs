@@ -20,6 +20,7 @@ impl Schema<'_> {
         for name in &truncate.tables {
             let table = binder.target(name)?;
             self.needs(Object::Relation(table.oid), Rights::TRUNCATE, "table", &table.name)?;
+            self.refuse_reserved(&table)?;
             tables.extend(table.with_partitions());
         }
         let mut next = 0;

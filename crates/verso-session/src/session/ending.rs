@@ -213,8 +213,9 @@ impl Session {
 
     /// What a transaction does before it commits, and may fail to.
     fn prepare_end(&mut self, active: &mut Active) -> Result<(), SqlError> {
-        self.check_deferred(active)?;
+        // What functions in held portals put off is checked, and what they reserve is added, too.
         self.keep_portals(active)?;
+        self.check_deferred(active)?;
         active.state.leaving = self.services.leave()?;
         Ok(())
     }

@@ -218,6 +218,7 @@ impl Session {
         let mut results = Results::new(&client, self.services.memory.lend());
         results.streams = true;
         let mut count = 0;
+        let waiting = self.services.deferred.borrow().place();
         let mut tries = 0;
         let mut run = |frame: &Frame<'_>, results: &mut Results<'_>| {
             if open.is_none() {
@@ -245,6 +246,7 @@ impl Session {
                 Err(failure) => failure,
             };
             active.txn.borrow_mut().abort_statement()?;
+            self.services.deferred.borrow_mut().go_back(waiting);
             if !conflict || !may_restart {
                 return Err(error);
             }

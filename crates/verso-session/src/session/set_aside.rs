@@ -50,6 +50,7 @@ impl Session {
             return Ok(());
         };
         let Some(view) = open.view.take() else { return Err(SqlError::internal("a portal without a view")) };
+        let waiting = self.services.deferred.borrow().place();
         active.txn.borrow_mut().begin_statement_under(view)?;
         let mut nowhere = Nowhere;
         let client = Client::new(&mut nowhere);
@@ -65,6 +66,7 @@ impl Session {
             }
             Err(Failure { error, .. }) => {
                 active.txn.borrow_mut().abort_statement()?;
+                self.services.deferred.borrow_mut().go_back(waiting);
                 Err(error)
             }
         }

@@ -186,6 +186,15 @@ impl EngineTables<'_> {
         &self,
         table_of: &dyn Fn(verso_catalog::Oid) -> Option<Arc<TableDef>>,
     ) -> Result<()> {
+        // SET TRANSACTION READ ONLY may stand behind the statements that have reserved.
+        let read_only = self.txn.borrow().is_read_only();
+        self.txn.borrow_mut().set_read_only(false);
+        let done = self.add_sums(table_of);
+        self.txn.borrow_mut().set_read_only(read_only);
+        done
+    }
+
+    fn add_sums(&self, table_of: &dyn Fn(verso_catalog::Oid) -> Option<Arc<TableDef>>) -> Result<()> {
         let sums = self.deferred.borrow().reserved.sums();
         for ((object, record), (oid, columns)) in sums {
             // A table that the transaction has dropped since has no rows either.

@@ -184,6 +184,59 @@ fn a_deletion_that_waits_does_not_hold_up_the_commit_it_waits_for() {
 }
 
 #[test]
+fn casts_round_what_is_stored() {
+    let (_directory, database) = new_database();
+    let mut client = database.connect().unwrap();
+    run(
+        &mut client,
+        &[
+            "CREATE TABLE t (id int PRIMARY KEY, m numeric RESERVABLE, n int RESERVABLE)",
+            "INSERT INTO t VALUES (1, 1, 1)",
+            "UPDATE t SET m = (m + 1.5)::int WHERE id = 1",
+            "UPDATE t SET n = n + 2::bigint WHERE id = 1",
+        ],
+    );
+    assert_eq!(all(&mut client, "SELECT m, n FROM t"), ["3|3"]);
+    assert_eq!(refused(&mut client, "UPDATE t SET n = (n + 100000)::smallint WHERE id = 1"), "22003");
+}
+
+#[test]
+fn a_check_may_be_of_other_columns_as_well() {
+    let (_directory, database) = new_database();
+    let mut client = database.connect().unwrap();
+    let table = "CREATE TABLE t (id int PRIMARY KEY, n int RESERVABLE, o int, CHECK (n >= 0 AND o > 5))";
+    run(&mut client, &[table, "INSERT INTO t VALUES (1, 3, 7)", "UPDATE t SET n = n - 3 WHERE id = 1"]);
+    assert_eq!(all(&mut client, "SELECT n FROM t"), ["0"]);
+    assert_eq!(refused(&mut client, "UPDATE t SET n = n - 1 WHERE id = 1"), "23514");
+    let table =
+        "CREATE TABLE u (id int PRIMARY KEY, n int RESERVABLE, o int, CHECK (n >= 0 AND coalesce(o, 0) > 5))";
+    assert_eq!(refused(&mut client, table), "42P16");
+}
+
+#[test]
+fn what_was_reserved_is_added_whatever_comes_between() {
+    let (_directory, database) = accounts();
+    let mut client = database.connect().unwrap();
+    // A table of which something is reserved stays as it was when that was tested.
+    run(&mut client, &["BEGIN", "UPDATE account SET seats = seats - 50 WHERE id = 1"]);
+    assert_eq!(refused(&mut client, "ALTER TABLE account ADD CHECK (seats >= 0)"), "55006");
+    run(&mut client, &["ROLLBACK", "BEGIN", "UPDATE account SET seats = seats - 5 WHERE id = 1"]);
+    assert_eq!(refused(&mut client, "TRUNCATE account"), "55006");
+    run(&mut client, &["ROLLBACK", "BEGIN", "UPDATE account SET seats = seats - 5 WHERE id = 1"]);
+    run(&mut client, &["SET TRANSACTION READ ONLY", "COMMIT"]);
+    assert_eq!(all(&mut client, "SELECT seats FROM account WHERE id = 1"), ["5"]);
+    // The rest of a held cursor is read at the commit.
+    let function = "CREATE FUNCTION take(n int) RETURNS int LANGUAGE plpgsql AS \
+         'BEGIN UPDATE account SET seats = seats - 1 WHERE id = 2; RETURN n; END'";
+    run(&mut client, &[function, "BEGIN"]);
+    run(
+        &mut client,
+        &["DECLARE c CURSOR WITH HOLD FOR SELECT take(i) FROM generate_series(1, 3) i", "COMMIT"],
+    );
+    assert_eq!(all(&mut client, "SELECT seats FROM account WHERE id = 2"), ["7"]);
+}
+
+#[test]
 fn repeatable_read_and_serializable_transactions_reserve_beside_each_other() {
     let (_directory, database) = accounts();
     for level in ["REPEATABLE READ", "SERIALIZABLE"] {
