@@ -54,6 +54,7 @@ mod frame;
 mod framed;
 mod inside;
 mod instance;
+mod marks;
 mod memory;
 pub mod metrics;
 mod notify;

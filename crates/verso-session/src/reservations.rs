@@ -48,7 +48,7 @@ pub(crate) struct Noted {
     /// The primary key.
     pub key: Arc<[Value]>,
     /// In the order in which they came.
-    pub amounts: Vec<Number>,
+    pub amounts: Vec<Amount>,
 }
 
 /// The reservations of a database.
@@ -71,27 +71,52 @@ impl Default for Journal {
     }
 }
 
-/// The least and the greatest sum of the first amounts, none included.
-pub(crate) fn extremes(amounts: impl IntoIterator<Item = Number>) -> (Number, Number) {
-    let (mut sum, mut least, mut most) = (zero(), zero(), zero());
-    for amount in amounts {
-        sum = sum.plus(&amount);
-        if disabled(Rule::RV2) {
-            (least, most) = (sum.clone(), sum.clone());
-        }
-        if sum.compare(&least).is_lt() {
-            least = sum.clone();
-        }
-        if sum.compare(&most).is_gt() {
-            most = sum.clone();
-        }
-    }
-    (least, most)
+/// What amounts come to: all of them, and the least and the greatest sum of the first ones, none included.
+#[derive(Clone, Debug)]
+pub(crate) struct Reach {
+    sum: Number,
+    pub least: Number,
+    pub most: Number,
 }
 
-/// 0
-pub(crate) fn zero() -> Number {
-    Number::of(&Value::Int4(0)).expect("an integer is a number")
+impl Default for Reach {
+    fn default() -> Reach {
+        Reach { sum: Number::zero(), least: Number::zero(), most: Number::zero() }
+    }
+}
+
+impl Reach {
+    /// With one more amount.
+    pub(crate) fn with(&self, amount: &Number) -> Reach {
+        let sum = self.sum.plus(amount);
+        if disabled(Rule::RV2) {
+            return Reach { least: sum.clone(), most: sum.clone(), sum };
+        }
+        let less = sum.compare(&self.least).is_lt();
+        let more = sum.compare(&self.most).is_gt();
+        let least = if less { sum.clone() } else { self.least.clone() };
+        let most = if more { sum.clone() } else { self.most.clone() };
+        Reach { sum, least, most }
+    }
+}
+
+/// An amount, and what it and those before it come to.
+#[derive(Clone, Debug)]
+pub(crate) struct Amount {
+    pub number: Number,
+    reach: Reach,
+}
+
+impl Noted {
+    /// What its amounts come to.
+    pub(crate) fn reach(&self) -> Reach {
+        self.amounts.last().map(|last| last.reach.clone()).unwrap_or_default()
+    }
+
+    fn push(&mut self, number: &Number) {
+        let reach = self.reach().with(number);
+        self.amounts.push(Amount { number: number.clone(), reach });
+    }
 }
 
 impl Journal {
@@ -154,16 +179,13 @@ impl Shard {
     /// Notes an amount.
     pub(crate) fn note(&mut self, place: Place, txn: TxnId, table: Oid, key: &Arc<[Value]>, own: &Own) {
         let notes = self.places.entry(place).or_default();
-        match notes.iter_mut().find(|noted| noted.txn == txn && noted.column == own.column) {
-            Some(noted) => noted.amounts.push(own.amount.clone()),
-            None => notes.push(Noted {
-                txn,
-                table,
-                column: own.column,
-                key: Arc::clone(key),
-                amounts: vec![own.amount.clone()],
-            }),
-        }
+        let is_it = |noted: &Noted| noted.txn == txn && noted.column == own.column;
+        let at = notes.iter().position(is_it).unwrap_or_else(|| {
+            let key = Arc::clone(key);
+            notes.push(Noted { txn, table, column: own.column, key, amounts: Vec::new() });
+            notes.len() - 1
+        });
+        notes[at].push(&own.amount);
     }
 
     fn forget_ended(&mut self, engine: &Engine) {
@@ -189,7 +211,6 @@ pub(crate) struct Reserved {
     journal: Option<(Arc<Journal>, TxnId)>,
     list: Vec<Own>,
     held: Option<Reservation>,
-    marks: Vec<(String, usize)>,
 }
 
 /// The sums of the columns of a record, and its table.
@@ -199,7 +220,7 @@ impl Reserved {
     /// Makes room for so many amounts more.
     pub(crate) fn grow(&mut self, more: usize, memory: Memory<'_>) -> Result<()> {
         let held = self.held.get_or_insert_with(|| memory.account.reserve("reservations", u64::MAX));
-        let bytes = 2 * size_of::<Own>() + size_of::<Noted>() + 64;
+        let bytes = 2 * size_of::<Own>() + size_of::<Noted>() + size_of::<Amount>() + 64;
         held.resize(((self.list.len() + more) * bytes) as u64)?;
         Ok(())
     }
@@ -243,32 +264,12 @@ impl Reserved {
         }
     }
 
-    /// A savepoint of a handler.
-    pub(crate) fn mark(&mut self, name: &str) {
-        self.marks.push((name.to_string(), self.list.len()));
-    }
-
-    /// Back to it; it stays.
-    pub(crate) fn return_to(&mut self, name: &str) {
-        if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
-            self.go_back(self.marks[at].1);
-            self.marks.truncate(at + 1);
-        }
-    }
-
-    /// It ends.
-    pub(crate) fn release(&mut self, name: &str) {
-        if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
-            self.marks.truncate(at);
-        }
-    }
-
     /// What the commit adds, in the order of the records: two commits do not wait for each other over them in a circle.
     pub(crate) fn sums(&self) -> Sums {
         let mut sums = Sums::new();
         for own in &self.list {
             let (_, columns) = sums.entry(own.place).or_insert_with(|| (own.table, BTreeMap::new()));
-            let sum = columns.entry(own.column).or_insert_with(zero);
+            let sum = columns.entry(own.column).or_insert_with(Number::zero);
             *sum = sum.plus(&own.amount);
         }
         sums

@@ -357,7 +357,7 @@ impl Views<'_> {
                 format_text(value, ty, &self.services.settings.time_zone, &mut key);
             }
             let column = table.column_with_id(noted.column);
-            for amount in &noted.amounts {
+            for amount in noted.amounts.iter().map(|amount| &amount.number) {
                 let operation = if amount.is_negative() { "-" } else { "+" };
                 rows.push(vec![
                     id(noted.txn),

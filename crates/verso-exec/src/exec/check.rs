@@ -214,14 +214,14 @@ impl RowChecks {
             }
             (_, Some((row, _, Ok(Broken { name, of: CheckOf::View })))) => {
                 let message = format!("new row violates check option for view \"{name}\"");
-                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), table));
+                let detail = refused_row(cx, &shown(row), table);
                 Err(TypeError::new("44000", message).with_detail(detail).into())
             }
             (_, Some((row, _, Ok(Broken { name, .. })))) => {
                 refused(row);
                 let message =
                     format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name);
-                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), table));
+                let detail = refused_row(cx, &shown(row), table);
                 Err(ExecError::violation("23514", message, Some(detail), table, &name))
             }
             (_, None) => match partition {
@@ -240,6 +240,11 @@ fn failing_row(predicate: &mut Predicate, cx: &ExecContext<'_>, rows: &Batch) ->
         predicate.select(&cx.eval(), &one, &mut selection).is_some()
     };
     (0..rows.rows).find(fails).unwrap_or(0)
+}
+
+/// The DETAIL of an error that refuses a row.
+pub(crate) fn refused_row(cx: &ExecContext<'_>, values: &[Value], table: &TableDef) -> String {
+    format!("Failing row contains ({}).", row_text(cx, values, table))
 }
 
 /// A row of a table as the details of errors show it.

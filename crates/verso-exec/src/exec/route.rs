@@ -15,7 +15,7 @@ use verso_catalog::{Oid, Partitioned, TableDef, TriggerDef, TriggerKind};
 use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::ExecContext;
-use super::check::{row_text, values_text};
+use super::check::{refused_row, values_text};
 use super::insert::InsertStatement;
 use super::statement::{Sink, column_types};
 use crate::error::{ExecError, Result};
@@ -102,7 +102,7 @@ impl PartitionCheck {
                 }
                 let message =
                     format!("new row for relation \"{}\" violates partition constraint", table.name);
-                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), table));
+                let detail = refused_row(cx, &shown(row), table);
                 return Err(ExecError::of_table("23514", message, Some(detail), table));
             }
         }

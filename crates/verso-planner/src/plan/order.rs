@@ -130,11 +130,7 @@ pub(super) fn of_parts(plan: &mut Plan, keys: &[SortKey], bound: &TypedExpr, est
     let mut keys = keys.to_vec();
     let mut scan = plan;
     while let Plan::Project { input, exprs, .. } = scan {
-        for key in &mut keys {
-            replace_columns(&mut key.expr, &mut |column, ty| {
-                exprs.get(column).cloned().unwrap_or_else(|| TypedExpr::null(ty.clone()))
-            });
-        }
+        keys.iter_mut().for_each(|key| beneath(&mut key.expr, exprs));
         scan = input;
     }
     if let Plan::TableScan { table, columns, filter } = scan
@@ -164,6 +160,13 @@ fn unbound(keys: &[SortKey]) -> Vec<Key> {
     keys.iter().map(|key| (key.expr.clone(), key.descending, key.nulls_first)).collect()
 }
 
+/// A key over the rows of a projection, as one over its input's.
+fn beneath(key: &mut TypedExpr, exprs: &[TypedExpr]) {
+    replace_columns(key, &mut |column, ty| {
+        exprs.get(column).cloned().unwrap_or_else(|| TypedExpr::null(ty.clone()))
+    });
+}
+
 /// The scan below projections, and below joins on their left if these are looked through, and the order wanted as columns of its
 /// table.
 fn below<'p>(
@@ -186,11 +189,7 @@ fn below<'p>(
     }
     match plan {
         Plan::Project { input, exprs, names: _ } => {
-            for (key, _, _) in &mut keys {
-                replace_columns(key, &mut |column, ty| {
-                    exprs.get(column).cloned().unwrap_or_else(|| TypedExpr::null(ty.clone()))
-                });
-            }
+            keys.iter_mut().for_each(|(key, ..)| beneath(key, exprs));
             below(input, keys, estimate, joins)
         }
         Plan::Filter { input, predicate: _ } => below(input, keys, estimate, joins),

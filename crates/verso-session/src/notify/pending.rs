@@ -10,6 +10,8 @@ use std::sync::Arc;
 use verso_exec::error::Result;
 use verso_exec::memory::{Memory, Reservation};
 
+use crate::marks::Marks;
+
 /// Bytes of what is around the text of a message or a channel.
 pub(super) const AROUND_BYTES: u64 = 128;
 
@@ -60,7 +62,7 @@ pub(crate) struct Pending {
     seen: HashSet<Message>,
     bytes: u64,
     held: Option<Reservation>,
-    marks: Vec<(String, Mark)>,
+    marks: Marks<Mark>,
 }
 
 impl Pending {
@@ -126,22 +128,18 @@ impl Pending {
 
     /// A savepoint of a handler.
     pub(crate) fn mark_named(&mut self, name: &str) {
-        let mark = self.mark();
-        self.marks.push((name.to_owned(), mark));
+        self.marks.set(name, self.mark());
     }
 
     /// Back to it; it stays.
     pub(crate) fn return_to_named(&mut self, name: &str) {
-        if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
-            self.truncate(self.marks[at].1);
-            self.marks.truncate(at + 1);
+        if let Some(mark) = self.marks.return_to(name) {
+            self.truncate(mark);
         }
     }
 
     /// It ends.
     pub(crate) fn release_named(&mut self, name: &str) {
-        if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
-            self.marks.truncate(at);
-        }
+        self.marks.release(name);
     }
 }

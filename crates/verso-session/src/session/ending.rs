@@ -166,7 +166,7 @@ impl Session {
         if let Some(last) = active.state.savepoints.last() {
             let depth = active.state.savepoints.len() - 1;
             let _ = active.txn.get_mut().rollback_to(&last.name);
-            self.services.deferred.borrow_mut().reserved.go_back(last.events.reserved());
+            self.services.deferred.borrow_mut().go_back(last.events);
             self.portals.close_above(depth);
             self.cursors.end_above(depth);
             return;

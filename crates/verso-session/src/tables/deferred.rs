@@ -14,6 +14,7 @@ use verso_exec::exec::{DeferredEvent, key_bytes};
 use verso_exec::memory::{Memory, Reservation};
 use verso_types::{Value, encode_row};
 
+use crate::marks::Marks;
 use crate::reservations::Reserved;
 
 /// What SET CONSTRAINTS has said.
@@ -39,6 +40,7 @@ pub(crate) struct Deferred {
     pub(crate) reserved: Reserved,
     /// Storage has been told to put off a unique index.
     pub(crate) unique: bool,
+    marks: Marks<Place>,
 }
 
 /// How much was put off at a moment.
@@ -46,13 +48,6 @@ pub(crate) struct Deferred {
 pub(crate) struct Place {
     events: super::events::Place,
     reserved: usize,
-}
-
-impl Place {
-    /// Of that, how many reservations.
-    pub(crate) fn reserved(self) -> usize {
-        self.reserved
-    }
 }
 
 impl ConstraintModes {
@@ -101,20 +96,19 @@ impl Deferred {
 
     /// A savepoint of a handler.
     pub(crate) fn mark(&mut self, name: &str) {
-        self.events.mark(name);
-        self.reserved.mark(name);
+        self.marks.set(name, self.place());
     }
 
     /// Back to it; it stays.
     pub(crate) fn return_to(&mut self, name: &str) {
-        self.events.return_to(name);
-        self.reserved.return_to(name);
+        if let Some(place) = self.marks.return_to(name) {
+            self.go_back(place);
+        }
     }
 
     /// It ends.
     pub(crate) fn release(&mut self, name: &str) {
-        self.events.release(name);
-        self.reserved.release(name);
+        self.marks.release(name);
     }
 
     /// The triggers that are due: at commit all, before only those that are not deferred any more.

@@ -1,8 +1,7 @@
 //! Triggers that wait for the commit, in the order in which they came.
 //!
-//! 1. What came behind a savepoint goes with it, and what has fired since (SET CONSTRAINTS … IMMEDIATE) waits again. Those of
-//!    sessions remember where the list stood ([`Events::place`]); those of handlers in PL/pgSQL, which end in the order of a stack,
-//!    are marked here.
+//! 1. What came behind a savepoint goes with it, and what has fired since (SET CONSTRAINTS … IMMEDIATE) waits again. Who sets
+//!    one remembers where the list stood ([`Events::place`]).
 //! 2. Rows are held in memory, charged to the account of the first statement that noted some: all of them may take what a
 //!    statement may.
 
@@ -21,7 +20,6 @@ pub(crate) struct Events {
     fired: Vec<usize>,
     bytes: u64,
     held: Option<Reservation>,
-    marks: Vec<(String, Place)>,
 }
 
 /// An event. One that has fired stays: going back to a savepoint before that makes it wait again.
@@ -77,26 +75,6 @@ impl Events {
         } else if let Some(held) = &mut self.held {
             // Less is never refused.
             let _ = held.resize(self.bytes);
-        }
-    }
-
-    /// A savepoint of a handler.
-    pub(crate) fn mark(&mut self, name: &str) {
-        self.marks.push((name.to_string(), self.place()));
-    }
-
-    /// Back to it; it stays.
-    pub(crate) fn return_to(&mut self, name: &str) {
-        if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
-            self.go_back(self.marks[at].1);
-            self.marks.truncate(at + 1);
-        }
-    }
-
-    /// It ends.
-    pub(crate) fn release(&mut self, name: &str) {
-        if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
-            self.marks.truncate(at);
         }
     }
 

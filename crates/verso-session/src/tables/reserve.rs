@@ -10,21 +10,15 @@ use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::key;
 use verso_storage::rules::{Rule, disabled};
 use verso_storage::{RecordId, RecordLockMode, StorageError, TableLockMode, WaitPolicy};
-use verso_types::{Batch, CastKind, Number, SqlType, TimeStyle, TypeError, Value, cast};
+use verso_types::{Batch, Number, SqlType, TypeError, Value};
 
 use super::EngineTables;
-use crate::reservations::{Noted, Own, extremes, zero};
+use crate::reservations::{Noted, Own, Reach};
 
 /// So often a commit reads a record again that others have changed before it takes a lock.
 const LOCKED_AFTER: u32 = 4;
 /// So often at all.
 const TRIES_MAX: u32 = 100;
-
-/// A number as a value of a column's type. 22003 where it does not fit.
-fn of_type(number: &Number, ty: &SqlType) -> Result<Value> {
-    let value = number.clone().value()?;
-    Ok(cast(&value, &SqlType::Numeric(None), ty, CastKind::Assignment, &TimeStyle::UTC)?)
-}
 
 /// The number of a column of the first row; none where it is NULL or not finite.
 fn number(batch: &Batch, at: usize, ty: &SqlType) -> Option<Number> {
@@ -126,22 +120,21 @@ impl EngineTables<'_> {
             let ty = &columns[reserving.columns[at]].ty;
             let Some(value) = number(&rows.batch, at, ty) else { return Ok(false) };
             let (mut low, mut high) = (value.clone(), value.clone());
-            let mut count = |(less, more): (Number, Number)| {
-                low = low.plus(&less);
-                high = high.plus(&more);
+            let mut count = |reach: &Reach| {
+                low = low.plus(&reach.least);
+                high = high.plus(&reach.most);
             };
             for noted in notes.iter().filter(|noted| noted.column == *id).filter(counts) {
-                count(extremes(noted.amounts.iter().cloned()));
+                count(&noted.reach());
             }
             if undecided.is_some() && prepared.batch.rows > 0 && !disabled(Rule::RV5Prepared) {
                 let Some(would_be) = number(&prepared.batch, at, ty) else { return Ok(false) };
-                count(extremes([would_be.minus(&value)]));
+                count(&Reach::default().with(&would_be.minus(&value)));
             }
             let before = notes.iter().find(|noted| noted.txn == txn_id && noted.column == *id);
-            let before = before.map_or(&[][..], |noted| &noted.amounts);
-            count(extremes(before.iter().chain([amount]).cloned()));
-            least.push(of_type(&low, ty)?);
-            most.push(of_type(&high, ty)?);
+            count(&before.map(Noted::reach).unwrap_or_default().with(amount));
+            least.push(low.assigned_to(ty)?);
+            most.push(high.assigned_to(ty)?);
             own.push(Own { place, table: reserving.table.oid, column: *id, amount: amount.clone() });
         }
         test(&least, &most)?;
@@ -206,8 +199,10 @@ impl EngineTables<'_> {
                 );
                 return Err(ExecError::raised("55006", text));
             }
-            let columns =
-                columns.into_iter().filter(|(_, sum)| sum.compare(&zero()).is_ne()).collect::<Vec<_>>();
+            let columns = columns
+                .into_iter()
+                .filter(|(_, sum)| sum.compare(&Number::zero()).is_ne())
+                .collect::<Vec<_>>();
             if !columns.is_empty() {
                 self.add(&table, record, &columns)?;
             }
@@ -220,14 +215,14 @@ impl EngineTables<'_> {
         self.lock(table, TableLockMode::RowExclusive)?;
         let heap = self.heap_for_locks(table)?;
         let ids: Vec<u16> = sums.iter().map(|(id, _)| *id).collect();
-        let types: Vec<SqlType> = ids
-            .iter()
-            .filter_map(|id| table.column_with_id(*id))
-            .map(|at| table.columns[at].ty.clone())
-            .collect();
+        let column = |id: &u16| Some(table.columns[table.column_with_id(*id)?].ty.clone());
+        let types: Option<Vec<SqlType>> = ids.iter().map(column).collect();
+        let types =
+            types.ok_or_else(|| ExecError::raised("XX000", "a reservation of a column that is not there"))?;
         let mut txn = self.txn.borrow_mut();
         let mut rows = ScanBatch::default();
-        for tries in 0.. {
+        let mut tries = 0;
+        loop {
             rows.records = vec![record];
             if tries >= LOCKED_AFTER {
                 // Somebody else was faster each time. Locked, it stays as it is read.
@@ -241,16 +236,15 @@ impl EngineTables<'_> {
             }
             let mut values = Batch::of_types(&types);
             for (at, ((_, sum), ty)) in sums.iter().zip(&types).enumerate() {
-                let value = Number::of(&rows.batch.columns[at].value(0, ty)).unwrap_or_else(zero);
-                values.columns[at].push_value(&of_type(&value.plus(sum), ty)?, ty)?;
+                let value = Number::of(&rows.batch.columns[at].value(0, ty)).unwrap_or_else(Number::zero);
+                values.columns[at].push_value(&value.plus(sum).assigned_to(ty)?, ty)?;
             }
             values.rows = 1;
             match heap.update(&mut txn, &rows, None, &ids, &values) {
                 // Committed since it was read, by whom it has waited for.
-                Err(StorageError::Conflict { .. }) if tries < TRIES_MAX => {}
+                Err(StorageError::Conflict { .. }) if tries < TRIES_MAX => tries += 1,
                 done => return Ok(done?),
             }
         }
-        Ok(())
     }
 }

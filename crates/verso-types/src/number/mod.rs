@@ -18,9 +18,11 @@ use std::sync::Arc;
 
 use num_bigint::{BigInt, Sign};
 
+use crate::TimeStyle;
+use crate::cast::{CastKind, cast};
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
-use crate::sqltype::{LongSpec, NumericSpec};
+use crate::sqltype::{LongSpec, NumericSpec, SqlType};
 use crate::value::Value;
 
 pub use functions::factorial;
@@ -132,6 +134,19 @@ impl Number {
             return Ok(Value::Numeric(small));
         }
         Ok(Value::Big(Arc::new(self.checked()?)))
+    }
+
+    /// 0
+    pub fn zero() -> Number {
+        Number::Finite { unscaled: BigInt::ZERO, scale: 0 }
+    }
+
+    /// The same as a value of another type of numbers, rounded as an assignment rounds it.
+    ///
+    /// # Errors
+    /// 22003 where it does not fit.
+    pub fn assigned_to(self, ty: &SqlType) -> Result<Value, TypeError> {
+        cast(&self.value()?, &SqlType::Numeric(None), ty, CastKind::Assignment, &TimeStyle::UTC)
     }
 
     /// Is it NaN?

@@ -1,6 +1,6 @@
 //! UPDATEs that reserve: the row keeps its values until the commit, which adds what was reserved.
 
-use verso_types::{Batch, CastKind, Number, SqlType, TimeStyle, Value, cast};
+use verso_types::{Batch, Number, SqlType, Value};
 
 use super::super::tables::Reserving;
 use super::{ExecContext, UpdateStatement};
@@ -19,7 +19,7 @@ impl UpdateStatement {
         let mut zero = Batch::of_types(&scan.types);
         for ((column, at), ty) in zero.columns.iter_mut().zip(&*scan.columns).zip(&*scan.types) {
             match scan.table.columns[*at].reservable {
-                true => column.push_value(&whole(0, ty)?, ty)?,
+                true => column.push_value(&Number::zero().assigned_to(ty)?, ty)?,
                 false => column.push_null(),
             }
         }
@@ -32,7 +32,7 @@ impl UpdateStatement {
             else {
                 return Ok(false);
             };
-            let stored = Number::of(&of_type(amount.clone(), ty)?);
+            let stored = Number::of(&amount.clone().assigned_to(ty)?);
             if stored.is_none_or(|stored| stored.compare(&amount).is_ne()) {
                 return Ok(false);
             }
@@ -80,14 +80,4 @@ fn explained(
     let shown: Vec<String> = targets.iter().zip(values).map(shown).collect();
     violation.detail = Some(format!("With all pending reservations {}.", shown.join(", ")));
     ExecError::Violation(violation)
-}
-
-/// A whole number of an exact type.
-fn whole(number: i64, ty: &SqlType) -> Result<Value> {
-    of_type(Number::Finite { unscaled: number.into(), scale: 0 }, ty)
-}
-
-/// A number as a value of a column's type. 22003 where it does not fit.
-fn of_type(number: Number, ty: &SqlType) -> Result<Value> {
-    Ok(cast(&number.value()?, &SqlType::Numeric(None), ty, CastKind::Assignment, &TimeStyle::UTC)?)
 }
