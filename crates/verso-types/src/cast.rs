@@ -155,6 +155,21 @@ pub fn cast(
     if from.is_constrained() || to.is_constrained() {
         return cast(value, &from.erased(), &to.erased(), kind, tz);
     }
+    cast_known(value, from, to, kind, tz)
+}
+
+/// As [`cast`], a value that is not NULL between types of which the caller knows that there is a cast ([`cast_kind`]) and that
+/// they are no domains.
+///
+/// # Errors
+/// As [`cast`].
+pub fn cast_known(
+    value: &Value,
+    from: &SqlType,
+    to: &SqlType,
+    kind: CastKind,
+    tz: &TimeStyle,
+) -> Result<Value, TypeError> {
     let whole = cast_whole(value, from, to, kind, tz)?;
     Ok(match to {
         SqlType::Time(Some(_))
@@ -163,6 +178,23 @@ pub fn cast(
         | SqlType::Interval(Some(_)) => limit_time(whole, to),
         _ => whole,
     })
+}
+
+/// Casts an integer or a floating-point number to another such type, by the short way: without a look at what else there is to
+/// cast. `None` for values and types of other kinds, which [`cast`] takes.
+#[inline]
+pub fn cast_machine_number(value: &Value, to: &SqlType) -> Option<Result<Value, TypeError>> {
+    if !matches!(to, SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Float4 | SqlType::Float8) {
+        return None;
+    }
+    match value {
+        Value::Int2(v) => cast_integer((*v).into(), to),
+        Value::Int4(v) => cast_integer((*v).into(), to),
+        Value::Int8(v) => cast_integer(*v, to),
+        Value::Float4(v) => cast_float((*v).into(), Some(*v), to),
+        Value::Float8(v) => cast_float(*v, None, to),
+        _ => None,
+    }
 }
 
 /// As [`cast`], a value that is not NULL; times with all their digits.

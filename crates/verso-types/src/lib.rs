@@ -65,7 +65,7 @@ pub mod wire;
 
 pub use array::{Array, Dimension};
 pub use arrow::{arrow_schema, arrow_type};
-pub use cast::{CastKind, cast, cast_kind};
+pub use cast::{CastKind, cast, cast_kind, cast_known, cast_machine_number};
 pub use collation::{CollatedType, Collation, CollationData, Collator, Derivation};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 pub use composite::CompositeName;

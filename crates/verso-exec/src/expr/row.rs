@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use verso_env::stack;
-use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeStyle, Value, cast, cmp_sql, eq_sql};
+use verso_types::{
+    Array, Batch, CastKind, Column, SqlType, TimeStyle, Value, cast, cast_kind, cast_known,
+    cast_machine_number, cmp_sql, eq_sql,
+};
 
 use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
@@ -179,6 +182,11 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
         ExprKind::Array(args) => {
             // Elements that are arrays themselves become the inner dimensions.
             let stacked = args.iter().any(|arg| matches!(arg.ty, SqlType::Array(_)));
+            if !stacked && let Some(values) = args.iter().map(literal).collect::<Option<Vec<Value>>>() {
+                // Made once: rows share it.
+                let array = Value::Array(values.into());
+                return Box::new(move |_, _| Ok(array.clone()));
+            }
             let args = compile_all(args);
             Box::new(move |cx, input| {
                 let (values, _held) = eval_held(&args, 1, cx, input)?;
@@ -190,6 +198,14 @@ pub(super) fn compile(expr: &TypedExpr) -> Closure {
             Box::new(move |cx, input| Ok(Value::Record(eval_held(&args, 1, cx, input)?.0.into())))
         }
         ExprKind::JsonPath(call) => json_path(call, &expr.ty),
+    }
+}
+
+/// The value of a literal.
+fn literal(expr: &TypedExpr) -> Option<Value> {
+    match &expr.kind {
+        ExprKind::Literal(value) => Some(value.clone()),
+        _ => None,
     }
 }
 
@@ -299,7 +315,7 @@ fn eval_held(
 
 /// How often the bytes of its arguments a function may have in memory, them included: most write their result into
 /// [`crate::memory::Bytes`], which is charged by itself; what makes JSON has its tree or text, and the value made of it.
-fn room_for(function: &BuiltinFunction) -> u64 {
+pub(super) fn room_for(function: &BuiltinFunction) -> u64 {
     let makes_json = matches!(function.result, ResultType::Fixed(SqlType::Json | SqlType::Jsonb));
     match function.operator {
         Some("->" | "#>") => 2,
@@ -412,6 +428,11 @@ fn zone_does_not_matter(ty: &SqlType) -> bool {
         || matches!(ty, SqlType::Bool | SqlType::Bytea | SqlType::Uuid | SqlType::Oid)
 }
 
+/// Integers and floating point.
+fn is_machine_number(ty: &SqlType) -> bool {
+    matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Float4 | SqlType::Float8)
+}
+
 fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {
     let inner = compile(arg);
     if cast_is_identity(&arg.ty, to) {
@@ -427,6 +448,20 @@ fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {
     {
         return Box::new(move |_, _| Ok(folded.clone()));
     }
+    if is_machine_number(&from) && is_machine_number(&to) {
+        return Box::new(move |cx, input| {
+            let value = inner(cx, input)?;
+            match cast_machine_number(&value, &to) {
+                Some(number) => Ok(number?),
+                None => Ok(cast(&value, &from, &to, kind, cx.services.time_zone)?),
+            }
+        });
+    }
+    // Whether there is such a cast is the same for all rows.
+    let cast = match cast_kind(&from, &to).is_some() && !from.is_constrained() && !to.is_constrained() {
+        true => cast_known,
+        false => cast,
+    };
     Box::new(move |cx, input| {
         let value = inner(cx, input)?;
         let _held = match &value {

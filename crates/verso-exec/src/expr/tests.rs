@@ -370,6 +370,38 @@ fn conditions_of_reports_are_vectorised() {
     assert!(by_rows.contains("0.0025"), "{by_rows}");
 }
 
+/// A function without a kernel over arguments with one is called alone for each row, with the errors of the closures.
+#[test]
+fn functions_are_applied_to_what_kernels_have_computed() {
+    let number = |number: i64| literal(Value::Int8(number));
+    let rest = call("%", vec![column(0, SqlType::Int8), number(26)]);
+    let code =
+        call("+", vec![literal(Value::Int4(64)), cast(rest.clone(), SqlType::Int4, CastKind::Explicit)]);
+    let letter = call("chr", vec![code]);
+    let text = cast(call("*", vec![column(0, SqlType::Int8), number(7)]), SqlType::Text, CastKind::Explicit);
+    let refused = call("chr", vec![cast(rest, SqlType::Int4, CastKind::Explicit)]);
+    for expr in [&letter, &text, &refused] {
+        assert_eq!(super::vector::census(expr).1, 0, "{expr:?} falls back to rows");
+    }
+    let batch_of = |numbers: &[Option<i64>]| {
+        let mut batch = Batch::of_types(&[SqlType::Int8]);
+        for number in numbers {
+            batch.push_row(&[number.map_or(Value::Null, Value::Int8)], &[SqlType::Int8]).unwrap();
+        }
+        batch
+    };
+    let both = |exprs: &[TypedExpr], batch: &Batch| {
+        let by_rows = outcome(&mut ExprList::compile(exprs, Executor::Row), batch);
+        assert_eq!(by_rows, outcome(&mut ExprList::compile(exprs, Executor::Vector), batch));
+        by_rows
+    };
+    let values = both(&[letter, text], &batch_of(&[Some(1), None, Some(2), Some(28)]));
+    assert!(values.contains("\"A\"") && values.contains("\"196\""), "{values}");
+    // The third row is the first whose character is refused.
+    let error = both(&[refused], &batch_of(&[Some(30), None, Some(26), Some(-1)]));
+    assert!(error.contains("null character not permitted"), "{error}");
+}
+
 /// What is given with the statement is compared with a column's scaled integers, whatever its scale, and is a pattern once for a
 /// batch.
 #[test]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use verso_env::Random;
 
-/// The random numbers of a session: the world's, or after `setseed` those of a seed.
+/// The random numbers of a session: a sequence of its own, which begins where the world's randomness or `setseed` says. What must
+/// not be guessed (UUIDs, random bytes) is the world's randomness itself.
 pub(crate) struct RandomNumbers {
     random: Arc<dyn Random>,
-    /// What comes next, once `setseed` was called.
+    /// Where the sequence stands, once it has begun.
     seed: Cell<Option<u64>>,
     /// Of the last time-ordered UUID, in nanoseconds since 1970.
     stamp: Cell<i128>,
@@ -22,8 +23,8 @@ impl RandomNumbers {
 
 impl verso_exec::context::Random for RandomNumbers {
     fn random_u64(&self) -> u64 {
-        let Some(state) = self.seed.get() else { return self.random.next_u64() };
-        // splitmix64: a seeded session repeats itself, as setseed promises.
+        let state = self.seed.get().unwrap_or_else(|| self.random.next_u64());
+        // splitmix64 (Steele, Lea, Flood 2014): a seeded session repeats itself, as setseed promises.
         let next = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.seed.set(Some(next));
         let mixed = (next ^ (next >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

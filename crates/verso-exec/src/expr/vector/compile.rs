@@ -3,11 +3,12 @@
 use verso_env::stack;
 use verso_types::{SqlType, Value};
 
+use super::apply::Apply;
 use super::member::Members;
 use super::{Node, Repr, cast, compare, numeric};
 use crate::expr::depends_on_row;
 use crate::expr::like::LikePattern;
-use crate::expr::row::{RowExpr, cast_is_identity};
+use crate::expr::row::{RowExpr, cast_is_identity, types_of};
 use crate::functions::BuiltinFunction;
 use crate::functions::kernel::{CompareOp, Kernel, NumericOp};
 use crate::plan::{ExprKind, TypedExpr};
@@ -81,7 +82,10 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
         }
         ExprKind::Cast { arg, kind } => {
             let (node, from) = compile(arg);
-            let (kernel, repr) = cast::find(&from, &expr.ty, *kind)?;
+            let Some((kernel, repr)) = cast::find(&from, &expr.ty, *kind) else {
+                let apply = Apply::of_cast(node, from, &arg.ty, &expr.ty, *kind)?;
+                return Some((Node::Apply(apply), Repr::of_type(&expr.ty)));
+            };
             Some((Node::Cast { cast: kernel, arg: Box::new(node) }, repr))
         }
         ExprKind::And(args) => boolean(connective(args, false)),
@@ -199,7 +203,11 @@ fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]
         return Some((node, Repr::Native(SqlType::Bool)));
     }
     let (nodes, reprs): (Vec<Node>, Vec<Repr>) = args.iter().map(compile).unzip();
-    match function.kernel? {
+    let Some(kernel) = function.kernel else {
+        let apply = Apply::of_call(function, nodes, &reprs, types_of(args), &expr.ty)?;
+        return Some((Node::Apply(apply), Repr::of_type(&expr.ty)));
+    };
+    match kernel {
         Kernel::Columns(kernel) => {
             // the kernel's layouts are those of the declared types
             let fits = args.iter().zip(&reprs).all(|(arg, repr)| *repr == Repr::Native(arg.ty.clone()));

@@ -106,6 +106,7 @@ impl Node {
                 let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
                 text::concat(&operands, rows, out)
             }),
+            Node::Apply(apply) => apply.eval(over, scratch),
             Node::Rows { expr, ty } => {
                 let mut out = scratch.take(ty.physical());
                 for row in 0..rows {

@@ -13,12 +13,15 @@
 //! | [`compile`] | from a typed expression to nodes |
 //! | [`eval`] | nodes over a batch |
 //! | [`scratch`] | their results |
+//! | [`apply`] | functions without a kernel over arguments with one |
 //! | [`case`], [`cast`], [`compare`], [`logic`], [`numeric`], [`text`] | kinds of nodes |
 //!
 //! X1. A node either yields a column with the rows' right values or traps (rule K2); after a trap nothing of
 //!     the batch's results is used.
-//! X2. What has no kernel is a [`Node::Rows`]: its closure, called for each row.
+//! X2. What has no kernel is a [`Node::Rows`]: its closure, called for each row; or, where kernels compute its arguments, a
+//!     [`Node::Apply`], which calls the function alone.
 
+mod apply;
 mod case;
 mod cast;
 mod compare;
@@ -112,6 +115,8 @@ enum Node {
     Member { arg: Box<Node>, among: member::Members, negated: bool },
     /// Concatenation of texts.
     Concat(Vec<Node>),
+    /// No kernel of its own, but of its arguments: called row by row (X2).
+    Apply(apply::Apply),
     /// No kernel: the closure, row by row (X2).
     Rows { expr: RowExpr, ty: SqlType },
 }
@@ -278,6 +283,7 @@ pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
             | Node::Connective { args, .. }
             | Node::Concat(args) => args.iter().collect(),
             Node::Compare { args, .. } => args.iter().collect(),
+            Node::Apply(apply) => apply.args().collect(),
             Node::Case { branches, otherwise, .. } => {
                 branches.iter().flat_map(|(a, b)| [a, b]).chain([&**otherwise]).collect()
             }
