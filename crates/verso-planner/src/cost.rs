@@ -56,6 +56,7 @@ impl Estimate<'_> {
             Plan::Filter { .. } => streamed(PAIR),
             Plan::Project { .. }
             | Plan::Window { .. }
+            | Plan::SortedAggregate { .. }
             | Plan::ProjectSet { .. }
             | Plan::LockRows { .. }
             | Plan::Past { .. }

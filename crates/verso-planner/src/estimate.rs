@@ -97,7 +97,7 @@ impl Estimate<'_> {
             | Plan::Sort { input, .. }
             | Plan::LockRows { input, .. } => below(input),
             Plan::Filter { input, predicate } => below(input) * self.selectivity(predicate, input),
-            Plan::Aggregate { input, group_by, .. } => {
+            Plan::Aggregate { input, group_by, .. } | Plan::SortedAggregate { input, group_by, .. } => {
                 let rows = below(input);
                 group_by.iter().map(|key| self.values(key, input)).product::<f64>().min(rows)
             }
@@ -241,13 +241,15 @@ impl Estimate<'_> {
                 Some(K::Column(inner)) => self.distinct(input, *inner, depth + 1),
                 _ => DISTINCT,
             },
-            Plan::Aggregate { input, group_by, .. } => match group_by.as_slice() {
-                [only] if column == 0 => self.values(only, input),
-                keys => match keys.get(column).map(|key| &key.kind) {
-                    Some(K::Column(inner)) => self.distinct(input, *inner, depth + 1),
-                    _ => DISTINCT,
-                },
-            },
+            Plan::Aggregate { input, group_by, .. } | Plan::SortedAggregate { input, group_by, .. } => {
+                match group_by.as_slice() {
+                    [only] if column == 0 => self.values(only, input),
+                    keys => match keys.get(column).map(|key| &key.kind) {
+                        Some(K::Column(inner)) => self.distinct(input, *inner, depth + 1),
+                        _ => DISTINCT,
+                    },
+                }
+            }
             Plan::Filter { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }

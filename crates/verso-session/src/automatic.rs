@@ -6,7 +6,8 @@
 //! ```
 //!
 //! 1. A table is due when more rows have changed since it was analyzed last than `autovacuum_analyze_threshold` and the
-//!    share `autovacuum_analyze_scale_factor` of its rows: PostgreSQL's rule, its settings and their defaults.
+//!    share `autovacuum_analyze_scale_factor` of its rows: PostgreSQL's rule, its settings and their defaults. A table may have
+//!    its own (`WITH (autovacuum_analyze_threshold = …)`).
 //! 2. No lock is waited for, and who waits for a lock of the table ends its analysis: both are tried again after [`RETRY`].
 //! 3. A table is analyzed at most once in `autovacuum_naptime`. Nothing is looked at while nothing changes.
 //! 4. The thread holds the database only in its rounds; who drops the database last waits for the round.
@@ -99,6 +100,18 @@ impl AutoSettings {
             "autovacuum_naptime" => duration(self.nap_ms),
             _ => return None,
         })
+    }
+
+    /// With what a table says for itself (`WITH (autovacuum_…)`); whether it is analyzed by itself goes by both.
+    fn of(mut self, table: &TableDef) -> AutoSettings {
+        let number = |name: &str| table.options.get(name).and_then(|value| value.parse::<f64>().ok());
+        let off = |value: &str| value.starts_with(['f', 'n']) || value.starts_with("of") || value == "0";
+        self.on &= !table.options.get("autovacuum_enabled").is_some_and(off);
+        if let Some(rows) = number("autovacuum_analyze_threshold") {
+            self.threshold = rows.round_ties_even() as u64;
+        }
+        self.scale = number("autovacuum_analyze_scale_factor").unwrap_or(self.scale);
+        self
     }
 
     /// As many changed rows make a table due.
@@ -217,7 +230,8 @@ impl Session {
                     changed.tell_at(changed.since_analyze() + UNKNOWN);
                     continue;
                 };
-                if table.is_temporary() {
+                let settings = settings.of(table);
+                if table.is_temporary() || !settings.on {
                     changed.tell_at(u64::MAX);
                     continue;
                 }

@@ -15,6 +15,7 @@
 //!     any row. Within a pass the groups come out set by set.
 
 mod shared;
+mod sorted;
 
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ use crate::expr::{Executor, ExprList};
 use crate::memory::{Refused, Reservation};
 use crate::plan::{AggregateCall, GroupingSets, TypedExpr};
 use shared::Shared;
+
+pub(crate) use sorted::SortedGroupOperator;
 
 /// A hash table of groups.
 pub(crate) struct GroupOperator {

@@ -13,7 +13,7 @@ use super::combine::{RecursiveOperator, SharedOperator, WorkOperator};
 use super::current::CurrentOperator;
 use super::distinct::{DistinctOperator, RowOrder};
 use super::filter::{KeyFilter, Reach};
-use super::group::GroupOperator;
+use super::group::{GroupOperator, SortedGroupOperator};
 use super::join::{JoinOperator, MergeJoinOperator, SemiOperator};
 use super::key::RowTypes;
 use super::lock::LockOperator;
@@ -165,12 +165,19 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             sets.as_ref(),
             executor,
         )),
-        Plan::Window { input, partition_by, order_by, calls } => Box::new(WindowOperator::new(
+        Plan::SortedAggregate { input, group_by, aggregates } => Box::new(SortedGroupOperator::new(
             compile(input, executor),
             &types_of(input),
-            partition_by,
-            order_by,
+            group_by,
+            aggregates,
+            executor,
+        )),
+        Plan::Window { input, partition_by, order_by, calls, until } => Box::new(WindowOperator::new(
+            compile(input, executor),
+            &types_of(input),
+            (partition_by, order_by),
             calls,
+            until.as_ref(),
             executor,
         )),
         Plan::ProjectSet { input, calls, ordinality } => Box::new(SetProjectOperator::new(

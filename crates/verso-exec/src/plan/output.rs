@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::TableDef;
 use verso_types::{Collation, Derivation, SqlType};
 
-use super::{ExprKind, Plan, TypedExpr};
+use super::{AggregateCall, ExprKind, Plan, TypedExpr};
 
 /// Name and type of a column that a plan yields.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,14 +128,12 @@ impl Plan {
                 let columns = exprs.iter().zip(names);
                 columns.map(|(expr, name)| OutputColumn::of_expr(expr, Arc::clone(name), &origins)).collect()
             }
+            Plan::SortedAggregate { input, group_by, aggregates } => grouped(input, group_by, aggregates),
             Plan::Aggregate { input, group_by, aggregates, sets } => {
-                let origins = input.origins();
-                let keys = group_by.iter().map(|key| OutputColumn::of_expr(key, "?column?".into(), &origins));
-                let calls =
-                    aggregates.iter().map(|call| OutputColumn::new(Arc::clone(&call.name), call.ty.clone()));
+                let columns = grouped(input, group_by, aggregates);
                 let groupings = sets.iter().flat_map(|sets| &sets.calls);
                 let groupings = groupings.map(|_| OutputColumn::new("grouping", SqlType::Int4));
-                keys.chain(calls).chain(groupings).collect()
+                columns.into_iter().chain(groupings).collect()
             }
             Plan::Window { input, calls, .. } => {
                 let calls =
@@ -178,4 +176,12 @@ impl Plan {
     fn origins(&self) -> Vec<Option<Origin>> {
         self.output().iter().map(|column| column.origin).collect()
     }
+}
+
+/// The columns of groups: their keys and aggregates.
+fn grouped(input: &Plan, group_by: &[TypedExpr], aggregates: &[AggregateCall]) -> Vec<OutputColumn> {
+    let origins = input.origins();
+    let keys = group_by.iter().map(|key| OutputColumn::of_expr(key, "?column?".into(), &origins));
+    let calls = aggregates.iter().map(|call| OutputColumn::new(Arc::clone(&call.name), call.ty.clone()));
+    keys.chain(calls).collect()
 }

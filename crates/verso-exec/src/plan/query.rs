@@ -124,6 +124,16 @@ pub enum Plan {
         /// aggregates, and a condition on a key does not hold for the rows that it is made of.
         sets: Option<GroupingSets>,
     },
+    /// The same of an input in which rows with the same keys come one behind the other: each group comes out when the next one
+    /// begins.
+    SortedAggregate {
+        /// The input.
+        input: Box<Plan>,
+        /// The keys; one at least.
+        group_by: Vec<TypedExpr>,
+        /// The aggregates.
+        aggregates: Vec<AggregateCall>,
+    },
     /// The input's columns, and one for each function over the window. The input is sorted by `partition_by`, then
     /// `order_by`.
     Window {
@@ -135,6 +145,9 @@ pub enum Plan {
         order_by: Vec<SortKey>,
         /// The functions.
         calls: Vec<WindowCall>,
+        /// A condition over its own columns that is false for all further rows of a partition once it is for one: these are not
+        /// wanted.
+        until: Option<TypedExpr>,
     },
     /// For each row of the input the rows of set-returning functions side by side: as many as the longest yields, the
     /// others padded with NULLs. The input's columns come first, then those of the functions.

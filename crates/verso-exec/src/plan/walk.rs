@@ -23,6 +23,7 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::SortedAggregate { input, .. }
             | Plan::Window { input, .. }
             | Plan::ProjectSet { input, .. }
             | Plan::DistinctOn { input, .. }
@@ -60,6 +61,7 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::SortedAggregate { input, .. }
             | Plan::Window { input, .. }
             | Plan::ProjectSet { input, .. }
             | Plan::DistinctOn { input, .. }
@@ -102,13 +104,15 @@ impl Plan {
             Plan::Project { exprs, .. } => exprs.iter().collect(),
             Plan::Filter { predicate, .. } => vec![predicate],
             Plan::Past { moment, .. } => vec![moment],
-            Plan::Aggregate { group_by, aggregates, .. } => {
+            Plan::Aggregate { group_by, aggregates, .. }
+            | Plan::SortedAggregate { group_by, aggregates, .. } => {
                 group_by.iter().chain(aggregates.iter().flat_map(AggregateCall::exprs)).collect()
             }
-            Plan::Window { partition_by, order_by, calls, .. } => partition_by
+            Plan::Window { partition_by, order_by, calls, until, .. } => partition_by
                 .iter()
                 .chain(order_by.iter().map(|key| &key.expr))
                 .chain(calls.iter().flat_map(WindowCall::exprs))
+                .chain(until)
                 .collect(),
             Plan::ProjectSet { calls, .. } => calls.iter().flat_map(|call| call.call.args()).collect(),
             Plan::DistinctOn { keys, .. } => keys.iter().collect(),
@@ -153,14 +157,16 @@ impl Plan {
             Plan::Project { exprs, .. } => exprs.iter_mut().for_each(visit),
             Plan::Filter { predicate, .. } => visit(predicate),
             Plan::Past { moment, .. } => visit(moment),
-            Plan::Aggregate { group_by, aggregates, .. } => {
+            Plan::Aggregate { group_by, aggregates, .. }
+            | Plan::SortedAggregate { group_by, aggregates, .. } => {
                 group_by.iter_mut().for_each(&mut *visit);
                 aggregates.iter_mut().flat_map(AggregateCall::exprs_mut).for_each(visit);
             }
-            Plan::Window { partition_by, order_by, calls, .. } => partition_by
+            Plan::Window { partition_by, order_by, calls, until, .. } => partition_by
                 .iter_mut()
                 .chain(order_by.iter_mut().map(|key| &mut key.expr))
                 .chain(calls.iter_mut().flat_map(WindowCall::exprs_mut))
+                .chain(until)
                 .for_each(visit),
             Plan::ProjectSet { calls, .. } => {
                 calls.iter_mut().flat_map(|call| call.call.args_mut()).for_each(visit);

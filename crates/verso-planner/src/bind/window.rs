@@ -95,7 +95,7 @@ impl Windows {
                 plan = Plan::Sort { input: Box::new(plan), keys, sorted: 0 };
             }
             let Definition { partition_by, order_by } = definition;
-            plan = Plan::Window { input: Box::new(plan), partition_by, order_by, calls: own };
+            plan = Plan::Window { input: Box::new(plan), partition_by, order_by, calls: own, until: None };
         }
         (plan, places)
     }

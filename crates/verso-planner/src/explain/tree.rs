@@ -77,6 +77,26 @@ impl<'p> Tree<'p> {
         Tree { probes: Some(probes), ..self }
     }
 
+    /// Names and widths of the columns of groups: their keys, as they are shown, and aggregates.
+    fn grouped(
+        &self,
+        (keys, group_by): (Vec<String>, &[TypedExpr]),
+        aggregates: &[AggregateCall],
+        (names, below): (&[String], &[(String, f64)]),
+    ) -> Vec<(String, f64)> {
+        let keys = keys.into_iter().zip(group_by).map(|(key, expr)| {
+            let width = match expr.kind {
+                ExprKind::Column(at) => below.get(at).map_or(8.0, |column| column.1),
+                _ => self.estimate.width(&expr.ty),
+            };
+            (key, width)
+        });
+        let scope = self.scope(names);
+        let calls =
+            aggregates.iter().map(|call| (short(aggregate(call, scope)), self.estimate.width(&call.ty)));
+        keys.chain(calls).collect()
+    }
+
     fn scope<'a>(&'a self, columns: &'a [String]) -> Scope<'a> {
         Scope { columns, outer: &self.outer, subplans: &self.subplans }
     }
@@ -286,21 +306,20 @@ impl<'p> Tree<'p> {
                     None if !keys.is_empty() => node.details.push(("Group Key", Field::List(keys.clone()))),
                     None => {}
                 }
-                let keys = keys.into_iter().zip(group_by).map(|(key, expr)| {
-                    let width = match expr.kind {
-                        ExprKind::Column(at) => below.get(at).map_or(8.0, |column| column.1),
-                        _ => self.estimate.width(&expr.ty),
-                    };
-                    (key, width)
-                });
-                let calls = aggregates
-                    .iter()
-                    .map(|call| (short(aggregate(call, scope)), self.estimate.width(&call.ty)));
+                let grouped = self.grouped((keys, group_by), aggregates, (names, below));
                 let groupings =
                     sets.iter().flat_map(|sets| &sets.calls).map(|_| ("GROUPING".to_string(), 4.0));
-                return keys.chain(calls).chain(groupings).collect();
+                return grouped.into_iter().chain(groupings).collect();
             }
-            Plan::Window { partition_by, order_by, calls, .. } => {
+            Plan::SortedAggregate { group_by, aggregates, .. } => {
+                title(node, "Aggregate", plain("GroupAggregate"));
+                node.head.push(("Strategy", "Sorted".into()));
+                let scope = self.scope(names);
+                let keys = list(group_by, scope);
+                node.details.push(("Group Key", Field::List(keys.clone())));
+                return self.grouped((keys, group_by), aggregates, (names, below));
+            }
+            Plan::Window { partition_by, order_by, calls, until, .. } => {
                 title(node, "WindowAgg", plain("WindowAgg"));
                 let scope = self.scope(names);
                 let mut parts = Vec::new();
@@ -315,7 +334,12 @@ impl<'p> Tree<'p> {
                     let args = list(&call.args, scope).join(", ");
                     (format!("{}({args}) OVER (?)", call.function.name()), self.estimate.width(&call.ty))
                 });
-                return below.iter().cloned().chain(own).collect();
+                let columns: Vec<(String, f64)> = below.iter().cloned().chain(own).collect();
+                if let Some(until) = until {
+                    let names: Vec<String> = columns.iter().map(|column| column.0.clone()).collect();
+                    node.details.push(("Run Condition", Field::Text(text(until, self.scope(&names)))));
+                }
+                return columns;
             }
             Plan::ProjectSet { calls, ordinality, .. } => {
                 title(node, "ProjectSet", plain("ProjectSet"));

@@ -18,16 +18,20 @@
 //! |---|---|
 //! | [`terms`] | what a condition says about single columns |
 //! | [`order`] | orders that an index has |
+//! | [`distinct`] | aggregates of different values, as aggregates of groups |
 //! | [`derived`] | expressions and conditions of indexes |
 //! | [`inverted`] | what a condition looks up in an inverted index |
 //! | [`partition`] | the partitions that a scan reads |
 //! | [`system`] | what a condition says about the rows of a system view |
+//! | [`streams`] | groups and windows of which the first rows are wanted |
 
 mod derived;
+mod distinct;
 mod inverted;
 mod lookups;
 mod order;
 mod partition;
+mod streams;
 mod system;
 mod terms;
 
@@ -148,10 +152,19 @@ impl<'s> Planner<'s> {
 
     /// `limited` says that only the first rows are wanted.
     fn query(&mut self, plan: &mut Plan, limited: bool) {
+        self.first_rows(plan, limited, None);
+    }
+
+    /// The same where it is known how many: `first`.
+    fn first_rows(&mut self, plan: &mut Plan, limited: bool, first: Option<f64>) {
         if self.is_deep() {
             return;
         }
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
+        if limited && matches!(plan, Plan::Aggregate { .. }) {
+            self.groups_in_order(plan, &[], first);
+        }
+        distinct::by_groups(plan);
         match plan {
             Plan::TableScan { table, columns, filter } if table.partitioned.is_some() => {
                 *plan = partition::parts(table, columns, filter.as_ref(), self.estimate);
@@ -175,10 +188,13 @@ impl<'s> Planner<'s> {
             Plan::Limit { input, limit, offset, ties } => {
                 let limited = limit.is_some();
                 let bound = if ties.is_empty() { bound(limit.as_ref(), offset.as_ref()) } else { None };
-                let first = match limit.as_ref().map(|limit| &limit.kind) {
-                    Some(ExprKind::Literal(Value::Int8(rows))) => Some(*rows as f64),
+                let number = |expr: &TypedExpr| match expr.kind {
+                    ExprKind::Literal(Value::Int8(rows)) => Some(rows as f64),
                     _ => None,
                 };
+                let skipped = offset.as_ref().map_or(Some(0.0), number);
+                let first =
+                    limit.as_ref().and_then(number).zip(skipped).map(|(rows, skipped)| rows + skipped);
                 let inner = self.below_locks(input);
                 let inner = self.below_kept(inner);
                 match inner {
@@ -194,7 +210,7 @@ impl<'s> Planner<'s> {
                         let first = first.map(|first| first * self.group(input, keys.iter()));
                         self.sort(input, limited && first.is_some(), first);
                     }
-                    _ => self.query(inner, limited),
+                    _ => self.first_rows(inner, limited, first),
                 }
             }
             Plan::LockRows { input, .. } => self.query(input, limited),
@@ -213,9 +229,21 @@ impl<'s> Planner<'s> {
                 if let Plan::SystemScan { columns, keys, .. } = &mut **input {
                     *keys = system::keys(columns, predicate);
                 }
-                self.query(input, limited);
+                let ends = streams::end_window(input, predicate.clone().conjuncts());
+                let first = first.map(|first| {
+                    first / self.estimate.selectivity(predicate, input).clamp(f64::MIN_POSITIVE, 1.0)
+                });
+                let first = ends.map_or(first, |ends| Some(first.map_or(ends, |first| first.min(ends))));
+                self.first_rows(input, limited || ends.is_some(), first);
             }
-            Plan::Project { input, .. } => self.query(input, limited),
+            Plan::Project { input, .. } => self.first_rows(input, limited, first),
+            Plan::Window { input, partition_by, calls, .. } => {
+                let (some, needed) = self.needed_by_window((input, partition_by, calls), first);
+                match &**input {
+                    Plan::Sort { .. } => self.sort(input, limited && some, needed),
+                    _ => self.first_rows(input, limited && some, needed),
+                }
+            }
             Plan::Append { inputs, .. } => inputs.iter_mut().for_each(|input| self.query(input, limited)),
             Plan::Apply { left, right, .. } => {
                 self.query(left, false);
@@ -236,7 +264,21 @@ impl<'s> Planner<'s> {
     fn sort(&mut self, plan: &mut Plan, limited: bool, first: Option<f64>) {
         let Plan::Sort { input, keys, sorted } = plan else { return };
         keys.iter_mut().for_each(|key| self.expression(&mut key.expr));
-        let whole = limited && order::by_index(input, keys, first, self.estimate, self.hints);
+        // What a window has sorted already is not sorted again.
+        let windowed =
+            (1..=keys.len()).rev().find(|part| streams::is_in_order_of_window(input, &keys[..*part]));
+        if let Some(part) = windowed {
+            *sorted = part;
+            let is_whole = part == keys.len();
+            self.first_rows(input, limited, first);
+            if is_whole {
+                *plan = std::mem::replace(&mut **input, nothing());
+            }
+            return;
+        }
+        let whole = limited
+            && (self.groups_in_order(input, keys, first)
+                || order::by_index(input, keys, first, self.estimate, self.hints));
         let mut part = 0;
         if let Some(first) = first.filter(|_| limited && !whole) {
             part = (1..keys.len()).rev().find(|part| self.by_part(input, &keys[..*part], first)).unwrap_or(0);

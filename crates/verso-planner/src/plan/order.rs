@@ -161,7 +161,7 @@ fn unbound(keys: &[SortKey]) -> Vec<Key> {
 }
 
 /// A key over the rows of a projection, as one over its input's.
-fn beneath(key: &mut TypedExpr, exprs: &[TypedExpr]) {
+pub(super) fn beneath(key: &mut TypedExpr, exprs: &[TypedExpr]) {
     replace_columns(key, &mut |column, ty| {
         exprs.get(column).cloned().unwrap_or_else(|| TypedExpr::null(ty.clone()))
     });

@@ -289,7 +289,7 @@ pub(super) fn for_all(plan: Plan, domain: &Domain) -> Option<Plan> {
             let plan = Plan::Apply { left, right, outer, kind, filter };
             columns(plan, (0..width).chain(width + k..width + k + behind).chain(width..width + k))
         }
-        Plan::Window { input, partition_by, order_by, calls } => {
+        Plan::Window { input, partition_by, order_by, calls, until: None } => {
             let (width, made) = (input.output().len(), calls.len());
             let mut calls = calls;
             // Offsets of frames have no columns.
@@ -305,7 +305,7 @@ pub(super) fn for_all(plan: Plan, domain: &Domain) -> Option<Plan> {
             let order_by = order_by.into_iter();
             let order_by =
                 order_by.map(|key| SortKey { expr: over(&key.expr, width, &stays), ..key }).collect();
-            let plan = Plan::Window { input, partition_by, order_by, calls };
+            let plan = Plan::Window { input, partition_by, order_by, calls, until: None };
             columns(plan, (0..width).chain(width + k..width + k + made).chain(width..width + k))
         }
         Plan::ProjectSet { input, calls, ordinality } => {
@@ -481,6 +481,7 @@ fn limited(
         partition_by: domain.at(width),
         order_by: Vec::new(),
         calls: vec![call],
+        until: None,
     };
     let compared = |operator: &str, with: i64| {
         let is_bigint = |arg: &ArgType| matches!(arg, ArgType::Exact(SqlType::Int8));

@@ -150,7 +150,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
             kept
         }
         // The columns of its functions stay.
-        Plan::Window { input, partition_by, order_by, calls } => {
+        Plan::Window { input, partition_by, order_by, calls, .. } => {
             let functions = calls.len();
             let exprs = partition_by
                 .iter_mut()
@@ -168,6 +168,12 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
         Plan::LockRows { input, .. } => {
             let width = input.output().len();
             to(input, &(0..width).collect(), shares)?
+        }
+        Plan::SortedAggregate { input, group_by, aggregates } => {
+            let width = group_by.len() + aggregates.len();
+            let arguments = aggregates.iter_mut().flat_map(AggregateCall::exprs_mut);
+            over(input, group_by.iter_mut().chain(arguments), shares)?;
+            (0..width).collect()
         }
         Plan::Aggregate { input, group_by, aggregates, sets } => {
             let groupings = sets.as_ref().map_or(0, |sets| sets.calls.len());

@@ -106,13 +106,13 @@ impl Rewriter<'_> {
                 Ok(keep(Plan::Aggregate { input, group_by, aggregates, sets }, above))
             }
             // A condition on what tells partitions apart drops them whole.
-            Plan::Window { input, partition_by, order_by, calls } => {
+            Plan::Window { input, partition_by, order_by, calls, until } => {
                 let whole = |column: &usize| {
                     partition_by.iter().any(|key| matches!(key.kind, K::Column(key) if key == *column))
                 };
                 let (below, above) = split(conditions, |used| !used.is_empty() && used.iter().all(whole));
                 let input = Box::new(self.push(*input, below)?);
-                Ok(keep(Plan::Window { input, partition_by, order_by, calls }, above))
+                Ok(keep(Plan::Window { input, partition_by, order_by, calls, until }, above))
             }
             Plan::Sort { input, keys, sorted } => {
                 Ok(Plan::Sort { input: Box::new(self.push(*input, conditions)?), keys, sorted })

@@ -279,8 +279,12 @@ impl Schema<'_> {
                 return self.rewrite(name, &TableChange::Logged(*logged), |_| Ok(None)).map(drop);
             }
             AlterAction::Pack => return self.pack(&table),
-            AlterAction::Options(given) => TableChange::Options(options(given)),
+            AlterAction::Options(given) => {
+                self.autovacuum_options(given.iter().map(|(name, _)| name));
+                TableChange::Options(options(given))
+            }
             AlterAction::ResetOptions(names) => {
+                self.autovacuum_options(names.iter());
                 TableChange::ResetOptions(names.iter().map(|name| name.as_str().into()).collect())
             }
             AlterAction::RowSecurity { enabled, forced } => {
@@ -290,6 +294,13 @@ impl Schema<'_> {
             }
         };
         self.alter(name, &change)
+    }
+
+    /// Options that may make a table due for ANALYZE: whoever runs it looks again.
+    fn autovacuum_options<'n>(&self, mut names: impl Iterator<Item = &'n String>) {
+        if names.any(|name| name.starts_with("autovacuum")) {
+            self.frame.services.instance.engine.changes().wake();
+        }
     }
 
     /// COMPRESS: packs the data pages of a table, under its lock; a notice says what became of them.

@@ -69,6 +69,29 @@ fn tables_are_analyzed_when_enough_rows_have_changed() {
 }
 
 #[test]
+fn a_table_may_say_for_itself_when_it_is_analyzed() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (id int, v int) WITH (autovacuum_enabled = off)");
+    client.run("INSERT INTO t SELECT g, g FROM generate_series(1, 1000) g");
+    world.instance.analyze_changed().expect("a round");
+    assert_eq!(counts(&mut client), "1000|0|0|f");
+    client.run("ALTER TABLE t SET (autovacuum_enabled = true, autovacuum_analyze_threshold = 2000)");
+    world.instance.analyze_changed().expect("a round");
+    assert_eq!(counts(&mut client), "1000|0|0|f", "a thousand are not more than two thousand");
+    client.run("ALTER TABLE t SET (autovacuum_analyze_threshold = 0, autovacuum_analyze_scale_factor = 0)");
+    world.instance.analyze_changed().expect("a round");
+    assert_eq!(counts(&mut client), "0|0|1|t");
+    client.run("UPDATE t SET v = 0 WHERE id = 1");
+    world.instance.analyze_changed().expect("a round");
+    assert_eq!(counts(&mut client), "0|0|2|t");
+    client.run("ALTER TABLE t RESET (autovacuum_analyze_threshold, autovacuum_analyze_scale_factor)");
+    client.run("UPDATE t SET v = 0 WHERE id <= 100");
+    world.instance.analyze_changed().expect("a round");
+    assert_eq!(counts(&mut client), "100|0|2|t", "the settings of the database again");
+}
+
+#[test]
 fn no_lock_of_others_is_waited_for() {
     let world = World::new();
     let (mut client, mut other) = (world.connect(), world.connect());

@@ -404,6 +404,13 @@ impl Little {
         };
         let ordered = Plan::DistinctOn { input: Box::new(sort), keys: keys() };
         cases.push(("distinct on in order", true, ordered, first(&sorted)));
+        let sorted_by_group = Plan::Sort { input: all(), keys: vec![key(1, false, false)], sorted: 0 };
+        let groups = Plan::SortedAggregate {
+            input: Box::new(sorted_by_group),
+            group_by: vec![of(&self.many, 1)],
+            aggregates: totals(),
+        };
+        cases.push(("groups in order", false, groups, by_group.values().map(total).collect()));
         for (name, partition) in [("window", None), ("window of partitions", Some(1))] {
             let mut keys = vec![key(2, false, false), key(0, false, false)];
             keys.splice(0..0, partition.map(|column| key(column, false, false)));
@@ -412,6 +419,7 @@ impl Little {
                 partition_by: partition.map(|column| of(&self.many, column)).into_iter().collect(),
                 order_by: vec![key(2, false, false)],
                 calls: windows::calls(&self.many),
+                until: None,
             };
             let mut sorted = sorted.clone();
             sorted.sort_by(|a, b| {
@@ -519,14 +527,63 @@ fn a_long_partition_goes_to_a_file() {
         input: Box::new(scan(&little.many, None)),
         partition_by: Vec::new(),
         order_by: vec![SortKey { expr: of(&little.many, 0), descending: false, nulls_first: false }],
-        calls: windows::calls(&little.many)[..1].to_vec(),
+        // The sum of all rows, which the first one needs.
+        calls: windows::calls(&little.many)[11..].to_vec(),
+        until: None,
     };
     let rows = little.run(&plan).expect("rows");
-    let numbered = |(at, row): (usize, Row)| [&row[..], &[Value::Int8(at as i64 + 1)]].concat();
-    let expected: Vec<Row> =
-        little.world.tables.rows(&little.many).into_iter().enumerate().map(numbered).collect();
+    let all = little.world.tables.rows(&little.many);
+    let sum: i64 = all.iter().filter_map(|row| row[0].as_i64()).sum();
+    let expected: Vec<Row> = all.into_iter().map(|row| [&row[..], &[Value::Int8(sum)]].concat()).collect();
     assert_eq!(rows, expected);
     assert!(little.spilled() > 0);
+}
+
+#[test]
+fn a_window_holds_no_more_rows_than_its_functions_look_at() {
+    let little = Little::new(2_400);
+    little.world.tables.batch_rows.set(100);
+    little.world.session.work_memory.set(128 << 10);
+    let calls = windows::calls(&little.many);
+    let plan = Plan::Window {
+        input: Box::new(scan(&little.many, None)),
+        partition_by: Vec::new(),
+        order_by: vec![SortKey { expr: of(&little.many, 0), descending: false, nulls_first: false }],
+        // Numbers, a value before, sums and the greatest of some rows around.
+        calls: [&calls[..4], &calls[7..9]].concat(),
+        until: None,
+    };
+    let rows = little.run(&plan).expect("rows");
+    let last = rows.last().expect("a row");
+    assert_eq!(last[3..6], [2_400, 2_400, 2_400].map(Value::Int8));
+    let sum: i64 = rows[2_389..].iter().filter_map(|row| row[0].as_i64()).sum();
+    assert_eq!(last[7], Value::Int8(sum));
+    assert_eq!(little.spilled(), 0);
+}
+
+#[test]
+fn a_condition_ends_the_partitions_of_a_window() {
+    let little = Little::new(2_400);
+    let calls = windows::calls(&little.many);
+    let plan = |partition: Option<usize>, until| Plan::Window {
+        input: Box::new(Plan::Sort {
+            input: Box::new(scan(&little.many, None)),
+            keys: (partition.into_iter().chain([0]))
+                .map(|at| SortKey { expr: of(&little.many, at), descending: false, nulls_first: false })
+                .collect(),
+            sorted: 0,
+        }),
+        partition_by: partition.map(|at| of(&little.many, at)).into_iter().collect(),
+        order_by: vec![SortKey { expr: of(&little.many, 0), descending: false, nulls_first: false }],
+        calls: [&calls[..1], &calls[11..]].concat(),
+        until,
+    };
+    let limit = || Some(call("<=", vec![column(3, SqlType::Int8), literal(Value::Int8(2))]));
+    for partition in [None, Some(1)] {
+        let mut all = little.run(&plan(partition, None)).expect("rows");
+        all.retain(|row| row[3].as_i64() <= Some(2));
+        assert_eq!(little.run(&plan(partition, limit())).expect("rows"), all);
+    }
 }
 
 #[test]

@@ -15,12 +15,13 @@ use std::ops::Range;
 use verso_types::{SqlType, Value, cmp_sql};
 
 use super::super::ExecContext;
-use super::frame::{Frame, Frames};
+use super::frame::{Frame, FrameSpec, Frames};
 use super::partition::Partition;
 use crate::aggregate::{Accumulator, payload};
 use crate::error::Result;
 use crate::expr::Executor;
 use crate::functions::{AggregateFunction, AggregateKind};
+use crate::memory::Reservation;
 use crate::plan::{AggregateCall, WindowCall};
 
 /// Rows that an accumulator is fed between two looks at the flag that cancels.
@@ -52,6 +53,15 @@ impl Arguments<'_> {
             None => Ok(true),
             Some(column) => Ok(matches!(self.partition.value(column, row)?, Value::Bool(true))),
         }
+    }
+
+    /// The first argument, where it counts.
+    fn value(&self, row: usize) -> Result<Option<Value>> {
+        if !self.counts(row)? {
+            return Ok(None);
+        }
+        let value = self.partition.value(self.window.args.start, row)?;
+        Ok((!value.is_null()).then_some(value))
     }
 
     fn values(&self, row: usize) -> Result<Vec<Value>> {
@@ -92,110 +102,137 @@ impl AggregateWindow {
         }
     }
 
-    /// Pushes the aggregate of each row's frame.
+    /// Begins a partition.
+    ///
+    /// # Errors
+    /// Those of the frame's offsets.
+    pub fn begin(&self, cx: &ExecContext<'_>, frame: &FrameSpec) -> Result<AggregateRun> {
+        let frames = Frames::new(frame, cx)?;
+        let moving = !frames.only_grows();
+        let state: Box<dyn Moving> = match self.call.function.kind {
+            kind @ (AggregateKind::Min | AggregateKind::Max) if moving && !frames.leaves_out() => {
+                Box::new(Extremes::new(kind == AggregateKind::Max))
+            }
+            _ if moving && Accumulator::takes_out(&self.call) => Box::new(Sliding::new(&self.call)),
+            _ => Box::new(Feeding::new(&self.call)),
+        };
+        Ok(AggregateRun { frames, state, before: None, held: cx.reserve("a window") })
+    }
+
+    /// Pushes the aggregates of the frames of rows that follow those of the call before.
     pub fn evaluate(
         &self,
+        run: &mut AggregateRun,
         cx: &ExecContext<'_>,
-        partition: &Partition,
-        frames: Frames<'_>,
+        (partition, rows): (&Partition, Range<usize>),
         push: &mut dyn FnMut(&Value) -> Result<()>,
     ) -> Result<()> {
         let args = Arguments { cx, partition, window: self };
-        let moving = !frames.only_grows();
-        match self.call.function.kind {
-            AggregateKind::Min | AggregateKind::Max if moving && !frames.leaves_out() => {
-                let largest = self.call.function.kind == AggregateKind::Max;
-                each(cx, partition, frames, Extremes::new(&args, largest), push)
+        for row in rows {
+            if row % 1024 == 0 {
+                cx.check_cancelled()?;
             }
-            _ if moving && Accumulator::takes_out(&self.call) => {
-                each(cx, partition, frames, Sliding::new(&args), push)
+            let frame = run.frames.of(cx, partition, row)?;
+            let value = match run.before.take() {
+                Some((known, value)) if known == frame => value,
+                _ => run.state.over(&args, &frame)?,
+            };
+            push(&value)?;
+            run.before = Some((frame, value));
+            let bytes = run.state.heap_bytes() as u64;
+            if bytes > run.held.bytes() + UNCOUNTED_BYTES {
+                run.held.resize(bytes + bytes / 4)?;
             }
-            _ => each(cx, partition, frames, Feeding::new(&args), push),
         }
+        Ok(())
+    }
+}
+
+/// An aggregate in a partition, from one row to the next.
+pub(super) struct AggregateRun {
+    frames: Frames,
+    state: Box<dyn Moving>,
+    before: Option<(Frame, Value)>,
+    held: Reservation,
+}
+
+impl AggregateRun {
+    /// Of how many rows the values are known.
+    ///
+    /// # Errors
+    /// Those of the partition.
+    pub fn known(&self, partition: &Partition) -> Result<usize> {
+        self.frames.known(partition)
+    }
+
+    /// The first row at which it looks for `next` and the rows behind.
+    pub fn kept(&self, next: usize) -> usize {
+        self.state.kept(&self.frames, next)
     }
 }
 
 /// A way of keeping an aggregate while frames move on.
-trait Moving {
+trait Moving: Send {
     /// The aggregate of a frame.
-    fn over(&mut self, frame: &Frame) -> Result<Value>;
+    fn over(&mut self, args: &Arguments<'_>, frame: &Frame) -> Result<Value>;
+
+    /// The first row at which it looks for `next` and the rows behind.
+    fn kept(&self, frames: &Frames, next: usize) -> usize {
+        frames.kept_whole(next)
+    }
 
     /// What it holds.
     fn heap_bytes(&self) -> usize;
 }
 
-fn each(
-    cx: &ExecContext<'_>,
-    partition: &Partition,
-    mut frames: Frames<'_>,
-    mut state: impl Moving,
-    push: &mut dyn FnMut(&Value) -> Result<()>,
-) -> Result<()> {
-    let mut before: Option<(Frame, Value)> = None;
-    let mut held = cx.reserve("a window");
-    for row in 0..partition.len() {
-        if row % 1024 == 0 {
-            cx.check_cancelled()?;
-        }
-        let frame = frames.of(cx, row)?;
-        let value = match before {
-            Some((known, value)) if known == frame => value,
-            _ => state.over(&frame)?,
-        };
-        push(&value)?;
-        before = Some((frame, value));
-        let bytes = state.heap_bytes() as u64;
-        if bytes > held.bytes() + UNCOUNTED_BYTES {
-            held.resize(bytes + bytes / 4)?;
-        }
-    }
-    Ok(())
-}
-
 /// One accumulator; begun anew where rows have left.
-struct Feeding<'a> {
-    args: &'a Arguments<'a>,
+struct Feeding {
     accumulator: Accumulator,
     /// What it has been fed: rows from the first to before the second.
     fed: (usize, usize),
 }
 
-impl<'a> Feeding<'a> {
-    fn new(args: &'a Arguments<'a>) -> Self {
-        Self { args, accumulator: Accumulator::new(&args.window.call), fed: (0, 0) }
+impl Feeding {
+    fn new(call: &AggregateCall) -> Self {
+        Self { accumulator: Accumulator::new(call), fed: (0, 0) }
     }
 
-    fn feed(&mut self, start: usize, end: usize) -> Result<()> {
-        let AggregateWindow { args, types, filter, executor, .. } = self.args.window;
-        let all = filter.is_none() && start == 0 && end == self.args.partition.len();
+    fn feed(&mut self, args: &Arguments<'_>, start: usize, end: usize) -> Result<()> {
+        let AggregateWindow { args: columns, types, filter, executor, .. } = args.window;
+        let all = filter.is_none() && start == 0 && end == args.partition.len();
         if all
             && *executor != Executor::Row
-            && let ([ty], Some(columns)) = (&types[..], self.args.partition.in_memory())
-            && self.accumulator.add_column(&columns[args.start], ty)?
+            && let ([ty], Some(held)) = (&types[..], args.partition.in_memory())
+            && self.accumulator.add_column(&held[columns.start], ty)?
         {
             return Ok(());
         }
-        self.args.feed(&mut self.accumulator, start..end)
+        args.feed(&mut self.accumulator, start..end)
     }
 }
 
-impl Moving for Feeding<'_> {
-    fn over(&mut self, frame: &Frame) -> Result<Value> {
+impl Moving for Feeding {
+    fn over(&mut self, args: &Arguments<'_>, frame: &Frame) -> Result<Value> {
         if let Some((start, end)) = frame.one_run()
             && start == self.fed.0
             && end >= self.fed.1
         {
-            self.feed(self.fed.1, end)?;
+            self.feed(args, self.fed.1, end)?;
             self.fed = (start, end);
             return self.accumulator.clone().finish();
         }
-        self.accumulator = Accumulator::new(&self.args.window.call);
+        self.accumulator = Accumulator::new(&args.window.call);
         for (start, end) in frame.runs() {
-            self.feed(start, end)?;
+            self.feed(args, start, end)?;
         }
         // With a gap it cannot be fed on.
         self.fed = frame.one_run().unwrap_or((usize::MAX, usize::MAX));
         self.accumulator.clone().finish()
+    }
+
+    fn kept(&self, frames: &Frames, next: usize) -> usize {
+        // What has been fed is not looked at again while frames only grow.
+        if frames.only_grows() { frames.kept(next) } else { frames.kept_whole(next) }
     }
 
     fn heap_bytes(&self) -> usize {
@@ -204,26 +241,25 @@ impl Moving for Feeding<'_> {
 }
 
 /// Exact sums: rows join and leave.
-struct Sliding<'a> {
-    args: &'a Arguments<'a>,
+struct Sliding {
     accumulator: Accumulator,
     frame: Frame,
 }
 
-impl<'a> Sliding<'a> {
-    fn new(args: &'a Arguments<'a>) -> Self {
-        Self { args, accumulator: Accumulator::new(&args.window.call), frame: Frame::default() }
+impl Sliding {
+    fn new(call: &AggregateCall) -> Self {
+        Self { accumulator: Accumulator::new(call), frame: Frame::default() }
     }
 
-    fn anew(&mut self, frame: &Frame) -> Result<()> {
-        self.accumulator = Accumulator::new(&self.args.window.call);
-        frame.runs().try_for_each(|(start, end)| self.args.feed(&mut self.accumulator, start..end))
+    fn anew(&mut self, args: &Arguments<'_>, frame: &Frame) -> Result<()> {
+        self.accumulator = Accumulator::new(&args.window.call);
+        frame.runs().try_for_each(|(start, end)| args.feed(&mut self.accumulator, start..end))
     }
 
     /// Takes rows out again; false where that cannot be.
-    fn take_out(&mut self, rows: Range<usize>) -> Result<bool> {
+    fn take_out(&mut self, args: &Arguments<'_>, rows: Range<usize>) -> Result<bool> {
         for row in rows {
-            if self.args.counts(row)? && !self.accumulator.take_out(&self.args.values(row)?)? {
+            if args.counts(row)? && !self.accumulator.take_out(&args.values(row)?)? {
                 return Ok(false);
             }
         }
@@ -231,18 +267,18 @@ impl<'a> Sliding<'a> {
     }
 }
 
-impl Moving for Sliding<'_> {
-    fn over(&mut self, frame: &Frame) -> Result<Value> {
+impl Moving for Sliding {
+    fn over(&mut self, args: &Arguments<'_>, frame: &Frame) -> Result<Value> {
         match (self.frame.one_run(), frame.one_run()) {
             // Worth it where most rows stay.
             (Some(old), Some(new)) if new.0 >= old.0 && new.1 >= old.1 && new.0 < old.1 => {
-                if self.take_out(old.0..new.0)? {
-                    self.args.feed(&mut self.accumulator, old.1..new.1)?;
+                if self.take_out(args, old.0..new.0)? {
+                    args.feed(&mut self.accumulator, old.1..new.1)?;
                 } else {
-                    self.anew(frame)?;
+                    self.anew(args, frame)?;
                 }
             }
-            _ => self.anew(frame)?,
+            _ => self.anew(args, frame)?,
         }
         self.frame = *frame;
         self.accumulator.clone().finish()
@@ -254,8 +290,7 @@ impl Moving for Sliding<'_> {
 }
 
 /// Smallest or largest values: rows that a later one beats are never asked for again.
-struct Extremes<'a> {
-    args: &'a Arguments<'a>,
+struct Extremes {
     largest: bool,
     /// Rows, each better than those behind it.
     queue: VecDeque<(usize, Value)>,
@@ -265,17 +300,9 @@ struct Extremes<'a> {
     seen: usize,
 }
 
-impl<'a> Extremes<'a> {
-    fn new(args: &'a Arguments<'a>, largest: bool) -> Self {
-        Self { args, largest, queue: VecDeque::new(), payload: 0, seen: 0 }
-    }
-
-    fn value(&self, row: usize) -> Result<Option<Value>> {
-        if !self.args.counts(row)? {
-            return Ok(None);
-        }
-        let value = self.args.partition.value(self.args.window.args.start, row)?;
-        Ok((!value.is_null()).then_some(value))
+impl Extremes {
+    fn new(largest: bool) -> Self {
+        Self { largest, queue: VecDeque::new(), payload: 0, seen: 0 }
     }
 
     /// Whether `a` is better than `b`.
@@ -285,16 +312,16 @@ impl<'a> Extremes<'a> {
     }
 }
 
-impl Moving for Extremes<'_> {
-    fn over(&mut self, frame: &Frame) -> Result<Value> {
+impl Moving for Extremes {
+    fn over(&mut self, args: &Arguments<'_>, frame: &Frame) -> Result<Value> {
         let Some((start, end)) = frame.one_run().filter(|(start, end)| start < end) else {
             return Ok(Value::Null);
         };
         for row in self.seen.max(start)..end {
             if row % FED_ROWS == 0 {
-                self.args.cx.check_cancelled()?;
+                args.cx.check_cancelled()?;
             }
-            let Some(value) = self.value(row)? else { continue };
+            let Some(value) = args.value(row)? else { continue };
             while let Some((_, last)) = self.queue.back()
                 && self.better(&value, last)
             {

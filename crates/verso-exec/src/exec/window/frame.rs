@@ -6,6 +6,7 @@
 //! ```
 //!
 //! F1. Frames are asked for from the first row to the last; both their ends never move back.
+//! F2. A frame is asked for when it is known: no row that may still come is in it ([`Frames::known`]).
 
 use super::super::ExecContext;
 use super::partition::Partition;
@@ -88,8 +89,7 @@ impl FrameSpec {
 }
 
 /// The frames of a partition's rows, one after the other.
-pub(super) struct Frames<'p> {
-    partition: &'p Partition,
+pub(super) struct Frames {
     unit: FrameUnit,
     start: End,
     end: End,
@@ -148,12 +148,11 @@ impl Frame {
     }
 }
 
-impl<'p> Frames<'p> {
+impl Frames {
     /// # Errors
     /// Of offsets that are NULL or negative, or that fail.
-    pub fn new(spec: &FrameSpec, cx: &ExecContext<'_>, partition: &'p Partition) -> Result<Self> {
+    pub fn new(spec: &FrameSpec, cx: &ExecContext<'_>) -> Result<Self> {
         Ok(Self {
-            partition,
             unit: spec.unit,
             start: spec.start.value(cx, spec.unit, "starting")?,
             end: spec.end.value(cx, spec.unit, "ending")?,
@@ -174,9 +173,43 @@ impl<'p> Frames<'p> {
         self.exclude != FrameExclusion::NoOthers
     }
 
+    /// Of how many rows the frames are known (F2).
+    pub fn known(&self, partition: &Partition) -> Result<usize> {
+        let rows = partition.len();
+        if partition.is_complete() {
+            return Ok(rows);
+        }
+        let by_end = match (&self.end, self.unit) {
+            (End::First | End::Last | End::Difference(_), _) => 0,
+            (End::Current, FrameUnit::Rows) | (End::Count { preceding: true, .. }, FrameUnit::Rows) => rows,
+            (End::Count { count, preceding: false }, FrameUnit::Rows) => rows.saturating_sub(*count),
+            (End::Count { count: 1.., preceding: true }, _) => rows,
+            (End::Current | End::Count { preceding: true, .. }, _) => partition.grouped()?,
+            (End::Count { count, preceding: false }, _) => {
+                let last = partition.groups().saturating_sub(1);
+                last.checked_sub(*count).map_or(Ok(0), |group| partition.start_of(group))?
+            }
+        };
+        match self.exclude {
+            FrameExclusion::NoOthers | FrameExclusion::CurrentRow => Ok(by_end),
+            FrameExclusion::Group | FrameExclusion::Ties => Ok(by_end.min(partition.grouped()?)),
+        }
+    }
+
+    /// The first row at which the frames of `next` and of the rows behind it look, whose start is none of the partition.
+    pub fn kept(&self, next: usize) -> usize {
+        let start = if matches!(self.start, End::First) { self.tail } else { self.head };
+        start.min(self.tail).min(next)
+    }
+
+    /// The same where all rows of the frames are looked at.
+    pub fn kept_whole(&self, next: usize) -> usize {
+        if matches!(self.start, End::First) { 0 } else { self.kept(next) }
+    }
+
     /// The frame of a row (F1).
-    pub fn of(&mut self, cx: &ExecContext<'_>, row: usize) -> Result<Frame> {
-        let (start, end) = (self.start_of(cx, row)?, self.end_of(cx, row)?);
+    pub fn of(&mut self, cx: &ExecContext<'_>, partition: &Partition, row: usize) -> Result<Frame> {
+        let (start, end) = (self.start_of(cx, partition, row)?, self.end_of(cx, partition, row)?);
         (self.head, self.tail) = (start, end);
         if start >= end {
             return Ok(Frame::default());
@@ -185,7 +218,7 @@ impl<'p> Frames<'p> {
             return Ok(Frame::whole(start, end));
         }
         let clip = |(from, to): (usize, usize)| (from.max(start), to.min(end));
-        let peers = self.partition.peers(row)?;
+        let peers = partition.peers(row)?;
         let runs = match self.exclude {
             FrameExclusion::NoOthers => [(start, end), (0, 0), (0, 0)],
             FrameExclusion::CurrentRow => [(start, row), (row + 1, end), (0, 0)],
@@ -195,24 +228,24 @@ impl<'p> Frames<'p> {
         Ok(Frame { runs: runs.map(clip) })
     }
 
-    fn start_of(&self, cx: &ExecContext<'_>, row: usize) -> Result<usize> {
-        let rows = self.partition.len();
+    fn start_of(&self, cx: &ExecContext<'_>, partition: &Partition, row: usize) -> Result<usize> {
+        let rows = partition.len();
         Ok(match (&self.start, self.unit) {
             (End::First, _) => 0,
             (End::Last, _) => rows,
             (End::Current, FrameUnit::Rows) => row,
-            (End::Current, _) => self.partition.peers(row)?.start,
+            (End::Current, _) => partition.peers(row)?.start,
             (End::Count { count, preceding: true }, FrameUnit::Rows) => row.saturating_sub(*count),
             (End::Count { count, preceding: false }, FrameUnit::Rows) => row.saturating_add(*count).min(rows),
             (End::Count { count, preceding }, _) => {
-                let group = self.partition.group(row)?;
+                let group = partition.group(row)?;
                 let group =
                     if *preceding { group.saturating_sub(*count) } else { group.saturating_add(*count) };
-                self.partition.start_of(group)?
+                partition.start_of(group)?
             }
             (End::Difference(step), _) => {
                 let mut head = self.head;
-                while head < rows && !self.at_or_behind(cx, head, row, step)? {
+                while head < rows && !self.at_or_behind(cx, partition, (head, row), step)? {
                     head += 1;
                 }
                 head
@@ -220,28 +253,28 @@ impl<'p> Frames<'p> {
         })
     }
 
-    fn end_of(&self, cx: &ExecContext<'_>, row: usize) -> Result<usize> {
-        let rows = self.partition.len();
+    fn end_of(&self, cx: &ExecContext<'_>, partition: &Partition, row: usize) -> Result<usize> {
+        let rows = partition.len();
         Ok(match (&self.end, self.unit) {
             (End::First, _) => 0,
             (End::Last, _) => rows,
             (End::Current, FrameUnit::Rows) => row + 1,
-            (End::Current, _) => self.partition.peers(row)?.end,
+            (End::Current, _) => partition.peers(row)?.end,
             (End::Count { count, preceding: true }, FrameUnit::Rows) => (row + 1).saturating_sub(*count),
             (End::Count { count, preceding: false }, FrameUnit::Rows) => {
                 row.saturating_add(*count).saturating_add(1).min(rows)
             }
             (End::Count { count, preceding }, _) => {
-                let group = self.partition.group(row)?;
+                let group = partition.group(row)?;
                 match (*preceding, group.checked_sub(*count)) {
                     (true, None) => 0,
-                    (true, Some(group)) => self.partition.start_of(group + 1)?,
-                    (false, _) => self.partition.start_of(group.saturating_add(*count).saturating_add(1))?,
+                    (true, Some(group)) => partition.start_of(group + 1)?,
+                    (false, _) => partition.start_of(group.saturating_add(*count).saturating_add(1))?,
                 }
             }
             (End::Difference(step), _) => {
                 let mut tail = self.tail;
-                while tail < rows && self.at_or_before(cx, tail, row, step)? {
+                while tail < rows && self.at_or_before(cx, partition, (tail, row), step)? {
                     tail += 1;
                 }
                 tail
@@ -250,9 +283,15 @@ impl<'p> Frames<'p> {
     }
 
     /// Whether a row stands at or behind the place that lies a step from the current row.
-    fn at_or_behind(&self, cx: &ExecContext<'_>, other: usize, row: usize, step: &Step) -> Result<bool> {
+    fn at_or_behind(
+        &self,
+        cx: &ExecContext<'_>,
+        partition: &Partition,
+        (other, row): (usize, usize),
+        step: &Step,
+    ) -> Result<bool> {
         let (descending, nulls_first) = self.direction;
-        let (value, base) = (&self.partition.key(other)?, &self.partition.key(row)?);
+        let (value, base) = (&partition.key(other)?, &partition.key(row)?);
         match (value.is_null(), base.is_null()) {
             (false, false) => reaches(cx, value, base, step, descending, descending),
             (value_null, base_null) => {
@@ -262,9 +301,15 @@ impl<'p> Frames<'p> {
     }
 
     /// Whether a row stands at or before the place that lies a step from the current row.
-    fn at_or_before(&self, cx: &ExecContext<'_>, other: usize, row: usize, step: &Step) -> Result<bool> {
+    fn at_or_before(
+        &self,
+        cx: &ExecContext<'_>,
+        partition: &Partition,
+        (other, row): (usize, usize),
+        step: &Step,
+    ) -> Result<bool> {
         let (descending, nulls_first) = self.direction;
-        let (value, base) = (&self.partition.key(other)?, &self.partition.key(row)?);
+        let (value, base) = (&partition.key(other)?, &partition.key(row)?);
         match (value.is_null(), base.is_null()) {
             (false, false) => reaches(cx, value, base, step, !descending, descending),
             (value_null, base_null) => Ok(if nulls_first { value_null } else { base_null }),

@@ -1,18 +1,22 @@
 //! Functions over windows.
 //!
 //! ```text
-//! input, sorted by PARTITION BY and ORDER BY ─► one partition after the other ─► its columns and one per function
+//! input, sorted by PARTITION BY and ORDER BY ─► rows of a partition ─► values that are known ─► its columns and one per function
+//!                                                 ▲ more rows where none is
 //! ```
 //!
 //! W1. The input is sorted: rows of one partition stand together, in the window's order. Rows come out in that order.
-//! W2. One partition is held at a time, in memory or in a file, and so are the results of a long one.
+//! W2. A row comes out as soon as all functions know its value: `row_number` when it is read, a sum up to it when its peers are,
+//!     `ntile` when its partition is. So no more of the input is read than the rows wanted need. One partition is held at a time, in
+//!     memory or in a file; rows at which no function looks any more are forgotten ([`Partition::trim`]).
 //! W3. Arguments, filters and offsets are evaluated once per row, row or partition; a frame never evaluates anything.
+//! W4. A condition that is false for all further rows of a partition once it is for one ends the partition there: the rows behind
+//!     are not computed, and without PARTITION BY not read.
 
 mod aggregate;
 mod frame;
 mod partition;
 mod range;
-mod results;
 mod value;
 
 use std::ops::Range;
@@ -20,15 +24,14 @@ use std::sync::Arc;
 
 use verso_types::{Batch, SqlType, Value};
 
-use self::aggregate::AggregateWindow;
-use self::frame::{FrameSpec, Frames};
+use self::aggregate::{AggregateRun, AggregateWindow};
+use self::frame::FrameSpec;
 use self::partition::{Layout, Partition};
-use self::results::Results;
-use self::value::ValueWindow;
+use self::value::{ValueRun, ValueWindow};
 use super::operator::Operator;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, key};
-use crate::error::Result;
-use crate::expr::{Executor, ExprList};
+use crate::error::{ExecError, Result};
+use crate::expr::{Executor, ExprList, Predicate};
 use crate::plan::{SortKey, TypedExpr, WindowCall, WindowFunction};
 
 /// Yields its input's rows, each with the values of the functions over its window.
@@ -47,12 +50,11 @@ pub(crate) struct WindowOperator {
     computed_columns: Batch,
     layout: Arc<Layout>,
     calls: Vec<Call>,
+    until: Option<Until>,
     types: Vec<SqlType>,
-    /// Rows of short partitions, finished, from `emitted` on still to be yielded.
-    ready: Batch,
-    emitted: usize,
-    /// A long partition, which comes behind those rows.
-    long: Option<Long>,
+    current: Option<Current>,
+    /// How many rows the next call is for at most.
+    bound: Option<u64>,
     done: bool,
 }
 
@@ -68,21 +70,39 @@ enum Kind {
     Aggregate(Box<AggregateWindow>),
 }
 
-/// A partition of more than one batch, with the results of the functions.
-struct Long {
+/// What a function keeps from one row of a partition to the next.
+enum Run {
+    Value(ValueRun),
+    Aggregate(AggregateRun),
+}
+
+/// What ends partitions (W4).
+struct Until {
+    condition: Predicate,
+    selection: Vec<u32>,
+    /// Rows of which it is asked.
+    rows: Batch,
+}
+
+/// The partition at hand.
+struct Current {
+    key: Vec<u8>,
     partition: Partition,
-    results: Vec<Results>,
-    /// Rows that were yielded.
-    emitted: usize,
+    /// Of each function.
+    runs: Vec<Run>,
+    /// The first row that is still to come out.
+    next: usize,
+    /// No further row of it is wanted.
+    is_over: bool,
 }
 
 impl WindowOperator {
     pub fn new(
         input: Box<dyn Operator>,
         types: &[SqlType],
-        partition_by: &[TypedExpr],
-        order_by: &[SortKey],
+        (partition_by, order_by): (&[TypedExpr], &[SortKey]),
         calls: &[WindowCall],
+        until: Option<&TypedExpr>,
         executor: Executor,
     ) -> Self {
         let width = types.len();
@@ -103,7 +123,7 @@ impl WindowOperator {
             });
             compiled.push(Call {
                 kind: match call.function {
-                    WindowFunction::Own(kind) => Kind::Value(ValueWindow::new(kind, args)),
+                    WindowFunction::Own(kind) => Kind::Value(ValueWindow::new(kind, args, &call.args)),
                     WindowFunction::Aggregate(function) => Kind::Aggregate(Box::new(AggregateWindow::new(
                         function, call, args, filter, executor,
                     ))),
@@ -126,10 +146,14 @@ impl WindowOperator {
             computed,
             layout: Arc::new(Layout { types: held, keys, directions }),
             calls: compiled,
-            ready: Batch::of_types(&output),
+            until: until.map(|condition| Until {
+                condition: Predicate::compile(condition, executor),
+                selection: Vec::new(),
+                rows: Batch::of_types(&output),
+            }),
             types: output,
-            emitted: 0,
-            long: None,
+            current: None,
+            bound: None,
             done: false,
         }
     }
@@ -156,96 +180,157 @@ impl WindowOperator {
         Ok(true)
     }
 
-    /// Collects the next partition. None at the end.
-    fn partition(&mut self, cx: &ExecContext<'_>) -> Result<Option<Partition>> {
-        if self.row >= self.batch.rows && !self.read(cx)? {
-            return Ok(None);
-        }
-        let mut partition = Partition::new(cx, &self.layout);
-        let (mut own, mut other) = (Vec::new(), Vec::new());
-        key::encode(&self.partition_keys, self.partition_by.types(), self.row, &mut own);
-        loop {
-            let mut end = self.row;
-            while end < self.batch.rows {
-                other.clear();
-                key::encode(&self.partition_keys, self.partition_by.types(), end, &mut other);
-                if own != other {
-                    break;
-                }
-                end += 1;
+    /// Gives the rows of the batch to the partition at hand, as far as they are its own; to the next one where there is none.
+    fn take(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let types = self.partition_by.types();
+        let current = match &mut self.current {
+            Some(current) => current,
+            None => {
+                let mut own = Vec::new();
+                key::encode(&self.partition_keys, types, self.row, &mut own);
+                let runs = self.calls.iter().map(|call| call.begin(cx)).collect::<Result<_>>()?;
+                self.current.insert(Current {
+                    key: own,
+                    partition: Partition::new(cx, &self.layout),
+                    runs,
+                    next: 0,
+                    is_over: false,
+                })
             }
-            partition.push(cx, &self.batch, self.row..end)?;
-            self.row = end;
-            if end < self.batch.rows || !self.read(cx)? {
+        };
+        let mut end = self.row;
+        let mut other = Vec::new();
+        while end < self.batch.rows && !types.is_empty() {
+            other.clear();
+            key::encode(&self.partition_keys, types, end, &mut other);
+            if current.key != other {
                 break;
             }
-            cx.check_cancelled()?;
+            end += 1;
         }
-        partition.complete()?;
-        Ok(Some(partition))
-    }
-
-    /// Adds the rows of a short partition, with the values of the functions, to those finished.
-    fn finish(&mut self, cx: &ExecContext<'_>, partition: &Partition) -> Result<()> {
-        let (columns, results) = self.ready.columns.split_at_mut(self.width);
-        partition.copy(0, columns)?;
-        for (call, out) in self.calls.iter().zip(results) {
-            call.evaluate(cx, partition, &mut |value| Ok(out.push_value(value, &call.ty)?))?;
+        if types.is_empty() {
+            end = self.batch.rows;
         }
-        self.ready.rows += partition.len();
+        if !current.is_over {
+            current.partition.push(cx, &self.batch, self.row..end)?;
+        }
+        if end < self.batch.rows {
+            current.partition.complete();
+        }
+        self.row = end;
         Ok(())
     }
 
-    /// Computes the results of a long partition.
-    fn finish_long(&mut self, cx: &ExecContext<'_>, partition: Partition) -> Result<()> {
-        let mut results = Vec::with_capacity(self.calls.len());
-        for call in &self.calls {
-            let mut result = Results::new(&call.ty);
-            call.evaluate(cx, &partition, &mut |value| result.push(cx, value))?;
-            result.complete(cx)?;
-            results.push(result);
+    /// Appends rows of the partition at hand whose values are known, up to `wanted` in all. False where there is none.
+    fn yield_known(&mut self, cx: &ExecContext<'_>, wanted: usize, out: &mut Batch) -> Result<bool> {
+        let Some(current) = &mut self.current else { return Ok(false) };
+        let Current { partition, runs, next, is_over, .. } = current;
+        let mut end = partition.len();
+        for (call, run) in self.calls.iter().zip(&*runs) {
+            end = end.min(call.known(run, partition)?);
         }
-        self.long = Some(Long { partition, results, emitted: 0 });
-        Ok(())
+        end = end.min(*next + (wanted - out.rows));
+        if *is_over || *next >= end {
+            let is_read = partition.is_complete() && (*is_over || *next >= partition.len());
+            if is_read {
+                self.current = None;
+            }
+            return Ok(is_read);
+        }
+        partition.settle()?;
+        let to = match &mut self.until {
+            Some(until) => {
+                until.rows.clear();
+                &mut until.rows
+            }
+            None => &mut *out,
+        };
+        let bytes = to.variable_bytes();
+        let (columns, results) = to.columns.split_at_mut(self.width);
+        let rows = *next..*next + partition.copy(*next..end, bytes, columns)?;
+        for ((call, run), out) in self.calls.iter().zip(&mut *runs).zip(results) {
+            call.evaluate(run, cx, (partition, rows.clone()), &mut |value| {
+                Ok(out.push_value(value, &call.ty)?)
+            })?;
+        }
+        to.rows += rows.len();
+        *next = rows.end;
+        if let Some(until) = &mut self.until {
+            let known = until.wanted(cx)?;
+            if known < until.rows.rows {
+                until.rows.truncate(known);
+                *is_over = true;
+                // Without partitions nothing follows.
+                self.done = self.partition_by.types().is_empty();
+            }
+            out.append(&until.rows);
+        }
+        let mut kept = *next;
+        for (call, run) in self.calls.iter().zip(&*runs) {
+            kept = kept.min(call.kept(run, *next));
+        }
+        partition.trim(if *is_over { partition.len() } else { kept });
+        Ok(true)
+    }
+}
+
+impl Until {
+    /// How many of its rows come before the first for which it is not true.
+    fn wanted(&mut self, cx: &ExecContext<'_>) -> Result<usize> {
+        if let Some(error) = self.condition.select(&cx.eval(), &self.rows, &mut self.selection) {
+            return Err(error);
+        }
+        let selected = self.selection.iter().enumerate();
+        Ok(selected.take_while(|(at, row)| *at as u32 == **row).count())
     }
 }
 
 impl Call {
-    /// Pushes the function's value for each row of a partition.
+    /// Begins a partition.
+    fn begin(&self, cx: &ExecContext<'_>) -> Result<Run> {
+        Ok(match &self.kind {
+            Kind::Value(function) => Run::Value(function.begin(cx, &self.frame)?),
+            Kind::Aggregate(function) => Run::Aggregate(function.begin(cx, &self.frame)?),
+        })
+    }
+
+    /// Of how many rows the values are known.
+    fn known(&self, run: &Run, partition: &Partition) -> Result<usize> {
+        match (&self.kind, run) {
+            (Kind::Value(function), Run::Value(run)) => function.known(run, partition),
+            (_, Run::Aggregate(run)) => run.known(partition),
+            _ => Err(mixed()),
+        }
+    }
+
+    /// The first row at which it looks for `next` and the rows behind.
+    fn kept(&self, run: &Run, next: usize) -> usize {
+        match (&self.kind, run) {
+            (Kind::Value(function), Run::Value(run)) => function.kept(run, next),
+            (_, Run::Aggregate(run)) => run.kept(next),
+            _ => 0,
+        }
+    }
+
+    /// Pushes the function's values for rows that follow those of the call before.
     fn evaluate(
         &self,
+        run: &mut Run,
         cx: &ExecContext<'_>,
-        partition: &Partition,
+        rows: (&Partition, Range<usize>),
         push: &mut dyn FnMut(&Value) -> Result<()>,
     ) -> Result<()> {
-        match &self.kind {
-            Kind::Value(function) => {
-                let frames = match function.looks_at_frame() {
-                    true => Some(Frames::new(&self.frame, cx, partition)?),
-                    false => None,
-                };
-                function.evaluate(cx, partition, frames, push)
-            }
-            Kind::Aggregate(function) => {
-                function.evaluate(cx, partition, Frames::new(&self.frame, cx, partition)?, push)
-            }
+        match (&self.kind, run) {
+            (Kind::Value(function), Run::Value(run)) => function.evaluate(run, cx, rows, push),
+            (Kind::Aggregate(function), Run::Aggregate(run)) => function.evaluate(run, cx, rows, push),
+            _ => Err(mixed()),
         }
     }
 }
 
-impl Long {
-    /// Replaces the rows of `out` by the next ones. False at the end.
-    fn next(&mut self, width: usize, out: &mut Batch) -> Result<bool> {
-        out.clear();
-        let (columns, results) = out.columns.split_at_mut(width);
-        let rows = self.partition.copy(self.emitted, columns)?;
-        for (result, column) in self.results.iter_mut().zip(results) {
-            result.take(rows, column)?;
-        }
-        out.rows = rows;
-        self.emitted += rows;
-        Ok(rows > 0)
-    }
+#[cold]
+fn mixed() -> ExecError {
+    ExecError::raised("XX000", "a function over a window has the state of another")
 }
 
 impl Operator for WindowOperator {
@@ -255,52 +340,48 @@ impl Operator for WindowOperator {
         self.input.open(cx)
     }
 
+    fn bound(&mut self, rows: u64) {
+        self.bound = Some(rows);
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        if self.emitted == self.ready.rows {
-            self.ready.clear();
-            self.emitted = 0;
-            if let Some(long) = &mut self.long {
-                if long.next(self.width, out)? {
-                    return Ok(true);
-                }
-                self.long = None;
-            }
-            while !self.done && self.ready.rows < BATCH_ROWS && self.ready.variable_bytes() < BATCH_BYTES {
-                cx.check_cancelled()?;
-                match self.partition(cx)? {
-                    Some(partition) if partition.is_short() => self.finish(cx, &partition)?,
-                    Some(partition) => {
-                        self.finish_long(cx, partition)?;
-                        break;
-                    }
-                    None => self.done = true,
-                }
-            }
-        }
-        let rows: Range<usize> = self.emitted..self.ready.rows.min(self.emitted + BATCH_ROWS);
-        if rows.is_empty() {
-            return match &mut self.long {
-                Some(long) => long.next(self.width, out),
-                None => {
-                    out.clear();
-                    Ok(false)
-                }
-            };
-        }
+        let bound = self.bound.take();
+        let wanted = bound.map_or(BATCH_ROWS, |bound| bound.clamp(1, BATCH_ROWS as u64) as usize);
+        // Where a value waits for further rows these are more each time.
+        let mut more = wanted as u64;
         out.clear();
-        for (from, to) in self.ready.columns.iter().zip(&mut out.columns) {
-            to.append_range(from, rows.clone());
+        while !self.done && out.rows < wanted && out.variable_bytes() < BATCH_BYTES {
+            cx.check_cancelled()?;
+            if self.yield_known(cx, wanted, out)? {
+                continue;
+            }
+            if bound.is_some() && self.row >= self.batch.rows {
+                if out.rows > 0 {
+                    break;
+                }
+                self.input.bound(more);
+                more = more.saturating_mul(2);
+            }
+            if self.row < self.batch.rows || self.read(cx)? {
+                self.take(cx)?;
+                continue;
+            }
+            match &mut self.current {
+                Some(current) => current.partition.complete(),
+                None => self.done = true,
+            }
         }
-        out.rows = rows.len();
-        self.emitted = rows.end;
-        Ok(true)
+        Ok(out.rows > 0)
     }
 
     fn close(&mut self) {
         self.input.close();
         self.batch.clear();
-        self.ready = Batch::of_types(&self.types);
-        self.long = None;
-        (self.row, self.emitted, self.done) = (0, 0, true);
+        self.current = None;
+        self.bound = None;
+        if let Some(until) = &mut self.until {
+            until.rows = Batch::of_types(&self.types);
+        }
+        (self.row, self.done) = (0, true);
     }
 }

@@ -8,6 +8,8 @@
 //!
 //! P1. A row is known by its place in the partition, in the window's order, wherever it is.
 //! P2. Of what is in a file, as many blocks are held as functions have places at which they look.
+//! P3. Rows are read while further ones come. Those in memory go when nobody looks at them any more ([`Partition::trim`]);
+//!     the last one stays, to which the next is compared.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -26,6 +28,9 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Places at which functions look: the current row, both ends of its frame and of its peers, a neighbour, the row that is
 /// fed next and the one that leaves.
 const BLOCKS_HELD: usize = 8;
+
+/// So many rows are forgotten at once, and half of those held.
+const TRIMMED_ROWS: usize = 256;
 
 /// What a partition's rows consist of.
 pub(super) struct Layout {
@@ -55,6 +60,8 @@ impl Layout {
 pub(super) struct Partition {
     layout: Arc<Layout>,
     rows: usize,
+    /// No row follows.
+    complete: bool,
     store: Store,
     held: Reservation,
 }
@@ -64,20 +71,64 @@ enum Store {
     File(Box<Filed>),
 }
 
-/// Rows in memory.
+/// Rows in memory: those from `first` on.
 struct Held {
+    first: usize,
     batch: Batch,
-    /// The first row of each group of peers.
-    groups: Vec<u32>,
-    /// The group of each row.
+    /// The first row of each group of peers, from group `first_group` on.
+    first_group: usize,
+    groups: Vec<usize>,
+    /// The group of each row, counted from `first_group`.
     group_of: Vec<u32>,
+}
+
+impl Held {
+    fn group(&self, row: usize) -> usize {
+        self.first_group + self.group_of[row - self.first] as usize
+    }
+
+    /// The first row of a group, if the group is there.
+    fn start_of(&self, group: usize) -> Option<usize> {
+        self.groups.get(group.checked_sub(self.first_group)?).copied()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let numbers = size_of::<usize>() * self.groups.capacity() + 4 * self.group_of.capacity();
+        self.batch.heap_bytes() + numbers
+    }
+
+    /// Forgets the rows before one of those that are there.
+    fn trim(&mut self, layout: &Layout, keep: usize) {
+        let gone = keep - self.first;
+        let mut rest = Batch::of_types(&layout.types);
+        append(&mut rest, &self.batch, gone..self.batch.rows);
+        self.batch = rest;
+        let groups = self.group_of[gone];
+        self.groups.drain(..groups as usize);
+        self.first_group += groups as usize;
+        self.group_of.drain(..gone);
+        self.group_of.iter_mut().for_each(|group| *group -= groups);
+        self.first = keep;
+    }
 }
 
 impl Partition {
     /// One without rows.
     pub fn new(cx: &ExecContext<'_>, layout: &Arc<Layout>) -> Self {
-        let held = Held { batch: Batch::of_types(&layout.types), groups: Vec::new(), group_of: Vec::new() };
-        Self { layout: Arc::clone(layout), rows: 0, store: Store::Memory(held), held: cx.reserve("a window") }
+        let held = Held {
+            first: 0,
+            batch: Batch::of_types(&layout.types),
+            first_group: 0,
+            groups: Vec::new(),
+            group_of: Vec::new(),
+        };
+        Self {
+            layout: Arc::clone(layout),
+            rows: 0,
+            complete: false,
+            store: Store::Memory(held),
+            held: cx.reserve("a window"),
+        }
     }
 
     /// Takes some rows of a batch of its layout, which stand behind those that it has.
@@ -95,17 +146,19 @@ impl Partition {
         }
         for row in held.batch.rows..held.batch.rows + rows.len() {
             if row == 0 || !self.layout.same(&held.batch, row - 1, row) {
-                held.groups.push(row as u32);
+                held.groups.push(held.first + row);
             }
             held.group_of.push(held.groups.len() as u32 - 1);
         }
         held.batch.rows += rows.len();
-        let bytes = held.batch.heap_bytes() + 4 * (held.groups.capacity() + held.group_of.capacity());
-        let Err(refused) = self.held.try_resize(bytes as u64) else { return Ok(()) };
+        let Err(refused) = self.held.try_resize(held.heap_bytes() as u64) else { return Ok(()) };
         let Some(space) = cx.services.memory.temporary else {
             return Err(refused.error(self.held.what()));
         };
         let mut filed = Filed::new(&self.layout, SpillFile::create(space)?);
+        // What was forgotten has its numbers.
+        filed.rows = held.first;
+        filed.last = (held.first_group, held.groups.first().copied().unwrap_or_default());
         for start in (0..held.batch.rows).step_by(BATCH_ROWS) {
             cx.check_cancelled()?;
             filed.push(&self.layout, &held.batch, start..held.batch.rows.min(start + BATCH_ROWS))?;
@@ -116,26 +169,69 @@ impl Partition {
     }
 
     /// Is called when all rows are in.
+    pub fn complete(&mut self) {
+        self.complete = true;
+    }
+
+    /// Whether all rows are in.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Is called before rows are looked at that have come since.
     ///
     /// # Errors
     /// Those of the file.
-    pub fn complete(&mut self) -> Result<()> {
+    pub fn settle(&mut self) -> Result<()> {
         match &mut self.store {
             Store::Memory(_) => Ok(()),
             Store::File(filed) => filed.flush(&self.layout, 0),
         }
     }
 
-    /// How many rows there are.
+    /// Nobody looks at the rows before this one any more.
+    pub fn trim(&mut self, keep: usize) {
+        let Store::Memory(held) = &mut self.store else { return };
+        let gone = keep.min(self.rows.saturating_sub(1)).saturating_sub(held.first);
+        // Many at once: those that stay are copied.
+        if gone < TRIMMED_ROWS || gone < held.batch.rows / 2 {
+            return;
+        }
+        held.trim(&self.layout, held.first + gone);
+        // It has become less, which is not refused.
+        let _ = self.held.try_resize(held.heap_bytes() as u64);
+    }
+
+    /// How many rows there are, those that are forgotten among them.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Its columns, where they are in memory.
+    /// How many rows stand before the last group: the peers of these are all there.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn grouped(&self) -> Result<usize> {
+        match self.complete {
+            true => Ok(self.rows),
+            false => self.start_of(self.groups().saturating_sub(1)).map(|start| start.min(self.rows)),
+        }
+    }
+
+    /// How many groups there are.
+    pub fn groups(&self) -> usize {
+        match &self.store {
+            Store::Memory(held) => held.first_group + held.groups.len(),
+            Store::File(filed) if filed.rows == 0 => 0,
+            Store::File(filed) => filed.last.0 + 1,
+        }
+    }
+
+    /// Its columns, where all rows are in memory.
     pub fn in_memory(&self) -> Option<&[Column]> {
         match &self.store {
-            Store::Memory(held) => Some(&held.batch.columns),
-            Store::File(_) => None,
+            Store::Memory(held) if held.first == 0 => Some(&held.batch.columns),
+            _ => None,
         }
     }
 
@@ -146,7 +242,7 @@ impl Partition {
     pub fn value(&self, column: usize, row: usize) -> Result<Value> {
         let ty = &self.layout.types[column];
         match &self.store {
-            Store::Memory(held) => Ok(held.batch.columns[column].value(row, ty)),
+            Store::Memory(held) => Ok(held.batch.columns[column].value(row - held.first, ty)),
             Store::File(filed) => filed.at(row, |block, at| block.columns[column].value(at, ty)),
         }
     }
@@ -159,7 +255,7 @@ impl Partition {
     /// The group of a row.
     pub fn group(&self, row: usize) -> Result<usize> {
         match &self.store {
-            Store::Memory(held) => Ok(held.group_of[row] as usize),
+            Store::Memory(held) => Ok(held.group(row)),
             Store::File(filed) => Ok(filed.group(row)?.0),
         }
     }
@@ -167,8 +263,19 @@ impl Partition {
     /// The first row of a group; behind the last one for a group that does not exist.
     pub fn start_of(&self, group: usize) -> Result<usize> {
         match &self.store {
-            Store::Memory(held) => Ok(held.groups.get(group).map_or(self.rows, |start| *start as usize)),
+            Store::Memory(held) => Ok(held.start_of(group).unwrap_or(self.rows)),
             Store::File(filed) => filed.start_of(group),
+        }
+    }
+
+    /// The first of a row's peers.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn first_peer(&self, row: usize) -> Result<usize> {
+        match &self.store {
+            Store::Memory(held) => Ok(held.start_of(held.group(row)).unwrap_or(row)),
+            Store::File(filed) => Ok(filed.group(row)?.1),
         }
     }
 
@@ -176,50 +283,38 @@ impl Partition {
     pub fn peers(&self, row: usize) -> Result<Range<usize>> {
         match &self.store {
             Store::Memory(held) => {
-                let group = held.group_of[row] as usize;
-                let end = held.groups.get(group + 1).map_or(self.rows, |end| *end as usize);
-                Ok(held.groups[group] as usize..end)
+                let group = held.group(row);
+                let (start, end) = (held.start_of(group), held.start_of(group + 1));
+                Ok(start.unwrap_or(row)..end.unwrap_or(self.rows))
             }
             Store::File(filed) => filed.peers(row),
         }
     }
 
-    /// Whether its values are too long for one batch.
-    fn is_wide(&self) -> bool {
-        matches!(&self.store, Store::Memory(held) if held.batch.variable_bytes() > BATCH_BYTES)
-    }
-
-    /// Whether its rows fit one batch.
-    pub fn is_short(&self) -> bool {
-        self.rows <= BATCH_ROWS && self.in_memory().is_some() && !self.is_wide()
-    }
-
-    /// Appends the first columns of the rows from `start` on, as many as `out` has; up to a batch of them. The caller counts
-    /// them in `out`.
-    pub fn copy(&self, start: usize, out: &mut [Column]) -> Result<usize> {
-        let copy = |columns: &[Column], rows: Range<usize>, out: &mut [Column]| {
-            for (from, to) in columns.iter().zip(out) {
-                to.append_range(from, rows.clone());
+    /// Appends the first columns of some rows, as many as `out` has: of those that fit a batch beside so many bytes, and of
+    /// one in any case; how many these are. The caller counts them in `out`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn copy(&self, rows: Range<usize>, taken: usize, out: &mut [Column]) -> Result<usize> {
+        let copy = |batch: &Batch, start: usize, end: usize, out: &mut [Column]| {
+            let mut end = end.min(batch.rows);
+            if batch.variable_bytes() > BATCH_BYTES {
+                let mut bytes = taken;
+                let fits = |row: &usize| {
+                    bytes += batch.variable_bytes_at(*row);
+                    bytes <= BATCH_BYTES
+                };
+                end = end.min((start + 1).max(start + (start..end).take_while(fits).count()));
             }
-            rows.len()
+            for (from, to) in batch.columns.iter().zip(out) {
+                to.append_range(from, start..end);
+            }
+            end - start
         };
         match &self.store {
-            Store::Memory(held) => {
-                let mut end = self.rows.min(start + BATCH_ROWS);
-                if self.is_wide() {
-                    let mut bytes = 0;
-                    let fits = |row: &usize| {
-                        bytes += held.batch.variable_bytes_at(*row);
-                        bytes <= BATCH_BYTES
-                    };
-                    end = end.min((start + 1).max(start + (start..end).take_while(fits).count()));
-                }
-                Ok(copy(&held.batch.columns, start..end, out))
-            }
-            Store::File(_) if start >= self.rows => Ok(0),
-            Store::File(filed) => {
-                filed.at(start, |block, at| copy(&block.columns, at..block.rows.min(at + BATCH_ROWS), out))
-            }
+            Store::Memory(held) => Ok(copy(&held.batch, rows.start - held.first, rows.end - held.first, out)),
+            Store::File(filed) => filed.at(rows.start, |block, at| copy(block, at, at + rows.len(), out)),
         }
     }
 }
@@ -266,9 +361,10 @@ impl Filed {
 
     fn push(&mut self, layout: &Layout, from: &Batch, rows: Range<usize>) -> Result<()> {
         let width = layout.types.len();
+        self.peers.set((usize::MAX, (0, 0)));
         for row in rows.clone() {
-            let peer = match (self.rows, row > rows.start) {
-                (0, _) => true,
+            let peer = match (self.edge.rows, row > rows.start) {
+                (0, false) => true,
                 (_, true) => layout.same(from, row - 1, row),
                 (_, false) => {
                     append(&mut self.edge, from, row..row + 1);
@@ -345,8 +441,8 @@ impl Filed {
     }
 
     fn start_of(&self, group: usize) -> Result<usize> {
-        if group > self.last.0 {
-            return Ok(self.rows);
+        if group >= self.last.0 {
+            return Ok(if group == self.last.0 { self.last.1 } else { self.rows });
         }
         // The first block that begins in or behind the group: it starts there, or in the block before.
         let number_of = self.starts.partition_point(|(_, first)| *first < group);

@@ -225,6 +225,16 @@ fn size_kb(value: &str) -> Option<u64> {
     number.checked_mul(unit)
 }
 
+/// A truth value as options take it: a word or its beginning, or a number.
+fn boolean(value: &str) -> Option<bool> {
+    let begins = |word: &str, least: usize| value.len() >= least && word.starts_with(value);
+    match value {
+        _ if begins("true", 1) || begins("yes", 1) || value == "on" || value == "1" => Some(true),
+        _ if begins("false", 1) || begins("no", 1) || begins("off", 2) || value == "0" => Some(false),
+        _ => None,
+    }
+}
+
 /// Refuses storage parameters that are not known, and values they do not take.
 fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
     let out_of_bounds = |detail: String| {
@@ -264,10 +274,28 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
             let text = format!("invalid value for boolean option \"{name}\": {value}");
             Err(SyntaxError::new("22023", text))
         }
-        "autovacuum_enabled"
-        | "autovacuum_vacuum_scale_factor"
-        | "autovacuum_analyze_scale_factor"
-        | "toast_tuple_target" => Ok(()),
+        "autovacuum_enabled" if boolean(value).is_some() => Ok(()),
+        "autovacuum_enabled" => {
+            let text = format!("invalid value for boolean option \"{name}\": {value}");
+            Err(SyntaxError::new("22023", text))
+        }
+        "autovacuum_analyze_threshold" => match value.parse::<f64>().map(f64::round_ties_even) {
+            Ok(rows) if (0.0..=2_147_483_647.0).contains(&rows) => Ok(()),
+            Ok(_) => out_of_bounds("Valid values are between \"0\" and \"2147483647\".".to_string()),
+            Err(_) => {
+                let text = format!("invalid value for integer option \"{name}\": {value}");
+                Err(SyntaxError::new("22023", text))
+            }
+        },
+        "autovacuum_vacuum_scale_factor" | "autovacuum_analyze_scale_factor" => match value.parse::<f64>() {
+            Ok(share) if (0.0..=100.0).contains(&share) => Ok(()),
+            Ok(_) => out_of_bounds("Valid values are between \"0.000000\" and \"100.000000\".".to_string()),
+            Err(_) => {
+                let text = format!("invalid value for floating point option \"{name}\": {value}");
+                Err(SyntaxError::new("22023", text))
+            }
+        },
+        "toast_tuple_target" => Ok(()),
         "parallel_workers" => match value.parse::<i64>() {
             Ok(0..=1024) => Ok(()),
             Ok(_) => out_of_bounds("Valid values are between \"0\" and \"1024\".".to_string()),
