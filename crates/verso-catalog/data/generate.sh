@@ -19,7 +19,8 @@ types="'bool','bytea','char','name','int8','int2','int4','regproc','text','oid',
  'trigger','event_trigger','internal','anyelement','anynonarray','anyenum','anycompatible','anycompatiblearray',
  'anycompatiblenonarray','language_handler','index_am_handler','table_am_handler','bit','varbit','cidr','macaddr','macaddr8','money',
  'int4range','int8range','numrange','tsrange','tstzrange','daterange','int4multirange','int8multirange','nummultirange',
- 'tsmultirange','tstzmultirange','datemultirange','anyrange','anymultirange','anycompatiblerange','anycompatiblemultirange'"
+ 'tsmultirange','tstzmultirange','datemultirange','anyrange','anymultirange','anycompatiblerange','anycompatiblemultirange',
+ 'tsvector','tsquery','regconfig','regdictionary'"
 known="(select oid from pg_type where typname in ($types) union select typarray from pg_type where typname in ($types) and typarray <> 0)"
 
 ask "select n.nspname, c.relname, c.oid, c.relkind, c.reltype,
@@ -46,6 +47,9 @@ ask "select case when oid in (select unnest(array[typinput, typoutput, typreceiv
           or oid in (select unnest(array[aggtransfn, aggfinalfn, aggcombinefn]::oid[]) from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid and p.proargtypes::oid[] <@ array(select oid from $known k))
           or oid in (select amhandler from pg_am where amname in ('heap', 'btree'))
           or oid in (select amproc from pg_amproc where amproclefttype in $known)
+          or oid in (select unnest(array[prsstart, prstoken, prsend, prsheadline, prslextype]::oid[]) from pg_ts_parser)
+          or oid in (select unnest(array[tmplinit, tmpllexize]::oid[]) from pg_ts_template where tmplname in ('simple', 'snowball'))
+          or proname in ('tsvector_update_trigger', 'tsvector_update_trigger_column')
           or proname in ('enum_in', 'enum_out', 'enum_recv', 'enum_send', 'domain_in', 'domain_recv') then 1 else 0 end,
         oid, proname, pronamespace, 10, prolang, procost, prorows, provariadic, prosupport::oid, prokind, prosecdef, proleakproof,
         proisstrict, proretset, provolatile, proparallel, pronargs, pronargdefaults, prorettype, proargtypes, proallargtypes,
@@ -80,9 +84,16 @@ ask "select oid, collname, collnamespace, 10, collprovider, collisdeterministic,
      from pg_collation where collname in ('default', 'C', 'POSIX', 'ucs_basic') order by oid" > $rows/pg_collation.tsv
 ask "select rngtypid, rngsubtype, rngmultitypid, rngcollation, rngsubopc, rngcanonical::oid, rngsubdiff::oid from pg_range where rngtypid in $known order by 1" > $rows/pg_range.tsv
 ask "select oid, lanname, 10, lanispl, lanpltrusted, lanplcallfoid, laninline, lanvalidator, null from pg_language order by oid" > $rows/pg_language.tsv
+ask "select oid, cfgname, cfgnamespace, 10, cfgparser from pg_ts_config order by oid" > $rows/pg_ts_config.tsv
+ask "select * from pg_ts_config_map order by mapcfg, maptokentype, mapseqno" > $rows/pg_ts_config_map.tsv
+ask "select oid, dictname, dictnamespace, 10, dicttemplate, dictinitoption from pg_ts_dict order by oid" > $rows/pg_ts_dict.tsv
+ask "select oid, prsname, prsnamespace, prsstart::oid, prstoken::oid, prsend::oid, prsheadline::oid, prslextype::oid from pg_ts_parser order by oid" > $rows/pg_ts_parser.tsv
+ask "select oid, tmplname, tmplnamespace, tmplinit::oid, tmpllexize::oid from pg_ts_template where tmplname in ('simple', 'snowball') order by oid" > $rows/pg_ts_template.tsv
 ask "select d.objoid, d.classoid, d.objsubid, d.description from pg_description d
      where d.classoid = 'pg_type'::regclass and d.objoid in $known
         or d.classoid = 'pg_proc'::regclass and d.objoid in (select oid from pg_proc where prorettype in $known and proargtypes::oid[] <@ array(select oid from $known k))
         or d.classoid = 'pg_operator'::regclass and d.objoid in (select oid from pg_operator where (oprleft = 0 or oprleft in $known) and oprright in $known)
+        or d.classoid in ('pg_ts_config'::regclass, 'pg_ts_dict'::regclass, 'pg_ts_parser'::regclass)
+        or d.classoid = 'pg_ts_template'::regclass and d.objoid in (select oid from pg_ts_template where tmplname in ('simple', 'snowball'))
         or d.classoid in ('pg_am'::regclass, 'pg_language'::regclass, 'pg_namespace'::regclass, 'pg_collation'::regclass)
      order by 2, 1" > $rows/pg_description.tsv

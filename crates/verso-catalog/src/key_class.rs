@@ -1,6 +1,6 @@
 //! Operator classes: how a column of an index is taken apart, or ordered.
 
-use verso_types::{KeyType, SqlType};
+use verso_types::{KeyType, SqlType, SystemType};
 
 /// A type without the domains and collations around it.
 fn plain(mut ty: &SqlType) -> &SqlType {
@@ -34,11 +34,13 @@ pub enum KeyClass {
     Elements = 6,
     /// `gin_trgm_ops`: trigrams.
     Trigrams = 7,
+    /// `tsvector_ops` of gin: lexemes.
+    Lexemes = 8,
 }
 
 impl KeyClass {
     /// All of them.
-    pub const ALL: [KeyClass; 8] = [
+    pub const ALL: [KeyClass; 9] = [
         KeyClass::Ordered,
         KeyClass::TextPattern,
         KeyClass::VarcharPattern,
@@ -47,6 +49,7 @@ impl KeyClass {
         KeyClass::JsonbPaths,
         KeyClass::Elements,
         KeyClass::Trigrams,
+        KeyClass::Lexemes,
     ];
 
     /// The class with this number on disk.
@@ -72,6 +75,7 @@ impl KeyClass {
             KeyClass::JsonbPaths => "jsonb_path_ops",
             KeyClass::Elements => "array_ops",
             KeyClass::Trigrams => "gin_trgm_ops",
+            KeyClass::Lexemes => "tsvector_ops",
         }
     }
 
@@ -79,7 +83,7 @@ impl KeyClass {
     #[must_use]
     pub fn suffix(self) -> String {
         match self {
-            KeyClass::Ordered | KeyClass::JsonbKeys | KeyClass::Elements => String::new(),
+            KeyClass::Ordered | KeyClass::JsonbKeys | KeyClass::Elements | KeyClass::Lexemes => String::new(),
             class => format!(" {}", class.name()),
         }
     }
@@ -96,6 +100,7 @@ impl KeyClass {
             KeyClass::JsonbPaths => 10091,
             KeyClass::Elements => 10064,
             KeyClass::Trigrams => 9990,
+            KeyClass::Lexemes => 10073,
         })
     }
 
@@ -108,6 +113,7 @@ impl KeyClass {
             }
             (None, SqlType::Jsonb) => Some(KeyClass::JsonbKeys),
             (None, SqlType::Array(_)) => Some(KeyClass::Elements),
+            (None, SqlType::System(SystemType::TsVector)) => Some(KeyClass::Lexemes),
             _ => None,
         }
     }
@@ -127,6 +133,9 @@ impl KeyClass {
             },
             KeyClass::Trigrams => {
                 matches!(ty, SqlType::Text | SqlType::Varchar(_)).then_some(KeyType::Trigrams)
+            }
+            KeyClass::Lexemes => {
+                matches!(ty, SqlType::System(SystemType::TsVector)).then_some(KeyType::Lexemes)
             }
         }
     }

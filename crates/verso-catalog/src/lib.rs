@@ -93,6 +93,6 @@ pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use stored::{StoredColumn, StoredQuery, StoredRelation};
-pub use trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
+pub use trigger::{BuiltInTrigger, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 pub use view::{SystemRowIter, SystemRows, SystemView, ViewColumn};
 pub use view_text::view_text;

@@ -166,6 +166,49 @@ impl TriggerEnabled {
     }
 }
 
+/// A trigger function that is built in: it keeps a `tsvector` in step with the texts of its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuiltInTrigger {
+    /// `tsvector_update_trigger`: its arguments name the configuration.
+    VectorUpdate,
+    /// `tsvector_update_trigger_column`: a column does.
+    VectorUpdateColumn,
+}
+
+impl BuiltInTrigger {
+    const ALL: [BuiltInTrigger; 2] = [BuiltInTrigger::VectorUpdate, BuiltInTrigger::VectorUpdateColumn];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            BuiltInTrigger::VectorUpdate => "tsvector_update_trigger",
+            BuiltInTrigger::VectorUpdateColumn => "tsvector_update_trigger_column",
+        }
+    }
+
+    /// Its row in `pg_proc`.
+    #[must_use]
+    pub fn oid(self) -> Oid {
+        match self {
+            BuiltInTrigger::VectorUpdate => Oid(3752),
+            BuiltInTrigger::VectorUpdateColumn => Oid(3753),
+        }
+    }
+
+    /// The one with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<BuiltInTrigger> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    /// The one with this number.
+    #[must_use]
+    pub fn of(oid: Oid) -> Option<BuiltInTrigger> {
+        Self::ALL.into_iter().find(|one| one.oid() == oid)
+    }
+}
+
 impl TriggerDef {
     /// The statement that makes the trigger, as `pg_get_triggerdef` shows it; `pretty` leaves out the table's schema and
     /// parentheses. The condition stands as it was given; the function with its schema unless its name alone finds it.
@@ -224,15 +267,23 @@ impl TriggerDef {
         match (action, function) {
             (Some(action), _) => text.push_str(&format!(" ({})", statements(&action.body))),
             (None, Some((function, visible))) => {
-                let args: Vec<String> =
-                    self.args.iter().map(|arg| format!("'{}'", arg.replace('\'', "''"))).collect();
                 let schema = if visible { String::new() } else { quoted(&function.schema) + "." };
-                let name = quoted(&function.name);
-                text.push_str(&format!(" EXECUTE FUNCTION {schema}{name}({})", args.join(", ")));
+                self.call(&(schema + &quoted(&function.name)), &mut text);
             }
-            (None, None) => {}
+            (None, None) => {
+                if let Some(built_in) = BuiltInTrigger::of(self.function) {
+                    self.call(built_in.name(), &mut text);
+                }
+            }
         }
         text
+    }
+
+    /// Appends what the trigger calls.
+    fn call(&self, name: &str, text: &mut String) {
+        let args: Vec<String> =
+            self.args.iter().map(|arg| format!("'{}'", arg.replace('\'', "''"))).collect();
+        text.push_str(&format!(" EXECUTE FUNCTION {name}({})", args.join(", ")));
     }
 
     /// `INSERT`, `UPDATE OF a, b`, …

@@ -88,6 +88,8 @@ pub enum KeyType {
     Collated(Collator) = 19,
     /// Arrays and rows.
     Nested = 20,
+    /// Of an inverted index: lexemes of text search.
+    Lexemes = 21,
 }
 
 impl KeyType {
@@ -117,6 +119,7 @@ impl KeyType {
         match self {
             KeyType::Collated(_) => KeyType::COLLATED,
             KeyType::Nested => KeyType::NESTED,
+            KeyType::Lexemes => KeyType::LEXEMES,
             other => (1..).zip(KeyType::ALL).find(|(_, ty)| *ty == other).map_or(0, |(code, _)| code),
         }
     }
@@ -124,11 +127,13 @@ impl KeyType {
     /// The number on disk of texts in the order of a collation, which stands beside it.
     pub const COLLATED: u8 = 19;
     const NESTED: u8 = 20;
+    const LEXEMES: u8 = 21;
 
     /// The type with this number on disk, [`KeyType::COLLATED`] without.
     pub fn from_code(code: u8) -> Option<KeyType> {
         match code {
             KeyType::NESTED => Some(KeyType::Nested),
+            KeyType::LEXEMES => Some(KeyType::Lexemes),
             code => KeyType::ALL.get(usize::from(code).checked_sub(1)?).copied(),
         }
     }
@@ -186,9 +191,11 @@ impl KeyType {
             KeyType::I128 | KeyType::Interval | KeyType::Uuid => Physical::I128,
             KeyType::F32 => Physical::F32,
             KeyType::F64 => Physical::F64,
-            KeyType::JsonbKeys | KeyType::JsonbPaths | KeyType::Elements | KeyType::Trigrams => {
-                Physical::Bytes
-            }
+            KeyType::JsonbKeys
+            | KeyType::JsonbPaths
+            | KeyType::Elements
+            | KeyType::Trigrams
+            | KeyType::Lexemes => Physical::Bytes,
             KeyType::Bytes
             | KeyType::PaddedBytes
             | KeyType::Decimal
@@ -202,7 +209,14 @@ impl KeyType {
     /// Whether a value has several keys, or none ([`inverted`](crate::inverted)).
     #[inline]
     pub fn is_inverted(self) -> bool {
-        matches!(self, KeyType::JsonbKeys | KeyType::JsonbPaths | KeyType::Elements | KeyType::Trigrams)
+        matches!(
+            self,
+            KeyType::JsonbKeys
+                | KeyType::JsonbPaths
+                | KeyType::Elements
+                | KeyType::Trigrams
+                | KeyType::Lexemes
+        )
     }
 
     /// Whether a key gives the stored value back, bit by bit.
@@ -317,9 +331,11 @@ impl KeyOrder {
                 _ => return Err(corrupt()),
             },
             // Their values have no single key.
-            KeyType::JsonbKeys | KeyType::JsonbPaths | KeyType::Elements | KeyType::Trigrams => {
-                return Err(corrupt());
-            }
+            KeyType::JsonbKeys
+            | KeyType::JsonbPaths
+            | KeyType::Elements
+            | KeyType::Trigrams
+            | KeyType::Lexemes => return Err(corrupt()),
         }
         if self.descending {
             out[start..].iter_mut().for_each(|byte| *byte = !*byte);

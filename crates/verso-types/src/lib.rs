@@ -59,6 +59,7 @@ pub mod sqlstate;
 pub mod sqltype;
 pub mod system_type;
 pub mod text;
+pub mod text_search;
 pub mod time_style;
 pub mod value;
 pub mod wire;

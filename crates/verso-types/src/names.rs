@@ -98,6 +98,13 @@ fn missing(ty: SystemType, text: &str) -> TypeError {
             let message = format!("collation \"{text}\" for encoding \"UTF8\" does not exist");
             (sqlstate::UNDEFINED_OBJECT, message)
         }
+        SystemType::Regconfig => {
+            let message = format!("text search configuration \"{text}\" does not exist");
+            (sqlstate::UNDEFINED_OBJECT, message)
+        }
+        SystemType::Regdictionary => {
+            (sqlstate::UNDEFINED_OBJECT, format!("text search dictionary \"{text}\" does not exist"))
+        }
         _ => ("42883", format!("function \"{text}\" does not exist")),
     };
     TypeError::new(code, message)

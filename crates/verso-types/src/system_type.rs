@@ -7,7 +7,7 @@
 //! | references | the object's oid | the object's name, as the session would write it ([`names`](crate::names)) |
 //! | `xid`, `xid8` | the number | the number |
 //! | texts | the text | the text |
-//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath`, `pg_lsn`, `tid` | [`opaque`](crate::opaque) | their own |
+//! | `inet`, `cidr`, `macaddr`, `macaddr8`, `money`, `jsonpath`, `pg_lsn`, `tid`, `tsvector`, `tsquery` | [`opaque`](crate::opaque) | their own |
 //! | elements of `int2vector`, `oidvector` | smallint, oid | the number; the vector itself has blanks between them |
 //!
 //! A vector is an array whose element type is one of the two element types here, so that whatever takes arrays takes
@@ -95,6 +95,14 @@ pub enum SystemType {
     AnyCompatibleRange,
     /// `anycompatiblemultirange`.
     AnyCompatibleMultirange,
+    /// `tsvector`: lexemes of a document.
+    TsVector,
+    /// `tsquery`: what is looked for in documents.
+    TsQuery,
+    /// `regconfig`: a configuration of text search.
+    Regconfig,
+    /// `regdictionary`: a dictionary of text search.
+    Regdictionary,
 }
 
 /// What a [`SystemType`] is to PostgreSQL.
@@ -119,7 +127,7 @@ const fn facts(
     Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
 }
 
-static FACTS: [Facts; 38] = [
+static FACTS: [Facts; 42] = [
     facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
     facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
     facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
@@ -165,6 +173,10 @@ static FACTS: [Facts; 38] = [
         'P',
         Physical::Bytes,
     ),
+    facts(SystemType::TsVector, "tsvector", (3614, 3643), -1, 'U', Physical::Bytes),
+    facts(SystemType::TsQuery, "tsquery", (3615, 3645), -1, 'U', Physical::Bytes),
+    facts(SystemType::Regconfig, "regconfig", (3734, 3735), 4, 'N', Physical::I64),
+    facts(SystemType::Regdictionary, "regdictionary", (3769, 3770), 4, 'N', Physical::I64),
 ];
 
 impl SystemType {
@@ -237,6 +249,8 @@ impl SystemType {
             SystemType::JsonPath => OpaqueKind::JsonPath,
             SystemType::Lsn => OpaqueKind::Lsn,
             SystemType::Tid => OpaqueKind::Tid,
+            SystemType::TsVector => OpaqueKind::TsVector,
+            SystemType::TsQuery => OpaqueKind::TsQuery,
             _ => return None,
         })
     }
@@ -255,6 +269,8 @@ impl SystemType {
                 | S::Regoper
                 | S::Regoperator
                 | S::Regcollation
+                | S::Regconfig
+                | S::Regdictionary
         )
     }
 

@@ -77,6 +77,8 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::System(SystemType::Lsn)),
     ArgType::Exact(SqlType::System(SystemType::Tid)),
     ArgType::Exact(SqlType::System(SystemType::Xid8)),
+    ArgType::Exact(SqlType::System(SystemType::TsVector)),
+    ArgType::Exact(SqlType::System(SystemType::TsQuery)),
 ];
 
 /// `real` beside `double precision`, compared as double precision.

@@ -112,6 +112,18 @@ macro_rules! sql_type {
     (Lsn) => {
         SqlType::System(verso_types::SystemType::Lsn)
     };
+    (TsVector) => {
+        SqlType::System(verso_types::SystemType::TsVector)
+    };
+    (TsQuery) => {
+        SqlType::System(verso_types::SystemType::TsQuery)
+    };
+    (Regconfig) => {
+        SqlType::System(verso_types::SystemType::Regconfig)
+    };
+    (Regdictionary) => {
+        SqlType::System(verso_types::SystemType::Regdictionary)
+    };
     (Xid) => {
         SqlType::System(verso_types::SystemType::Xid)
     };
@@ -163,6 +175,18 @@ macro_rules! pattern {
     };
     (Lsn, $v:ident) => {
         Value::Opaque($v)
+    };
+    (TsVector, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (TsQuery, $v:ident) => {
+        Value::Opaque($v)
+    };
+    (Regconfig, $v:ident) => {
+        Value::Int8($v)
+    };
+    (Regdictionary, $v:ident) => {
+        Value::Int8($v)
     };
     ($ty:ident, $v:ident) => {
         Value::$ty($v)

@@ -58,6 +58,7 @@ mod support;
 mod templates;
 #[cfg(test)]
 mod tests;
+pub mod text_search;
 pub(crate) mod texts;
 mod timetz;
 mod transactions;
@@ -129,4 +130,5 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &trigrams::TABLES,
     &encodings::TABLES,
     &inputs::TABLES,
+    &text_search::TABLES,
 ];

@@ -66,6 +66,8 @@ pub enum ResultType {
     MultirangeOf(usize),
     /// Columns of these names and types; a row of them as one value.
     Columns(&'static [(&'static str, SqlType)]),
+    /// The same, where some of the columns are arrays.
+    Mixed(&'static [(&'static str, ResultType)]),
 }
 
 /// How far a result depends on more than the arguments.

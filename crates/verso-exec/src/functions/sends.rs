@@ -63,6 +63,8 @@ static SENDS: &[BuiltinFunction] = sends! {
     "macaddr8_send" SqlType::System(SystemType::Macaddr8);
     "tidsend" SqlType::System(SystemType::Tid);
     "pg_lsn_send" SqlType::System(SystemType::Lsn);
+    "tsvectorsend" SqlType::System(SystemType::TsVector);
+    "tsquerysend" SqlType::System(SystemType::TsQuery);
 };
 
 /// The tables of this module.

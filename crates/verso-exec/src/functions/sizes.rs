@@ -3,6 +3,7 @@
 use verso_types::OpaqueKind;
 use verso_types::opaque::bits::Bits;
 use verso_types::opaque::network::Network;
+use verso_types::text_search::{TsQuery, TsVector};
 use verso_types::{Array, Decimal, SqlType, Value};
 
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -79,6 +80,8 @@ fn size_of_value(value: &Value, ty: &SqlType) -> usize {
             OpaqueKind::Bits => HEADER + 4 + Bits::len_of(value).div_ceil(8),
             OpaqueKind::Inet | OpaqueKind::Cidr => HEADER + 2 + Network::of(value).size(),
             OpaqueKind::JsonPath => HEADER + value.bytes().len(),
+            OpaqueKind::TsVector => TsVector::of(value).size(),
+            OpaqueKind::TsQuery => TsQuery::of(value).size(),
             OpaqueKind::TimeTz
             | OpaqueKind::Mac
             | OpaqueKind::Mac8

@@ -110,6 +110,8 @@ static ORDERS: &[BuiltinFunction] = orders![
     "pg_lsn_cmp" ArgType::Exact(SqlType::System(SystemType::Lsn));
     "bttidcmp" ArgType::Exact(SqlType::System(SystemType::Tid));
     "xid8cmp" ArgType::Exact(SqlType::System(SystemType::Xid8));
+    "tsvector_cmp" ArgType::Exact(SqlType::System(SystemType::TsVector));
+    "tsquery_cmp" ArgType::Exact(SqlType::System(SystemType::TsQuery));
 ];
 
 fn like(cx: &EvalContext<'_>, args: &[Value], fold: bool, negated: bool) -> Result<Value> {

@@ -94,7 +94,7 @@ mod tests {
                 "({})",
                 parts.iter().map(|part| keys(part).join("&")).collect::<Vec<_>>().join("|")
             )],
-            Search::Some(..) | Search::Unknown => vec!["?".into()],
+            Search::Prefix(_) | Search::Some(..) | Search::Unknown => vec!["?".into()],
         }
     }
 

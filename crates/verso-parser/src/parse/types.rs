@@ -273,8 +273,7 @@ pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxErr
         "jsonb" => SqlType::Jsonb,
         "oid" => SqlType::Oid,
         "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "xml" | "hstore"
-        | "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle" | "tsvector" | "tsquery"
-        | "record" | "trigger" => {
+        | "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle" | "record" | "trigger" => {
             return Err(SyntaxError::unsupported(format!("type {short}")).at(at));
         }
         "int2vector" => SqlType::Array(Box::new(SqlType::System(SystemType::VectorInt2))),

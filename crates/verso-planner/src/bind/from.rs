@@ -325,7 +325,8 @@ impl Binder<'_> {
             Some(own),
         ) = (&item.source, scope.columns.as_slice(), &plan, scope.tables.first_mut())
         {
-            own.scalar = !matches!(function.result, verso_exec::functions::ResultType::Columns(_));
+            use verso_exec::functions::ResultType;
+            own.scalar = !matches!(function.result, ResultType::Columns(_) | ResultType::Mixed(_));
         }
         if let (Plan::SystemScan { view: SystemView::Relation(id), .. }, Some(own)) =
             (&plan, scope.tables.first_mut())
@@ -675,7 +676,8 @@ fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan,
         }
         (false, Some((name, _))) => {
             let text = match function.result {
-                verso_exec::functions::ResultType::Columns(_) => {
+                verso_exec::functions::ResultType::Columns(_)
+                | verso_exec::functions::ResultType::Mixed(_) => {
                     "a column definition list is redundant for a function with OUT parameters"
                 }
                 _ => "a column definition list is only allowed for functions returning \"record\"",

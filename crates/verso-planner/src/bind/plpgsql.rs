@@ -27,6 +27,7 @@ mod sql;
 mod statement;
 mod target;
 mod trigger;
+mod update_trigger;
 
 pub use shadowed::shadowed;
 pub use sql::bind_sql_function;
@@ -49,6 +50,7 @@ use cursor::Declared;
 use verso_parser::syntax::{self, Expr, Name, PlAlike};
 
 pub use trigger::bind_trigger;
+pub use update_trigger::update_trigger_body;
 
 /// Of SQLSTATE and SQLERRM.
 type ErrorSlots = Option<(usize, usize)>;

@@ -288,6 +288,10 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
             of: None,
             fields: columns.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect(),
         })),
+        ResultType::Mixed(columns) => SqlType::Row(Arc::new(RowType {
+            of: None,
+            fields: columns.iter().map(|(name, ty)| (Arc::from(*name), result_type(ty, args))).collect(),
+        })),
         ResultType::SameAs(n) => passed_on(&arg(n)),
         ResultType::ElementOf(n) => match arg(n) {
             SqlType::Array(element) => *element,

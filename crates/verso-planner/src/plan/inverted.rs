@@ -7,7 +7,7 @@ use std::sync::Arc;
 use verso_catalog::{IndexDef, KeyClass, TableDef};
 use verso_exec::plan::{ExprKind, IndexAccess, Searched, TypedExpr};
 use verso_types::inverted::Strategy;
-use verso_types::{KeyType, SqlType};
+use verso_types::{KeyType, SqlType, SystemType};
 
 use super::derived::{Derived, serving_inverted};
 use super::terms::{Read, column, for_each_conjunct, is_fixed};
@@ -62,8 +62,14 @@ fn fits(ty: KeyType, strategy: Strategy, own: &SqlType, value: &SqlType) -> bool
             _ => own.same_base(value),
         },
         (KeyType::Trigrams, _) => matches!(value, SqlType::Text | SqlType::Varchar(_)),
+        (KeyType::Lexemes, _) => *value == SqlType::System(SystemType::TsQuery),
         _ => true,
     }
+}
+
+/// Whether a side of `@@` is a query of text search.
+fn of_query(ty: &SqlType) -> bool {
+    *ty == SqlType::System(SystemType::TsQuery)
 }
 
 /// The side of a condition that may be a column, the strategy, and the other side.
@@ -81,6 +87,7 @@ fn asked<'e>(read: &Read<'_>, conjunct: &'e TypedExpr) -> Option<(&'e TypedExpr,
                     ("?|", false) => Strategy::HasAnyKey,
                     ("?&", false) => Strategy::HasAllKeys,
                     ("@?", false) => Strategy::PathExists,
+                    ("@@" | "@@@", _) if of_query(&left.ty) || of_query(&right.ty) => Strategy::Matches,
                     ("@@", false) => Strategy::PathMatches,
                     ("%", _) => Strategy::Similar,
                     ("~", false) => Strategy::Regex { fold: false },

@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use verso_catalog::{RelationId, SystemRowIter, snapshot::PG_CATALOG};
-use verso_exec::functions::{aggregate_candidates, candidates, operator_candidates, window_candidates};
+use verso_exec::functions::{
+    aggregate_candidates, candidates, operator_candidates, text_search, window_candidates,
+};
 use verso_types::{SqlType, TimeStyle, Value, parse_text};
 
 use super::keys::Keys;
@@ -36,6 +38,11 @@ const FILES: &[(&str, &str)] = &[
     ("pg_range", include_str!("../../data/pg_range.tsv")),
     ("pg_language", include_str!("../../data/pg_language.tsv")),
     ("pg_description", include_str!("../../data/pg_description.tsv")),
+    ("pg_ts_config", include_str!("../../data/pg_ts_config.tsv")),
+    ("pg_ts_config_map", include_str!("../../data/pg_ts_config_map.tsv")),
+    ("pg_ts_dict", include_str!("../../data/pg_ts_dict.tsv")),
+    ("pg_ts_parser", include_str!("../../data/pg_ts_parser.tsv")),
+    ("pg_ts_template", include_str!("../../data/pg_ts_template.tsv")),
 ];
 
 /// The rows of a relation that may have what the keys ask for; none of one that has no file.
@@ -204,6 +211,9 @@ fn wanted(relation: &str) -> Wanted {
         "pg_proc" => Box::new(has_function),
         "pg_operator" => Box::new(has_operator),
         "pg_cast" => Box::new(|row| knows(&row[1]) && knows(&row[2])),
+        "pg_ts_config" | "pg_ts_config_map" | "pg_ts_dict" => {
+            Box::new(|row| row[0].as_i64().is_some_and(text_search::is_known))
+        }
         "pg_opclass" => Box::new(|row| {
             knows(&row[6])
                 || row[6].as_i64().is_some_and(|ty| matches!(ty, ANY_ARRAY | ANY_RANGE | ANY_MULTIRANGE))
@@ -211,11 +221,16 @@ fn wanted(relation: &str) -> Wanted {
         "pg_amop" => among("pg_operator", 0, 6),
         "pg_amproc" | "pg_aggregate" => among("pg_proc", 0, if relation == "pg_amproc" { 5 } else { 0 }),
         "pg_description" => {
-            let described: HashMap<i64, HashSet<i64>> =
-                [(1247, "pg_type"), (1255, "pg_proc"), (2617, "pg_operator")]
-                    .into_iter()
-                    .map(|(class, relation)| (class, numbers(relation, 0)))
-                    .collect();
+            let described: HashMap<i64, HashSet<i64>> = [
+                (1247, "pg_type"),
+                (1255, "pg_proc"),
+                (2617, "pg_operator"),
+                (3600, "pg_ts_dict"),
+                (3602, "pg_ts_config"),
+            ]
+            .into_iter()
+            .map(|(class, relation)| (class, numbers(relation, 0)))
+            .collect();
             Box::new(move |row| {
                 let (Some(object), Some(class)) = (row[0].as_i64(), row[1].as_i64()) else { return false };
                 described.get(&class).is_none_or(|numbers| numbers.contains(&object))

@@ -119,6 +119,11 @@ fn fixed_by_name(relation: &str, name: &str) -> Vec<u32> {
         .collect()
 }
 
+/// The catalog of what these types refer to.
+fn text_search(ty: SystemType) -> &'static str {
+    if ty == SystemType::Regconfig { "pg_ts_config" } else { "pg_ts_dict" }
+}
+
 /// The row of a fixed relation with this number.
 fn fixed_row(relation: &str, oid: u32) -> Option<Vec<Value>> {
     let rows = fixed::table(relation)?;
@@ -297,6 +302,11 @@ impl ObjectNames for SessionNames {
                 let found = fixed_by_name("pg_operator", symbol).into_iter().find(fits);
                 Ok(found.or_else(|| own.map(|one| one.oid.0)))
             }
+            SystemType::Regconfig | SystemType::Regdictionary => {
+                let (schema, name) = path(text)?;
+                let own = schema.as_deref().is_none_or(|schema| schema == PG_CATALOG);
+                Ok(if own { fixed_by_name(text_search(ty), &name).first().copied() } else { None })
+            }
             SystemType::Regcollation => {
                 let (schema, name) = path(text)?;
                 Ok(super::collations::by_name(&self.catalog, schema.as_deref(), &name))
@@ -357,6 +367,9 @@ impl ObjectNames for SessionNames {
                     }
                 };
                 Some(format!("{}({},{})", row[1].as_str()?, side(&row[7]), side(&row[8])))
+            }
+            SystemType::Regconfig | SystemType::Regdictionary => {
+                Some(quote_ident(fixed_row(text_search(ty), oid)?[1].as_str()?))
             }
             SystemType::Regcollation => super::collations::name_of(&self.catalog, oid),
             _ => None,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
-    FunctionReturn, Object, Oid, Relation, Rights, TableDef, TriggerDef, TriggerEnabled, TriggerKind,
-    TriggerStatements, TriggersOf,
+    BuiltInTrigger, FunctionReturn, Object, Oid, Relation, Rights, TableDef, TriggerDef, TriggerEnabled,
+    TriggerKind, TriggerStatements, TriggersOf,
 };
 
 use super::{Schema, text};
@@ -144,6 +145,11 @@ impl Schema<'_> {
     fn trigger_function(&self, name: &QualifiedName) -> Result<Oid, SqlError> {
         let functions = self.frame.catalog.functions(name.schema_text(), &name.name.text);
         let found = functions.iter().find(|function| function.args.is_empty());
+        let own_schema = name.schema_text().is_none_or(|schema| schema == PG_CATALOG);
+        let built_in = BuiltInTrigger::named(&name.name.text).filter(|_| own_schema);
+        if let (None, Some(built_in)) = (found, built_in) {
+            return Ok(built_in.oid());
+        }
         let Some(function) = found else {
             let text = format!("function {name}() does not exist");
             return Err(SqlError::new(sqlstate::UNDEFINED_FUNCTION, text));

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef};
+use verso_catalog::{
+    BuiltInTrigger, CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef,
+};
 use verso_exec::context::{Binding, Described, Known};
 use verso_exec::error::ExecError;
 use verso_exec::plan::{ExprKind, PlFunction, RowRules, Statement as Bound, TypedExpr};
@@ -13,6 +15,7 @@ use verso_parser::syntax::{PlBlock, PlConflict, Statement};
 use verso_parser::{parse_body, parse_script};
 use verso_planner::bind::{
     Binder, bind_block, bind_function, bind_sql_function, bind_trigger, function_statements,
+    update_trigger_body,
 };
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -87,7 +90,10 @@ impl Binding for Services {
         let bound = self.instance.function((trigger.oid.0, catalog.key()), || {
             let statements = trigger.action.as_ref().map(|action| &action.body);
             let text = function.map(|function| &function.body).or(statements);
-            let block = self.body(text.map_or("", |text| text))?;
+            let block = match (text, BuiltInTrigger::of(trigger.function)) {
+                (None, Some(built_in)) => parse_body(&update_trigger_body(built_in, trigger, table)?)?,
+                (text, _) => self.body(text.map_or("", |text| text))?,
+            };
             let zone = &self.settings.time_zone;
             bind_trigger(trigger, function.map(|function| &**function), table, &block, catalog, zone)
         });

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use verso_catalog::Oid;
 use verso_exec::Executor;
+use verso_exec::functions::text_search;
 use verso_types::{DateOrder, DateStyle, IntervalStyle, TimeStyle, TimeZone};
 
 use verso_parser::syntax::IsolationLevel;
@@ -61,6 +62,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("commit_logging", "Whether the log of a commit is written at once or with others: immediate or batch."),
     ("commit_wait", "Whether a commit waits for the disk: wait, nowait or force_wait."),
     ("datestyle", "Sets the display format for date and time values."),
+    ("default_text_search_config", "Sets default text search configuration."),
     ("default_transaction_deferrable", "Sets the default deferrable status of new transactions."),
     ("default_transaction_isolation", "Sets the transaction isolation level of each new transaction."),
     ("default_transaction_read_only", "Sets the default read-only status of new transactions."),
@@ -186,6 +188,8 @@ pub struct Settings {
     pub deferrable: bool,
     /// What the client calls itself.
     pub application_name: String,
+    /// The configuration of text search where a call names none.
+    pub text_search_config: String,
     /// What a sort, a grouping or a spool may use.
     pub work_memory_bytes: u64,
     /// What sorting an index may use.
@@ -276,6 +280,7 @@ impl Default for Settings {
             savepoints: true,
             deferrable: false,
             application_name: String::new(),
+            text_search_config: "pg_catalog.english".to_string(),
             work_memory_bytes: 256 << 20,
             maintenance_memory_bytes: 256 << 20,
             parallel_workers: None,
@@ -412,6 +417,11 @@ impl Settings {
                 self.savepoints = flag(name, value, default.savepoints)?
             }
             ("application_name", value) => self.application_name = value.unwrap_or_default().to_string(),
+            ("default_text_search_config", None) => self.text_search_config = default.text_search_config,
+            ("default_text_search_config", Some(value)) => {
+                let known = text_search::configuration(value).ok_or_else(|| invalid(value))?;
+                self.text_search_config = format!("pg_catalog.{known}");
+            }
             ("work_mem", None) => self.work_memory_bytes = default.work_memory_bytes,
             ("work_mem", Some(value)) => {
                 let bytes = memory_bytes(value).filter(|bytes| *bytes >= 64 << 10);
@@ -662,6 +672,7 @@ impl Settings {
             "stmt_cache" => on(self.keeps_statements),
             "default_transaction_deferrable" => on(self.deferrable),
             "application_name" => self.application_name.clone(),
+            "default_text_search_config" => self.text_search_config.clone(),
             "pdq_priority" | "pdqpriority" => {
                 self.pdq_priority.map_or_else(|| "default".to_string(), |priority| priority.to_string())
             }

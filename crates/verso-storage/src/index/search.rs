@@ -120,6 +120,7 @@ impl Searcher<'_> {
     fn find(&self, search: &Search) -> Result<Vec<RecordId>, StorageError> {
         match search {
             Search::Key(key) => self.all_of(key),
+            Search::Prefix(start) => self.all_of(start).map(each_once),
             Search::All(parts) => {
                 let (first, others) = self.by_weight(parts)?;
                 let Some(first) = first else { return Ok(Vec::new()) };
@@ -135,11 +136,7 @@ impl Searcher<'_> {
                 let enough = |run: &[RecordId]| run.len() >= *least;
                 Ok(all.chunk_by(|a, b| a == b).filter(|run| enough(run)).map(|run| run[0]).collect())
             }
-            Search::Unknown => self.all_of(&[]).map(|mut all| {
-                all.sort_unstable();
-                all.dedup();
-                all
-            }),
+            Search::Unknown => self.all_of(&[]).map(each_once),
         }
     }
 
@@ -201,6 +198,11 @@ impl Searcher<'_> {
             }
             Search::Any(parts) => self.found_by(1, parts, &records),
             Search::Some(least, parts) => self.found_by(*least, parts, &records),
+            Search::Prefix(_) => {
+                let found = self.find(search)?;
+                records.retain(|record| found.binary_search(record).is_ok());
+                Ok(records)
+            }
             Search::Unknown => Ok(records),
         }
     }
@@ -227,7 +229,7 @@ impl Searcher<'_> {
             parts.iter().map(|part| self.weight(part)).collect::<Result<Vec<f64>, StorageError>>()
         };
         Ok(match search {
-            Search::Key(key) => self.index.part_of(&self.reader.shared, key)?,
+            Search::Key(key) | Search::Prefix(key) => self.index.part_of(&self.reader.shared, key)?,
             Search::All(parts) => weights(parts)?.into_iter().fold(1.0, f64::min),
             Search::Any(parts) | Search::Some(_, parts) => weights(parts)?.into_iter().sum(),
             Search::Unknown => 1.0,
@@ -244,6 +246,13 @@ impl Searcher<'_> {
         }
         Ok(all)
     }
+}
+
+/// Records of several keys in order, each once.
+fn each_once(mut records: Vec<RecordId>) -> Vec<RecordId> {
+    records.sort_unstable();
+    records.dedup();
+    records
 }
 
 /// The records that have a key, in their order.

@@ -10,6 +10,7 @@
 //! | `jsonb_path_ops` | of each scalar one hash: of it and of the keys on the way to it |
 //! | `array_ops` | each element; an array without any has the key [`EMPTY`] |
 //! | `gin_trgm_ops` | each trigram of a text ([`trigram`]) |
+//! | `tsvector_ops` | each lexeme |
 //!
 //! 1. Keys begin with the number of the index's part, and none is a prefix of another.
 //! 2. Equal values have equal keys; different ones may share a key, and long ones are replaced by their hash. So what a search
@@ -18,13 +19,16 @@
 
 mod element;
 mod jsonb;
+mod lexeme;
 mod path;
 pub mod trigram;
 
 use crate::error::TypeError;
 use crate::json::JsonRef;
 use crate::key::{KeyType, encode_bytes};
+use crate::opaque::OpaqueKind;
 use crate::row;
+use crate::text_search::TsQuery;
 use crate::value::Value;
 
 /// Longest key, with the number of its part; longer ones are hashed.
@@ -145,6 +149,7 @@ pub fn extract(ty: KeyType, part: u8, raw: Option<&[u8]>, keys: &mut Keys) -> Re
             let text = String::from_utf8_lossy(raw);
             trigram::of(&text).iter().for_each(|trigram| keys.push_of(part, |out| trigram.put(out)));
         }
+        KeyType::Lexemes => lexeme::keys(part, raw, keys),
         _ => return Err(TypeError::corrupt("a key of an inverted index")),
     }
     Ok(())
@@ -180,6 +185,8 @@ pub enum Strategy {
     },
     /// `column % value`: similar to at least the threshold
     Similar,
+    /// `column @@ query` of text search
+    Matches,
 }
 
 impl KeyType {
@@ -197,6 +204,7 @@ impl KeyType {
                 matches!(strategy, S::Contains | S::ContainedBy | S::Overlaps | S::Equal)
             }
             KeyType::Trigrams => matches!(strategy, S::Like | S::Regex { .. } | S::Similar | S::Equal),
+            KeyType::Lexemes => strategy == S::Matches,
             _ => false,
         }
     }
@@ -207,6 +215,8 @@ impl KeyType {
 pub enum Search {
     /// This one.
     Key(Vec<u8>),
+    /// One that begins so.
+    Prefix(Vec<u8>),
     /// What all of them say.
     All(Vec<Search>),
     /// What one of them says; without any: no row.
@@ -292,6 +302,9 @@ impl Search {
                 _ => Search::Unknown,
             },
             (KeyType::Elements, _, Value::Array(array)) => element::search(part, strategy, array),
+            (KeyType::Lexemes, S::Matches, Value::Opaque(query)) if query.kind() == OpaqueKind::TsQuery => {
+                lexeme::search(part, &TsQuery::of(query))
+            }
             (KeyType::Trigrams, S::Equal, Value::Text(text)) => {
                 Search::all(trigram::of(text).iter().map(|trigram| trigram.search(part)))
             }
@@ -328,7 +341,11 @@ fn hash(mut state: u64, bytes: &[u8]) -> u64 {
 
 /// Appends a text so that none is a prefix of another.
 fn put_text(text: &str, out: &mut Vec<u8>) {
-    encode_bytes(text.as_bytes(), out);
+    put_bytes(text.as_bytes(), out);
+}
+
+fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    encode_bytes(bytes, out);
 }
 
 #[cfg(test)]

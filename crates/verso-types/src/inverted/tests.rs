@@ -9,6 +9,7 @@ fn keys_of(ty: KeyType, value: &Value) -> Keys {
     match value {
         Value::Jsonb(value) => raw.extend_from_slice(value.bytes()),
         Value::Text(value) => raw.extend_from_slice(value.as_bytes()),
+        Value::Opaque(value) => raw.extend_from_slice(value.bytes()),
         value => row::encode_value(value, &mut raw),
     }
     let mut keys = Keys::default();
@@ -20,6 +21,7 @@ fn keys_of(ty: KeyType, value: &Value) -> Keys {
 fn is_candidate(search: &Search, keys: &Keys) -> bool {
     match search {
         Search::Key(key) => keys.iter().any(|own| own == key),
+        Search::Prefix(start) => keys.iter().any(|own| own.starts_with(start)),
         Search::All(parts) => parts.iter().all(|part| is_candidate(part, keys)),
         Search::Any(parts) => parts.iter().any(|part| is_candidate(part, keys)),
         Search::Some(least, parts) => parts.iter().filter(|part| is_candidate(part, keys)).count() >= *least,
@@ -150,6 +152,44 @@ fn long_keys_are_hashed_and_sets_subtract() {
     let mut all = keys_of(KeyType::Trigrams, &Value::text("abc def"));
     all.subtract(&keys_of(KeyType::Trigrams, &Value::text("abc")));
     assert!(all == keys_of(KeyType::Trigrams, &Value::text("def")));
+}
+
+#[test]
+fn documents_are_found_by_the_lexemes_that_a_query_needs() {
+    use crate::text_search::{TsQuery, TsVector};
+    let long = "x".repeat(200);
+    let document = TsVector::parse(&format!("fat:1 cat:2A rat {long}")).unwrap().into_value();
+    let keys = keys_of(KeyType::Lexemes, &document);
+    assert_eq!(keys.len(), 4);
+    let found = |query: &str| {
+        let query = TsQuery::parse(query).unwrap().into_value();
+        is_candidate(&Search::of(KeyType::Lexemes, 0, Strategy::Matches, &query), &keys)
+    };
+    for query in [
+        "fat",
+        "fat & !cat",
+        "!dog",
+        "dog | !cow",
+        "ca:*",
+        "cat <-> fat",
+        "rat:A",
+        "(dog | cat) & fat",
+        &long,
+    ] {
+        assert!(found(query), "{query}");
+    }
+    for query in
+        ["", "dog", "fat & dog", "ca", "dog:* & fat & !rat", "(dog | cow) & fat", "fat <-> (dog & !cat)"]
+    {
+        assert!(!found(query) || query.contains("dog:*"), "{query}");
+    }
+    assert!(found(&format!("{}:*", "x".repeat(150))) && !found(&"x".repeat(150)));
+    // A chain of one operator is one list.
+    let chain = TsQuery::parse(&vec!["fat"; 5000].join(" & ")).unwrap().into_value();
+    match Search::of(KeyType::Lexemes, 0, Strategy::Matches, &chain) {
+        Search::All(parts) => assert_eq!(parts.len(), 5000),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

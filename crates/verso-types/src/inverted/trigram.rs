@@ -58,7 +58,7 @@ impl Trigram {
 }
 
 /// PostgreSQL's CRC of old: the table of one direction, used in the other.
-fn legacy_checksum(bytes: &[u8]) -> u32 {
+pub(crate) fn legacy_checksum(bytes: &[u8]) -> u32 {
     let entry = |index: u32| {
         (0..8).fold(index, |value, _| if value & 1 == 1 { value >> 1 ^ 0xedb8_8320 } else { value >> 1 })
     };

@@ -6,6 +6,7 @@ use crate::interrupt::Pieces;
 
 /// The kinds of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Token {
     OpenObject,
     CloseObject,

@@ -9,6 +9,7 @@
 //! | `jsonpath` | its text, as it is shown |
 //! | `money` | hundredths i64, big-endian, sign bit inverted |
 //! | `pg_lsn` | u64, big-endian |
+//! | `tsvector`, `tsquery` | [`vector`](crate::text_search::vector), [`query`](crate::text_search::query) |
 //!
 //! 1. Two values of a kind are equal exactly if their bytes are, and in order as their bytes are. So
 //!    whatever compares, sorts, hashes, groups and indexes `bytea` does the same for these types, and keys give the values back.
@@ -29,6 +30,7 @@ use crate::TimeStyle;
 use crate::error::TypeError;
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
+use crate::text_search::{TsQuery, TsVector};
 use bits::Bits;
 use hardware::Hardware;
 use lsn::PgLsn;
@@ -61,10 +63,14 @@ pub enum OpaqueKind {
     Lsn = 9,
     /// `tid`
     Tid = 10,
+    /// `tsvector`
+    TsVector = 11,
+    /// `tsquery`
+    TsQuery = 12,
 }
 
 impl OpaqueKind {
-    const ALL: [OpaqueKind; 10] = [
+    const ALL: [OpaqueKind; 12] = [
         OpaqueKind::Bits,
         OpaqueKind::TimeTz,
         OpaqueKind::Inet,
@@ -75,6 +81,8 @@ impl OpaqueKind {
         OpaqueKind::JsonPath,
         OpaqueKind::Lsn,
         OpaqueKind::Tid,
+        OpaqueKind::TsVector,
+        OpaqueKind::TsQuery,
     ];
 
     /// The kind with this number, which stands in spools and in columns of arrays and rows.
@@ -105,6 +113,8 @@ impl OpaqueKind {
             OpaqueKind::JsonPath => SqlType::System(SystemType::JsonPath),
             OpaqueKind::Lsn => SqlType::System(SystemType::Lsn),
             OpaqueKind::Tid => SqlType::System(SystemType::Tid),
+            OpaqueKind::TsVector => SqlType::System(SystemType::TsVector),
+            OpaqueKind::TsQuery => SqlType::System(SystemType::TsQuery),
         }
     }
 }
@@ -146,6 +156,8 @@ pub fn parse(ty: &SqlType, kind: OpaqueKind, text: &str, style: &TimeStyle) -> R
         OpaqueKind::JsonPath => json_path(text)?,
         OpaqueKind::Lsn => PgLsn::parse(text)?.value(),
         OpaqueKind::Tid => Tid::parse(text)?.value(),
+        OpaqueKind::TsVector => TsVector::parse(text)?.value(),
+        OpaqueKind::TsQuery => TsQuery::parse(text)?.value(),
     })
 }
 
@@ -160,6 +172,8 @@ pub fn format(value: &Opaque, out: &mut String) {
         OpaqueKind::JsonPath => out.push_str(&String::from_utf8_lossy(value.bytes())),
         OpaqueKind::Lsn => PgLsn::of(value).format(out),
         OpaqueKind::Tid => Tid::of(value).format(out),
+        OpaqueKind::TsVector => TsVector::of(value).format(out),
+        OpaqueKind::TsQuery => TsQuery::of(value).format(out),
     }
 }
 
@@ -177,6 +191,8 @@ pub fn send(value: &Opaque, out: &mut Vec<u8>) {
             out.push(1);
             out.extend_from_slice(value.bytes());
         }
+        OpaqueKind::TsVector => TsVector::of(value).send(out),
+        OpaqueKind::TsQuery => TsQuery::of(value).send(out),
     }
 }
 
@@ -197,6 +213,8 @@ pub fn receive(ty: &SqlType, kind: OpaqueKind, bytes: &[u8]) -> Result<Opaque, T
         OpaqueKind::Money => Money(i64::from_be_bytes(exactly(bytes)?)).value(),
         OpaqueKind::Lsn => PgLsn(u64::from_be_bytes(exactly(bytes)?)).value(),
         OpaqueKind::Tid => Tid::from(exactly::<6>(bytes)?).value(),
+        OpaqueKind::TsVector => TsVector::receive(bytes)?.value(),
+        OpaqueKind::TsQuery => TsQuery::receive(bytes)?.value(),
         OpaqueKind::JsonPath => match bytes.split_first() {
             Some((1, text)) => json_path(crate::wire::utf8(text)?)?,
             Some((version, _)) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, TableDef, TriggerDef};
+use verso_catalog::{BuiltInTrigger, FunctionDef, TableDef, TriggerDef};
 use verso_types::Value;
 
 use super::TriggerEvent;
@@ -49,6 +49,7 @@ impl Bound {
     pub fn without_condition(cx: &ExecContext<'_>, definition: &Arc<TriggerDef>) -> Result<Bound> {
         let function = match definition.action {
             Some(_) => None,
+            None if BuiltInTrigger::of(definition.function).is_some() => None,
             None => Some(find_function(cx, definition)?),
         };
         Ok(Bound { definition: Arc::clone(definition), function, condition: None })
