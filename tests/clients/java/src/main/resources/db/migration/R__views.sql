@@ -1,0 +1,1 @@
+CREATE OR REPLACE VIEW feelings AS SELECT name, feeling FROM parents;
