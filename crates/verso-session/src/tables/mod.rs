@@ -34,8 +34,8 @@ use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef, Tri
 use verso_exec::context::AdvisoryCall;
 use verso_exec::error::{ExecError, Result};
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, IndexReader, LockRows, Moment, References, Scan, Sequences,
-    TableCursor, TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, FoundRecords, IndexReader, LockRows, Moment, References, Scan,
+    Sequences, TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
 use verso_storage::heap::{Heap, ScanBatch};
@@ -419,16 +419,10 @@ impl Change for EngineTables<'_> {
         &'t self,
         table: &TableDef,
         columns: &[usize],
-        found: Vec<(Vec<RecordId>, Batch)>,
+        found: FoundRecords,
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         let heap = self.heap_for_change(table)?;
-        let rows = |(records, batch)| {
-            let mut rows = ScanBatch::default();
-            (rows.records, rows.batch) = (records, batch);
-            rows
-        };
-        let scan = Rows::Collected(found.into_iter().map(rows).collect::<Vec<_>>().into_iter());
-        Ok(Box::new(Changer::new(self, table, heap, scan, columns)))
+        Ok(Box::new(Changer::new(self, table, heap, Rows::Given(found), columns)))
     }
 }
 
