@@ -22,7 +22,7 @@ pub fn page(data: &[u8]) {
         Some(PageKind::Data) => {
             let _ = PageLayout::of(&page);
         }
-        Some(PageKind::Packed) => {
+        Some(PageKind::Packed | PageKind::Dictionary) => {
             let _ = container::expand_all(&page);
         }
         Some(PageKind::Version) => {

@@ -11,6 +11,7 @@ use verso_env::Env;
 use crate::e1::{self, Engine, Variant};
 use crate::e2::{self, E2Task};
 use crate::e4::{self, E4Task};
+use crate::hot::{self, HotTask};
 use crate::keys::{self, KeysTask};
 use crate::tpch::{self, TpchTask};
 use crate::{BenchError, Measured, pagesize};
@@ -75,6 +76,7 @@ pub fn run_child(task: &str) -> Result<(), BenchError> {
         AnyTask::E2(task) => serde_json::to_string(&e2::run_task(&env, &task)?),
         AnyTask::E4(task) => serde_json::to_string(&e4::run_task(&env, &task)?),
         AnyTask::Tpch(task) => serde_json::to_string(&tpch::run_task(&env, &task)?),
+        AnyTask::Hot(task) => serde_json::to_string(&hot::run_task(&env, &task)?),
         AnyTask::Keys(task) => serde_json::to_string(&keys::run_task(&env, &task)?),
     };
     println!("{}", json.map_err(|error| BenchError::Usage(error.to_string()))?);
@@ -90,6 +92,7 @@ enum AnyTask {
     E4(E4Task),
     Tpch(TpchTask),
     Keys(KeysTask),
+    Hot(HotTask),
 }
 
 /// The parent's side: runs the task in a child process and waits for its figures.

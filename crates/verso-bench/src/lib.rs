@@ -19,6 +19,7 @@ mod e4;
 mod e5;
 mod error;
 mod folder;
+mod hot;
 mod keys;
 mod machine;
 mod memory;
@@ -38,6 +39,7 @@ pub use e3::{E3Options, Point, run as run_e3};
 pub use e4::{E4Options, E4Task, run as run_e4};
 pub use e5::{BatchFigures, E5Options, Variant, run as run_e5};
 pub use error::BenchError;
+pub use hot::{HotFigures, HotOptions, HotTask, run as run_hot};
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
 pub use mixed::{MixedFigures, MixedOptions, Reports, Transactions, run as run_mixed};
 pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
@@ -62,6 +64,8 @@ pub enum Workload {
     Point(KeysOptions),
     /// Inserts and updates of single rows by their key, beside SQLite
     Insert(KeysOptions),
+    /// One balance that many clients add to, with and without RESERVABLE
+    Hot(HotOptions),
     /// pgbench's transactions through the server, beside PostgreSQL
     Wire(WireOptions),
     /// TPC-C: five transactions of an order system, over the wire or in the process, beside peers
@@ -90,6 +94,7 @@ pub fn run(workload: &Workload) -> Result<(), BenchError> {
         Workload::PageSize(options) => run_pagesize(options).map(drop),
         Workload::Point(options) => keys::run_point(options),
         Workload::Insert(options) => keys::run_insert(options),
+        Workload::Hot(options) => run_hot(options),
         Workload::Wire(options) => run_wire(options),
         Workload::Tpcc(options) => run_tpcc(options),
         Workload::E3(options) => run_e3(options),

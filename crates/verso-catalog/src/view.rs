@@ -277,6 +277,9 @@ impl SystemView {
                 ("packed_pages", Int8),
                 ("packed_into", Int8),
                 ("packed_ratio", Float8),
+                ("dictionary_pages", Int8),
+                ("packed_by_itself", Int8),
+                ("unpacked", Int8),
             ],
             SystemView::SweepHistory => &[
                 ("started", Timestamptz(None)),

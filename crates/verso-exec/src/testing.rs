@@ -23,8 +23,8 @@ use crate::context::{
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
-    Change, ChangeCursor, DeferredEvent, ExecContext, IndexReader, LockRows, References, Reserve, Scan,
-    Sequences, Sink, TableCursor, TransactionControl, TransactionState, execute,
+    Change, ChangeCursor, DeferredEvent, ExecContext, FoundRecords, IndexReader, LockRows, References,
+    Reserve, Scan, Sequences, Sink, TableCursor, TransactionControl, TransactionState, execute,
 };
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
@@ -733,7 +733,7 @@ impl Change for MemoryTables {
         &'t self,
         table: &TableDef,
         _: &[usize],
-        _: Vec<(Vec<RecordId>, Batch)>,
+        _: FoundRecords,
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         by_scan_only(table)
     }

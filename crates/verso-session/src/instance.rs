@@ -64,6 +64,8 @@ pub struct Instance {
     pub(crate) member: Arc<Member>,
     /// Whether tables without an option of their own place together what one transaction writes (`colocate`).
     pub(crate) colocates: AtomicBool,
+    /// Whether cold pages of tables without an option of their own are packed by themselves (`compress`).
+    pub(crate) compresses: AtomicBool,
     /// Statements that take so many milliseconds are logged, where their sessions say nothing about it; -1 is none.
     pub(crate) log_min_duration_ms: AtomicI64,
     /// Indexes get their entries when all of a table are known, from one scan: for a restore into a database that nobody uses
@@ -91,6 +93,8 @@ pub(crate) struct DatabaseSettings {
     pub max_wal_bytes: u64,
     /// A segment with changes is archived after this time at the latest; 0 for never.
     pub archive_timeout_ms: u64,
+    /// How long pages stay unchanged before they are packed by themselves.
+    pub compress_delay_ms: u64,
     /// Most workers of a job.
     pub workers_max: u32,
     /// How long one without work stays.
@@ -107,6 +111,8 @@ pub(crate) struct DatabaseSettings {
 
 /// A segment is archived after this time where nobody has said another.
 const ARCHIVE_TIMEOUT_MS: u64 = 300_000;
+/// Pages are cold, and packed by themselves, after so long unless it is set.
+const COMPRESS_DELAY_MS: u64 = 60_000;
 
 /// The folder that a statement names: an absolute path of this machine.
 fn local_folder(text: &str) -> Result<PathBuf, SqlError> {
@@ -466,6 +472,18 @@ impl Instance {
                 self.log_min_duration_ms.store(least.ok_or_else(|| invalid(name, value))?, Ordering::Relaxed);
             }
             "colocate" => self.colocates.store(flag("colocate", value, true)?, Ordering::Relaxed),
+            "compress" => self.compresses.store(flag("compress", value, false)?, Ordering::Relaxed),
+            "compress_delay" => {
+                let wanted = match value {
+                    None => Some(COMPRESS_DELAY_MS),
+                    Some(value) => interval_ms(value).filter(|ms| *ms <= 86_400_000),
+                };
+                let wanted = wanted.ok_or_else(|| {
+                    invalid(name, value).with_hint("At most 1d; a number alone counts seconds.")
+                })?;
+                self.engine.set_packing_delay(Duration::from_millis(wanted));
+                self.database.lock().compress_delay_ms = wanted;
+            }
             "max_parallel_workers" => {
                 let wanted = match value {
                     None => Some(default_workers_max()),
@@ -576,6 +594,7 @@ impl Instance {
                 max_wal_bytes: checkpoint_log_bytes,
                 workers_max: default_workers_max(),
                 archive_timeout_ms: ARCHIVE_TIMEOUT_MS,
+                compress_delay_ms: COMPRESS_DELAY_MS,
                 worker_idle_ms: WORKER_IDLE_MS,
                 buffer_pool_bytes: engine_options.buffer_pool_bytes,
                 lru_dirty: [engine_options.lru_min_dirty, engine_options.lru_max_dirty],
@@ -584,6 +603,7 @@ impl Instance {
             }),
             member,
             colocates: AtomicBool::new(true),
+            compresses: AtomicBool::new(false),
             builds_later: AtomicBool::new(false),
             log_min_duration_ms: AtomicI64::new(-1),
             sweeps: Mutex::default(),

@@ -409,6 +409,9 @@ impl Views<'_> {
                     0 => Value::Null,
                     pages => Value::Float8(space.packed_into as f64 / pages as f64),
                 },
+                int(space.dictionary_pages),
+                int(space.own_packed),
+                int(space.unpacked),
             ]);
         }
         rows

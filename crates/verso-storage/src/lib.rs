@@ -30,7 +30,7 @@ pub use buffer::{DamagedPage, ReadAhead, WriteCount};
 pub use engine::{Engine, EngineOptions, EngineStatistics, GcPolicy, SpaceReport, TableSpace, UnloggedLoad};
 pub use engine_core::{CheckpointGate, Core, PageRedo, RedoTable};
 pub use error::StorageError;
-pub use heap::{ColumnSpec, Packing};
+pub use heap::{ColumnSpec, Packing, Trained};
 pub use index::{
     Index, IndexProgress, IndexScan, IndexScanSpec, IndexSpec, KeyPart, KeyRange, TemporarySpace,
 };

@@ -16,6 +16,7 @@ use crate::heap::{self, Heap};
 use crate::heap::{ReadTotals, RowTotals};
 use crate::index::{self, Index};
 use crate::lock::LockManager;
+use crate::maintenance::packing::OwnPacking;
 use crate::maintenance::sweep::SweepReport;
 use crate::page::{Lsn, ObjectId, PageId, TxnId};
 use crate::recovery::Store;
@@ -35,7 +36,7 @@ pub static REDO: RedoTable = RedoTable::new(&[
     (32, 34, heap::root::redo),
     (40, 45, heap::apply::redo),
     (48, 52, heap::root::redo),
-    (53, 55, heap::packed::container::redo),
+    (53, 56, heap::packed::container::redo),
     (64, 67, crate::version::page::redo),
     (128, 131, crate::index::node::redo),
 ]);
@@ -109,6 +110,8 @@ pub struct Shared {
     pub swept_at: AtomicU64,
     /// The last sweeps that started by themselves, oldest first.
     pub own_sweeps: Mutex<VecDeque<SweepReport>>,
+    /// Packing by itself.
+    pub(crate) own_packing: OwnPacking,
     /// Threads for jobs of maintenance.
     pub workers: WorkerPool,
     /// The folder of temporary files.

@@ -6,8 +6,8 @@ use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_exec::ExecError;
 use verso_exec::context::AdvisoryCall;
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, IndexReader, LockRows, References, Reserve, Scan, Sequences,
-    TableCursor, TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, FoundRecords, IndexReader, LockRows, References, Reserve, Scan,
+    Sequences, TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
 use verso_storage::index::KeyRange;
@@ -124,7 +124,7 @@ impl Change for Doubles {
         &'t self,
         _: &TableDef,
         _: &[usize],
-        _: Vec<(Vec<RecordId>, Batch)>,
+        _: FoundRecords,
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         nothing()
     }

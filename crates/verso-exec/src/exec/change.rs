@@ -6,19 +6,17 @@ mod instead;
 mod parts;
 mod reserve;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_storage::RecordId;
 use verso_storage::rules::{Rule, disabled};
-use verso_types::{Batch, Column, ColumnData, SqlType, Value};
+use verso_types::{Batch, Column, SqlType, Value};
 
 use self::parts::{DeleteParts, Leaving, UpdateParts};
 use super::access::{Access, Found};
 use super::check::{RowChecks, row_text};
 use super::foreign::ForeignKeys;
-use super::lock::record_of;
+use super::found::{FoundRows, Gathered, by_record};
 use super::operator::{Operator, compile, types_of};
 use super::statement::Sink;
 use super::trigger::{TriggerEvent, Triggers, changed_by_trigger};
@@ -26,9 +24,6 @@ use super::{ChangeCursor, ExecContext};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
 use crate::plan::{Delete, ExprKind, IndexAccess, Plan, Returning, TypedExpr, Update};
-
-/// Rows found elsewhere: their places, and what was read and computed of them.
-pub(super) type FoundRows = (Vec<i64>, Batch);
 
 /// What UPDATE and DELETE share: which rows of which table.
 struct Scan {
@@ -94,12 +89,12 @@ impl Scan {
     ) -> Result<()> {
         let mut cursor = match &mut self.access {
             _ if let Some(found) = self.given.take() => {
-                cx.tables()?.change_found(&self.table, &self.columns, vec![by_record(found)])?
+                let found = by_record(std::iter::once(Ok(found)));
+                cx.tables()?.change_found(&self.table, &self.columns, found)?
             }
             _ if let Some((operator, types)) = &mut self.joined => {
-                let found = find(cx, &mut **operator, types, &self.table)?;
-                let found = found.into_iter().map(by_record).collect();
-                cx.tables()?.change_found(&self.table, &self.columns, found)?
+                let found = Gathered::of(cx, &mut **operator, types, &self.table)?;
+                cx.tables()?.change_found(&self.table, &self.columns, by_record(found))?
             }
             None => cx.tables()?.scan_for_change(&self.table, &self.columns)?,
             Some(access) => {
@@ -166,49 +161,6 @@ impl Scan {
         }
         Ok(())
     }
-}
-
-/// All rows that a query finds for a change (T2), each once: with what it was first joined with.
-fn find(
-    cx: &ExecContext<'_>,
-    operator: &mut dyn Operator,
-    types: &[SqlType],
-    table: &TableDef,
-) -> Result<Vec<FoundRows>> {
-    operator.open(cx)?;
-    let mut seen = HashSet::new();
-    let mut found = Vec::new();
-    let mut held = cx.reserve("a change of joined rows");
-    let mut batch = Batch::of_types(types);
-    while operator.next(cx, &mut batch)? {
-        cx.check_cancelled()?;
-        let mut rows = std::mem::replace(&mut batch, Batch::of_types(types));
-        let places = rows.columns.pop().map(|column| column.data);
-        let Some(ColumnData::I64(places)) = places else {
-            return Err(ExecError::raised("XX000", "rows to change without their places"));
-        };
-        let free = |place| cx.state().is_none_or(|state| state.changes_first(table.oid.0, place));
-        let mut is_new = |row: &u32| {
-            let place = places[*row as usize];
-            seen.insert(place) && free(place)
-        };
-        let new: Vec<u32> = (0..places.len() as u32).filter(|row| is_new(row)).collect();
-        if new.len() < places.len() {
-            rows.filter(&new);
-        }
-        let places: Vec<i64> = new.iter().map(|row| places[*row as usize]).collect();
-        held.add(rows.heap_bytes() as u64 + 24 * places.len() as u64)?;
-        if !places.is_empty() {
-            found.push((places, rows));
-        }
-    }
-    operator.close();
-    Ok(found)
-}
-
-/// Rows with the records that they are.
-fn by_record((places, rows): FoundRows) -> (Vec<RecordId>, Batch) {
-    (places.into_iter().map(record_of).collect(), rows)
 }
 
 /// Whether an expression has no subquery.

@@ -28,6 +28,7 @@ mod direct;
 mod distinct;
 mod filter;
 mod foreign;
+mod found;
 mod group;
 mod insert;
 mod join;
@@ -67,6 +68,7 @@ pub use foreign::{
     check_deferred_key, check_foreign_key, check_not_referenced, keep_others, key_bytes, key_columns_read,
     rules_over, set_generated,
 };
+pub use found::FoundRecords;
 pub use probe::{Measured, Probes};
 pub use prune::prune;
 pub(crate) use source::cast_row;

@@ -5,13 +5,14 @@
 //! Q2. What is kept lasts as long as the execution of the statement: nothing outlives a change of the tables.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use verso_env::stack;
 use verso_types::{Array, Batch, SqlType, Value};
 
+use super::found::Places;
 use super::keys::{self, KeyTable};
 use super::operator::{Operator, compile, types_of};
 use super::pipeline::SEVERAL_ROWS;
@@ -29,18 +30,18 @@ pub(crate) struct StatementState {
     pub(super) shared: RefCell<ByAddress<SharedRows>>,
     pub(super) work: RefCell<ByAddress<Arc<Spool>>>,
     /// Rows that changes in one WITH have changed, by table; kept where several of them change one table.
-    changed: RefCell<Option<HashSet<(u32, i64)>>>,
+    changed: RefCell<Option<Places>>,
 }
 
 impl StatementState {
     /// Notes from now on which rows are changed.
     pub(super) fn watch(&self) {
-        *self.changed.borrow_mut() = Some(HashSet::new());
+        *self.changed.borrow_mut() = Some(Places::default());
     }
 
     /// Whether a row of a table is changed for the first time, as far as that is noted.
     pub(super) fn changes_first(&self, table: u32, place: i64) -> bool {
-        self.changed.borrow_mut().as_mut().is_none_or(|changed| changed.insert((table, place)))
+        self.changed.borrow_mut().as_mut().is_none_or(|changed| changed.insert(table, place))
     }
 
     /// What is kept of the plan at this address is asked anew.

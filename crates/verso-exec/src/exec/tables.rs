@@ -20,6 +20,7 @@ use verso_types::inverted::Search;
 use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Number, Value};
 
+use super::found::FoundRecords;
 use super::trigger::DeferredEvent;
 use crate::context::AdvisoryCall;
 use crate::error::Result;
@@ -135,7 +136,7 @@ pub trait Change {
         &'t self,
         table: &TableDef,
         columns: &[usize],
-        found: Vec<(Vec<RecordId>, Batch)>,
+        found: FoundRecords,
     ) -> Result<Box<dyn ChangeCursor + 't>>;
 }
 

@@ -272,8 +272,14 @@ pub enum AlterAction {
     RowSecurity { enabled: Option<bool>, forced: Option<bool> },
     /// `SET LOGGED | UNLOGGED`.
     Logged(bool),
-    /// `COMPRESS | REPACK`: data pages are packed.
+    /// `COMPRESS`: data pages are packed.
     Pack,
+    /// `REPACK`: they are packed once more.
+    Repack,
+    /// `CREATE DICTIONARY`: texts are packed with symbols.
+    CreateDictionary,
+    /// `SHRINK`: free pages go back to the database.
+    Shrink,
     /// `DROP COLUMN [IF EXISTS] column [CASCADE]`.
     DropColumn { column: Name, if_exists: bool, cascade: bool },
     /// `ALTER COLUMN column TYPE ty [USING using]`.

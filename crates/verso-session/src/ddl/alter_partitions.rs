@@ -31,7 +31,10 @@ pub(super) fn reaches_partitions(action: &AlterAction) -> bool {
         | AlterAction::Triggers { .. }
         | AlterAction::AlterConstraint { .. }
         | AlterAction::ValidateConstraint(_)
-        | AlterAction::Pack => true,
+        | AlterAction::Pack
+        | AlterAction::Repack
+        | AlterAction::CreateDictionary
+        | AlterAction::Shrink => true,
         AlterAction::AddConstraint(constraint) => {
             !matches!(constraint.clause, ConstraintClause::Unique { .. })
         }

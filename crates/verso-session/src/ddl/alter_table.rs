@@ -30,7 +30,12 @@ use verso_parser::syntax::{
 };
 use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
-use verso_storage::{StorageError, SweepOptions, TableLockMode};
+use verso_storage::{Engine, ObjectId, Packing, StorageError, SweepOptions, TableLockMode, Txn};
+
+/// Asked while storage works.
+type GoOn<'g> = &'g mut dyn FnMut() -> Result<(), StorageError>;
+/// How a table's pages are packed: [`Engine::pack`], [`Engine::repack`].
+type Repack = fn(&Engine, &mut Txn, ObjectId, SweepOptions, GoOn<'_>) -> Result<Packing, StorageError>;
 
 /// Whether an action adds a key.
 fn is_key(action: &AlterAction) -> bool {
@@ -278,7 +283,10 @@ impl Schema<'_> {
                 }
                 return self.rewrite(name, &TableChange::Logged(*logged), |_| Ok(None)).map(drop);
             }
-            AlterAction::Pack => return self.pack(&table),
+            AlterAction::Pack => return self.pack(&table, Engine::pack),
+            AlterAction::Repack => return self.pack(&table, Engine::repack),
+            AlterAction::CreateDictionary => return self.create_dictionary(&table),
+            AlterAction::Shrink => return self.shrink(&table),
             AlterAction::Options(given) => {
                 self.autovacuum_options(given.iter().map(|(name, _)| name));
                 TableChange::Options(options(given))
@@ -303,8 +311,50 @@ impl Schema<'_> {
         }
     }
 
-    /// COMPRESS: packs the data pages of a table, under its lock; a notice says what became of them.
-    fn pack(&self, table: &TableDef) -> Result<(), Failure> {
+    /// COMPRESS, REPACK: packs the data pages of a table, under its lock; a notice says what became of them.
+    fn pack(&self, table: &TableDef, how: Repack) -> Result<(), Failure> {
+        let done = self
+            .alone_with(table, |engine, txn, options, go_on| how(engine, txn, table.heap, options, go_on))?;
+        self.frame.services.notices.tell(Notice::message(format!(
+            "table \"{}\": {} data pages packed, {} packed pages made, {} data pages left as they are, {} pages given back",
+            table.name, done.packed, done.made, done.left, done.freed
+        )));
+        Ok(())
+    }
+
+    /// SHRINK: gives pages of a table that hold nothing back to the database, under its lock; a notice says how many.
+    fn shrink(&self, table: &TableDef) -> Result<(), Failure> {
+        let done = self.alone_with(table, |engine, txn, options, go_on| {
+            engine.shrink(txn, table.heap, options, go_on)
+        })?;
+        self.frame.services.notices.tell(Notice::message(format!(
+            "table \"{}\": {} empty data pages packed, {} pages given back",
+            table.name, done.packed, done.freed
+        )));
+        Ok(())
+    }
+
+    /// CREATE DICTIONARY: chooses symbols for the texts of a table, under its lock; a notice says what they save.
+    fn create_dictionary(&self, table: &TableDef) -> Result<(), Failure> {
+        let done =
+            self.alone_with(table, |engine, txn, _, go_on| engine.create_dictionary(txn, table.heap, go_on))?;
+        let saved = match done.columns {
+            0 => "no column gains by a dictionary".to_string(),
+            columns => format!(
+                "a dictionary of {} symbols for {columns} columns, in which {} bytes take {}",
+                done.symbols, done.sampled, done.encoded
+            ),
+        };
+        self.frame.services.notices.tell(Notice::message(format!("table \"{}\": {saved}", table.name)));
+        Ok(())
+    }
+
+    /// Lets storage do something with a table that nobody else uses meanwhile.
+    fn alone_with<T>(
+        &self,
+        table: &TableDef,
+        work: impl FnOnce(&Engine, &mut Txn, SweepOptions, GoOn<'_>) -> Result<T, StorageError>,
+    ) -> Result<T, Failure> {
         self.frame.tables().lock(table, TableLockMode::AccessExclusive)?;
         let engine = &self.frame.services.instance.engine;
         let mut go_on = || match self.frame.cancel.load(Ordering::Relaxed) {
@@ -312,12 +362,7 @@ impl Schema<'_> {
             false => Ok(()),
         };
         let options = SweepOptions { session: self.frame.services.info.number, ..SweepOptions::default() };
-        let done = engine.pack(&mut self.frame.txn.borrow_mut(), table.heap, options, &mut go_on)?;
-        self.frame.services.notices.tell(Notice::message(format!(
-            "table \"{}\": {} data pages packed, {} packed pages made, {} data pages left as they are, {} pages given back",
-            table.name, done.packed, done.made, done.left, done.freed
-        )));
-        Ok(())
+        Ok(work(engine, &mut self.frame.txn.borrow_mut(), options, &mut go_on)?)
     }
 
     /// A notice that something of a table, named so, is not there.

@@ -242,6 +242,7 @@ impl Services {
             contended: &self.contended,
             catalog: (&self.instance.catalog, version),
             colocates: self.instance.colocates.load(Ordering::Relaxed),
+            compresses: self.instance.compresses.load(Ordering::Relaxed),
             time_zone: &self.settings.time_zone,
         }
     }

@@ -55,6 +55,8 @@ impl Services {
             "max_snapshot_age" => Some(settings::duration(self.instance.long.snapshot_age_ms())),
             "archive_timeout" => Some(settings::duration(database.archive_timeout_ms)),
             "log_min_duration_statement" => Some(settings::least_duration_text(self.log_min_duration_ms())),
+            "compress" => on(self.instance.compresses.load(Ordering::Relaxed)),
+            "compress_delay" => Some(settings::duration(database.compress_delay_ms)),
             "colocate" => on(self.instance.colocates.load(Ordering::Relaxed)),
             name if AutoSettings::NAMES.contains(&name) => self.instance.automatic.settings.lock().show(name),
             "auto_backout" => on(database.auto_backout),

@@ -59,6 +59,11 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("client_encoding", "Sets the client's character set encoding."),
     ("client_min_messages", "Sets the message levels that are sent to the client."),
     ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
+    ("compress", "Whether cold pages of tables are packed by themselves (ALTER SYSTEM SET)."),
+    (
+        "compress_delay",
+        "How long pages are unchanged before they are packed by themselves (ALTER SYSTEM SET).",
+    ),
     ("commit_logging", "Whether the log of a commit is written at once or with others: immediate or batch."),
     ("commit_wait", "Whether a commit waits for the disk: wait, nowait or force_wait."),
     ("datestyle", "Sets the display format for date and time values."),
@@ -489,6 +494,8 @@ impl Settings {
                 | "autovacuum_analyze_threshold"
                 | "autovacuum_naptime"
                 | "colocate"
+                | "compress"
+                | "compress_delay"
                 | "memory_limit"
                 | "long_tx_action"
                 | "long_tx_wal_limit"
@@ -865,7 +872,15 @@ mod tests {
         for (name, _) in SETTINGS {
             let elsewhere = name.starts_with("transaction_")
                 || name.starts_with("autovacuum")
-                || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name)
+                || [
+                    "colocate",
+                    "compress",
+                    "compress_delay",
+                    "memory_limit",
+                    "max_wal_size",
+                    "checkpoint_interval",
+                ]
+                .contains(name)
                 || ["archive_target", "archive_timeout", "wal_spare_size"].contains(name)
                 || name.starts_with("long_tx_")
                 || name.starts_with("version_retention")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::packs::{Pack, Unpack, Wanted, stored_ids};
 use verso_catalog::{ColumnDef, IndexDef, TableDef};
 use verso_exec::error::Result;
-use verso_exec::exec::{ChangeCursor, TableCursor};
+use verso_exec::exec::{ChangeCursor, FoundRecords, TableCursor};
 use verso_storage::heap::{Heap, HeapScan, ScanBatch, ScanSpec};
 use verso_storage::index::{CandidateScan, Index, IndexScan, IndexScanSpec, KeyRange};
 use verso_storage::{RecordId, StorageError, Txn};
@@ -138,6 +138,8 @@ pub(super) enum Rows {
     Found(bool),
     /// Read before the first was changed.
     Collected(std::vec::IntoIter<ScanBatch>),
+    /// Found by a query.
+    Given(FoundRecords),
 }
 
 impl Rows {
@@ -160,6 +162,14 @@ impl Rows {
             Rows::Collected(batches) => match batches.next() {
                 Some(batch) => {
                     *out = batch;
+                    Ok(true)
+                }
+                None => Ok(false),
+            },
+            Rows::Given(found) => match found.next().transpose()? {
+                Some((records, batch)) => {
+                    *out = ScanBatch::default();
+                    (out.records, out.batch) = (records, batch);
                     Ok(true)
                 }
                 None => Ok(false),
@@ -262,7 +272,8 @@ impl TableCursor for Reader {
     fn pages_left(&self) -> Option<u64> {
         match &self.scan {
             Rows::Heap(pages) => Some(pages.scan.pages_left().into()),
-            Rows::Index(_) | Rows::Candidates(_) | Rows::Found(_) | Rows::Collected(_) => None,
+            Rows::Index(_) | Rows::Candidates(_) | Rows::Found(_) => None,
+            Rows::Collected(_) | Rows::Given(_) => None,
         }
     }
 

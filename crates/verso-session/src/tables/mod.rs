@@ -34,8 +34,8 @@ use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef, Tri
 use verso_exec::context::AdvisoryCall;
 use verso_exec::error::{ExecError, Result};
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, IndexReader, LockRows, Moment, References, Scan, Sequences,
-    TableCursor, TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, FoundRecords, IndexReader, LockRows, Moment, References, Scan,
+    Sequences, TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
 use verso_storage::heap::{Heap, ScanBatch};
@@ -79,6 +79,8 @@ pub(crate) struct EngineTables<'t> {
     pub catalog: (&'t Catalog, u64),
     /// Whether tables without an option of their own place together what one transaction writes.
     pub colocates: bool,
+    /// Whether cold pages of tables without an option of their own are packed by themselves.
+    pub compresses: bool,
     /// For values in the details of errors.
     pub time_zone: &'t TimeStyle,
 }
@@ -115,10 +117,12 @@ impl EngineTables<'_> {
     }
 
     fn heap(&self, table: &TableDef) -> Result<Arc<Heap>> {
+        let heap = self.opened.heap(self.engine, table.heap)?;
         if !table.options.given.is_empty() {
             self.apply_options(table);
+            self.engine.set_packing(&heap, self.compresses(table));
         }
-        Ok(self.opened.heap(self.engine, table.heap)?)
+        Ok(heap)
     }
 
     /// Tells storage what the table's parameters say of its pages: from its next use on.
@@ -149,8 +153,22 @@ impl EngineTables<'_> {
     fn heap_for_locks(&self, table: &TableDef) -> Result<Arc<Heap>> {
         let heap = self.heap(table)?;
         heap.set_page_locks(table.options.get("lock_level") == Some("page"));
-        heap.set_colocation(self.colocates(table));
+        self.place_rows(table, &heap);
         Ok(heap)
+    }
+
+    /// Tells storage how rows of the table are placed, and whether its cold pages are packed.
+    fn place_rows(&self, table: &TableDef, heap: &Heap) {
+        heap.set_colocation(self.colocates(table));
+        self.engine.set_packing(heap, self.compresses(table));
+    }
+
+    /// Whether cold pages of the table are packed by themselves.
+    fn compresses(&self, table: &TableDef) -> bool {
+        match table.options.get("compress") {
+            Some(value) => ["on", "true"].contains(&value),
+            None => self.compresses,
+        }
     }
 
     /// Whether what one transaction writes to the table stands together.
@@ -354,7 +372,7 @@ impl Change for EngineTables<'_> {
             self.apply_options(table);
         }
         let insert = |heap: &Arc<Heap>| {
-            heap.set_colocation(self.colocates(table));
+            self.place_rows(table, heap);
             let packed = match Pack::of(heap, table.columns.iter().map(|column| column.id)) {
                 Some(pack) => Some(pack.pack(rows, None)?),
                 None => None,
@@ -419,16 +437,10 @@ impl Change for EngineTables<'_> {
         &'t self,
         table: &TableDef,
         columns: &[usize],
-        found: Vec<(Vec<RecordId>, Batch)>,
+        found: FoundRecords,
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         let heap = self.heap_for_change(table)?;
-        let rows = |(records, batch)| {
-            let mut rows = ScanBatch::default();
-            (rows.records, rows.batch) = (records, batch);
-            rows
-        };
-        let scan = Rows::Collected(found.into_iter().map(rows).collect::<Vec<_>>().into_iter());
-        Ok(Box::new(Changer::new(self, table, heap, scan, columns)))
+        Ok(Box::new(Changer::new(self, table, heap, Rows::Given(found), columns)))
     }
 }
 

@@ -28,9 +28,11 @@ use crate::StorageError;
 use crate::archive::{ArchiveOptions, ArchiveStatus, BaseReport, WatchPages};
 use crate::buffer::{DamagedPage, FlushProgress, ReadAhead};
 use crate::heap::overflow::Incarnations;
-use crate::heap::{ChangedRows, Packing, ReadTotals, RowTotals, packed};
+use crate::heap::packed::{Trained, Which};
+use crate::heap::{ChangedRows, Heap, Packing, ReadTotals, RowTotals, packed};
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
+use crate::maintenance::packing::OwnPacking;
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 use crate::maintenance::{background, backout, check, retire, sweep};
 use crate::mini::Mini;
@@ -183,6 +185,7 @@ impl Engine {
             held_up: Mutex::default(),
             swept_at: AtomicU64::new(0),
             own_sweeps: Mutex::default(),
+            own_packing: OwnPacking::default(),
             workers: WorkerPool::new(env.clone()),
             temporary: temporary_dir(path),
             sort_files: Arc::default(),
@@ -410,6 +413,78 @@ impl Engine {
         options: SweepOptions,
         go_on: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<Packing, StorageError> {
+        self.sweep_for(txn, object, options, go_on)?;
+        let shared = self.shared();
+        let mut done = packed::pack_table(shared, object, Which::Visible, go_on)?;
+        done.freed += shared.heap(object)?.give_back(shared, false, go_on)?;
+        Ok(done)
+    }
+
+    /// As [`Engine::pack`], with what is packed already encoded once more: a table that has a dictionary gets a new one before.
+    ///
+    /// # Errors
+    /// As [`Engine::pack`].
+    pub fn repack(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        options: SweepOptions,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<Packing, StorageError> {
+        self.sweep_for(txn, object, options, go_on)?;
+        let shared = self.shared();
+        let heap = shared.heap(object)?;
+        if !heap.all_dictionaries(&shared.core().pool)?.is_empty() {
+            heap.train(shared, go_on)?;
+        }
+        let mut done = packed::pack_table(shared, object, Which::Anew, go_on)?;
+        done.freed += heap.give_back(shared, false, go_on)?;
+        Ok(done)
+    }
+
+    /// Makes a dictionary of symbols for the texts of a table, chosen from some of its rows: pages that are packed from now on
+    /// use it. Nobody but `txn` may use the table meanwhile. `go_on` is asked between pages.
+    ///
+    /// # Errors
+    /// Those of `go_on`; `NoSuchObject`, `Full`, `Corrupt`, `Io`.
+    pub fn create_dictionary(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<Trained, StorageError> {
+        txn.leave_pages(object);
+        self.shared().heap(object)?.train(self.shared(), go_on)
+    }
+
+    /// Gives pages of a table that hold nothing back to the database, as whole units: pages without records are packed for that,
+    /// and the pages at the end of the newest extent go, too. Nobody but `txn` may use the table meanwhile; `go_on` is asked
+    /// between pages.
+    ///
+    /// # Errors
+    /// As [`Engine::pack`]. What is given back is.
+    pub fn shrink(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        options: SweepOptions,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<Packing, StorageError> {
+        self.sweep_for(txn, object, options, go_on)?;
+        let shared = self.shared();
+        let mut done = packed::pack_table(shared, object, Which::Empty, go_on)?;
+        done.freed += shared.heap(object)?.give_back(shared, true, go_on)?;
+        Ok(done)
+    }
+
+    /// Sweeps a table before its pages are packed, unless a sweep is under way.
+    fn sweep_for(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        options: SweepOptions,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
         txn.leave_pages(object);
         let mut stopped = None;
         let options = SweepOptions { table: Some(object), ..options };
@@ -421,11 +496,25 @@ impl Engine {
             }
         });
         match (swept, stopped) {
-            (_, Some(error)) => return Err(error),
-            (Err(StorageError::SweepRunning) | Ok(_), None) => {}
-            (Err(error), None) => return Err(error),
+            (_, Some(error)) => Err(error),
+            (Err(StorageError::SweepRunning) | Ok(_), None) => Ok(()),
+            (Err(error), None) => Err(error),
         }
-        packed::pack_table(self.shared(), object, go_on)
+    }
+
+    /// Says whether cold pages of a table are packed by themselves from now on.
+    #[inline]
+    pub fn set_packing(&self, heap: &Heap, by_itself: bool) {
+        if heap.packing.by_itself.load(Ordering::Relaxed) != by_itself {
+            heap.packing.by_itself.store(by_itself, Ordering::Relaxed);
+            self.shared().transactions.housekeeping.wake();
+        }
+    }
+
+    /// Pages of tables that are packed by themselves ([`Engine::set_packing`]) are packed when they were not changed for so long.
+    pub fn set_packing_delay(&self, delay: Duration) {
+        self.shared().own_packing.set_delay(delay);
+        self.shared().transactions.housekeeping.wake();
     }
 
     /// Does what the housekeeping thread does, once; for tests and for engines without one.
@@ -433,7 +522,7 @@ impl Engine {
     /// # Errors
     /// `Corrupt`, `Io`, `Poisoned`.
     pub fn housekeeping(&self) -> Result<(), StorageError> {
-        background::round(self.shared(), backout::Pace::Full)
+        background::round(self.shared(), backout::Pace::Full).map(drop)
     }
 
     /// How far the log is on disk; see [`Txn::needs`].

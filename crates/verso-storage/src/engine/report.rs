@@ -50,6 +50,12 @@ pub struct TableSpace {
     pub packed_pages: u64,
     /// Packed pages.
     pub packed_into: u64,
+    /// Pages of dictionaries.
+    pub dictionary_pages: u64,
+    /// Data pages packed by themselves since the database was opened.
+    pub own_packed: u64,
+    /// Data pages unpacked since then.
+    pub unpacked: u64,
 }
 
 /// Counters since the engine was opened.
@@ -132,6 +138,8 @@ impl Engine {
         let mut space =
             TableSpace { pages: runs.iter().map(|run| u64::from(run.pages)).sum(), ..TableSpace::default() };
         space.data_pages = u64::from(heap.page_count());
+        space.own_packed = heap.packing.packed.load(Ordering::Relaxed);
+        space.unpacked = heap.packing.unpacked.load(Ordering::Relaxed);
         space.directory_pages = heap.directory_pages()?.len() as u64;
         for index in 0..heap.page_count() {
             let Some(home) = heap.home(&shared.core().pool, index, true)? else { break };
@@ -157,6 +165,7 @@ impl Engine {
                 Some(PageKind::Companion) => space.companion_pages += 1,
                 Some(PageKind::Overflow) => space.overflow_pages += 1,
                 Some(PageKind::Packed) => space.packed_into += 1,
+                Some(PageKind::Dictionary) => space.dictionary_pages += 1,
                 _ => {}
             }
         }

@@ -4,7 +4,7 @@
 //! Whatever is not so simple is left to [`super::insert`]: another page, a slot to be used again, values that need
 //! collecting garbage or a page of their own, the first note of a page.
 //!
-//! A1. A page whose LSN is that of the slot's last row is as that row left it, for every change of a page moves its LSN.
+//! A1. The directory leads to the page; it is asked again after any of its entries has come to lead elsewhere. A page whose LSN is that of the slot's last row is as that row left it, for every change of a page moves its LSN.
 //!     Then nothing that was found out about it has to be looked at again.
 
 use std::sync::Arc;
@@ -34,14 +34,16 @@ pub struct InsertTarget {
     index: u32,
     /// The page.
     page: PageId,
+    /// How many entries of the directory had come to lead elsewhere when this one led to the page.
+    moves: u64,
     /// As the last row left it (A1); none when that was not appended.
     left: Option<(Lsn, Places)>,
 }
 
 impl InsertTarget {
     /// A page that a record went to.
-    pub fn new(table: ObjectId, index: u32, page: PageId) -> InsertTarget {
-        InsertTarget { table, index, page, left: None }
+    pub fn new(table: ObjectId, index: u32, page: PageId, moves: u64) -> InsertTarget {
+        InsertTarget { table, index, page, moves, left: None }
     }
 }
 
@@ -81,7 +83,18 @@ impl Heap {
         }
         // Before all latches; an index that is built meanwhile waits for it.
         let gate = self.indexes.any().then(|| self.indexes.enter());
-        let Some(page) = core.pool.try_write(target.page)? else { return Ok(None) };
+        let moves = self.directory.moves();
+        if moves != target.moves {
+            if self.page_at(target.index)? != Some(target.page) {
+                return Ok(None); // it was packed
+            }
+            target.moves = moves;
+        }
+        let latched = core.pool.try_write(target.page);
+        if self.directory.moves() != moves {
+            return Ok(None);
+        }
+        let Some(page) = latched? else { return Ok(None) };
         if gate.is_none() && self.indexes.any() {
             return Ok(None); // the first one has just come (B2)
         }

@@ -326,7 +326,6 @@ impl Heap {
         kept: &[(u16, u64)],
     ) -> Result<usize, StorageError> {
         let shared = Arc::clone(&txn.shared);
-        let mut page = self.page_at(page_index)?.ok_or(StorageError::NoSuchObject(self.object))?;
         let passes = view.sees_logged();
         // Kept until the change is made, so that nobody overtakes.
         let mut place: Option<Place<'_>> = None;
@@ -340,13 +339,15 @@ impl Heap {
                 overflow::reserve(&mut mini, value_bytes)?;
             }
             let seen = shared.locks.seen();
-            let home = mini.write(page)?;
+            let home = self.write_home(&mut mini, page_index)?;
+            let home = home.ok_or(StorageError::NoSuchObject(self.object))?;
+            let page = mini.page_id(home);
             if header::kind(mini.page(home)) != Some(PageKind::Data)
                 || apply::page_index(mini.page(home)) != page_index
             {
                 drop(mini);
                 drop(gate);
-                page = self.unpack(&shared, page_index, page, txn.makes_room())?;
+                self.unpack(&shared, page_index, txn.makes_room())?;
                 continue;
             }
             if gate.is_none() && self.indexes.any() {

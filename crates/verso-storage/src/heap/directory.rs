@@ -116,6 +116,11 @@ impl Directory {
         }
     }
 
+    /// Where its pages are read.
+    pub fn pool(&self) -> &BufferPool {
+        &self.pool
+    }
+
     /// Data pages.
     pub fn len(&self) -> u32 {
         self.pages.load(Ordering::Acquire)

@@ -17,9 +17,9 @@ use super::layout::{PageLayout, SLOT_HIGH};
 use super::slice::encode_column;
 use super::slots::Slots;
 use super::table::Heap;
-use super::{moved, overflow, room};
+use super::{moved, overflow, packed, room};
 use crate::StorageError;
-use crate::buffer::BufferPool;
+use crate::buffer::{BufferPool, ExclusivePage};
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
@@ -186,10 +186,7 @@ impl Heap {
         };
         let mut own = open.iter().copied();
         while let Some(index) = own.next().or_else(|| self.room.take(need, shared.page_size)) {
-            if let Some(page) = self.page_at(index)?
-                && let Some(page) = shared.core().pool.try_write(page)?
-                && header::kind(&page) == Some(PageKind::Data)
-            {
+            if let Some(page) = self.try_write_home(shared, txn, index)? {
                 let layout = PageLayout::of(&page)
                     .map_err(|flaw| StorageError::corrupt(page.id(), self.object, flaw))?;
                 if room::room(&page, &layout).is_some_and(|room| room >= need) {
@@ -220,10 +217,36 @@ impl Heap {
         Ok((index, handle))
     }
 
+    /// The data page at a directory index, latched for a change unless others have it. One that was packed without records
+    /// becomes a page of its own again.
+    fn try_write_home<'e>(
+        &self,
+        shared: &'e Shared,
+        txn: &Txn,
+        index: u32,
+    ) -> Result<Option<ExclusivePage<'e>>, StorageError> {
+        loop {
+            let moves = self.directory.moves();
+            let Some(id) = self.page_at(index)? else { return Ok(None) };
+            let latched = shared.core().pool.try_write(id);
+            if self.directory.moves() != moves {
+                continue;
+            }
+            let Some(page) = latched? else { return Ok(None) };
+            match header::kind(&page) {
+                Some(PageKind::Data) => return Ok(Some(page)),
+                Some(PageKind::Packed) if packed::is_without_records(&page, index) => {}
+                _ => return Ok(None),
+            }
+            drop(page);
+            self.unpack(shared, index, txn.makes_room())?;
+        }
+    }
+
     /// The next records go to this page too: the transaction's, or everybody's.
     fn aim(&self, txn: &mut Txn, index: u32, page: PageId) {
         let slot = txn.slot.as_mut().expect("begin_write gave one");
-        slot.target = Some(InsertTarget::new(self.object, index, page));
+        slot.target = Some(InsertTarget::new(self.object, index, page, self.directory.moves()));
         match self.placement() {
             Placement::Own => drop(slot.insert_pages.insert(self.object, index)),
             Placement::Shared => self.share_page(index),

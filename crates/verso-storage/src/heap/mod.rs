@@ -27,6 +27,7 @@ mod restore;
 mod room;
 pub mod root;
 mod row;
+mod shrink;
 pub mod slice;
 pub mod slots;
 pub mod table;
@@ -38,6 +39,6 @@ pub mod value_slot;
 
 pub use changed::{ChangedRows, ReadCounts, ReadTotals, RowCounts, RowTotals};
 pub use layout::ColumnSpec;
-pub use packed::Packing;
+pub use packed::{Packing, Trained};
 pub use read::{HeapScan, ScanBatch, ScanSpec};
 pub use table::Heap;

@@ -34,6 +34,11 @@ impl FreeRoom {
         self.put(index, None);
     }
 
+    /// The packed data page at a directory index has no records.
+    pub fn note_empty(&self, index: u32) {
+        self.put(index, Some(LEAST.len() - 1));
+    }
+
     /// Notes how much room the latched page at a directory index has.
     pub fn note(&self, index: u32, page: &[u8]) {
         let room = PageLayout::of(page).ok().and_then(|layout| room(page, &layout));

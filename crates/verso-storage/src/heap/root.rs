@@ -2,6 +2,7 @@
 //!
 //! | offset | width | field |
 //! |---|---|---|
+//! | 24 | 4 | newest dictionary of its texts, 0 = none |
 //! | 32 | 1 | 1 table, 2 sequence, 3 index |
 //! | 33 | 1 | indexes of the table |
 //! | 34 | 2 | lower half of the first page in the list of values that are being written |
@@ -35,6 +36,8 @@ pub const TABLE: u8 = 1;
 pub const SEQUENCE: u8 = 2;
 /// Root of an index.
 pub const INDEX: u8 = 3;
+/// Offset of the newest dictionary, u32.
+const DICTIONARY: usize = header::KIND_SPECIFIC;
 /// Offset of the object's kind.
 pub const OBJECT_KIND: usize = 32;
 /// Offset of the number of data pages.
@@ -160,6 +163,41 @@ pub(super) fn free_head(page: &[u8]) -> PageId {
 pub(super) fn set_free_head(mini: &mut Mini<'_>, root: PageHandle, page: PageId) -> Result<(), StorageError> {
     let mut change = Vec::new();
     patch(&mut change, FREE_HEAD, &page.0.to_le_bytes());
+    mini.apply(root, RecordKind::PATCH, &change)
+}
+
+/// Sets which pages of the newest extent were never used.
+///
+/// # Errors
+/// As the mini-transaction.
+pub(super) fn set_newest_extent(
+    mini: &mut Mini<'_>,
+    root: PageHandle,
+    next: u32,
+    end: u32,
+) -> Result<(), StorageError> {
+    let mut change = Vec::new();
+    patch(&mut change, EXTENT_NEXT, &next.to_le_bytes());
+    patch(&mut change, EXTENT_END, &end.to_le_bytes());
+    mini.apply(root, RecordKind::PATCH, &change)
+}
+
+/// The newest dictionary of a table's texts; none where there is none.
+pub fn dictionary(page: &[u8]) -> PageId {
+    PageId(u32_at(page, DICTIONARY))
+}
+
+/// Makes a page the newest dictionary.
+///
+/// # Errors
+/// As the mini-transaction.
+pub(super) fn set_dictionary(
+    mini: &mut Mini<'_>,
+    root: PageHandle,
+    page: PageId,
+) -> Result<(), StorageError> {
+    let mut change = Vec::new();
+    patch(&mut change, DICTIONARY, &page.0.to_le_bytes());
     mini.apply(root, RecordKind::PATCH, &change)
 }
 

@@ -12,6 +12,7 @@ use super::apply;
 use super::changed::ChangedRows;
 use super::directory::Directory;
 use super::layout::{self, ColumnSpec, PageLayout};
+use super::packed::{Dictionaries, PackingState};
 use super::read::{HeapScan, ScanBatch, ScanSpec, Wanted, prepare, read_page};
 use super::room::FreeRoom;
 use super::root::{self, DATA_PAGES};
@@ -60,6 +61,10 @@ pub struct Heap {
     shared_pages: Mutex<SmallVec<[u32; 4]>>,
     /// Rows that were changed.
     pub changed: Arc<ChangedRows>,
+    /// Dictionaries of its texts that are in memory.
+    pub(super) dictionaries: Dictionaries,
+    /// How its pages are packed.
+    pub(crate) packing: PackingState,
 }
 
 impl Heap {
@@ -92,6 +97,8 @@ impl Heap {
             shares_pages: AtomicBool::new(false),
             shared_pages: Mutex::default(),
             changed: Arc::new(ChangedRows::new(object.0 >= crate::Engine::FIRST_USER_OBJECT)),
+            dictionaries: Dictionaries::default(),
+            packing: PackingState::default(),
         })
     }
 
@@ -190,6 +197,16 @@ impl Heap {
     #[inline]
     pub fn page_at(&self, index: u32) -> Result<Option<PageId>, StorageError> {
         self.directory.get(index)
+    }
+
+    /// Where its pages are read.
+    pub(super) fn pool(&self) -> &BufferPool {
+        self.directory.pool()
+    }
+
+    /// How many entries of the directory have come to lead elsewhere.
+    pub(crate) fn moves(&self) -> u64 {
+        self.directory.moves()
     }
 
     /// Every page of its directory.

@@ -57,15 +57,14 @@ impl Heap {
             return Ok(None);
         }
         // A packed page has no long values.
-        let Some(id) = self.page_at(page_index)? else { return Ok(None) };
-        let page = pool.read(id)?;
-        if header::kind(&page) != Some(PageKind::Data) {
+        let Some(home) = self.home(pool, page_index, false)? else { return Ok(None) };
+        let page = home.latched();
+        if header::kind(page) != Some(PageKind::Data) {
             return Ok(None);
         }
-        let Ok(layout) = PageLayout::of(&page) else { return Ok(None) };
-        let raws: Kept =
-            columns.iter().map(|id| (*id, raw(&page, &layout, slot, *id).unwrap_or(0))).collect();
-        drop(page);
+        let Ok(layout) = PageLayout::of(page) else { return Ok(None) };
+        let raws: Kept = columns.iter().map(|id| (*id, raw(page, &layout, slot, *id).unwrap_or(0))).collect();
+        drop(home);
         let (mut others, mut kept) = (Vec::new(), Kept::new());
         for (index, (id, raw)) in raws.into_iter().enumerate() {
             let same = match (long(index), ValueSlot::decode(raw)) {

@@ -55,13 +55,14 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
         // It may have been created and freed within the frame.
         let Some(heap) = shared.heap_if_there(table)? else { continue };
         for (page_index, mut undo) in pages {
+            // Where it is: a page with changes of a transaction that has not ended is not packed.
             let Some(page) = heap.page_at(page_index)? else { continue };
             image::fetch(&mut log, page, &mut undo)?;
             let _gate = heap.indexes.enter();
             let mut mini = Mini::begin(shared.core(), id);
             mini.use_reserve();
             overflow::reserve(&mut mini, OLD_VALUES)?;
-            let home = mini.write(page)?;
+            let Some(home) = heap.write_home(&mut mini, page_index)? else { continue };
             let restored = maintain::before_undo(
                 &shared,
                 &heap,
@@ -111,11 +112,14 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
 fn is_left_over(shared: &Shared, value: &OwnValue) -> Result<bool, StorageError> {
     let OwnValue { table, record, column, raw } = *value;
     let Some(heap) = shared.heap_if_there(table)? else { return Ok(false) };
-    let Some(id) = heap.page_at(record.page_index)? else { return Ok(false) };
-    let page = shared.core().pool.read(id)?;
-    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, table, flaw))?;
+    let Some(home) = heap.home(&shared.core().pool, record.page_index, false)? else { return Ok(false) };
+    if home.is_packed() {
+        return Ok(false); // it has no values elsewhere (P1)
+    }
+    let (id, page) = (home.id(), home.latched());
+    let layout = PageLayout::of(page).map_err(|flaw| StorageError::corrupt(id, table, flaw))?;
     let place = layout.ordinal(column).map(|ordinal| layout.columns[ordinal]);
-    Ok(place.is_some_and(|place| u64_at(&page, place.data + usize::from(record.slot) * 8) != raw))
+    Ok(place.is_some_and(|place| u64_at(page, place.data + usize::from(record.slot) * 8) != raw))
 }
 
 /// Backs out whatever the dead `writer` left on a page. Nothing happens when nothing is left.
@@ -129,11 +133,10 @@ pub fn back_out_page(
     writer: TxnId,
 ) -> Result<(), StorageError> {
     let _gate = heap.indexes.enter();
-    let Some(page) = heap.page_at(page_index)? else { return Ok(()) };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     overflow::reserve(&mut mini, OLD_VALUES)?;
-    let home = mini.write(page)?;
+    let Some(home) = heap.write_home(&mut mini, page_index)? else { return Ok(()) };
     if header::kind(mini.page(home)) != Some(PageKind::Data) || header::owner(mini.page(home)) != heap.object
     {
         return Ok(());

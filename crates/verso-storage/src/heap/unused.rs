@@ -52,6 +52,11 @@ impl Listed {
         })
     }
 
+    /// The page behind the first one of the rest, which this is; `None` when it is none of that chain.
+    pub(super) fn behind_first(&self, page: &[u8], owner: ObjectId) -> Option<PageId> {
+        part(page, owner, self.incarnation)
+    }
+
     /// Makes a page such a one.
     ///
     /// # Errors

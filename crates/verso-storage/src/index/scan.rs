@@ -212,6 +212,7 @@ impl IndexScan {
                 .iter()
                 .for_each(|record| reader.reads_record(self.heap.object, record.page_index, record.slot));
         }
+        let moves = self.heap.moves();
         let Some(pages) = self.shared.core().clean.look() else { return Vec::new() };
         let mut last = (u32::MAX, false);
         let clean = records.iter().map(|record| {
@@ -222,7 +223,9 @@ impl IndexScan {
             }
             last.1
         });
-        clean.collect()
+        let clean = clean.collect();
+        // A page that was given up meanwhile may be another one by now.
+        if self.heap.moves() == moves { clean } else { Vec::new() }
     }
 
     /// Reads the records of the entries at hand, and keeps those whose visible version has the entry's key (I1).

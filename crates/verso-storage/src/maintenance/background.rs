@@ -1,4 +1,4 @@
-//! The housekeeping thread: back-out, retirement, sweeps that start by themselves.
+//! The housekeeping thread: back-out, retirement, sweeps that start by themselves, packing of cold pages.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::StorageError;
 use crate::engine::GcPolicy;
 use crate::maintenance::backout::{self, Pace};
-use crate::maintenance::{retire, sweep};
+use crate::maintenance::{packing, retire, sweep};
 use crate::shared::Shared;
 use crate::txn::Transactions;
 
@@ -19,11 +19,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Between two looks at the past that is kept, where nothing else happens.
 const HISTORY_PAUSE: Duration = Duration::from_secs(1);
 
-/// One round of everything.
+/// One round of everything; in how long there is more to do, if nothing happens.
 ///
 /// # Errors
 /// What the steps report.
-pub fn round(shared: &Arc<Shared>, pace: Pace) -> Result<(), StorageError> {
+pub fn round(shared: &Arc<Shared>, pace: Pace) -> Result<Option<Duration>, StorageError> {
     if shared.auto_backout.load(Ordering::Relaxed) {
         backout::back_out_all(shared, false, pace, &shared.workers.alone(), &mut || Ok(()))?;
     }
@@ -61,7 +61,7 @@ pub fn round(shared: &Arc<Shared>, pace: Pace) -> Result<(), StorageError> {
             shared.swept_at.store(markers.ost.0, Ordering::Relaxed);
         }
     }
-    Ok(())
+    packing::step(shared, pace)
 }
 
 /// Runs rounds until the engine is closed or gone, and sleeps as long as nothing happens.
@@ -77,7 +77,7 @@ pub fn run(shared: &Weak<Shared>, transactions: &Transactions) {
         }
         let done = round(&shared, Pace::Resting);
         match &done {
-            Ok(()) => told = None,
+            Ok(_) => told = None,
             Err(StorageError::Poisoned | StorageError::Closed) => return,
             Err(error) => {
                 let text = error.to_string();
@@ -89,9 +89,10 @@ pub fn run(shared: &Weak<Shared>, transactions: &Transactions) {
         }
         let env = shared.env.clone();
         drop(shared);
-        if done.is_ok() {
-            // The past that is kept ends by itself.
-            transactions.housekeeping.wait(transactions.keeps_history().then_some(HISTORY_PAUSE));
+        if let Ok(next) = done {
+            // The past that is kept ends by itself, and pages become cold.
+            let history = transactions.keeps_history().then_some(HISTORY_PAUSE);
+            transactions.housekeeping.wait(history.into_iter().chain(next).min());
         }
         // What a busy moment leaves is dealt with together.
         env.clock.sleep(PAUSE);

@@ -3,5 +3,6 @@
 pub mod background;
 pub mod backout;
 pub mod check;
+pub(crate) mod packing;
 pub mod retire;
 pub mod sweep;

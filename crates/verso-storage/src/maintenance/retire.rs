@@ -273,10 +273,10 @@ fn free_entry(
     offset: u16,
     entry: &Entry<'_>,
 ) -> Result<(), StorageError> {
-    let Some(page) = heap.page_at(entry.page_index())? else { return Ok(()) };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
-    let home = mini.write(page)?;
+    let Some(home) = heap.write_home(&mut mini, entry.page_index())? else { return Ok(()) };
+    let page = mini.page_id(home);
     if header::kind(mini.page(home)) == Some(PageKind::Packed) {
         return Ok(()); // packed only when nothing was left to free (P1)
     }

@@ -233,33 +233,41 @@ fn one_page(
 ) -> Result<(), StorageError> {
     // A table whose pages are freed meanwhile has none any more.
     let _gate = heap.indexes.enter();
-    let Some(id) = heap.page_at(index)? else { return Ok(()) };
-    let page = match shared.core().pool.read_for_scan(id) {
+    let home = match heap.home(&shared.core().pool, index, true) {
         Err(error) if error.is_of_a_page() => {
             done.damage.push(error);
             return Ok(());
         }
-        page => page?,
+        home => home?,
     };
-    if header::kind(&page) == Some(PageKind::Packed) {
+    let Some(home) = home else { return Ok(()) };
+    if home.is_packed() {
         // There is nothing to do on packed ones (P1).
+        if home.has_no_records() {
+            heap.room.note_empty(index);
+        }
         done.skipped += 1;
         return Ok(());
     }
-    let is_swept = header::flags(&page) & FLAG_SWEPT != 0;
+    let page = home.latched();
+    let is_swept = header::flags(page) & FLAG_SWEPT != 0;
     let settled = heap.indexes.any() && waiting.is_some_and(|waiting| !waiting.has(heap.object, index));
     if is_swept {
         if settled {
-            shared.core().clean.insert(id);
+            shared.core().clean.insert(home.id());
         }
-        heap.room.note(index, &page);
+        heap.room.note(index, page);
         done.skipped += 1;
         return Ok(());
     }
-    drop(page);
+    drop(home);
     done.visited += 1;
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
-    let home = mini.write(id)?;
+    let Some(home) = heap.write_home(&mut mini, index)? else { return Ok(()) };
+    let id = mini.page_id(home);
+    if header::kind(mini.page(home)) == Some(PageKind::Packed) {
+        return Ok(());
+    }
     match sweep_page(&mut mini, home, heap.object, limit) {
         Err(error) if error.is_of_a_page() => {
             done.damage.push(error);
@@ -278,6 +286,21 @@ fn one_page(
         })?;
     }
     Ok(())
+}
+
+/// Sweeps one page as far as that goes by itself: what is dead there stays.
+///
+/// # Errors
+/// `Corrupt`, `Io`.
+pub(super) fn sweep_alone(
+    shared: &Shared,
+    heap: &Heap,
+    index: u32,
+    limit: TxnId,
+) -> Result<(), StorageError> {
+    let mut done = Done::default();
+    one_page(shared, heap, index, limit, None, &mut done)?;
+    done.damage.pop().map_or(Ok(()), Err)
 }
 
 /// What was stepped over.

@@ -34,11 +34,13 @@ pub enum PageKind {
     IndexLeaf = 13,
     /// Several data pages, encoded column by column.
     Packed = 14,
+    /// Symbols for the texts of packed pages.
+    Dictionary = 15,
 }
 
 impl PageKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [PageKind; 14] = [
+    pub const ALL: [PageKind; 15] = [
         PageKind::Superblock,
         PageKind::SpaceMap,
         PageKind::Root,
@@ -53,6 +55,7 @@ impl PageKind {
         PageKind::IndexInner,
         PageKind::IndexLeaf,
         PageKind::Packed,
+        PageKind::Dictionary,
     ];
 
     /// Size of an array indexed by [`PageKind::index`]; index 0 counts pages of no known kind.
@@ -85,6 +88,7 @@ impl PageKind {
             PageKind::IndexInner => "index inner",
             PageKind::IndexLeaf => "index leaf",
             PageKind::Packed => "packed",
+            PageKind::Dictionary => "dictionary",
         }
     }
 }

@@ -95,6 +95,8 @@ record_kinds! {
     PACKED_REMOVE = 54, Page, "packed remove";
     /// A data page with everything in it.
     DATA_IMAGE = 55, Init, "data image";
+    /// Symbols for texts.
+    DICTIONARY_INIT = 56, Init, "dictionary init";
 
     /// Formats a version page.
     VERSION_INIT = 64, Init, "version init";

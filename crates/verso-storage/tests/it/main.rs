@@ -17,6 +17,7 @@ mod logged;
 mod long_values;
 mod model;
 mod nowait;
+mod own_packing;
 mod packed;
 mod rules;
 mod support;

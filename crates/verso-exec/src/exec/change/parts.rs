@@ -15,7 +15,7 @@ use std::sync::Arc;
 use verso_catalog::{ConstraintDef, TableDef};
 use verso_types::{Batch, Column, ColumnData, NullMask, SqlType, TypeError, Value};
 
-use super::{DeleteStatement, FoundRows, Scan, Sink, UpdateStatement, find};
+use super::{DeleteStatement, FoundRows, Gathered, Scan, Sink, UpdateStatement, by_record};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::exec::insert::InsertStatement;
@@ -108,8 +108,9 @@ impl UpdateParts {
 
     pub fn run(&mut self, cx: &ExecContext<'_>, scan: &mut Scan, sink: &mut dyn Sink) -> Result<u64> {
         let mut count = 0;
-        for (leaf, rows) in runs(cx, scan)? {
+        for run in runs(cx, scan)? {
             cx.check_cancelled()?;
+            let (leaf, rows) = run?;
             let moved = {
                 let (whole, executor) = (&self.whole, self.executor);
                 let leaf = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
@@ -229,8 +230,9 @@ impl DeleteParts {
 
     pub fn run(&mut self, cx: &ExecContext<'_>, scan: &mut Scan, sink: &mut dyn Sink) -> Result<u64> {
         let mut count = 0;
-        for (leaf, rows) in runs(cx, scan)? {
+        for run in runs(cx, scan)? {
             cx.check_cancelled()?;
+            let (leaf, rows) = run?;
             count += self.leaf(cx, leaf)?.run_given(cx, with_places(rows), sink)?;
         }
         Ok(count)
@@ -330,25 +332,33 @@ fn handed_in(joined: Option<&Plan>) -> Vec<SqlType> {
 }
 
 /// All rows found, as runs of rows of one leaf; nothing of the table has changed yet.
-fn runs(cx: &ExecContext<'_>, scan: &mut Scan) -> Result<Vec<(usize, FoundRows)>> {
-    let found = match (scan.given.take(), &mut scan.joined) {
-        (Some(found), _) => vec![found],
-        (None, Some((operator, types))) => find(cx, &mut **operator, types, &scan.table)?,
+fn runs(
+    cx: &ExecContext<'_>,
+    scan: &mut Scan,
+) -> Result<impl Iterator<Item = Result<(usize, FoundRows)>> + use<>> {
+    let found: Box<dyn Iterator<Item = Result<FoundRows>>> = match (scan.given.take(), &mut scan.joined) {
+        (Some(found), _) => Box::new(std::iter::once(Ok(found))),
+        (None, Some((operator, types))) => Box::new(Gathered::of(cx, &mut **operator, types, &scan.table)?),
         (None, None) => return Err(malformed()),
     };
     // The table is locked, and looked at once more behind the lock.
-    cx.tables()?.change_found(&scan.table, &[], Vec::new())?;
-    let mut runs = Vec::new();
-    for (places, rows) in found {
-        let mut first = 0;
-        for run in places.chunk_by(|one, other| leaf_of(*one) == leaf_of(*other)) {
-            let end = first + run.len();
-            let selection: Vec<u32> = (first as u32..end as u32).collect();
-            runs.push((leaf_of(run[0]), (run.to_vec(), rows.gather(&selection))));
-            first = end;
-        }
-    }
-    Ok(runs)
+    cx.tables()?.change_found(&scan.table, &[], by_record(std::iter::empty()))?;
+    Ok(found.flat_map(|rows| match rows {
+        Ok(rows) => runs_of(rows),
+        Err(error) => vec![Err(error)],
+    }))
+}
+
+/// The runs of rows of one leaf.
+fn runs_of((places, rows): FoundRows) -> Vec<Result<(usize, FoundRows)>> {
+    let mut first = 0;
+    let run = |run: &[i64]| {
+        let end = first + run.len();
+        let selection: Vec<u32> = (first as u32..end as u32).collect();
+        first = end;
+        Ok((leaf_of(run[0]), (run.to_vec(), rows.gather(&selection))))
+    };
+    places.chunk_by(|one, other| leaf_of(*one) == leaf_of(*other)).map(run).collect()
 }
 
 /// The same rows with their places as the last column.

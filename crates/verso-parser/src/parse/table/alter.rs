@@ -162,9 +162,18 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         }
         "set" if cursor.accept(&["set", "logged"]) => Ok(AlterAction::Logged(true)),
         "set" if cursor.accept(&["set", "unlogged"]) => Ok(AlterAction::Logged(false)),
-        "compress" | "repack" => {
+        "compress" => {
             cursor.advance();
             Ok(AlterAction::Pack)
+        }
+        "repack" => {
+            cursor.advance();
+            Ok(AlterAction::Repack)
+        }
+        "create" if cursor.accept(&["create", "dictionary"]) => Ok(AlterAction::CreateDictionary),
+        "shrink" => {
+            cursor.advance();
+            Ok(AlterAction::Shrink)
         }
         "modify" if cursor.accept(&["modify", "next", "size"]) => {
             let Token::Number(digits) = cursor.peek() else { return Err(cursor.unexpected()) };

@@ -269,8 +269,8 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
                     .with_detail("Units are kB, MB and GB; without one it is kB."))
             }
         },
-        "colocate" if ["on", "off", "true", "false"].contains(&value) => Ok(()),
-        "colocate" => {
+        "colocate" | "compress" if ["on", "off", "true", "false"].contains(&value) => Ok(()),
+        "colocate" | "compress" => {
             let text = format!("invalid value for boolean option \"{name}\": {value}");
             Err(SyntaxError::new("22023", text))
         }

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::dictionary;
 use super::part::{Image, Part};
 use crate::heap::layout::{FLAG_ALL_VISIBLE, FLAG_SWEPT};
 use crate::page::bytes::{checked_slice, checked_u16, checked_u32, put_u16, put_u32, u16_at, u32_at};
@@ -62,6 +63,12 @@ pub(super) fn find(page: &[u8], index: u32) -> Result<Option<Range<usize>>, Flaw
     place.map(|place| range(page, place)).transpose()
 }
 
+/// Whether the data page at a directory index has a part here, without records.
+pub fn is_without_records(page: &[u8], index: u32) -> bool {
+    let part = find(page, index).ok().flatten().map(|range| Part::of(&page[range]));
+    part.is_some_and(|part| part.is_ok_and(|part| part.is_empty()))
+}
+
 fn range(page: &[u8], place: &[u8]) -> Result<Range<usize>, Flaw> {
     let (offset, length) = (usize::from(u16_at(place, 4)), usize::from(u16_at(place, 6)));
     checked_slice(page, offset, length)?;
@@ -84,7 +91,7 @@ pub(super) fn image_payload(out: &mut Vec<u8>, page: PageId, image: &[u8], end: 
     out.extend_from_slice(&image[variable..]);
 }
 
-/// Runs a record of kinds 53–55.
+/// Runs a record of kinds 53–56.
 pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     match kind {
         RecordKind::PACKED_INIT => {
@@ -112,6 +119,7 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
             put_u32(page, at + 4, 0);
             Ok(())
         }
+        RecordKind::DICTIONARY_INIT => dictionary::redo(page, payload),
         RecordKind::DATA_IMAGE => {
             let (id, owner) = (PageId(checked_u32(payload, 0)?), ObjectId(checked_u32(payload, 4)?));
             let flags = *checked_slice(payload, 8, 1)?.first().unwrap_or(&0);
@@ -134,15 +142,21 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
     }
 }
 
-/// Expands every part of a packed page, as whoever reads them does.
+/// Expands every part of a packed page whose texts need no dictionary, or reads the dictionary that a page is, as whoever reads
+/// them does.
 ///
 /// # Errors
 /// The first flaw.
 pub fn expand_all(page: &[u8]) -> Result<(), Flaw> {
+    if header::kind(page) == Some(PageKind::Dictionary) {
+        return dictionary::Dictionary::of(page, header::owner(page)).map(drop);
+    }
     let mut image = Image::default();
     for (index, range) in parts(page)? {
         let id = (header::page_id(page), header::owner(page), index);
-        Part::of(&page[range])?.expand(&mut image, page.len(), id, None)?;
+        let part = Part::of(&page[range])?;
+        part.dictionary(None)?;
+        part.expand(&mut image, page.len(), id, None, None)?;
     }
     Ok(())
 }

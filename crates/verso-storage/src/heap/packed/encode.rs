@@ -5,22 +5,30 @@ use std::collections::HashMap;
 use verso_types::Physical;
 
 use super::bits;
+use super::dictionary::Dictionary;
 use super::part::*;
+use super::symbols::Symbols;
 use crate::heap::apply;
 use crate::heap::layout::{CAPACITY, ColumnPlace, MAX_WRITER, PageLayout, SLOT_HIGH, physical_code};
 use crate::heap::slice::bit;
 use crate::heap::value_slot::ValueSlot;
-use crate::page::Flaw;
 use crate::page::bytes::{checked_slice, put_u16, u16_at, u64_at};
+use crate::page::{Flaw, PageId};
 
 /// Values beyond so many different ones are not looked for.
 const ENTRIES_MAX: usize = 1024;
+/// Symbols take longer to read, so they are to save this part of the bytes.
+const SYMBOLS_GAIN: usize = 10;
 
-/// The part that a data page becomes; `None` where a value stands elsewhere or a record has an older version (P1).
+/// The part that a data page becomes, with texts in the symbols of a dictionary where that is smaller; `None` where a value stands elsewhere or a record has an older version (P1).
 ///
 /// # Errors
 /// A flaw of the page.
-pub(super) fn encode(page: &[u8], layout: &PageLayout) -> Result<Option<Vec<u8>>, Flaw> {
+pub(super) fn encode(
+    page: &[u8],
+    layout: &PageLayout,
+    dictionary: Option<&Dictionary>,
+) -> Result<Option<Vec<u8>>, Flaw> {
     let slots = usize::from(u16_at(page, SLOT_HIGH)).min(layout.capacity);
     let live: Vec<bool> = (0..slots).map(|slot| apply::is_live(page, layout, slot as u16)).collect();
     for (slot, is_live) in live.iter().enumerate() {
@@ -72,7 +80,9 @@ pub(super) fn encode(page: &[u8], layout: &PageLayout) -> Result<Option<Vec<u8>>
                     None => return Err(Flaw::from("unknown value slot")),
                 }
             }
-            coded.texts(&values, &present);
+            let symbols =
+                dictionary.and_then(|dictionary| Some((dictionary.page, dictionary.of_column(place.id)?)));
+            coded.texts(&values, &present, symbols);
         } else {
             let values: Vec<&[u8]> =
                 page[place.data..place.data + slots * place.width].chunks_exact(place.width).collect();
@@ -190,7 +200,7 @@ impl Coded {
     }
 
     /// At least one value is there.
-    fn texts(&mut self, values: &[&[u8]], present: &[bool]) {
+    fn texts(&mut self, values: &[&[u8]], present: &[bool], symbols: Option<(PageId, &Symbols)>) {
         let there = || values.iter().zip(present).filter(|(_, present)| **present).map(|(value, _)| *value);
         let first = there().next().unwrap_or_default();
         let common = |prefix: usize, value: &[u8]| {
@@ -206,7 +216,14 @@ impl Coded {
             self.body.extend_from_slice(first);
             return;
         }
-        if let Some(entries) = Entries::of(values, present).filter(|entries| entries.size(2) < size) {
+        let entries = Entries::of(values, present).filter(|entries| entries.size(2) < size);
+        let least = entries.as_ref().map_or(size, |entries| entries.size(2));
+        if let Some((page, symbols)) = symbols
+            && self.symbols(values, present, (page, symbols), least - least / SYMBOLS_GAIN)
+        {
+            return;
+        }
+        if let Some(entries) = entries {
             self.dictionary(&entries, |out, entry| {
                 out.extend_from_slice(&(entry.len() as u16).to_le_bytes());
             });
@@ -219,6 +236,34 @@ impl Coded {
             |(value, present): (&&[u8], &bool)| if *present { value.len() - prefix } else { 0 } as u64;
         bits::push(&mut self.body, values.iter().zip(present).map(length), bits);
         there().for_each(|value| self.body.extend_from_slice(&value[prefix..]));
+    }
+
+    /// The texts in symbols, if that takes less than so many bytes.
+    fn symbols(
+        &mut self,
+        values: &[&[u8]],
+        present: &[bool],
+        (page, symbols): (PageId, &Symbols),
+        least: usize,
+    ) -> bool {
+        let (mut codes, mut lengths, mut bytes) = (Vec::new(), Vec::with_capacity(self.slots), 0);
+        for (value, present) in values.iter().zip(present) {
+            let before = codes.len();
+            if *present {
+                symbols.encode(value, &mut codes);
+                bytes += value.len();
+            }
+            lengths.push((codes.len() - before) as u64);
+        }
+        let bits = bits::needed(lengths.iter().copied().max().unwrap_or(0));
+        let size = SYMBOLS_HEAD + bits::bytes(self.slots, bits) + codes.len();
+        let Some(bytes) = u16::try_from(bytes).ok().filter(|_| size < least) else { return false };
+        (self.encoding, self.bits) = (SYMBOLS, bits);
+        self.body.extend_from_slice(&page.0.to_le_bytes());
+        self.body.extend_from_slice(&bytes.to_le_bytes());
+        bits::push(&mut self.body, lengths.into_iter(), bits);
+        self.body.extend_from_slice(&codes);
+        true
     }
 
     /// The entries, what `before` says of each of them in front, then the codes.

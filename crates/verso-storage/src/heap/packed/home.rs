@@ -1,4 +1,4 @@
-//! Reading a data page through the directory, wherever it stands.
+//! A data page through the directory, wherever it stands: latched for reading, or for a change.
 
 use std::ops::Range;
 
@@ -7,6 +7,7 @@ use super::part::{Image, Part};
 use crate::StorageError;
 use crate::buffer::{BufferPool, SharedPage};
 use crate::heap::{Heap, apply};
+use crate::mini::{Mini, PageHandle};
 use crate::page::{Flaw, PageId, PageKind, header};
 
 /// A data page of a table, latched: it, or the packed page that has it.
@@ -27,6 +28,13 @@ impl<'p> Home<'p> {
         self.part.is_some()
     }
 
+    /// Whether it stands in a packed page and has no records there.
+    pub fn has_no_records(&self) -> bool {
+        self.part
+            .as_ref()
+            .is_some_and(|range| Part::of(&self.page[range.clone()]).is_ok_and(|part| part.is_empty()))
+    }
+
     /// The page itself: the packed one where it is.
     pub fn latched(&self) -> &SharedPage<'p> {
         &self.page
@@ -44,9 +52,10 @@ impl<'p> Home<'p> {
     ) -> Result<&'b [u8], StorageError> {
         let Some(range) = &self.part else { return Ok(&self.page) };
         let id = (self.page.id(), heap.object, self.page_index);
-        Part::of(&self.page[range.clone()])
-            .and_then(|part| part.expand(image, self.page.len(), id, wanted))
-            .map_err(|flaw| StorageError::corrupt(self.page.id(), heap.object, flaw))?;
+        let corrupt = |flaw| StorageError::corrupt(self.page.id(), heap.object, flaw);
+        let part = Part::of(&self.page[range.clone()]).map_err(corrupt)?;
+        let dictionary = heap.dictionary_of(&part, wanted, self.page.id())?;
+        part.expand(image, self.page.len(), id, wanted, dictionary.as_deref()).map_err(corrupt)?;
         Ok(image.page())
     }
 }
@@ -68,8 +77,8 @@ impl Heap {
             let moves = self.directory.moves();
             let Some(id) = self.page_at(page_index)? else { return Ok(None) };
             let latched = if scan { pool.read_for_scan(id) } else { pool.read(id) };
-            if self.directory.moves() != moves && self.page_at(page_index)? != Some(id) {
-                continue; // P2
+            if self.directory.moves() != moves {
+                continue; // P2; not asked with the page latched, for one that was given up waits for nobody
             }
             let page = latched?;
             if header::kind(&page) == Some(PageKind::Data) && apply::page_index(&page) == page_index {
@@ -87,6 +96,32 @@ impl Heap {
                 return Err(StorageError::corrupt(id, self.object, flaw));
             }
             return Ok(Some(Home { page, page_index, part: None }));
+        }
+    }
+
+    /// Latches the page that the directory names for a change and takes it in: the data page, or a packed one that has it.
+    /// `None` beyond the table's end. Others may pack the page before it is latched, so a page number that was found earlier is
+    /// no way to it (P2).
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    #[inline]
+    pub(crate) fn write_home<'e>(
+        &self,
+        mini: &mut Mini<'e>,
+        page_index: u32,
+    ) -> Result<Option<PageHandle>, StorageError> {
+        loop {
+            let moves = self.directory.moves();
+            let Some(id) = self.page_at(page_index)? else { return Ok(None) };
+            if let Some(handle) = mini.find(id) {
+                return Ok(Some(handle));
+            }
+            let latched = mini.core().pool.write(id);
+            if self.directory.moves() != moves {
+                continue;
+            }
+            return Ok(Some(mini.take(latched?)));
         }
     }
 }

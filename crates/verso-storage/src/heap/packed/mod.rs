@@ -12,23 +12,30 @@
 //! P1. A part has only what every snapshot sees: no deleted record, no older version, no value outside of the page. So it
 //!     never changes, and nothing that ends a transaction has to look for it.
 //! P2. The directory leads to a packed page exactly for the indexes of its parts. Both change in one mini-transaction, with
-//!     the pages that an entry leads to, before and after, latched exclusively. Who has read an entry and finds another page
-//!     behind it reads the entry again.
+//!     the pages that an entry leads to, before and after, latched exclusively. Who has read an entry asks with the page
+//!     latched whether the entry still leads there: the page may have been given up, and still look as it did.
 //! P3. A part expands to a page of its own size: it was one.
 //!
-//! Modules: what a part looks like and how it is read [`part`], how it is made [`encode`], the page around it
-//! [`container`], reading through the directory [`home`], packing and unpacking [`repack`]. Log records: `PACKED_INIT`,
-//! `PACKED_REMOVE`, `DATA_IMAGE`. Why: docs/decisions/0026-page-encodings.md. Bytes: docs/FORMAT.md § Packed page.
+//! Modules: what a part looks like and how it is read [`part`], how it is made [`encode`], texts in symbols
+//! [`symbols`], which a table's dictionaries have [`dictionary`], the page around it
+//! [`container`], the way through the directory [`home`], packing [`repack`] (by itself: `maintenance/packing.rs`), unpacking [`unpack`]. Log records: `PACKED_INIT`,
+//! `PACKED_REMOVE`, `DATA_IMAGE`, `DICTIONARY_INIT`. Why: docs/decisions/0026-page-encodings.md. Bytes: docs/FORMAT.md § Packed page.
 
 mod bits;
 pub mod container;
+pub(crate) mod dictionary;
 mod encode;
 mod home;
 mod part;
 mod repack;
+mod symbols;
 #[cfg(test)]
 mod tests;
+mod unpack;
 
+pub(crate) use container::is_without_records;
+pub(crate) use dictionary::Dictionaries;
+pub use dictionary::Trained;
 pub(crate) use part::Image;
 pub use repack::Packing;
-pub(crate) use repack::pack_table;
+pub(crate) use repack::{PackingState, Units, Which, pack_table};

@@ -12,13 +12,14 @@
 use verso_types::Physical;
 
 use super::bits::Numbers;
+use super::dictionary::Dictionary;
 use crate::heap::layout::{
     self, ColumnSpec, FLAG_ALL_VISIBLE, FLAG_SWEPT, LIVE_COUNT, MAX_WRITER, PAGE_INDEX, PageLayout,
     SLOT_HIGH, VARIABLE_START, physical_from_code,
 };
 use crate::heap::slice::bit;
 use crate::heap::value_slot::ValueSlot;
-use crate::page::bytes::{checked_slice, put_u16, put_u32, put_u64, u16_at, u64_at};
+use crate::page::bytes::{checked_slice, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::page::{Flaw, ObjectId, PageId, PageKind, header};
 
 pub(super) const SLOTS: usize = 0;
@@ -53,6 +54,10 @@ pub(super) const DICTIONARY: u8 = 4;
 pub(super) const TEXTS: u8 = 5;
 /// Encoding: no slot has a value.
 pub(super) const NOTHING: u8 = 6;
+/// Encoding of texts: `page of the dictionary u32 │ bytes of all texts u16 │ lengths in symbols, in bits │ the symbols`.
+pub(super) const SYMBOLS: u8 = 7;
+/// Bytes before the lengths of it.
+pub(super) const SYMBOLS_HEAD: usize = 6;
 
 /// A part whose heads fit its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +146,11 @@ impl<'a> Part<'a> {
         Ok(part)
     }
 
+    /// Whether no slot has a record.
+    pub fn is_empty(&self) -> bool {
+        self.slots == 0 || self.live.is_some_and(|live| live.iter().all(|byte| *byte == 0))
+    }
+
     fn head(&self, ordinal: usize) -> &'a [u8] {
         &self.bytes[HEADS + ordinal * HEAD..][..HEAD]
     }
@@ -171,7 +181,34 @@ impl<'a> Part<'a> {
         Ok(Body { physical, encoding: head[HEAD_ENCODING], nulls, bits: head[HEAD_BITS], bytes })
     }
 
-    /// Makes `image` the data page that this is a part of, with all columns or those `wanted`; the others have any values.
+    /// The page of the dictionary that all columns need, or those `wanted`: one has them all.
+    ///
+    /// # Errors
+    /// A flaw where there are two.
+    pub fn dictionary(&self, wanted: Option<&[u16]>) -> Result<Option<PageId>, Flaw> {
+        let (mut found, mut at) = (None, self.bodies);
+        for ordinal in 0..=self.columns {
+            let (head, length) = (self.head(ordinal), self.length(ordinal));
+            let is_wanted = wanted.is_none_or(|wanted| wanted.contains(&u16_at(head, 0)));
+            if head[HEAD_ENCODING] == SYMBOLS
+                && is_wanted
+                && physical_from_code(head[HEAD_PHYSICAL]) == Some(Physical::Bytes)
+            {
+                let nulls = if head[HEAD_NULLS] != 0 { self.slots.div_ceil(8) } else { 0 };
+                let body = checked_slice(self.bytes, at, length)?;
+                let page = PageId(u32_at(checked_slice(body, nulls, SYMBOLS_HEAD)?, 0));
+                if found.is_some_and(|found| found != page) {
+                    return Err(Flaw::from("a part with two dictionaries"));
+                }
+                found = Some(page);
+            }
+            at += length;
+        }
+        Ok(found)
+    }
+
+    /// Makes `image` the data page that this is a part of, with all columns or those `wanted`; the others have any values. The
+    /// dictionary is the one that these need ([`Part::dictionary`]).
     ///
     /// # Errors
     /// A flaw when the bytes are no part of such a page; the image is anything then.
@@ -181,6 +218,7 @@ impl<'a> Part<'a> {
         page_size: usize,
         (id, owner, index): (PageId, ObjectId, u32),
         wanted: Option<&[u16]>,
+        dictionary: Option<&Dictionary>,
     ) -> Result<(), Flaw> {
         (1..=self.columns).try_for_each(|ordinal| self.spec(ordinal).map(drop))?;
         let known = |ordinal: usize| self.spec(ordinal + 1).expect("looked at above");
@@ -233,7 +271,7 @@ impl<'a> Part<'a> {
                 continue;
             }
             if place.is_variable() {
-                start = self.put_texts(page, place, &body, start, layout.end)?;
+                start = self.put_texts(page, place, &body, (start, layout.end), dictionary)?;
             } else {
                 self.put_fixed(page, place, &body, true)?;
             }
@@ -311,8 +349,8 @@ impl<'a> Part<'a> {
         page: &mut [u8],
         place: &layout::ColumnPlace,
         body: &Body<'_>,
-        start: usize,
-        end: usize,
+        (start, end): (usize, usize),
+        dictionary: Option<&Dictionary>,
     ) -> Result<usize, Flaw> {
         self.put_nulls(page, place, body);
         if self.live.is_some() || body.nulls.is_some() || body.encoding == NOTHING {
@@ -323,7 +361,7 @@ impl<'a> Part<'a> {
         match body.encoding {
             NOTHING => Ok(start),
             CONSTANT | DICTIONARY => {
-                let texts = Dictionary::of(body, self.slots)?;
+                let texts = Repeated::of(body, self.slots)?;
                 let mut total = 0;
                 for slot in (0..self.slots).filter(|slot| is_there(*slot)) {
                     total += texts.get(slot)?.len();
@@ -369,6 +407,28 @@ impl<'a> Part<'a> {
                 }
                 Ok(low)
             }
+            SYMBOLS => {
+                let head = checked_slice(body.bytes, 0, SYMBOLS_HEAD)?;
+                let symbols = dictionary.and_then(|dictionary| dictionary.of_column(place.id));
+                let symbols = symbols.ok_or_else(|| Flaw::from("a column without its dictionary"))?;
+                let low = start.checked_sub(usize::from(u16_at(head, 4))).filter(|low| *low >= end);
+                let low = low.ok_or_else(no_room)?;
+                let lengths = Numbers::of(&body.bytes[SYMBOLS_HEAD..], self.slots, body.bits)?;
+                let mut codes = &body.bytes[SYMBOLS_HEAD + lengths.len()..];
+                let (mut to, page) = (low, &mut page[..start]);
+                for slot in (0..self.slots).filter(|slot| is_there(*slot)) {
+                    let own = codes.split_at_checked(lengths.get(slot) as usize);
+                    let (own, rest) = own.ok_or_else(|| Flaw::from("texts beyond their column"))?;
+                    let from = to;
+                    to = symbols.decode(own, page, from)?;
+                    put_slot(page, place, slot, from, to - from);
+                    codes = rest;
+                }
+                if to != start || !codes.is_empty() {
+                    return Err(Flaw::from("texts that no slot has"));
+                }
+                Ok(low)
+            }
             _ => Err(Flaw::from("unknown encoding of a column")),
         }
     }
@@ -403,17 +463,17 @@ fn put_slot(page: &mut [u8], place: &layout::ColumnPlace, slot: usize, offset: u
 }
 
 /// Texts of which many slots have the same.
-struct Dictionary<'a> {
+struct Repeated<'a> {
     /// Where each begins and how long it is; one, and no codes, where all slots have it.
     places: Vec<(usize, usize)>,
     bytes: &'a [u8],
     codes: Option<Numbers<'a>>,
 }
 
-impl<'a> Dictionary<'a> {
-    fn of(body: &Body<'a>, slots: usize) -> Result<Dictionary<'a>, Flaw> {
+impl<'a> Repeated<'a> {
+    fn of(body: &Body<'a>, slots: usize) -> Result<Repeated<'a>, Flaw> {
         if body.encoding == CONSTANT {
-            return Ok(Dictionary { places: vec![(0, body.bytes.len())], bytes: body.bytes, codes: None });
+            return Ok(Repeated { places: vec![(0, body.bytes.len())], bytes: body.bytes, codes: None });
         }
         let count = dictionary_size(body.bytes)?;
         let lengths = checked_slice(body.bytes, 2, count * 2)?;
@@ -425,7 +485,7 @@ impl<'a> Dictionary<'a> {
             at += length;
         }
         let codes = Numbers::of(&bytes[at..], slots, body.bits)?;
-        Ok(Dictionary { places, bytes, codes: Some(codes) })
+        Ok(Repeated { places, bytes, codes: Some(codes) })
     }
 
     #[inline]

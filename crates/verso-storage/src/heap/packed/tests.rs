@@ -4,8 +4,10 @@ use proptest::prelude::*;
 use verso_types::{Batch, Column, Physical, SqlType, Value};
 
 use super::container;
+use super::dictionary::Dictionary;
 use super::encode::encode;
 use super::part::{self, Image, Part};
+use super::symbols::Symbols;
 use crate::heap::apply;
 use crate::heap::layout::{ColumnSpec, FLAG_ALL_VISIBLE, FLAG_SWEPT, PageLayout, SLOT_HIGH};
 use crate::heap::slice::{bit, encode_column};
@@ -90,9 +92,67 @@ fn page(rows: &[[Value; 8]], free: impl Fn(usize) -> bool) -> Vec<u8> {
 }
 
 fn expand(part: &[u8]) -> Result<Vec<u8>, crate::Flaw> {
+    expand_with(part, None)
+}
+
+fn expand_with(part: &[u8], dictionary: Option<&Dictionary>) -> Result<Vec<u8>, crate::Flaw> {
     let mut image = Image::default();
-    Part::of(part)?.expand(&mut image, SIZE, (PageId(9), OWNER, INDEX), None)?;
+    Part::of(part)?.expand(&mut image, SIZE, (PageId(9), OWNER, INDEX), None, dictionary)?;
     Ok(image.page().to_vec())
+}
+
+/// One for the last two columns, which are of texts.
+fn dictionary() -> Dictionary {
+    let texts: Vec<Vec<u8>> = (0..500).map(|n| format!("Customer#{}", n * 7).into_bytes()).collect();
+    let symbols = Symbols::train(&texts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let mut payload = Vec::new();
+    for number in [5, OWNER.0, 0] {
+        payload.extend_from_slice(&number.to_le_bytes());
+    }
+    payload.push(2);
+    for column in [7u16, 8] {
+        payload.extend_from_slice(&column.to_le_bytes());
+        symbols.write(&mut payload);
+    }
+    let mut page = vec![1; SIZE];
+    container::redo(RecordKind::DICTIONARY_INIT, &mut page, &payload).unwrap();
+    let read = Dictionary::of(&page, OWNER).unwrap();
+    assert_eq!(read.page, PageId(5));
+    assert!(Dictionary::of(&page, ObjectId(7)).is_err() && Dictionary::of(&page[..60], OWNER).is_err());
+    read
+}
+
+#[test]
+fn texts_in_symbols_come_back_and_need_their_dictionary() {
+    let dictionary = dictionary();
+    let text =
+        |n: i64| format!("{}Customer#{} and Customer#{}", "!".repeat((n % 4) as usize), n * 13, n * 11);
+    let rows: Vec<_> = (0..40)
+        .map(|n| {
+            let mut row = row(n);
+            row[6] = if n % 5 == 0 { Value::Null } else { Value::text(&text(n)) };
+            row[7] = Value::text(&text(n * 3));
+            row
+        })
+        .collect();
+    for free in [1000, 3] {
+        let page = page(&rows, |slot| slot % free == free - 1);
+        let layout = PageLayout::of(&page).unwrap();
+        let plain = encode(&page, &layout, None).unwrap().unwrap();
+        let part = encode(&page, &layout, Some(&dictionary)).unwrap().unwrap();
+        assert_eq!(encodings(&part)[7..], [part::SYMBOLS, part::SYMBOLS]);
+        assert!(part.len() + 400 < plain.len(), "{} of {} bytes", part.len(), plain.len());
+        let its = Part::of(&part).unwrap();
+        assert_eq!(its.dictionary(None).unwrap(), Some(PageId(5)));
+        assert_eq!(
+            (its.dictionary(Some(&[8])).unwrap(), its.dictionary(Some(&[1, 4])).unwrap()),
+            (Some(PageId(5)), None)
+        );
+        assert_eq!(records(&expand_with(&part, Some(&dictionary)).unwrap()), records(&page));
+        assert!(expand(&part).is_err());
+        let mut image = Image::default();
+        its.expand(&mut image, SIZE, (PageId(9), OWNER, INDEX), Some(&[1, 4]), None).unwrap();
+    }
 }
 
 /// Writer, and by column a value.
@@ -127,14 +187,14 @@ fn records(page: &[u8]) -> Vec<Option<Record>> {
 
 fn check(rows: &[[Value; 8]], free: impl Fn(usize) -> bool) -> Vec<u8> {
     let page = page(rows, free);
-    let part = encode(&page, &PageLayout::of(&page).unwrap()).unwrap().unwrap();
+    let part = encode(&page, &PageLayout::of(&page).unwrap(), None).unwrap().unwrap();
     let image = expand(&part).unwrap();
     assert_eq!(records(&image), records(&page));
     assert_eq!(header::flags(&image), FLAG_SWEPT | FLAG_ALL_VISIBLE);
     // The fields of the page, but for where the variable bytes begin and how many are garbage.
     assert_eq!(image[24..36], page[24..36]);
     assert_eq!(image[40..56], page[40..56]);
-    assert_eq!(encode(&image, &PageLayout::of(&image).unwrap()).unwrap().unwrap(), part);
+    assert_eq!(encode(&image, &PageLayout::of(&image).unwrap(), None).unwrap().unwrap(), part);
     part
 }
 
@@ -186,11 +246,11 @@ fn records_with_older_versions_or_values_elsewhere_are_left_alone() {
     let rows: Vec<_> = (0..40).map(row).collect();
     let plain = page(&rows, |_| false);
     let layout = PageLayout::of(&plain).unwrap();
-    assert!(encode(&plain, &layout).unwrap().is_some());
+    assert!(encode(&plain, &layout, None).unwrap().is_some());
     let with = |at: usize, raw: u64| {
         let mut page = plain.clone();
         page[at..at + 8].copy_from_slice(&raw.to_le_bytes());
-        encode(&page, &layout).unwrap()
+        encode(&page, &layout, None).unwrap()
     };
     assert_eq!(with(layout.back + 8, 1 << 32), None, "an older version");
     assert_eq!(with(layout.writer + 8, 0), None, "no writer");
@@ -198,7 +258,7 @@ fn records_with_older_versions_or_values_elsewhere_are_left_alone() {
     assert_eq!(with(layout.columns[7].data + 8, elsewhere), None, "a chain");
     let mut deleted = plain.clone();
     deleted[layout.live] &= !1;
-    assert_eq!(encode(&deleted, &layout).unwrap(), None, "a deleted record");
+    assert_eq!(encode(&deleted, &layout, None).unwrap(), None, "a deleted record");
 }
 
 #[test]
@@ -216,7 +276,9 @@ fn parts_are_taken_out_and_pages_come_whole_from_the_log() {
         let range = container::find(&packed, *index).unwrap().unwrap();
         assert_eq!(packed[range], part);
     }
-    container::expand_all(&packed).unwrap();
+    for (_, range) in container::parts(&packed).unwrap() {
+        expand(&packed[range]).unwrap();
+    }
     let its = INDEX.to_le_bytes();
     container::redo(RecordKind::PACKED_REMOVE, &mut packed, &its).unwrap();
     assert_eq!(container::find(&packed, INDEX).unwrap(), None);
@@ -245,15 +307,18 @@ proptest! {
     fn junk_is_a_flaw(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), cut in any::<prop::sample::Index>()) {
         let rows: Vec<_> = (0..60).map(row).collect();
         let page = page(&rows, |slot| slot == 3);
-        let mut part = encode(&page, &PageLayout::of(&page).unwrap()).unwrap().unwrap();
+        let dictionary = dictionary();
+        let layout = PageLayout::of(&page).unwrap();
+        let mut part = encode(&page, &layout, Some(&dictionary).filter(|_| flips.len() % 2 == 0)).unwrap().unwrap();
         for (at, byte) in &flips {
             let heads = part.len().min(128);
             let at = if byte % 2 == 0 { at.index(heads) } else { at.index(part.len()) };
             part[at] = *byte;
         }
-        if let Ok(image) = expand(&part) {
+        if let Ok(image) = expand_with(&part, Some(&dictionary)) {
             let _ = PageLayout::of(&image).unwrap();
         }
-        let _ = expand(&part[..cut.index(part.len())]);
+        let _ = Part::of(&part).and_then(|part| part.dictionary(None));
+        let _ = expand_with(&part[..cut.index(part.len())], Some(&dictionary));
     }
 }

@@ -227,6 +227,9 @@ fn count_pages(
     for page in heap.directory_pages()? {
         take(page, "of the directory", &mut found);
     }
+    for page in heap.all_dictionaries(&shared.core().pool)? {
+        take(page, "a dictionary", &mut found);
+    }
     let mut packed = BTreeSet::new();
     for index in 0..heap.page_count() {
         let Some(home) = heap.home(&shared.core().pool, index, false)? else { break };

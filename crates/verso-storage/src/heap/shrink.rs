@@ -1,0 +1,251 @@
+//! Giving the free pages of a table back to the database: those that are whole units.
+//!
+//! ```text
+//! list of free pages   17 ─► 40 ─► 41 ─► 9 ─► 42 ─► … ─► 47        unit 5 (pages 40 to 47) goes back: 17 ─► 9 ─► …
+//! ```
+//!
+//! The list is read first, with nothing latched. Then each unit is taken out of it in a mini-transaction of its own, with
+//! the root, its pages and those before them latched: where they are not what was read, others were there meanwhile and
+//! the unit stays. Long values that were given back as a whole become pages of the list before.
+//!
+//! Latches: the root, pages of the list, the space map.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::root;
+use super::table::Heap;
+use super::unused::{Listed, each_page};
+use crate::StorageError;
+use crate::mini::{Mini, PageHandle};
+use crate::page::{PageId, TxnId};
+use crate::shared::Shared;
+use crate::space::{ExtentRun, UNIT_PAGES};
+
+/// Pages of a list that are looked at in one go.
+const LISTED_MAX: usize = 1 << 18;
+/// Pages of a long value that become pages of the list in one mini-transaction.
+const PARTS_TOGETHER: usize = 32;
+
+/// The list as it was read, without the pages that went back since.
+struct FreeList {
+    head: PageId,
+    next: HashMap<PageId, PageId>,
+    before: HashMap<PageId, PageId>,
+}
+
+impl FreeList {
+    /// What a page or, for none, the root is to lead to when `pages` are gone, of those before them.
+    fn links_without(&self, pages: &BTreeSet<PageId>) -> BTreeMap<PageId, PageId> {
+        let mut links = BTreeMap::new();
+        for page in pages {
+            let before = self.before[page];
+            if pages.contains(&before) {
+                continue;
+            }
+            let mut next = *page;
+            while pages.contains(&next) {
+                next = self.next[&next];
+            }
+            links.insert(before, next);
+        }
+        links
+    }
+
+    fn remove(&mut self, pages: &BTreeSet<PageId>, links: BTreeMap<PageId, PageId>) {
+        for page in pages {
+            self.next.remove(page);
+            self.before.remove(page);
+        }
+        for (before, next) in links {
+            match before {
+                PageId::NONE => self.head = next,
+                _ => drop(self.next.insert(before, next)),
+            }
+            if !next.is_none() {
+                self.before.insert(next, before);
+            }
+        }
+    }
+}
+
+impl Heap {
+    /// Gives units back of which all pages are free; how many pages that were. With the `tail` also those of the newest extent
+    /// that were never used. Others may use the table meanwhile. `go_on` is asked between units.
+    ///
+    /// # Errors
+    /// Those of `go_on`; `Corrupt`, `Io`. What is given back is.
+    pub(crate) fn give_back(
+        &self,
+        shared: &Shared,
+        tail: bool,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<u64, StorageError> {
+        let _running = self.packing.running.lock();
+        // Nobody frees the table meanwhile.
+        let _gate = self.indexes.enter();
+        if self.page_count() == 0 {
+            return Ok(0);
+        }
+        self.flatten(shared, go_on)?;
+        let pool = &shared.core().pool;
+        let (never_used, head) = root::unused(&pool.read(self.root)?);
+        let mut list = FreeList { head, next: HashMap::new(), before: HashMap::new() };
+        let mut last = PageId::NONE;
+        each_page(pool, self.object, head, |page, of_rest| {
+            if !of_rest {
+                if !last.is_none() {
+                    list.next.insert(last, page);
+                }
+                list.before.insert(page, last);
+                last = page;
+            }
+            !of_rest && list.before.len() < LISTED_MAX
+        })?;
+        list.next.insert(last, PageId::NONE);
+        let mut units: BTreeMap<u32, u32> = BTreeMap::new();
+        for page in list.before.keys() {
+            *units.entry(page.0 / UNIT_PAGES).or_default() += 1;
+        }
+        let mut given = 0;
+        if tail && !never_used.is_empty() {
+            given += self.give_back_tail(shared, &mut list, &units)?;
+        }
+        for unit in units.into_iter().filter(|(_, free)| *free == UNIT_PAGES).map(|(unit, _)| unit) {
+            go_on()?;
+            let first = unit * UNIT_PAGES;
+            given += self.give_back_unit(shared, &mut list, first..first + UNIT_PAGES, None)?;
+        }
+        Ok(given)
+    }
+
+    /// Gives back what was never used of the newest extent: whole units, and one more if its other pages are free.
+    fn give_back_tail(
+        &self,
+        shared: &Shared,
+        list: &mut FreeList,
+        units: &BTreeMap<u32, u32>,
+    ) -> Result<u64, StorageError> {
+        let (never_used, _) = root::unused(&shared.core().pool.read(self.root)?);
+        let (unit, used) = (never_used.start / UNIT_PAGES, never_used.start % UNIT_PAGES);
+        let is_free = units.get(&unit).copied().unwrap_or(0) == used;
+        let from = if is_free { unit * UNIT_PAGES } else { (unit + 1) * UNIT_PAGES };
+        if from >= never_used.end {
+            return Ok(0);
+        }
+        self.give_back_unit(shared, list, from..never_used.end, Some(never_used))
+    }
+
+    /// Gives some pages back that are whole units: they are in the list, or among those `never_used`. How many, or 0 where
+    /// others have used some of them meanwhile.
+    fn give_back_unit(
+        &self,
+        shared: &Shared,
+        list: &mut FreeList,
+        pages: std::ops::Range<u32>,
+        never_used: Option<std::ops::Range<u32>>,
+    ) -> Result<u64, StorageError> {
+        let run = ExtentRun { first: PageId(pages.start), pages: pages.end - pages.start };
+        let is_listed = |page: &PageId| never_used.as_ref().is_none_or(|range| !range.contains(&page.0));
+        let gone: BTreeSet<PageId> = run.page_ids().filter(is_listed).collect();
+        if gone.iter().any(|page| !list.next.contains_key(page)) {
+            return Ok(0);
+        }
+        let links = list.links_without(&gone);
+        let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+        let root = mini.write(self.root)?;
+        let (now_unused, now_head) = root::unused(mini.page(root));
+        if never_used.as_ref().is_some_and(|range| *range != now_unused) {
+            return Ok(0);
+        }
+        let mut handles: BTreeMap<PageId, PageHandle> = BTreeMap::new();
+        for page in gone.iter().chain(links.keys()).filter(|page| !page.is_none()) {
+            let handle = mini.write(*page)?;
+            let listed = Listed::of(mini.page(handle), self.object);
+            let is_same = listed
+                .is_some_and(|listed| listed.rest.is_none() && list.next.get(page) == Some(&listed.next));
+            if !is_same {
+                return Ok(0);
+            }
+            handles.insert(*page, handle);
+        }
+        if links.contains_key(&PageId::NONE) && now_head != list.head {
+            return Ok(0);
+        }
+        if !links.contains_key(&PageId::NONE) {
+            // The root's LSN tells who counts the pages that they have changed.
+            root::set_free_head(&mut mini, root, now_head)?;
+        }
+        for (before, next) in &links {
+            match handles.get(before) {
+                None => root::set_free_head(&mut mini, root, *next)?,
+                Some(handle) => {
+                    let listed = Listed { next: *next, rest: PageId::NONE, incarnation: 0 };
+                    listed.put(&mut mini, *handle, self.object)?;
+                }
+            }
+        }
+        if never_used.is_some() {
+            root::set_newest_extent(&mut mini, root, now_unused.start.min(pages.start), pages.start)?;
+        }
+        shared.space.free_runs(&mut mini, &[run])?;
+        mini.commit()?;
+        list.remove(&gone, links);
+        Ok(u64::from(run.pages))
+    }
+
+    /// Makes pages of the list of the parts of long values that were given back as a whole.
+    fn flatten(
+        &self,
+        shared: &Shared,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        let pool = &shared.core().pool;
+        let (_, mut page) = root::unused(&pool.read(self.root)?);
+        for _ in 0..LISTED_MAX {
+            if page.is_none() {
+                break;
+            }
+            let listed = Listed::of(&pool.read_for_scan(page)?, self.object);
+            page = match listed {
+                // Others have taken it.
+                None => break,
+                Some(listed) if listed.rest.is_none() => listed.next,
+                Some(listed) => {
+                    go_on()?;
+                    // A rest that is damaged is left where it is.
+                    self.flatten_some(shared, page)?.unwrap_or(listed.next)
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Makes pages of the list of some parts behind one; the one that has what is left of them.
+    fn flatten_some(&self, shared: &Shared, page: PageId) -> Result<Option<PageId>, StorageError> {
+        let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+        // Values come and go under its latch.
+        let root = mini.write(self.root)?;
+        let mut at = mini.write(page)?;
+        let Some(mut listed) = Listed::of(mini.page(at), self.object) else { return Ok(None) };
+        let (behind, mut changes) = (listed.next, Vec::new());
+        while !listed.rest.is_none() && changes.len() < PARTS_TOGETHER {
+            let rest = mini.write(listed.rest)?;
+            let Some(next) = listed.behind_first(mini.page(rest), self.object) else { break };
+            changes.push((at, Listed { next: listed.rest, rest: PageId::NONE, incarnation: 0 }));
+            (at, listed) = (rest, Listed { next: behind, rest: next, ..listed });
+        }
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        changes.push((at, listed));
+        let left = mini.page_id(at);
+        // Its LSN tells who counts the pages that the list has changed.
+        let (_, head) = root::unused(mini.page(root));
+        root::set_free_head(&mut mini, root, head)?;
+        for (handle, listed) in changes {
+            listed.put(&mut mini, handle, self.object)?;
+        }
+        mini.commit()?;
+        Ok(Some(left))
+    }
+}
