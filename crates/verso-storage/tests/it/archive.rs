@@ -577,7 +577,7 @@ fn an_increment_that_is_cut_off_is_none_and_one_that_ended_restores() {
             let rows = now(&engine, &heap);
             world
                 .vfs()
-                .set_faults(FaultPlan { power_off_at_op: Some(rng.between(3, 60)), ..FaultPlan::default() });
+                .set_faults(FaultPlan { power_off_at_op: Some(rng.between(3, 90)), ..FaultPlan::default() });
             (object, rows, increment(&engine, "one", "base").is_ok())
         });
         world.crash();
