@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use verso_env::{Env, OpenMode, VfsFile};
+use verso_env::{Env, OpenMode, VfsFile, open_alone};
 
 use crate::error::BackupError;
 
@@ -95,7 +95,7 @@ pub fn reader(env: &Env, path: &Path) -> Result<(Box<dyn Read + Send>, u64), Bac
 /// removed.
 ///
 /// # Errors
-/// `Refused` where a file of that name is there and may not be replaced; those of `write`; those of the disk.
+/// `Refused` where a file of that name is there and may not be replaced, or another backup writes it; those of `write`; those of the disk.
 pub fn write_whole<T>(
     env: &Env,
     path: &Path,
@@ -104,15 +104,23 @@ pub fn write_whole<T>(
 ) -> Result<T, BackupError> {
     let vfs = &env.vfs;
     let error = |error| BackupError::io(path.display().to_string())(error);
-    if !replace && vfs.exists(path).map_err(error)? {
-        return Err(BackupError::Refused(format!("{} exists; --replace replaces it", path.display())));
-    }
+    let refuse_whole = || -> Result<(), BackupError> {
+        if !replace && vfs.exists(path).map_err(error)? {
+            let text = format!("{} exists; --replace replaces it", path.display());
+            return Err(BackupError::Refused(text));
+        }
+        Ok(())
+    };
+    refuse_whole()?;
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
-    let mode = OpenMode { truncate: true, ..OpenMode::CREATE };
-    let file = vfs.open(&part, mode).map_err(BackupError::io(part.display().to_string()))?;
-    let done = write(FileWriter::new(Arc::clone(&file))).and_then(|done| {
+    let opened = open_alone(&**vfs, &part).map_err(BackupError::io(part.display().to_string()))?;
+    let Some(file) = opened else {
+        return Err(BackupError::Refused(format!("another backup writes {}", part.display())));
+    };
+    // Once more: another backup may have ended in between.
+    let done = refuse_whole().and_then(|()| write(FileWriter::new(Arc::clone(&file)))).and_then(|done| {
         file.sync_data().map_err(error)?;
         vfs.rename(&part, path).map_err(error)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -18,7 +18,7 @@ use crate::args::{BackupArguments, BackupFormat, Columns, PageArguments, Restore
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 
 /// 128 + SIGINT.
-const EXIT_INTERRUPTED: u8 = 130;
+pub const EXIT_INTERRUPTED: u8 = 130;
 
 /// `verso backup`.
 pub fn run_backup(arguments: &BackupArguments) -> ExitCode {

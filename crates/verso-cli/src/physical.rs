@@ -15,6 +15,7 @@ use verso_types::time_style::TimeStyle;
 use versodb::{Database, Error};
 
 use crate::args::{BackupArguments, PageArguments, RestoreArguments};
+use crate::backup::EXIT_INTERRUPTED;
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 
 /// Why one of them failed.
@@ -215,7 +216,12 @@ fn finish(done: Result<String, Failure>) -> ExitCode {
             if let Some(hint) = &error.hint {
                 eprintln!("verso: hint: {hint}");
             }
-            ExitCode::from(EXIT_SCRIPT)
+            ExitCode::from(match error.sqlstate {
+                "57014" => EXIT_INTERRUPTED,
+                // Base, increment or archive are not what they should be.
+                "55000" | "XX001" => EXIT_SCRIPT,
+                _ => EXIT_USAGE,
+            })
         }
     }
 }

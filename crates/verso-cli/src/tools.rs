@@ -72,7 +72,7 @@ pub fn reindex_collations(arguments: &SweepArguments) -> ExitCode {
 
 fn sweep_options(arguments: &SweepArguments) -> SweepOptions {
     let workers = arguments.parallel.unwrap_or_else(|| verso_env::process::processors() as u32);
-    SweepOptions { workers, ..SweepOptions::default() }
+    SweepOptions { workers, waits: true, ..SweepOptions::default() }
 }
 
 fn markers(markers: &Markers) -> String {

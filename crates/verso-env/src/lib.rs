@@ -32,4 +32,4 @@ pub use clock::Clock;
 pub use env::Env;
 pub use random::Random;
 pub use threads::{Join, JoinHandle, ThreadPanicked, Threads};
-pub use vfs::{OpenMode, Vfs, VfsFile, scheme_of};
+pub use vfs::{OpenMode, Vfs, VfsFile, open_alone, scheme_of};

@@ -166,6 +166,36 @@ pub trait Vfs: Send + Sync {
     }
 }
 
+/// Opens a file that one program writes at a time, empty: what a program that was killed has left there goes. `None` while
+/// another one writes it.
+///
+/// Whoever has finished gives the file another name. Therefore the lock counts only if the path still leads to the file
+/// that is locked: a second handle of it does not get the lock, then. In a store of objects each writer has a file of its own
+/// until it is whole.
+///
+/// # Errors
+/// What the operating system reports.
+pub fn open_alone(vfs: &dyn Vfs, path: &Path) -> io::Result<Option<Arc<dyn VfsFile>>> {
+    if scheme_of(path).is_some() {
+        return vfs.open(path, OpenMode { truncate: true, ..OpenMode::CREATE }).map(Some);
+    }
+    loop {
+        let file = vfs.open(path, OpenMode::CREATE)?;
+        if !file.try_lock()? {
+            return Ok(None);
+        }
+        let is_still_there = match vfs.open(path, OpenMode::EXISTING) {
+            Ok(again) => !again.try_lock()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+        if is_still_there {
+            file.set_len(0)?;
+            return Ok(Some(file));
+        }
+    }
+}
+
 /// The scheme of a path `scheme://…`.
 pub fn scheme_of(path: &Path) -> Option<&str> {
     path.to_str()?.split_once("://").map(|(scheme, _)| scheme)

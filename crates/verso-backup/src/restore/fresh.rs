@@ -1,7 +1,7 @@
 //! Into a database that is made for it, or that a restore of the same archive has left unfinished.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -81,19 +81,39 @@ pub(super) fn restore(
     job.check()?;
     let (database, marks) = match known {
         Some((database, marks)) => (database, Some(marks)),
-        None => (Database::create(path, options.database.clone().unfinished(true))?, None),
+        None => (create(path, options, env)?, None),
     };
     // Keys and indexes of a table are built from one scan, when the rows are there.
     database.instance().builds_later.store(true, Ordering::Relaxed);
     let fill = Fill { database: &database, plan: Arc::new(plan), options, env, job };
     let done = job.unlist(fill.run(reader, marks, &id));
-    let closed = database.close().map_err(BackupError::from);
-    let done = done.and_then(|report| closed.map(|()| report));
+    let done = match done {
+        Ok(report) => database.close().map(|()| report).map_err(BackupError::from),
+        // Without being closed: what goes anyway need not be written.
+        Err(error) => {
+            drop(database);
+            Err(error)
+        }
+    };
     if done.is_err() {
         // The first error is the one that is told. What cannot be removed says that it is unfinished.
-        let _ = remove(env, &PathBuf::from(path));
+        let _ = remove(env, path);
     }
     done
+}
+
+/// A database that says that it is unfinished. Nothing is left where it cannot be made, on a full disk for example.
+fn create(path: &Path, options: &RestoreOptions, env: &Env) -> Result<Database, BackupError> {
+    let was_there = env.vfs.exists(path).map_err(BackupError::io(path.display().to_string()))?;
+    let made = Database::create(path, options.database.clone().unfinished(true));
+    made.map_err(|error| {
+        // Another program may have made one meanwhile.
+        let is_of_others = was_there || matches!(error.sqlstate, "55006" | "58P02");
+        if !is_of_others {
+            let _ = remove(env, path);
+        }
+        error.into()
+    })
 }
 
 /// A session that does what the archive says, and does not wait for the disk: the end of the restore does.

@@ -49,6 +49,55 @@ fn a_cancelled_backup_leaves_no_file() {
 }
 
 #[test]
+fn one_file_is_of_one_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("a.verso"), SCRIPT);
+    let (path, part) = (folder.path().join("a.backup"), folder.path().join("a.backup.part"));
+    let env = verso_env::Env::real();
+    let other = verso_env::open_alone(&*env.vfs, &part).unwrap().expect("nobody has it");
+    other.write_at(&[7; 100], 0).unwrap();
+    let error = backup_to_file(&saved, &path, false, &BackupOptions::default(), &Arc::default()).unwrap_err();
+    assert!(error.to_string().contains("another backup writes"), "{error}");
+    assert_eq!(other.len().unwrap(), 100, "it is left alone");
+    // It ends: what it has made is not touched by one that comes then.
+    env.vfs.rename(&part, &path).unwrap();
+    let error = backup_to_file(&saved, &path, false, &BackupOptions::default(), &Arc::default()).unwrap_err();
+    assert!(error.to_string().contains("--replace"), "{error}");
+    backup_to_file(&saved, &path, true, &BackupOptions::default(), &Arc::default()).unwrap();
+    assert_eq!(other.len().unwrap(), 100);
+    drop(other);
+    // One that was killed has left its part.
+    std::fs::write(&part, [7; 100_000]).unwrap();
+    backup_to_file(&saved, &path, true, &BackupOptions::default(), &Arc::default()).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let input = Box::new(std::io::Cursor::new(bytes));
+    verso_backup::verify(&env, input, 1, &Arc::default()).unwrap();
+}
+
+#[test]
+fn a_database_that_cannot_be_made_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("a.verso"), SCRIPT);
+    let bytes = archive(&saved, &BackupOptions::default());
+    let world = verso_sim::World::new(3);
+    let path = verso_sim::World::dir().join("b.verso");
+    for room in [0, 100_000, 1 << 20] {
+        world.vfs().set_faults(verso_sim::FaultPlan {
+            capacity_bytes: Some(room),
+            ..verso_sim::FaultPlan::default()
+        });
+        world.run(|env| {
+            let database = Options::new().env(env.clone()).buffer_pool(1 << 20);
+            let wanted = RestoreOptions { database, ..RestoreOptions::default() };
+            let input = Box::new(std::io::Cursor::new(bytes.clone()));
+            verso_backup::restore(input, &path, &wanted, &Arc::default()).unwrap_err();
+            assert!(!env.vfs.exists(&path).unwrap(), "{room}");
+            assert!(!env.vfs.exists(&path.with_file_name("b.verso-wal")).unwrap(), "{room}");
+        });
+    }
+}
+
+#[test]
 fn a_cancelled_script_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let saved = database(&folder.path().join("a.verso"), SCRIPT);

@@ -145,6 +145,11 @@ fn a_damaged_archive_has_an_exit_code_of_its_own() {
         assert!(run.err.contains("the archive is damaged in chunk 1"), "{run:?}");
     }
     assert!(!world.path().join("b.verso").exists());
+    // A base that cannot be written is not damaged; one that lacks its manifest is.
+    let run = world.verso(&["backup", "--physical", "a.verso", "a.backup/base"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    let run = world.verso(&["restore", "--physical", ".", "b.verso"]);
+    assert_eq!(run.code, 3, "{run:?}");
 }
 
 #[test]

@@ -17,12 +17,13 @@ use crate::plan::{PlDiagnostic, RaiseLevel};
 pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Result<()> {
     let args: Vec<Value> = raise.args.iter().map(|arg| frame.eval(cx, arg)).collect::<Result<_>>()?;
     let text = |expr: &Option<RowExpr>| -> Result<Option<String>> {
-        let Some(expr) = expr else { return Ok(None) };
-        Ok(frame.eval(cx, expr)?.as_str().map(str::to_owned))
+        expr.as_ref().map(|expr| option(cx, frame, expr)).transpose()
     };
     let (detail, hint) = (text(&raise.detail)?, text(&raise.hint)?);
     let named = text(&raise.errcode)?;
     let given = match &named {
+        // No code of an error.
+        Some(named) if named == "00000" => None,
         Some(named) => Some(code_of(named)?),
         None => raise.sqlstate.clone(),
     };
@@ -41,7 +42,7 @@ pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Resul
         }
         let mut about = About::default();
         for (what, text) in &raise.about {
-            let text = frame.eval(cx, text)?.as_str().map(str::to_owned);
+            let text = Some(option(cx, frame, text)?);
             match what {
                 PlDiagnostic::ColumnName => about.column = text,
                 PlDiagnostic::ConstraintName => about.constraint = text,
@@ -55,6 +56,13 @@ pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Resul
     let default = if raise.level == RaiseLevel::Warning { "01000" } else { "00000" };
     let notice = Notice { level: raise.level, sqlstate: sqlstate(default), message, detail, hint };
     cx.services.notices.notice(notice, cx.services.memory)
+}
+
+/// The value of an option of USING.
+fn option(cx: &ExecContext<'_>, frame: &Frame, expr: &RowExpr) -> Result<String> {
+    let value = frame.eval(cx, expr)?;
+    let text = value.as_str().map(str::to_owned);
+    text.ok_or_else(|| ExecError::raised("22004", "RAISE statement option cannot be null"))
 }
 
 /// What USING ERRCODE says: a code, or the name of a condition.

@@ -311,8 +311,18 @@ impl Binder<'_> {
             spread => spread,
         };
         let mut declared: Vec<Declared> = entries.iter().map(expand).collect();
-        let fits: Vec<(&Arc<FunctionDef>, Fit)> =
+        let mut fits: Vec<(&Arc<FunctionDef>, Fit)> =
             users.iter().filter_map(|function| Some((function, Fit::of(function, call)?))).collect();
+        // One that lists arguments is none beside another of its schema that takes the same without.
+        let plain: Vec<_> = fits
+            .iter()
+            .filter(|(_, fit)| !fit.is_list())
+            .map(|(function, fit)| (Arc::clone(&function.schema), fit.declared(function)))
+            .collect();
+        fits.retain(|(function, fit)| {
+            let takes = fit.declared(function);
+            !fit.is_list() || !plain.iter().any(|(schema, its)| *schema == function.schema && *its == takes)
+        });
         declared.extend(fits.iter().map(|(function, fit)| fit.declared(function)));
         let mut resolution = resolve(&declared, &types, false);
         if let Resolution::One(index, _) = &mut resolution

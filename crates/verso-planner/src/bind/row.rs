@@ -35,7 +35,7 @@ impl Binder<'_> {
     /// The parts of a row: of one written as such, of `t.*`, and of NEW and OLD; none where an expression is no row.
     pub(super) fn spread(&self, expr: &Expr, scope: &Scope) -> Option<Vec<Expr>> {
         let parts = match &expr.kind {
-            ExprKind::Row(parts) => return Some(parts.clone()),
+            ExprKind::Row(parts) => return Some(self.spread_all(parts, scope)),
             ExprKind::Column(parts) => parts,
             _ => return None,
         };

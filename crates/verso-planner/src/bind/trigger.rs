@@ -48,8 +48,20 @@ impl Binder<'_> {
         } else {
             None
         };
-        match refused {
-            Some(text) => Err(SqlError::new("42P17", text).at(expr.at.start)),
+        if let Some(text) = refused {
+            return Err(SqlError::new("42P17", text).at(expr.at.start));
+        }
+        // Before the row is whole they have no values.
+        let generated = |column: &usize| {
+            let new = column.checked_sub(table.columns.len())?;
+            table.columns.get(new).filter(|column| column.generated)
+        };
+        match used.iter().find_map(generated).filter(|_| kind.is_before()) {
+            Some(column) => {
+                let text = "BEFORE trigger's WHEN condition cannot reference NEW generated columns";
+                let detail = format!("Column \"{}\" is a generated column.", column.name);
+                Err(SqlError::new("42P17", text).at(expr.at.start).with_detail(detail))
+            }
             None => Ok(bound),
         }
     }

@@ -4,7 +4,7 @@ use postgres::{NoTls, SimpleQueryMessage};
 use verso_env::Env;
 
 use super::World;
-use super::lists::{LEVELS, appends, clean};
+use super::lists::{By, LEVELS, appends, clean};
 use super::specs::{Client, Server, run_all};
 
 impl Server for World {
@@ -48,9 +48,9 @@ fn named_anomalies_are_allowed_and_refused_through_the_wire_as_by_the_library() 
 
 #[test]
 fn appends_through_the_wire_show_what_the_level_allows() {
-    for (seed, level) in (0..).zip(LEVELS) {
+    for ((seed, level), by) in (0..).zip(LEVELS).zip(By::ALL) {
         let world = World::new();
-        let anomalies = appends(&Env::real(), &world, seed, level, 4, 40, seed % 2 == 0);
+        let anomalies = appends(&Env::real(), &world, seed, level, 4, 40, by);
         clean(level, &anomalies, seed);
     }
 }

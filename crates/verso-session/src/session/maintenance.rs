@@ -68,7 +68,7 @@ impl Session {
         let info = Arc::clone(&self.services.info);
         let cancel = info.cancel_flag();
         let session = info.number;
-        let options = SweepOptions { table: object, verbose, workers, session };
+        let options = SweepOptions { table: object, verbose, workers, session, waits: true };
         let report = engine.sweep(options, &mut |_| {
             if cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

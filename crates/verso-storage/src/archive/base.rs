@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use verso_env::{Env, OpenMode, Vfs, VfsFile};
+use verso_env::{Env, OpenMode, Vfs, VfsFile, open_alone};
 
 use super::changed::ChangedPages;
 use super::{damaged, read_small, segment, write_whole};
@@ -276,11 +276,35 @@ pub(crate) fn write_base(
     folder: &Path,
     watch: WatchPages<'_>,
 ) -> Result<BaseReport, StorageError> {
+    let vfs = &*parts.env.vfs;
+    let was_there =
+        vfs.exists(folder).map_err(|e| StorageError::io(format!("making {}", folder.display()), e))?;
+    let (log, copy) = prepare(vfs, folder)?;
+    let part = Arc::clone(&copy.file);
+    let done = write_files(parts, (folder, log.as_path()), copy, watch);
+    if done.is_err() {
+        // The error that is told is the one before. What cannot be removed is no base, and goes with the next one.
+        match was_there {
+            true => drop(remove_unfinished(vfs, folder)),
+            false => drop(vfs.remove_dir_all(folder)),
+        }
+    }
+    // Others wait for its lock until here.
+    drop(part);
+    done
+}
+
+/// The files of a base, the one that makes it whole at last.
+fn write_files(
+    parts: &BaseParts<'_>,
+    (folder, log): (&Path, &Path),
+    copy: PagesFile,
+    watch: WatchPages<'_>,
+) -> Result<BaseReport, StorageError> {
     let (env, vfs) = (parts.env, &*parts.env.vfs);
-    let log = prepare(vfs, folder)?;
     let pages_crc = match &parts.increment {
-        None => copy_pages(parts, folder, watch)?,
-        Some((_, changed)) => copy_changed(parts, changed, folder, watch)?,
+        None => copy_pages(parts, copy, folder, watch)?,
+        Some((_, changed)) => copy_changed(parts, changed, copy, folder, watch)?,
     };
     // All that the pages hold is logged before, and durable: the log comes before its page.
     parts.wal.flush(parts.wal.appended())?;
@@ -294,7 +318,7 @@ pub(crate) fn write_base(
             continue;
         }
         watch(copied, copied)?;
-        segment::copy(vfs, &log, &mut live.stream(), (database, live.number), last, |_| Ok(()))?;
+        segment::copy(vfs, log, &mut live.stream(), (database, live.number), last, |_| Ok(()))?;
     }
     let report = BaseReport {
         database,
@@ -312,33 +336,51 @@ pub(crate) fn write_base(
     Ok(report)
 }
 
-/// Makes the folders; what an unfinished backup has left goes.
-fn prepare(vfs: &dyn Vfs, folder: &Path) -> Result<PathBuf, StorageError> {
+/// Names of files that an unfinished backup has left; the folder has no others.
+fn unfinished(vfs: &dyn Vfs, folder: &Path) -> Result<Vec<PathBuf>, StorageError> {
     let failed = |e| StorageError::io(format!("making {}", folder.display()), e);
-    if vfs.exists(folder).map_err(failed)? {
-        let ours = [PAGES, PAGES_PART, LOG, "base.part"].map(|name| folder.join(name));
-        let others = vfs.list_dir(folder).map_err(failed)?;
-        if let Some(other) = others.iter().find(|path| !ours.contains(path)) {
-            let problem = match other.ends_with(MANIFEST) {
-                true => format!("{} holds a base backup already", folder.display()),
-                false => format!("the folder {} is not empty", folder.display()),
-            };
-            return Err(damaged(problem));
-        }
-        for path in others {
-            if path.ends_with(LOG) { vfs.remove_dir_all(&path) } else { vfs.remove_file(&path) }
-                .map_err(failed)?;
-        }
+    if !vfs.exists(folder).map_err(failed)? {
+        return Ok(Vec::new());
+    }
+    let ours = [PAGES, PAGES_PART, LOG, "base.part"].map(|name| folder.join(name));
+    let there = vfs.list_dir(folder).map_err(failed)?;
+    match there.iter().find(|path| !ours.contains(path)) {
+        None => Ok(there),
+        Some(other) => Err(damaged(match other.ends_with(MANIFEST) {
+            true => format!("{} holds a base backup already", folder.display()),
+            false => format!("the folder {} is not empty", folder.display()),
+        })),
+    }
+}
+
+fn remove_unfinished(vfs: &dyn Vfs, folder: &Path) -> Result<(), StorageError> {
+    for path in unfinished(vfs, folder)? {
+        if path.ends_with(LOG) { vfs.remove_dir_all(&path) } else { vfs.remove_file(&path) }
+            .map_err(|e| StorageError::io(format!("removing {}", path.display()), e))?;
+    }
+    Ok(())
+}
+
+/// Makes the folders, with nothing in them but the file of the pages, which is locked; what an unfinished backup has left goes.
+fn prepare(vfs: &dyn Vfs, folder: &Path) -> Result<(PathBuf, PagesFile), StorageError> {
+    let failed = |e| StorageError::io(format!("making {}", folder.display()), e);
+    unfinished(vfs, folder)?;
+    vfs.create_dir_all(folder).map_err(failed)?;
+    let copy = PagesFile::create(vfs, folder)?;
+    // Once more: another backup may have ended in between.
+    let left = unfinished(vfs, folder).inspect_err(|_| drop(vfs.remove_file(&copy.path)))?;
+    for path in left.iter().filter(|path| **path != copy.path) {
+        if path.ends_with(LOG) { vfs.remove_dir_all(path) } else { vfs.remove_file(path) }.map_err(failed)?;
     }
     let log = folder.join(LOG);
     vfs.create_dir_all(&log).map_err(failed)?;
     vfs.sync_dir(folder).map_err(failed)?;
     if verso_env::scheme_of(folder).is_some() {
-        return Ok(log);
+        return Ok((log, copy));
     }
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     vfs.sync_dir(parent).map_err(failed)?;
-    Ok(log)
+    Ok((log, copy))
 }
 
 /// The file of a base's or an increment's pages, while it is written.
@@ -351,9 +393,9 @@ struct PagesFile {
 impl PagesFile {
     fn create(vfs: &dyn Vfs, folder: &Path) -> Result<PagesFile, StorageError> {
         let path = folder.join(PAGES_PART);
-        let opened = vfs.open(&path, OpenMode { truncate: true, ..OpenMode::CREATE });
-        match opened {
-            Ok(file) => Ok(PagesFile { file, path, unsynced: 0 }),
+        match open_alone(vfs, &path) {
+            Ok(Some(file)) => Ok(PagesFile { file, path, unsynced: 0 }),
+            Ok(None) => Err(damaged(format!("another backup writes {}", folder.display()))),
             Err(error) => Err(StorageError::io(format!("writing {}", path.display()), error)),
         }
     }
@@ -384,8 +426,12 @@ impl PagesFile {
 }
 
 /// Copies the pages; returns the checksum of all.
-fn copy_pages(parts: &BaseParts<'_>, folder: &Path, watch: WatchPages<'_>) -> Result<u32, StorageError> {
-    let mut copy = PagesFile::create(&*parts.env.vfs, folder)?;
+fn copy_pages(
+    parts: &BaseParts<'_>,
+    mut copy: PagesFile,
+    folder: &Path,
+    watch: WatchPages<'_>,
+) -> Result<u32, StorageError> {
     let page_size = parts.page_size;
     copy.file.set_len(u64::from(parts.pages) * page_size as u64).map_err(|e| copy.failed(e))?;
     let per_block = u32::try_from(BLOCK_BYTES / page_size).expect("a block has few pages");
@@ -425,10 +471,10 @@ fn list_bytes(count: u32, page_size: usize) -> usize {
 fn copy_changed(
     parts: &BaseParts<'_>,
     changed: &ChangedPages,
+    mut copy: PagesFile,
     folder: &Path,
     watch: WatchPages<'_>,
 ) -> Result<u32, StorageError> {
-    let mut copy = PagesFile::create(&*parts.env.vfs, folder)?;
     let mut list = Vec::with_capacity(list_bytes(changed.count(), parts.page_size));
     changed.iter().for_each(|page| list.extend_from_slice(&page.0.to_le_bytes()));
     list.resize(list_bytes(changed.count(), parts.page_size), 0);

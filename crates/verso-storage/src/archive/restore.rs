@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use verso_env::{Env, OpenMode, Vfs, VfsFile};
+use verso_env::{Env, OpenMode, Vfs, VfsFile, open_alone};
 
 use super::base::Manifest;
 use super::damaged;
@@ -117,10 +117,12 @@ pub fn restore_chain(
     let made = unfinished(target);
     let log = wal_dir(&made);
     let again = vfs.exists(&made).map_err(writing)?;
+    let Some(file) = open_alone(vfs, &made).map_err(writing)? else {
+        return Err(damaged(format!("another restore makes {}", target.display())));
+    };
     if vfs.exists(&log).map_err(writing)? {
         vfs.remove_dir_all(&log).map_err(writing)?;
     }
-    let file = vfs.open(&made, OpenMode { truncate: true, ..OpenMode::CREATE }).map_err(writing)?;
     sync_parent(vfs, target).map_err(writing)?;
     vfs.create_dir_all(&log).map_err(writing)?;
     let superblock = write_pages(vfs, &links, &*file)?;

@@ -474,7 +474,7 @@ impl Index {
         txn: TxnId,
         entries: &Entries,
     ) -> Result<Written, StorageError> {
-        self.remove_but(shared, txn, entries, |_| false)
+        self.remove_but(shared, txn, entries, |_| false, &mut || Ok(()))
     }
 
     /// As [`Index::remove`], but for entries that are `kept`, which is asked with their leaf latched.
@@ -487,10 +487,12 @@ impl Index {
         txn: TxnId,
         entries: &Entries,
         kept: impl Fn(&[u8]) -> bool,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<Written, StorageError> {
         let mut written = Written::default();
         let mut next = 0;
         while next < entries.len() {
+            go_on()?;
             let leaf = self.write_leaf(shared, entries.entry(next))?;
             let mut mini = Mini::begin(shared.core(), txn);
             let handle = mini.take(leaf);

@@ -189,12 +189,12 @@ fn purge_table(
                     let collected =
                         each_entry(&shared, place, |_, entry| collect_keys(&shared, &heap, &mut keys, entry));
                     held_up.unless(place.0, collected)?;
-                    keys.remove(true)?;
+                    keys.remove(true, &mut || part.go_on())?;
                     job.advance(1);
                     part.go_on()?;
                 }
             }
-            keys.remove(false)?;
+            keys.remove(false, &mut || part.go_on())?;
             Ok(held_up)
         })?;
         held.into_iter().for_each(|held| held_up.0.extend(held.0));
@@ -409,7 +409,7 @@ mod tests {
                 })
                 .expect("keys");
                 change(3);
-                keys.remove(false).expect("a removal");
+                keys.remove(false, &mut || Ok(())).expect("a removal");
             }
             ControlFlow::Continue(())
         });
@@ -456,7 +456,7 @@ mod tests {
             if comes_back {
                 change(3);
             }
-            keys.remove(false).expect("a removal");
+            keys.remove(false, &mut || Ok(())).expect("a removal");
             drop(keys);
             drop(gate);
             assert_eq!(entries(), if comes_back { 2 } else { 1 });

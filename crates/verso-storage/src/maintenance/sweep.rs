@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::heap::Heap;
 use crate::heap::apply;
@@ -37,7 +38,12 @@ pub struct SweepOptions {
     pub workers: u32,
     /// The session that asks; 0 for housekeeping.
     pub session: u64,
+    /// Waits for the end of another sweep, in place of `SweepRunning`.
+    pub waits: bool,
 }
+
+/// Between two looks at whether another sweep has ended.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// How far a sweep is.
 #[derive(Clone, Copy, Debug)]
@@ -76,13 +82,23 @@ pub struct SweepReport {
 /// Sweeps; `progress` may end it early, what is done stays done.
 ///
 /// # Errors
-/// `Cancelled`; `SweepRunning` when another sweep is at work; `Corrupt`, `Io`.
+/// `Cancelled`; `SweepRunning` when another sweep is at work and this one does not wait; `Corrupt`, `Io`.
 pub fn sweep(
     shared: &Arc<Shared>,
     options: &SweepOptions,
     progress: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
 ) -> Result<SweepReport, StorageError> {
-    let Some(_running) = shared.sweeping.try_lock() else { return Err(StorageError::SweepRunning) };
+    let _running = loop {
+        match shared.sweeping.try_lock() {
+            Some(running) => break running,
+            None if !options.waits => return Err(StorageError::SweepRunning),
+            None => {}
+        }
+        if progress(SweepProgress { pages_total: 0, pages_done: 0 }).is_break() {
+            return Err(StorageError::Cancelled);
+        }
+        shared.env.clock.sleep(BETWEEN_LOOKS);
+    };
     let started = shared.env.clock.monotonic_nanos();
     let started_unix_micros = shared.env.clock.unix_micros();
     let before = shared.transactions.markers();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use verso_env::{Env, OpenMode};
+use verso_env::{Env, OpenMode, open_alone};
 use verso_sim::{FaultPlan, World, seeds};
 use verso_storage::archive::{
     ArchiveOptions, RestoreTarget, prune_archive, restore_base, restore_chain, verify_archive,
@@ -436,6 +436,30 @@ fn a_base_is_taken_while_others_write() {
     }
 }
 
+#[test]
+fn a_base_that_is_cancelled_leaves_nothing_and_one_folder_is_of_one_backup() {
+    World::new(1).run(|env| {
+        let (engine, heap, object) = create(env);
+        let cancelled = engine.backup_base(&at("base"), &mut |_, _| Err(StorageError::Cancelled));
+        assert!(matches!(cancelled, Err(StorageError::Cancelled)), "{cancelled:?}");
+        assert!(!env.vfs.exists(&at("base")).unwrap());
+        // A folder that was there stays, empty.
+        env.vfs.create_dir_all(&at("base")).unwrap();
+        engine.backup_base(&at("base"), &mut |_, _| Err(StorageError::Cancelled)).unwrap_err();
+        assert!(env.vfs.list_dir(&at("base")).unwrap().is_empty());
+        // Another process takes one there.
+        let other = open_alone(&*env.vfs, &at("base").join("pages.part")).unwrap().expect("nobody has it");
+        other.write_at(b"its own", 0).unwrap();
+        let refused = back_up(&engine, "base").unwrap_err().to_string();
+        assert!(refused.contains("another backup writes"), "{refused}");
+        assert_eq!(other.len().unwrap(), 7, "it is left alone");
+        drop(other);
+        back_up(&engine, "base").unwrap();
+        restore_base(env, &at("base"), None, RestoreTarget::End, &at("r.verso"), &options()).unwrap();
+        assert_eq!(holds(env, "r.verso", object), now(&engine, &heap));
+    });
+}
+
 fn increment(
     engine: &Engine,
     name: &str,
@@ -553,7 +577,7 @@ fn an_increment_that_is_cut_off_is_none_and_one_that_ended_restores() {
             let rows = now(&engine, &heap);
             world
                 .vfs()
-                .set_faults(FaultPlan { power_off_at_op: Some(rng.between(3, 60)), ..FaultPlan::default() });
+                .set_faults(FaultPlan { power_off_at_op: Some(rng.between(3, 90)), ..FaultPlan::default() });
             (object, rows, increment(&engine, "one", "base").is_ok())
         });
         world.crash();

@@ -8,7 +8,7 @@ use verso_sim::{Rng, World, seeds};
 use verso_storage::EngineOptions;
 use versodb::{Connection, Database, Options};
 
-use crate::lists::{LEVELS, appends, clean};
+use crate::lists::{By, LEVELS, appends, clean};
 
 fn options(env: &Env) -> Options {
     let engine = EngineOptions {
@@ -26,12 +26,12 @@ fn appends_under_the_scheduler_show_what_the_level_allows() {
     let mut skews = 0;
     for seed in seeds(6) {
         for level in LEVELS {
-            for keyed in [false, true] {
+            for by in By::ALL {
                 let world = World::new(seed);
                 let path = World::dir().join("lists.verso");
                 let anomalies = world.run(|env| {
                     let database = Database::create(&path, options(env)).unwrap();
-                    appends(env, &database, seed, level, 3, 12, keyed)
+                    appends(env, &database, seed, level, 3, 12, by)
                 });
                 skews += usize::from(level == "repeatable read" && !anomalies.is_empty());
                 clean(level, &anomalies, seed);
@@ -47,9 +47,9 @@ fn appends_under_the_scheduler_show_what_the_level_allows() {
 fn appends_with_real_threads_show_what_the_level_allows() {
     for seed in seeds(1) {
         for level in LEVELS {
-            for keyed in [false, true] {
+            for by in By::ALL {
                 let (_directory, database) = crate::new_database();
-                let anomalies = appends(&Env::real(), &database, seed, level, 4, 40, keyed);
+                let anomalies = appends(&Env::real(), &database, seed, level, 4, 40, by);
                 clean(level, &anomalies, seed);
             }
         }

@@ -54,6 +54,40 @@ fn transaction(client: &mut dyn Client, rng: &mut Rng, level: &str, next: &mut u
     }
 }
 
+/// How the lists are found, and what was read of them is noted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum By {
+    /// By a scan of the table.
+    Scan,
+    /// Through the index of the primary key.
+    Key,
+    /// Through an index that a further session builds concurrently, sweeps and drops, again and again.
+    BuiltMeanwhile,
+}
+
+impl By {
+    /// All of them.
+    pub const ALL: [By; 3] = [By::Scan, By::Key, By::BuiltMeanwhile];
+}
+
+/// Builds and drops the index until `is_over`. The build waits for transactions, and may be the one that ends a deadlock.
+fn build(client: &mut dyn Client, is_over: &dyn Fn() -> bool) {
+    loop {
+        for sql in [
+            "CREATE UNIQUE INDEX CONCURRENTLY lists_key ON lists (key)",
+            "SWEEP TABLE lists",
+            "DROP INDEX CONCURRENTLY IF EXISTS lists_key",
+        ] {
+            if let Err(code) = client.run(sql) {
+                assert_eq!(code, "40P01", "{sql}");
+            }
+        }
+        if is_over() {
+            return;
+        }
+    }
+}
+
 /// Runs `sessions` threads of `count` transactions each on a fresh database; what they saw that some level refuses.
 pub fn appends(
     env: &Env,
@@ -62,19 +96,27 @@ pub fn appends(
     level: &'static str,
     sessions: u64,
     count: u64,
-    keyed: bool,
+    by: By,
 ) -> Vec<Anomaly> {
     let mut control = server.connect();
-    // With a key the lists are found, and what was read is noted, through its index.
-    let key = if keyed { "PRIMARY KEY" } else { "" };
+    let key = if by == By::Key { "PRIMARY KEY" } else { "" };
     control.run(&format!("CREATE TABLE lists (key bigint {key}, list text)")).unwrap();
     for key in 0..KEYS {
         control.run(&format!("INSERT INTO lists VALUES ({key}, '')")).unwrap();
     }
     let history = Arc::new(Mutex::new(Vec::new()));
+    let builder = (by == By::BuiltMeanwhile).then(|| {
+        let (mut client, history) = (server.connect(), Arc::clone(&history));
+        env.spawn("builder", move || {
+            build(&mut *client, &|| history.lock().unwrap().len() as u64 == sessions * count)
+        })
+    });
     let threads: Vec<_> = (0..sessions)
         .map(|session| {
             let (mut client, history) = (server.connect(), Arc::clone(&history));
+            if by == By::BuiltMeanwhile {
+                client.run("SET enable_seqscan = off").unwrap();
+            }
             env.spawn("session", move || {
                 let mut rng = Rng::new(seed ^ ((session + 1) << 32));
                 let mut next = (session + 1) * 1_000_000;
@@ -86,6 +128,9 @@ pub fn appends(
         })
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+    if let Some(builder) = builder {
+        builder.join().unwrap();
+    }
     let lists: BTreeMap<u64, Vec<u64>> =
         (0..KEYS).map(|key| (key, list(&mut *control, key).unwrap())).collect();
     let history = history.lock().unwrap();

@@ -88,7 +88,11 @@ impl Body<'_> {
             Some("datatype") => PlRaiseOption::About(PlDiagnostic::DatatypeName),
             Some("table") => PlRaiseOption::About(PlDiagnostic::TableName),
             Some("schema") => PlRaiseOption::About(PlDiagnostic::SchemaName),
-            _ => return Err(self.unexpected()),
+            _ => {
+                let found = self.source.slice(self.here());
+                let text = format!("unrecognized RAISE statement option at or near \"{found}\"");
+                return Err(SyntaxError::syntax(text).at(self.here().start));
+            }
         };
         self.at += 1;
         if !self.accept_token(&Token::Eq) && !self.accept_token(&Token::Assignment) {

@@ -121,16 +121,20 @@ impl<'p> KeyPurge<'p> {
         Ok(())
     }
 
-    /// Takes the keys out, if they are `many`. No page is latched.
-    pub(crate) fn remove(&mut self, many: bool) -> Result<(), StorageError> {
+    /// Takes the keys out, if they are `many`. No page is latched. `go_on` is asked between leaves; what is left stays in the
+    /// index, and is collected anew by the next purge.
+    pub(crate) fn remove(
+        &mut self,
+        many: bool,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
         if many && self.bytes < BYTES_TOGETHER {
             return Ok(());
         }
         for OfIndex { index, under_way, gone } in &mut self.indexes {
             gone.sort();
-            index.remove_but(self.shared, TxnId::NONE, gone, |entry| {
-                under_way.is_kept(entry) && !disabled(Rule::I3Kept)
-            })?;
+            let kept = |entry: &[u8]| under_way.is_kept(entry) && !disabled(Rule::I3Kept);
+            index.remove_but(self.shared, TxnId::NONE, gone, kept, go_on)?;
             gone.clear();
         }
         self.bytes = 0;

@@ -154,6 +154,58 @@ fn b1_workers_tell_the_error_that_one_tells() {
     table.settled();
 }
 
+/// Whenever it is asked whether it is to go on, a sweep ends, and the next one does what is left.
+#[test]
+fn a_sweep_that_is_cancelled_at_any_look_leaves_a_sound_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = Table::new(dir.path(), &named(2000), true);
+    let mut left = 0;
+    for looks in 0.. {
+        let mut txn = table.begin();
+        for id in (looks % 7..2000).step_by(7) {
+            table.update(&mut txn, id, &(id, Some(format!("look {looks} {id}")), 1), &[2]).unwrap();
+        }
+        txn.commit(CommitMode::Wait).unwrap();
+        left = looks * looks;
+        let swept = table.engine.sweep(SweepOptions { workers: 2, ..SweepOptions::default() }, &mut |_| {
+            left -= 1;
+            if left < 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        table.sound();
+        match swept {
+            Ok(_) => break,
+            Err(error) => assert!(matches!(error, StorageError::Cancelled), "{error}"),
+        }
+    }
+    assert!(left >= 0);
+    table.settled();
+}
+
+/// One that is asked to waits for the end of another, and can be cancelled meanwhile.
+#[test]
+fn a_sweep_waits_for_another_or_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = Table::new(dir.path(), &named(50), true);
+    let mut asked = 0;
+    let inner = |waits: bool| {
+        let options = SweepOptions { waits, ..SweepOptions::default() };
+        table.engine.sweep(options, &mut |_| ControlFlow::Break(())).unwrap_err()
+    };
+    let outer = SweepOptions { waits: true, ..SweepOptions::default() };
+    table
+        .engine
+        .sweep(outer, &mut |_| {
+            asked += 1;
+            if asked == 1 {
+                assert!(matches!(inner(false), StorageError::SweepRunning));
+                assert!(matches!(inner(true), StorageError::Cancelled));
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(asked > 0);
+}
+
 /// Three workers back out, purge and sweep while a writer changes the table, in simulated schedules.
 #[test]
 fn workers_sweep_beside_a_writer() {
