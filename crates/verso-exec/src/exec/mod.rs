@@ -52,6 +52,7 @@ mod sort;
 mod source;
 mod statement;
 mod subquery;
+mod system;
 mod tables;
 #[cfg(test)]
 mod tests;

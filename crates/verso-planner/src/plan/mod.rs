@@ -151,6 +151,11 @@ impl<'s> Planner<'s> {
         if self.is_deep() {
             return;
         }
+        if let Plan::Filter { input, predicate } = plan
+            && let Plan::SystemScan { view, columns, .. } = &**input
+        {
+            system::share(*view, columns, predicate);
+        }
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
         match plan {
             Plan::TableScan { table, columns, filter } if table.partitioned.is_some() => {
@@ -210,8 +215,8 @@ impl<'s> Planner<'s> {
                 self.query(input, false);
             }
             Plan::Filter { input, predicate } => {
-                if let Plan::SystemScan { columns, keys, .. } = &mut **input {
-                    *keys = system::keys(columns, predicate);
+                if let Plan::SystemScan { view, columns, keys, .. } = &mut **input {
+                    *keys = system::keys(*view, columns, predicate);
                 }
                 self.query(input, limited);
             }
