@@ -35,6 +35,7 @@ usage: cargo xtask test [CRATE …]       format, lints and tests of these crate
        cargo xtask mutations            tests must fail without the rule that they prove: those that have changed
        cargo xtask mutations --all      all of them, as before a release
        cargo xtask mutations RULE …     those of these rules
+       cargo xtask clients [--all | CLIENT …]  drivers and tools of PostgreSQL against a server: a small set, all, or these
        cargo xtask compare [MINUTES [SEED [SCHEMAS]]]  generated queries, their answers compared with PostgreSQL's
        cargo xtask licences             licences and sources of everything that is linked
        cargo xtask miri                 the modules with unsafe code under Miri";
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         ["mutations"] => mutations::run(&Which::Changed).code(),
         ["mutations", "--all"] => mutations::run(&Which::All).code(),
         ["mutations", rules @ ..] => mutations::run(&Which::Rules(rules)).code(),
+        ["clients", which @ ..] => clients(which).code(),
         ["compare", of @ ..] => compare(of).code(),
         ["licences"] => licences::check().code(),
         ["miri"] => miri().code(),
@@ -71,7 +73,7 @@ fn ci(which: &Which<'_>) -> ExitCode {
         run(command(&["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"))
     });
     steps.run("tests", || totals.run(&["test", "--workspace", "--locked", "--no-fail-fast"]));
-    steps.run("clients", clients);
+    steps.run("clients", || clients(&[]));
     // Always the same queries, however quick the machine.
     steps.run("compare", || compare(&["5", "1", "15"]));
     steps.run("mutations", || mutations::run(which));
@@ -120,10 +122,13 @@ fn miri() -> Outcome {
     run(miri(&test).arg("buffer::latch::").env("MIRIFLAGS", many))
 }
 
-/// Drivers of other languages, psql and pgbench against `verso serve`; those that cannot be installed are skipped by name.
-fn clients() -> Outcome {
+/// Drivers of other languages, psql, pgbench and whatever else lives on PostgreSQL, against `verso serve`: a small set of them, all
+/// (`--all`), or those named. What cannot be installed is skipped by name.
+fn clients(which: &[&str]) -> Outcome {
     match built(&["verso-cli"]) {
-        Ok(folder) => run(Command::new("bash").arg("tests/clients/run").arg(folder.join("verso"))),
+        Ok(folder) => {
+            run(Command::new("bash").arg("tests/clients/run").arg(folder.join("verso")).args(which))
+        }
         Err(failed) => failed,
     }
 }

@@ -31,6 +31,31 @@ pub struct SystemRelation {
     pub columns: Vec<SystemColumn>,
 }
 
+/// Columns by which the session finds rows of a relation without making others.
+const KEYS: &[(&str, &[&str])] = &[
+    ("pg_class", &["oid", "relname"]),
+    ("pg_attribute", &["attrelid"]),
+    ("pg_attrdef", &["adrelid"]),
+    ("pg_index", &["indexrelid", "indrelid"]),
+    ("pg_sequence", &["seqrelid"]),
+    ("pg_constraint", &["oid", "conrelid", "confrelid", "conindid", "contypid"]),
+    ("pg_trigger", &["oid", "tgrelid"]),
+    ("pg_policy", &["polrelid"]),
+    ("pg_depend", &["objid", "refobjid"]),
+    ("pg_rewrite", &["ev_class"]),
+    ("pg_inherits", &["inhrelid", "inhparent"]),
+    ("pg_partitioned_table", &["partrelid"]),
+    ("pg_type", &["oid", "typname", "typrelid", "typelem", "typarray"]),
+    ("pg_enum", &["enumtypid"]),
+    ("pg_proc", &["oid", "proname"]),
+    ("pg_aggregate", &["aggfnoid"]),
+    ("pg_operator", &["oid", "oprname"]),
+    ("pg_opclass", &["oid"]),
+    ("pg_description", &["objoid"]),
+    ("pg_stat_all_tables", &["relid"]),
+    ("pg_stat_all_indexes", &["relid", "indexrelid"]),
+];
+
 /// A column of a system relation.
 #[derive(Debug)]
 pub struct SystemColumn {
@@ -78,6 +103,13 @@ impl SystemRelation {
         oids.get(&oid).copied()
     }
 
+    /// Whether the session finds the rows that have a value in this column without making others.
+    pub fn is_key(&self, column: usize) -> bool {
+        let keys = KEYS.iter().find(|(name, _)| *name == self.name).map_or(&[][..], |(_, keys)| keys);
+        let name = self.columns.get(column).map(|column| column.name);
+        self.schema == PG_CATALOG && name.is_some_and(|name| keys.contains(&name))
+    }
+
     /// Position of the column of that name.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
@@ -118,6 +150,13 @@ mod tests {
         assert_eq!(class.columns.len(), 34);
         assert_eq!(class.column("relname"), Some(1));
         assert!(RelationId::find(INFORMATION_SCHEMA, "columns").is_some());
+        for (name, keys) in KEYS {
+            let relation = RelationId::find(PG_CATALOG, name).expect(name).get();
+            assert!(
+                keys.iter().all(|key| relation.column(key).is_some_and(|at| relation.is_key(at))),
+                "{name}"
+            );
+        }
         assert!(RelationId::find(PG_CATALOG, "columns").is_none());
         assert_eq!(SystemRelation::by_oid(Oid(1259)).map(|relation| relation.name), Some("pg_class"));
     }

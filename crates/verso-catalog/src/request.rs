@@ -274,6 +274,8 @@ pub enum TableChange {
         triggers: Vec<(Oid, Arc<str>)>,
         /// The same of the expressions of generated columns, by the column's number.
         generated: Vec<(u16, Arc<str>)>,
+        /// The same of policies: USING and WITH CHECK, by the policy's number.
+        policies: Vec<(Oid, Option<Arc<str>>, Option<Arc<str>>)>,
     },
     /// RENAME CONSTRAINT.
     RenameConstraint {

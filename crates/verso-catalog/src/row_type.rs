@@ -46,12 +46,14 @@ pub(crate) fn row_type(
     }
 }
 
-impl Relation {
-    /// Is this the number of the type of its rows, or of the array of that?
-    pub fn is_of_rows(&self, ty: Oid) -> bool {
-        self.oid() == relation_of(ty)
+impl CatalogSnapshot {
+    /// The relation whose row type, or the array of it, has this number.
+    pub fn relation_of_rows(&self, ty: Oid) -> Option<&Relation> {
+        self.relation_by_oid(relation_of(ty))
     }
+}
 
+impl Relation {
     /// The type of its rows; none for sequences, indexes, and the system's own.
     pub fn row_type(&self) -> Option<TypeDef> {
         let columns = match self {

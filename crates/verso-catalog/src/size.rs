@@ -4,6 +4,8 @@ use verso_storage::Engine;
 use verso_types::SqlType;
 
 use crate::definition::TableDef;
+use crate::relations::SystemRelation;
+use crate::snapshot::CatalogSnapshot;
 
 /// Bytes that a record takes besides its values.
 const RECORD_BYTES: f64 = 8.0;
@@ -30,6 +32,32 @@ impl Sizes {
         let pages = self.pages(table)?;
         let width: f64 = table.columns.iter().map(|column| value_bytes(&column.ty)).sum();
         Some(pages * f64::from(engine.options().page_size) * 0.9 / (width + RECORD_BYTES))
+    }
+}
+
+impl CatalogSnapshot {
+    /// About how many rows a relation of the system catalogs has, where it has many.
+    pub fn system_rows(&self, relation: &SystemRelation) -> Option<f64> {
+        let relations = self.relations_count() as f64;
+        Some(match relation.name {
+            "pg_class" => 300.0 + relations,
+            "pg_type" => 600.0 + relations,
+            "pg_attribute" => 3_000.0 + 5.0 * relations,
+            "pg_constraint" | "pg_depend" => 2.0 * relations,
+            "pg_index" | "pg_attrdef" | "pg_stat_all_tables" | "pg_stat_all_indexes" => relations / 2.0,
+            "pg_proc" | "pg_description" => 3_000.0,
+            _ => return None,
+        })
+    }
+
+    /// About how many values a key of such a relation has.
+    pub fn system_values(&self, relation: &SystemRelation, column: usize) -> Option<f64> {
+        let rows = self.system_rows(relation)?;
+        let owners = 300.0 + self.relations_count() as f64;
+        relation.is_key(column).then(|| match relation.columns[column].name {
+            "oid" | "relname" | "typname" | "indexrelid" => rows,
+            _ => rows.min(owners),
+        })
     }
 }
 

@@ -27,6 +27,7 @@ use crate::definition::{
 };
 use crate::error::ObjectKind;
 use crate::operator::{CastDef, OperatorDef};
+use crate::parts::Owners;
 use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
 use crate::rights::{Object, Rights};
@@ -177,6 +178,8 @@ pub(crate) struct Contents {
     comments: SharedMap<(Oid, Oid, i32), Arc<str>>,
     /// By table.
     statistics: SharedMap<Oid, Arc<Kept>>,
+    /// Which relations constraints and triggers are on.
+    pub(crate) owners: Owners,
     /// Roughly what all that takes.
     bytes: usize,
     /// Who may do what.
@@ -642,6 +645,21 @@ impl CatalogSnapshot {
     /// Every user-defined function, by schema and name.
     pub fn all_functions(&self) -> impl Iterator<Item = &Arc<FunctionDef>> {
         self.contents.schemas.values().flat_map(|schema| schema.functions.values().flatten())
+    }
+
+    /// The relations of that name, in whatever schema.
+    pub fn relations_named<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Relation> {
+        self.contents.schemas.values().filter_map(move |schema| schema.relations.get(name))
+    }
+
+    /// The types of that name that users have made, in whatever schema.
+    pub fn types_named<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Arc<TypeDef>> {
+        self.contents.schemas.values().filter_map(move |schema| schema.types.get(name))
+    }
+
+    /// The functions of that name that users have made, in whatever schema.
+    pub fn functions_named<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Arc<FunctionDef>> {
+        self.contents.schemas.values().filter_map(move |schema| schema.functions.get(name)).flatten()
     }
 
     /// Every table and sequence, by schema and name.

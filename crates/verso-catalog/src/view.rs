@@ -76,9 +76,17 @@ pub type SystemRowIter = Box<dyn Iterator<Item = Vec<Value>> + Send>;
 pub trait SystemRows {
     /// The rows of `view` as they are now, a value for each of [`SystemView::columns`].
     ///
-    /// `args` are those of [`SystemView::arguments`], empty for a view. Only rows that have these values in these columns
-    /// (`keys`) are asked for; others may be among the rows nevertheless.
-    fn rows(&self, view: SystemView, args: &[Value], keys: &[(usize, Value)]) -> SystemRowIter;
+    /// `args` are those of [`SystemView::arguments`], empty for a view.
+    fn rows(&self, view: SystemView, args: &[Value], asked: Asked<'_>) -> SystemRowIter;
+}
+
+/// What a query asks of a system view.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Only rows with these values in these columns; others may be among the rows nevertheless.
+    pub keys: &'a [(usize, Value)],
+    /// The columns that are read. What is costly to make may be NULL in others.
+    pub columns: &'a [usize],
 }
 
 impl SystemView {

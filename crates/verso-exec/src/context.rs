@@ -96,8 +96,8 @@ pub trait Random {
 pub trait SequenceState {
     /// The session's last `nextval` of the sequence with this oid.
     fn value(&self, sequence: u32) -> Option<i64>;
-    /// The session's last `nextval` of any sequence.
-    fn last_value(&self) -> Option<i64>;
+    /// The sequence of the session's last `nextval`.
+    fn last_used(&self) -> Option<u32>;
     /// `nextval` yielded this value; `setval` tells it too (its sequence, not the last one of all).
     fn note_value(&self, sequence: u32, value: i64, is_last: bool);
 }
@@ -346,6 +346,10 @@ pub trait Runtime {
     fn set_value(&self, sequence: &str, value: i64, is_called: bool) -> Result<u32>;
     /// The oid of a sequence.
     fn sequence_oid(&self, sequence: &str) -> Result<u32>;
+    /// Whether there still is a sequence with this oid.
+    /// # Errors
+    /// 42501 where its values may not be looked at.
+    fn has_sequence(&self, sequence: u32) -> Result<bool>;
     /// What a subquery says; `outer` are its values of the surrounding row, `args` what `In` looks for, `params` the
     /// parameters of the expression that it stands in: the slots of a function, say.
     fn subquery(

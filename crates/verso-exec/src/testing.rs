@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRowIter, SystemRows, SystemView};
+use verso_catalog::{Asked, CatalogSnapshot, FunctionDef, SystemRowIter, SystemRows, SystemView};
 use verso_env::sync::Mutex;
 
 use verso_catalog::{ColumnDef, ConstraintDef, IndexDef, Oid, SequenceDef, TableDef, TriggerDef};
@@ -128,7 +128,7 @@ impl TestSession {
 }
 
 impl SystemRows for TestSession {
-    fn rows(&self, _: SystemView, _: &[Value], _: &[(usize, Value)]) -> SystemRowIter {
+    fn rows(&self, _: SystemView, _: &[Value], _: Asked<'_>) -> SystemRowIter {
         let rows = [("page", 7), ("log", 9)];
         Box::new(rows.into_iter().map(|(kind, writes)| vec![Value::text(kind), Value::Int8(writes)]))
     }
@@ -172,8 +172,8 @@ impl SequenceState for TestSession {
     fn value(&self, _: u32) -> Option<i64> {
         Some(self.sequence.get()).filter(|value| *value > 0)
     }
-    fn last_value(&self) -> Option<i64> {
-        self.value(0)
+    fn last_used(&self) -> Option<u32> {
+        self.value(0).map(|_| 0)
     }
     fn note_value(&self, _: u32, value: i64, _: bool) {
         self.sequence.set(value);
@@ -323,6 +323,9 @@ impl Runtime for TestSession {
     }
     fn sequence_oid(&self, _: &str) -> Result<u32> {
         Ok(1)
+    }
+    fn has_sequence(&self, _: u32) -> Result<bool> {
+        Ok(true)
     }
     fn subquery(
         &self,

@@ -293,7 +293,9 @@ SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_
        'NO' AS is_result, 'NO' AS as_locator, nullif(a.name, '') AS parameter_name,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' ELSE pg_catalog.format_type(t.oid, NULL) END AS data_type,
        pg_catalog.current_database() AS udt_catalog, nt.nspname AS udt_schema, t.typname AS udt_name,
-       a.place::text AS dtd_identifier
+       a.place::text AS dtd_identifier,
+       CASE WHEN pg_catalog.pg_has_role(p.proowner, 'USAGE')
+            THEN pg_catalog.pg_get_function_arg_default(p.oid, a.place::integer) END AS parameter_default
 FROM pg_catalog.pg_namespace n
   JOIN pg_catalog.pg_proc p ON n.oid = p.pronamespace
   CROSS JOIN LATERAL unnest(coalesce(p.proallargtypes, p.proargtypes::oid[]), p.proargmodes::text[], p.proargnames)
@@ -348,3 +350,170 @@ SELECT pg_catalog.current_database() AS table_catalog, nc.nspname AS table_schem
          AS is_trigger_insertable_into
 FROM pg_catalog.pg_namespace nc JOIN pg_catalog.pg_class c ON c.relnamespace = nc.oid
 WHERE c.relkind = 'v' AND nc.nspname NOT IN ('pg_catalog', 'information_schema')
+
+-- view information_schema.attributes
+SELECT pg_catalog.current_database() AS udt_catalog, n.nspname AS udt_schema, c.relname AS udt_name,
+       a.attname AS attribute_name, a.attnum::integer AS ordinal_position,
+       CASE WHEN a.attnotnull OR t.typtype = 'd' AND t.typnotnull THEN 'NO' ELSE 'YES' END AS is_nullable,
+       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY'
+            WHEN t.typnamespace = 11 THEN pg_catalog.format_type(b.id, NULL) ELSE 'USER-DEFINED' END AS data_type,
+       CASE WHEN b.mod = -1 THEN NULL WHEN b.id IN (1042, 1043) THEN b.mod - 4 WHEN b.id IN (1560, 1562) THEN b.mod END AS character_maximum_length,
+       CASE WHEN b.id IN (25, 1042, 1043)
+            THEN CASE WHEN b.mod = -1 THEN 1073741824 ELSE (b.mod - 4) * 4 END END AS character_octet_length,
+       CASE b.id WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+            WHEN 1700 THEN CASE WHEN b.mod = -1 THEN NULL ELSE (b.mod - 4) / 65536 END END AS numeric_precision,
+       CASE WHEN b.id IN (20, 21, 23, 700, 701) THEN 2 WHEN b.id = 1700 THEN 10 END AS numeric_precision_radix,
+       CASE WHEN b.id IN (20, 21, 23) THEN 0
+            WHEN b.id = 1700 AND b.mod <> -1 THEN (b.mod - 4) % 65536 END AS numeric_scale,
+       CASE WHEN b.id = 1082 THEN 0
+            WHEN b.id IN (1083, 1114, 1184, 1266) THEN CASE WHEN b.mod < 0 THEN 6 ELSE b.mod END
+            WHEN b.id = 1186
+            THEN CASE WHEN b.mod < 0 OR b.mod % 65536 = 65535 THEN 6 ELSE b.mod % 65536 END
+            END AS datetime_precision,
+       CASE WHEN b.id = 1186 AND b.mod >= 0 AND b.mod / 65536 <> 32767
+            THEN pg_catalog.upper(pg_catalog.substr(pg_catalog.format_type(b.id, b.mod), 10))
+            END AS interval_type,
+       pg_catalog.current_database() AS attribute_udt_catalog, nt.nspname AS attribute_udt_schema,
+       t.typname AS attribute_udt_name, a.attnum::text AS dtd_identifier, 'NO' AS is_derived_reference_attribute
+FROM pg_catalog.pg_attribute a
+  JOIN pg_catalog.pg_class c ON a.attrelid = c.oid
+  JOIN pg_catalog.pg_namespace n ON c.relnamespace = n.oid
+  JOIN pg_catalog.pg_type t ON a.atttypid = t.oid
+  JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
+  CROSS JOIN LATERAL (SELECT CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE a.atttypid END AS id,
+                             CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END AS mod) b
+WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind = 'c'
+  AND (pg_catalog.pg_has_role(c.relowner, 'USAGE') OR pg_catalog.has_type_privilege(c.reltype, 'USAGE'))
+
+-- view information_schema.user_defined_types
+SELECT pg_catalog.current_database() AS user_defined_type_catalog, n.nspname AS user_defined_type_schema,
+       c.relname AS user_defined_type_name, 'STRUCTURED' AS user_defined_type_category, 'YES' AS is_instantiable
+FROM pg_catalog.pg_class c
+  JOIN pg_catalog.pg_namespace n ON c.relnamespace = n.oid
+WHERE c.relkind = 'c' AND (pg_catalog.pg_has_role(c.relowner, 'USAGE') OR pg_catalog.has_type_privilege(c.reltype, 'USAGE'))
+
+-- view information_schema.element_types
+SELECT pg_catalog.current_database() AS object_catalog, n.nspname AS object_schema, x.name AS object_name,
+       x.kind AS object_type, x.dtd AS collection_type_identifier,
+       CASE WHEN et.typnamespace = 11 THEN pg_catalog.format_type(et.oid, NULL) ELSE 'USER-DEFINED' END AS data_type,
+       pg_catalog.current_database() AS udt_catalog, en.nspname AS udt_schema, et.typname AS udt_name,
+       'a' || x.dtd AS dtd_identifier
+FROM (SELECT c.relnamespace AS schema, c.relname AS name, CASE WHEN c.relkind = 'c' THEN 'USER-DEFINED TYPE' ELSE 'TABLE' END AS kind,
+             a.attnum::text AS dtd, a.atttypid AS type
+      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+      WHERE c.relkind IN ('r', 'v', 'f', 'c', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+        AND (c.relkind = 'c' OR pg_catalog.pg_has_role(c.relowner, 'USAGE')
+             OR pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE, REFERENCES'))
+      UNION ALL
+      SELECT t.typnamespace, t.typname, 'DOMAIN', '1', t.typbasetype FROM pg_catalog.pg_type t WHERE t.typtype = 'd'
+      UNION ALL
+      SELECT p.pronamespace, p.proname || '_' || p.oid::text, 'ROUTINE', g.place::text, g.type
+      FROM pg_catalog.pg_proc p
+        CROSS JOIN LATERAL unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY AS g(type, place)
+      UNION ALL
+      SELECT p.pronamespace, p.proname || '_' || p.oid::text, 'ROUTINE', '0', p.prorettype FROM pg_catalog.pg_proc p) x
+  JOIN pg_catalog.pg_namespace n ON n.oid = x.schema
+  JOIN pg_catalog.pg_type t ON t.oid = x.type
+  JOIN pg_catalog.pg_type et ON et.oid = t.typelem
+  JOIN pg_catalog.pg_namespace en ON en.oid = et.typnamespace
+WHERE t.typelem <> 0 AND t.typlen = -1
+
+-- view information_schema.view_table_usage
+SELECT DISTINCT pg_catalog.current_database() AS view_catalog, nv.nspname AS view_schema, v.relname AS view_name,
+       pg_catalog.current_database() AS table_catalog, nt.nspname AS table_schema, t.relname AS table_name
+FROM pg_catalog.pg_rewrite r
+  JOIN pg_catalog.pg_class v ON v.oid = r.ev_class
+  JOIN pg_catalog.pg_namespace nv ON nv.oid = v.relnamespace
+  JOIN pg_catalog.pg_depend d ON d.classid = 2618 AND d.objid = r.oid AND d.refclassid = 1259 AND d.deptype = 'n'
+  JOIN pg_catalog.pg_class t ON t.oid = d.refobjid
+  JOIN pg_catalog.pg_namespace nt ON nt.oid = t.relnamespace
+WHERE v.relkind = 'v' AND t.relkind IN ('r', 'v', 'f', 'p') AND v.oid <> t.oid AND pg_catalog.pg_has_role(t.relowner, 'USAGE')
+
+-- view information_schema.view_column_usage
+SELECT DISTINCT pg_catalog.current_database() AS view_catalog, nv.nspname AS view_schema, v.relname AS view_name,
+       pg_catalog.current_database() AS table_catalog, nt.nspname AS table_schema, t.relname AS table_name,
+       a.attname AS column_name
+FROM pg_catalog.pg_rewrite r
+  JOIN pg_catalog.pg_class v ON v.oid = r.ev_class
+  JOIN pg_catalog.pg_namespace nv ON nv.oid = v.relnamespace
+  JOIN pg_catalog.pg_depend d ON d.classid = 2618 AND d.objid = r.oid AND d.refclassid = 1259 AND d.deptype = 'n'
+  JOIN pg_catalog.pg_class t ON t.oid = d.refobjid
+  JOIN pg_catalog.pg_namespace nt ON nt.oid = t.relnamespace
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.refobjsubid
+WHERE v.relkind = 'v' AND t.relkind IN ('r', 'v', 'f', 'p') AND v.oid <> t.oid AND pg_catalog.pg_has_role(t.relowner, 'USAGE')
+
+-- view information_schema.view_routine_usage
+SELECT DISTINCT pg_catalog.current_database() AS table_catalog, nv.nspname AS table_schema, v.relname AS table_name,
+       pg_catalog.current_database() AS specific_catalog, np.nspname AS specific_schema,
+       p.proname || '_' || p.oid::text AS specific_name
+FROM pg_catalog.pg_rewrite r
+  JOIN pg_catalog.pg_class v ON v.oid = r.ev_class
+  JOIN pg_catalog.pg_namespace nv ON nv.oid = v.relnamespace
+  JOIN pg_catalog.pg_depend d ON d.classid = 2618 AND d.objid = r.oid AND d.refclassid = 1255 AND d.deptype = 'n'
+  JOIN pg_catalog.pg_proc p ON p.oid = d.refobjid
+  JOIN pg_catalog.pg_namespace np ON np.oid = p.pronamespace
+WHERE v.relkind = 'v' AND pg_catalog.pg_has_role(p.proowner, 'USAGE')
+
+-- view information_schema.column_column_usage
+SELECT DISTINCT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
+       ac.attname AS column_name, ad.attname AS dependent_column
+FROM pg_catalog.pg_attrdef at
+  JOIN pg_catalog.pg_depend d ON d.classid = 2604 AND d.objid = at.oid AND d.refclassid = 1259 AND d.deptype = 'n'
+  JOIN pg_catalog.pg_class c ON c.oid = at.adrelid AND c.oid = d.refobjid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_attribute ac ON ac.attrelid = c.oid AND ac.attnum = d.refobjsubid
+  JOIN pg_catalog.pg_attribute ad ON ad.attrelid = c.oid AND ad.attnum = at.adnum
+WHERE ad.attgenerated <> '' AND ac.attnum <> ad.attnum AND pg_catalog.pg_has_role(c.relowner, 'USAGE')
+
+-- view information_schema.column_udt_usage
+SELECT pg_catalog.current_database() AS udt_catalog, coalesce(nb.nspname, nt.nspname) AS udt_schema,
+       coalesce(b.typname, t.typname) AS udt_name, pg_catalog.current_database() AS table_catalog,
+       n.nspname AS table_schema, c.relname AS table_name, a.attname AS column_name
+FROM pg_catalog.pg_attribute a
+  JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+  JOIN pg_catalog.pg_namespace nt ON nt.oid = t.typnamespace
+  LEFT JOIN pg_catalog.pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
+  LEFT JOIN pg_catalog.pg_namespace nb ON nb.oid = b.typnamespace
+WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+  AND pg_catalog.pg_has_role(coalesce(b.typowner, t.typowner), 'USAGE')
+
+-- view information_schema.domain_udt_usage
+SELECT pg_catalog.current_database() AS udt_catalog, nb.nspname AS udt_schema, b.typname AS udt_name,
+       pg_catalog.current_database() AS domain_catalog, n.nspname AS domain_schema, t.typname AS domain_name
+FROM pg_catalog.pg_type t
+  JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+  JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
+  JOIN pg_catalog.pg_namespace nb ON nb.oid = b.typnamespace
+WHERE t.typtype = 'd' AND pg_catalog.pg_has_role(b.typowner, 'USAGE')
+
+-- view information_schema.applicable_roles
+SELECT m.rolname AS grantee, r.rolname AS role_name,
+       CASE WHEN a.admin_option OR pg_catalog.pg_has_role(m.oid, 'USAGE') AND a.admin_option THEN 'YES' ELSE 'NO' END AS is_grantable
+FROM pg_catalog.pg_auth_members a
+  JOIN pg_catalog.pg_roles m ON m.oid = a.member
+  JOIN pg_catalog.pg_roles r ON r.oid = a.roleid
+WHERE pg_catalog.pg_has_role(m.oid, 'USAGE')
+
+-- view information_schema.administrable_role_authorizations
+SELECT grantee, role_name, is_grantable FROM information_schema.applicable_roles WHERE is_grantable = 'YES'
+
+-- view information_schema.triggered_update_columns
+SELECT pg_catalog.current_database() AS trigger_catalog, n.nspname AS trigger_schema, t.tgname AS trigger_name,
+       pg_catalog.current_database() AS event_object_catalog, n.nspname AS event_object_schema,
+       c.relname AS event_object_table, a.attname AS event_object_column
+FROM pg_catalog.pg_trigger t
+  CROSS JOIN LATERAL unnest(t.tgattr::int2[]) AS u(attnum)
+  JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.attnum
+WHERE NOT t.tgisinternal AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
+  AND (pg_catalog.pg_has_role(c.relowner, 'USAGE') OR pg_catalog.has_column_privilege(c.oid, a.attnum, 'INSERT, UPDATE, REFERENCES'))
+
+-- view information_schema.collation_character_set_applicability
+SELECT pg_catalog.current_database() AS collation_catalog, n.nspname AS collation_schema, c.collname AS collation_name,
+       'UTF8' AS character_set_name
+FROM pg_catalog.pg_collation c JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace
+WHERE c.collencoding IN (-1, 6)
+

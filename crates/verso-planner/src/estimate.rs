@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::methods::Methods;
-use verso_catalog::{CatalogSnapshot, TableDef};
+use verso_catalog::{CatalogSnapshot, SystemRelation, SystemView, TableDef};
 use verso_env::stack;
 use verso_exec::plan::{ExprKind as K, IndexAccess, JoinKind, KeyMatch, Plan, TypedExpr};
 use verso_types::{Collator, SqlType, Value};
@@ -90,6 +90,7 @@ impl Estimate<'_> {
                 self.access(table, access) * self.optional(filter.as_ref(), plan)
             }
             Plan::CurrentRow { .. } | Plan::Single { .. } => 1.0,
+            Plan::SystemScan { view: SystemView::Relation(relation), .. } => self.system_rows(relation.get()),
             Plan::External { .. } | Plan::SystemScan { .. } | Plan::FunctionScan { .. } => ROWS,
             Plan::FileScan { table, .. } => table.rows,
             Plan::Project { input, .. }
@@ -147,6 +148,21 @@ impl Estimate<'_> {
             Plan::ProjectSet { input, .. } => below(input) * 10.0,
             Plan::DistinctOn { input, .. } => (below(input) * 0.5).max(1.0),
         }
+    }
+
+    /// Rows of a relation of the system catalogs.
+    pub(crate) fn system_rows(&self, relation: &SystemRelation) -> f64 {
+        self.catalog.and_then(|catalog| catalog.system_rows(relation)).unwrap_or(ROWS)
+    }
+
+    /// Whether its rows are made from a database's own definitions.
+    pub(crate) fn is_made(&self, relation: &SystemRelation) -> bool {
+        !matches!(relation.name, "pg_proc" | "pg_operator" | "pg_opclass" | "pg_description" | "pg_aggregate")
+    }
+
+    /// How many values a column of such a relation has.
+    pub(crate) fn system_values(&self, relation: &SystemRelation, column: usize) -> f64 {
+        self.catalog.and_then(|catalog| catalog.system_values(relation, column)).unwrap_or(DISTINCT)
     }
 
     /// Rows of a range of an index.
@@ -270,6 +286,9 @@ impl Estimate<'_> {
                 }
             }
             Plan::Values { rows, .. } => (rows.len() as f64).max(1.0),
+            Plan::SystemScan { view: SystemView::Relation(relation), columns, .. } => {
+                columns.get(column).map_or(DISTINCT, |at| self.system_values(relation.get(), *at))
+            }
             _ => DISTINCT,
         }
     }

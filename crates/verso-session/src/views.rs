@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{SystemRowIter, SystemRows, SystemView, TableDef};
+use verso_catalog::{Asked, SystemRowIter, SystemRows, SystemView, TableDef};
 use verso_exec::ExecError;
 use verso_exec::context::CatalogFunctions;
 use verso_storage::{
@@ -53,9 +53,9 @@ pub(crate) struct Views<'v> {
 }
 
 impl SystemRows for Views<'_> {
-    fn rows(&self, view: SystemView, args: &[Value], keys: &[(usize, Value)]) -> SystemRowIter {
+    fn rows(&self, view: SystemView, args: &[Value], asked: Asked<'_>) -> SystemRowIter {
         match view {
-            SystemView::Relation(relation) => crate::catalogs::rows(self, relation, keys),
+            SystemView::Relation(relation) => crate::catalogs::rows(self, relation, asked),
             view => Box::new(self.own_rows(view, args).into_iter()),
         }
     }

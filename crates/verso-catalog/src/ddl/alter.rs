@@ -28,7 +28,7 @@ use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{attribute_row, options_row};
 use crate::system::field::{Letter, Name};
 use crate::system::row::{
-    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, SystemRow, TriggerRow,
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, PolicyRow, SystemRow, TriggerRow,
 };
 use crate::system::{LOGGED, UNLOGGED};
 
@@ -144,7 +144,13 @@ impl Catalog {
             }
             TableChange::Rename(to) => self.rename_relation(txn, &snapshot, &schema, table.oid, to),
             TableChange::Triggers { which, enabled } => self.enable_triggers(txn, &table, which, *enabled),
-            TableChange::RenameColumn { column, to, checks, triggers, generated } => {
+            TableChange::RenameColumn { column, to, checks, triggers, generated, policies } => {
+                for (oid, using, check) in policies {
+                    let is_it = |row: &PolicyRow| row.oid == *oid;
+                    self.update_rows(txn, table.oid, is_it, |row| {
+                        (row.polqual, row.polwithcheck) = (using.clone(), check.clone());
+                    })?;
+                }
                 for (id, expression) in generated {
                     let is_it =
                         |row: &DefaultRow| row.adrelid == table.oid && i32::from(row.adnum) == i32::from(*id);
@@ -296,6 +302,7 @@ impl Catalog {
                     let at = column_of(&table, column)?;
                     refuse_shown(&snapshot, &table, &table.columns[at])?;
                     refuse_used(&table, &table.columns[at])?;
+                    refuse_guarded(&snapshot, &table, &table.columns[at])?;
                     refuse_recollated(&table, &table.columns[at], ty)?;
                     new.columns[at].ty = ty.erased();
                     new.columns[at].domain = ColumnDef::domain_of(ty);
@@ -631,6 +638,7 @@ impl Catalog {
         let column = table.columns[at].clone();
         let what = format!("column {name} of table {}", table.name);
         self.release_column(txn, table, &column, what.clone(), cascade)?;
+        self.release_policies(txn, snapshot, table, &column, what.clone(), cascade)?;
         let needing = Needing::of(snapshot, &[Lost::Column(table.oid, column.id)]);
         if !cascade {
             needing.refuse(snapshot)?;
@@ -753,6 +761,26 @@ pub(super) fn refuse_virtual(
             "Column \"{}\" of relation \"{}\" is a virtual generated column.",
             column.name, table.name
         )),
+    })
+}
+
+/// Refuses another type for a column that a trigger or a policy names.
+fn refuse_guarded(
+    snapshot: &CatalogSnapshot,
+    table: &TableDef,
+    column: &ColumnDef,
+) -> Result<(), CatalogError> {
+    let trigger = table.triggers.iter().find(|trigger| trigger.names(column));
+    let policy = snapshot.policies(table.oid).iter().find(|policy| policy.names(column));
+    let (word, name) = match (trigger, policy) {
+        (Some(trigger), _) => ("trigger", &trigger.name),
+        (None, Some(policy)) => ("policy", &policy.name),
+        (None, None) => return Ok(()),
+    };
+    Err(CatalogError::InvalidDefinition {
+        sqlstate: "0A000",
+        message: format!("cannot alter type of a column used in a {word} definition"),
+        detail: Some(format!("{word} {name} on table {} depends on column \"{}\"", table.name, column.name)),
     })
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Needing {
     views: Vec<(Arc<ViewDef>, Lost)>,
     /// Those of them that are tables.
     materialized: Vec<Arc<TableDef>>,
-    /// Functions that take or give rows of a relation that goes, and that relation.
+    /// Functions that take or give rows of a relation that goes, or values of a type, and that relation or type.
     functions: Vec<(Arc<FunctionDef>, Oid)>,
     /// Aggregates, with what they need.
     aggregates: Vec<(Arc<FunctionDef>, Lost)>,
@@ -62,7 +62,7 @@ impl Needing {
         let mut next = 0;
         while let Some(one) = all.get(next).copied() {
             next += 1;
-            if let Lost::Relation(oid) = one {
+            if let Lost::Relation(oid) | Lost::Type(oid) = one {
                 for function in snapshot.all_functions().filter(|function| uses_rows(function, oid)) {
                     let goes = Lost::Function(function.oid);
                     if !all.contains(&goes) {
@@ -100,7 +100,9 @@ impl Needing {
                     }
                     Lost::Column(oid, column) => view.query.uses(oid, column),
                     Lost::Function(oid) => view.query.functions.iter().any(|(_, function)| *function == oid),
-                    Lost::Type(oid) => view.query.types.iter().any(|(_, ty)| *ty == oid),
+                    Lost::Type(oid) => view.query.types.iter().any(|(_, ty)| {
+                        *ty == oid || snapshot.user_type(*ty).is_some_and(|one| one.oid == oid)
+                    }),
                 };
                 let goes = Lost::Relation(view.oid);
                 if needs && !all.contains(&goes) {
@@ -117,6 +119,22 @@ impl Needing {
             all.iter().filter_map(|one| if let Lost::Relation(oid) = one { Some(*oid) } else { None });
         needing.held = relations.flat_map(|oid| held_by_others(snapshot, oid, &goes)).collect();
         needing
+    }
+
+    /// Does nothing need it?
+    pub(super) fn is_empty(&self) -> bool {
+        self.views.is_empty()
+            && self.functions.is_empty()
+            && self.aggregates.is_empty()
+            && self.operators.is_empty()
+            && self.casts.is_empty()
+            && self.held.is_empty()
+    }
+
+    /// Leaves out operators and casts that go in another way.
+    pub(super) fn leave(&mut self, operators: &[Arc<OperatorDef>], casts: &[CastDef]) {
+        self.operators.retain(|(one, _)| !operators.iter().any(|other| other.oid == one.oid));
+        self.casts.retain(|(one, _)| !casts.iter().any(|other| other.oid == one.oid));
     }
 
     /// Refuses what others need.
@@ -138,10 +156,9 @@ impl Needing {
         let line = |(view, lost): &(Arc<ViewDef>, Lost)| {
             format!("{} depends on {}", view_name(snapshot, view), named(snapshot, *lost))
         };
-        let of_type = |(function, relation): &(Arc<FunctionDef>, Oid)| {
-            let relation =
-                snapshot.relation_by_oid(*relation).map_or_else(String::new, |one| shown(snapshot, one));
-            format!("{} depends on type {relation}", function_name(snapshot, function))
+        let of_type = |(function, ty): &(Arc<FunctionDef>, Oid)| {
+            let on = named(snapshot, Lost::Type(*ty));
+            format!("{} depends on {on}", function_name(snapshot, function))
         };
         let of_part = |(aggregate, lost): &(Arc<FunctionDef>, Lost)| {
             format!("{} depends on {}", function_name(snapshot, aggregate), named(snapshot, *lost))

@@ -6,10 +6,18 @@ use verso_storage::Txn;
 
 use crate::authority::PolicyDef;
 use crate::catalog::Catalog;
-use crate::definition::{Oid, TableDef};
+use crate::definition::{ColumnDef, Oid, TableDef};
 use crate::error::CatalogError;
+use crate::snapshot::CatalogSnapshot;
 use crate::system::field::{Letter, Name};
 use crate::system::row::{ClassRow, PolicyRow};
+
+impl PolicyDef {
+    /// Does it name a column of its table?
+    pub(super) fn names(&self, column: &ColumnDef) -> bool {
+        self.using.iter().chain(&self.check).any(|text| super::mentions(text, &column.name))
+    }
+}
 
 impl Catalog {
     /// Makes a policy, or gives the one of that number other parts.
@@ -57,6 +65,30 @@ impl Catalog {
         self.change(txn, |txn| {
             self.delete_rows(txn, table.oid, |row: &PolicyRow| row.oid == policy).map(drop)
         })
+    }
+
+    /// The policies that name a column go along, or are in the way of its end.
+    pub(super) fn release_policies(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        table: &TableDef,
+        column: &ColumnDef,
+        what: String,
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let needing: Vec<&Arc<PolicyDef>> =
+            snapshot.policies(table.oid).iter().filter(|policy| policy.names(column)).collect();
+        if !cascade {
+            let line = |policy: &&Arc<PolicyDef>| {
+                format!("policy {} on table {} depends on {what}", policy.name, table.name)
+            };
+            return super::refuse_if_needed(what.clone(), needing.iter().map(line).collect());
+        }
+        self.delete_rows(txn, table.oid, |row: &PolicyRow| {
+            needing.iter().any(|policy| policy.oid == row.oid)
+        })?;
+        Ok(())
     }
 
     /// ENABLE, DISABLE, FORCE, NO FORCE ROW LEVEL SECURITY; what is not given stays as it is.

@@ -1,12 +1,13 @@
 //! CREATE, ALTER, DROP SCHEMA; what moves things between schemas.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use verso_storage::{Isolation, Txn, TxnOptions};
 use verso_types::SqlType;
 
 use super::claim::NameOf;
+use super::needing::{Lost, Needing};
 use super::table::{find_table, relation_kind};
 use super::{owned_sequences, refuse_if_needed};
 use crate::aggregate::Callee;
@@ -307,6 +308,7 @@ impl Catalog {
         self.check_newest(txn, &snapshot)?;
         let mut along = names;
         let mut contents = contents;
+        along.extend(self.drop_what_needs(txn, &snapshot, &contents)?);
         along.extend(self.drop_tables_beside(txn, &contents.tables, true, &contents.types)?);
         // A multirange type goes with its range type.
         contents.types.retain(|ty| !is_of_rows(&ty.ty) && !matches!(ty.ty, SqlType::Multirange(_)));
@@ -315,15 +317,41 @@ impl Catalog {
         let views: Vec<_> = contents.views.iter().filter_map(|view| snapshot.view_by_oid(view.oid)).collect();
         along.extend(self.drop_views(txn, &views, true)?);
         self.change(txn, |txn| self.remove_schema(txn, &schema, &contents))?;
-        let inside = format!("view {name}.");
-        let mut known: Vec<String> = Vec::new();
-        for one in along {
-            let twice = one.starts_with(&inside) && known.contains(&one);
-            if !twice {
-                known.push(one);
+        let mut known: HashSet<String> = HashSet::new();
+        along.retain(|one| known.insert(one.clone()));
+        Ok(along)
+    }
+
+    /// Drops what needs something of a schema and is in another one: views, functions, operators, casts, triggers. A version of the catalog
+    /// in which they are left cannot be read.
+    fn drop_what_needs(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        contents: &Contents,
+    ) -> Result<Vec<String>, CatalogError> {
+        let types: Vec<Oid> = contents.types.iter().map(|ty| ty.oid).collect();
+        let mut needing = Needing::beside(snapshot, &contents.lost(), &types);
+        needing.leave(&contents.operators, &contents.casts);
+        let is_outside = |relation: &&Relation| relation.schema() != &contents.name;
+        let mut along = Vec::new();
+        for function in &contents.functions {
+            let calls = |relation: &Relation| {
+                relation.triggers().iter().any(|trigger| trigger.function == function.oid)
+            };
+            if snapshot.relations().filter(is_outside).any(calls) {
+                along.extend(self.release_triggers(txn, snapshot, function, true)?);
             }
         }
-        Ok(known)
+        if !needing.is_empty() {
+            self.change(txn, |txn| self.remove_needing(txn, &needing))?;
+        }
+        if needing.is_empty() && along.is_empty() {
+            return Ok(along);
+        }
+        along.extend(needing.names(snapshot));
+        self.snapshot_now(txn)?;
+        Ok(along)
     }
 
     /// What the transaction sees after what it has just changed.
@@ -363,6 +391,8 @@ impl Catalog {
 
 /// What is in a schema.
 struct Contents {
+    /// The name of the schema.
+    name: Arc<str>,
     tables: Vec<Arc<TableDef>>,
     views: Vec<Arc<ViewDef>>,
     sequences: Vec<Arc<SequenceDef>>,
@@ -396,6 +426,7 @@ impl Contents {
                 || is_its_type(one.right)
         };
         Contents {
+            name: Arc::clone(&schema.name),
             operators: snapshot.operators().iter().filter(operator_goes).cloned().collect(),
             casts: snapshot.casts().iter().filter(cast_goes).cloned().collect(),
             extensions: snapshot.extensions().iter().filter(|one| inside(&one.schema)).cloned().collect(),
@@ -410,6 +441,16 @@ impl Contents {
                 .filter(|one| inside(&one.collation.schema))
                 .collect(),
         }
+    }
+
+    /// All of it that others may need.
+    fn lost(&self) -> Vec<Lost> {
+        let tables = self.tables.iter().map(|table| Lost::Relation(table.oid));
+        let views = self.views.iter().map(|view| Lost::Relation(view.oid));
+        let sequences = self.sequences.iter().map(|sequence| Lost::Relation(sequence.oid));
+        let types = self.types.iter().map(|ty| Lost::Type(ty.oid));
+        let functions = self.functions.iter().map(|function| Lost::Function(function.oid));
+        tables.chain(views).chain(sequences).chain(types).chain(functions).collect()
     }
 
     /// What of it needs the schema, in PostgreSQL's words.

@@ -113,7 +113,9 @@ impl Catalog {
             refuse_system(table)?;
             self.lock_out(txn, table, &snapshot)?;
         }
-        let lost: Vec<Lost> = tables.iter().map(|table| Lost::Relation(table.oid)).collect();
+        let mut lost: Vec<Lost> = tables.iter().map(|table| Lost::Relation(table.oid)).collect();
+        // What needs these goes with them: the next version of the catalog cannot be read without them.
+        lost.extend(types.iter().filter(|ty| is_of_rows(&ty.ty)).map(|ty| Lost::Type(ty.oid)));
         let going: Vec<Oid> = types.iter().map(|ty| ty.oid).collect();
         let needing = Needing::beside(&snapshot, &lost, &going);
         let references = references_from_outside(&snapshot, tables);

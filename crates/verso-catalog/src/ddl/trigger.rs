@@ -212,11 +212,8 @@ impl Catalog {
         what: String,
         cascade: bool,
     ) -> Result<(), CatalogError> {
-        let needs = |trigger: &&Arc<TriggerDef>| {
-            trigger.columns.contains(&column.id)
-                || trigger.condition.as_deref().is_some_and(|text| mentions(text, &column.name))
-        };
-        let needing: Vec<&Arc<TriggerDef>> = table.triggers.iter().filter(needs).collect();
+        let needing: Vec<&Arc<TriggerDef>> =
+            table.triggers.iter().filter(|trigger| trigger.names(column)).collect();
         if !cascade {
             let line = |trigger: &&Arc<TriggerDef>| {
                 format!("trigger {} on table {} depends on {what}", trigger.name, table.name)
@@ -233,6 +230,14 @@ impl Catalog {
     /// Drops the triggers of a table or view that goes.
     pub(super) fn remove_triggers(&self, txn: &mut Txn, table: Oid) -> Result<(), CatalogError> {
         self.delete_rows(txn, table, |row: &TriggerRow| row.tgrelid == table).map(drop)
+    }
+}
+
+impl TriggerDef {
+    /// Does it name a column of its table?
+    pub(super) fn names(&self, column: &ColumnDef) -> bool {
+        self.columns.contains(&column.id)
+            || self.condition.as_deref().is_some_and(|text| mentions(text, &column.name))
     }
 }
 

@@ -70,7 +70,7 @@ fn nothing<T>() -> Result<T, ExecError> {
 }
 
 impl SystemRows for Session {
-    fn rows(&self, _: SystemView, _: &[Value], _: &[(usize, Value)]) -> SystemRowIter {
+    fn rows(&self, _: SystemView, _: &[Value], _: verso_catalog::Asked<'_>) -> SystemRowIter {
         Box::new(std::iter::empty())
     }
 }
@@ -92,6 +92,9 @@ impl Runtime for Session {
         nothing()
     }
     fn sequence_oid(&self, _: &str) -> Result<u32, ExecError> {
+        nothing()
+    }
+    fn has_sequence(&self, _: u32) -> Result<bool, ExecError> {
         nothing()
     }
     fn subquery(
@@ -147,7 +150,7 @@ impl SequenceState for Session {
     fn value(&self, _: u32) -> Option<i64> {
         None
     }
-    fn last_value(&self) -> Option<i64> {
+    fn last_used(&self) -> Option<u32> {
         None
     }
     fn note_value(&self, _: u32, _: i64, _: bool) {}

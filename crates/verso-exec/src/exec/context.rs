@@ -493,6 +493,12 @@ impl Runtime for ExecContext<'_> {
         Ok(sequence.oid.0)
     }
 
+    fn has_sequence(&self, sequence: u32) -> Result<bool> {
+        let Some(sequence) = self.catalog.sequence_by_oid(Oid(sequence)) else { return Ok(false) };
+        self.check_sequence(&sequence, Rights::USAGE.with(Rights::SELECT))?;
+        Ok(true)
+    }
+
     fn subquery(
         &self,
         plan: &Arc<Plan>,

@@ -53,6 +53,7 @@ mod sort;
 mod source;
 mod statement;
 mod subquery;
+mod system;
 mod tables;
 #[cfg(test)]
 mod tests;

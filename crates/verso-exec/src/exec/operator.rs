@@ -23,9 +23,8 @@ use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOper
 use super::set_operation::SetOperator;
 use super::set_project::SetProjectOperator;
 use super::sort::{Bound, SortOperator};
-use super::source::{
-    ExternalOperator, FileOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator,
-};
+use super::source::{ExternalOperator, FileOperator, FunctionOperator, ScanOperator, ValuesOperator};
+use super::system::SystemOperator;
 use super::trigger::TransitionOperator;
 use super::window::WindowOperator;
 use crate::error::{ExecError, Result};

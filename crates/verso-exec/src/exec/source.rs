@@ -1,9 +1,9 @@
-//! Operators without an input: values, tables, system views, functions.
+//! Operators without an input: values, tables, functions.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_catalog::{SystemRowIter, SystemView, TableDef};
+use verso_catalog::TableDef;
 use verso_storage::index::KeyRange;
 use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, Physical, SqlType, Value, cast};
 
@@ -27,7 +27,7 @@ use crate::spill::Spool;
 /// A batch of one row without columns: the input of expressions that have none.
 pub(crate) static ONE_ROW: Batch = Batch { rows: 1, columns: Vec::new() };
 
-fn types(columns: &[OutputColumn]) -> Vec<SqlType> {
+pub(super) fn types(columns: &[OutputColumn]) -> Vec<SqlType> {
     columns.iter().map(|column| column.ty.clone()).collect()
 }
 
@@ -466,69 +466,6 @@ impl Operator for ScanOperator {
         self.late = None;
         self.filters.clear();
         self.bounded = Bounded::default();
-    }
-}
-
-/// Rows of a system view.
-pub(crate) struct SystemOperator {
-    view: SystemView,
-    args: Vec<RowExpr>,
-    /// Columns of the view and what they are to be equal to.
-    keys: Vec<(usize, RowExpr)>,
-    columns: Vec<usize>,
-    types: Vec<SqlType>,
-    rows: SystemRowIter,
-}
-
-impl SystemOperator {
-    pub fn new(
-        view: SystemView,
-        (args, keys): (&[TypedExpr], &[(usize, TypedExpr)]),
-        columns: &[usize],
-        output: &[OutputColumn],
-    ) -> Self {
-        Self {
-            view,
-            args: args.iter().map(RowExpr::compile).collect(),
-            keys: keys.iter().map(|(column, key)| (*column, RowExpr::compile(key))).collect(),
-            columns: columns.to_vec(),
-            types: types(output),
-            rows: Box::new(std::iter::empty()),
-        }
-    }
-}
-
-impl Operator for SystemOperator {
-    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let eval = cx.eval();
-        let args: Vec<Value> = self.args.iter().map(|arg| arg.eval_constant(&eval)).collect::<Result<_>>()?;
-        let mut keys = Vec::with_capacity(self.keys.len());
-        for (column, key) in &self.keys {
-            // An error in a key is one of the condition, which is evaluated for rows only.
-            match key.eval_constant(&eval) {
-                Ok(value) if !value.is_null() => keys.push((*column, value)),
-                _ => {}
-            }
-        }
-        self.rows = cx.services.views.rows(self.view, &args, &keys);
-        Ok(())
-    }
-
-    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        cx.check_cancelled()?;
-        out.clear();
-        while out.rows < BATCH_ROWS
-            && let Some(row) = self.rows.next()
-        {
-            let values: Vec<Value> =
-                self.columns.iter().map(|index| row.get(*index).cloned().unwrap_or(Value::Null)).collect();
-            out.push_row(&values, &self.types)?;
-        }
-        Ok(out.rows > 0)
-    }
-
-    fn close(&mut self) {
-        self.rows = Box::new(std::iter::empty());
     }
 }
 

@@ -366,6 +366,15 @@ fn array_to_string(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> R
 }
 
 /// The parts of a text: without a separator its characters. A part like the third argument is NULL.
+/// What `_pg_expandarray` yields: an element, and its place.
+static EXPANDED: [(&str, SqlType); 2] = [("x", SqlType::Unknown), ("n", SqlType::Int4)];
+
+fn expanded(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    let [Value::Array(array)] = args else { return Ok(Box::new(std::iter::empty())) };
+    let row = |(element, place): (&Value, i32)| Value::Record([element.clone(), Value::Int4(place)].into());
+    rows(cx, array.iter().zip(1..).map(|pair| Ok(row(pair))))
+}
+
 fn string_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     match string_to_array(cx, args)? {
         Value::Array(parts) => rows(cx, parts.iter().cloned().map(Ok)),
@@ -455,6 +464,11 @@ static ARRAYS: &[BuiltinFunction] = &[
     array_function!("string_to_array" [TEXT, TEXT] => ResultType::ArrayOf(0), strict false, string_to_array),
     array_function!("string_to_array" [TEXT, TEXT, TEXT] => ResultType::ArrayOf(0),
         strict false, string_to_array),
+    // Of `information_schema`: drivers ask with it for the columns of keys.
+    BuiltinFunction {
+        body: Body::Set(expanded),
+        ..array_function!("_pg_expandarray" [ARRAY] => ResultType::Columns(&EXPANDED), strict true, array_dims)
+    },
     BuiltinFunction {
         body: Body::Set(string_to_table),
         ..array_function!("string_to_table" [TEXT, TEXT] => ResultType::SameAs(0), strict false, string_to_array)

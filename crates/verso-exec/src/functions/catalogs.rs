@@ -126,6 +126,7 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_get_statisticsobjdef_columns(Oid) -> Text;
     pg_get_partkeydef(Oid) -> Text;
     pg_get_partition_constraintdef(Oid) -> Text;
+    pg_describe_object(Oid, Oid, Int4) -> Text;
     pg_get_userbyid(Oid) -> Name;
     pg_get_serial_sequence(Text, Text) -> Text;
     pg_table_is_visible(Oid) -> Bool;
@@ -280,6 +281,14 @@ static PARTITIONS: [(&str, SqlType); 4] = [
     ("level", SqlType::Int4),
 ];
 
+/// What `pg_identify_object` yields.
+static IDENTITY: [(&str, SqlType); 4] = [
+    ("type", SqlType::Text),
+    ("schema", SqlType::Text),
+    ("name", SqlType::Text),
+    ("identity", SqlType::Text),
+];
+
 /// The rows of a function that the session gives as an array.
 fn listed(cx: &EvalContext<'_>, name: &'static str, args: &[Value]) -> Result<Rows> {
     let Value::Array(found) = cx.services.catalogs.call(name, args)? else {
@@ -325,6 +334,17 @@ static OTHERS: &[BuiltinFunction] = &[
         strict: true,
         volatility: Volatility::Stable,
         body: Body::Set(|cx, args| listed(cx, "pg_partition_ancestors", args)),
+        kernel: None,
+    },
+    BuiltinFunction {
+        name: "pg_identify_object",
+        operator: None,
+        args: &[ArgType::Exact(SqlType::Oid), ArgType::Exact(SqlType::Oid), ArgType::Exact(SqlType::Int4)],
+        variadic: false,
+        result: ResultType::Columns(&IDENTITY),
+        strict: true,
+        volatility: Volatility::Stable,
+        body: Body::Set(|cx, args| listed(cx, "pg_identify_object", args)),
         kernel: None,
     },
     BuiltinFunction {

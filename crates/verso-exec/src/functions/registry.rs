@@ -64,7 +64,7 @@ pub enum ResultType {
     RangeOf(usize),
     /// The multirange of the values of the range or multirange at argument `i`.
     MultirangeOf(usize),
-    /// Columns of these names and types; a row of them as one value.
+    /// Columns of these names and types; a row of them as one value. What is unknown is an element of the first argument.
     Columns(&'static [(&'static str, SqlType)]),
     /// The same, where some of the columns are arrays.
     Mixed(&'static [(&'static str, ResultType)]),

@@ -62,11 +62,12 @@ fn currval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 }
 
 fn lastval(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
-    cx.services
-        .sequences
-        .last_value()
-        .map(Value::Int8)
-        .ok_or_else(|| not_yet_defined("lastval is not yet defined in this session".to_owned()))
+    let nothing = || not_yet_defined("lastval is not yet defined in this session".to_owned());
+    let sequence = cx.services.sequences.last_used().ok_or_else(nothing)?;
+    if !cx.runtime.has_sequence(sequence)? {
+        return Err(nothing());
+    }
+    cx.services.sequences.value(sequence).map(Value::Int8).ok_or_else(nothing)
 }
 
 #[cold]

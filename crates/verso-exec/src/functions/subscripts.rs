@@ -4,7 +4,7 @@
 //! becomes the new value of the whole array by [`SET_ELEMENT`] and [`SET_SLICE`]. Their operators cannot be written.
 
 use verso_types::array::{element_count, offset};
-use verso_types::{Array, Dimension, SqlType, TypeError, Value};
+use verso_types::{Array, Dimension, SqlType, SystemType, TypeError, Value};
 
 use super::arrays::{hold_elements, subscript_error};
 use super::define::unexpected;
@@ -32,6 +32,9 @@ const fn entry(
     }
 }
 
+/// The last byte of a name, which is a zero.
+const NAME_MAX: usize = 63;
+
 const INT4: ArgType = ArgType::Exact(SqlType::Int4);
 
 /// `array[i]…`: array, subscripts. NULL where there is no such place.
@@ -52,6 +55,25 @@ pub static SET_SLICE: BuiltinFunction = entry(
     false,
     set_slice,
 );
+
+/// `name[i]`: the bytes of a name are counted from 0, and behind its end there are zeros.
+pub static NAME_BYTE: BuiltinFunction = entry(
+    "[]",
+    &[ArgType::Exact(SqlType::Name), INT4],
+    ResultType::Fixed(SqlType::System(SystemType::Char)),
+    true,
+    name_byte,
+);
+
+fn name_byte(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(name), Value::Int4(index)] = args else { return Err(unexpected("a subscript", args)) };
+    let Some(at) = usize::try_from(*index).ok().filter(|at| *at <= NAME_MAX) else { return Ok(Value::Null) };
+    Ok(match name.as_bytes().get(at) {
+        None => Value::text(""),
+        Some(byte) if byte.is_ascii() => Value::text(char::from(*byte).encode_utf8(&mut [0; 4])),
+        Some(byte) => Value::text(&format!("\\{byte:03o}")),
+    })
+}
 
 fn subscripts(args: &[Value]) -> Result<Vec<i32>> {
     let number = |arg: &Value| match arg {

@@ -57,6 +57,27 @@ pub enum KeyMatch {
     Null,
 }
 
+impl KeyMatch {
+    /// The expressions in it.
+    #[must_use]
+    pub fn exprs(&self) -> &[TypedExpr] {
+        match self {
+            KeyMatch::Equal(expr) | KeyMatch::Any(expr) => std::slice::from_ref(expr),
+            KeyMatch::In(list) => list,
+            KeyMatch::Null => &[],
+        }
+    }
+
+    /// The same, to change them.
+    pub fn exprs_mut(&mut self) -> &mut [TypedExpr] {
+        match self {
+            KeyMatch::Equal(expr) | KeyMatch::Any(expr) => std::slice::from_mut(expr),
+            KeyMatch::In(list) => list,
+            KeyMatch::Null => &mut [],
+        }
+    }
+}
+
 impl IndexAccess {
     /// The whole index.
     #[must_use]
@@ -108,13 +129,7 @@ impl IndexAccess {
 
     /// Calls `visit` on the expressions in it, to change them.
     pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut TypedExpr)) {
-        for part in &mut self.equals {
-            match part {
-                KeyMatch::Equal(expr) | KeyMatch::Any(expr) => visit(expr),
-                KeyMatch::In(list) => list.iter_mut().for_each(&mut *visit),
-                KeyMatch::Null => {}
-            }
-        }
+        self.equals.iter_mut().flat_map(KeyMatch::exprs_mut).for_each(&mut *visit);
         self.lower.iter_mut().chain(&mut self.upper).for_each(|(expr, _)| visit(expr));
         self.searched.iter_mut().for_each(|searched| visit(&mut searched.value));
         self.instead.iter_mut().for_each(|expr| visit(expr));
@@ -122,11 +137,7 @@ impl IndexAccess {
 
     /// The expressions that make the range; `instead` has no others.
     pub fn exprs(&self) -> impl Iterator<Item = &TypedExpr> {
-        let equals = self.equals.iter().flat_map(|part| match part {
-            KeyMatch::Equal(expr) | KeyMatch::Any(expr) => std::slice::from_ref(expr),
-            KeyMatch::In(list) => list.as_slice(),
-            KeyMatch::Null => &[],
-        });
+        let equals = self.equals.iter().flat_map(KeyMatch::exprs);
         let bounds = self.lower.iter().chain(&self.upper).map(|(expr, _)| expr);
         equals.chain(bounds).chain(self.searched.iter().map(|searched| &searched.value))
     }

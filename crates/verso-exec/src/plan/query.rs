@@ -7,7 +7,7 @@ use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::{Collator, SqlType};
 
 use super::pruning::Pruning;
-use super::{IndexAccess, OutputColumn, TypedExpr, WindowCall};
+use super::{IndexAccess, KeyMatch, OutputColumn, TypedExpr, WindowCall};
 use crate::files::FileTable;
 use crate::functions::{AggregateFunction, BuiltinFunction};
 
@@ -79,8 +79,8 @@ pub enum Plan {
         /// Names and types of the yielded columns.
         output: Vec<OutputColumn>,
         /// Columns of the view, and what they are to be equal to: expressions without columns. Rows that do not fit may be
-        /// among those yielded.
-        keys: Vec<(usize, TypedExpr)>,
+        /// among those yielded. Several values are looked up for one of the columns at most.
+        keys: Vec<(usize, KeyMatch)>,
     },
     /// Rows of files.
     FileScan {

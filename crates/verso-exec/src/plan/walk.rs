@@ -96,7 +96,7 @@ impl Plan {
             Plan::IndexScan { access, filter, .. } => access.exprs().chain(filter).collect(),
             Plan::LockRows { bound, .. } => bound.iter().collect(),
             Plan::SystemScan { args, keys, .. } => {
-                args.iter().chain(keys.iter().map(|(_, key)| key)).collect()
+                args.iter().chain(keys.iter().flat_map(|(_, key)| key.exprs())).collect()
             }
             Plan::FunctionScan {
                 call: SetCall::Builtin { args, .. } | SetCall::User { args, .. }, ..
@@ -149,7 +149,7 @@ impl Plan {
             }
             Plan::LockRows { bound, .. } => bound.iter_mut().for_each(visit),
             Plan::SystemScan { args, keys, .. } => {
-                args.iter_mut().chain(keys.iter_mut().map(|(_, key)| key)).for_each(visit);
+                args.iter_mut().chain(keys.iter_mut().flat_map(|(_, key)| key.exprs_mut())).for_each(visit);
             }
             Plan::FunctionScan {
                 call: SetCall::Builtin { args, .. } | SetCall::User { args, .. }, ..

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionReturn};
+use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA};
 use verso_exec::files::FUNCTIONS;
 use verso_exec::functions::{self, ArgType, BuiltinFunction, candidates as functions_named, taking_array};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
@@ -265,13 +265,16 @@ impl Binder<'_> {
     }
 
     /// Finds the function a call means; built-in ones first, as `pg_catalog` is searched first.
-    fn function_or_procedure(&self, call: &Call, args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
+    fn function_or_procedure(&self, call: &Call, mut args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
+        // As in PostgreSQL: so drivers of JDBC declare the parameters that only come out.
+        args.retain(|(arg, _)| !(matches!(arg.kind, K::Parameter(_)) && arg.ty == SqlType::Void));
         let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
         let schema = call.name.schema_text();
         if let Some(schema) = &call.name.schema
             && self.stored.is_none()
+            && schema.text != INFORMATION_SCHEMA
             && self.catalog.schema(&schema.text).is_none()
         {
             let text = format!("schema \"{}\" does not exist", schema.text);
@@ -281,6 +284,8 @@ impl Binder<'_> {
         let entries = match schema {
             _ if noted => &[],
             None | Some("pg_catalog") => functions_named(name),
+            // The functions of the standard's schema, which drivers call, too.
+            Some(INFORMATION_SCHEMA) if name.starts_with("_pg_") => functions_named(name),
             Some(_) => &[],
         };
         let users = match schema {

@@ -286,7 +286,12 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
         ResultType::FixedArray(element) => SqlType::Array(Box::new(element.clone())),
         ResultType::Columns(columns) => SqlType::Row(Arc::new(RowType {
             of: None,
-            fields: columns.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect(),
+            fields: (columns.iter())
+                .map(|(name, ty)| {
+                    let of_argument = || result_type(&ResultType::ElementOf(0), args);
+                    (Arc::from(*name), if *ty == SqlType::Unknown { of_argument() } else { ty.clone() })
+                })
+                .collect(),
         })),
         ResultType::Mixed(columns) => SqlType::Row(Arc::new(RowType {
             of: None,

@@ -5,9 +5,9 @@
 
 use verso_exec::functions::json::{SET_SUBSCRIPT as JSON_SET_SUBSCRIPT, SUBSCRIPT as JSON_SUBSCRIPT};
 use verso_exec::functions::records::{FIELD, SET_FIELD};
-use verso_exec::functions::subscripts::{ELEMENT, SET_ELEMENT, SET_SLICE, SLICE};
+use verso_exec::functions::subscripts::{ELEMENT, NAME_BYTE, SET_ELEMENT, SET_SLICE, SLICE};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::{CastKind, SqlType, Value, cast_kind};
+use verso_types::{CastKind, SqlType, SystemType, Value, cast_kind};
 
 use super::Binder;
 use super::coerce::exactly;
@@ -77,6 +77,9 @@ impl Binder<'_> {
         if array.ty == SqlType::Jsonb {
             return self.json_subscripts(array, steps, cx);
         }
+        if array.ty == SqlType::Name {
+            return self.name_subscripts(array, at, steps, cx);
+        }
         let SqlType::Array(element) = passed_on(&array.ty) else {
             return Err(no_subscripts(&array.ty).at(at));
         };
@@ -86,6 +89,28 @@ impl Binder<'_> {
         };
         let args = std::iter::once(array).chain(rest).collect();
         Ok(TypedExpr::new(K::Call { function, args }, ty))
+    }
+
+    /// `name[0]`: a byte of it. Names have one dimension.
+    fn name_subscripts(
+        &self,
+        name: TypedExpr,
+        at: u32,
+        steps: &[Subscript<'_>],
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let ty = SqlType::System(SystemType::Char);
+        match self.brackets(steps, at, cx)? {
+            Access::Element(subscripts) if subscripts.len() == 1 => {
+                let args = std::iter::once(name).chain(subscripts).collect();
+                Ok(TypedExpr::new(K::Call { function: &NAME_BYTE, args }, ty))
+            }
+            Access::Element(_) => Ok(TypedExpr::null(ty)),
+            Access::Slice(_) => {
+                let text = "slices of fixed-length arrays not implemented";
+                Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at))
+            }
+        }
     }
 
     /// `j['a'][0]`: keys and indexes of a jsonb.

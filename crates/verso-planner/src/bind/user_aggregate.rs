@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    AggregateDef, Callee, CatalogSnapshot, FunctionDef, FunctionReturn, Modify, MovingDef, Oid,
+    AggregateDef, Callee, CatalogSnapshot, FunctionDef, FunctionReturn, Modify, MovingDef, Object, Oid,
+    Rights,
 };
 use verso_exec::plan::{ExprKind as K, FoldRules, TypedExpr};
 use verso_types::{CastKind, SqlType, TimeStyle, Value, parse_text};
@@ -17,6 +18,7 @@ use super::Binder;
 use super::call::Found;
 use super::context::Context;
 use super::json::named;
+use super::rights::denied;
 use super::routine::is_polymorphic;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, Expr, ExprKind, FrameBound, Literal, Name, Over, QualifiedName, Span};
@@ -372,6 +374,10 @@ impl Binder<'_> {
         if !function.is_aggregate() {
             let text = format!("{} is not an aggregate", function.signature());
             return Err(SqlError::unsupported(text).at(at.start));
+        }
+        let object = Object::Function(function.oid);
+        if self.acting.is_some_and(|role| !self.catalog.rights(role, object).has(Rights::EXECUTE)) {
+            return Err(denied("aggregate", &function.name));
         }
         if let (Some(over), Some(definition)) = (&call.over, AggregateDef::parse(&function.body)) {
             let moves = matches!(over, Over::Spec(spec)

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use verso_catalog::SystemView;
 use verso_env::stack;
 use verso_exec::exec::Probes;
 use verso_exec::plan::{
@@ -255,7 +256,13 @@ impl<'p> Tree<'p> {
                 node.details.push(("TID Cond", Field::Text(format!("CURRENT OF {cursor}"))));
                 return self.table_columns(table, columns, &alias);
             }
-            Plan::SystemScan { view, output, .. } => {
+            Plan::SystemScan { view, output, keys, .. } => {
+                let is_key = |column: usize| matches!(view, SystemView::Relation(relation) if relation.get().is_key(column));
+                let keys: Vec<_> = keys.iter().filter(|(column, _)| is_key(*column)).cloned().collect();
+                if !keys.is_empty() {
+                    let condition = self.system_condition(*view, &keys);
+                    node.details.push(("Key Cond", Field::Text(condition)));
+                }
                 let alias = self.alias(view.name());
                 title(node, "Seq Scan", format!("Seq Scan on {}", view.name()));
                 node.head.push(("Relation Name", view.name().into()));

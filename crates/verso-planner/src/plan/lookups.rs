@@ -1,45 +1,94 @@
-//! Joins with relations of the system catalogs: where the left side has few rows, the session makes the rows of the right side for
-//! each of them, by their keys, instead of all that the catalogs have.
+//! Joins with relations of the system catalogs: where that is cheaper, the session makes the rows of the right side for each row
+//! of the left side, by their keys, instead of all that the catalogs have.
 //!
 //! The conditions of the join stay: keys are a hint, and rows that do not fit may come nevertheless.
 
-use verso_catalog::SystemView;
-use verso_exec::plan::{ExprKind, JoinKind, Plan, TypedExpr};
+use verso_catalog::{SystemRelation, SystemView};
+use verso_exec::plan::{ExprKind, JoinKind, KeyMatch, Plan, TypedExpr};
 use verso_types::SqlType;
 
 use super::system::column;
 use crate::bind::map_columns;
 use crate::estimate::Estimate;
 
-/// So many rows the left side may have by the estimate.
-const ROWS_MAX: f64 = 64.0;
-
-/// Relations and columns by which the session finds their rows at once.
-const KEYS: &[(&str, &str)] = &[
-    ("pg_class", "oid"),
-    ("pg_attribute", "attrelid"),
-    ("pg_attrdef", "adrelid"),
-    ("pg_index", "indexrelid"),
-    ("pg_index", "indrelid"),
-    ("pg_constraint", "conrelid"),
-    ("pg_trigger", "tgrelid"),
-];
+/// What it costs to ask the session for the rows of one key, in rows that it makes.
+const LOOKUP: f64 = 4.0;
+/// What a row of a relation costs that is not in every database the same; others are kept.
+const MADE: f64 = 1.0;
+const KEPT: f64 = 0.2;
 
 /// Makes lookups of a join, both sides of which are planned, where that can be done.
 pub(super) fn of_join(plan: &mut Plan, estimate: Estimate<'_>) {
-    if matches!(plan, Plan::Join { left, right, kind: JoinKind::Inner, .. }
-        if estimate.rows(left) > ROWS_MAX && estimate.rows(right) <= ROWS_MAX && is_relation(left))
-    {
-        turn(plan);
-        if let Plan::Project { input, .. } = plan {
-            of_join(input, estimate);
+    let Plan::Join { left, right, kind, equal, .. } = &*plan else { return };
+    let kind = *kind;
+    let to_right = saving(left, (right, false), equal, estimate);
+    let to_left = saving(right, (left, true), equal, estimate).filter(|_| kind == JoinKind::Inner);
+    match (to_right, to_left) {
+        (right, Some(left)) if right.is_none_or(|right| right < left) => {
+            turn(plan);
+            if let Plan::Project { input, .. } = plan {
+                look_up(input);
+            }
         }
-        return;
+        (Some(_), _) if matches!(kind, JoinKind::Inner | JoinKind::Left) => look_up(plan),
+        _ => {}
     }
-    let Plan::Join { left, right, kind: JoinKind::Inner | JoinKind::Left, equal, .. } = plan else { return };
-    if estimate.rows(left) > ROWS_MAX {
-        return;
+}
+
+/// How many rows less the session makes of one side where it is asked for those of each row of the other; nothing where it makes more.
+fn saving(
+    few: &Plan,
+    (many, turned): (&Plan, bool),
+    equal: &[(TypedExpr, TypedExpr)],
+    estimate: Estimate<'_>,
+) -> Option<f64> {
+    let (scan, relation) = scan_of(many)?;
+    let Plan::SystemScan { columns, keys, .. } = scan else { return None };
+    // Values of a query around the join have other numbers within a lookup.
+    let filtered = matches!(many, Plan::Filter { predicate, .. } if is_outer(predicate));
+    if filtered || keys.iter().any(|(_, key)| key.exprs().iter().any(is_outer)) {
+        return None;
     }
+    let sides = equal.iter().map(|(left, right)| if turned { left } else { right });
+    let asked = sides.filter_map(|side| {
+        let at = columns.get(column(side)?)?;
+        relation.is_key(*at).then_some(*at)
+    });
+    let asked: Vec<usize> = asked.filter(|at| !keys.iter().any(|(known, _)| known == at)).collect();
+    if asked.is_empty() {
+        return None;
+    }
+    let part = |columns: &mut dyn Iterator<Item = usize>| {
+        let values = columns.map(|at| estimate.system_values(relation, at)).fold(1.0, f64::max);
+        estimate.system_rows(relation) / values
+    };
+    let each = if estimate.is_made(relation) { MADE } else { KEPT };
+    let known = &mut keys.iter().map(|(at, _)| *at).filter(|at| relation.is_key(*at));
+    let whole = part(known) * each;
+    let looked_up = estimate.rows(few) * (LOOKUP + part(&mut asked.into_iter()) * each);
+    (looked_up < whole).then_some(whole - looked_up)
+}
+
+/// Whether an expression has a value of a query around.
+fn is_outer(expr: &TypedExpr) -> bool {
+    expr.any(&mut |part| matches!(part.kind, ExprKind::Outer(_)))
+}
+
+/// The scan of a relation, perhaps below a filter.
+fn scan_of(plan: &Plan) -> Option<(&Plan, &'static SystemRelation)> {
+    let scan = match plan {
+        Plan::Filter { input, .. } => input,
+        scan => scan,
+    };
+    match scan {
+        Plan::SystemScan { view: SystemView::Relation(relation), .. } => Some((scan, relation.get())),
+        _ => None,
+    }
+}
+
+/// The join as one whose right side is asked for the rows of each row of the left one.
+fn look_up(plan: &mut Plan) {
+    let Plan::Join { right, equal, .. } = plan else { return };
     let outer = asked_for(right, equal);
     if outer.is_empty() {
         return;
@@ -56,16 +105,6 @@ pub(super) fn of_join(plan: &mut Plan, estimate: Estimate<'_>) {
     }
     conditions.extend(filter.map(TypedExpr::conjuncts).unwrap_or_default());
     *plan = Plan::Apply { left, right, outer, kind, filter: TypedExpr::conjunction(conditions) };
-}
-
-/// Whether a side of a join is one of the relations that have keys.
-fn is_relation(plan: &Plan) -> bool {
-    let scan = match plan {
-        Plan::Filter { input, .. } => input,
-        scan => scan,
-    };
-    matches!(scan, Plan::SystemScan { view: SystemView::Relation(relation), .. }
-        if KEYS.iter().any(|(of, _)| *of == relation.get().name))
 }
 
 /// Exchanges the sides of a join; its columns stay in their order.
@@ -86,27 +125,20 @@ fn turn(plan: &mut Plan) {
 
 /// Lets a scan of a system relation be asked for what it is to be equal to on the left: these expressions.
 fn asked_for(right: &mut Plan, equal: &[(TypedExpr, TypedExpr)]) -> Vec<TypedExpr> {
-    let is_outer = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::Outer(_)));
     let scan = match right {
-        // Values of a query around the join have other numbers within a lookup.
-        Plan::Filter { predicate, .. } if is_outer(predicate) => return Vec::new(),
         Plan::Filter { input, .. } => &mut **input,
         scan => scan,
     };
     let Plan::SystemScan { view: SystemView::Relation(relation), columns, keys, .. } = scan else {
         return Vec::new();
     };
-    if keys.iter().any(|(_, key)| is_outer(key)) {
-        return Vec::new();
-    }
     let relation = relation.get();
-    let is_key =
-        |at: usize| KEYS.iter().any(|(of, key)| *of == relation.name && relation.column(key) == Some(at));
     let mut outer = Vec::new();
     for (ours, theirs) in equal {
         let Some(at) = column(theirs).and_then(|column| columns.get(column)).copied() else { continue };
-        if is_key(at) && !keys.iter().any(|(known, _)| *known == at) {
-            keys.push((at, TypedExpr::new(ExprKind::Outer(outer.len()), ours.ty.clone())));
+        if relation.is_key(at) && !keys.iter().any(|(known, _)| *known == at) {
+            let handed = TypedExpr::new(ExprKind::Outer(outer.len()), ours.ty.clone());
+            keys.push((at, KeyMatch::Equal(handed)));
             outer.push(ours.clone());
         }
     }

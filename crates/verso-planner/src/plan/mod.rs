@@ -160,6 +160,11 @@ impl<'s> Planner<'s> {
         if self.is_deep() {
             return;
         }
+        if let Plan::Filter { input, predicate } = plan
+            && let Plan::SystemScan { view, columns, .. } = &**input
+        {
+            system::share(*view, columns, predicate);
+        }
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
         if limited && matches!(plan, Plan::Aggregate { .. }) {
             self.groups_in_order(plan, &[], first);
@@ -226,8 +231,8 @@ impl<'s> Planner<'s> {
                 self.query(input, false);
             }
             Plan::Filter { input, predicate } => {
-                if let Plan::SystemScan { columns, keys, .. } = &mut **input {
-                    *keys = system::keys(columns, predicate);
+                if let Plan::SystemScan { view, columns, keys, .. } = &mut **input {
+                    *keys = system::keys(*view, columns, predicate);
                 }
                 let ends = streams::end_window(input, predicate.clone().conjuncts());
                 let first = first.map(|first| {

@@ -2,16 +2,89 @@
 //!
 //! The condition stays where it is: keys are a hint, and rows that do not fit may come nevertheless.
 
-use verso_exec::plan::{ExprKind, TypedExpr};
+use std::sync::Arc;
+
+use verso_catalog::{SystemRelation, SystemView};
+use verso_exec::plan::{ExprKind, KeyMatch, Plan, SubqueryTest, TypedExpr};
 use verso_types::{SqlType, Value};
 
+use super::terms::is_fixed;
+
 /// Columns of the view and what they are to be equal to; `columns` are those that the scan yields.
-pub(super) fn keys(columns: &[usize], predicate: &TypedExpr) -> Vec<(usize, TypedExpr)> {
+pub(super) fn keys(view: SystemView, columns: &[usize], predicate: &TypedExpr) -> Vec<(usize, KeyMatch)> {
     let conditions = match &predicate.kind {
         ExprKind::And(conditions) => conditions.as_slice(),
         _ => std::slice::from_ref(predicate),
     };
-    conditions.iter().filter_map(|condition| key(columns, condition)).collect()
+    let mut keys: Vec<_> = (conditions.iter())
+        .filter_map(|condition| key(columns, condition))
+        .map(|(column, key)| (column, KeyMatch::Equal(key)))
+        .collect();
+    // One value finds fewer rows than several.
+    if let SystemView::Relation(relation) = view
+        && !keys.iter().any(|(column, _)| relation.get().is_key(*column))
+    {
+        keys.extend(conditions.iter().find_map(|condition| listed(relation.get(), columns, condition)));
+    }
+    keys
+}
+
+/// Lets the query of `key IN (SELECT …)` be computed once: for the condition, and for what it looks up. Before the query is planned.
+pub(super) fn share(view: SystemView, columns: &[usize], predicate: &mut TypedExpr) {
+    let SystemView::Relation(relation) = view else { return };
+    let one = |condition: &mut TypedExpr| {
+        if let ExprKind::Subquery { plan, outer, test: SubqueryTest::In { negated: false }, args } =
+            &mut condition.kind
+            && outer.is_empty()
+            && !plan.is_volatile()
+            && !matches!(**plan, Plan::Shared { .. })
+            && let [arg] = args.as_slice()
+            && key_column(relation.get(), columns, arg).is_some()
+        {
+            *plan = Arc::new(Plan::shared(Arc::clone(plan)));
+        }
+    };
+    match &mut predicate.kind {
+        ExprKind::And(conditions) => conditions.iter_mut().for_each(one),
+        _ => one(predicate),
+    }
+}
+
+/// The key of a relation that an expression over its columns is.
+fn key_column(relation: &SystemRelation, columns: &[usize], expr: &TypedExpr) -> Option<usize> {
+    columns.get(column(expr)?).copied().filter(|column| relation.is_key(*column))
+}
+
+/// The key column that a condition wants to be one of several values, and the values.
+fn listed(relation: &SystemRelation, columns: &[usize], condition: &TypedExpr) -> Option<(usize, KeyMatch)> {
+    let of_key = |expr: &TypedExpr| key_column(relation, columns, expr);
+    match &condition.kind {
+        ExprKind::InList { arg, list, negated: false } => {
+            let at = of_key(arg)?;
+            list.iter().all(is_fixed).then(|| (at, KeyMatch::In(list.clone())))
+        }
+        ExprKind::Call { function, args } if function.operator == Some("= ANY") => {
+            let [arg, array] = args.as_slice() else { return None };
+            let at = of_key(arg)?;
+            is_fixed(array).then(|| (at, KeyMatch::Any(array.clone())))
+        }
+        ExprKind::Subquery { plan, outer, test: SubqueryTest::In { negated: false }, args }
+            if outer.is_empty() && matches!(**plan, Plan::Shared { .. }) =>
+        {
+            let output = plan.output();
+            let ([arg], [element]) = (args.as_slice(), output.as_slice()) else { return None };
+            let at = of_key(arg)?;
+            let kind = ExprKind::Subquery {
+                plan: Arc::new(Plan::clone(plan)),
+                outer: Vec::new(),
+                test: SubqueryTest::Array,
+                args: Vec::new(),
+            };
+            let array = SqlType::Array(Box::new(element.ty.clone()));
+            Some((at, KeyMatch::Any(TypedExpr::new(kind, array))))
+        }
+        _ => None,
+    }
 }
 
 fn key(columns: &[usize], condition: &TypedExpr) -> Option<(usize, TypedExpr)> {
@@ -56,7 +129,12 @@ pub(super) fn column(expr: &TypedExpr) -> Option<usize> {
         ExprKind::Column(index) => Some(*index),
         ExprKind::Cast { arg, .. } => {
             let texts = arg.ty.is_text() && matches!(expr.ty, SqlType::Text);
-            let numbers = arg.ty.physical() == expr.ty.physical() && matches!(expr.ty, SqlType::Oid);
+            let is_oid = |ty: &SqlType| match ty {
+                SqlType::Oid => true,
+                SqlType::System(system) => system.is_reference(),
+                _ => false,
+            };
+            let numbers = arg.ty.physical() == expr.ty.physical() && is_oid(&expr.ty);
             if texts || numbers { column(arg) } else { None }
         }
         _ => None,

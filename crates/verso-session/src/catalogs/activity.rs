@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use verso_catalog::{CatalogSnapshot, Oid, TableDef};
+use verso_catalog::{CatalogSnapshot, Oid, Relation, TableDef};
 use verso_storage::{AdvisoryKey, LockInfo, LockTarget, TxnId};
 use verso_types::Value;
 use verso_types::opaque::network::Network;
 
+use super::keys::Keys;
 use super::{number, oid};
 use crate::registry::{SessionInfo, backend_id, waits};
 use crate::services::EPOCH_MICROS;
@@ -218,8 +219,14 @@ pub(super) fn of_table(
 }
 
 /// The rows of `pg_stat_all_tables`; what nobody counts is NULL.
-pub(super) fn tables(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
-    statistics_of(views, catalog, tables_of_users(catalog))
+pub(super) fn tables(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    match keys.oid("relid") {
+        Some(table) => {
+            let table = catalog.table_by_oid(table).filter(|table| !table.is_system());
+            statistics_of(views, catalog, table.iter())
+        }
+        None => statistics_of(views, catalog, tables_of_users(catalog)),
+    }
 }
 
 fn statistics_of<'t>(
@@ -253,9 +260,18 @@ fn statistics_of<'t>(
 }
 
 /// The rows of `pg_stat_all_indexes`; what nobody counts is NULL.
-pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for table in tables_of_users(catalog) {
+    let of_index = |index: Oid| match catalog.relation_by_oid(index) {
+        Some(Relation::Index(index)) => index.table,
+        _ => Oid(0),
+    };
+    let tables: Vec<Arc<TableDef>> = match keys.oid("relid").or_else(|| keys.oid("indexrelid").map(of_index))
+    {
+        Some(table) => catalog.table_by_oid(table).filter(|table| !table.is_system()).into_iter().collect(),
+        None => tables_of_users(catalog).cloned().collect(),
+    };
+    for table in &tables {
         for index in table.all_indexes() {
             let mut row = vec![Value::Null; 9];
             row[0] = oid(table.oid);

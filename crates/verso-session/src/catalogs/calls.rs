@@ -177,6 +177,14 @@ impl Call<'_> {
                 let value = parse_text(&ty, args.text(0), zone)?;
                 cast(&value, &ty, &ty, CastKind::Implicit, zone)?
             }
+            "pg_describe_object" | "pg_identify_object" => {
+                let part = i32::try_from(args.number(2)).unwrap_or_default();
+                let own = match function {
+                    "pg_describe_object" => super::identity::described,
+                    _ => super::identity::identified,
+                };
+                own(catalog, args.oid(0), args.oid(1), part)
+            }
             "pg_get_userbyid" => match catalog.role_by_oid(args.oid(0)) {
                 Some(role) => Value::Text(Arc::clone(&role.name)),
                 None => Value::text(&format!("unknown (OID={})", args.oid(0))),
@@ -471,11 +479,8 @@ impl Call<'_> {
         let oid = self.args.oid(0);
         let path = self.catalog.search_path();
         let in_path = |schema: &str| Value::Bool(path.searched().iter().any(|known| **known == *schema));
-        let fixed = |relation: &str| {
-            let wanted = Value::Int8(oid.0.into());
-            let known = fixed::table(relation).is_some_and(|rows| rows.iter().any(|row| row[0] == wanted));
-            if known { Value::Bool(true) } else { Value::Null }
-        };
+        let fixed =
+            |relation: &str| fixed::by_oid(relation, oid.0.into()).map_or(Value::Null, |_| Value::Bool(true));
         match function {
             "pg_table_is_visible" => match (self.catalog.relation_by_oid(oid), SystemRelation::by_oid(oid)) {
                 (_, Some(system)) => Value::Bool(system.schema == PG_CATALOG),

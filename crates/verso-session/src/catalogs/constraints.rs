@@ -1,4 +1,4 @@
-//! Rows of `pg_constraint` and `pg_depend`.
+//! Rows of `pg_constraint`.
 
 use std::sync::Arc;
 
@@ -6,16 +6,9 @@ use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, Oid, Relatio
 use verso_types::Value;
 
 use super::keys::Keys;
-use super::relations::{default_oid, namespace, of_users};
+use super::relations::{namespace, of_users};
 use super::{attnum, letter, number, oid, shorts};
 use crate::views::Views;
-
-/// Numbers of the catalogs that `pg_depend` refers to.
-const CLASS: u32 = 1259;
-const CONSTRAINT: u32 = 2606;
-const ATTRDEF: u32 = 2604;
-const NAMESPACE: u32 = 2615;
-const PROC: u32 = 1255;
 
 /// The rows of `pg_constraint`.
 pub(super) fn constraints(
@@ -25,15 +18,22 @@ pub(super) fn constraints(
 ) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     let referenced = keys.oid("confrelid").filter(|table| table.0 != 0);
-    let tables: Vec<Relation> = match (keys.oid("conrelid"), referenced) {
+    let listed = |relation: Option<&Relation>| relation.cloned().into_iter().collect::<Vec<_>>();
+    let of_domains = keys.oid("contypid").is_some_and(|ty| ty.0 != 0);
+    let tables: Vec<Relation> = match (keys.oid("conrelid"), referenced, keys.oid("oid")) {
+        _ if of_domains => Vec::new(),
+        (None, _, Some(own)) => listed(catalog.owner_of_part(own)),
         // Only tables with foreign keys on that one can have rows.
-        (None, Some(referenced)) => {
+        (None, Some(referenced), None) => {
             let Some(table) = catalog.table_by_oid(referenced) else { return rows };
             let mut referencing: Vec<_> =
                 table.referenced_by.iter().map(|constraint| constraint.table).collect();
             referencing.sort_unstable();
             referencing.dedup();
             referencing.into_iter().filter_map(|table| catalog.relation_by_oid(table).cloned()).collect()
+        }
+        (None, None, None) if keys.oid("conindid").is_some_and(|index| index.0 != 0) => {
+            of_index(catalog, keys.oid("conindid").unwrap_or_default())
         }
         _ => of_users(catalog, keys, "conrelid", None),
     };
@@ -42,10 +42,10 @@ pub(super) fn constraints(
         let fits = |constraint: &&Arc<ConstraintDef>| {
             keys.takes("oid", constraint.oid)
                 && keys.text("conname").is_none_or(|name| *name == *constraint.name)
+                && keys.text("contype").is_none_or(|kind| kind.starts_with(letter_of(constraint)))
         };
-        rows.extend(
-            table.constraints.iter().filter(fits).map(|constraint| row(views, catalog, &table, constraint)),
-        );
+        let row = |constraint: &Arc<ConstraintDef>| row((views, keys), catalog, &table, constraint);
+        rows.extend(table.constraints.iter().filter(fits).map(row));
         let fits = |trigger: &&Arc<TriggerDef>| {
             trigger.constraint
                 && keys.takes("oid", trigger.oid)
@@ -55,6 +55,28 @@ pub(super) fn constraints(
     }
     rows.extend(super::domains::constraints(views, catalog, keys));
     rows
+}
+
+/// The tables whose constraints may have this index: its own, and those that refer to that.
+fn of_index(catalog: &Arc<CatalogSnapshot>, index: Oid) -> Vec<Relation> {
+    let Some(Relation::Index(index)) = catalog.relation_by_oid(index) else { return Vec::new() };
+    let Some(table) = catalog.table_by_oid(index.table) else { return Vec::new() };
+    let mut tables: Vec<Oid> = table.referenced_by.iter().map(|constraint| constraint.table).collect();
+    tables.push(table.oid);
+    tables.sort_unstable();
+    tables.dedup();
+    tables.into_iter().filter_map(|table| catalog.relation_by_oid(table).cloned()).collect()
+}
+
+/// `contype`.
+fn letter_of(constraint: &ConstraintDef) -> char {
+    match &constraint.kind {
+        ConstraintKind::Check { .. } => 'c',
+        ConstraintKind::NotNull { .. } => 'n',
+        ConstraintKind::Unique { primary: true, .. } => 'p',
+        ConstraintKind::Unique { primary: false, .. } => 'u',
+        ConstraintKind::Foreign(_) => 'f',
+    }
 }
 
 /// The row of a constraint trigger.
@@ -78,43 +100,42 @@ fn trigger_row(catalog: &CatalogSnapshot, table: &TableDef, trigger: &TriggerDef
 }
 
 fn row(
-    views: &Views<'_>,
+    (views, keys): (&Views<'_>, &Keys<'_>),
     catalog: &Arc<CatalogSnapshot>,
     table: &Arc<TableDef>,
     constraint: &ConstraintDef,
 ) -> Vec<Value> {
     let numbers = |columns: &[u16]| shorts(columns.iter().map(|column| attnum(*column)));
     let blank = || letter(' ');
-    let (mut kind, mut index, mut referenced) = ('c', number(0), number(0));
+    let kind = letter_of(constraint);
+    let (mut index, mut referenced) = (number(0), number(0));
     let mut part_of = Oid(0);
     let (mut update, mut delete, mut matches) = (blank(), blank(), blank());
     let (mut key, mut other, mut set, mut condition) = (Value::Null, Value::Null, Value::Null, Value::Null);
     match &constraint.kind {
         ConstraintKind::Check { .. } => {
-            if let Some((text, columns)) =
-                super::definitions::check_text(views, table, &constraint.name, false)
+            if (keys.reads("conkey") || keys.reads("conbin"))
+                && let Some((text, columns)) =
+                    super::definitions::check_text(views, table, &constraint.name, false)
             {
                 condition = Value::text(&text);
                 key = shorts(columns.iter().map(|column| attnum(*column)));
             }
         }
         ConstraintKind::NotNull { column } => {
-            kind = 'n';
             key = numbers(&[*column]);
         }
-        ConstraintKind::Unique { columns, index: own, primary } => {
+        ConstraintKind::Unique { columns, index: own, .. } => {
             if let Some(Relation::Index(whole)) =
                 table.index(*own).and_then(|own| catalog.relation_by_oid(own.part_of?))
             {
                 part_of = whole.constraint.unwrap_or_default();
             }
-            kind = if *primary { 'p' } else { 'u' };
             index = oid(*own);
             key = numbers(columns);
         }
         ConstraintKind::Foreign(foreign) => {
             part_of = constraint.part_of.unwrap_or_default();
-            kind = 'f';
             index = oid(foreign.index);
             referenced = oid(foreign.referenced);
             update = letter(foreign.on_update.letter());
@@ -146,7 +167,11 @@ fn row(
         matches,
         Value::Bool(part_of == Oid(0)),
         Value::Int2(i16::from(part_of != Oid(0))),
-        Value::Bool(!matches!(kind, 'c' | 'n')),
+        Value::Bool(match kind {
+            'c' | 'n' => false,
+            'f' => part_of == Oid(0) && table.partitioned.is_none(),
+            _ => part_of == Oid(0),
+        }),
         Value::Bool(false),
         key,
         other,
@@ -157,91 +182,4 @@ fn row(
         Value::Null,
         condition,
     ]
-}
-
-/// The rows of `pg_depend`: what belongs to schemas, tables and columns of users.
-pub(super) fn depends(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
-    let mut rows = Vec::new();
-    let mut add = |own: (u32, u32, i32), other: (u32, u32, i32), kind: char| {
-        rows.push(vec![
-            number(own.0),
-            number(own.1),
-            Value::Int4(own.2),
-            number(other.0),
-            number(other.1),
-            Value::Int4(other.2),
-            letter(kind),
-        ]);
-    };
-    for relation in catalog.relations().filter(|relation| !relation.oid().is_system()) {
-        let own = relation.oid().0;
-        let (schema, _) = relation.path();
-        if let (Some(schema), false) = (catalog.schema(schema), matches!(relation, Relation::Index(_))) {
-            add((CLASS, own, 0), (NAMESPACE, schema.oid.0, 0), 'n');
-        }
-        match relation {
-            Relation::Table(table) => {
-                for column in table.shown().iter().filter(|column| column.default.is_some()) {
-                    let place = i32::from(column.id);
-                    if column.identity.is_none() {
-                        add((ATTRDEF, default_oid(table.oid, column.id), 0), (CLASS, own, place), 'a');
-                    }
-                }
-                for constraint in &table.constraints {
-                    let constrained = (CONSTRAINT, constraint.oid.0, 0);
-                    match &constraint.kind {
-                        ConstraintKind::Check { .. } => add(constrained, (CLASS, own, 0), 'a'),
-                        ConstraintKind::NotNull { column } => {
-                            add(constrained, (CLASS, own, i32::from(*column)), 'a');
-                        }
-                        ConstraintKind::Unique { columns, index, .. } => {
-                            for column in columns {
-                                add(constrained, (CLASS, own, i32::from(*column)), 'a');
-                            }
-                            add((CLASS, index.0, 0), constrained, 'i');
-                        }
-                        ConstraintKind::Foreign(foreign) => {
-                            for column in &foreign.columns {
-                                add(constrained, (CLASS, own, i32::from(*column)), 'a');
-                            }
-                            for column in &foreign.referenced_columns {
-                                add(constrained, (CLASS, foreign.referenced.0, i32::from(*column)), 'n');
-                            }
-                        }
-                    }
-                }
-            }
-            Relation::Index(index) if index.constraint.is_none() => {
-                let Some(table) = catalog.table_by_oid(index.table) else { continue };
-                let mut needed: Vec<u16> = Vec::new();
-                for id in index.columns() {
-                    let of = match index.expression(&table, id) {
-                        None => vec![id],
-                        Some(text) => table.named_in(text).collect(),
-                    };
-                    of.into_iter().for_each(|id| needed.extend((!needed.contains(&id)).then_some(id)));
-                }
-                for column in needed {
-                    add((CLASS, own, 0), (CLASS, index.table.0, i32::from(column)), 'a');
-                }
-            }
-            Relation::Index(_) | Relation::View(_) => {}
-            Relation::Sequence(sequence) => {
-                if let Some(owner) = sequence.owned_by {
-                    let identity = catalog.table_by_oid(owner.table).is_some_and(|table| {
-                        let column = table.column_with_id(owner.column);
-                        column.is_some_and(|column| table.columns[column].identity.is_some())
-                    });
-                    let kind = if identity { 'i' } else { 'a' };
-                    add((CLASS, own, 0), (CLASS, owner.table.0, i32::from(owner.column)), kind);
-                }
-            }
-        }
-    }
-    for function in catalog.all_functions() {
-        if let Some(schema) = catalog.schema(&function.schema) {
-            add((PROC, function.oid.0, 0), (NAMESPACE, schema.oid.0, 0), 'n');
-        }
-    }
-    rows
 }

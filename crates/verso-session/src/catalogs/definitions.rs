@@ -19,15 +19,13 @@ pub(super) fn constraint(
     catalog: &CatalogSnapshot,
     oid: Oid,
 ) -> Option<(&Arc<TableDef>, &Arc<ConstraintDef>)> {
-    catalog.tables().find_map(|table| {
-        let own = table.constraints.iter().find(|constraint| constraint.oid == oid)?;
-        Some((table, own))
-    })
+    let table = catalog.owner_of_part(oid)?.as_table()?;
+    Some((table, table.constraints.iter().find(|constraint| constraint.oid == oid)?))
 }
 
 /// The constraint trigger with that row in `pg_constraint`.
 fn constraint_trigger(catalog: &CatalogSnapshot, oid: Oid) -> Option<&Arc<TriggerDef>> {
-    let mut triggers = catalog.tables().flat_map(|table| &table.triggers);
+    let mut triggers = catalog.owner_of_part(oid)?.as_table()?.triggers.iter();
     triggers.find(|trigger| trigger.oid == oid && trigger.constraint)
 }
 
@@ -345,7 +343,7 @@ pub(super) fn index_predicate(
 
 /// The function of users with that row.
 pub(super) fn function(catalog: &CatalogSnapshot, oid: Oid) -> Option<&Arc<FunctionDef>> {
-    catalog.all_functions().find(|function| function.oid == oid)
+    catalog.function_by_oid(oid)
 }
 
 /// `pg_get_function_arguments`.

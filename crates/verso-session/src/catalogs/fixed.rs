@@ -51,8 +51,68 @@ pub(super) fn rows(relation: &str, keys: &Keys<'_>) -> SystemRowIter {
     if keys.keys.is_empty() {
         return Box::new((0..rows.len()).map(move |row| rows[row].clone()));
     }
-    let fitting: Vec<Vec<Value>> = rows.iter().filter(|row| keys.fit(row)).cloned().collect();
+    let named = keys.keys.iter().find(|(column, _)| keys.relation.is_key(*column));
+    let fitting: Vec<Vec<Value>> = match named {
+        Some((column, value)) => {
+            let found = Key::of(value).and_then(|key| places(relation, *column)?.get(&key));
+            let found = found.map_or(&[][..], Vec::as_slice);
+            found.iter().map(|place| &rows[*place]).filter(|row| keys.fit(row)).cloned().collect()
+        }
+        None => rows.iter().filter(|row| keys.fit(row)).cloned().collect(),
+    };
     Box::new(fitting.into_iter())
+}
+
+/// A value by which rows are found.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Number(i64),
+    Text(Arc<str>),
+}
+
+impl Key {
+    fn of(value: &Value) -> Option<Key> {
+        match value {
+            Value::Text(text) => Some(Key::Text(Arc::clone(text))),
+            value => value.as_i64().map(Key::Number),
+        }
+    }
+}
+
+/// Where rows stand that have a value in a column.
+type Places = HashMap<Key, Vec<usize>>;
+
+/// Where the rows of a relation stand that have a value in this key column, or in the first one; made when it is asked for first.
+fn places(relation: &str, column: usize) -> Option<&'static Places> {
+    type OfColumns = HashMap<(&'static str, usize), OnceLock<Places>>;
+    static PLACES: OnceLock<OfColumns> = OnceLock::new();
+    let all = PLACES.get_or_init(|| {
+        let keys = |(name, _): &(&'static str, &str)| {
+            let known = RelationId::find(PG_CATALOG, name).map_or(0, |id| id.get().columns.len());
+            let is_key = |column: &usize| {
+                *column == 0 || RelationId::find(PG_CATALOG, name).is_some_and(|id| id.get().is_key(*column))
+            };
+            let name = *name;
+            (0..known).filter(is_key).map(move |column| ((name, column), OnceLock::new())).collect::<Vec<_>>()
+        };
+        FILES.iter().flat_map(keys).collect()
+    });
+    let name = FILES.iter().find(|(name, _)| *name == relation)?.0;
+    Some(all.get(&(name, column))?.get_or_init(|| {
+        let mut places = Places::new();
+        for (place, row) in table(relation).iter().flat_map(|rows| rows.iter()).enumerate() {
+            if let Some(key) = row.get(column).and_then(Key::of) {
+                places.entry(key).or_default().push(place);
+            }
+        }
+        places
+    }))
+}
+
+/// The row of a relation with this number.
+pub(super) fn by_oid(relation: &str, oid: i64) -> Option<Vec<Value>> {
+    let place = places(relation, 0)?.get(&Key::Number(oid))?.first()?;
+    table(relation)?.get(*place).cloned()
 }
 
 /// All rows of a relation that has a file, read once.

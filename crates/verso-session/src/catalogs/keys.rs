@@ -3,13 +3,24 @@
 use verso_catalog::{Oid, SystemRelation};
 use verso_types::{Value, cmp_sql};
 
-/// Columns of a relation and their values.
+/// Columns of a relation and their values, and the columns that are read.
 pub(super) struct Keys<'k> {
     pub(super) relation: &'static SystemRelation,
     pub(super) keys: &'k [(usize, Value)],
+    pub(super) columns: &'k [usize],
 }
 
 impl Keys<'_> {
+    /// Whether a column is read.
+    pub(super) fn reads(&self, column: &str) -> bool {
+        self.relation.column(column).is_some_and(|at| self.columns.contains(&at))
+    }
+
+    /// The value of a column, made only where it is read.
+    pub(super) fn read(&self, column: &str, make: impl FnOnce() -> Value) -> Value {
+        if self.reads(column) { make() } else { Value::Null }
+    }
+
     fn value(&self, column: &str) -> Option<&Value> {
         let column = self.relation.column(column)?;
         self.keys.iter().find(|(key, _)| *key == column).map(|(_, value)| value)

@@ -8,7 +8,8 @@
 //! | [`fixed`] | rows that are always the same: types, functions, operators, casts |
 //! | [`keys`] | what a query wants columns to be equal to |
 //! | [`relations`] | `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence` |
-//! | [`constraints`] | `pg_constraint`, `pg_depend` |
+//! | [`constraints`] | `pg_constraint` |
+//! | [`depends`] | `pg_depend` |
 //! | [`triggers`] | `pg_trigger` |
 //! | [`rights`] | rights, members of roles, policies; `has_…_privilege` |
 //! | [`types`] | users' rows of `pg_type`, `pg_enum` |
@@ -16,6 +17,7 @@
 //! | [`activity`] | sessions, locks, cursors, statistics |
 //! | [`progress`] | jobs of maintenance under way |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
+//! | [`identity`] | objects in words: `pg_describe_object` |
 //! | [`domains`] | constraints of domains in `pg_constraint` |
 //! | [`extensions`] | extensions: those that are built in, and those that a database has asked for |
 //! | [`partitions`] | partitions |
@@ -33,9 +35,11 @@ mod calls;
 mod collations;
 mod constraints;
 mod definitions;
+mod depends;
 mod domains;
 pub(crate) mod extensions;
 mod fixed;
+mod identity;
 mod keys;
 mod names;
 mod objects;
@@ -50,7 +54,7 @@ mod types;
 
 use std::sync::Arc;
 
-use verso_catalog::{Object, Oid, RelationId, SystemRowIter};
+use verso_catalog::{Asked, Object, Oid, RelationId, SystemRowIter};
 use verso_types::Value;
 use verso_types::array::Array;
 
@@ -69,8 +73,8 @@ fn all(rows: Vec<Vec<Value>>) -> SystemRowIter {
 }
 
 /// The rows of a relation, as far as they can have these values in these columns.
-pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Value)]) -> SystemRowIter {
-    let keys = Keys { relation: relation.get(), keys };
+pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) -> SystemRowIter {
+    let keys = Keys { relation: relation.get(), keys: asked.keys, columns: asked.columns };
     let Some(catalog) = views.services.known_catalog() else { return all(Vec::new()) };
     if relation.get().schema != verso_catalog::snapshot::PG_CATALOG {
         return all(rights::standard(views, &catalog, relation.get().name).unwrap_or_default());
@@ -82,29 +86,29 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_index" => all(relations::indexes(views, &catalog, &keys)),
         "pg_sequence" => all(relations::sequences(&catalog, &keys)),
         "pg_constraint" => all(constraints::constraints(views, &catalog, &keys)),
-        "pg_rewrite" => all(triggers::rules(&catalog)),
+        "pg_rewrite" => all(triggers::rules(&catalog, &keys)),
         "pg_trigger" => all(triggers::triggers(&catalog, &keys)),
-        "pg_depend" => all(constraints::depends(&catalog)),
+        "pg_depend" => all(depends::depends(views, &catalog, &keys)),
         "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(&catalog, &keys))),
         "pg_collation" => collations::collations(&catalog, &keys),
         "pg_enum" => all(types::labels(&catalog, &keys)),
-        "pg_inherits" => all(partitions::inherits(&catalog)),
-        "pg_partitioned_table" => all(partitions::partitioned(&catalog)),
+        "pg_inherits" => all(partitions::inherits(&catalog, &keys)),
+        "pg_partitioned_table" => all(partitions::partitioned(&catalog, &keys)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_stats" => all(statistics::statistics(&catalog)),
         "pg_database" => all(objects::databases(views, &catalog)),
         "pg_auth_members" => all(rights::members(&catalog)),
         "pg_default_acl" => all(rights::defaults(&catalog)),
-        "pg_policy" => all(rights::policies(&catalog)),
+        "pg_policy" => all(rights::policies(views, &catalog, &keys)),
         "pg_extension" => all(extensions::installed(&catalog)),
         "pg_available_extensions" => all(extensions::available(&catalog)),
         "pg_available_extension_versions" => all(extensions::versions(&catalog)),
-        "pg_policies" => all(rights::policy_view(&catalog)),
+        "pg_policies" => all(rights::policy_view(views, &catalog)),
         "pg_db_role_setting" => all(rights::settings(views, &catalog)),
         "pg_tablespace" => all(objects::tablespaces()),
         "pg_authid" => all(objects::authids(&catalog)),
         "pg_roles" => all(objects::roles(&catalog)),
-        "pg_proc" => Box::new(fixed::rows("pg_proc", &keys).chain(objects::functions(&catalog))),
+        "pg_proc" => Box::new(fixed::rows("pg_proc", &keys).chain(objects::functions(&catalog, &keys))),
         "pg_settings" => all(objects::settings(views)),
         "pg_timezone_names" => all(objects::time_zones(views)),
         "pg_stat_activity" => all(activity::sessions(views)),
@@ -119,15 +123,18 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_stat_progress_basebackup" => all(progress::base_backup(views)),
         "pg_stat_progress_copy" => all(progress::copy(views)),
         "pg_stat_database" => all(activity::databases(views)),
-        "pg_stat_all_tables" => all(activity::tables(views, &catalog)),
-        "pg_stat_all_indexes" => all(activity::indexes(&catalog)),
+        "pg_stat_all_tables" => all(activity::tables(views, &catalog, &keys)),
+        "pg_stat_all_indexes" => all(activity::indexes(&catalog, &keys)),
         "pg_description" => {
             let own = |((class, object, column), text): ((Oid, Oid, i32), &Arc<str>)| {
                 vec![oid(object), oid(class), Value::Int4(column), Value::Text(Arc::clone(text))]
             };
             let database = Object::Database.key().0;
-            let comments = catalog.comments().filter(|((class, ..), _)| *class != database);
-            let own: Vec<_> = comments.map(own).collect();
+            let is_here = |((class, ..), _): &((Oid, Oid, i32), &Arc<str>)| *class != database;
+            let own: Vec<_> = match keys.oid("objoid") {
+                Some(object) => catalog.comments_on(object).filter(is_here).map(own).collect(),
+                None => catalog.comments().filter(is_here).map(own).collect(),
+            };
             Box::new(fixed::rows("pg_description", &keys).chain(own))
         }
         "pg_operator" => Box::new(fixed::rows("pg_operator", &keys).chain(aggregates::operators(&catalog))),

@@ -126,8 +126,7 @@ fn text_search(ty: SystemType) -> &'static str {
 
 /// The row of a fixed relation with this number.
 fn fixed_row(relation: &str, oid: u32) -> Option<Vec<Value>> {
-    let rows = fixed::table(relation)?;
-    rows.iter().find(|row| row[0] == Value::Int8(oid.into())).cloned()
+    fixed::by_oid(relation, oid.into())
 }
 
 /// The name of a type by its number; that of what Verso does not know from its row.
@@ -211,10 +210,24 @@ impl SessionNames {
                 false => name,
             });
         }
-        let function = self.catalog.all_functions().find(|function| function.oid.0 == oid)?;
-        let name = qualified(&function.schema, &function.name);
-        let types: Vec<String> = function.args.iter().map(|arg| arg.ty.pg_name()).collect();
-        Some(if arguments { format!("{name}({})", types.join(",")) } else { name })
+        let function = self.catalog.function_by_oid(Oid(oid))?;
+        // A name alone has to mean this function only; with arguments it has to be found without its schema.
+        let alone = match arguments {
+            true => {
+                let found = self.catalog.functions(None, &function.name);
+                found.iter().any(|found| found.oid.0 == oid)
+            }
+            false => self.functions(None, &function.name) == [oid],
+        };
+        let name = match alone {
+            true => quote_ident(&function.name),
+            false => format!("{}.{}", quote_ident(&function.schema), quote_ident(&function.name)),
+        };
+        let types = function.inputs().map(|arg| match arg.rows_of {
+            Some(relation) => relation_name(&self.catalog, relation).unwrap_or_default(),
+            None => type_name(&self.catalog, arg.ty.pg_oid()).unwrap_or_else(|| arg.ty.pg_name()),
+        });
+        Some(if arguments { format!("{name}({})", types.collect::<Vec<_>>().join(",")) } else { name })
     }
 }
 
@@ -224,6 +237,11 @@ pub(super) fn qualified(schema: &str, name: &str) -> String {
         PG_CATALOG | PUBLIC => quote_ident(name),
         schema => format!("{}.{}", quote_ident(schema), quote_ident(name)),
     }
+}
+
+/// The schema of an operator, if one is named, and its symbol.
+fn operator_path(text: &str) -> (Option<&str>, &str) {
+    text.rsplit_once('.').map_or((None, text), |(schema, symbol)| (Some(schema.trim_matches('"')), symbol))
 }
 
 /// The name of a relation by its number, as the session writes it.
@@ -250,7 +268,16 @@ impl ObjectNames for SessionNames {
                 };
                 Ok(relation(&self.catalog, schema.as_deref(), &name).or_else(composite))
             }
-            SystemType::Regtype => Ok(type_named(&self.catalog, text).map(|ty| ty.pg_oid())),
+            SystemType::Regtype => {
+                let known = type_named(&self.catalog, text).map(|ty| ty.pg_oid());
+                // What no value is of: `trigger`, `anyelement`, `event_trigger`.
+                let pseudo = || {
+                    let (schema, name) = path(text).ok()?;
+                    let system = schema.is_none_or(|schema| schema == PG_CATALOG);
+                    fixed_by_name("pg_type", &name).into_iter().find(|_| system)
+                };
+                Ok(known.or_else(pseudo))
+            }
             SystemType::Regnamespace => {
                 let (_, name) = path(text)?;
                 Ok(match name.as_str() {
@@ -268,7 +295,10 @@ impl ObjectNames for SessionNames {
             }
             SystemType::Regprocedure => self.function(text),
             SystemType::Regoper => {
-                let symbol = text.rsplit_once('.').map_or(text, |(_, symbol)| symbol);
+                let (schema, symbol) = operator_path(text);
+                if schema.is_some_and(|schema| self.catalog.schema(schema).is_none()) {
+                    return Ok(None);
+                }
                 let own =
                     self.catalog.operators().iter().filter(|one| *one.name == *symbol).map(|one| one.oid.0);
                 let all: Vec<u32> = fixed_by_name("pg_operator", symbol).into_iter().chain(own).collect();
@@ -280,7 +310,10 @@ impl ObjectNames for SessionNames {
                 else {
                     return Err(TypeError::new("22P02", "expected a left parenthesis"));
                 };
-                let symbol = symbol.trim().rsplit_once('.').map_or(symbol.trim(), |(_, symbol)| symbol);
+                let (schema, symbol) = operator_path(symbol.trim());
+                if schema.is_some_and(|schema| self.catalog.schema(schema).is_none()) {
+                    return Ok(None);
+                }
                 let types: Option<Vec<i64>> = args
                     .split(',')
                     .map(|arg| match arg.trim() {

@@ -8,6 +8,7 @@ use verso_catalog::{
 };
 use verso_types::{Interval, SqlType, SystemType, Value};
 
+use super::keys::Keys;
 use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};
 use super::{letter, number, oid, rights, short};
 use crate::settings::SETTINGS;
@@ -125,8 +126,13 @@ pub(super) fn result_type(returns: &FunctionReturn) -> SqlType {
 }
 
 /// The rows of `pg_proc` for functions of users.
-pub(super) fn functions(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
-    catalog.all_functions().map(|function| function_row(catalog, function)).collect()
+pub(super) fn functions(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let row = |function: &Arc<FunctionDef>| function_row(catalog, function);
+    match (keys.oid("oid"), keys.text("proname")) {
+        (Some(oid), _) => catalog.function_by_oid(oid).map(row).into_iter().collect(),
+        (None, Some(name)) => catalog.functions_named(name).map(row).collect(),
+        (None, None) => catalog.all_functions().map(row).collect(),
+    }
 }
 
 fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value> {

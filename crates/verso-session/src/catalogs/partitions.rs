@@ -8,6 +8,7 @@ use verso_exec::functions::quote_ident;
 use verso_types::{SqlType, Value};
 
 use super::fixed::{default_class, hash_class, type_facts};
+use super::keys::Keys;
 use super::{attnum, letter, number, oid, short, vector};
 
 /// The tables of users, by number.
@@ -23,7 +24,7 @@ fn tables(catalog: &CatalogSnapshot) -> Vec<Arc<TableDef>> {
 }
 
 /// The rows of `pg_inherits`.
-pub(super) fn inherits(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+pub(super) fn inherits(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |table: Arc<TableDef>| {
         let of = table.partition_of.as_ref()?;
         Some(vec![oid(table.oid), oid(of.parent), Value::Int4(1), Value::Bool(false)])
@@ -31,14 +32,37 @@ pub(super) fn inherits(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
     let of_index = |index: &Arc<IndexDef>| {
         Some(vec![oid(index.oid), oid(index.part_of?), Value::Int4(1), Value::Bool(false)])
     };
-    let tables = tables(catalog);
+    let tables = match (keys.oid("inhrelid"), keys.oid("inhparent")) {
+        (None, None) => tables(catalog),
+        (Some(child), _) => match catalog.relation_by_oid(child) {
+            Some(Relation::Table(table)) => return row(Arc::clone(table)).into_iter().collect(),
+            Some(Relation::Index(index)) => return of_index(index).into_iter().collect(),
+            _ => Vec::new(),
+        },
+        (None, Some(parent)) => match catalog.relation_by_oid(parent) {
+            Some(Relation::Table(table)) => parts(table),
+            Some(Relation::Index(index)) => {
+                catalog.table_by_oid(index.table).map_or_else(Vec::new, |table| parts(&table))
+            }
+            _ => Vec::new(),
+        },
+    };
     let indexes: Vec<Vec<Value>> =
         tables.iter().flat_map(|table| table.all_indexes()).filter_map(of_index).collect();
-    tables.into_iter().filter_map(row).chain(indexes).collect()
+    let mut rows: Vec<Vec<Value>> = tables.into_iter().filter_map(row).chain(indexes).collect();
+    rows.retain(|row| keys.fit(row));
+    rows
+}
+
+/// The partitions of a table, by number.
+fn parts(table: &TableDef) -> Vec<Arc<TableDef>> {
+    let mut parts: Vec<_> = table.partitioned.iter().flat_map(|own| own.partitions.iter().cloned()).collect();
+    parts.sort_by_key(|table| table.oid);
+    parts
 }
 
 /// The rows of `pg_partitioned_table`.
-pub(super) fn partitioned(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+pub(super) fn partitioned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |table: Arc<TableDef>| {
         let own = table.partitioned.as_ref()?;
         let collation = |ty: &SqlType| {
@@ -61,7 +85,10 @@ pub(super) fn partitioned(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
             Value::Null,
         ])
     };
-    tables(catalog).into_iter().filter_map(row).collect()
+    match keys.oid("partrelid") {
+        Some(table) => catalog.table_by_oid(table).and_then(row).into_iter().collect(),
+        None => tables(catalog).into_iter().filter_map(row).collect(),
+    }
 }
 
 /// The bound of a partition, as `pg_get_expr` shows it.
@@ -80,39 +107,70 @@ pub(super) fn key_text(catalog: &CatalogSnapshot, table: Oid) -> Option<String> 
     Some(format!("{} ({})", own.strategy.word(), names.join(", ")))
 }
 
-/// A table that is a partition or has some, and what it is a part of, up to the whole.
-fn upwards(catalog: &CatalogSnapshot, table: Oid) -> Vec<Arc<TableDef>> {
-    let parent = |table: &Arc<TableDef>| catalog.table_by_oid(table.partition_of.as_ref()?.parent);
-    let first = catalog.table_by_oid(table);
-    let first = first.filter(|table| table.partitioned.is_some() || table.partition_of.is_some());
-    std::iter::successors(first, parent).collect()
+/// What a table or an index is a part of.
+fn parent(catalog: &CatalogSnapshot, relation: Oid) -> Option<Oid> {
+    match catalog.relation_by_oid(relation)? {
+        Relation::Table(table) => table.partition_of.as_ref().map(|of| of.parent),
+        Relation::Index(index) => index.part_of,
+        Relation::Sequence(_) | Relation::View(_) => None,
+    }
+}
+
+/// The parts of a table or an index.
+fn children(catalog: &CatalogSnapshot, relation: Oid) -> Vec<Oid> {
+    match catalog.relation_by_oid(relation) {
+        Some(Relation::Table(table)) => {
+            table.partitioned.iter().flat_map(|own| own.partitions.iter().map(|part| part.oid)).collect()
+        }
+        Some(Relation::Index(index)) => {
+            let table = catalog.table_by_oid(index.table);
+            let tables = table.iter().flat_map(|table| &table.partitioned).flat_map(|own| &own.partitions);
+            let parts = tables.flat_map(|part| part.all_indexes());
+            parts.filter(|part| part.part_of == Some(relation)).map(|part| part.oid).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a table, or the table of an index, is divided.
+fn is_divided(catalog: &CatalogSnapshot, relation: Oid) -> bool {
+    let table = match catalog.relation_by_oid(relation) {
+        Some(Relation::Index(index)) => index.table,
+        _ => relation,
+    };
+    catalog.table_by_oid(table).is_some_and(|table| table.partitioned.is_some())
+}
+
+/// A table or an index that is a part or has some, and what it is a part of, up to the whole.
+fn upwards(catalog: &CatalogSnapshot, relation: Oid) -> Vec<Oid> {
+    let known = is_divided(catalog, relation) || parent(catalog, relation).is_some();
+    std::iter::successors(Some(relation).filter(|_| known), |one| parent(catalog, *one)).collect()
 }
 
 /// `pg_partition_root`.
-pub(super) fn root(catalog: &CatalogSnapshot, table: Oid) -> Value {
-    upwards(catalog, table).last().map_or(Value::Null, |root| oid(root.oid))
+pub(super) fn root(catalog: &CatalogSnapshot, relation: Oid) -> Value {
+    upwards(catalog, relation).last().map_or(Value::Null, |root| oid(*root))
 }
 
 /// The rows of `pg_partition_ancestors`.
-pub(super) fn ancestors(catalog: &CatalogSnapshot, table: Oid) -> Value {
-    Value::Array(upwards(catalog, table).iter().map(|table| oid(table.oid)).collect())
+pub(super) fn ancestors(catalog: &CatalogSnapshot, relation: Oid) -> Value {
+    Value::Array(upwards(catalog, relation).into_iter().map(oid).collect())
 }
 
 /// The rows of `pg_partition_tree`, level by level.
-pub(super) fn tree(catalog: &CatalogSnapshot, table: Oid) -> Value {
-    let Some(root) = upwards(catalog, table).into_iter().next() else {
+pub(super) fn tree(catalog: &CatalogSnapshot, relation: Oid) -> Value {
+    let Some(root) = upwards(catalog, relation).into_iter().next() else {
         return Value::Array(std::iter::empty::<Value>().collect());
     };
     let mut found = vec![(root, 0)];
     let mut next = 0;
-    while let Some((table, level)) = found.get(next).cloned() {
+    while let Some((one, level)) = found.get(next).copied() {
         next += 1;
-        let below = table.partitioned.iter().flat_map(|own| own.partitions.iter().cloned());
-        found.extend(below.map(|table| (table, level + 1)));
+        found.extend(children(catalog, one).into_iter().map(|part| (part, level + 1)));
     }
-    let row = |(table, level): (Arc<TableDef>, i32)| {
-        let parent = table.partition_of.as_ref().map_or(Value::Null, |of| oid(of.parent));
-        let row = [oid(table.oid), parent, Value::Bool(table.partitioned.is_none()), Value::Int4(level)];
+    let row = |(one, level): (Oid, i32)| {
+        let parent = parent(catalog, one).map_or(Value::Null, oid);
+        let row = [oid(one), parent, Value::Bool(!is_divided(catalog, one)), Value::Int4(level)];
         Value::Record(row.into())
     };
     Value::Array(found.into_iter().map(row).collect())

@@ -42,9 +42,10 @@ pub(super) fn of_users(
     let fits = |relation: &&Relation| {
         !relation.oid().is_system() && name.is_none_or(|name| **relation.name() == *name)
     };
-    match keys.oid(oid_column) {
-        Some(wanted) => catalog.relation_by_oid(wanted).filter(fits).cloned().into_iter().collect(),
-        None => catalog.relations().filter(fits).cloned().collect(),
+    match (keys.oid(oid_column), name) {
+        (Some(wanted), _) => catalog.relation_by_oid(wanted).filter(fits).cloned().into_iter().collect(),
+        (None, Some(name)) => catalog.relations_named(name).filter(fits).cloned().collect(),
+        (None, None) => catalog.relations().filter(fits).cloned().collect(),
     }
 }
 
@@ -75,6 +76,7 @@ struct Class {
     checks: usize,
     has_index: bool,
     has_triggers: bool,
+    has_parts: bool,
     options: Value,
     owner: Value,
     acl: Value,
@@ -110,9 +112,10 @@ impl Class {
             letter(self.kind),
             short(self.columns),
             short(self.checks),
-            no(),
+            // Views and materialized views are rules.
+            Value::Bool(matches!(self.kind, 'v' | 'm')),
             Value::Bool(self.has_triggers),
-            no(),
+            Value::Bool(self.has_parts),
             Value::Bool(self.secured.0),
             Value::Bool(self.secured.1),
             Value::Bool(self.populated),
@@ -149,6 +152,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             checks: 0,
             has_index: false,
             has_triggers: false,
+            has_parts: false,
             options: Value::Null,
             owner: number(OWNER),
             acl: rights::own_acl(&known, Object::Relation(relation.oid)),
@@ -177,6 +181,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             checks: 0,
             has_index: false,
             has_triggers: false,
+            has_parts: false,
             options: Value::Null,
             owner: rights::owner(&known, Object::Type(ty.oid)),
             acl: Value::Null,
@@ -187,6 +192,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
         class.row()
     });
     let users = of_users(catalog, keys, "oid", Some("relname"));
+    let (sized, bounded) = (keys.reads("relpages") || keys.reads("reltuples"), keys.reads("relpartbound"));
     let (catalog, engine) = (Arc::clone(catalog), views.services.instance.engine.clone());
     let users = users.into_iter().map(move |relation| {
         let (schema, _) = relation.path();
@@ -209,6 +215,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             checks: 0,
             has_index: false,
             has_triggers: false,
+            has_parts: false,
             options: Value::Null,
             owner: rights::owner(&catalog, Object::Relation(relation.oid())),
             acl: rights::own_acl(&catalog, Object::Relation(relation.oid())),
@@ -218,7 +225,8 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
         };
         let class = match &relation {
             Relation::Table(table) => {
-                let pages = engine.heap(table.heap).map_or(0, |heap| u64::from(heap.page_count()));
+                let pages = || engine.heap(table.heap).map_or(0, |heap| u64::from(heap.page_count()));
+                let pages = if sized { pages() } else { 0 };
                 let is_check = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Check { .. });
                 let is_foreign = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Foreign(_));
                 Class {
@@ -229,17 +237,18 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                         () => 'r',
                     },
                     partition: table.partition_of.is_some(),
-                    bound: partitions::bound_text(&catalog, table),
+                    bound: if bounded { partitions::bound_text(&catalog, table) } else { None },
                     populated: table.materialized.as_ref().is_none_or(|it| it.populated),
                     file: if table.partitioned.is_some() { 0 } else { table.heap.0 },
                     pages: i32::try_from(pages).unwrap_or(i32::MAX),
-                    rows: catalog.rows(table).map_or(-1.0, |rows| rows as f32),
+                    rows: if sized { catalog.rows(table).map_or(-1.0, |rows| rows as f32) } else { -1.0 },
                     columns: table.shown().iter().map(|column| usize::from(column.id)).max().unwrap_or(0),
                     checks: table.constraints.iter().filter(|constraint| is_check(&constraint.kind)).count(),
                     has_index: table.all_indexes().next().is_some(),
                     has_triggers: !table.triggers.is_empty()
                         || !table.referenced_by.is_empty()
                         || table.constraints.iter().any(|constraint| is_foreign(&constraint.kind)),
+                    has_parts: table.partitioned.as_ref().is_some_and(|own| !own.partitions.is_empty()),
                     options: options(&table.options),
                     persistence: if table.unlogged { 'u' } else { base.persistence },
                     ..base
@@ -250,11 +259,14 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 let method = if index.is_inverted() { GIN } else { BTREE };
                 let table = catalog.table_by_oid(index.table);
                 let unlogged = table.as_ref().is_some_and(|table| table.unlogged);
+                let parts = table.iter().flat_map(|table| &table.partitioned).flat_map(|own| &own.partitions);
+                let has_parts =
+                    parts.flat_map(|part| part.all_indexes()).any(|part| part.part_of == Some(index.oid));
                 let whole = table.is_some_and(|table| table.partitioned.is_some());
                 let persistence = if unlogged { 'u' } else { base.persistence };
                 let (kind, file) = if whole { ('I', 0) } else { ('i', index.object.0) };
                 let partition = index.part_of.is_some();
-                Class { method, file, kind, columns, persistence, partition, ..base }
+                Class { method, file, kind, columns, persistence, partition, has_parts, ..base }
             }
             Relation::Sequence(sequence) => {
                 let persistence = if sequence.unlogged { 'u' } else { base.persistence };
@@ -290,7 +302,11 @@ fn composite_types(
     let fits = |ty: &&Arc<TypeDef>| {
         ty.ty.is_row() && wanted.is_none_or(|oid| ty.oid == oid) && name.is_none_or(|name| *ty.name == *name)
     };
-    catalog.types().filter(fits).cloned().collect()
+    match (wanted, name) {
+        (Some(oid), _) => catalog.user_type(oid).filter(fits).cloned().into_iter().collect(),
+        (None, Some(name)) => catalog.types_named(name).filter(fits).cloned().collect(),
+        (None, None) => catalog.types().filter(fits).cloned().collect(),
+    }
 }
 
 /// `reloptions`.
@@ -312,6 +328,8 @@ struct Attribute<'a> {
     has_default: bool,
     identity: &'static str,
     generated: &'static str,
+    /// Of a partition: the column is that of the whole.
+    inherited: bool,
     acl: Value,
 }
 
@@ -339,8 +357,8 @@ impl Attribute<'_> {
             Value::text(self.identity),
             Value::text(self.generated),
             Value::Bool(false),
-            Value::Bool(true),
-            Value::Int2(0),
+            Value::Bool(!self.inherited),
+            Value::Int2(i16::from(self.inherited)),
             super::collations::of_type(self.ty, fact(|facts| &facts.collation, Value::Int8(0))),
             Value::Null,
             self.acl,
@@ -369,6 +387,7 @@ impl Attribute<'_> {
                 (true, false) => "s",
                 (true, true) => "v",
             },
+            inherited: catalog.table_by_oid(relation).is_some_and(|table| table.partition_of.is_some()),
             acl: rights::own_acl(catalog, Object::Column(relation, column.id)),
         }
     }
@@ -387,6 +406,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 has_default: false,
                 identity: "",
                 generated: "",
+                inherited: false,
                 acl: Value::Null,
             };
             attribute.row()
@@ -405,6 +425,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 has_default: false,
                 identity: "",
                 generated: "",
+                inherited: false,
                 acl: Value::Null,
             };
             attribute.row()
@@ -455,6 +476,7 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
             has_default: false,
             identity: "",
             generated: "",
+            inherited: false,
             acl: Value::Null,
         };
         rows.push(attribute.row());
@@ -476,6 +498,7 @@ fn of_sequence(sequence: &SequenceDef) -> Vec<Vec<Value>> {
             has_default: false,
             identity: "",
             generated: "",
+            inherited: false,
             acl: Value::Null,
         };
         attribute.row()
@@ -505,8 +528,10 @@ pub(super) fn defaults(
                 number(default_oid(table.oid, column.id)),
                 oid(table.oid),
                 Value::Int2(attnum(column.id)),
-                super::definitions::default_text(views, catalog, &table, column)
-                    .map_or(Value::Null, |text| Value::text(&text)),
+                keys.read("adbin", || {
+                    super::definitions::default_text(views, catalog, &table, column)
+                        .map_or(Value::Null, |text| Value::text(&text))
+                }),
             ]);
         }
     }
@@ -596,10 +621,14 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                     .iter()
                     .map(|part| Value::Int2(i16::from(part.descending) | i16::from(part.nulls_first) << 1)),
             ),
-            super::definitions::index_expressions(views, catalog, &table, &index)
-                .map_or(Value::Null, |text| Value::text(&text)),
-            super::definitions::index_predicate(views, catalog, &table, &index, false)
-                .map_or(Value::Null, |text| Value::text(&text)),
+            keys.read("indexprs", || {
+                super::definitions::index_expressions(views, catalog, &table, &index)
+                    .map_or(Value::Null, |text| Value::text(&text))
+            }),
+            keys.read("indpred", || {
+                super::definitions::index_predicate(views, catalog, &table, &index, false)
+                    .map_or(Value::Null, |text| Value::text(&text))
+            }),
         ])
     };
     indexes_of_users(catalog, keys)

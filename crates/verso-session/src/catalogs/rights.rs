@@ -7,10 +7,12 @@ use verso_catalog::{
 };
 use verso_exec::ExecError;
 use verso_exec::error::Result;
+use verso_planner::deparse;
 use verso_types::names as references;
 use verso_types::system_type::SystemType;
-use verso_types::{Value, array::Array};
+use verso_types::{SqlType, Value, array::Array};
 
+use super::keys::Keys;
 use super::{letter, number, oid};
 use crate::views::Views;
 
@@ -72,10 +74,13 @@ pub(super) fn defaults(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
 }
 
 /// The rows of `pg_policy`.
-pub(super) fn policies(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
-    let text =
-        |text: &Option<Arc<str>>| text.as_ref().map_or(Value::Null, |text| Value::Text(Arc::clone(text)));
+pub(super) fn policies(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    keys: &Keys<'_>,
+) -> Vec<Vec<Value>> {
     let row = |policy: &Arc<PolicyDef>| {
+        let text = |text: &Option<Arc<str>>| condition(views, catalog, policy, text.as_ref());
         vec![
             oid(policy.oid),
             Value::Text(Arc::clone(&policy.name)),
@@ -83,18 +88,35 @@ pub(super) fn policies(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
             letter(policy.command.letter()),
             Value::Bool(policy.permissive),
             Value::Array(policy.roles.iter().map(|role| oid(*role)).collect()),
-            text(&policy.using),
-            text(&policy.check),
+            keys.read("polqual", || text(&policy.using)),
+            keys.read("polwithcheck", || text(&policy.check)),
         ]
     };
-    catalog.all_policies().map(row).collect()
+    match keys.oid("polrelid") {
+        Some(table) => catalog.policies(table).iter().map(row).collect(),
+        None => catalog.all_policies().map(row).collect(),
+    }
+}
+
+/// A condition of a policy as SQL, with its names as the session's path wants them; as it was typed where it cannot be bound any more.
+fn condition(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    policy: &PolicyDef,
+    text: Option<&Arc<str>>,
+) -> Value {
+    let Some(text) = text else { return Value::Null };
+    let shown = catalog.table_by_oid(policy.table).and_then(|table| {
+        let binder = super::definitions::binder(views, catalog);
+        deparse::over_table(&binder, text, &table, deparse::Part::Value(&SqlType::Bool), false)
+    });
+    shown.map_or_else(|| Value::text(&format!("({text})")), |shown| Value::text(&shown))
 }
 
 /// The rows of `pg_policies`.
-pub(super) fn policy_view(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
-    let shown =
-        |text: &Option<Arc<str>>| text.as_ref().map_or(Value::Null, |text| Value::text(&format!("({text})")));
+pub(super) fn policy_view(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
     let row = |policy: &Arc<PolicyDef>| {
+        let shown = |text: &Option<Arc<str>>| condition(views, catalog, policy, text.as_ref());
         let table = catalog.table_by_oid(policy.table)?;
         let role = |role: &Oid| match catalog.role_by_oid(*role) {
             Some(role) => Value::Text(Arc::clone(&role.name)),

@@ -14,7 +14,11 @@ use crate::views::Views;
 /// The rows of `pg_trigger`.
 pub(super) fn triggers(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for relation in of_users(catalog, keys, "tgrelid", None) {
+    let relations = match (keys.oid("tgrelid"), keys.oid("oid")) {
+        (None, Some(own)) => catalog.owner_of_part(own).cloned().into_iter().collect(),
+        _ => of_users(catalog, keys, "tgrelid", None),
+    };
+    for relation in relations {
         let fits = |trigger: &&Arc<TriggerDef>| keys.takes("oid", trigger.oid);
         rows.extend(relation.triggers().iter().filter(fits).map(|trigger| row(trigger)));
     }
@@ -58,17 +62,15 @@ pub(super) fn trigger_text(
     wanted: Oid,
     pretty: bool,
 ) -> Option<String> {
-    let of_relation = |relation: &Relation| {
-        let found = relation.triggers().iter().find(|trigger| trigger.oid == wanted)?;
-        Some((relation.of_triggers()?, Arc::clone(found)))
-    };
-    let (table, trigger) = catalog.relations().find_map(of_relation)?;
-    let function = catalog.all_functions().find(|function| function.oid == trigger.function);
+    let relation = catalog.owner_of_part(wanted)?;
+    let trigger = relation.triggers().iter().find(|trigger| trigger.oid == wanted)?;
+    let table = relation.of_triggers()?;
+    let function = catalog.function_by_oid(trigger.function);
     let binder = super::definitions::binder(views, catalog);
-    let condition = deparse::trigger_condition(&binder, &trigger, &table, pretty);
+    let condition = deparse::trigger_condition(&binder, trigger, &table, pretty);
     let shown = match condition {
-        Some(condition) => TriggerDef { condition: Some(condition.into()), ..(*trigger).clone() },
-        None => (*trigger).clone(),
+        Some(condition) => TriggerDef { condition: Some(condition.into()), ..TriggerDef::clone(trigger) },
+        None => TriggerDef::clone(trigger),
     };
     let visible = |function: &&FunctionDef| {
         let found = catalog.functions(None, &function.name);
@@ -80,7 +82,7 @@ pub(super) fn trigger_text(
 }
 
 /// The rows of `pg_rewrite`: one for each view.
-pub(super) fn rules(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+pub(super) fn rules(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |view: Arc<verso_catalog::ViewDef>| {
         vec![
             oid(view.query.rule),
@@ -93,5 +95,10 @@ pub(super) fn rules(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
             Value::Text(Arc::clone(&view.query.text)),
         ]
     };
-    catalog.all_views().map(row).collect()
+    match keys.oid("ev_class").map(|view| catalog.relation_by_oid(view)) {
+        Some(Some(Relation::View(view))) => vec![row(Arc::clone(view))],
+        Some(Some(Relation::Table(table))) => table.as_view().map(Arc::new).map(row).into_iter().collect(),
+        Some(_) => Vec::new(),
+        None => catalog.all_views().map(row).collect(),
+    }
 }

@@ -93,13 +93,8 @@ fn collation_of(domain: &verso_types::DomainType) -> u32 {
 
 /// The users' rows of `pg_type`: each type and its array.
 pub(super) fn types(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
-    let (oid, name) = (keys.oid("oid"), keys.text("typname"));
-    let wanted = |relation: &&Relation| {
-        let called =
-            |name: &str| *name == **relation.name() || name.strip_prefix('_') == Some(relation.name());
-        oid.is_none_or(|oid| relation.is_of_rows(oid)) && name.is_none_or(called)
-    };
-    let row_types = catalog.relations().filter(wanted).filter_map(Relation::row_type).flat_map(|ty| {
+    let (relations, types) = candidates(catalog, keys);
+    let row_types = relations.iter().filter_map(Relation::row_type).flat_map(|ty| {
         let owner = super::rights::owner(catalog, Object::Relation(ty.oid));
         [own_row(&ty), array_row(&ty)].map(|row| {
             let mut values = row.values(namespace(catalog, &ty.schema));
@@ -107,7 +102,7 @@ pub(super) fn types(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<
             values
         })
     });
-    let rows = catalog.types().flat_map(|ty| {
+    let rows = types.iter().flat_map(|ty| {
         let owner = super::rights::owner(catalog, Object::Type(ty.oid));
         let of = |row: Row<'_>| {
             let mut values = row.values(namespace(catalog, &ty.schema));
@@ -121,6 +116,24 @@ pub(super) fn types(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<
         [own, of(array_row(ty))]
     });
     rows.chain(row_types).filter(|row| keys.fit(row)).collect()
+}
+
+/// The relations of which, and the types that, may have the rows that are asked for.
+fn candidates(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> (Vec<Relation>, Vec<Arc<TypeDef>>) {
+    let columns = ["oid", "typrelid", "typelem", "typarray"];
+    // 0 stands for none, which many types have.
+    let number = columns.iter().find_map(|column| keys.oid(column).filter(|oid| oid.0 != 0));
+    if let Some(oid) = number {
+        let relation = catalog.relation_of_rows(oid).cloned();
+        return (relation.into_iter().collect(), catalog.user_type(oid).cloned().into_iter().collect());
+    }
+    let Some(name) = keys.text("typname") else {
+        return (catalog.relations().cloned().collect(), catalog.types().cloned().collect());
+    };
+    // The array of a type is called like it, with an underscore in front.
+    let names = || std::iter::once(name).chain(name.strip_prefix('_'));
+    let relations = names().flat_map(|name| catalog.relations_named(name)).cloned().collect();
+    (relations, names().flat_map(|name| catalog.types_named(name)).cloned().collect())
 }
 
 fn own_row(ty: &TypeDef) -> Row<'_> {
@@ -205,7 +218,11 @@ fn array_row(ty: &TypeDef) -> Row<'static> {
 /// The rows of `pg_enum`. The order is 1, 2, 3 …: the places that Verso keeps are not for clients.
 pub(super) fn labels(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for ty in catalog.types() {
+    let types: Vec<&Arc<TypeDef>> = match keys.oid("enumtypid") {
+        Some(oid) => catalog.user_type(oid).into_iter().collect(),
+        None => catalog.types().collect(),
+    };
+    for ty in types {
         let SqlType::Enum(of) = &ty.ty else { continue };
         for (label, order) in of.labels.iter().zip(1u16..) {
             rows.push(vec![

@@ -168,6 +168,7 @@ impl Schema<'_> {
             }
             AlterAction::ColumnType { column, ty, using } => {
                 let ty = binder.data_type(ty)?;
+                self.may_use(&ty)?;
                 return self.column_type(&binder, name, &table, column, &ty, using.as_ref());
             }
             AlterAction::NotNull { column, not_null } => {
@@ -261,7 +262,8 @@ impl Schema<'_> {
             AlterAction::Rename(to) => TableChange::Rename(text(to)),
             AlterAction::RenameColumn { column, to } => {
                 self.holders(&table, Some(&column.text))?;
-                rename_column(&table, column, to)
+                let policies = self.renamed_policies(&table, column, to)?;
+                rename_column(&table, column, to, policies)
             }
             AlterAction::RenameConstraint { name: constraint, to } => {
                 TableChange::RenameConstraint { name: text(constraint), to: text(to) }
@@ -707,6 +709,36 @@ impl Schema<'_> {
         .map(drop)
     }
 
+    /// The policies of a table that name a column, with its new name.
+    fn renamed_policies(
+        &self,
+        table: &TableDef,
+        column: &Name,
+        to: &Name,
+    ) -> Result<Vec<PolicyTexts>, SqlError> {
+        let renamed = |text: &Option<Arc<str>>| {
+            text.as_ref().map(|text| verso_parser::rename_column(text, &column.text, &to.text).into())
+        };
+        let mut all = Vec::new();
+        for policy in self.frame.catalog.policies(table.oid) {
+            let texts: PolicyTexts = (policy.oid, renamed(&policy.using), renamed(&policy.check));
+            if texts.1 == policy.using && texts.2 == policy.check {
+                continue;
+            }
+            // Whose column a name within a query is, its text alone does not say.
+            let asks = |text: &Arc<str>| text.to_ascii_lowercase().contains("select");
+            if policy.using.iter().chain(&policy.check).any(asks) {
+                let what = format!(
+                    "renaming column \"{}\", which policy \"{}\" names beside a query,",
+                    column.text, policy.name
+                );
+                return Err(SqlError::unsupported(what));
+            }
+            all.push(texts);
+        }
+        Ok(all)
+    }
+
     /// A change that leaves the rows as they are.
     pub(super) fn alter(&self, name: &QualifiedName, change: &TableChange) -> Result<(), Failure> {
         let catalog = &self.frame.services.instance.catalog;
@@ -747,8 +779,11 @@ pub(super) fn altered(kind: DropKind) -> &'static str {
     }
 }
 
+/// A policy's number, USING and WITH CHECK.
+type PolicyTexts = (Oid, Option<Arc<str>>, Option<Arc<str>>);
+
 /// A new name for a column, in the checks that use it too.
-fn rename_column(table: &TableDef, column: &Name, to: &Name) -> TableChange {
+fn rename_column(table: &TableDef, column: &Name, to: &Name, policies: Vec<PolicyTexts>) -> TableChange {
     let checks = table.constraints.iter().filter_map(|constraint| match &constraint.kind {
         ConstraintKind::Check { expression } => {
             let renamed = verso_parser::rename_column(expression, &column.text, &to.text);
@@ -770,6 +805,7 @@ fn rename_column(table: &TableDef, column: &Name, to: &Name) -> TableChange {
         to: text(to),
         checks: checks.collect(),
         triggers: triggers.collect(),
+        policies,
     }
 }
 

@@ -92,6 +92,7 @@ impl Schema<'_> {
     /// The type of a field, if there are columns of it.
     fn field_type(&self, name: &Name, ty: &SqlType) -> Result<SqlType, SqlError> {
         let ty = self.data_type(ty)?;
+        self.may_use(&ty)?;
         if ty.is_constrained() {
             return Err(
                 SqlError::unsupported("fields of composite types that are of a domain").at(name.at.start)

@@ -187,6 +187,7 @@ impl Schema<'_> {
         column: &ColumnDefinition,
     ) -> Result<NewColumn, Failure> {
         let ty = binder.data_type(&column.ty)?;
+        self.may_use(&ty)?;
         let mut new = NewColumn::new(column.name.text.as_str(), ty.clone());
         new.not_null = column.not_null;
         new.serial = column.serial;

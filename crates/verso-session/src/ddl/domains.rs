@@ -17,6 +17,7 @@ impl Schema<'_> {
     pub(super) fn create_domain(&self, create: &CreateDomain) -> Result<(), Failure> {
         let binder = self.binder();
         let base = binder.data_type(&create.base)?;
+        self.may_use(&base)?;
         if matches!(base, SqlType::Void | SqlType::Record | SqlType::Row(_) | SqlType::Unknown) {
             let text = format!("\"{}\" is not a valid base type for a domain", base.pg_name());
             return Err(SqlError::new("42804", text).into());

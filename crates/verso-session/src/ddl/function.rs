@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Object, Oid, Volatility};
+use verso_catalog::{
+    FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Object, Oid, Rights, Volatility,
+};
 use verso_exec::context::SettingAccess;
 use verso_types::SqlType;
 
@@ -34,6 +36,20 @@ pub(crate) fn in_literal(error: SqlError, body: &FunctionBody) -> SqlError {
 type Setting = (Arc<str>, Arc<str>);
 
 impl Schema<'_> {
+    /// Refuses a function in a language, or over types, that the role may not use.
+    fn may_define(&self, new: &NewFunction) -> Result<(), SqlError> {
+        let language = new.language.name();
+        if let Some(object) = super::rights::language_named(language) {
+            self.needs(object, Rights::USAGE, "language", language)?;
+        }
+        new.args.iter().try_for_each(|arg| self.may_use(&arg.ty))?;
+        match &new.returns {
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => self.may_use(ty),
+            FunctionReturn::Table(columns) => columns.iter().try_for_each(|(_, ty)| self.may_use(ty)),
+            FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => Ok(()),
+        }
+    }
+
     /// CREATE FUNCTION.
     pub(super) fn create_function(&self, create: &CreateFunction) -> Result<CommandTag, Failure> {
         let CreateFunction { name, or_replace, language, body, volatility, strict, .. } = create;
@@ -56,6 +72,7 @@ impl Schema<'_> {
             standard_body: body.standard,
             settings,
         };
+        self.may_define(&new)?;
         let procedure = create.procedure;
         let inputs = new.args.iter().filter(|arg| arg.mode.goes_in());
         let types: Vec<SqlType> = inputs.map(|arg| arg.ty.clone()).collect();

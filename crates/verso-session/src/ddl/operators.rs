@@ -74,7 +74,11 @@ impl Schema<'_> {
         let (mut hashes, mut merges) = (false, false);
         for OperatorOption { name, value } in options {
             let ty = || match value {
-                OptionValue::Type(ty) => Ok(self.data_type(ty)?.without_modifiers()),
+                OptionValue::Type(ty) => {
+                    let ty = self.data_type(ty)?.without_modifiers();
+                    self.may_use(&ty)?;
+                    Ok(ty)
+                }
                 _ => Err(SqlError::syntax("a type is expected").at(name.at.start)),
             };
             let named = || match value {
@@ -266,6 +270,8 @@ impl Schema<'_> {
     ) -> Result<(), Failure> {
         let source = self.data_type(source)?.without_modifiers();
         let target = self.data_type(target)?.without_modifiers();
+        self.may_use(&source)?;
+        self.may_use(&target)?;
         self.own_cast(&source, &target)?;
         let function = match method {
             CastMethod::Text => None,

@@ -36,6 +36,7 @@ impl Schema<'_> {
             return Err(SqlError::syntax("type attribute \"subtype\" is required").into());
         };
         let subtype = subtype.without_modifiers();
+        self.may_use(&subtype)?;
         self.check_subtype(&subtype, class)?;
         if let Some(collation) = collation {
             check_collation(&subtype, collation)?;

@@ -26,6 +26,15 @@ pub(super) fn kind_word(relation: &Relation) -> &'static str {
     }
 }
 
+/// A language that there are rights on.
+pub(super) fn language_named(name: &str) -> Option<Object> {
+    match name {
+        "sql" => Some(Object::Language(Oid(14))),
+        "plpgsql" => Some(Object::Language(Oid(13_500))),
+        _ => None,
+    }
+}
+
 /// `42501` for what only owners may do.
 pub(super) fn not_owner(kind: &str, name: &str) -> SqlError {
     SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, format!("must be owner of {kind} {name}"))
@@ -451,14 +460,10 @@ impl Schema<'_> {
                     schema.ok_or_else(|| CatalogError::missing(ObjectKind::Schema, &*name.text))?.oid,
                 ))
             }
-            GrantKind::Language => match name.text.as_str() {
-                "sql" => Ok(Object::Language(Oid(14))),
-                "plpgsql" => Ok(Object::Language(Oid(13_500))),
-                other => {
-                    let text = format!("language \"{other}\" does not exist");
-                    Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text))
-                }
-            },
+            GrantKind::Language => language_named(&name.text).ok_or_else(|| {
+                let text = format!("language \"{}\" does not exist", name.text);
+                SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
+            }),
             _ => self.database(name),
         }
     }

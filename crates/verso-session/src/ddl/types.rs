@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, CatalogSnapshot, ConstraintKind, NewEnum, Object, ObjectKind, TableChange, TableDef,
-    TypeDef, TypeUses, ViewDef,
+    CatalogError, CatalogSnapshot, ConstraintKind, NewEnum, Object, ObjectKind, Oid, Rights, TableChange,
+    TableDef, TypeDef, TypeUses, ViewDef,
 };
 use verso_types::enum_type::{EnumType, NewPlace};
 use verso_types::{RangeName, SqlType, TypeError};
@@ -255,6 +255,18 @@ impl Schema<'_> {
     /// The type that a statement means.
     pub(super) fn data_type(&self, ty: &SqlType) -> Result<SqlType, SqlError> {
         Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]).data_type(ty)
+    }
+
+    /// Refuses a type that the role may not make things of.
+    pub(super) fn may_use(&self, ty: &SqlType) -> Result<(), SqlError> {
+        match ty {
+            SqlType::Array(element) => self.may_use(element),
+            SqlType::Collated(collated) => self.may_use(&collated.base),
+            ty => match self.frame.catalog.user_type(Oid(ty.pg_oid())) {
+                Some(known) => self.needs(Object::Type(known.oid), Rights::USAGE, "type", &known.name),
+                None => Ok(()),
+            },
+        }
     }
 
     /// The user's type of that name.

@@ -9,7 +9,7 @@ use verso_exec::context::SequenceState;
 #[derive(Debug, Default)]
 pub(crate) struct SequenceValues {
     values: RefCell<HashMap<u32, i64>>,
-    last: Cell<Option<i64>>,
+    last: Cell<Option<u32>>,
 }
 
 impl SequenceValues {
@@ -25,14 +25,14 @@ impl SequenceState for SequenceValues {
         self.values.borrow().get(&sequence).copied()
     }
 
-    fn last_value(&self) -> Option<i64> {
+    fn last_used(&self) -> Option<u32> {
         self.last.get()
     }
 
     fn note_value(&self, sequence: u32, value: i64, is_last: bool) {
         self.values.borrow_mut().insert(sequence, value);
         if is_last {
-            self.last.set(Some(value));
+            self.last.set(Some(sequence));
         }
     }
 }
@@ -42,12 +42,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn setval_changes_currval_and_not_lastval_and_discard_forgets_both() {
+    fn setval_changes_values_and_not_which_sequence_was_the_last_one() {
         let values = SequenceValues::default();
         values.note_value(7, 1, true);
         values.note_value(8, 40, false);
-        assert_eq!((values.value(7), values.value(8), values.last_value()), (Some(1), Some(40), Some(1)));
+        values.note_value(7, 99, false);
+        assert_eq!((values.value(7), values.value(8), values.last_used()), (Some(99), Some(40), Some(7)));
         values.forget();
-        assert_eq!((values.value(7), values.last_value()), (None, None));
+        assert_eq!((values.value(7), values.last_used()), (None, None));
     }
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, FunctionDef, Oid, SystemRowIter, SystemRows, SystemView, TableDef, TriggerDef,
+    Asked, CatalogSnapshot, ColumnDef, FunctionDef, Oid, SystemRowIter, SystemRows, SystemView, TableDef,
+    TriggerDef,
 };
 use verso_types::{SqlType, TimeStyle, Value};
 
@@ -182,7 +183,7 @@ impl SequenceState for Elsewhere {
     fn value(&self, _: u32) -> Option<i64> {
         unreachable("a sequence")
     }
-    fn last_value(&self) -> Option<i64> {
+    fn last_used(&self) -> Option<u32> {
         unreachable("a sequence")
     }
     fn note_value(&self, _: u32, _: i64, _: bool) {
@@ -263,7 +264,7 @@ impl CursorPlaces for Elsewhere {
 }
 
 impl SystemRows for Elsewhere {
-    fn rows(&self, _: SystemView, _: &[Value], _: &[(usize, Value)]) -> SystemRowIter {
+    fn rows(&self, _: SystemView, _: &[Value], _: Asked<'_>) -> SystemRowIter {
         unreachable("a system view")
     }
 }

@@ -33,7 +33,17 @@ pub fn bind_sql_function(
     for arg in inputs() {
         body.declare(&arg.name, arg.ty.clone(), false);
     }
-    let returns = super::returned(function);
+    let mut returns = super::returned(function);
+    if function.is_procedure() {
+        // What the last statement yields goes to the arguments that come out.
+        let outputs = || function.args.iter().enumerate().filter(|(_, arg)| arg.mode.goes_out());
+        body.result_slots = outputs().map(|(slot, _)| slot).collect();
+        returns = match outputs().map(|(_, arg)| arg.ty.clone()).collect::<Vec<_>>().as_slice() {
+            [] => PlReturn::Void,
+            [one] => PlReturn::Scalar(one.clone()),
+            more => PlReturn::Rows(more.to_vec()),
+        };
+    }
     body.returns_rows = matches!(function.returns, FunctionReturn::Set(SqlType::Row(_) | SqlType::Record));
     let found = body.declare("", SqlType::Bool, false);
     let mut steps = Vec::new();
@@ -41,7 +51,11 @@ pub fn bind_sql_function(
     for (n, parsed) in statements.iter().enumerate() {
         let wanted = if n == last { &returns } else { &PlReturn::Void };
         let mut own = Vec::new();
-        body.sql_statement(&parsed.statement, wanted, found, &mut own)?;
+        if let Some(kind) = body.sql_beside(function, parsed, wanted)? {
+            own.push(kind);
+        } else {
+            body.sql_statement(&parsed.statement, wanted, found, &mut own)?;
+        }
         let line = u32::try_from(n + 1).unwrap_or(u32::MAX);
         steps.extend(own.into_iter().map(|kind| PlStatement { line, kind }));
     }
@@ -81,6 +95,44 @@ fn mismatch(returns: &PlReturn, detail: &str) -> SqlError {
 }
 
 impl Body<'_> {
+    /// A statement that is no query and no change: CALL, and what the session runs as a text. None for others, and where a row is wanted.
+    fn sql_beside(
+        &mut self,
+        function: &FunctionDef,
+        parsed: &Parsed,
+        wanted: &PlReturn,
+    ) -> Result<Option<PlStatementKind>, SqlError> {
+        if *wanted != PlReturn::Void {
+            return Ok(None);
+        }
+        let text = function.body.get(parsed.at.start as usize..parsed.at.end as usize).unwrap_or_default();
+        match &parsed.statement {
+            Statement::Call(call) => {
+                let (called, args) = self.binder.procedure(call)?;
+                if called.args.iter().any(|arg| arg.mode.goes_out()) {
+                    let text = "calling procedures with output arguments is not supported in SQL functions";
+                    return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+                }
+                let out = Vec::new();
+                Ok(Some(PlStatementKind::Call { function: called, args, out, text: text.into() }))
+            }
+            statement if statement.defines() => {
+                if function.standard_body {
+                    let words = text.split_whitespace().take(2).collect::<Vec<_>>().join(" ").to_uppercase();
+                    let text = format!("{words} is not yet supported in unquoted SQL function body");
+                    return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+                }
+                let query = match statement {
+                    Statement::CreateTableAs(create) => Some(Statement::Query(create.query.clone())),
+                    _ => None,
+                };
+                let query = query.map(|query| self.binder.statement(&query).map(Box::new)).transpose()?;
+                Ok(Some(PlStatementKind::Define { text: text.into(), query, into: None }))
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn sql_statement(
         &mut self,
         statement: &Statement,
@@ -91,7 +143,8 @@ impl Body<'_> {
         let fields: Vec<SqlType>;
         let types: &[SqlType] = match returns {
             PlReturn::Void | PlReturn::Trigger | PlReturn::Record | PlReturn::Records => &[],
-            PlReturn::Scalar(SqlType::Row(row)) => {
+            // Of a procedure one argument takes one column, also a row.
+            PlReturn::Scalar(SqlType::Row(row)) if self.result_slots.is_empty() => {
                 fields = row.fields.iter().map(|(_, ty)| ty.clone()).collect();
                 &fields
             }
@@ -146,6 +199,10 @@ impl Body<'_> {
                 return Err(mismatch(returns, &detail));
             }
         }
+        if !self.result_slots.is_empty() {
+            steps.push(of_function(bound, Some(self.into_arguments())));
+            return Ok(());
+        }
         match returns {
             PlReturn::Scalar(_) | PlReturn::Record => {
                 let ty = match returns {
@@ -179,5 +236,12 @@ impl Body<'_> {
             _ => steps.push(PlStatementKind::ReturnQuery { query: bound, text: None }),
         }
         Ok(())
+    }
+
+    /// The arguments of a procedure that take the columns of its last statement.
+    fn into_arguments(&self) -> PlInto {
+        let place = |slot: &usize| PlPlace { slot: *slot, field: None, ty: self.variables[*slot].ty.clone() };
+        let targets = PlTargets::Places(self.result_slots.iter().map(place).collect());
+        PlInto { targets, strict: false, params: Vec::new() }
     }
 }

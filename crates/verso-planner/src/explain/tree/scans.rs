@@ -1,6 +1,6 @@
 //! Tables, the ways to their rows, and their conditions.
 
-use verso_catalog::TableDef;
+use verso_catalog::{SystemView, TableDef};
 use verso_exec::plan::{IndexAccess, KeyMatch, RECORD_COLUMN, TypedExpr};
 
 use crate::explain::expression::{key_text, text};
@@ -135,18 +135,8 @@ impl Tree<'_> {
             true => key_text(expr, self.scope(&[])),
             false => text(expr, self.scope(&[])),
         };
-        let mut conditions = Vec::new();
-        for (n, part) in access.equals.iter().enumerate() {
-            conditions.push(match part {
-                KeyMatch::Equal(expr) => format!("({} = {})", name(n), one(expr)),
-                KeyMatch::In(values) => {
-                    let values: Vec<String> = values.iter().map(one).collect();
-                    format!("({} IN ({}))", name(n), values.join(", "))
-                }
-                KeyMatch::Any(array) => format!("({} = ANY {})", name(n), one(array)),
-                KeyMatch::Null => format!("({} IS NULL)", name(n)),
-            });
-        }
+        let mut conditions: Vec<String> =
+            access.equals.iter().enumerate().map(|(n, part)| matched(&name(n), part, &one)).collect();
         let n = access.equals.len();
         if let Some((expr, inclusive)) = &access.lower {
             conditions.push(format!("({} {} {})", name(n), if *inclusive { ">=" } else { ">" }, one(expr)));
@@ -154,9 +144,36 @@ impl Tree<'_> {
         if let Some((expr, inclusive)) = &access.upper {
             conditions.push(format!("({} {} {})", name(n), if *inclusive { "<=" } else { "<" }, one(expr)));
         }
-        match conditions.len() {
-            0 | 1 => conditions.concat(),
-            _ => format!("({})", conditions.join(" AND ")),
+        joined_by_and(&conditions)
+    }
+
+    /// What the session is asked for of a relation's rows, as a condition.
+    pub(super) fn system_condition(&self, view: SystemView, keys: &[(usize, KeyMatch)]) -> String {
+        let one = |expr: &TypedExpr| text(expr, self.scope(&[]));
+        let columns = view.columns();
+        let conditions: Vec<String> = (keys.iter())
+            .filter_map(|(column, key)| Some(matched(columns.get(*column)?.name, key, &one)))
+            .collect();
+        joined_by_and(&conditions)
+    }
+}
+
+/// What a part of a key is, as a condition.
+fn matched(name: &str, part: &KeyMatch, one: &dyn Fn(&TypedExpr) -> String) -> String {
+    match part {
+        KeyMatch::Equal(expr) => format!("({name} = {})", one(expr)),
+        KeyMatch::In(values) => {
+            let values: Vec<String> = values.iter().map(one).collect();
+            format!("({name} IN ({}))", values.join(", "))
         }
+        KeyMatch::Any(array) => format!("({name} = ANY {})", one(array)),
+        KeyMatch::Null => format!("({name} IS NULL)"),
+    }
+}
+
+fn joined_by_and(conditions: &[String]) -> String {
+    match conditions {
+        [] | [_] => conditions.concat(),
+        _ => format!("({})", conditions.join(" AND ")),
     }
 }

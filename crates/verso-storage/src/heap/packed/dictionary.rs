@@ -91,6 +91,9 @@ pub(super) fn redo(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
 #[derive(Default)]
 pub(crate) struct Dictionaries(RwLock<HashMap<PageId, Arc<Dictionary>>>);
 
+/// A column of variable width, by its number, and some of its values.
+type Sample = (u16, Vec<Vec<u8>>);
+
 /// What making a dictionary has found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trained {
@@ -230,7 +233,7 @@ impl Heap {
         &self,
         shared: &Shared,
         go_on: &mut dyn FnMut() -> Result<(), StorageError>,
-    ) -> Result<Vec<(u16, Vec<Vec<u8>>)>, StorageError> {
+    ) -> Result<Vec<Sample>, StorageError> {
         let pages = self.page_count();
         let step = (pages / PAGES_SAMPLED).max(1);
         let mut image = Image::default();

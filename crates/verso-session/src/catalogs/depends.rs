@@ -1,0 +1,321 @@
+//! Rows of `pg_depend`: what needs what, as the definitions say it.
+//!
+//! Programs that dump a database put its objects in order by these rows, and others ask them which views are made of a table.
+
+use std::sync::Arc;
+
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionReturn, Oid, Relation, StoredQuery,
+    TableDef,
+};
+use verso_exec::plan::ExprKind;
+use verso_types::{SqlType, Value};
+
+use super::keys::Keys;
+use super::relations::default_oid;
+use super::{definitions, letter, names, number};
+use crate::views::Views;
+
+/// Numbers of the catalogs that the rows refer to.
+const TYPE: u32 = 1247;
+const PROC: u32 = 1255;
+const CLASS: u32 = 1259;
+const ATTRDEF: u32 = 2604;
+const CONSTRAINT: u32 = 2606;
+const NAMESPACE: u32 = 2615;
+const REWRITE: u32 = 2618;
+const TRIGGER: u32 = 2620;
+const POLICY: u32 = 3256;
+
+/// An object, or a column of one.
+type Place = (u32, u32, i32);
+
+/// Rows on their way.
+struct Rows<'r> {
+    views: &'r Views<'r>,
+    catalog: &'r Arc<CatalogSnapshot>,
+    rows: Vec<Vec<Value>>,
+}
+
+/// The rows of `pg_depend`.
+pub(super) fn depends(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Rows { views, catalog, rows: Vec::new() };
+    for relation in concerned(catalog, keys).iter().filter(|relation| !relation.oid().is_system()) {
+        rows.relation(relation);
+    }
+    for function in catalog.all_functions() {
+        rows.function(function);
+    }
+    for ty in catalog.types() {
+        rows.inside((TYPE, ty.oid.0, 0), &ty.schema);
+        rows.add((TYPE, ty.array.0, 0), (TYPE, ty.oid.0, 0), 'i');
+        match &ty.ty {
+            SqlType::Domain(domain) => rows.needs_type((TYPE, ty.oid.0, 0), &domain.base),
+            SqlType::Row(row) => {
+                for ((_, field), place) in row.fields.iter().zip(1..) {
+                    rows.needs_type((CLASS, ty.oid.0, place), field);
+                }
+            }
+            _ => {}
+        }
+    }
+    for policy in catalog.all_policies() {
+        let place = (POLICY, policy.oid.0, 0);
+        rows.add(place, (CLASS, policy.table.0, 0), 'a');
+        let Some(table) = catalog.table_by_oid(policy.table) else { continue };
+        let mut named: Vec<u16> =
+            policy.using.iter().chain(&policy.check).flat_map(|text| table.named_in(text)).collect();
+        named.sort_unstable();
+        named.dedup();
+        named.into_iter().for_each(|column| rows.add(place, (CLASS, table.oid.0, i32::from(column)), 'n'));
+    }
+    let mut rows = rows.rows;
+    if !keys.keys.is_empty() {
+        rows.retain(|row| keys.fit(row));
+    }
+    rows
+}
+
+/// The relations in whose definitions the dependencies stand that are asked for.
+fn concerned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Relation> {
+    let all = || catalog.relations().cloned().collect();
+    let part = |oid: Oid| catalog.relation_by_oid(oid).or_else(|| catalog.owner_of_part(oid)).cloned();
+    if let Some(object) = keys.oid("objid") {
+        // Defaults and rules are found through all relations: their numbers are not kept by themselves.
+        let others = [CONSTRAINT, CLASS, TRIGGER].into_iter();
+        let known = others.into_iter().any(|class| keys.oid("classid") == Some(Oid(class)));
+        return match part(object) {
+            Some(relation) => vec![relation],
+            None if known => Vec::new(),
+            None => all(),
+        };
+    }
+    let Some(object) = keys.oid("refobjid") else { return all() };
+    let Some(relation) = part(object) else { return all() };
+    let mut concerned = vec![relation.clone()];
+    if let Relation::Table(table) = &relation {
+        let others = table.all_indexes().map(|index| index.oid);
+        let others = others.chain(table.referenced_by.iter().map(|constraint| constraint.table));
+        concerned.extend(others.filter_map(|other| catalog.relation_by_oid(other).cloned()));
+    }
+    let needs = |other: &&Relation| match other {
+        Relation::Sequence(sequence) => {
+            sequence.owned_by.as_ref().is_some_and(|owner| owner.table == relation.oid())
+        }
+        Relation::View(view) => view.query.names(relation.oid()),
+        Relation::Table(table) => {
+            table.materialized.is_some()
+                || matches!(relation, Relation::Sequence(_))
+                || table.partition_of.as_ref().is_some_and(|of| of.parent == relation.oid())
+        }
+        Relation::Index(index) => index.part_of == Some(relation.oid()),
+    };
+    concerned.extend(catalog.relations().filter(needs).cloned());
+    concerned.sort_by_key(Relation::oid);
+    concerned.dedup_by_key(|relation| relation.oid());
+    concerned
+}
+
+impl Rows<'_> {
+    fn add(&mut self, own: Place, other: Place, kind: char) {
+        self.rows.push(vec![
+            number(own.0),
+            number(own.1),
+            Value::Int4(own.2),
+            number(other.0),
+            number(other.1),
+            Value::Int4(other.2),
+            letter(kind),
+        ]);
+    }
+
+    /// An object needs the schema that it is in.
+    fn inside(&mut self, own: Place, schema: &str) {
+        if let Some(schema) = self.catalog.schema(schema) {
+            self.add(own, (NAMESPACE, schema.oid.0, 0), 'n');
+        }
+    }
+
+    /// An object needs a type, if users have made it.
+    fn needs_type(&mut self, own: Place, ty: &SqlType) {
+        let number = Oid(ty.pg_oid());
+        if self.catalog.type_or_row_by_oid(number).is_some() {
+            self.add(own, (TYPE, number.0, 0), 'n');
+        }
+    }
+
+    fn relation(&mut self, relation: &Relation) {
+        let catalog = self.catalog;
+        let own = relation.oid().0;
+        if !matches!(relation, Relation::Index(_)) {
+            self.inside((CLASS, own, 0), relation.path().0);
+        }
+        if let Some(ty) = relation.row_type() {
+            self.add((TYPE, ty.oid.0, 0), (CLASS, own, 0), 'i');
+            self.add((TYPE, ty.array.0, 0), (TYPE, ty.oid.0, 0), 'i');
+        }
+        for trigger in relation.triggers() {
+            let place = (TRIGGER, trigger.oid.0, 0);
+            self.add(place, (CLASS, own, 0), 'a');
+            self.add(place, (PROC, trigger.function.0, 0), 'n');
+        }
+        match relation {
+            Relation::Table(table) => {
+                self.table(table);
+                if let Some(view) = table.as_view() {
+                    self.rule(own, &view.query);
+                }
+            }
+            Relation::Index(index) => {
+                if let Some(whole) = index.part_of {
+                    self.add((CLASS, own, 0), (CLASS, whole.0, 0), 'P');
+                }
+                let Some(table) = catalog.table_by_oid(index.table).filter(|_| index.constraint.is_none())
+                else {
+                    return;
+                };
+                let mut needed: Vec<u16> = Vec::new();
+                for id in index.columns() {
+                    let of = match index.expression(&table, id) {
+                        None => vec![id],
+                        Some(text) => table.named_in(text).collect(),
+                    };
+                    of.into_iter().for_each(|id| needed.extend((!needed.contains(&id)).then_some(id)));
+                }
+                for column in needed {
+                    self.add((CLASS, own, 0), (CLASS, index.table.0, i32::from(column)), 'a');
+                }
+            }
+            Relation::View(view) => self.rule(own, &view.query),
+            Relation::Sequence(sequence) => {
+                if let Some(owner) = sequence.owned_by {
+                    let identity = catalog.table_by_oid(owner.table).is_some_and(|table| {
+                        let column = table.column_with_id(owner.column);
+                        column.is_some_and(|column| table.columns[column].identity.is_some())
+                    });
+                    let kind = if identity { 'i' } else { 'a' };
+                    self.add((CLASS, own, 0), (CLASS, owner.table.0, i32::from(owner.column)), kind);
+                }
+            }
+        }
+    }
+
+    fn table(&mut self, table: &Arc<TableDef>) {
+        let own = table.oid.0;
+        for column in table.shown() {
+            self.needs_type((CLASS, own, i32::from(column.id)), column.declared());
+            if column.default.is_some() && column.identity.is_none() {
+                self.default(table, column);
+            }
+        }
+        if let Some(of) = &table.partition_of {
+            self.add((CLASS, own, 0), (CLASS, of.parent.0, 0), 'a');
+        }
+        for constraint in &table.constraints {
+            let constrained = (CONSTRAINT, constraint.oid.0, 0);
+            match &constraint.kind {
+                ConstraintKind::Check { expression } => {
+                    for column in table.named_in(expression) {
+                        self.add(constrained, (CLASS, own, i32::from(column)), 'a');
+                    }
+                    self.add(constrained, (CLASS, own, 0), 'a');
+                }
+                ConstraintKind::NotNull { column } => {
+                    self.add(constrained, (CLASS, own, i32::from(*column)), 'a');
+                }
+                ConstraintKind::Unique { columns, index, .. } => {
+                    for column in columns {
+                        self.add(constrained, (CLASS, own, i32::from(*column)), 'a');
+                    }
+                    self.add((CLASS, index.0, 0), constrained, 'i');
+                }
+                ConstraintKind::Foreign(foreign) => {
+                    for column in &foreign.columns {
+                        self.add(constrained, (CLASS, own, i32::from(*column)), 'a');
+                    }
+                    for column in &foreign.referenced_columns {
+                        self.add(constrained, (CLASS, foreign.referenced.0, i32::from(*column)), 'n');
+                    }
+                    self.add(constrained, (CLASS, foreign.index.0, 0), 'n');
+                }
+            }
+        }
+    }
+
+    /// What a column's default needs: the column, and the functions and the sequence that it names.
+    fn default(&mut self, table: &Arc<TableDef>, column: &ColumnDef) {
+        let place = (ATTRDEF, default_oid(table.oid, column.id), 0);
+        self.add(place, (CLASS, table.oid.0, i32::from(column.id)), 'a');
+        let Some(stored) = column.default.as_deref() else { return };
+        if column.generated {
+            for other in table.named_in(stored).filter(|other| *other != column.id) {
+                self.add(place, (CLASS, table.oid.0, i32::from(other)), 'n');
+            }
+            return;
+        }
+        if let Some(sequence) = self.sequence_of(table, column) {
+            self.add(place, (CLASS, sequence, 0), 'n');
+        }
+        let Ok(bound) = definitions::binder(self.views, self.catalog).stored_default(column) else { return };
+        let mut called = Vec::new();
+        bound.any(&mut |part| {
+            if let ExprKind::UserCall { function, .. } = &part.kind {
+                called.push(function.oid.0);
+            }
+            false
+        });
+        called.sort_unstable();
+        called.dedup();
+        called.into_iter().for_each(|function| self.add(place, (PROC, function, 0), 'n'));
+    }
+
+    /// The sequence of a default `nextval('…'::regclass)`.
+    fn sequence_of(&self, table: &Arc<TableDef>, column: &ColumnDef) -> Option<u32> {
+        let text = definitions::default_text(self.views, self.catalog, table, column)?;
+        let name = text.strip_prefix("nextval('")?.strip_suffix("'::regclass)")?.replace("''", "'");
+        let mut parts = names::parts(&name).ok()?;
+        let name = parts.pop()?;
+        names::relation(self.catalog, parts.pop().as_deref(), &name)
+    }
+
+    /// The rule of a view, and what its query needs.
+    fn rule(&mut self, view: u32, query: &StoredQuery) {
+        let rule = (REWRITE, query.rule.0, 0);
+        self.add(rule, (CLASS, view, 0), 'i');
+        let mut needed: Vec<Place> = Vec::new();
+        for relation in &query.relations {
+            let used = relation.columns.iter().filter(|column| column.used);
+            let before = needed.len();
+            needed.extend(used.map(|column| (CLASS, relation.relation.0, i32::from(column.id))));
+            if needed.len() == before {
+                needed.push((CLASS, relation.relation.0, 0));
+            }
+        }
+        needed.extend(query.functions.iter().map(|(_, function)| (PROC, function.0, 0)));
+        needed.extend(query.types.iter().map(|(_, ty)| (TYPE, ty.0, 0)));
+        needed.sort_unstable();
+        needed.dedup();
+        needed.into_iter().for_each(|other| self.add(rule, other, 'n'));
+    }
+
+    fn function(&mut self, function: &Arc<FunctionDef>) {
+        let place = (PROC, function.oid.0, 0);
+        self.inside(place, &function.schema);
+        let mut types: Vec<&SqlType> = function.args.iter().map(|arg| &arg.ty).collect();
+        match &function.returns {
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => types.push(ty),
+            FunctionReturn::Table(columns) => types.extend(columns.iter().map(|(_, ty)| ty)),
+            FunctionReturn::Void | FunctionReturn::Procedure | FunctionReturn::Trigger => {}
+        }
+        let mut needed: Vec<u32> = types.into_iter().map(SqlType::pg_oid).collect();
+        needed.extend(function.rows_of.map(|relation| relation.0));
+        needed.extend(function.args.iter().filter_map(|arg| arg.rows_of).map(|relation| relation.0));
+        needed.sort_unstable();
+        needed.dedup();
+        for ty in needed {
+            if self.catalog.type_or_row_by_oid(Oid(ty)).is_some() {
+                self.add(place, (TYPE, ty, 0), 'n');
+            }
+        }
+    }
+}
