@@ -275,7 +275,7 @@ pub enum TableChange {
         /// The same of the expressions of generated columns, by the column's number.
         generated: Vec<(u16, Arc<str>)>,
         /// The same of policies: USING and WITH CHECK, by the policy's number.
-        policies: Vec<(Oid, Option<Arc<str>>, Option<Arc<str>>)>,
+        policies: Vec<PolicyTexts>,
     },
     /// RENAME CONSTRAINT.
     RenameConstraint {
@@ -296,6 +296,9 @@ pub enum TableChange {
     /// SET (…).
     Options(TableOptions),
 }
+
+/// A policy by its number, and its USING and WITH CHECK.
+pub type PolicyTexts = (Oid, Option<Arc<str>>, Option<Arc<str>>);
 
 /// A column of a [`NewTable`].
 #[derive(Clone, Debug, PartialEq, Eq)]
