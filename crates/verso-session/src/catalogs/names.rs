@@ -92,6 +92,14 @@ fn path(text: &str) -> Result<(Option<String>, String), TypeError> {
     Ok((parts.pop(), name))
 }
 
+/// A name that has no schema.
+fn single(text: &str) -> Result<String, TypeError> {
+    match path(text)? {
+        (None, name) => Ok(name),
+        (Some(_), _) => Err(TypeError::new("42602", "invalid name syntax")),
+    }
+}
+
 /// The relation of a name: its number.
 pub(super) fn relation(catalog: &CatalogSnapshot, schema: Option<&str>, name: &str) -> Option<u32> {
     let system = match schema {
@@ -234,6 +242,26 @@ pub(super) fn relation_name(catalog: &CatalogSnapshot, oid: Oid) -> Option<Strin
     })
 }
 
+/// The schema and the symbol of an operator's name.
+fn operator_path(text: &str) -> (Option<String>, &str) {
+    let text = text.trim();
+    match text.rsplit_once('.') {
+        Some((schema, symbol)) => {
+            let schema = path(schema).map_or_else(|_| schema.to_string(), |(_, name)| name);
+            (Some(schema), symbol)
+        }
+        None => (None, text),
+    }
+}
+
+/// The operators of that symbol which are always there.
+fn fixed_operators(schema: Option<&str>, symbol: &str) -> Vec<u32> {
+    match schema {
+        None | Some(PG_CATALOG) => fixed_by_name("pg_operator", symbol),
+        Some(_) => Vec::new(),
+    }
+}
+
 impl ObjectNames for SessionNames {
     fn find(&self, ty: SystemType, text: &str) -> Result<Option<u32>, TypeError> {
         match ty {
@@ -247,14 +275,14 @@ impl ObjectNames for SessionNames {
             }
             SystemType::Regtype => Ok(type_named(&self.catalog, text).map(|ty| ty.pg_oid())),
             SystemType::Regnamespace => {
-                let (_, name) = path(text)?;
+                let name = single(text)?;
                 Ok(match name.as_str() {
                     INFORMATION_SCHEMA => Some(INFORMATION_SCHEMA_OID),
                     name => self.catalog.schema(name).map(|schema| schema.oid.0),
                 })
             }
             SystemType::Regrole => {
-                let (_, name) = path(text)?;
+                let name = single(text)?;
                 Ok(self.roles().iter().find(|role| *role.name == *name).map(|role| role.oid.0))
             }
             SystemType::Regproc => {
@@ -263,10 +291,13 @@ impl ObjectNames for SessionNames {
             }
             SystemType::Regprocedure => self.function(text),
             SystemType::Regoper => {
-                let symbol = text.rsplit_once('.').map_or(text, |(_, symbol)| symbol);
-                let own =
-                    self.catalog.operators().iter().filter(|one| *one.name == *symbol).map(|one| one.oid.0);
-                let all: Vec<u32> = fixed_by_name("pg_operator", symbol).into_iter().chain(own).collect();
+                let (schema, symbol) = operator_path(text);
+                let own = self.catalog.operators().iter().filter(|one| {
+                    *one.name == *symbol && schema.as_ref().is_none_or(|schema| *one.schema == **schema)
+                });
+                let own = own.map(|one| one.oid.0);
+                let all: Vec<u32> =
+                    fixed_operators(schema.as_deref(), symbol).into_iter().chain(own).collect();
                 SessionNames::one(&all, "operator", text)
             }
             SystemType::Regoperator => {
@@ -275,7 +306,7 @@ impl ObjectNames for SessionNames {
                 else {
                     return Err(TypeError::new("22P02", "expected a left parenthesis"));
                 };
-                let symbol = symbol.trim().rsplit_once('.').map_or(symbol.trim(), |(_, symbol)| symbol);
+                let (schema, symbol) = operator_path(symbol);
                 let types: Option<Vec<i64>> = args
                     .split(',')
                     .map(|arg| match arg.trim() {
@@ -292,9 +323,12 @@ impl ObjectNames for SessionNames {
                 };
                 let own = self.catalog.operators().iter().find(|one| {
                     let side = i64::from(one.left.map_or(0, |left| left.0));
-                    *one.name == *symbol && side == left && i64::from(one.right.0) == right
+                    *one.name == *symbol
+                        && side == left
+                        && i64::from(one.right.0) == right
+                        && schema.as_ref().is_none_or(|schema| *one.schema == **schema)
                 });
-                let found = fixed_by_name("pg_operator", symbol).into_iter().find(fits);
+                let found = fixed_operators(schema.as_deref(), symbol).into_iter().find(fits);
                 Ok(found.or_else(|| own.map(|one| one.oid.0)))
             }
             SystemType::Regcollation => {
