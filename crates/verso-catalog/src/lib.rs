@@ -84,7 +84,7 @@ pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
     NewColumn, NewComposite, NewConstraint, NewConstraintKind, NewDomain, NewEnum, NewFunction, NewIndex,
-    NewIndexPart, NewRange, NewSequence, NewTable, NewView, TableChange, TriggersOf,
+    NewIndexPart, NewRange, NewSequence, NewTable, NewView, PolicyTexts, TableChange, TriggersOf,
 };
 pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
 pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};

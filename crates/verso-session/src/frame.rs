@@ -27,6 +27,7 @@ use crate::settings::LogPlans;
 use crate::tables::EngineTables;
 use crate::views::CatalogViews;
 use verso_parser::parse_script;
+use verso_parser::syntax::Statement;
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
@@ -71,17 +72,37 @@ impl Frame<'_> {
         done
     }
 
-    /// Runs a statement of the cache from its text: the types of its parameters have changed since it was kept.
-    pub(crate) fn as_given(&self, job: &Job<'_>, results: &mut Results<'_>) -> Result<Done, Failure> {
+    /// Runs a prepared statement without its kept plan: one that others may share from its text, as the types of its parameters
+    /// may have changed since it was kept.
+    pub(crate) fn as_given(
+        &self,
+        prepared: &Prepared,
+        job: &Job<'_>,
+        results: &mut Results<'_>,
+    ) -> Result<Done, Failure> {
+        let own = prepared.statement().filter(|_| !prepared.is_of_cache());
+        if let Some(statement) = own {
+            return self.bound_anew(statement, prepared.params(), job, results);
+        }
         let statements = parse_script(job.sql)?;
         let [parsed] = statements.as_slice() else { return Err(SqlError::internal("one statement").into()) };
         // Where literals became parameters the text has none.
         let params = if job.shows { job.params } else { &[] };
         let types: Vec<SqlType> = params.iter().map(type_of).collect();
-        let time_zone = &self.services.settings.time_zone;
-        let binder = Binder::new(self.catalog, time_zone, &types).with_rules(self.services.settings.rules);
-        let bound = binder.statement(&parsed.statement)?;
-        self.run_once(bound, binder.told(), &Job { params, ..*job }, results)
+        self.bound_anew(&parsed.statement, &types, &Job { params, ..*job }, results)
+    }
+
+    fn bound_anew(
+        &self,
+        statement: &Statement,
+        types: &[SqlType],
+        job: &Job<'_>,
+        results: &mut Results<'_>,
+    ) -> Result<Done, Failure> {
+        let settings = &self.services.settings;
+        let binder = Binder::new(self.catalog, &settings.time_zone, types).with_rules(settings.rules);
+        let bound = binder.statement(statement)?;
+        self.run_once(bound, binder.told(), job, results)
     }
 
     /// Runs a statement whose plan is not kept.

@@ -32,10 +32,10 @@ pub(crate) fn statement(
     {
         // Kept plans have all rewrites.
         if frame.services.settings.rules != Rules::ALL {
-            return frame.as_given(job, results);
+            return frame.as_given(prepared, job, results);
         }
         match frame.prepared(prepared, job, results) {
-            Err(_) if prepared.is_stale() => return frame.as_given(job, results),
+            Err(_) if prepared.is_stale() => return frame.as_given(prepared, job, results),
             result => return result,
         }
     }

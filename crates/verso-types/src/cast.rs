@@ -1,6 +1,6 @@
 //! Casts between types: which there are (PostgreSQL's `pg_cast` and its casts through text), and what they do.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::TimeStyle;
 
@@ -67,6 +67,7 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::Range(from), T::Multirange(to)) if from.is_same(to) => Explicit,
         (T::Bit(_), T::Varbit(_)) | (T::Varbit(_), T::Bit(_)) => Implicit,
         (T::Bit(_), T::Int4 | T::Int8) | (T::Int4 | T::Int8, T::Bit(_)) => Explicit,
+        (T::Bytea, T::Int2 | T::Int4 | T::Int8) | (T::Int2 | T::Int4 | T::Int8, T::Bytea) => Explicit,
         (T::Time(_), T::Timetz(_)) => Implicit,
         (T::Timetz(_), T::Time(_)) | (T::Timestamptz(_), T::Timetz(_)) => Assignment,
         (T::System(_), _) | (_, T::System(_)) => return system_cast_kind(from, to),
@@ -207,7 +208,7 @@ fn cast_whole(
 ) -> Result<Value, TypeError> {
     match (value, to) {
         (Value::Text(text), SqlType::Int4) if *from == SqlType::System(SystemType::Char) => {
-            Ok(Value::Int4(text.bytes().next().map_or(0, |byte| i32::from(byte.cast_signed()))))
+            Ok(Value::Int4(i32::from(byte_of_char(text).cast_signed())))
         }
         (Value::Int4(v), SqlType::System(SystemType::Char)) => char_of(*v),
         // the same labels, or those from before one was added
@@ -248,6 +249,10 @@ fn cast_whole(
             let number = Number::of(value).ok_or_else(|| no_cast(from, to))?;
             Money::of_number(&number).map(Money::into_value)
         }
+        (Value::Int2(v), SqlType::Bytea) => Ok(Value::Bytes(v.to_be_bytes().as_slice().into())),
+        (Value::Int4(v), SqlType::Bytea) => Ok(Value::Bytes(v.to_be_bytes().as_slice().into())),
+        (Value::Int8(v), SqlType::Bytea) => Ok(Value::Bytes(v.to_be_bytes().as_slice().into())),
+        (Value::Bytes(v), to) if to.is_integer() => integer_of_bytes(v, to),
         (Value::Time(v), SqlType::Timetz(_)) => Ok(TimeTz::of_time(*v, tz).limit(to).into_value()),
         (Value::Timestamptz(i64::MIN | i64::MAX), SqlType::Timetz(_)) => Ok(Value::Null),
         (Value::Timestamptz(v), SqlType::Timetz(_)) => Ok(TimeTz::of_moment(*v, tz).limit(to).into_value()),
@@ -273,6 +278,24 @@ fn cast_whole(
         _ if from.same_base(to) => Ok(value.clone()),
         _ => cast_time(value, to, tz).unwrap_or_else(|| Err(no_cast(from, to))),
     }
+}
+
+/// The integer whose bytes these are, the highest first; fewer than it has are those of a number that is not negative.
+fn integer_of_bytes(bytes: &[u8], to: &SqlType) -> Result<Value, TypeError> {
+    let (width, name) = match to {
+        SqlType::Int2 => (2, "smallint"),
+        SqlType::Int4 => (4, "integer"),
+        _ => (8, "bigint"),
+    };
+    if bytes.len() > width {
+        return Err(TypeError::out_of_range(name));
+    }
+    let number = bytes.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+    Ok(match to {
+        SqlType::Int2 => Value::Int2((number as u16).cast_signed()),
+        SqlType::Int4 => Value::Int4((number as u32).cast_signed()),
+        _ => Value::Int8(number.cast_signed()),
+    })
 }
 
 /// Values with a form of their own.
@@ -317,11 +340,33 @@ fn cast_opaque(value: &Opaque, to: &SqlType, kind: CastKind) -> Option<Result<Va
 
 /// The `"char"` of a number.
 fn char_of(number: i32) -> Result<Value, TypeError> {
-    match u8::try_from(number) {
-        Ok(0) => Ok(Value::text("")),
-        Ok(byte) if byte.is_ascii() => Ok(Value::text(char::from(byte).encode_utf8(&mut [0; 4]))),
-        _ => Err(TypeError::out_of_range("\"char\"")),
+    let byte = i8::try_from(number).map_err(|_| TypeError::out_of_range("\"char\""))?;
+    Ok(Value::text(char_of_byte(byte.cast_unsigned())))
+}
+
+/// The texts of "char": nothing for 0, `\377` and its like for what is beyond ASCII.
+static CHARS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let shown = |byte: u8| match byte {
+        0 => String::new(),
+        byte if byte.is_ascii() => char::from(byte).to_string(),
+        byte => format!("\\{byte:03o}"),
+    };
+    (0..=u8::MAX).map(shown).collect()
+});
+
+fn char_of_byte(byte: u8) -> &'static str {
+    &CHARS[usize::from(byte)]
+}
+
+/// The byte that a text means as "char": the first one, or that of `\377`.
+fn byte_of_char(text: &str) -> u8 {
+    let octal = |byte: u8| (b'0'..=b'7').contains(&byte).then_some(u32::from(byte - b'0'));
+    if let [b'\\', a, b, c] = *text.as_bytes()
+        && let (Some(a), Some(b), Some(c)) = (octal(a), octal(b), octal(c))
+    {
+        return ((a * 64 + b * 8 + c) & 0xFF) as u8;
     }
+    text.bytes().next().unwrap_or(0)
 }
 
 /// A jsonb that is a number or a boolean; null becomes NULL.
@@ -381,7 +426,7 @@ pub fn limit_text<'a>(text: &'a str, ty: &SqlType, cut: bool) -> Result<&'a str,
             kept
         }
         SqlType::Name if text.len() > 63 => &text[..text.floor_char_boundary(63)],
-        SqlType::System(SystemType::Char) => text.chars().next().map_or("", |c| &text[..c.len_utf8()]),
+        SqlType::System(SystemType::Char) => char_of_byte(byte_of_char(text)),
         _ => text,
     };
     Ok(trim_char(limited, ty))
@@ -470,10 +515,13 @@ fn cast_big(v: &Arc<Number>, to: &SqlType) -> Option<Result<Value, TypeError>> {
         _ => Some(format!("cannot convert infinity to {name}")),
     };
     let double = |single: bool| {
-        let number = v.to_f64();
-        let number = if single { f64::from(number as f32) } else { number };
+        let number = match **v {
+            // Rounded once: not to a double first.
+            Number::Finite { .. } if single => v.to_string().parse::<f32>().map_or(f64::NAN, f64::from),
+            _ => v.to_f64(),
+        };
         match **v {
-            Number::Finite { .. } if number.is_infinite() => {
+            Number::Finite { .. } if number.is_infinite() || number == 0.0 && !v.is_zero() => {
                 let name = if single { "real" } else { "double precision" };
                 let text = format!("\"{v}\" is out of range for type {name}");
                 Err(TypeError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, text))

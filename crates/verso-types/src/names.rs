@@ -82,10 +82,29 @@ pub fn type_name(oid: u32) -> Option<String> {
     current()?.name(SystemType::Regtype, oid)
 }
 
+/// A name as it is looked up: without quotes, and in small letters where it has none.
+fn unquoted(text: &str) -> String {
+    let (mut name, mut quoted, mut rest) = (String::new(), false, text.chars().peekable());
+    while let Some(c) = rest.next() {
+        match c {
+            '"' if quoted && rest.peek() == Some(&'"') => name.extend(rest.next()),
+            '"' => quoted = !quoted,
+            c if quoted => name.push(c),
+            c => name.push(c.to_ascii_lowercase()),
+        }
+    }
+    name
+}
+
 /// What the input functions say where there is no such entry.
 #[cold]
 fn missing(ty: SystemType, text: &str) -> TypeError {
-    let text = text.trim();
+    let text = match ty {
+        SystemType::Regclass | SystemType::Regnamespace | SystemType::Regrole | SystemType::Regcollation => {
+            &unquoted(text.trim())
+        }
+        _ => text.trim(),
+    };
     let (code, message) = match ty {
         SystemType::Regclass => ("42P01", format!("relation \"{text}\" does not exist")),
         SystemType::Regtype => (sqlstate::UNDEFINED_OBJECT, format!("type \"{text}\" does not exist")),

@@ -108,7 +108,8 @@ impl OrderedRows {
                     Some(Value::Array(_)) if values.is_empty() => Ok(Value::Null),
                     Some(Value::Array(fractions)) => {
                         let one = |fraction: &Value| percentile(&values, fraction, continuous);
-                        Ok(Value::Array(fractions.iter().map(one).collect::<Result<_>>()?))
+                        let found: Vec<Value> = fractions.iter().map(one).collect::<Result<_>>()?;
+                        Ok(Value::Array(fractions.with_values(found)))
                     }
                     Some(fraction) => percentile(&values, fraction, continuous),
                     None => Ok(Value::Null),

@@ -9,6 +9,7 @@ use super::ExecContext;
 use super::key::RowTypes;
 use super::keys::{self, KeyTable};
 use super::operator::{Operator, compile};
+use super::subquery::SharedRows;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Reservation;
@@ -61,12 +62,15 @@ pub(crate) struct SharedOperator {
     plan: Arc<Plan>,
     types: Vec<SqlType>,
     executor: Executor,
+    /// The rows are those of the values that a query around hands in: with other values they are computed anew.
+    correlated: bool,
     rows: Kept,
 }
 
 impl SharedOperator {
     pub fn new(plan: &Arc<Plan>, types: Vec<SqlType>, executor: Executor) -> Self {
-        Self { plan: Arc::clone(plan), types, executor, rows: Kept::default() }
+        let correlated = plan.uses_outer();
+        Self { plan: Arc::clone(plan), types, executor, correlated, rows: Kept::default() }
     }
 }
 
@@ -75,7 +79,9 @@ impl Operator for SharedOperator {
         stack::check()?;
         let state = cx.state().ok_or_else(outside)?;
         let address = Arc::as_ptr(&self.plan).addr();
-        let known = state.shared.borrow().get(&address).map(|(_, rows)| Arc::clone(rows));
+        let outer = if self.correlated { cx.outer() } else { &[] };
+        let known =
+            state.shared.borrow().get(&address).filter(|kept| kept.outer == outer).map(SharedRows::rows);
         self.rows = Kept::new(match known {
             Some(rows) => rows,
             None => {
@@ -85,7 +91,9 @@ impl Operator for SharedOperator {
                     rows.push(cx.services.memory, "WITH", batch)
                 })?;
                 let rows = Arc::new(rows);
-                state.shared.borrow_mut().insert(address, (Arc::clone(&self.plan), Arc::clone(&rows)));
+                let kept = SharedRows { _plan: Arc::clone(&self.plan), outer: outer.to_vec(), rows };
+                let rows = kept.rows();
+                state.shared.borrow_mut().insert(address, kept);
                 rows
             }
         });

@@ -124,6 +124,9 @@ impl InsertStatement {
         if let Some(router) = &mut self.router {
             router.begin();
         }
+        if let Some(conflict) = &mut self.conflict {
+            conflict.begin();
+        }
         self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
     }
 
@@ -132,9 +135,6 @@ impl InsertStatement {
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, router, .. } =
             self;
-        if let Some(conflict) = conflict {
-            conflict.begin();
-        }
         let mut target =
             Target { table, types, checks, keys, conflict, triggers, returning, router, count: 0 };
         match source {

@@ -56,8 +56,20 @@ impl StatementState {
 /// Costs nothing as long as it is empty: every statement has some.
 type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<DefaultHasher>>;
 
-/// Rows of a plan, and the plan, which keeps its address.
-type SharedRows = (Arc<Plan>, Arc<Spool>);
+/// Rows of a plan.
+pub(super) struct SharedRows {
+    /// Held on to, so that it keeps its address.
+    pub _plan: Arc<Plan>,
+    /// Values of a query around that they are for.
+    pub outer: Vec<Value>,
+    pub rows: Arc<Spool>,
+}
+
+impl SharedRows {
+    pub fn rows(&self) -> Arc<Spool> {
+        Arc::clone(&self.rows)
+    }
+}
 
 struct Running {
     plan: Arc<Plan>,

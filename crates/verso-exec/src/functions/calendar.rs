@@ -18,35 +18,23 @@ fn interval_overflow() -> TypeError {
     overflow("interval out of range")
 }
 
-/// The zone that AT TIME ZONE names: an abbreviation first; a mere offset is POSIX's, positive to the west.
+/// The zone that a function's argument names: an abbreviation, with its newest meaning, first.
 pub(super) fn zone(name: &str) -> Result<TimeZone> {
-    let offset = |seconds: i32| jiff::tz::Offset::from_seconds(seconds).map(TimeZone::fixed);
-    if let Some(Ok(zone)) = datetime::abbreviation_offset(name.trim()).map(offset) {
-        return Ok(zone);
-    }
-    let zone = datetime::time_zone(name)?;
-    if !name.trim().starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-') {
-        return Ok(zone);
-    }
-    let west = offset(-datetime::offset_at_utc(0, &zone));
-    Ok(west.map_err(|_| TypeError::new("22023", format!("time zone \"{name}\" not recognized")))?)
+    Ok(datetime::named_zone(name)?)
 }
 
 /// The zone of a clock's time: a number is positive to the east, as behind a time.
-fn zone_of_clock(name: &str) -> Result<TimeZone> {
-    let sign = name.starts_with(['+', '-']);
+fn zone_of_clock(name: &str, local: i64) -> Result<TimeZone> {
     if name.starts_with(|c: char| c.is_ascii_digit()) {
         let text = format!("invalid input syntax for type numeric time zone: \"{name}\"");
         let hint = "Numeric time zones must have \"-\" or \"+\" as first character.";
         return Err(TypeError::new("22023", text).with_hint(hint).into());
     }
-    match datetime::time_zone(name) {
-        Ok(zone) if sign => Ok(zone),
-        Err(_) if sign => {
-            Err(TypeError::new("22023", format!("numeric time zone \"{name}\" out of range")).into())
-        }
-        _ => zone(name),
+    if !name.starts_with(['+', '-']) {
+        return Ok(datetime::zone_for_local(name, local)?);
     }
+    let range = || TypeError::new("22023", format!("numeric time zone \"{name}\" out of range"));
+    Ok(datetime::zone_of_distance(name).map_err(|_| range())?)
 }
 
 /// A zone by its distance from UTC, positive to the east.
@@ -252,8 +240,8 @@ fn make_interval(args: &[Value]) -> Result<Value> {
 }
 
 static ZONES: &[BuiltinFunction] = &[
-    pure!("timezone"(): z Text, a Timestamptz => Timestamp = local_in(*a, &zone(z)?)?),
-    pure!("timezone"(): z Text, a Timestamp => Timestamptz = moment_in(*a, &zone(z)?)?),
+    pure!("timezone"(): z Text, a Timestamptz => Timestamp = local_in(*a, &datetime::zone_for_moment(z, *a)?)?),
+    pure!("timezone"(): z Text, a Timestamp => Timestamptz = moment_in(*a, &datetime::zone_for_local(z, *a)?)?),
     pure!("timezone"(): z Interval, a Timestamptz => Timestamp = local_in(*a, &zone_at(*z)?)?),
     pure!("timezone"(): z Interval, a Timestamp => Timestamptz = moment_in(*a, &zone_at(*z)?)?),
     of_session!("timezone"(): cx, a Timestamptz => Timestamp = local_in(*a, cx.services.time_zone)?),
@@ -305,8 +293,10 @@ static MADE: &[BuiltinFunction] = &[
     BuiltinFunction {
         volatility: Volatility::Stable,
         ..pure!("make_timestamptz"():
-        y Int4, mo Int4, d Int4, h Int4, m Int4, s Float8, z Text => Timestamptz =
-        moment_in(make_timestamp((*y, *mo, *d), (*h, *m, *s))?, &zone_of_clock(z)?)?)
+        y Int4, mo Int4, d Int4, h Int4, m Int4, s Float8, z Text => Timestamptz = {
+            let local = make_timestamp((*y, *mo, *d), (*h, *m, *s))?;
+            moment_in(local, &zone_of_clock(z, local)?)?
+        })
     },
 ];
 

@@ -1,7 +1,7 @@
 //! What chance decides beside `random()`: `random_normal`, `array_shuffle`, `array_sample`.
 
 use verso_types::array::Dimension;
-use verso_types::{Array, SqlType, TypeError, Value};
+use verso_types::{Array, Number, SqlType, TypeError, Value};
 
 use super::define::{optional, sql_type, unexpected};
 use super::session::{fraction, random_between, session_function};
@@ -20,6 +20,49 @@ fn random_normal(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let radius = (-2.0 * (1.0 - fraction(cx)).ln()).sqrt();
     let normal = radius * (std::f64::consts::TAU * fraction(cx)).sin();
     Ok(Value::Float8(deviation * normal + mean))
+}
+
+/// A number from one to another, both included, with as many places behind the point as the longer of them.
+fn random_numeric(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Some(low), Some(high)] = [args.first(), args.get(1)].map(|arg| arg.and_then(Number::of)) else {
+        return Err(unexpected("random", args));
+    };
+    let invalid = |text: String| Err(TypeError::new("22023", text).into());
+    for (side, number) in [("lower", &low), ("upper", &high)] {
+        if number.is_nan() {
+            return invalid(format!("{side} bound cannot be NaN"));
+        }
+        if matches!(number, Number::Infinity | Number::NegativeInfinity) {
+            return invalid(format!("{side} bound cannot be infinity"));
+        }
+    }
+    if low.compare(&high).is_gt() {
+        return invalid("lower bound must be less than or equal to upper bound".into());
+    }
+    let places = low.scale().max(high.scale());
+    let span = high.minus(&low).round(places as i32).to_string();
+    // The distance in units of the last place is drawn digit by digit, until it is not beyond the span.
+    let span = span.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0');
+    // Without zeros in front: at least one of eleven draws is within the span.
+    let span: Vec<u8> = span.skip_while(|digit| *digit == 0).collect();
+    let mut drawn = vec![0; span.len()];
+    loop {
+        cx.runtime.check_cancelled()?;
+        for (digit, most) in drawn.iter_mut().zip(&span).take(1) {
+            *digit = random_between(cx, 0, i64::from(*most))? as u8;
+        }
+        for digit in drawn.iter_mut().skip(1) {
+            *digit = random_between(cx, 0, 9)? as u8;
+        }
+        if drawn <= span {
+            break;
+        }
+    }
+    let text: String = drawn.iter().map(|digit| char::from(b'0' + digit)).collect();
+    let mut text = format!("{text:0>width$}", width = places + 1);
+    text.insert(text.len() - places, '.');
+    let distance = Number::of(&Number::parse_value(text.trim_end_matches('.'))?);
+    Ok(distance.map_or_else(|| low.clone(), |distance| low.plus(&distance)).value()?)
 }
 
 /// The first `count` parts of an array's outermost dimension, in an order that chance has made (Fisher and Yates).
@@ -87,6 +130,7 @@ static FUNCTIONS: &[BuiltinFunction] = &[
     session_function!("random_normal" Volatile [] => Float8 = random_normal),
     session_function!("random_normal" Volatile [Float8] => Float8 = random_normal),
     session_function!("random_normal" Volatile [Float8, Float8] => Float8 = random_normal),
+    session_function!("random" Volatile [Numeric, Numeric] => Numeric = random_numeric),
     of_array("array_shuffle", &[ArgType::AnyArray], array_shuffle),
     of_array("array_sample", &[ArgType::AnyArray, ArgType::Exact(SqlType::Int4)], array_sample),
 ];

@@ -76,33 +76,48 @@ fn nodes(template: &str, standard: bool) -> Result<Vec<Node<'_>>> {
     Ok(nodes)
 }
 
-/// What a text says.
+/// Which calendar the patterns of a template are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Convention {
+    #[default]
+    Any,
+    Gregorian,
+    IsoWeek,
+}
+
+/// What a text says; 0 where it says nothing.
 #[derive(Default)]
 struct Parts {
-    year: Option<i64>,
+    convention: Convention,
+    year: i64,
     /// How many digits the year was given with.
     year_digits: usize,
-    iso_year: Option<i64>,
-    century: Option<i64>,
-    before_christ: bool,
-    month: Option<i64>,
-    day: Option<i64>,
-    day_of_year: Option<i64>,
-    week: Option<i64>,
-    iso_week: Option<i64>,
-    week_of_month: Option<i64>,
-    /// From Monday, 1.
-    iso_weekday: Option<i64>,
-    julian: Option<i64>,
+    century: i64,
+    before_christ: i64,
+    month: i64,
+    day: i64,
+    day_of_year: i64,
+    week: i64,
+    week_of_month: i64,
+    /// From Sunday, 1.
+    weekday: i64,
+    julian: i64,
     hour: i64,
     twelve: bool,
-    afternoon: bool,
+    afternoon: i64,
     minute: i64,
     second: i64,
+    millis: i64,
     micros: i64,
-    of_day: Option<i64>,
-    /// Seconds east of UTC.
-    offset: Option<i64>,
+    /// Digits of the seconds that are kept, where `FF1` to `FF6` said so.
+    digits: Option<u8>,
+    of_day: i64,
+    /// Of the distance from UTC: 0 where there is none.
+    zone_sign: i64,
+    zone_hours: i64,
+    zone_minutes: i64,
+    /// An abbreviation of a zone.
+    zone: Option<String>,
 }
 
 #[cold]
@@ -116,19 +131,33 @@ struct Input<'t> {
     fixed: bool,
     /// Blanks and separators skipped beyond those of the template.
     extra: i32,
+    /// Whether the last character before `rest` is a minus.
+    minus: bool,
 }
 
 impl Input<'_> {
     fn blanks(&mut self) {
         let kept = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+        self.minus &= self.rest.len() == kept.len();
         self.extra += (self.rest.len() - kept.len()) as i32;
         self.rest = kept;
     }
 
     fn skip(&mut self) {
         let mut chars = self.rest.chars();
-        chars.next();
+        self.minus = chars.next() == Some('-');
         self.rest = chars.as_str();
+    }
+
+    /// The sign before the hours of a distance from UTC. A minus may have been taken for a separator.
+    fn zone_sign(&mut self) -> i64 {
+        let swallowed = self.extra > 0 && self.minus;
+        match self.rest.as_bytes().first() {
+            Some(b'-') => (self.skip(), -1).1,
+            Some(b'+' | b' ') => (self.skip(), 1).1,
+            _ if swallowed => -1,
+            _ => 1,
+        }
     }
 
     /// An integer of so many digits, or of any number where nothing that could be a digit follows; its length.
@@ -173,6 +202,40 @@ impl Input<'_> {
         Ok((number, used))
     }
 
+    /// A year as `1,582`: any number of thousands, up to three digits behind the comma.
+    fn thousands(&mut self) -> Option<i64> {
+        let text = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
+        let sign = usize::from(text.starts_with(['-', '+']));
+        let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+        let thousands: i64 = text[..sign + digits].trim_start_matches('+').parse().ok()?;
+        let behind = text[sign + digits..].strip_prefix(',')?;
+        let used = behind.bytes().take(3).take_while(u8::is_ascii_digit).count();
+        let year: i64 = behind[..used].parse().ok()?;
+        let year = thousands.checked_mul(1000)?.checked_add(year)?;
+        i32::try_from(year).ok()?;
+        self.rest = &behind[used..];
+        Some(year)
+    }
+
+    /// The abbreviation of a zone that the text begins with: the longest that is known.
+    ///
+    /// # Errors
+    /// 22007 for letters that are none.
+    fn abbreviation(&mut self) -> Result<Option<String>> {
+        let letters = self.rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        for length in (1..=letters).rev() {
+            let name = &self.rest[..length];
+            if datetime::abbreviation_offset(name).is_some() {
+                self.rest = &self.rest[length..];
+                return Ok(Some(name.to_owned()));
+            }
+        }
+        if letters > 0 {
+            return Err(invalid(self.rest, "TZ", "Time zone abbreviation is not recognized.".into()));
+        }
+        Ok(None)
+    }
+
     /// Which of the words the text begins with, whatever its case.
     fn word(&mut self, name: &str, words: &[&str]) -> Result<usize> {
         let found = words
@@ -214,11 +277,11 @@ fn is_digits(name: &str) -> bool {
             | "DY"
             | "MONTH"
             | "MON"
+            | "FX"
+            | "OF"
             | "RM"
             | "TZ"
             | "TZH"
-            | "OF"
-            | "FX"
     )
 }
 
@@ -238,7 +301,7 @@ fn is_open(nodes: &[Node<'_>], at: usize) -> bool {
 fn read(text: &str, template: &str, standard: bool) -> Result<Parts> {
     let nodes = nodes(template, standard)?;
     let mut parts = Parts::default();
-    let mut input = Input { rest: text, fixed: standard, extra: 0 };
+    let mut input = Input { rest: text, fixed: standard, extra: 0, minus: false };
     let refused = |text: String| Err(ExecError::from(TypeError::new("22007", text)));
     for (at, node) in nodes.iter().enumerate() {
         if input.rest.is_empty() {
@@ -268,8 +331,9 @@ fn read(text: &str, template: &str, standard: bool) -> Result<Parts> {
             Node::Letter(_) if input.fixed || input.extra <= 0 => input.skip(),
             Node::Letter(_) => input.extra -= 1,
             Node::Field { name, shown, ordinal, .. } => {
+                parts.agree_on(convention(name))?;
                 parts.field(&mut input, (*name, *shown), is_open(&nodes, at))?;
-                if *ordinal {
+                if *ordinal && has_suffix(name) {
                     input.skip();
                     input.skip();
                 }
@@ -290,7 +354,7 @@ fn read(text: &str, template: &str, standard: bool) -> Result<Parts> {
 /// timestamp with zone comes how many seconds its clock is ahead of UTC.
 pub(super) fn read_standard(text: &str, template: &str) -> Result<(Value, SqlType, Option<i32>)> {
     let refused = |text: &str| Err(ExecError::from(TypeError::new("22007", text)));
-    let (mut dated, mut timed, mut zoned, mut digits) = (false, false, false, None);
+    let (mut dated, mut timed, mut zoned) = (false, false, false);
     for node in nodes(template, true)? {
         let Node::Field { name, .. } = node else { continue };
         match name {
@@ -299,8 +363,6 @@ pub(super) fn read_standard(text: &str, template: &str) -> Result<(Value, SqlTyp
             "A.M." | "AM" | "P.M." | "PM" | "HH" | "HH12" | "HH24" | "MI" | "SS" | "SSSS" | "SSSSS"
             | "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
                 timed = true;
-                // So many digits of the seconds are kept.
-                digits = name.strip_prefix("FF").and_then(|digits| digits.parse::<u8>().ok()).or(digits);
             }
             _ => dated = true,
         }
@@ -309,10 +371,11 @@ pub(super) fn read_standard(text: &str, template: &str) -> Result<(Value, SqlTyp
         Ok(cast(&value, &ty, &exact, CastKind::Explicit, &TimeStyle::UTC)?)
     };
     let parts = read(text, template, true)?;
-    let offset = || -> Result<i64> {
+    let digits = parts.digits;
+    let offset = |local: i64| -> Result<i64> {
         let missing = if dated { "timestamptz" } else { "timetz" };
         let missing = format!("missing time zone in input string for type {missing}");
-        Ok(parts.offset.ok_or_else(|| TypeError::new("22007", missing))?)
+        Ok(parts.offset(text, local)?.ok_or_else(|| TypeError::new("22007", missing))?)
     };
     let range = |ty: &str| TypeError::new("22008", format!("{ty} out of range"));
     let moment = || -> Result<i64> {
@@ -323,8 +386,9 @@ pub(super) fn read_standard(text: &str, template: &str) -> Result<(Value, SqlTyp
     match (dated, timed, zoned) {
         (true, true, true) => {
             parts.time(text)?;
-            let offset = offset()?;
-            let moment = moment()? - offset * MICROS_PER_SECOND;
+            let local = moment()?;
+            let offset = offset(local)?;
+            let moment = local - offset * MICROS_PER_SECOND;
             if !datetime::is_timestamp(moment) {
                 return Err(range("timestamptz").into());
             }
@@ -339,7 +403,7 @@ pub(super) fn read_standard(text: &str, template: &str) -> Result<(Value, SqlTyp
             Ok((value, ty, None))
         }
         (false, true, true) => {
-            let time = TimeTz { micros: parts.time(text)?, offset: offset()? as i32 };
+            let time = TimeTz { micros: parts.time(text)?, offset: offset(0)? as i32 };
             let ty = SqlType::Timetz(None);
             Ok((kept(time.into_value(), ty.clone(), SqlType::Timetz(digits))?, ty, None))
         }
@@ -356,90 +420,182 @@ pub(super) fn read_standard(text: &str, template: &str) -> Result<(Value, SqlTyp
     }
 }
 
+/// The calendar that a pattern is of.
+fn convention(name: &str) -> Convention {
+    match name {
+        "DDD" | "DD" | "D" | "MM" | "MONTH" | "MON" | "RM" | "WW" | "W" | "Y,YYY" | "YYYY" | "YYY" | "YY"
+        | "Y" => Convention::Gregorian,
+        "IDDD" | "ID" | "IW" | "IYYY" | "IYY" | "IY" | "I" => Convention::IsoWeek,
+        _ => Convention::Any,
+    }
+}
+
+/// Whether `TH` behind the pattern stands for two characters of the text.
+fn has_suffix(name: &str) -> bool {
+    is_digits(name)
+}
+
+/// Sets a number, which may be said twice alike.
+fn set(field: &mut i64, value: i64, shown: &str) -> Result<()> {
+    if *field != 0 && *field != value {
+        let text = format!("conflicting values for \"{shown}\" field in formatting string");
+        let detail = "This value contradicts a previous setting for the same field type.";
+        return Err(TypeError::new("22007", text).with_detail(detail).into());
+    }
+    *field = value;
+    Ok(())
+}
+
 impl Parts {
+    fn agree_on(&mut self, convention: Convention) -> Result<()> {
+        if convention == Convention::Any || self.convention == convention {
+            return Ok(());
+        }
+        if self.convention != Convention::Any {
+            return Err(TypeError::new("22007", "invalid combination of date conventions")
+                .with_hint("Do not mix Gregorian and ISO week date conventions in a formatting template.")
+                .into());
+        }
+        self.convention = convention;
+        Ok(())
+    }
+
     fn field(&mut self, input: &mut Input<'_>, pattern: (&'static str, &str), open: bool) -> Result<()> {
         let (name, shown) = pattern;
-        let fraction = |input: &mut Input<'_>, digits: usize, unit: u32| -> Result<i64> {
-            let (number, used) = input.integer(shown, digits, open)?;
-            Ok(number * 10i64.pow(unit.saturating_sub(used as u32)))
-        };
         let word_number = |found: usize| found as i64 + 1;
+        // The number of a field of so many digits, stored where the last argument says.
+        let number = |input: &mut Input<'_>, digits: usize, field: &mut i64| -> Result<usize> {
+            let (number, used) = input.integer(shown, digits, open)?;
+            set(field, number, shown).map(|()| used)
+        };
         match name {
             "FX" => input.fixed = true,
             "AM" | "PM" => {
-                (self.afternoon, self.twelve) = (input.word(shown, &["am", "pm"])? == 1, true);
+                set(&mut self.afternoon, input.word(shown, &["am", "pm"])? as i64, shown)?;
+                self.twelve = true;
             }
             "A.M." | "P.M." => {
-                (self.afternoon, self.twelve) = (input.word(shown, &["a.m.", "p.m."])? == 1, true);
+                set(&mut self.afternoon, input.word(shown, &["a.m.", "p.m."])? as i64, shown)?;
+                self.twelve = true;
             }
-            "AD" | "BC" => self.before_christ = input.word(shown, &["ad", "bc"])? == 1,
-            "A.D." | "B.C." => self.before_christ = input.word(shown, &["a.d.", "b.c."])? == 1,
-            "HH" | "HH12" => (self.hour, self.twelve) = (input.integer(shown, 2, open)?.0, true),
-            "HH24" => self.hour = input.integer(shown, 2, open)?.0,
-            "MI" => self.minute = input.integer(shown, 2, open)?.0,
-            "SS" => self.second = input.integer(shown, 2, open)?.0,
-            "SSSS" | "SSSSS" => self.of_day = Some(input.integer(shown, 5, open)?.0),
-            "MS" => self.micros = fraction(input, 3, 3)? * 1000,
-            "US" | "FF6" => self.micros = fraction(input, 6, 6)?,
-            "FF1" => self.micros = fraction(input, 1, 6)?,
-            "FF2" => self.micros = fraction(input, 2, 6)?,
-            "FF3" => self.micros = fraction(input, 3, 6)?,
-            "FF4" => self.micros = fraction(input, 4, 6)?,
-            "FF5" => self.micros = fraction(input, 5, 6)?,
-            "MONTH" => self.month = Some(word_number(input.word(shown, &MONTHS)?)),
+            "AD" | "BC" => set(&mut self.before_christ, input.word(shown, &["ad", "bc"])? as i64, shown)?,
+            "A.D." | "B.C." => {
+                set(&mut self.before_christ, input.word(shown, &["a.d.", "b.c."])? as i64, shown)?;
+            }
+            "HH" | "HH12" => {
+                number(input, 2, &mut self.hour)?;
+                self.twelve = true;
+            }
+            "HH24" => {
+                number(input, 2, &mut self.hour)?;
+            }
+            "MI" => {
+                number(input, 2, &mut self.minute)?;
+            }
+            "SS" => {
+                number(input, 2, &mut self.second)?;
+            }
+            "SSSS" | "SSSSS" => {
+                number(input, name.len(), &mut self.of_day)?;
+            }
+            "MS" => {
+                let used = number(input, 3, &mut self.millis)?;
+                self.millis *= 10i64.pow(3u32.saturating_sub(used as u32));
+            }
+            "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
+                let digits = name.strip_prefix("FF").and_then(|digits| digits.parse::<u8>().ok());
+                self.digits = digits.or(self.digits);
+                let used = number(input, usize::from(digits.unwrap_or(6)), &mut self.micros)?;
+                self.micros *= 10i64.pow(6u32.saturating_sub(used as u32));
+            }
+            "MONTH" => set(&mut self.month, word_number(input.word(shown, &MONTHS)?), shown)?,
             "MON" => {
                 let short: Vec<&str> = MONTHS.iter().map(|month| &month[..3]).collect();
-                self.month = Some(word_number(input.word(shown, &short)?));
+                set(&mut self.month, word_number(input.word(shown, &short)?), shown)?;
             }
-            "MM" => self.month = Some(input.integer(shown, 2, open)?.0),
+            "MM" => {
+                number(input, 2, &mut self.month)?;
+            }
             "RM" => {
                 // Longer numerals first: VIII before VII.
                 let mut order: Vec<usize> = (0..ROMAN.len()).collect();
                 order.sort_by_key(|n| std::cmp::Reverse(ROMAN[*n].len()));
                 let numerals: Vec<&str> = order.iter().map(|n| ROMAN[*n]).collect();
-                self.month = Some(word_number(order[input.word(shown, &numerals)?]));
+                set(&mut self.month, word_number(order[input.word(shown, &numerals)?]), shown)?;
             }
-            "DAY" => self.iso_weekday = Some(word_number(input.word(shown, &DAYS)?)),
+            // The days begin with Monday, the numbers with Sunday.
+            "DAY" => set(&mut self.weekday, (input.word(shown, &DAYS)? as i64 + 1) % 7 + 1, shown)?,
             "DY" => {
                 let short: Vec<&str> = DAYS.iter().map(|day| &day[..3]).collect();
-                self.iso_weekday = Some(word_number(input.word(shown, &short)?));
+                set(&mut self.weekday, (input.word(shown, &short)? as i64 + 1) % 7 + 1, shown)?;
             }
-            "DDD" => self.day_of_year = Some(input.integer(shown, 3, open)?.0),
-            "DD" => self.day = Some(input.integer(shown, 2, open)?.0),
-            // From Sunday.
-            "D" => self.iso_weekday = Some((input.integer(shown, 1, open)?.0 + 5).rem_euclid(7) + 1),
-            "ID" => self.iso_weekday = Some(input.integer(shown, 1, open)?.0),
-            "WW" => self.week = Some(input.integer(shown, 2, open)?.0),
-            "IW" => self.iso_week = Some(input.integer(shown, 2, open)?.0),
-            "W" => self.week_of_month = Some(input.integer(shown, 1, open)?.0),
+            "DDD" | "IDDD" => {
+                number(input, 3, &mut self.day_of_year)?;
+            }
+            "DD" => {
+                number(input, 2, &mut self.day)?;
+            }
+            "D" => {
+                number(input, 1, &mut self.weekday)?;
+            }
+            "ID" => {
+                number(input, 1, &mut self.weekday)?;
+                self.weekday = if self.weekday >= 7 { 1 } else { self.weekday + 1 };
+            }
+            "WW" | "IW" => {
+                number(input, 2, &mut self.week)?;
+            }
+            "W" => {
+                number(input, 1, &mut self.week_of_month)?;
+            }
             // Which day of a quarter is meant nobody knows.
             "Q" => {
                 input.integer(shown, 1, open)?;
             }
-            "CC" => self.century = Some(input.integer(shown, 2, open)?.0),
-            "J" => self.julian = Some(input.integer(shown, 9, open)?.0),
+            "CC" => {
+                number(input, 2, &mut self.century)?;
+            }
+            // A Julian day has any number of digits, up to the longest integer.
+            "J" => {
+                number(input, 1, &mut self.julian)?;
+            }
+            "Y,YYY" => {
+                let text = input.rest;
+                let year = input
+                    .thousands()
+                    .ok_or_else(|| invalid(text, "Y,YYY", "Value must be an integer.".into()))?;
+                set(&mut self.year, year, shown)?;
+                self.year_digits = 4;
+            }
             "YYYY" | "YYY" | "YY" | "Y" | "IYYY" | "IYY" | "IY" | "I" => {
                 let digits = name.len();
-                let (number, used) = input.integer(shown, digits, open)?;
-                let year = if digits < 4 && used < 4 { near_2020(number) } else { number };
-                if name.starts_with('I') {
-                    self.iso_year = Some(year);
-                } else {
-                    (self.year, self.year_digits) = (Some(year), digits);
+                let used = number(input, digits, &mut self.year)?;
+                if digits < 4 && used < 4 {
+                    self.year = near_2020(self.year);
+                }
+                self.year_digits = digits;
+            }
+            "TZ" | "OF" => {
+                if name == "TZ"
+                    && let Some(word) = input.abbreviation()?
+                {
+                    (self.zone, self.zone_sign) = (Some(word), 0);
+                    return Ok(());
+                }
+                self.zone_sign = input.zone_sign();
+                number(input, 2, &mut self.zone_hours)?;
+                if input.rest.starts_with(':') {
+                    input.skip();
+                    number(input, 2, &mut self.zone_minutes)?;
                 }
             }
             "TZH" => {
-                let negative = input.rest.starts_with('-');
-                if input.rest.starts_with(['+', '-']) {
-                    input.skip();
-                }
-                let hours = input.integer(shown, 2, open)?.0 * 3600;
-                self.offset = Some(if negative { -hours } else { hours });
+                self.zone_sign = input.zone_sign();
+                number(input, 2, &mut self.zone_hours)?;
             }
             "TZM" => {
-                let minutes = input.integer(shown, 2, open)?.0 * 60;
-                let hours = self.offset.unwrap_or(0);
-                self.offset = Some(if hours < 0 { hours - minutes } else { hours + minutes });
+                self.zone_sign = if self.zone_sign == 0 { 1 } else { self.zone_sign };
+                number(input, 2, &mut self.zone_minutes)?;
             }
             _ => {
                 let text =
@@ -453,56 +609,79 @@ impl Parts {
     /// Days since 2000-01-01.
     fn date(&self, text: &str) -> Result<i64> {
         let range = || ExecError::from(field_out_of_range(text));
-        let mut year = match (self.year, self.century) {
-            (Some(year), Some(century)) if self.year_digits <= 2 => (century - 1) * 100 + year % 100,
-            (Some(year), _) => year,
-            (None, Some(century)) => (century - 1) * 100 + 1,
-            (None, None) => 0,
+        let before_christ = self.before_christ != 0;
+        let century = if before_christ { -self.century } else { self.century };
+        // The year 1 BC is 0. The century from 2001 on is the 21st, that up to 501 BC the 6th before Christ.
+        let year = match (self.year, self.century) {
+            (0, 0) => None,
+            (0, _) => Some(if century >= 0 { (century - 1) * 100 + 1 } else { century * 100 + 1 }),
+            (year, century_given) if century_given != 0 && self.year_digits <= 2 => Some(match year % 100 {
+                0 => century * 100 + i64::from(century < 0),
+                year if century >= 0 => year + (century - 1) * 100,
+                year => (century + 1) * 100 - year + 1,
+            }),
+            (year, _) => {
+                let year = if before_christ { -year } else { year };
+                Some(if year < 0 { year + 1 } else { year })
+            }
         };
-        if self.before_christ {
-            year = 1 - year;
-        } else if self.year.is_some_and(|year| year < 0) {
-            year += 1;
+        if self.julian != 0 && self.day == 0 && self.month == 0 {
+            return Ok(self.julian - 2_451_545);
         }
-        if let Some(julian) = self.julian {
-            return Ok(julian - 2_451_545);
-        }
-        let known_year = self.year.is_some() || self.century.is_some();
-        let year = if known_year { year } else { 0 };
+        let known_year = year.is_some();
+        let year = year.unwrap_or(0);
         let first = |year: i64, month: i64| -> Result<i64> {
             let year = i32::try_from(year).map_err(|_| range())?;
             Ok(datetime::days_from_civil(year, month as u8, 1))
         };
-        if let Some(week) = self.iso_week {
-            let year = self.iso_year.unwrap_or(0);
-            // The week of 4 January is the first.
+        // The week of 4 January is the first.
+        let first_monday = |year: i64| -> Result<i64> {
             let fourth = first(year, 1)? + 3;
-            let monday = fourth - (fourth + 5).rem_euclid(7);
-            return Ok(monday + (week - 1) * 7 + self.iso_weekday.unwrap_or(1) - 1);
+            Ok(fourth - (fourth + 5).rem_euclid(7))
+        };
+        let iso = self.convention == Convention::IsoWeek;
+        if self.week != 0 && iso {
+            let from_monday = match self.weekday {
+                0 => 0,
+                1 => 6,
+                weekday => weekday - 2,
+            };
+            return Ok(first_monday(year)? + (self.week - 1) * 7 + from_monday);
         }
-        let day_of_year = self.week.map(|week| (week - 1) * 7 + 1).or(self.day_of_year);
-        if let Some(day) = day_of_year
-            && self.month.is_none()
-        {
-            if !known_year {
+        let day_of_year = if self.week != 0 { (self.week - 1) * 7 + 1 } else { self.day_of_year };
+        let mut day = if self.week_of_month != 0 { (self.week_of_month - 1) * 7 + 1 } else { self.day };
+        let mut month = self.month;
+        if day_of_year != 0 && (month <= 1 || day <= 1) {
+            if !known_year && !before_christ {
                 let text = "cannot calculate day of year without year information";
                 return Err(TypeError::new("22007", text).into());
             }
-            let length = first(year + 1, 1)? - first(year, 1)?;
-            if !(1..=length).contains(&day) {
-                return Err(range());
+            if iso {
+                return Ok(first_monday(year)? + day_of_year - 1);
             }
-            return Ok(first(year, 1)? + day - 1);
+            let start = first(year, 1)?;
+            let ends = |month: i64| {
+                Ok::<_, ExecError>(
+                    if month == 12 { first(year + 1, 1)? } else { first(year, month + 1)? } - start,
+                )
+            };
+            let mut found = 1;
+            while found <= 12 && day_of_year > ends(found)? {
+                found += 1;
+            }
+            let before = if found == 1 { 0 } else { ends(found - 1)? };
+            month = if month <= 1 { found } else { month };
+            day = if day <= 1 { day_of_year - before } else { day };
         }
         // Without a year it is 1 BC.
-        let month = self.month.unwrap_or(1);
-        let day = self.week_of_month.map(|week| (week - 1) * 7 + 1).or(self.day).unwrap_or(1);
-        if !(1..=12).contains(&month) {
+        let (month_said, day_said) = (month != 0, day != 0);
+        let (month, day) = (if month_said { month } else { 1 }, if day_said { day } else { 1 });
+        if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
             return Err(range());
         }
         let start = first(year, month)?;
         let next = if month == 12 { first(year + 1, 1)? } else { first(year, month + 1)? };
-        if !(1..=next - start).contains(&day) {
+        if known_year && month_said && day_said && day > next - start {
             return Err(range());
         }
         Ok(start + day - 1)
@@ -510,13 +689,10 @@ impl Parts {
 
     /// Microseconds since midnight.
     fn time(&self, text: &str) -> Result<i64> {
-        if let Some(seconds) = self.of_day {
-            return match seconds {
-                0..=86_400 => Ok(seconds * MICROS_PER_SECOND + self.micros),
-                _ => Err(field_out_of_range(text).into()),
-            };
-        }
-        let mut hour = self.hour;
+        let said = |part: i64, of_day: i64| if part != 0 { part } else { of_day };
+        let mut hour = said(self.hour, self.of_day / 3600);
+        let minute = said(self.minute, self.of_day / 60 % 60);
+        let second = said(self.second, self.of_day % 60);
         if self.twelve {
             if !(1..=12).contains(&hour) {
                 return Err(TypeError::new(
@@ -526,15 +702,33 @@ impl Parts {
                 .with_hint("Use the 24-hour clock, or give an hour between 1 and 12.")
                 .into());
             }
-            hour = hour % 12 + if self.afternoon { 12 } else { 0 };
+            hour = hour % 12 + if self.afternoon != 0 { 12 } else { 0 };
         }
-        if !(0..24).contains(&hour) || !(0..60).contains(&self.minute) || !(0..60).contains(&self.second) {
+        let micros = self.millis * 1000 + self.micros;
+        let fits = (0..24).contains(&hour)
+            && (0..60).contains(&minute)
+            && (0..60).contains(&second)
+            && (0..MICROS_PER_SECOND).contains(&micros);
+        if !fits {
             return Err(field_out_of_range(text).into());
         }
-        Ok(hour * MICROS_PER_HOUR
-            + self.minute * MICROS_PER_MINUTE
-            + self.second * MICROS_PER_SECOND
-            + self.micros)
+        Ok(hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE + second * MICROS_PER_SECOND + micros)
+    }
+
+    /// Seconds east of UTC, for clocks that show `local`; none where the text names no zone.
+    fn offset(&self, text: &str, local: i64) -> Result<Option<i64>> {
+        if let Some(name) = &self.zone {
+            let zone = datetime::zone_for_local(name, local)?;
+            return Ok(Some(i64::from(datetime::offset_at_local(local, &zone))));
+        }
+        if self.zone_sign == 0 {
+            return Ok(None);
+        }
+        if !(0..=15).contains(&self.zone_hours) || !(0..60).contains(&self.zone_minutes) {
+            let text = format!("time zone displacement out of range: \"{text}\"");
+            return Err(TypeError::new("22009", text).into());
+        }
+        Ok(Some((self.zone_hours * 60 + self.zone_minutes) * 60 * self.zone_sign))
     }
 }
 
@@ -545,7 +739,9 @@ fn field_out_of_range(text: &str) -> TypeError {
 
 fn to_date(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Text(template)] = args else { return Err(unexpected("to_date", args)) };
-    let days = read(text, template, false)?.date(text)?;
+    let parts = read(text, template, false)?;
+    let days = parts.date(text)?;
+    parts.time(text)?;
     let day = i32::try_from(days).ok().filter(|day| datetime::is_date(i64::from(*day)));
     let range = || TypeError::new("22008", format!("date out of range: \"{text}\""));
     Ok(Value::Date(day.ok_or_else(range)?))
@@ -560,12 +756,20 @@ fn to_timestamp(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let range = || TypeError::new("22008", format!("timestamp out of range: \"{text}\""));
     let local = days.checked_mul(MICROS_PER_DAY).and_then(|micros| micros.checked_add(time));
     let local = local.filter(|micros| datetime::is_timestamp(*micros)).ok_or_else(range)?;
-    match parts.offset {
-        Some(offset) => Ok(Value::Timestamptz(local - offset * MICROS_PER_SECOND)),
+    let zoned = SqlType::Timestamptz(None);
+    let moment = match parts.offset(text, local)? {
+        Some(offset) => Value::Timestamptz(local - offset * MICROS_PER_SECOND),
         None => {
-            let (from, to) = (SqlType::Timestamp(None), SqlType::Timestamptz(None));
-            Ok(cast(&Value::Timestamp(local), &from, &to, CastKind::Implicit, cx.services.time_zone)?)
+            let from = SqlType::Timestamp(None);
+            cast(&Value::Timestamp(local), &from, &zoned, CastKind::Implicit, cx.services.time_zone)?
         }
+    };
+    match parts.digits {
+        Some(digits) => {
+            let kept = SqlType::Timestamptz(Some(digits));
+            Ok(cast(&moment, &zoned, &kept, CastKind::Explicit, cx.services.time_zone)?)
+        }
+        None => Ok(moment),
     }
 }
 

@@ -153,11 +153,20 @@ fn epoch_to_timestamp(seconds: f64) -> Result<i64> {
     if seconds.is_infinite() {
         return Ok(if seconds > 0.0 { i64::MAX } else { i64::MIN });
     }
-    let micros = (seconds * MICROS_PER_SECOND as f64).round();
-    if micros.is_nan() || micros.abs() >= 1e19 {
-        return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range").into());
+    if seconds.is_nan() {
+        return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp cannot be NaN").into());
     }
-    Ok(datetime::checked_timestamp(micros as i128 - i128::from(datetime::UNIX_EPOCH_MICROS))?)
+    // far within what an i128 holds, wherever the range ends
+    let micros = (seconds * MICROS_PER_SECOND as f64).round().clamp(-1e30, 1e30) as i128;
+    let moment = datetime::checked_timestamp(micros - i128::from(datetime::UNIX_EPOCH_MICROS));
+    Ok(moment.map_err(|_| {
+        // as C's `%g` shows it
+        let shown = format!("{seconds:.5e}");
+        let (digits, exponent) = shown.split_once('e').unwrap_or((&shown, "0"));
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        let message = format!("timestamp out of range: \"{digits}e+{exponent:0>2}\"");
+        TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message)
+    })?)
 }
 
 pub(super) fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {

@@ -3,8 +3,6 @@
 //! A template is read into patterns and characters; its digits before and behind the point decide how the number is
 //! rounded. Then the number is walked digit by digit beside the patterns. Source: PostgreSQL 18, `formatting.c`.
 
-use std::rc::Rc;
-
 use verso_types::{Decimal, Number, SqlType, TypeError, Value};
 
 use super::define::{entry, unexpected};
@@ -225,6 +223,7 @@ impl Template {
                 }
                 self.brackets = true;
             }
+            Pattern::Roman(_) if self.roman => return Err(syntax("cannot use \"RN\" twice")),
             Pattern::Roman(_) => self.roman = true,
             Pattern::Shift if self.decimal => {
                 return Err(syntax("cannot use \"V\" and decimal point together"));
@@ -643,6 +642,154 @@ fn to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Text(number_to_char(source, template)?.into()))
 }
 
+/// A text that is read by a template of numbers.
+struct Reading<'t> {
+    template: &'t Template,
+    input: Vec<char>,
+    at: usize,
+    /// The sign, once it is read.
+    sign: Option<char>,
+    /// The digits and the point.
+    number: String,
+    point: bool,
+    /// Digits before and behind the point.
+    before: usize,
+    behind: usize,
+}
+
+impl Reading<'_> {
+    fn next(&self) -> Option<char> {
+        self.input.get(self.at).copied()
+    }
+
+    fn takes_sign(&mut self, signs: &[char]) -> bool {
+        let Some(sign) = self.next().filter(|c| signs.contains(c)) else { return false };
+        self.sign = Some(if sign == '<' { '-' } else { sign });
+        true
+    }
+
+    /// Passes over so many characters, none of which may be part of a number.
+    fn eat(&mut self, count: usize) {
+        for _ in 0..count {
+            match self.next() {
+                Some(c) if !"0123456789.,+-".contains(c) => self.at += 1,
+                _ => return,
+            }
+        }
+    }
+
+    /// A digit or the point, with the sign that may stand before or behind it. The caller goes on by a character.
+    fn part(&mut self, pattern: Pattern) {
+        let template = self.template;
+        if self.next() == Some(' ') {
+            self.at += 1;
+        }
+        let none_read = |reading: &Self| reading.sign.is_none() && reading.before + reading.behind == 0;
+        if none_read(self) && pattern != Pattern::Point {
+            let signs: &[char] = match () {
+                () if template.sign == Anchor::Before => &['-', '+'],
+                () if template.brackets => &['-', '<', '+'],
+                () => &['-', '+'],
+            };
+            if self.takes_sign(signs) {
+                self.at += 1;
+            }
+        }
+        let mut read = false;
+        match self.next() {
+            None => return,
+            Some(digit) if digit.is_ascii_digit() => {
+                if self.point && self.behind == template.post {
+                    return;
+                }
+                self.number.push(digit);
+                *(if self.point { &mut self.behind } else { &mut self.before }) += 1;
+                read = true;
+            }
+            Some('.') if template.decimal && !self.point => {
+                self.number.push('.');
+                (self.point, read) = (true, true);
+            }
+            Some(_) => {}
+        }
+        if self.sign.is_some() || self.before + self.behind == 0 {
+            return;
+        }
+        // The sign of `S`, `MI` or `PL` may stand right behind the last digit.
+        if template.sign != Anchor::None {
+            let behind = self.input.get(self.at + 1).copied();
+            if read && behind.is_some_and(|c| !c.is_ascii_digit()) {
+                self.at += 1;
+                if !self.takes_sign(&['-', '+']) {
+                    self.at -= 1;
+                }
+            }
+        } else if !read && (template.plus || template.minus) {
+            self.takes_sign(&['-', '+']);
+        }
+    }
+
+    fn read(&mut self) {
+        for node in &self.template.nodes {
+            if self.at >= self.input.len() {
+                break;
+            }
+            match node {
+                Pattern::Nine | Pattern::Zero | Pattern::Point => self.part(*node),
+                Pattern::Comma | Pattern::Group if self.template.fill || self.next() != Some(',') => continue,
+                Pattern::Comma | Pattern::Group => {}
+                Pattern::Currency => {
+                    self.eat(1);
+                    continue;
+                }
+                Pattern::Ordinal(_) if self.sign == Some('-') || self.template.decimal => continue,
+                Pattern::Ordinal(_) => {
+                    self.eat(2);
+                    continue;
+                }
+                Pattern::Minus | Pattern::Plus | Pattern::PlusMinus => {
+                    let signs: &[char] = match node {
+                        Pattern::Minus => &['-'],
+                        Pattern::Plus => &['+'],
+                        _ => &['-', '+'],
+                    };
+                    if !self.takes_sign(signs) {
+                        self.eat(1);
+                        continue;
+                    }
+                }
+                // Whatever stands there.
+                Pattern::Other(_) => {}
+                _ => continue,
+            }
+            self.at += 1;
+        }
+    }
+}
+
+/// The number that a Roman numeral stands for; none if it is not written as usual.
+fn of_roman(text: &str) -> Option<i64> {
+    let value = |c: char| match c.to_ascii_uppercase() {
+        'I' => 1,
+        'V' => 5,
+        'X' => 10,
+        'L' => 50,
+        'C' => 100,
+        'D' => 500,
+        'M' => 1000,
+        _ => 0,
+    };
+    let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace());
+    let letters: Vec<char> = text.chars().take(15).take_while(|c| value(*c) != 0).collect();
+    let sum = letters.iter().enumerate().map(|(at, letter)| {
+        let smaller = letters.get(at + 1).is_some_and(|next| value(*letter) < value(*next));
+        if smaller { -value(*letter) } else { value(*letter) }
+    });
+    let number: i64 = sum.sum();
+    let usual = roman(number)?;
+    usual.eq_ignore_ascii_case(&letters.into_iter().collect::<String>()).then_some(number)
+}
+
 /// `to_number`: the digits, the sign and the point of a text, where the template has their places.
 fn to_number(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), Value::Text(template)] = args else { return Err(unexpected("to_number", args)) };
@@ -650,77 +797,40 @@ fn to_number(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         return Ok(Value::Null);
     }
     let template = Template::read(template)?;
-    if template.roman || template.exponent || template.shifted {
-        let what = "to_number with RN, EEEE or V is not supported";
-        return Err(TypeError::new("0A000", what).into());
+    if template.exponent {
+        return Err(TypeError::new("0A000", "\"EEEE\" not supported for input").into());
     }
-    let invalid = || ExecError::from(TypeError::syntax("numeric", " "));
-    let input: Rc<[char]> = text.chars().collect();
-    let (mut at, mut negative, mut point, mut digits) = (0, false, false, String::new());
-    let skip = |at: &mut usize, set: &[char]| {
-        if input.get(*at).is_some_and(|c| set.contains(c)) {
-            *at += 1;
-        }
+    if template.roman {
+        let number = of_roman(text).ok_or_else(|| TypeError::new("22P02", "invalid Roman numeral"))?;
+        return Ok(Value::Numeric(Decimal::from(number)));
+    }
+    let mut reading = Reading {
+        template: &template,
+        input: text.chars().collect(),
+        at: 0,
+        sign: None,
+        number: String::new(),
+        point: false,
+        before: 0,
+        behind: 0,
     };
-    while input.get(at) == Some(&' ') {
-        at += 1;
+    reading.read();
+    let sign = reading.sign.unwrap_or(' ');
+    if reading.before + reading.behind == 0 {
+        let text = format!("{sign}{}", reading.number.trim_end_matches('.'));
+        return Err(TypeError::syntax("numeric", &text).into());
     }
-    for node in &template.nodes {
-        if at >= input.len() {
-            break;
+    let mut digits = reading.number.trim_end_matches('.').to_owned();
+    if template.shifted {
+        // Digits behind `V` are those behind the point; the factor, a power of ten, adds 16 places.
+        while digits.len() <= template.shift {
+            digits.insert(0, '0');
         }
-        match node {
-            Pattern::Nine | Pattern::Zero => {
-                match input[at] {
-                    '-' if digits.is_empty() && !negative => (negative, at) = (true, at + 1),
-                    '+' | '<' if digits.is_empty() => {
-                        negative |= input[at] == '<';
-                        at += 1;
-                    }
-                    ' ' => at += 1,
-                    _ => {}
-                }
-                match input.get(at) {
-                    Some(c) if c.is_ascii_digit() => {
-                        digits.push(*c);
-                        at += 1;
-                    }
-                    Some('.') if !point && template.decimal => {
-                        // The number is shorter than the template: the point comes at its own pattern.
-                    }
-                    _ => {}
-                }
-            }
-            // Digits that the template has no place for are lost.
-            Pattern::Point if input[at] == '.' => {
-                digits.push('.');
-                (point, at) = (true, at + 1);
-            }
-            Pattern::Comma | Pattern::Group => skip(&mut at, &[',']),
-            Pattern::Currency => skip(&mut at, &['$', ' ']),
-            Pattern::Minus => {
-                negative |= input[at] == '-';
-                skip(&mut at, &['-', ' ']);
-            }
-            Pattern::Plus => skip(&mut at, &['+', ' ']),
-            Pattern::Sign | Pattern::PlusMinus => {
-                negative |= input[at] == '-';
-                skip(&mut at, &['-', '+', ' ']);
-            }
-            Pattern::Brackets | Pattern::Ordinal(_) | Pattern::Other(_) => at += 1,
-            _ => {}
-        }
+        digits.insert(digits.len() - template.shift, '.');
+        digits.push_str(&"0".repeat(16));
     }
-    if template.sign != Anchor::None && input.get(at) == Some(&'-') {
-        negative = true;
-    }
-    if !digits.bytes().any(|byte| byte.is_ascii_digit()) {
-        return Err(invalid());
-    }
-    let text = format!("{}{digits}", if negative { "-" } else { "" });
-    let number = Decimal::parse(text.trim_end_matches('.'))?;
-    let scale = u8::try_from(template.post).unwrap_or(Decimal::MAX_SCALE).min(Decimal::MAX_SCALE);
-    Ok(Value::Numeric(number.rescale(scale).map_err(TypeError::from)?))
+    let sign = if sign == '-' { "-" } else { "" };
+    Ok(Number::parse_value(&format!("{sign}{digits}"))?)
 }
 
 static NUMBERS: &[BuiltinFunction] = &[

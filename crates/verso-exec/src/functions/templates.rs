@@ -399,7 +399,14 @@ impl Pieces for Lengths {
             "A.M." | "P.M." => write!(out, "{}", case.write(if morning { "A.M." } else { "P.M." })),
             "Y,YYY" => write!(out, "{},{:03}", self.years / 1000, self.years % 1000),
             "RM" if self.months != 0 || self.years != 0 => {
-                let roman = case.write(ROMAN[(self.months - 1).rem_euclid(12) as usize]);
+                // Before the epoch, months are counted back from December; whole years before it end in January.
+                let month = match self.months {
+                    0 if self.years < 0 => 1,
+                    0 => 12,
+                    months if months < 0 => months + 13,
+                    months => months,
+                };
+                let roman = case.write(ROMAN[(month - 1).rem_euclid(12) as usize]);
                 write!(out, "{roman:0$}", if fill { 4 } else { 0 })
             }
             "RM" | "Q" | "FX" => Ok(()),

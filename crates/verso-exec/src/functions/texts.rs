@@ -251,13 +251,16 @@ fn each_char(
 }
 
 fn character(code: i32) -> Result<Value> {
-    let invalid = |sqlstate, message: &str| Err(TypeError::new(sqlstate, message).into());
+    let invalid = |sqlstate, message: String| Err(TypeError::new(sqlstate, message).into());
     match u32::try_from(code) {
-        Ok(0) => invalid("54000", "null character not permitted"),
-        Err(_) => invalid("54000", "character number must be positive"),
+        Ok(0) => invalid("54000", "null character not permitted".into()),
+        Err(_) => invalid("22023", "character number must be positive".into()),
         Ok(code) => match char::from_u32(code) {
             Some(c) => text(c.to_string()),
-            None => invalid("54000", "requested character not valid for encoding: UTF8"),
+            None if code > u32::from(char::MAX) => {
+                invalid("54000", format!("requested character too large for encoding: {code}"))
+            }
+            None => invalid("54000", format!("requested character not valid for encoding: {code}")),
         },
     }
 }

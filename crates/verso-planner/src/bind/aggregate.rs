@@ -194,7 +194,7 @@ impl Binder<'_> {
         let order_by = self.sort_keys(&call.order_by, cx)?;
         if let (true, Some(n)) = (
             call.distinct,
-            order_by.iter().position(|key| !args.iter().any(|arg| same(arg, unkeyed(&key.expr)))),
+            order_by.iter().position(|key| !args.iter().any(|arg| is_sorted_by(arg, unkeyed(&key.expr)))),
         ) {
             let text = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             let at = call.order_by.get(n).map_or(at, |item| item.expr.at.start);
@@ -503,5 +503,13 @@ pub fn over_groups(
             });
             result
         }
+    }
+}
+
+/// Whether an argument is what ORDER BY within the call names, as it is written: an implicit cast is not.
+fn is_sorted_by(arg: &TypedExpr, key: &TypedExpr) -> bool {
+    match &arg.kind {
+        K::Cast { arg: written, kind: CastKind::Implicit } if same(written, key) => true,
+        _ => same(arg, key),
     }
 }

@@ -16,6 +16,7 @@ use super::json::json_aggregate;
 use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
 use super::routine::{self, Fit};
 use super::scope::Scope;
+use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
 use verso_parser::type_of_call;
@@ -421,7 +422,9 @@ impl Binder<'_> {
             }
             "merge_action" if plain && call.args.is_empty() => self.merge_action(expr.at, cx)?,
             "coalesce" if plain && !call.args.is_empty() => {
+                let sets = cx.sets.len();
                 let args = self.located(&call.args, cx)?;
+                without_sets(cx, sets, "COALESCE", call.args[0].at.start)?;
                 let (args, ty) = self.unify(args, "COALESCE")?;
                 TypedExpr::new(K::Coalesce(args), ty)
             }
@@ -540,10 +543,36 @@ fn set_column(
         return refused(format!("set-returning functions are not allowed in {}", cx.clause.name()));
     }
     let column = made_of(OutputColumn::new(name, ty.clone()), call.args());
-    let mut expr = TypedExpr::column(SET_BASE + cx.sets.len(), ty);
+    // Written once more in GROUP BY or ORDER BY, it is that of the output list.
+    let known = match cx.clause {
+        Clause::Select => None,
+        _ => cx.sets.iter().position(|set| same_call(&set.call, &call)),
+    };
+    let mut expr = TypedExpr::column(SET_BASE + known.unwrap_or(cx.sets.len()), ty);
     expr.collation = column.collation.clone().map_or(Derivation::Default, Derivation::Implicit);
-    cx.sets.push(SetColumns { call, columns: vec![column] });
+    if known.is_none() {
+        cx.sets.push(SetColumns { call, columns: vec![column] });
+    }
     Ok(expr)
+}
+
+fn same_call(a: &SetCall, b: &SetCall) -> bool {
+    let function = match (a, b) {
+        (SetCall::Builtin { function: a, .. }, SetCall::Builtin { function: b, .. }) => std::ptr::eq(*a, *b),
+        (SetCall::User { function: a, .. }, SetCall::User { function: b, .. }) => a.oid == b.oid,
+        _ => false,
+    };
+    function && a.args().len() == b.args().len() && a.args().iter().zip(b.args()).all(|(a, b)| same(a, b))
+}
+
+/// Refuses set-returning functions among those that were noted since there were `before` of them.
+pub(super) fn without_sets(cx: &Context<'_>, before: usize, what: &str, at: u32) -> Result<(), SqlError> {
+    if cx.sets.len() == before {
+        return Ok(());
+    }
+    let text = format!("set-returning functions are not allowed in {what}");
+    let hint = "You might be able to move the set-returning function into a LATERAL FROM item.";
+    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_hint(hint).at(at))
 }
 
 /// A function that was found, with its arguments.

@@ -36,6 +36,8 @@ pub enum Clause {
     Offset,
     /// VALUES.
     Values,
+    /// The only row of VALUES in an INSERT: it may become several rows.
+    ValuesRow,
     /// SET of UPDATE.
     Set,
     /// RETURNING.
@@ -78,7 +80,7 @@ impl Clause {
             Clause::OrderBy => "ORDER BY",
             Clause::Limit => "LIMIT",
             Clause::Offset => "OFFSET",
-            Clause::Values => "VALUES",
+            Clause::Values | Clause::ValuesRow => "VALUES",
             Clause::Set => "UPDATE",
             Clause::Returning => "RETURNING",
             Clause::MergeWhen => "MERGE WHEN conditions",
@@ -105,7 +107,7 @@ impl Clause {
     }
 
     pub(super) fn allows_sets(self) -> bool {
-        matches!(self, Clause::Select | Clause::OrderBy | Clause::GroupBy)
+        matches!(self, Clause::Select | Clause::OrderBy | Clause::GroupBy | Clause::ValuesRow)
     }
 }
 

@@ -15,6 +15,7 @@ use super::context::{Clause, Context};
 use super::partition::share_rows;
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
+use super::select::rows_of_sets;
 use super::shown::{Change, Changed};
 use super::start::read_at_start;
 use super::table_number::{RowNumber, RowNumbers};
@@ -326,7 +327,8 @@ impl Binder<'_> {
             }
         };
         let width = rows.first().map_or(0, Vec::len);
-        let mut cx = Context::new(&scope, Clause::Values);
+        let clause = if rows.len() == 1 { Clause::ValuesRow } else { Clause::Values };
+        let mut cx = Context::new(&scope, clause);
         let mut bound = Vec::with_capacity(rows.len());
         for row in rows {
             if row.len() != width {
@@ -382,7 +384,13 @@ impl Binder<'_> {
             let ty = if is_part(insert, n) { types[n].clone() } else { column.seen() };
             OutputColumn::new(Arc::clone(&column.name), ty)
         });
-        let output = output.collect();
+        let output: Vec<OutputColumn> = output.collect();
+        if !cx.sets.is_empty()
+            && let Some(row) = bound.pop()
+        {
+            let names = output.iter().map(|column| Arc::clone(&column.name)).collect();
+            return Ok((rows_of_sets(row, names, std::mem::take(&mut cx.sets)), width));
+        }
         Ok((Plan::Values { rows: bound, columns: output }, width))
     }
 

@@ -6,6 +6,7 @@ use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, Value, cast_kind};
 
 use super::Binder;
+use super::call::without_sets;
 use super::collate::{distinguished_together, refuse_mismatch, searching};
 use super::context::{Clause, Context};
 use super::once::once;
@@ -179,7 +180,10 @@ impl Binder<'_> {
                 self.collated_like(TypedExpr::new(kind, SqlType::Bool), expr.point)
             }
             ExprKind::Case { operand, branches, otherwise } => {
-                self.case(operand.as_deref(), branches, otherwise.as_deref(), cx)
+                let sets = cx.sets.len();
+                let case = self.case(operand.as_deref(), branches, otherwise.as_deref(), cx)?;
+                without_sets(cx, sets, "CASE", expr.at.start)?;
+                Ok(case)
             }
             ExprKind::Cast { arg, ty, at_type } => self.cast(arg, &self.data_type(ty)?, *at_type, cx),
             ExprKind::Call(call) => self.call(call, expr, cx),
@@ -504,7 +508,7 @@ impl Binder<'_> {
     ) -> Result<(TypedExpr, TypedExpr), SqlError> {
         let TypedExpr { kind: K::Call { function: _, args }, .. } = self.operator("=", operands, point)?
         else {
-            return Err(SqlError::internal("an operator that is no call"));
+            return Err(SqlError::unsupported("a comparison here by an operator = of your own").at(point));
         };
         let mut args = args.into_iter();
         match (args.next(), args.next()) {

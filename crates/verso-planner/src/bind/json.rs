@@ -5,7 +5,7 @@
 //! json_agg(DISTINCT x)            json_agg_of(array_agg(DISTINCT x))
 //! jsonb_object_agg(k, v)          jsonb_object_agg_end(array_agg(ROW(jsonb_agg_key(k), to_jsonb(v))))
 //! range_agg(x)                    range_agg_end(array_agg(x))
-//! json_agg_strict(x)              … FILTER (WHERE x IS NOT NULL)
+//! json_agg_strict(x)              json_agg_end(json_agg_present(array_agg(json_agg_item_strict(x))))
 //! ```
 
 use verso_exec::functions::json::{BYTES_AS_TEXT, IS_JSON};
@@ -35,51 +35,49 @@ fn call_of(name: &str, args: Vec<Expr>, call: &Call, like: &Expr) -> Expr {
 /// An aggregate of JSON as what it stands for; none for all other calls.
 pub(super) fn json_aggregate(call: &Call, expr: &Expr) -> Option<Expr> {
     let name = call.name.name.text.as_str();
-    // with unique keys, those that are left out count, too
-    let (plain, strict, unique) = match name.strip_suffix("_unique_strict").or(name.strip_suffix("_unique")) {
-        Some(plain) if matches!(plain, "json_object_agg" | "jsonb_object_agg") => {
-            (plain, false, &name[plain.len()..])
-        }
-        _ => {
+    // Of objects the last step leaves NULLs out: their keys count, too.
+    let suffix = |suffix: &str| {
+        let plain = name.strip_suffix(suffix)?;
+        matches!(plain, "json_object_agg" | "jsonb_object_agg").then_some((
+            plain,
+            false,
+            &name[plain.len()..],
+        ))
+    };
+    let (plain, strict, kind) =
+        suffix("_unique_strict").or(suffix("_unique")).or(suffix("_strict")).unwrap_or_else(|| {
             let plain = name.strip_suffix("_strict").unwrap_or(name);
             (plain, plain != name, "")
-        }
-    };
+        });
     let (prefix, convert) =
         if plain.starts_with("jsonb_") { ("jsonb", "to_jsonb") } else { ("json", "to_json") };
     let end_of_object;
-    let (item, end, tested) = match (plain, call.args.as_slice()) {
-        ("range_agg", [value]) => (value.clone(), "range_agg_end", value),
-        ("range_intersect_agg", [value]) => (value.clone(), "range_intersect_agg_end", value),
+    let (item, end) = match (plain, call.args.as_slice()) {
+        ("range_agg", [value]) => (value.clone(), "range_agg_end"),
+        ("range_intersect_agg", [value]) => (value.clone(), "range_intersect_agg_end"),
         // distinct are the values, not what they look like
-        ("json_agg", [value]) if call.distinct => (value.clone(), "json_agg_of", value),
-        ("jsonb_agg", [value]) if call.distinct => (value.clone(), "jsonb_agg_of", value),
+        ("json_agg", [value]) if call.distinct => (value.clone(), "json_agg_of"),
+        ("jsonb_agg", [value]) if call.distinct => (value.clone(), "jsonb_agg_of"),
         ("json_agg", [value]) => {
-            (call_of("json_agg_item", vec![value.clone()], call, value), "json_agg_end", value)
+            let item = if strict { "json_agg_item_strict" } else { "json_agg_item" };
+            (call_of(item, vec![value.clone()], call, value), "json_agg_end")
         }
-        ("jsonb_agg", [value]) => {
-            (call_of(convert, vec![value.clone()], call, value), "jsonb_agg_end", value)
-        }
+        ("jsonb_agg", [value]) => (call_of(convert, vec![value.clone()], call, value), "jsonb_agg_end"),
         ("json_object_agg" | "jsonb_object_agg", [key, value]) => {
             let key = call_of(&format!("{prefix}_agg_key"), vec![key.clone()], call, key);
             let pair = ExprKind::Row(vec![key, call_of(convert, vec![value.clone()], call, value)]);
-            end_of_object = format!("{prefix}_object_agg{unique}_end");
-            (at(pair, value), end_of_object.as_str(), value)
+            end_of_object = format!("{prefix}_object_agg{kind}_end");
+            (at(pair, value), end_of_object.as_str())
         }
         _ => return None,
     };
     let mut gathered = call.clone();
     gathered.name = named("array_agg", call.name.name.at);
     gathered.args = vec![item];
+    let mut gathered = at(ExprKind::Call(Box::new(gathered)), expr);
     if strict {
-        let test = at(ExprKind::IsNull { arg: Box::new(tested.clone()), negated: true }, tested);
-        let filter = match call.filter.clone() {
-            Some(filter) => at(ExprKind::And(vec![*filter, test]), expr),
-            None => test,
-        };
-        gathered.filter = Some(Box::new(filter));
+        gathered = call_of("json_agg_present", vec![gathered], call, expr);
     }
-    let gathered = at(ExprKind::Call(Box::new(gathered)), expr);
     Some(call_of(end, vec![gathered], call, expr))
 }
 

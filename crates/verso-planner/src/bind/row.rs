@@ -126,6 +126,16 @@ impl Binder<'_> {
             values.push(column);
             fields.push((name, ty));
         }
+        // The alias of a join has columns of several items.
+        let merged = match parts.first().and_then(|name| cx.scope.table(&name.text)) {
+            Some(item) if item.columns.is_empty() => item.merged.clone(),
+            _ => Vec::new(),
+        };
+        for (name, value) in merged {
+            cx.uses(&value, at);
+            fields.push((name, value.ty.clone()));
+            values.push(value);
+        }
         let item = parts.first().and_then(|name| cx.scope.table(&name.text));
         let relation = item.and_then(|item| self.catalog.relation_by_oid(Oid(item.relation?)));
         let ty = relation
@@ -145,6 +155,11 @@ impl Binder<'_> {
 
     /// `(row).*`: names and values of the fields.
     pub(super) fn fields(&self, row: &TypedExpr) -> Result<Vec<(Arc<str>, TypedExpr)>, SqlError> {
+        if let (SqlType::Record, K::Row(parts)) = (&row.ty, &row.kind) {
+            let field =
+                |(part, n): (&TypedExpr, u32)| Ok((format!("f{n}").into(), self.settle(part.clone(), 0)?));
+            return parts.iter().zip(1..).map(field).collect();
+        }
         let SqlType::Row(columns) = &row.ty else {
             return Err(match &row.ty {
                 SqlType::Record => {

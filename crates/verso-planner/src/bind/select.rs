@@ -336,6 +336,14 @@ fn distinct_on_first(at: u32) -> SqlError {
     SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at)
 }
 
+/// The one row of expressions as many rows as the set-returning functions in it make.
+pub(super) fn rows_of_sets(exprs: Vec<TypedExpr>, names: Vec<Arc<str>>, set_calls: Vec<SetColumns>) -> Plan {
+    let row = Plan::Values { rows: vec![Vec::new()], columns: Vec::new() };
+    let mut done = vec![false; set_calls.len()];
+    let (plan, exprs) = over_windows_and_sets(row, Windows::default(), set_calls, &mut done, exprs);
+    Plan::Project { input: Box::new(plan), exprs, names }
+}
+
 /// The functions over windows, then the set-returning ones level by level, and the output over both.
 fn over_windows_and_sets(
     mut plan: Plan,

@@ -100,7 +100,8 @@ impl Binder<'_> {
         for (index, ((arg, at), column)) in given.into_iter().zip(&output).enumerate() {
             let operands = vec![(arg, at), (TypedExpr::column(index, column.seen()), at)];
             let K::Call { args: sides, .. } = self.operator("=", operands, point)?.kind else {
-                return Err(SqlError::internal("an operator that is no call"));
+                let what = "IN (subquery) by an operator = of your own";
+                return Err(SqlError::unsupported(what).at(point));
             };
             let ty = common_type(sides.iter().map(|side| &side.ty))
                 .map_err(|_| SqlError::internal("= over two types"))?;

@@ -92,6 +92,14 @@ fn path(text: &str) -> Result<(Option<String>, String), TypeError> {
     Ok((parts.pop(), name))
 }
 
+/// A name that has no schema.
+fn single(text: &str) -> Result<String, TypeError> {
+    match path(text)? {
+        (None, name) => Ok(name),
+        (Some(_), _) => Err(TypeError::new("42602", "invalid name syntax")),
+    }
+}
+
 /// The relation of a name: its number.
 pub(super) fn relation(catalog: &CatalogSnapshot, schema: Option<&str>, name: &str) -> Option<u32> {
     let system = match schema {
@@ -257,6 +265,26 @@ pub(super) fn relation_name(catalog: &CatalogSnapshot, oid: Oid) -> Option<Strin
     })
 }
 
+/// The schema and the symbol of an operator's name.
+fn operator_path(text: &str) -> (Option<String>, &str) {
+    let text = text.trim();
+    match text.rsplit_once('.') {
+        Some((schema, symbol)) => {
+            let schema = path(schema).map_or_else(|_| schema.to_string(), |(_, name)| name);
+            (Some(schema), symbol)
+        }
+        None => (None, text),
+    }
+}
+
+/// The operators of that symbol which are always there.
+fn fixed_operators(schema: Option<&str>, symbol: &str) -> Vec<u32> {
+    match schema {
+        None | Some(PG_CATALOG) => fixed_by_name("pg_operator", symbol),
+        Some(_) => Vec::new(),
+    }
+}
+
 impl ObjectNames for SessionNames {
     fn find(&self, ty: SystemType, text: &str) -> Result<Option<u32>, TypeError> {
         match ty {
@@ -279,14 +307,14 @@ impl ObjectNames for SessionNames {
                 Ok(known.or_else(pseudo))
             }
             SystemType::Regnamespace => {
-                let (_, name) = path(text)?;
+                let name = single(text)?;
                 Ok(match name.as_str() {
                     INFORMATION_SCHEMA => Some(INFORMATION_SCHEMA_OID),
                     name => self.catalog.schema(name).map(|schema| schema.oid.0),
                 })
             }
             SystemType::Regrole => {
-                let (_, name) = path(text)?;
+                let name = single(text)?;
                 Ok(self.roles().iter().find(|role| *role.name == *name).map(|role| role.oid.0))
             }
             SystemType::Regproc => {
@@ -296,12 +324,12 @@ impl ObjectNames for SessionNames {
             SystemType::Regprocedure => self.function(text),
             SystemType::Regoper => {
                 let (schema, symbol) = operator_path(text);
-                if schema.is_some_and(|schema| self.catalog.schema(schema).is_none()) {
-                    return Ok(None);
-                }
-                let own =
-                    self.catalog.operators().iter().filter(|one| *one.name == *symbol).map(|one| one.oid.0);
-                let all: Vec<u32> = fixed_by_name("pg_operator", symbol).into_iter().chain(own).collect();
+                let own = self.catalog.operators().iter().filter(|one| {
+                    *one.name == *symbol && schema.as_ref().is_none_or(|schema| *one.schema == **schema)
+                });
+                let own = own.map(|one| one.oid.0);
+                let all: Vec<u32> =
+                    fixed_operators(schema.as_deref(), symbol).into_iter().chain(own).collect();
                 SessionNames::one(&all, "operator", text)
             }
             SystemType::Regoperator => {
@@ -311,9 +339,6 @@ impl ObjectNames for SessionNames {
                     return Err(TypeError::new("22P02", "expected a left parenthesis"));
                 };
                 let (schema, symbol) = operator_path(symbol.trim());
-                if schema.is_some_and(|schema| self.catalog.schema(schema).is_none()) {
-                    return Ok(None);
-                }
                 let types: Option<Vec<i64>> = args
                     .split(',')
                     .map(|arg| match arg.trim() {
@@ -330,9 +355,12 @@ impl ObjectNames for SessionNames {
                 };
                 let own = self.catalog.operators().iter().find(|one| {
                     let side = i64::from(one.left.map_or(0, |left| left.0));
-                    *one.name == *symbol && side == left && i64::from(one.right.0) == right
+                    *one.name == *symbol
+                        && side == left
+                        && i64::from(one.right.0) == right
+                        && schema.as_ref().is_none_or(|schema| *one.schema == **schema)
                 });
-                let found = fixed_by_name("pg_operator", symbol).into_iter().find(fits);
+                let found = fixed_operators(schema.as_deref(), symbol).into_iter().find(fits);
                 Ok(found.or_else(|| own.map(|one| one.oid.0)))
             }
             SystemType::Regconfig | SystemType::Regdictionary => {

@@ -206,6 +206,11 @@ impl Prepared {
         Prepared { normal: true, ..self.of_cache(literals) }
     }
 
+    /// Whether it is one of the statement cache, so that others may share it.
+    pub(crate) fn is_of_cache(&self) -> bool {
+        self.literals.is_some()
+    }
+
     /// Whether another literal may be worth another plan.
     pub(crate) fn is_by_literals(&self) -> bool {
         self.by_literals

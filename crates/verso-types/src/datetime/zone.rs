@@ -136,17 +136,20 @@ fn is_abbreviation_of(name: &str, zone: &TimeZone) -> Option<bool> {
 pub(super) fn offset_of_abbreviation(name: &str, zone: &TimeZone, local: i64) -> i32 {
     let offset = offset_at_local(local, zone);
     let utc = within_library(local.saturating_sub(i64::from(offset) * MICROS_PER_SECOND));
-    let Ok(moment) = jiff::Timestamp::from_microsecond(utc.saturating_add(UNIX_EPOCH_MICROS)) else {
-        return offset;
-    };
+    offset_of_abbreviation_at(name, zone, utc).unwrap_or(offset)
+}
+
+/// The same at a moment; none if clocks were never called so.
+fn offset_of_abbreviation_at(name: &str, zone: &TimeZone, utc: i64) -> Option<i32> {
+    let moment = jiff::Timestamp::from_microsecond(utc.saturating_add(UNIX_EPOCH_MICROS)).ok()?;
     let is_it = |abbreviation: &str| abbreviation.eq_ignore_ascii_case(name);
     let then = zone.to_offset_info(moment);
     if is_it(then.abbreviation()) {
-        return then.offset().seconds();
+        return Some(then.offset().seconds());
     }
     let before = zone.preceding(moment).take(CHANGES_MAX).find(|change| is_it(change.abbreviation()));
     let after = || zone.following(moment).take(CHANGES_MAX).find(|change| is_it(change.abbreviation()));
-    before.or_else(after).map_or(offset, |change| change.offset().seconds())
+    before.or_else(after).map(|change| change.offset().seconds())
 }
 
 /// The offset in seconds of a zone abbreviation such as `EST`: of one that has meant several the newest.
@@ -158,28 +161,83 @@ pub fn abbreviation_offset(name: &str) -> Option<i32> {
     })
 }
 
-/// The time zone that `SET TimeZone` or a literal names: an IANA name, an abbreviation, or hours (`-8`, `+05:30`, as in
-/// ISO 8601 east of UTC is positive).
+fn unknown(name: &str) -> TypeError {
+    TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, format!("time zone \"{name}\" not recognized"))
+}
+
+/// A zone whose clocks are always so many seconds ahead of UTC.
+fn fixed(seconds: i32) -> Option<TimeZone> {
+    jiff::tz::Offset::from_seconds(seconds).ok().map(TimeZone::fixed)
+}
+
+/// The time zone that `SET TimeZone` or a literal names: an IANA name, an abbreviation, or a rule of POSIX (`GMT+1`,
+/// `PST8PDT,M3.2.0,M11.1.0`), whose name may be missing: `+05:30` is what has to be added to get UTC, so it is west of it.
 /// # Errors
 /// 22023.
 pub fn time_zone(name: &str) -> Result<TimeZone, TypeError> {
     let trimmed = name.trim();
-    let fixed = |seconds: i32| jiff::tz::Offset::from_seconds(seconds).ok().map(TimeZone::fixed);
     if trimmed.eq_ignore_ascii_case("utc") {
         return Ok(TimeZone::UTC);
     }
     // numbers never are names; names before abbreviations, as SET TimeZone wants EST5EDT rules where there are some
     let numeric = trimmed.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
     let zone = match numeric {
-        true => super::input::parse_offset(trimmed).or_else(|| fraction_of_hours(trimmed)).and_then(fixed),
+        true => super::input::parse_offset(trimmed)
+            .or_else(|| fraction_of_hours(trimmed))
+            .and_then(|east| fixed(-east)),
         false => TimeZone::get(trimmed)
             .ok()
             .or_else(|| abbreviation_offset(trimmed).and_then(fixed))
-            .or_else(|| offset_behind_name(trimmed).and_then(fixed)),
+            .or_else(|| offset_behind_name(trimmed).and_then(fixed))
+            .or_else(|| summer_rule(trimmed)),
     };
-    zone.ok_or_else(|| {
-        TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, format!("time zone \"{name}\" not recognized"))
+    zone.ok_or_else(|| unknown(name))
+}
+
+/// A distance from UTC as it stands behind a time, where east is positive: `+05:30`.
+/// # Errors
+/// 22023.
+pub fn zone_of_distance(text: &str) -> Result<TimeZone, TypeError> {
+    super::input::parse_offset(text).and_then(fixed).ok_or_else(|| unknown(text))
+}
+
+/// The zone that a function's argument names: an abbreviation, with what it means today, first.
+/// # Errors
+/// 22023.
+pub fn named_zone(name: &str) -> Result<TimeZone, TypeError> {
+    zone_for_local(name, RECENT_MICROS)
+}
+
+/// The zone that AT TIME ZONE names for clocks that show `local`: an abbreviation first, with what it meant then.
+/// # Errors
+/// 22023.
+pub fn zone_for_local(name: &str, local: i64) -> Result<TimeZone, TypeError> {
+    zone_or_abbreviation(name, |name, zone| offset_of_abbreviation(name, zone, local))
+}
+
+/// The zone that AT TIME ZONE names at a moment: an abbreviation first, with what it meant then.
+/// # Errors
+/// 22023.
+pub fn zone_for_moment(name: &str, micros: i64) -> Result<TimeZone, TypeError> {
+    zone_or_abbreviation(name, |name, zone| {
+        offset_of_abbreviation_at(name, zone, within_library(micros))
+            .unwrap_or_else(|| offset_at_utc(micros, zone))
     })
+}
+
+fn zone_or_abbreviation(name: &str, meaning: impl Fn(&str, &TimeZone) -> i32) -> Result<TimeZone, TypeError> {
+    let lower = name.trim().to_ascii_lowercase();
+    let Some(known) = ABBREVIATIONS.get(lower.as_str()) else { return time_zone(name) };
+    let zone = match known.parse::<i32>() {
+        Ok(seconds) => fixed(seconds),
+        Err(_) => TimeZone::get(known).ok().and_then(|zone| fixed(meaning(&lower, &zone))),
+    };
+    zone.ok_or_else(|| unknown(name))
+}
+
+/// POSIX's zones with clocks that are put ahead in summer: `FOO8BAR` by the rules of the United States, unless it has its own.
+fn summer_rule(text: &str) -> Option<TimeZone> {
+    TimeZone::posix(text).or_else(|_| TimeZone::posix(&format!("{text},M3.2.0,M11.1.0"))).ok()
 }
 
 /// Seconds of POSIX's `GMT+1`, which is an hour behind Greenwich: any name, and what has to be added to its time to get that of
@@ -256,8 +314,10 @@ mod tests {
         assert_eq!(offset("utc"), Ok(0));
         assert_eq!(offset("Asia/Kolkata"), Ok(19_800));
         assert_eq!(offset("PST"), Ok(-8 * 3600));
-        assert_eq!(offset("+05:30"), Ok(19_800));
-        assert_eq!(offset("-8"), Ok(-8 * 3600));
+        assert_eq!(offset("+05:30"), Ok(-19_800));
+        assert_eq!(offset("-8"), Ok(8 * 3600));
+        assert_eq!(offset("PST8PDT,M3.2.0,M11.1.0"), Ok(-8 * 3600));
+        assert_eq!(offset("FOO8BAR"), Ok(-8 * 3600));
         assert_eq!(offset("Nowhere/Land"), Err("22023"));
         assert_eq!(offset(""), Err("22023"));
     }

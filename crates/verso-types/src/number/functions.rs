@@ -368,7 +368,7 @@ impl Number {
             return Err(TypeError::division_by_zero());
         }
         let count = power.magnitude().to_str_radix(10).len();
-        let extra = scale + count + GUARD;
+        let extra = scale + count + (weight.max(0.0) as usize) + GUARD;
         let quotient = divide_rounded(&ten_to(extra), &power);
         // 10^extra / power is the result × 10^(extra - place)
         Ok(Number::finite(shift(scale as i64 - (extra as i64 - place), &quotient), scale))

@@ -66,9 +66,12 @@ fn order(
             if offset.is_negative() || offset.is_nan() {
                 return Err(negative());
             }
-            // as in PostgreSQL, infinity is as far from itself as anything
+            // What is infinitely far from an infinity of the other side is anything.
             let sum = if subtract { base.minus(&offset) } else { base.plus(&offset) };
-            if sum.is_nan() && !base.is_nan() { beyond.reverse() } else { value.compare(&sum) }
+            match (value.is_nan(), base.is_nan()) {
+                (false, false) if sum.is_nan() => Ordering::Equal,
+                _ => value.compare(&sum),
+            }
         }
         (Value::Numeric(value), Value::Numeric(base), Value::Numeric(offset)) => {
             if offset.is_negative() {

@@ -340,6 +340,13 @@ fn agg_item(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<V
     Ok(Value::Text(out.into()))
 }
 
+/// The elements without NULLs: where there are none but NULLs, no element is left, which is not NULL.
+fn agg_present(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Array(items)] = args else { return Err(unexpected("json_agg_strict", args)) };
+    let present: Vec<Value> = items.iter().filter(|item| !item.is_null()).cloned().collect();
+    Ok(Value::Array(present.into()))
+}
+
 fn agg_end(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Array(items)] = args else { return Err(unexpected("json_agg", args)) };
     let mut out = String::from("[");
@@ -413,6 +420,7 @@ struct Pairs {
 
 const EVERY: Pairs = Pairs { unique: false, absent: false };
 const UNIQUE: Pairs = Pairs { unique: true, absent: false };
+const PRESENT: Pairs = Pairs { unique: false, absent: true };
 const UNIQUE_PRESENT: Pairs = Pairs { unique: true, absent: true };
 
 fn object_agg_end(args: &[Value], wanted: Pairs) -> Result<Value> {
@@ -498,6 +506,8 @@ pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
     json_function!("jsonb_object" [TEXTS, TEXTS] => AS_JSONB, object_b),
     // What the binder makes of aggregates.
     typed!("json_agg_item" [ANY] => AS_JSON, strict false, agg_item),
+    typed!("json_agg_item_strict" [ANY] => AS_JSON, strict true, agg_item),
+    json_function!("json_agg_present" [ArgType::AnyArray] => ResultType::SameAs(0), agg_present),
     json_function!("json_agg_end" [ArgType::ArrayOf(SqlType::Json)] => AS_JSON, agg_end),
     json_function!("jsonb_agg_end" [ArgType::ArrayOf(SqlType::Jsonb)] => AS_JSONB, agg_end_b),
     typed!("json_agg_of" [ANY] => AS_JSON, strict true, agg_of),
@@ -512,6 +522,10 @@ pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
         |_, args| object_agg_end(args, UNIQUE)),
     json_function!("jsonb_object_agg_unique_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSONB,
         |_, args| object_agg_end_b(args, UNIQUE)),
+    json_function!("json_object_agg_strict_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSON,
+        |_, args| object_agg_end(args, PRESENT)),
+    json_function!("jsonb_object_agg_strict_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSONB,
+        |_, args| object_agg_end_b(args, PRESENT)),
     json_function!("json_object_agg_unique_strict_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSON,
         |_, args| object_agg_end(args, UNIQUE_PRESENT)),
     json_function!("jsonb_object_agg_unique_strict_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSONB,

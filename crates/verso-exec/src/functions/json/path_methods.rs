@@ -3,7 +3,6 @@
 use verso_types::datetime::MICROS_PER_SECOND;
 use verso_types::json::path::{Expr, Method};
 use verso_types::json::{JsonRef, Node};
-use verso_types::opaque::timetz::TimeTz;
 use verso_types::text::{parse_bool, parse_f64};
 use verso_types::{
     CastKind, Decimal, Interval, NumericSpec, SqlType, TimeStyle, TypeError, Value, cast, parse_text,
@@ -192,11 +191,8 @@ impl<'a> Walk<'a> {
                 Some(digits.ok_or_else(flawed)?.min(6))
             }
         };
-        let read = iso_type(text).and_then(|ty| {
-            let value = parse_text(&ty, text, self.cx.services.time_zone).ok()?;
-            Some((value, ty))
-        });
-        let Some((value, ty)) = read else {
+        let read = ISO_TEMPLATES.iter().find_map(|template| read_standard(text, template).ok());
+        let Some((value, ty, clock)) = read else {
             let name = method.name();
             let error = TypeError::new("22031", format!("{name} format is not recognized: \"{text}\""));
             return Err(match method {
@@ -212,10 +208,7 @@ impl<'a> Walk<'a> {
             Method::TimeTz => SqlType::Timetz(digits),
             Method::Timestamp => SqlType::Timestamp(digits),
             Method::TimestampTz => SqlType::Timestamptz(digits),
-            _ => {
-                let clock = clock_of(&ty, text, self.cx);
-                return Ok(Item::Time(value, ty, clock));
-            }
+            _ => return Ok(Item::Time(value, ty, clock)),
         };
         let possible = match (&ty, &to) {
             (SqlType::Date, SqlType::Time(_) | SqlType::Timetz(_)) => false,
@@ -229,7 +222,7 @@ impl<'a> Walk<'a> {
             return Err(flaw("22031", format!("{} format is not recognized: \"{text}\"", method.name())));
         }
         let converted = self.convert(&value, &ty, &to)?;
-        let clock = clock_of(&ty, text, self.cx).filter(|_| matches!(to, SqlType::Timestamptz(_)));
+        let clock = clock.filter(|_| matches!(to, SqlType::Timestamptz(_)));
         Ok(Item::Time(converted, to.without_modifiers(), clock))
     }
 
@@ -247,43 +240,19 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How far the clock of a timestamp with zone is ahead of UTC, by its text.
-fn clock_of(ty: &SqlType, text: &str, cx: &EvalContext<'_>) -> Option<i32> {
-    let at = text.find([' ', 'T', 't']).filter(|_| matches!(ty, SqlType::Timestamptz(_)))?;
-    TimeTz::parse(&text[at + 1..], cx.services.time_zone).ok().map(|time| time.offset)
-}
-
-/// The type that a text in a form of ISO 8601 is of: `2020-01-31`, `10:11:12.5+01`, both with a blank or `T` between them.
-fn iso_type(text: &str) -> Option<SqlType> {
-    let (date, time) = match text.find([' ', 'T', 't']) {
-        Some(at) => (Some(&text[..at]), Some(&text[at + 1..])),
-        None if text.contains(':') => (None, Some(text)),
-        None => (Some(text), None),
-    };
-    if let Some(date) = date {
-        let parts: Vec<&str> = date.split('-').collect();
-        let digits = |part: &&str, most: usize| {
-            (1..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        let [year, month, day] = parts.as_slice() else { return None };
-        if !digits(year, 4) || !digits(month, 2) || !digits(day, 2) {
-            return None;
-        }
-    }
-    let Some(time) = time else { return Some(SqlType::Date) };
-    let (clock, zone) = match time.find(['+', '-']) {
-        Some(at) => (&time[..at], Some(&time[at + 1..])),
-        None => (time, None),
-    };
-    let allowed =
-        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b":.".contains(&b));
-    if !allowed(clock) || clock.matches(':').count() != 2 || zone.is_some_and(|zone| !allowed(zone)) {
-        return None;
-    }
-    Some(match (date, zone) {
-        (None, None) => SqlType::Time(None),
-        (None, Some(_)) => SqlType::Timetz(None),
-        (Some(_), None) => SqlType::Timestamp(None),
-        (Some(_), Some(_)) => SqlType::Timestamptz(None),
-    })
-}
+/// The forms of ISO 8601 that a text may have, in the order in which they are tried.
+static ISO_TEMPLATES: [&str; 13] = [
+    "yyyy-mm-dd",
+    "HH24:MI:SS.USTZ",
+    "HH24:MI:SSTZ",
+    "HH24:MI:SS.US",
+    "HH24:MI:SS",
+    "yyyy-mm-dd HH24:MI:SS.USTZ",
+    "yyyy-mm-dd HH24:MI:SSTZ",
+    "yyyy-mm-dd\"T\"HH24:MI:SS.USTZ",
+    "yyyy-mm-dd\"T\"HH24:MI:SSTZ",
+    "yyyy-mm-dd HH24:MI:SS.US",
+    "yyyy-mm-dd HH24:MI:SS",
+    "yyyy-mm-dd\"T\"HH24:MI:SS.US",
+    "yyyy-mm-dd\"T\"HH24:MI:SS",
+];

@@ -111,7 +111,8 @@ pub fn parse_timetz(text: &str, style: &TimeStyle) -> Result<(i64, Option<i32>),
 /// # Errors
 /// 22007, 22008.
 pub fn parse_timestamp(text: &str, style: &TimeStyle) -> Result<i64, TypeError> {
-    Ok(timestamp(text, "timestamp", style)?.0)
+    let (local, _) = timestamp(text, "timestamp", style)?;
+    stored(local, 0).map_err(|_| out_of_range("timestamp", text))
 }
 
 /// Reads a timestamp with time zone; without a zone in the text the session's holds.
@@ -119,25 +120,34 @@ pub fn parse_timestamp(text: &str, style: &TimeStyle) -> Result<i64, TypeError> 
 /// 22007, 22008, 22009.
 pub fn parse_timestamptz(text: &str, tz: &TimeStyle) -> Result<i64, TypeError> {
     let (local, offset) = timestamp(text, "timestamp with time zone", tz)?;
-    if matches!(local, i64::MIN | i64::MAX) {
-        return Ok(local);
+    stored(local, offset).map_err(|_| out_of_range("timestamp", text))
+}
+
+/// Clocks so many seconds ahead of UTC, as a value; infinities stay.
+fn stored(local: Local, offset: i32) -> Result<i64, TypeError> {
+    match local {
+        Local::Infinite(value) => Ok(value),
+        Local::Micros(local) => checked_timestamp(local - i128::from(offset) * i128::from(MICROS_PER_SECOND)),
     }
-    let moment = i128::from(local) - i128::from(offset) * i128::from(MICROS_PER_SECOND);
-    checked_timestamp(moment).map_err(|_| out_of_range("timestamp", text))
+}
+
+/// What clocks show: it may lie beyond the range where its moment does not.
+enum Local {
+    Micros(i128),
+    Infinite(i64),
 }
 
 /// A timestamp by the clocks of its zone, and the seconds by which that is ahead of UTC.
-fn timestamp(text: &str, type_name: &str, style: &TimeStyle) -> Result<(i64, i32), TypeError> {
+fn timestamp(text: &str, type_name: &str, style: &TimeStyle) -> Result<(Local, i32), TypeError> {
     let moment = match read(text, false, type_name, style)? {
-        Decoded::Late => return Ok((i64::MAX, 0)),
-        Decoded::Early => return Ok((i64::MIN, 0)),
-        Decoded::Epoch => return Ok((-UNIX_EPOCH_MICROS, 0)),
+        Decoded::Late => return Ok((Local::Infinite(i64::MAX), 0)),
+        Decoded::Early => return Ok((Local::Infinite(i64::MIN), 0)),
+        Decoded::Epoch => return Ok((Local::Micros(-i128::from(UNIX_EPOCH_MICROS)), 0)),
         Decoded::Moment(moment) => moment,
     };
     let days = i128::from(moment.days.unwrap_or_default());
     let micros = days * i128::from(MICROS_PER_DAY) + i128::from(moment.time);
-    let micros = checked_timestamp(micros).map_err(|_| out_of_range("timestamp", text))?;
-    Ok((micros, moment.offset.unwrap_or_default()))
+    Ok((Local::Micros(micros), moment.offset.unwrap_or_default()))
 }
 
 /// Whether what a text means as a date or time depends on when that is asked.

@@ -80,6 +80,11 @@ pub(super) fn clock(text: &str, short: bool) -> Result<(i64, i32, i32, i32), Fla
 /// Seconds east of UTC of `+hh`, `+hhmm`, `+hh:mm`, `+hh:mm:ss`.
 pub(super) fn displacement(text: &str) -> Result<i32, Flaw> {
     let beyond = |flaw: Flaw| if flaw == Flaw::Range { Flaw::ZoneRange } else { flaw };
+    // nothing behind a colon is zero: `+1:`
+    let part = |text: &'_ str| match text.starts_with(|c: char| c.is_ascii_digit()) {
+        true => integer(text).map(|(number, rest)| (number, text.len() - rest.len())).map_err(beyond),
+        false => Ok((0, 0)),
+    };
     let negative = match text.as_bytes().first() {
         Some(b'+') => false,
         Some(b'-') => true,
@@ -88,9 +93,11 @@ pub(super) fn displacement(text: &str) -> Result<i32, Flaw> {
     let (mut hours, mut rest) = integer(&text[1..]).map_err(beyond)?;
     let (mut minutes, mut seconds) = (0, 0);
     if let Some(behind) = rest.strip_prefix(':') {
-        (minutes, rest) = integer(behind).map_err(beyond)?;
+        let (number, used) = part(behind)?;
+        (minutes, rest) = (number, &behind[used..]);
         if let Some(behind) = rest.strip_prefix(':') {
-            (seconds, rest) = integer(behind).map_err(beyond)?;
+            let (number, used) = part(behind)?;
+            (seconds, rest) = (number, &behind[used..]);
         }
     } else if rest.is_empty() && text.len() > 3 {
         (hours, minutes) = (hours / 100, hours % 100);
