@@ -376,7 +376,7 @@ pub(crate) fn call(name: &str, args: Vec<TypedExpr>) -> TypedExpr {
     let ty = match &function.result {
         ResultType::Fixed(ty) => ty.clone(),
         ResultType::FixedArray(element) => SqlType::Array(Box::new(element.clone())),
-        ResultType::Columns(_) => SqlType::Record,
+        ResultType::Columns(_) | ResultType::Mixed(_) => SqlType::Record,
         ResultType::SameAs(i) => args[*i].ty.without_modifiers(),
         ResultType::ArrayOf(i) => SqlType::Array(Box::new(args[*i].ty.clone())),
         ResultType::ElementOf(i) => match &args[*i].ty {

@@ -247,11 +247,6 @@ pub(super) fn qualified(schema: &str, name: &str) -> String {
     }
 }
 
-/// The schema of an operator, if one is named, and its symbol.
-fn operator_path(text: &str) -> (Option<&str>, &str) {
-    text.rsplit_once('.').map_or((None, text), |(schema, symbol)| (Some(schema.trim_matches('"')), symbol))
-}
-
 /// The name of a relation by its number, as the session writes it.
 pub(super) fn relation_name(catalog: &CatalogSnapshot, oid: Oid) -> Option<String> {
     if let Some(system) = SystemRelation::by_oid(oid) {

@@ -635,7 +635,7 @@ fn of_text(
 fn of_node(node: Node, other: &mut dyn FnMut(&str) -> Result<String>) -> Result<Node> {
     verso_env::stack::check()?;
     Ok(match node {
-        Node::String(text) => Node::String(other(&text)?.into()),
+        Node::String(text) => Node::String(other(&text)?),
         Node::Array(list) => {
             Node::Array(list.into_iter().map(|node| of_node(node, other)).collect::<Result<_>>()?)
         }

@@ -200,7 +200,7 @@ impl Body<'_> {
             }
         }
         if !self.result_slots.is_empty() {
-            steps.push(of_function(bound, Some(self.into_arguments())));
+            steps.push(of_function(bound, Some(self.arguments_as_into())));
             return Ok(());
         }
         match returns {
@@ -239,7 +239,7 @@ impl Body<'_> {
     }
 
     /// The arguments of a procedure that take the columns of its last statement.
-    fn into_arguments(&self) -> PlInto {
+    fn arguments_as_into(&self) -> PlInto {
         let place = |slot: &usize| PlPlace { slot: *slot, field: None, ty: self.variables[*slot].ty.clone() };
         let targets = PlTargets::Places(self.result_slots.iter().map(place).collect());
         PlInto { targets, strict: false, params: Vec::new() }
