@@ -4,8 +4,9 @@
 //! Whatever is not so simple is left to [`super::insert`]: another page, a slot to be used again, values that need
 //! collecting garbage or a page of their own, the first note of a page.
 //!
-//! A1. The directory leads to the page; it is asked again after any of its entries has come to lead elsewhere. A page whose LSN is that of the slot's last row is as that row left it, for every change of a page moves its LSN.
-//!     Then nothing that was found out about it has to be looked at again.
+//! A1. The directory leads to the page; it is asked again after any of its entries has come to lead elsewhere. A page whose LSN
+//!     is that of the slot's last row is as that row left it, for every change of a page moves its LSN. Then nothing that was
+//!     found out about it has to be looked at again.
 
 use std::sync::Arc;
 

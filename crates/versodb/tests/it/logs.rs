@@ -152,9 +152,11 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "commit_logging" => same("batch"),
         "commit_wait" => same("nowait"),
         "datestyle" => Some(("german".to_owned(), "German, DMY".to_owned())),
-        "default_transaction_deferrable" | "default_transaction_read_only" | "statement_statistics" => {
-            same("on")
-        }
+        "compress"
+        | "default_transaction_deferrable"
+        | "default_transaction_read_only"
+        | "statement_statistics" => same("on"),
+        "default_text_search_config" => Some(("simple".to_owned(), "pg_catalog.simple".to_owned())),
         "default_transaction_isolation" => same("serializable"),
         "executor" => same("vector"),
         "intervalstyle" => same("iso_8601"),
@@ -173,7 +175,8 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "verso_rules_off" => same("all"),
         name if name.ends_with("_timeout")
             || name == "autovacuum_naptime"
-            || ["checkpoint_interval", "version_retention", "max_snapshot_age"].contains(&name) =>
+            || ["checkpoint_interval", "compress_delay", "version_retention", "max_snapshot_age"]
+                .contains(&name) =>
         {
             same("7min")
         }

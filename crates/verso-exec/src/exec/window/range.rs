@@ -70,6 +70,7 @@ fn order(
             let sum = if subtract { base.minus(&offset) } else { base.plus(&offset) };
             match (value.is_nan(), base.is_nan()) {
                 (false, false) if sum.is_nan() => Ordering::Equal,
+                (true, false) => Ordering::Greater,
                 _ => value.compare(&sum),
             }
         }
