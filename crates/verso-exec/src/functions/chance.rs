@@ -41,22 +41,25 @@ fn random_numeric(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     }
     let places = low.scale().max(high.scale());
     let span = high.minus(&low).round(places as i32).to_string();
-    // The distance in units of the last place is drawn digit by digit, until it is not beyond the span.
+    // The distance in units of the last place is drawn digit by digit, until it is not beyond the span: without zeros in front, at
+    // least every second time.
     let span: Vec<u8> = span.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
+    let span = &span[span.iter().take_while(|digit| **digit == 0).count()..];
     let mut drawn = vec![0; span.len()];
     loop {
         cx.runtime.check_cancelled()?;
-        for (digit, most) in drawn.iter_mut().zip(&span).take(1) {
+        for (digit, most) in drawn.iter_mut().zip(span).take(1) {
             *digit = random_between(cx, 0, i64::from(*most))? as u8;
         }
         for digit in drawn.iter_mut().skip(1) {
             *digit = random_between(cx, 0, 9)? as u8;
         }
-        if drawn <= span {
+        if drawn.as_slice() <= span {
             break;
         }
     }
-    let mut text: String = drawn.iter().map(|digit| char::from(b'0' + digit)).collect();
+    let digits: String = drawn.iter().map(|digit| char::from(b'0' + digit)).collect();
+    let mut text = format!("{digits:0>0$}", places + 1);
     text.insert(text.len() - places, '.');
     let distance = Number::of(&Number::parse_value(text.trim_end_matches('.'))?);
     Ok(distance.map_or_else(|| low.clone(), |distance| low.plus(&distance)).value()?)

@@ -49,6 +49,10 @@ impl Binder<'_> {
             trace.column(name.at.start, Source::Row(table.place));
         }
         let names: Vec<&str> = match (scope.table(&name.text), parts.len()) {
+            // The alias of a join has columns of several items.
+            (Some(table), 2) if table.columns.is_empty() => {
+                table.merged.iter().map(|(name, _)| &**name).collect()
+            }
             (Some(table), 2) => {
                 let names = scope.columns[table.columns.clone()].iter().map(|(name, _)| &**name);
                 names.filter(|name| !is_hidden(name)).collect()
