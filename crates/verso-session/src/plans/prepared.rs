@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use verso_catalog::{CatalogSnapshot, ColumnDef, NamesKey, TableDef};
 use verso_exec::memory::Reservation;
-use verso_exec::plan::{Plan, Statement as Bound};
+use verso_exec::plan::{ExprKind, Plan, SetColumns, Statement as Bound, TypedExpr};
 use verso_types::{SqlType, TimeStyle};
 
 use crate::client::OutputColumn;
@@ -300,12 +300,22 @@ impl Prepared {
 }
 
 /// Whether literals decide what a statement does. They decide which indexes it may use: those of expressions, where a literal may
-/// stand in one, and those with conditions, which follow from some literals only; and with grouping sets, which expressions above
-/// them are keys.
+/// stand in one, and those with conditions, which follow from some literals only; with grouping sets, which expressions above
+/// them are keys; and of several set-returning functions, which are one.
 fn depends_on_literals(bound: &Bound) -> bool {
     let hides = |table: &TableDef| table.columns.last().is_some_and(ColumnDef::is_hidden);
+    let takes_literals = |set: &SetColumns| {
+        let is_parameter = |part: &TypedExpr| matches!(part.kind, ExprKind::Parameter(_));
+        set.call.args().iter().any(|arg| arg.any(&mut |part| is_parameter(part)))
+    };
     let look = |plan: &Plan| {
+        let (mut sets_seen, mut takes) = (0, false);
         plan.any(&mut |part| match part {
+            Plan::ProjectSet { calls, .. } => {
+                sets_seen += calls.len();
+                takes |= calls.iter().any(takes_literals);
+                takes && sets_seen > 1
+            }
             Plan::TableScan { table, filter, .. } => filter.is_some() && hides(table),
             Plan::IndexScan { table, access, .. } => hides(table) && !access.is_point(),
             Plan::Aggregate { sets, .. } => sets.is_some(),

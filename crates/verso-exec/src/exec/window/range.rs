@@ -69,9 +69,11 @@ fn order(
             // What is infinitely far from an infinity of the other side is anything.
             let sum = if subtract { base.minus(&offset) } else { base.plus(&offset) };
             match (value.is_nan(), base.is_nan()) {
-                (false, false) if sum.is_nan() => Ordering::Equal,
+                (true, true) => Ordering::Equal,
                 (true, false) => Ordering::Greater,
-                _ => value.compare(&sum),
+                (false, true) => Ordering::Less,
+                (false, false) if sum.is_nan() => Ordering::Equal,
+                (false, false) => value.compare(&sum),
             }
         }
         (Value::Numeric(value), Value::Numeric(base), Value::Numeric(offset)) => {
