@@ -223,6 +223,15 @@ impl Estimate<'_> {
         condition.map_or(1.0, |condition| self.selectivity(condition, plan))
     }
 
+    /// Rows of the table that a plan reads, whatever its conditions leave of them.
+    pub fn whole(&self, plan: &Plan) -> Option<f64> {
+        match plan {
+            Plan::TableScan { table, .. } | Plan::IndexScan { table, .. } => Some(self.table(table)),
+            Plan::Filter { input, .. } => self.whole(input),
+            _ => None,
+        }
+    }
+
     /// The rows of the table that a plan reads, if the columns that these are hold a key of it.
     fn keyed<'e>(&self, plan: &Plan, exprs: impl ExactSizeIterator<Item = &'e TypedExpr>) -> Option<f64> {
         let several = exprs.len() > 1;
