@@ -111,11 +111,15 @@ impl Estimate<'_> {
             Plan::Join { left, right, equal, filter, .. }
             | Plan::MergeJoin { left, right, equal, filter } => {
                 let (ours, theirs) = (below(left), below(right));
-                let equal: f64 = equal
-                    .iter()
-                    .map(|(a, b)| 1.0 / self.values(a, left).max(self.values(b, right)))
-                    .product();
-                let pairs = ours * theirs * equal * self.optional(filter.as_ref(), plan);
+                let values: f64 =
+                    equal.iter().map(|(a, b)| self.values(a, left).max(self.values(b, right))).product();
+                // Several columns together have no more values than a table has rows of which they are a key.
+                let keys = [
+                    self.keyed(left, equal.iter().map(|(a, _)| a)),
+                    self.keyed(right, equal.iter().map(|(_, b)| b)),
+                ];
+                let values = keys.into_iter().flatten().fold(values, f64::min);
+                let pairs = ours * theirs / values * self.optional(filter.as_ref(), plan);
                 let kind = if let Plan::Join { kind, .. } = plan { *kind } else { JoinKind::Inner };
                 match kind {
                     JoinKind::Inner => pairs,
@@ -233,6 +237,32 @@ impl Estimate<'_> {
 
     fn optional(&self, condition: Option<&TypedExpr>, plan: &Plan) -> f64 {
         condition.map_or(1.0, |condition| self.selectivity(condition, plan))
+    }
+
+    /// Rows of the table that a plan reads, whatever its conditions leave of them.
+    pub fn whole(&self, plan: &Plan) -> Option<f64> {
+        match plan {
+            Plan::TableScan { table, .. } | Plan::IndexScan { table, .. } => Some(self.table(table)),
+            Plan::Filter { input, .. } => self.whole(input),
+            _ => None,
+        }
+    }
+
+    /// The rows of the table that a plan reads, if the columns that these are hold a key of it.
+    fn keyed<'e>(&self, plan: &Plan, exprs: impl ExactSizeIterator<Item = &'e TypedExpr>) -> Option<f64> {
+        let several = exprs.len() > 1;
+        match plan {
+            Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } if several => {
+                let ids: Vec<u16> = exprs
+                    .filter_map(|expr| Some(table.columns.get(*columns.get(expr.as_column()?)?)?.id))
+                    .collect();
+                let mut keys = table.indexes.iter().filter(|index| index.unique && index.guard.is_none());
+                keys.any(|index| index.parts.iter().all(|part| ids.contains(&part.column)))
+                    .then(|| self.table(table))
+            }
+            Plan::Filter { input, .. } => self.keyed(input, exprs),
+            _ => None,
+        }
     }
 
     /// How many values an expression over a plan's columns has.

@@ -81,7 +81,7 @@ pub use key::{KeyOrder, KeyType, encode_nested};
 pub use number::Number;
 pub use opaque::{Opaque, OpaqueKind};
 pub use range::{Multirange, OwnRange, Range, RangeKind, RangeName, RangeType};
-pub use row::{decode_row, encode_row};
+pub use row::{decode_row, encode_row, encode_row_of_decimal};
 pub use sqltype::{IntervalSpec, LongSpec, NamedType, NumericSpec, Physical, RowType, SqlType};
 pub use system_type::SystemType;
 pub use text::{format_text, parse_text};

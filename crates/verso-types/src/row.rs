@@ -38,6 +38,13 @@ pub fn encode_row(values: &[Value], out: &mut Vec<u8>) {
     values.iter().for_each(|value| encode_value(value, out));
 }
 
+/// The same for a row of one decimal, whose [bytes](crate::Decimal::to_bytes) these are.
+pub fn encode_row_of_decimal(bytes: &[u8], out: &mut Vec<u8>) {
+    put_varint(1, out);
+    put_tagged(9, &[bytes.len() as u8], out);
+    out.extend_from_slice(bytes);
+}
+
 /// The row that `bytes` holds, all of them.
 /// # Errors
 /// XX001 for bytes that [`encode_row`] did not write.

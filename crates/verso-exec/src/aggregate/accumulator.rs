@@ -200,6 +200,14 @@ impl State {
 }
 
 impl Accumulator {
+    /// The same sum of numerics as a sum, or as an average.
+    pub fn averaging(mut self, wanted: bool) -> Accumulator {
+        if let State::Numeric { average, .. } | State::Big { average, .. } = &mut self.state {
+            *average = wanted;
+        }
+        self
+    }
+
     /// The empty state of an aggregate.
     pub fn new(call: &AggregateCall) -> Self {
         let arg = call.args.first().map_or(SqlType::Void, |arg| arg.ty.without_modifiers());

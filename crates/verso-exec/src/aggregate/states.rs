@@ -42,6 +42,13 @@ struct Sums {
     bound: u128,
 }
 
+/// With fewer groups than this their sums are taken [in parts](Sums::add_few).
+const FEW: usize = 16;
+/// Parts of the sum of a group.
+const LANES: usize = 4;
+/// Bits of a value of such a sum.
+const PART_BITS: u32 = 46;
+
 /// Sums of numerics are below this.
 const LIMIT: u128 = 10u128.pow(38);
 
@@ -100,18 +107,32 @@ impl GroupStates {
         matches!(self.form, Form::Counts(_) | Form::Sums(_))
     }
 
-    /// Appends the results of some groups to a column of this type; only of an [array](GroupStates::is_array).
+    /// Appends the results of some groups to a column of this type; only of an [array](GroupStates::is_array). `average` says whether
+    /// they are sums or averages, where these are not what the states are of.
     /// # Errors
     /// 22003.
-    pub fn finish_into(&self, groups: Range<usize>, column: &mut Column, ty: &SqlType) -> Result<()> {
+    pub fn finish_into(
+        &self,
+        groups: Range<usize>,
+        average: Option<bool>,
+        column: &mut Column,
+        ty: &SqlType,
+    ) -> Result<()> {
+        let empty = match average {
+            Some(average) => &self.empty.clone().averaging(average),
+            None => &self.empty,
+        };
         match &self.form {
             Form::Counts(counts) => match column.data.i64s_mut() {
                 Some(to) => to.extend_from_slice(&counts[groups]),
                 None => return Err(TypeError::new(sqlstate::INTERNAL_ERROR, "a count is a bigint").into()),
             },
             Form::Sums(sums) => {
+                if sums.finish_plain(&empty.state, groups.clone(), column) {
+                    return Ok(());
+                }
                 for group in groups {
-                    column.push_value(&sums.state(&self.empty.state, group).finish()?, ty)?;
+                    column.push_value(&sums.state(&empty.state, group).finish()?, ty)?;
                 }
             }
             Form::Any(_) => {
@@ -135,6 +156,10 @@ impl GroupStates {
     /// Counts the rows of `count(*)`. False where the states are of another kind.
     pub fn add_rows(&mut self, groups: &[u32]) -> bool {
         let Form::Counts(counts) = &mut self.form else { return false };
+        if counts.len() < FEW && groups.len() > 4 * FEW {
+            count_few(counts, groups);
+            return true;
+        }
         for group in groups {
             if let Some(count) = counts.get_mut(*group as usize) {
                 *count += 1;
@@ -151,6 +176,10 @@ impl GroupStates {
         let taken = match &mut self.form {
             Form::Counts(counts) => {
                 let any_nulls = column.nulls.any();
+                if !any_nulls && counts.len() < FEW && groups.len() > 4 * FEW {
+                    count_few(counts, groups);
+                    return Ok(true);
+                }
                 for (row, group) in groups.iter().enumerate() {
                     if let Some(count) = counts.get_mut(*group as usize) {
                         *count += i64::from(!any_nulls || !column.nulls.is_null(row));
@@ -259,6 +288,14 @@ impl GroupStates {
         accumulator
     }
 
+    /// The state of a group for a result, which is not asked for again if that is the last one.
+    pub fn result(&mut self, group: usize, is_last: bool) -> Accumulator {
+        match &self.form {
+            Form::Any(accumulators) if !is_last => accumulators[group].clone(),
+            _ => self.take(group),
+        }
+    }
+
     /// Takes the states from this group on.
     pub fn split_off(&mut self, kept: usize) -> Vec<Accumulator> {
         match &mut self.form {
@@ -360,8 +397,11 @@ impl Sums {
     }
 
     fn add<T: Copy + Into<i128>>(&mut self, groups: &[u32], values: &[T], column: &Column) {
-        let Self { sums, counts, .. } = self;
         let any_nulls = column.nulls.any();
+        if !any_nulls && self.sums.len() < FEW && groups.len() > 4 * FEW && self.add_few(groups, values) {
+            return;
+        }
+        let Self { sums, counts, .. } = self;
         for (row, (value, group)) in values.iter().zip(groups).enumerate() {
             if any_nulls && column.nulls.is_null(row) {
                 continue;
@@ -373,6 +413,57 @@ impl Sums {
                 *count += 1;
             }
         }
+    }
+
+    /// The same for few groups: sums of the rows at hand in 64 bits, several for each group so that no row waits for the one before
+    /// it. False, and nothing has happened, where 64 bits may not be enough.
+    fn add_few<T: Copy + Into<i128>>(&mut self, groups: &[u32], values: &[T]) -> bool {
+        // All bits that tell a value from 0 or -1.
+        let bits = values.iter().fold(0u128, |bits, value| {
+            let value: i128 = (*value).into();
+            bits | (value ^ value >> 127).cast_unsigned()
+        });
+        if bits.leading_zeros() < 128 - PART_BITS || groups.len() > 1 << (62 - PART_BITS) {
+            return false;
+        }
+        let mut parts = [([0i64; FEW], [0u32; FEW]); LANES];
+        // Rows of no group are summed up behind all groups.
+        let place = |group: u32| (group as usize).min(FEW - 1);
+        let (rows, rest) = values.as_chunks::<LANES>();
+        let (of_rows, of_rest) = groups.split_at(rows.len() * LANES);
+        for (values, groups) in rows.iter().zip(of_rows.as_chunks::<LANES>().0) {
+            for ((value, group), (sums, counts)) in values.iter().zip(groups).zip(&mut parts) {
+                let value: i128 = (*value).into();
+                sums[place(*group)] += value as i64;
+                counts[place(*group)] += 1;
+            }
+        }
+        for (value, group) in rest.iter().zip(of_rest) {
+            let value: i128 = (*value).into();
+            parts[0].0[place(*group)] += value as i64;
+            parts[0].1[place(*group)] += 1;
+        }
+        for (sums, counts) in &parts {
+            let own = self.sums.iter_mut().zip(&mut self.counts);
+            for ((own, count), (sum, rows)) in own.zip(sums.iter().zip(counts)) {
+                *own += i128::from(*sum);
+                *count += i64::from(*rows);
+            }
+        }
+        true
+    }
+
+    /// Appends the sums of groups that all have rows, of numerics as bytes; false, and nothing has happened, where there is more to them.
+    fn finish_plain(&self, empty: &State, groups: Range<usize>, column: &mut Column) -> bool {
+        let State::Numeric { average: false, .. } = empty else { return false };
+        let (Some(scale), Some(bytes)) = (self.scale, column.data.bytes_mut()) else { return false };
+        let (sums, counts) = (&self.sums[groups.clone()], &self.counts[groups]);
+        let numbers = || sums.iter().map(|sum| Decimal::new(*sum, scale));
+        if counts.contains(&0) || numbers().any(|number| number.is_err()) {
+            return false;
+        }
+        numbers().flatten().for_each(|number| bytes.push_with(|out| number.to_bytes(out)));
+        true
     }
 
     /// The state of a group; that of none without rows is `empty`.
@@ -391,6 +482,20 @@ impl Sums {
             _ => {}
         }
         state
+    }
+}
+
+/// Counts the rows of few groups, with several counters for each so that no row waits for the one before it.
+fn count_few(counts: &mut [i64], groups: &[u32]) {
+    let mut parts = [[0i64; FEW]; LANES];
+    let place = |group: u32| (group as usize).min(FEW - 1);
+    let (rows, rest) = groups.as_chunks::<LANES>();
+    for groups in rows {
+        groups.iter().zip(&mut parts).for_each(|(group, part)| part[place(*group)] += 1);
+    }
+    rest.iter().for_each(|group| parts[0][place(*group)] += 1);
+    for part in &parts {
+        counts.iter_mut().zip(part).for_each(|(count, rows)| *count += rows);
     }
 }
 
@@ -532,7 +637,7 @@ mod tests {
                         value => verso_types::text::type_of(value),
                     };
                     let mut column = Column::new(ty.physical());
-                    states.finish_into(group..group + 1, &mut column, &ty).unwrap();
+                    states.finish_into(group..group + 1, None, &mut column, &ty).unwrap();
                     assert_eq!(format!("{:?}", column.value(0, &ty)), format!("{expected:?}"), "{name}");
                 }
                 // Half of the groups in another order, put together with those here: twice what each has.

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use verso_storage::heap::KeySet;
 use verso_types::{Batch, Column, ColumnData};
 
 use super::ExecContext;
@@ -28,6 +29,12 @@ pub(crate) struct KeyFilter {
     base: i64,
     bits: Vec<u64>,
     _held: Reservation,
+}
+
+impl KeySet for KeyFilter {
+    fn bits(&self) -> (i64, &[u64]) {
+        (self.base, &self.bits)
+    }
 }
 
 impl KeyFilter {

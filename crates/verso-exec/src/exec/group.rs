@@ -14,6 +14,7 @@
 //! H3. Each grouping set has groups of its own: its number is part of their keys. An empty set has its group also without
 //!     any row. Within a pass the groups come out set by set.
 
+mod front;
 mod shared;
 mod sorted;
 
@@ -23,7 +24,8 @@ use verso_types::{Batch, Column, SqlType, Value, decode_row, encode_row};
 
 use super::aggregate::Call;
 use super::filter::{KeyFilter, Reach};
-use super::keys::{KeyTable, RowKeys};
+use super::key;
+use super::keys::{KeyTable, RowKeys, hash};
 use super::operator::Operator;
 use super::passes::Passes;
 use super::source::ONE_ROW;
@@ -31,8 +33,10 @@ use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::aggregate::{Accumulator, GroupStates};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
+use crate::functions::AggregateKind;
 use crate::memory::{Refused, Reservation};
 use crate::plan::{AggregateCall, GroupingSets, TypedExpr};
+use front::Front;
 use shared::Shared;
 
 pub(crate) use sorted::SortedGroupOperator;
@@ -51,6 +55,8 @@ pub(crate) struct GroupOperator {
     /// The keys of its rows.
     encoded: RowKeys,
     calls: Vec<Call>,
+    /// What comes out of them.
+    results: Vec<Output>,
     /// The grouping sets; a single one with all keys where there are none.
     sets: Vec<Set>,
     /// There is more to a key than the values of all keys.
@@ -73,6 +79,55 @@ pub(crate) struct GroupOperator {
     shared: Shared,
 }
 
+/// What comes out of the states of a call.
+#[derive(Clone, Copy)]
+struct Output {
+    call: usize,
+    /// Sums and averages of one column have the same states: which of them it is, where it comes out of the other's.
+    average: Option<bool>,
+    /// No result behind it comes out of the same states.
+    is_last: bool,
+}
+
+/// The calls that need states of their own, and what comes out of each of all calls.
+fn calls_of(aggregates: &[AggregateCall], executor: Executor) -> (Vec<Call>, Vec<Output>) {
+    let (mut calls, mut results): (Vec<Call>, Vec<Output>) = (Vec::new(), Vec::new());
+    for aggregate in aggregates {
+        let known =
+            calls.iter().position(|call| executor != Executor::Row && same_states(&call.call, aggregate));
+        if let Some(call) = known {
+            results.iter_mut().filter(|output| output.call == call).for_each(|output| output.is_last = false);
+        }
+        results.push(Output {
+            call: known.unwrap_or(calls.len()),
+            average: known.map(|_| aggregate.function.kind == AggregateKind::Avg),
+            is_last: true,
+        });
+        if known.is_none() {
+            calls.push(Call::new(aggregate, executor));
+        }
+    }
+    (calls, results)
+}
+
+/// Whether two calls are the sum or the average of the same numerics.
+fn same_states(a: &AggregateCall, b: &AggregateCall) -> bool {
+    let column = |call: &AggregateCall| match &call.args[..] {
+        [arg]
+            if matches!(call.function.kind, AggregateKind::Sum | AggregateKind::Avg)
+                && !call.distinct
+                && call.order_by.is_empty()
+                && call.direct.is_empty()
+                && call.filter.is_none()
+                && matches!(arg.ty, SqlType::Numeric(_)) =>
+        {
+            arg.as_column()
+        }
+        _ => None,
+    };
+    column(a).is_some() && column(a) == column(b)
+}
+
 /// A grouping set.
 #[derive(Clone)]
 struct Set {
@@ -93,6 +148,8 @@ fn grouping_set(set: &[usize], keys: usize, calls: &[Vec<usize>]) -> Set {
 
 #[derive(Default)]
 struct Groups {
+    /// A short way to the numbers of the table.
+    front: Front,
     table: KeyTable,
     keys: Batch,
     /// The grouping set of each group.
@@ -102,6 +159,22 @@ struct Groups {
 }
 
 impl Groups {
+    /// From now on keys are looked up in the table.
+    fn forget_front(&mut self) {
+        self.front = Front::None;
+        self.table.settle();
+    }
+
+    /// Adds groups that the table has, with the keys of these rows.
+    fn push_rows(&mut self, keys: &Batch, rows: &[u32]) {
+        for (from, to) in keys.columns.iter().zip(&mut self.keys.columns) {
+            from.gather_into(rows, to);
+        }
+        self.keys.rows += rows.len();
+        self.sets.resize(self.keys.rows, 0);
+        self.states.iter_mut().for_each(|states| states.push(rows.len()));
+    }
+
     /// Whether a batch of results, whatever the groups, is made of short values.
     fn are_arrays(&self) -> bool {
         self.keys.columns.iter().all(|key| key.data.bytes().is_none())
@@ -110,7 +183,11 @@ impl Groups {
 
     fn heap_bytes(&self) -> u64 {
         let states: usize = self.states.iter().map(GroupStates::heap_bytes).sum();
-        (self.table.heap_bytes() + self.keys.heap_bytes() + self.sets.capacity() * 4 + states) as u64
+        (self.front.heap_bytes()
+            + self.table.heap_bytes()
+            + self.keys.heap_bytes()
+            + self.sets.capacity() * 4
+            + states) as u64
     }
 }
 
@@ -140,6 +217,7 @@ impl GroupOperator {
                 sets.sets.iter().map(|set| grouping_set(set, group_by.len(), &sets.calls)).collect()
             }
         };
+        let (calls, results) = calls_of(aggregates, executor);
         Self {
             input,
             batch: Batch::of_types(types),
@@ -149,7 +227,8 @@ impl GroupOperator {
             keys_are_safe: group_by.iter().all(TypedExpr::is_parallel_safe),
             keys,
             key_columns: group_by.iter().map(TypedExpr::as_column).collect(),
-            calls: aggregates.iter().map(|call| Call::new(call, executor)).collect(),
+            calls,
+            results,
             has_sets: sets.len() > 1 || sets.iter().any(|set| set.keys.contains(&false)),
             sets,
             groups: Groups::default(),
@@ -175,6 +254,7 @@ impl GroupOperator {
     /// No groups, and room for some.
     fn begin(&mut self, cx: &ExecContext<'_>) {
         self.groups = Groups {
+            front: if self.has_sets { Front::None } else { Front::of(self.keys.types()) },
             keys: Batch::of_types(self.keys.types()),
             states: self.calls.iter().map(|call| GroupStates::new(&call.call)).collect(),
             ..Groups::default()
@@ -328,6 +408,13 @@ impl GroupOperator {
     fn find_groups(&mut self, set: Option<u32>, group_of_row: &mut Vec<u32>) -> Result<()> {
         group_of_row.clear();
         let closed = self.passes.is_closed();
+        if closed || self.passes.is_later() {
+            self.groups.forget_front();
+        }
+        if self.find_by_front(group_of_row) {
+            return Ok(());
+        }
+        group_of_row.clear();
         let mut later = Vec::new();
         self.encode(set);
         group_of_row.reserve(self.key_batch.rows);
@@ -365,6 +452,67 @@ impl GroupOperator {
         Ok(())
     }
 
+    /// The group of each row of the batch by the short way; new ones are made. False where there is none, or none any more.
+    fn find_by_front(&mut self, group_of_row: &mut Vec<u32>) -> bool {
+        let Self { groups, key_batch, keys, .. } = self;
+        let mut encoded = Vec::new();
+        let encode = |row: usize, encoded: &mut Vec<u8>| {
+            encoded.clear();
+            key::encode(key_batch, keys.types(), row, encoded);
+            hash(encoded)
+        };
+        match &mut groups.front {
+            Front::None => false,
+            Front::Array(array) => {
+                let column = &key_batch.columns[0];
+                let mut missing = Vec::new();
+                let mut done = array.find(column, group_of_row, &mut missing);
+                let mut new = Vec::new();
+                for row in missing {
+                    let key = front::integer(column, row as usize);
+                    let mut group = array.get(key);
+                    if group == front::NONE {
+                        let hash = encode(row as usize, &mut encoded);
+                        group = groups.table.add_apart(hash, &encoded);
+                        new.push(row);
+                        if !array.add(key, group) {
+                            done = false;
+                            break;
+                        }
+                    }
+                    group_of_row[row as usize] = group;
+                }
+                groups.push_rows(key_batch, &new);
+                if !done {
+                    groups.forget_front();
+                }
+                done
+            }
+            Front::Codes(codes) => {
+                let mut new = Vec::new();
+                let done = codes.pack(key_batch);
+                for row in 0..if done { key_batch.rows } else { 0 } {
+                    let mut group = codes.get(row);
+                    if group == front::NONE {
+                        let hash = encode(row, &mut encoded);
+                        let (known, is_new) = groups.table.find_or_add(hash, &encoded);
+                        if is_new {
+                            new.push(row as u32);
+                        }
+                        codes.note(row, known);
+                        group = known;
+                    }
+                    group_of_row.push(group);
+                }
+                groups.push_rows(key_batch, &new);
+                if !done {
+                    groups.forget_front();
+                }
+                done
+            }
+        }
+    }
+
     fn feed_groups(&mut self, group_of_row: &[u32]) -> Result<()> {
         for (call, states) in self.calls.iter().zip(&mut self.groups.states) {
             if call.feed_groups(states, &self.batch, group_of_row)? {
@@ -384,6 +532,10 @@ impl GroupOperator {
             let bytes = self.groups.heap_bytes();
             let Some(held) = &mut self.held else { return Ok(()) };
             let Err(refused) = held.try_resize(bytes) else { return Ok(()) };
+            if !matches!(self.groups.front, Front::None) {
+                self.groups.forget_front();
+                continue;
+            }
             if self.shared.is_part {
                 self.shared.is_full = true;
                 held.hold(bytes);
@@ -524,12 +676,13 @@ impl Operator for GroupOperator {
             for (from, to) in self.groups.keys.columns.iter().zip(&mut out.columns) {
                 to.append_range(from, groups.clone());
             }
-            for (at, states) in self.groups.states.iter().enumerate() {
-                states.finish_into(groups.clone(), &mut out.columns[keys + at], &self.types[keys + at])?;
+            for (at, output) in self.results.iter().enumerate() {
+                let (column, ty) = (&mut out.columns[keys + at], &self.types[keys + at]);
+                self.groups.states[output.call].finish_into(groups.clone(), output.average, column, ty)?;
             }
             // Groups come as they are where there is one set, of all keys.
             for (bits, column) in
-                self.sets[0].groupings.iter().zip(&mut out.columns[keys + self.calls.len()..])
+                self.sets[0].groupings.iter().zip(&mut out.columns[keys + self.results.len()..])
             {
                 for _ in groups.clone() {
                     column.push_value(&Value::Int4(*bits), &SqlType::Int4)?;
@@ -545,13 +698,17 @@ impl Operator for GroupOperator {
             for (from, to) in self.groups.keys.columns.iter().zip(&mut out.columns) {
                 to.append_range(from, group..group + 1);
             }
-            for at in 0..self.calls.len() {
-                let whole = self.groups.states[at].take(group);
-                let finished = self.calls[at].finish(cx, whole)?;
+            for (at, output) in self.results.iter().enumerate() {
+                let whole = self.groups.states[output.call].result(group, output.is_last);
+                let whole = match output.average {
+                    Some(average) => whole.averaging(average),
+                    None => whole,
+                };
+                let finished = self.calls[output.call].finish(cx, whole)?;
                 out.columns[keys + at].push_value(&finished, &self.types[keys + at])?;
             }
             let set = &self.sets[self.groups.sets[group] as usize];
-            for (bits, column) in set.groupings.iter().zip(&mut out.columns[keys + self.calls.len()..]) {
+            for (bits, column) in set.groupings.iter().zip(&mut out.columns[keys + self.results.len()..]) {
                 column.push_value(&Value::Int4(*bits), &SqlType::Int4)?;
             }
             out.rows += 1;

@@ -33,6 +33,7 @@ mod semi;
 mod sides;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_types::{Batch, Column, SqlType};
 
@@ -46,6 +47,11 @@ use build::NONE;
 pub(crate) use merge::MergeJoinOperator;
 pub(crate) use semi::SemiOperator;
 use sides::{LeftRows, Sides};
+
+/// Whether values of a type are equal exactly where their integers are.
+pub(super) fn takes_integers(ty: &SqlType) -> bool {
+    integers::IntegerTable::takes(ty, ty)
+}
 
 /// A hash join.
 pub(crate) struct JoinOperator {
@@ -184,11 +190,9 @@ impl JoinOperator {
         for pair in &self.selection {
             matched[left[*pair as usize] as usize] = true;
         }
-        if self.kind.pads_left()
-            && let Some(build) = Arc::get_mut(&mut self.sides.build)
-        {
-            // No other part has them (`Sides::shareable`).
-            self.selection.iter().for_each(|pair| build.matched[right[*pair as usize] as usize] = true);
+        if self.kind.pads_left() {
+            let matched = |pair: &u32| &build.matched[right[*pair as usize] as usize];
+            self.selection.iter().for_each(|pair| matched(pair).store(true, Ordering::Relaxed));
         }
         Ok(())
     }
@@ -214,7 +218,7 @@ impl JoinOperator {
         let mut bytes = 0;
         while *at < self.sides.build.matched.len() && self.selection.len() < BATCH_ROWS && bytes < BATCH_BYTES
         {
-            if !self.sides.build.matched[*at] {
+            if !self.sides.build.matched[*at].load(Ordering::Relaxed) {
                 self.selection.push(*at as u32);
                 bytes += self.sides.build.rows.variable_bytes_at(*at);
             }
@@ -279,7 +283,9 @@ impl Operator for JoinOperator {
             if !self.probe.active {
                 let needs_left = self.kind.pads_right() || self.sides.build.rows.rows > 0;
                 if !(needs_left && self.read_left(cx, bounded)?) {
-                    self.tail = Some(0);
+                    // The part that ends last knows which right rows have had no partner.
+                    let is_last = self.sides.build.unfinished.fetch_sub(1, Ordering::AcqRel) == 1;
+                    self.tail = Some(if is_last { 0 } else { usize::MAX });
                     continue;
                 }
             }

@@ -4,7 +4,8 @@ use super::keys::put;
 use verso_types::json::{self, JsonRef};
 use verso_types::value::hash_bits_f64;
 use verso_types::{
-    Batch, Collator, Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, encode_row, range,
+    Batch, Collator, Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, encode_row,
+    encode_row_of_decimal, range,
 };
 
 /// Appends the key of one row.
@@ -137,6 +138,12 @@ fn encode_value(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
             SqlType::Jsonb => {
                 let start = reserve_length(out);
                 json::encode_key(JsonRef::read(bytes.get(row)), out);
+                put_length(out, start);
+            }
+            // An integer is what stands for all equal numbers.
+            SqlType::Numeric(_) if Decimal::is_integer_bytes(bytes.get(row)) => {
+                let start = reserve_length(out);
+                encode_row_of_decimal(bytes.get(row), out);
                 put_length(out, start);
             }
             SqlType::Numeric(_)

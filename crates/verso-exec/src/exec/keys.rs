@@ -93,6 +93,8 @@ pub(super) struct KeyTable {
     width: usize,
     ends: Vec<usize>,
     bytes: Vec<u8>,
+    /// So many keys, the last ones, have no slot yet.
+    apart: usize,
 }
 
 impl KeyTable {
@@ -119,9 +121,10 @@ impl KeyTable {
         self.hashes[number as usize]
     }
 
-    /// The number of a key that is there.
+    /// The number of a key that is there. All keys [have slots](KeyTable::settle).
     #[inline]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<u32> {
+        debug_assert_eq!(self.apart, 0, "keys that have slots");
         if self.slots.is_empty() {
             return None;
         }
@@ -140,6 +143,34 @@ impl KeyTable {
 
     /// Adds a key that is not there; its number.
     pub fn add(&mut self, hash: u64, key: &[u8]) -> u32 {
+        self.settle();
+        let number = self.push(hash, key);
+        // At most three quarters are taken.
+        if self.len() * 4 > self.slots.len() * 3 {
+            self.rebuild(slots_for(self.len()));
+        } else {
+            self.place(number);
+        }
+        number
+    }
+
+    /// The same for one who knows by himself which keys are there: it is not found until all keys are [settled](KeyTable::settle).
+    pub fn add_apart(&mut self, hash: u64, key: &[u8]) -> u32 {
+        self.apart += 1;
+        self.push(hash, key)
+    }
+
+    /// Gives slots to the keys that have none.
+    pub fn settle(&mut self) {
+        let apart = std::mem::take(&mut self.apart);
+        if apart > 0 && self.len() * 4 > self.slots.len() * 3 {
+            self.rebuild(slots_for(self.len()));
+        } else {
+            (self.len() - apart..self.len()).for_each(|number| self.place(number as u32));
+        }
+    }
+
+    fn push(&mut self, hash: u64, key: &[u8]) -> u32 {
         let number = self.len() as u32;
         if number == 0 {
             self.width = key.len();
@@ -151,12 +182,6 @@ impl KeyTable {
             self.ends.push(self.bytes.len());
         }
         self.hashes.push(hash);
-        // At most three quarters are taken.
-        if self.len() * 4 > self.slots.len() * 3 {
-            self.rebuild(slots_for(self.len()));
-        } else {
-            self.place(number);
-        }
         number
     }
 
@@ -165,6 +190,9 @@ impl KeyTable {
         self.hashes.reserve(keys);
         let width = other.bytes.len().checked_div(other.len()).unwrap_or(0);
         self.bytes.reserve(keys * width);
+        if self.apart > 0 {
+            return;
+        }
         let slots = slots_for(self.len() + keys);
         if slots > self.slots.len() {
             self.rebuild(slots);
@@ -193,6 +221,7 @@ impl KeyTable {
         self.ends.shrink_to_fit();
         self.bytes.shrink_to_fit();
         self.slots = Vec::new();
+        self.apart = 0;
         self.rebuild(slots_for(count));
     }
 

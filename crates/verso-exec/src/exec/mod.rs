@@ -49,6 +49,7 @@ mod prune;
 mod route;
 mod set_operation;
 mod set_project;
+mod sift;
 mod sort;
 mod source;
 mod statement;

@@ -1,5 +1,6 @@
 //! Operators that pass rows on: projection, filter, limit, append, single rows.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_env::stack;
@@ -22,6 +23,8 @@ pub(crate) struct ProjectOperator {
     exprs: ExprList,
     /// Which column of the input an expression is.
     columns: Vec<Option<usize>>,
+    /// Each is one, and none twice: columns need not be copied.
+    moves: bool,
     bounded: Bounded,
     types: Vec<SqlType>,
     /// Workers may compute them.
@@ -35,6 +38,11 @@ impl ProjectOperator {
             batch: Batch::of_types(types),
             row: 0,
             columns: exprs.iter().map(TypedExpr::as_column).collect(),
+            moves: {
+                let mut seen = HashSet::new();
+                executor != Executor::Row
+                    && exprs.iter().all(|expr| expr.as_column().is_some_and(|column| seen.insert(column)))
+            },
             bounded: Bounded::default(),
             types: types.to_vec(),
             is_safe: exprs.iter().all(TypedExpr::is_parallel_safe),
@@ -50,6 +58,7 @@ impl ProjectOperator {
             row: 0,
             exprs: self.exprs.clone(),
             columns: self.columns.clone(),
+            moves: self.moves,
             bounded: Bounded::default(),
             types: self.types.clone(),
             is_safe: self.is_safe,
@@ -101,6 +110,14 @@ impl Operator for ProjectOperator {
             _ => self.batch.rows,
         };
         let rows = self.row..end;
+        if self.moves && rows == (0..self.batch.rows) && self.batch.variable_bytes() < BATCH_BYTES {
+            for (column, to) in self.columns.iter().flatten().zip(&mut out.columns) {
+                std::mem::swap(&mut self.batch.columns[*column], to);
+            }
+            out.rows = self.batch.rows;
+            self.batch.clear();
+            return Ok(true);
+        }
         let error = self.exprs.eval_bounded(&cx.eval(), &self.batch, rows, BATCH_BYTES, out);
         self.row += out.rows;
         match error {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_storage::heap::Condition;
 use verso_storage::index::KeyRange;
 use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, Physical, SqlType, Value, cast};
 
@@ -12,6 +13,8 @@ use super::filter::{KeyFilter, Reach, ScanFilters};
 use super::late::{Late, Trial};
 use super::lock::record_number;
 use super::operator::{Bounded, Operator, boxed};
+use super::sift::Sift;
+use super::subquery::{answered, asks};
 use super::values::ListedRows;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, IndexReader, TableCursor};
 use crate::context::EvalContext;
@@ -131,6 +134,9 @@ impl Operator for FileOperator {
     }
 }
 
+/// Pages of a table whose condition is asked before its first row as far as no row can make it differ.
+const ASKS_PAGES: u64 = if cfg!(test) { 1 } else { 32 };
+
 /// Visible rows of a table.
 pub(crate) struct ScanOperator {
     table: Arc<TableDef>,
@@ -140,6 +146,14 @@ pub(crate) struct ScanOperator {
     instead: Option<Predicate>,
     whole: bool,
     filter: Option<Predicate>,
+    /// What of the filter the cursor may ask by itself, and the rest of it.
+    sift: Option<(Arc<Sift>, Option<Predicate>)>,
+    /// The filter where it asks queries that no row can make differ: asked before the first row of a large table.
+    asking: Option<Arc<TypedExpr>>,
+    /// The cursor does so.
+    is_sifted: bool,
+    /// The columns that the cursor looks at for it, and for filters of joins.
+    sifted: Vec<usize>,
     selection: Vec<u32>,
     /// The key of the one row to come.
     point: bool,
@@ -179,6 +193,12 @@ impl ScanOperator {
                 .map(|condition| Predicate::compile(condition, executor)),
             whole: false,
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
+            sift: filter.filter(|_| access.is_none()).and_then(|filter| sift_of(filter, executor)),
+            asking: filter
+                .filter(|filter| access.is_none() && executor != Executor::Row && asks(filter))
+                .map(|filter| Arc::new(filter.clone())),
+            is_sifted: false,
+            sifted: Vec::new(),
             selection: Vec::new(),
             point: false,
             cursor: None,
@@ -201,6 +221,27 @@ impl ScanOperator {
     }
 }
 
+/// What of a condition a cursor may ask, and the rest of it.
+fn sift_of(filter: &TypedExpr, executor: Executor) -> Option<(Arc<Sift>, Option<Predicate>)> {
+    if executor == Executor::Row {
+        return None;
+    }
+    let (sift, rest) = Sift::of(filter)?;
+    Some((sift, rest.map(|rest| Predicate::compile(&rest, executor))))
+}
+
+/// What is asked of the rows that a cursor yields.
+fn asked<'o>(
+    is_sifted: bool,
+    sift: &'o mut Option<(Arc<Sift>, Option<Predicate>)>,
+    filter: &'o mut Option<Predicate>,
+) -> Option<&'o mut Predicate> {
+    match sift {
+        Some((_, rest)) if is_sifted => rest.as_mut(),
+        _ => filter.as_mut(),
+    }
+}
+
 /// The columns that an expression reads.
 fn columns_of(expr: &TypedExpr) -> Vec<usize> {
     let mut columns = Vec::new();
@@ -212,6 +253,42 @@ fn columns_of(expr: &TypedExpr) -> Vec<usize> {
 }
 
 impl ScanOperator {
+    /// Asks now what no row can make differ, if the table just opened is large.
+    fn ask(&mut self, cx: &ExecContext<'_>) {
+        let Some(asking) = &self.asking else { return };
+        let pages = self.cursor.as_ref().and_then(|cursor| cursor.pages_left());
+        let answered = if pages >= Some(ASKS_PAGES) { answered(cx, asking) } else { None };
+        let condition = answered.as_ref().unwrap_or(asking);
+        self.filter = Some(Predicate::compile(condition, cx.executor));
+        self.sift = sift_of(condition, cx.executor);
+        self.is_safe = condition.is_parallel_safe();
+    }
+
+    /// Leaves to the cursor, just opened, what it can ask by itself.
+    fn sift(&mut self, cx: &ExecContext<'_>) {
+        let (Some((sift, _)), Some(cursor)) = (&self.sift, &mut self.cursor) else { return };
+        let id = |column: usize| self.table.columns[self.columns[column]].id;
+        if let Some(conditions) = sift.conditions(&cx.eval(), id)
+            && cursor.sift(&conditions)
+        {
+            self.is_sifted = true;
+            self.sifted.extend(sift.columns());
+        }
+    }
+
+    /// Leaves to the cursor to leave out rows whose column is not in the filter, if it can.
+    fn sift_keys(&mut self, column: usize, filter: &Arc<KeyFilter>) -> bool {
+        let Some(cursor) = &mut self.cursor else { return false };
+        let def = &self.table.columns[self.columns[column]];
+        let integer = matches!(def.ty.physical(), Physical::I16 | Physical::I32 | Physical::I64);
+        let keys = Condition::Keys { column: def.id, keys: Arc::clone(filter) as _ };
+        let taken = integer && cursor.sift(&[keys]);
+        if taken {
+            self.sifted.push(column);
+        }
+        taken
+    }
+
     /// The next rows, whose columns are read in stages.
     fn next_late(&mut self, cx: &ExecContext<'_>, bound: Option<u64>, out: &mut Batch) -> Result<bool> {
         let (Some(cursor), Some(late)) = (&mut self.cursor, &mut self.late) else { return Ok(false) };
@@ -224,7 +301,9 @@ impl ScanOperator {
             if stage <= 1 {
                 late.read(&mut **cursor, 1, out)?;
                 let instead = self.instead.as_mut().filter(|_| self.whole);
-                for condition in instead.into_iter().chain(&mut self.filter) {
+                for condition in
+                    instead.into_iter().chain(asked(self.is_sifted, &mut self.sift, &mut self.filter))
+                {
                     if out.rows == 0 {
                         break;
                     }
@@ -281,8 +360,12 @@ impl Operator for ScanOperator {
         self.bounded = Bounded::default();
         self.filters.clear();
         (self.late, self.trial) = (None, Trial::default());
+        self.is_sifted = false;
+        self.sifted.clear();
         let Some(access) = access else {
             *cursor = Some(cx.tables()?.scan(table, columns)?);
+            self.ask(cx);
+            self.sift(cx);
             return Ok(());
         };
         if access.is_point() && !*records {
@@ -330,7 +413,7 @@ impl Operator for ScanOperator {
 
     fn restrict(&mut self, column: usize, filter: &Arc<KeyFilter>) {
         // What is read first are the columns of the filters that there were.
-        if column < self.columns.len() && self.read_all() {
+        if column < self.columns.len() && self.read_all() && !self.sift_keys(column, filter) {
             self.filters.add(column, filter);
         }
     }
@@ -367,7 +450,9 @@ impl Operator for ScanOperator {
             self.filters.apply(out);
             let instead = self.instead.as_mut().filter(|_| self.whole);
             let mut left = out.rows > 0;
-            for condition in instead.into_iter().chain(&mut self.filter) {
+            for condition in
+                instead.into_iter().chain(asked(self.is_sifted, &mut self.sift, &mut self.filter))
+            {
                 if !left {
                     break;
                 }
@@ -378,7 +463,8 @@ impl Operator for ScanOperator {
                 out.filter(&self.selection);
             }
             if self.trial.ends(seen, out.rows) && !self.records {
-                let mut first: Vec<usize> = self.filters.columns().collect();
+                let mut first: Vec<usize> =
+                    self.filters.columns().chain(self.sifted.iter().copied()).collect();
                 if !self.filters.leave_out_many() {
                     first.extend(&self.judged);
                 }
@@ -412,6 +498,10 @@ impl Operator for ScanOperator {
             instead: self.instead.clone(),
             whole: self.whole,
             filter: self.filter.clone(),
+            sift: self.sift.clone(),
+            asking: None,
+            is_sifted: self.is_sifted,
+            sifted: self.sifted.clone(),
             selection: Vec::new(),
             point: false,
             records: self.records,
@@ -446,6 +536,10 @@ impl Operator for ScanOperator {
             instead: None,
             whole: false,
             filter: self.filter.clone(),
+            sift: None,
+            asking: None,
+            is_sifted: false,
+            sifted: Vec::new(),
             selection: Vec::new(),
             point: false,
             records: self.records,

@@ -18,8 +18,9 @@ use super::operator::{Operator, compile, types_of};
 use super::pipeline::SEVERAL_ROWS;
 use super::{ExecContext, key};
 use crate::error::{ExecError, Result};
+use crate::functions::kernel::Kernel;
 use crate::memory::Reservation;
-use crate::plan::{Plan, SubqueryTest};
+use crate::plan::{ExprKind, Plan, SubqueryTest, TypedExpr};
 use crate::spill::Spool;
 
 /// What a running statement keeps, by the address of the plan, which it holds on to.
@@ -127,6 +128,42 @@ pub(super) fn evaluate(
     let result = running.evaluate(cx, test, outer, args);
     state.subqueries.borrow_mut().insert(address, running);
     result
+}
+
+/// A condition with the values of its scalar queries that depend on no row in the place of those, as far as they are compared with
+/// something in one of its conjuncts: what no row can make differ, other threads need not ask for. None where there is no such
+/// query, or one of them fails: it may be that no row asks for it.
+pub(super) fn answered(cx: &ExecContext<'_>, condition: &TypedExpr) -> Option<TypedExpr> {
+    if cx.is_worker() || condition.is_volatile() {
+        return None;
+    }
+    let mut any = false;
+    let mut parts = condition.clone().conjuncts();
+    for part in &mut parts {
+        let ExprKind::Call { function, args } = &mut part.kind else { continue };
+        if !matches!(function.kernel, Some(Kernel::Compare(_))) {
+            continue;
+        }
+        for arg in args {
+            let ExprKind::Subquery { plan, outer, test: SubqueryTest::Scalar, .. } = &arg.kind else {
+                continue;
+            };
+            if outer.is_empty() {
+                let value = evaluate(cx, plan, SubqueryTest::Scalar, &[], &[]).ok()?;
+                *arg = TypedExpr { kind: ExprKind::Literal(value), ..arg.clone() };
+                any = true;
+            }
+        }
+    }
+    if any { TypedExpr::conjunction(parts) } else { None }
+}
+
+/// Whether [`answered`] may do something.
+pub(super) fn asks(condition: &TypedExpr) -> bool {
+    condition.any(&mut |part| match &part.kind {
+        ExprKind::Subquery { outer, test, .. } => outer.is_empty() && *test == SubqueryTest::Scalar,
+        _ => false,
+    })
 }
 
 impl Running {

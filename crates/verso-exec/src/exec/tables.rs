@@ -14,6 +14,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
+use verso_storage::heap::Condition;
 use verso_storage::index::KeyRange;
 use verso_storage::{HeldView, RecordId, RecordLockMode, WaitPolicy};
 use verso_types::inverted::Search;
@@ -300,6 +301,12 @@ pub trait TableCursor: Send {
     fn read_late(&mut self, rows: &[u32], columns: &[usize], out: &mut Batch) -> Result<usize> {
         let _ = (rows, columns, out);
         Ok(0)
+    }
+    /// From now on rows are left out for which one of these does not hold, too; columns are given by their identities. False, and
+    /// nothing has changed, where it cannot look at them by itself.
+    fn sift(&mut self, conditions: &[Condition]) -> bool {
+        let _ = conditions;
+        false
     }
     /// How many pages are still to be read, if several threads can share them.
     fn pages_left(&self) -> Option<u64> {

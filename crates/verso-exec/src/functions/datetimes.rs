@@ -3,10 +3,11 @@
 use verso_types::datetime::{self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use verso_types::error::sqlstate;
 use verso_types::opaque::timetz::TimeTz;
-use verso_types::{Decimal, Interval, Number, SqlType, TypeError, Value};
+use verso_types::{ColumnData, Decimal, Interval, NullMask, Number, SqlType, TypeError, Value};
 
 use super::calendar::zone;
 use super::define::{entry, optional, pattern, sql_type, unexpected};
+use super::kernel::{Kernel, Operand, Trap};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
@@ -563,15 +564,40 @@ fn extract_double(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     })
 }
 
+/// Years, months or days of dates that timestamps reach, after Christ.
+fn date_fields(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> std::result::Result<(), Trap> {
+    let [Operand::Constant(unit), Operand::Column(days)] = args else { return Err(Trap) };
+    let part: fn(&datetime::Civil) -> i32 = match unit.bytes().ok_or(Trap)?.get(0) {
+        b"year" => |date| date.year,
+        b"month" => |date| date.month.into(),
+        b"day" => |date| date.day.into(),
+        _ => return Err(Trap),
+    };
+    let out = out.bytes_mut().ok_or(Trap)?;
+    for (row, days) in days.i32s().ok_or(Trap)?.iter().take(rows).enumerate() {
+        let date = datetime::civil_from_days(*days);
+        if !(1..294_000).contains(&date.year) && !nulls.is_null(row) {
+            return Err(Trap);
+        }
+        out.push_with(|out| Decimal::from(i64::from(part(&date))).to_bytes(out));
+    }
+    Ok(())
+}
+
 /// `extract(unit FROM x)` is the function `extract(unit, x)`.
 macro_rules! fields {
-    ($($volatility:ident $ty:ident),*) => {
+    ($($volatility:ident $ty:ident $kernel:expr),*) => {
         &[$(
-            fields!(one "extract" $volatility $ty => Numeric, extract_numeric),
-            fields!(one "date_part" $volatility $ty => Float8, extract_double),
+            fields!(one "extract" $volatility $ty => Numeric, extract_numeric, $kernel),
+            fields!(one "date_part" $volatility $ty => Float8, extract_double, None),
         )*]
     };
-    (one $name:literal $volatility:ident $ty:ident => $res:ident, $f:expr) => {
+    (one $name:literal $volatility:ident $ty:ident => $res:ident, $f:expr, $kernel:expr) => {
         BuiltinFunction {
             name: $name,
             operator: None,
@@ -581,12 +607,19 @@ macro_rules! fields {
             strict: true,
             volatility: Volatility::$volatility,
             body: Body::Scalar($f),
-            kernel: None,
+            kernel: $kernel,
         }
     };
 }
 
-static FIELDS: &[BuiltinFunction] = fields![Immutable Timestamp, Stable Timestamptz, Immutable Date, Immutable Time, Immutable Interval, Immutable Timetz];
+static FIELDS: &[BuiltinFunction] = fields![
+    Immutable Timestamp None,
+    Stable Timestamptz None,
+    Immutable Date Some(Kernel::Columns(date_fields)),
+    Immutable Time None,
+    Immutable Interval None,
+    Immutable Timetz None
+];
 
 /// The tables of this module.
 pub(super) static TABLES: [&[BuiltinFunction]; 3] = [ARITHMETIC, CLOCK, FIELDS];

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_types::text::type_of;
-use verso_types::{SqlType, TypeError, Value, cast, format_text};
+use verso_types::{ColumnData, SqlType, TypeError, Value, cast, format_text};
 
 use super::define::{entry, unexpected};
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Operand, Trap};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
@@ -102,6 +102,29 @@ fn slice(value: &str, skip: usize, take: usize) -> &str {
     };
     let rest = &value[offset(value, skip)..];
     &rest[..offset(rest, take)]
+}
+
+/// The substrings of a column, from and for what is the same for all rows.
+fn substrings(args: &[Operand<'_>], rows: usize, out: &mut ColumnData) -> std::result::Result<(), Trap> {
+    let [Operand::Column(values), bounds @ ..] = args else { return Err(Trap) };
+    let mut given = [None; 2];
+    for (given, bound) in given.iter_mut().zip(bounds) {
+        let Operand::Constant(bound) = bound else { return Err(Trap) };
+        *given = Some(*bound.i32s().and_then(|bound| bound.first()).ok_or(Trap)?);
+    }
+    let (skip, take) = part_wanted(given[0].ok_or(Trap)?, given[1]).map_err(|_| Trap)?;
+    let (values, out) = (values.bytes().ok_or(Trap)?, out.bytes_mut().ok_or(Trap)?);
+    let end = skip.saturating_add(take);
+    for value in values.iter().take(rows) {
+        // Of ASCII a character is a byte.
+        let (from, to) = (skip.min(value.len()), end.min(value.len()));
+        if value[..to].is_ascii() {
+            out.push(&value[from..to]);
+        } else {
+            out.push(slice(std::str::from_utf8(value).map_err(|_| Trap)?, skip, take).as_bytes());
+        }
+    }
+    Ok(())
 }
 
 /// `overlay(value placing new from start for length)`.
@@ -430,10 +453,14 @@ static TEXTS: &[BuiltinFunction] = &[
     text_function!("lower" () with cx: a Text => Text = lower(cx, a)),
     text_function!("upper" () with cx: a Text => Text = upper(cx, a)),
     text_function!("initcap" () with cx: a Text => Text = capitals(cx, a)),
-    text_function!("substr" (): a Text, b Int4 => Text = substring(a, *b, None)),
-    text_function!("substr" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c))),
-    text_function!("substring" (): a Text, b Int4 => Text = substring(a, *b, None)),
-    text_function!("substring" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c))),
+    text_function!("substr" (): a Text, b Int4 => Text = substring(a, *b, None),
+        Some(Kernel::Columns(|args, _, rows, out| substrings(args, rows, out)))),
+    text_function!("substr" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c)),
+        Some(Kernel::Columns(|args, _, rows, out| substrings(args, rows, out)))),
+    text_function!("substring" (): a Text, b Int4 => Text = substring(a, *b, None),
+        Some(Kernel::Columns(|args, _, rows, out| substrings(args, rows, out)))),
+    text_function!("substring" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c)),
+        Some(Kernel::Columns(|args, _, rows, out| substrings(args, rows, out)))),
     text_function!("btrim" (): a Text => Text = text(trim(a, " ", true, true))),
     text_function!("btrim" (): a Text, b Text => Text = text(trim(a, b, true, true))),
     text_function!("ltrim" (): a Text => Text = text(trim(a, " ", true, false))),

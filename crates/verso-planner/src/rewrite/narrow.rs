@@ -94,6 +94,7 @@ fn reader(
 /// Narrows the plan to at least the columns `needed`; which it yields now, ascending.
 fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<Vec<usize>, SqlError> {
     check()?;
+    let merges = matches!(plan, Plan::MergeJoin { .. });
     Ok(match plan {
         Plan::TableScan { columns, filter, .. } => {
             let mut wanted = needed.clone();
@@ -184,12 +185,12 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
         }
         Plan::Join { left, right, equal, filter, .. } | Plan::MergeJoin { left, right, equal, filter } => {
             let width = left.output().len();
-            let (ours, theirs) = sides((left, right), needed, equal, filter.as_mut(), shares)?;
+            let (ours, theirs) = sides((left, right), needed, equal, filter.as_mut(), !merges, shares)?;
             joined(ours, &theirs, width)
         }
         // The columns of its right side end in it.
         Plan::Semi { left, right, equal, filter, .. } => {
-            sides((left, right), needed, equal, filter.as_mut(), shares)?.0
+            sides((left, right), needed, equal, filter.as_mut(), true, shares)?.0
         }
         Plan::Apply { left, right, outer, filter, .. } => {
             let width = left.output().len();
@@ -246,12 +247,14 @@ fn beside(
     Ok(kept.into_iter().chain(width..width + added).collect())
 }
 
-/// Narrows both sides of a join to the columns `needed` of both, and those of its conditions; what each yields now.
+/// Narrows both sides of a join to the columns `needed` of both, and those of its conditions; what each yields now. Right rows may be
+/// held in memory.
 fn sides(
     (left, right): (&mut Plan, &mut Plan),
     needed: &BTreeSet<usize>,
     equal: &mut [(TypedExpr, TypedExpr)],
     filter: Option<&mut TypedExpr>,
+    held: bool,
     shares: &mut Shares,
 ) -> Result<(Vec<usize>, Vec<usize>), SqlError> {
     let width = left.output().len();
@@ -260,7 +263,9 @@ fn sides(
     let (mut ours, mut theirs) = halves(&wanted, width);
     ours.extend(equal.iter().flat_map(|(left, _)| columns_of(left)));
     theirs.extend(equal.iter().flat_map(|(_, right)| columns_of(right)));
-    let (ours, theirs) = (to(left, &ours, shares)?, to(right, &theirs, shares)?);
+    let needed = theirs;
+    let (ours, theirs) = (to(left, &ours, shares)?, to(right, &needed, shares)?);
+    let theirs = if held { without_judged(right, theirs, &needed) } else { theirs };
     for (left, right) in equal {
         renumber(left, &ours);
         renumber(right, &theirs);
@@ -269,6 +274,20 @@ fn sides(
         renumber(filter, &joined(ours.clone(), &theirs, width));
     }
     Ok((ours, theirs))
+}
+
+/// Leaves out of the rows of a scan, which are to be held in memory, the columns that only its condition needs; which it yields then.
+fn without_judged(plan: &mut Plan, kept: Vec<usize>, needed: &BTreeSet<usize>) -> Vec<usize> {
+    if !matches!(plan, Plan::TableScan { .. }) || needed.is_empty() || kept.len() == needed.len() {
+        return kept;
+    }
+    let output = plan.output();
+    let left = kept.iter().enumerate().filter(|(_, column)| needed.contains(column));
+    let (exprs, names) =
+        left.map(|(at, _)| (TypedExpr::column(at, output[at].seen()), Arc::clone(&output[at].name))).unzip();
+    let input = Box::new(std::mem::replace(plan, super::nothing()));
+    *plan = Plan::Project { input, exprs, names };
+    needed.iter().copied().collect()
 }
 
 /// Narrows an input to what these expressions use.

@@ -56,6 +56,8 @@ pub(super) enum Tree {
 /// What is known of a leaf.
 struct Known {
     rows: f64,
+    /// Those of its table, whatever its conditions leave of them.
+    whole: f64,
     cost: f64,
 }
 
@@ -147,7 +149,8 @@ impl<'g> Orders<'g> {
         let leaves: Vec<Known> = (graph.leaves.iter())
             .map(|leaf| {
                 let rows = estimate.rows(&leaf.plan);
-                Known { rows, cost: cost(&leaf.plan, rows, estimate) }
+                let whole = estimate.whole(&leaf.plan).unwrap_or(rows);
+                Known { rows, whole, cost: cost(&leaf.plan, rows, estimate) }
             })
             .collect();
         let of_column = |leaf: usize, column: usize| {
@@ -186,6 +189,8 @@ impl<'g> Orders<'g> {
             .filter(|(leaf, _)| has(*leaf))
             .map(|(_, known)| known.rows)
             .product();
+        // How many values the columns of a leaf have by which it is tied to another one.
+        let mut tied: Vec<((usize, usize), f64)> = Vec::new();
         for class in &self.values {
             // One of the columns tells how many values there are, the others are equal to it.
             let mut of_leaf: Vec<(usize, f64)> = Vec::new();
@@ -194,9 +199,22 @@ impl<'g> Orders<'g> {
                     of_leaf.push((*leaf, *values));
                 }
             }
-            of_leaf.sort_by(|a, b| a.1.total_cmp(&b.1));
-            of_leaf.iter().skip(1).for_each(|(_, values)| rows /= values);
+            // The one with the fewest values; of those with about as many the one of the largest table, which references the others.
+            let fewest = of_leaf.iter().map(|(_, values)| *values).fold(f64::INFINITY, f64::min);
+            let about = of_leaf.iter().enumerate().filter(|(_, (_, values))| *values <= fewest * 1.25);
+            let whole = |leaf: usize| self.leaves[leaf].whole;
+            let telling = about.max_by(|(_, a), (_, b)| whole(a.0).total_cmp(&whole(b.0)));
+            let Some((telling, of_telling)) = telling.map(|(at, (leaf, _))| (at, *leaf)) else { continue };
+            for (_, (leaf, values)) in of_leaf.iter().enumerate().filter(|(at, _)| *at != telling) {
+                let pair = (*leaf, of_telling);
+                match tied.iter_mut().find(|(known, _)| *known == pair) {
+                    Some((_, all)) => *all *= values,
+                    None => tied.push((pair, *values)),
+                }
+            }
         }
+        // Several columns together have no more values than the table has rows.
+        tied.iter().for_each(|((leaf, _), values)| rows /= values.min(self.leaves[*leaf].whole));
         for (shared, part) in self.graph.shared.iter().zip(&self.selectivity) {
             if shared.leaves.iter().all(|leaf| has(*leaf)) {
                 rows *= part;

@@ -6,7 +6,7 @@ use verso_catalog::packs::{Pack, Unpack, Wanted, stored_ids};
 use verso_catalog::{ColumnDef, IndexDef, TableDef};
 use verso_exec::error::Result;
 use verso_exec::exec::{ChangeCursor, FoundRecords, TableCursor};
-use verso_storage::heap::{Heap, HeapScan, ScanBatch, ScanSpec};
+use verso_storage::heap::{Condition, Heap, HeapScan, ScanBatch, ScanSpec};
 use verso_storage::index::{CandidateScan, Index, IndexScan, IndexScanSpec, KeyRange};
 use verso_storage::{RecordId, StorageError, Txn};
 use verso_types::inverted::Search;
@@ -256,6 +256,13 @@ impl TableCursor for Reader {
             std::mem::swap(&mut out.columns[*at], column);
         }
         Ok(done)
+    }
+
+    fn sift(&mut self, conditions: &[Condition]) -> bool {
+        match &mut self.scan {
+            Rows::Heap(pages) => !pages.wanted.is_packed() && pages.scan.sift(conditions),
+            Rows::Index(_) | Rows::Candidates(_) | Rows::Found(_) | Rows::Collected(_) => false,
+        }
     }
 
     fn records(&self) -> &[RecordId] {

@@ -19,6 +19,7 @@ mod paths;
 mod plans;
 mod prepared;
 mod rights;
+mod sifting;
 mod slow;
 mod statements;
 mod statistics;

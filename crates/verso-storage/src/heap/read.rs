@@ -15,6 +15,7 @@ use verso_types::{Batch, Column, Physical};
 use super::layout::{ColumnPlace, FLAG_ALIKE, MAX_WRITER, PageLayout, SLOT_HIGH};
 use super::packed::Image;
 use super::restore::{self, Chosen, Restore, RowRun};
+use super::sieve::{Condition, Sieve};
 use super::slice::{all_set, bit};
 use super::slots::Slots;
 use super::table::Heap;
@@ -63,6 +64,8 @@ struct Scratch {
     older: Vec<RowRun>,
     /// The page that was, of a packed one.
     image: Image,
+    /// Records looked at by a scan with conditions.
+    seen: usize,
 }
 
 /// A scan under way.
@@ -83,7 +86,12 @@ pub struct HeapScan {
     pub(crate) part: Range<u16>,
     /// It has looked at a page.
     pub(crate) has_begun: bool,
+    /// What records must fulfil.
+    pub(crate) sieve: Option<Sieve>,
 }
+
+/// Records that a scan with conditions looks at before it yields those that it has found.
+const SIFTED: usize = 8 * BATCH_ROWS;
 
 /// Pages whose places in the file are looked up together.
 const PIECE_PAGES: u32 = 8;
@@ -132,6 +140,7 @@ impl HeapScan {
             pieces: Some(Arc::clone(&pieces)),
             part: 0..0,
             has_begun: false,
+            sieve: self.sieve.as_ref().map(Sieve::of_part),
         };
         let mut scans: Vec<HeapScan> = (0..parts).map(part).collect();
         if let (false, Some(first)) = (long.is_empty(), scans.first_mut()) {
@@ -143,7 +152,19 @@ impl HeapScan {
         scans
     }
 
-    /// Reads these columns from now on.
+    /// Leaves out records that do not fulfil all of these conditions, from now on. False, and nothing has changed, where it does not
+    /// read their columns.
+    pub fn sift(&mut self, conditions: &[Condition]) -> bool {
+        let reads = |condition: &Condition| condition.columns().all(|column| self.columns.contains(&column));
+        if !conditions.iter().all(reads) {
+            return false;
+        }
+        let sieve = self.sieve.get_or_insert_default();
+        conditions.iter().for_each(|condition| sieve.add(condition.clone()));
+        true
+    }
+
+    /// Reads these columns from now on, those of its [conditions](HeapScan::sift) among them.
     pub fn set_columns(&mut self, columns: &[u16]) {
         self.columns.clear();
         self.columns.extend_from_slice(columns);
@@ -231,6 +252,7 @@ impl HeapScan {
         self.refill();
         while self.next < self.end
             && out.records.len() < BATCH_ROWS
+            && (out.scratch.seen < SIFTED || out.records.is_empty())
             && out.batch.variable_bytes() < BATCH_BYTES
         {
             if self.cancel.load(Ordering::Relaxed) {
@@ -239,8 +261,11 @@ impl HeapScan {
             self.read_ahead();
             let slot = [self.part.start];
             let wanted = if self.part.is_empty() { Wanted::Short } else { Wanted::Slots(&slot) };
-            let long =
-                read_page(&self.shared, &self.heap, &self.view, self.next, wanted, &self.columns, out)?;
+            let Self { shared, heap, view, columns, sieve, .. } = self;
+            let long = match sieve {
+                None => read_page(shared, heap, view, self.next, wanted, columns, out)?,
+                Some(sieve) => read_sifted(shared, heap, view, self.next, wanted, columns, sieve, out)?,
+            };
             if self.part.is_empty() {
                 self.part = long;
             } else {
@@ -252,7 +277,7 @@ impl HeapScan {
             }
         }
         out.batch.rows = out.records.len();
-        self.shared.read.scan(out.records.len());
+        self.shared.read.scan(if self.sieve.is_some() { out.scratch.seen } else { out.records.len() });
         Ok(!out.records.is_empty())
     }
 
@@ -312,6 +337,7 @@ pub(crate) fn prepare(heap: &Heap, columns: &[u16], out: &mut ScanBatch) {
     }
     out.records.clear();
     out.newest = None;
+    out.scratch.seen = 0;
 }
 
 /// Which records of a page are read.
@@ -335,13 +361,56 @@ pub(crate) fn read_page(
     columns: &[u16],
     out: &mut ScanBatch,
 ) -> Result<Range<u16>, StorageError> {
+    read_page_of(shared, heap, view, page_index, wanted, columns, None, out)
+}
+
+/// The same for records that fulfil conditions.
+#[allow(clippy::too_many_arguments, reason = "one place calls it")]
+fn read_sifted(
+    shared: &Shared,
+    heap: &Heap,
+    view: &ReadView,
+    page_index: u32,
+    wanted: Wanted<'_>,
+    columns: &[u16],
+    sieve: &mut Sieve,
+    out: &mut ScanBatch,
+) -> Result<Range<u16>, StorageError> {
+    let (first, mut is_sifted) = (out.records.len(), false);
+    let sifted = Some((&mut *sieve, &mut is_sifted));
+    let long = read_page_of(shared, heap, view, page_index, wanted, columns, sifted, out)?;
+    let end = out.records.len();
+    if !is_sifted && end > first {
+        out.scratch.seen += end - first;
+        if let Some(left) = sieve.judge(&mut out.batch, columns, first, end) {
+            for (at, row) in left.iter().enumerate() {
+                out.records[at] = out.records[*row as usize];
+            }
+            out.records.truncate(left.len());
+        }
+    }
+    Ok(long)
+}
+
+/// Reads a page; `sieve` is asked where the records stand on the page as they are seen, and notes that.
+#[allow(clippy::too_many_arguments, reason = "two places call it")]
+fn read_page_of(
+    shared: &Shared,
+    heap: &Heap,
+    view: &ReadView,
+    page_index: u32,
+    wanted: Wanted<'_>,
+    columns: &[u16],
+    sieve: Option<(&mut Sieve, &mut bool)>,
+    out: &mut ScanBatch,
+) -> Result<Range<u16>, StorageError> {
     if let (Wanted::Slots(slots), Some(reader)) = (wanted, view.reader()) {
         slots.iter().for_each(|slot| reader.reads_record(heap.object, page_index, *slot));
     }
     let Some(home) = heap.home(&shared.core().pool, page_index, false)? else { return Ok(0..0) };
     let id = home.id();
     let corrupt = |flaw: Flaw| StorageError::corrupt(id, heap.object, flaw);
-    let ScanBatch { batch, records, scratch: Scratch { layout, slots, older, image }, .. } = out;
+    let ScanBatch { batch, records, scratch: Scratch { layout, slots, older, image, seen }, .. } = out;
     let page = home.bytes(heap, image, Some(columns))?;
     check_home(heap, id, page, page_index)?;
     let layout = match layout {
@@ -392,6 +461,18 @@ pub(crate) fn read_page(
     if set.is_empty() {
         return Ok(0..0);
     }
+    let set = match sieve {
+        Some((sieve, is_sifted)) if older.is_empty() => {
+            *is_sifted = true;
+            *seen += set.len();
+            sieve.sift(&copier, layout, set)?;
+            if sieve.kept.is_empty() {
+                return Ok(0..0);
+            }
+            Slots::from_list(&sieve.kept)
+        }
+        _ => set,
+    };
     let first = records.len();
     match set {
         Slots::Run { first, count } => {
@@ -403,7 +484,7 @@ pub(crate) fn read_page(
         for (column_id, column) in columns.iter().zip(&mut batch.columns) {
             match layout.ordinal(*column_id) {
                 None => column.push_nulls(set.len()),
-                Some(ordinal) => copier.copy(&layout.columns[ordinal], set, column)?,
+                Some(ordinal) => copier.copy_runs(&layout.columns[ordinal], set, column)?,
             }
         }
         return Ok(0..0);
@@ -648,11 +729,38 @@ pub(super) struct Copier<'a> {
     pub(super) heap: &'a Heap,
     pub(super) view: &'a ReadView,
     pub(super) page_index: u32,
-    page: &'a [u8],
+    pub(super) page: &'a [u8],
     id: PageId,
 }
 
 impl Copier<'_> {
+    /// The page is not what it should be.
+    #[cold]
+    pub(super) fn corrupt(&self, flaw: impl Into<Flaw>) -> StorageError {
+        StorageError::corrupt(self.id, self.heap.object, flaw)
+    }
+
+    /// Appends the values at `slots`, run by run where most of the slots follow each other.
+    fn copy_runs(
+        &self,
+        place: &ColumnPlace,
+        slots: Slots<'_>,
+        column: &mut Column,
+    ) -> Result<(), StorageError> {
+        let Slots::List(list) = slots else { return self.copy(place, slots, column) };
+        let gaps = match (list.first(), list.last()) {
+            (Some(first), Some(last)) => usize::from(last - first) + 1 - list.len(),
+            _ => 0,
+        };
+        if gaps * 8 > list.len() {
+            return self.copy(place, slots, column);
+        }
+        for run in list.chunk_by(|slot, next| slot + 1 == *next) {
+            self.copy(place, Slots::Run { first: run[0], count: run.len() as u16 }, column)?;
+        }
+        Ok(())
+    }
+
     /// Appends the values at `slots`.
     pub(super) fn copy(
         &self,

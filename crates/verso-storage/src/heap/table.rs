@@ -298,6 +298,7 @@ impl Heap {
             pieces: None,
             part: 0..0,
             has_begun: false,
+            sieve: None,
         }
     }
 

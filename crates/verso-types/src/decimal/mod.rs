@@ -194,6 +194,11 @@ impl Decimal {
         out.extend_from_slice(&bytes[..len]);
     }
 
+    /// Whether bytes are [those](Self::to_bytes) of a decimal without digits behind the point.
+    pub fn is_integer_bytes(bytes: &[u8]) -> bool {
+        bytes.len() <= 17 && bytes.first() == Some(&0)
+    }
+
     /// The inverse of [`to_bytes`](Self::to_bytes).
     /// # Errors
     /// XX001 where the bytes are not of that form.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use verso_types::Batch;
 
+use super::front::{self, Front};
 use super::{Aside, BATCH_ROWS, ExecContext, GroupOperator, Groups, Passes};
 use crate::aggregate::GroupStates;
 use crate::error::Result;
@@ -97,6 +98,7 @@ impl GroupOperator {
             key_batch: Batch::of_types(self.keys.types()),
             encoded: super::RowKeys::default(),
             calls: self.calls.clone(),
+            results: self.results.clone(),
             sets: self.sets.clone(),
             has_sets: self.has_sets,
             groups: Groups::default(),
@@ -129,7 +131,9 @@ impl GroupOperator {
         let numbers = (0..workers).collect();
         let merged = parallel::run(cx, numbers, move |cx, number: usize| {
             let mut held = cx.reserve("GROUP BY");
+            let all_arrays = parts.iter().all(|part| matches!(part.groups.front, Front::Array(_)));
             let mut whole = Groups {
+                front: if all_arrays { Front::of(&types) } else { Front::None },
                 keys: Batch::of_types(&types),
                 states: calls.iter().map(|call| GroupStates::new(&call.call)).collect(),
                 ..Groups::default()
@@ -159,6 +163,7 @@ impl GroupOperator {
 
     /// Takes over the groups of a worker.
     fn take_over(&mut self, cx: &ExecContext<'_>, mut part: Part) -> Result<()> {
+        self.groups.forget_front();
         let mut from = 0;
         while from < part.groups.keys.rows {
             cx.check_cancelled()?;
@@ -210,7 +215,9 @@ impl Groups {
 
     /// Makes room for so many groups like another's.
     fn reserve(&mut self, groups: usize, other: &Groups) {
-        self.table.reserve(groups, &other.table);
+        if !matches!(self.front, Front::Array(_)) {
+            self.table.reserve(groups, &other.table);
+        }
         self.sets.reserve(groups);
         self.states.iter_mut().for_each(|states| states.reserve(groups));
     }
@@ -220,7 +227,23 @@ impl Groups {
         let mut pairs = Vec::with_capacity(some.len());
         let mut new = Vec::with_capacity(some.len());
         for (at, group) in some.iter().enumerate() {
-            let (own, is_new) = self.table.find_or_add(other.table.hash(*group), other.table.key(*group));
+            let (hash, key) = (other.table.hash(*group), other.table.key(*group));
+            let (own, is_new) = match &mut self.front {
+                Front::Array(array) => {
+                    let integer = front::integer(&other.keys.columns[0], *group as usize);
+                    match array.get(integer) {
+                        front::NONE => {
+                            let own = self.table.add_apart(hash, key);
+                            if !array.add(integer, own) {
+                                self.forget_front();
+                            }
+                            (own, true)
+                        }
+                        own => (own, false),
+                    }
+                }
+                Front::None | Front::Codes(_) => self.table.find_or_add(hash, key),
+            };
             if is_new {
                 new.push(*group);
             }

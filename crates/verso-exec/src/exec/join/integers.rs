@@ -112,6 +112,27 @@ impl IntegerTable {
         unique
     }
 
+    /// Numbers the rows anew, in the order of the keys, so that those of a key follow each other; the old number of each. None, and
+    /// nothing has changed, where the keys are no array. `next` is as [`finish`](IntegerTable::finish) has made it.
+    pub fn put_together(&mut self, next: &mut Vec<u32>) -> Option<Vec<u32>> {
+        let Places::Array { rows, .. } = &mut self.places else { return None };
+        let mut order = Vec::with_capacity(next.len());
+        for head in rows.iter_mut().filter(|head| **head != NONE) {
+            let mut row = std::mem::replace(head, order.len() as u32);
+            while row != NONE {
+                order.push(row);
+                row = next[row as usize];
+            }
+        }
+        // What is behind a row is the next one, or none.
+        let mut followed: Vec<u32> = order.iter().map(|row| next[*row as usize]).collect();
+        for (at, behind) in (1u32..).zip(&mut followed) {
+            *behind = if *behind == NONE { NONE } else { at };
+        }
+        *next = followed;
+        Some(order)
+    }
+
     /// The set of its keys.
     pub fn filter(&self, cx: &ExecContext<'_>) -> Option<Arc<KeyFilter>> {
         match &self.places {

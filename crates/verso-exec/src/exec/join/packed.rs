@@ -79,6 +79,11 @@ impl PackedTable {
         Some(self.table.finish(next))
     }
 
+    /// The table by the packed keys.
+    pub fn table_mut(&mut self) -> &mut IntegerTable {
+        &mut self.table
+    }
+
     /// Appends the first row of each of these keys, [`NONE`] where there is none.
     pub fn find(&self, keys: &Batch, probe: &mut PackedProbe, heads: &mut Vec<u32>) {
         let start = heads.len();

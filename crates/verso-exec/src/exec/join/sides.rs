@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use verso_types::{Batch, SqlType};
 
@@ -15,7 +16,7 @@ use super::right::RightRows;
 use crate::error::{ExecError, Result};
 use crate::exec::filter::{KeyFilter, Reach, collect};
 use crate::exec::operator::Operator;
-use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext};
+use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, parallel};
 use crate::expr::{Executor, ExprList};
 use crate::memory::Reservation;
 use crate::plan::{JoinKind, TypedExpr};
@@ -56,7 +57,10 @@ struct Told {
 #[derive(Default)]
 struct Ahead {
     rows: VecDeque<Batch>,
-    held: Option<Reservation>,
+    held: Vec<Reservation>,
+    /// What several workers that have read them have left of the input, and pages of it before they did.
+    rest: Vec<Box<dyn Operator>>,
+    pages: u64,
     /// The left input is open.
     open: bool,
     /// It has no further rows, but perhaps an error.
@@ -69,6 +73,14 @@ impl Ahead {
     fn opened() -> Ahead {
         Ahead { open: true, ..Ahead::default() }
     }
+}
+
+/// What right rows must have in these columns, by the keys of all left rows.
+fn filters(cx: &ExecContext<'_>, keys: &[(usize, usize, Vec<i64>)]) -> Vec<(usize, Arc<KeyFilter>)> {
+    let filter = |(_, column, keys): &(usize, usize, Vec<i64>)| {
+        KeyFilter::new(cx, keys.iter().copied()).map(|filter| (*column, filter))
+    };
+    keys.iter().filter_map(filter).collect()
 }
 
 /// Left rows that are read ahead, at most.
@@ -152,10 +164,23 @@ impl Sides {
         }
         let mut rows = Batch::of_types(&self.left_types);
         let mut values = Batch::of_types(self.left_keys.types());
-        let mut held = cx.reserve(self.what);
-        let (mut count, mut bytes) = (0, 0);
         self.left.open(cx)?;
         self.ahead.open = true;
+        if self.read_shared(cx)? {
+            for rows in &self.ahead.rows {
+                self.left_keys.eval(&cx.eval(), rows, &mut values)?;
+                for (at, _, keys) in &mut keys {
+                    collect(&values.columns[*at], keys);
+                }
+            }
+            return Ok(if self.ahead.ended && self.ahead.late.is_none() {
+                filters(cx, &keys)
+            } else {
+                Vec::new()
+            });
+        }
+        let mut held = cx.reserve(self.what);
+        let (mut count, mut bytes) = (0, 0);
         while count < AHEAD_ROWS {
             cx.check_cancelled()?;
             let more = self.left.next(cx, &mut rows);
@@ -203,13 +228,69 @@ impl Sides {
         if !self.ahead.ended {
             keys.clear();
         }
-        let filters = keys.iter().filter_map(|(_, column, keys)| {
-            KeyFilter::new(cx, keys.iter().copied()).map(|filter| (*column, filter))
-        });
-        let filters = filters.collect();
+        let filters = filters(cx, &keys);
         held.hold(bytes as u64);
-        self.ahead.held = Some(held);
+        self.ahead.held.push(held);
         Ok(filters)
+    }
+
+    /// Reads left rows, of an input just opened, with several workers, if it is to be read so; whether it was.
+    fn read_shared(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
+        self.ahead.pages = self.left.shareable().filter(|_| self.keys_are_safe.0).unwrap_or(0);
+        if self.ahead.pages == 0 {
+            return Ok(false);
+        }
+        let Some(parts) = parallel::split(cx, &mut *self.left)? else { return Ok(false) };
+        let (types, what, count) = (self.left_types.clone(), self.what, AtomicUsize::new(0));
+        let read = parallel::run(cx, parts, move |cx, mut input: Box<dyn Operator>| {
+            let mut held = cx.reserve(what);
+            let mut batches: VecDeque<Batch> = VecDeque::new();
+            let mut rows = Batch::of_types(&types);
+            let mut bytes = 0;
+            let late = loop {
+                if count.load(Ordering::Relaxed) >= AHEAD_ROWS {
+                    return Ok((batches, held, Some(input), None));
+                }
+                match input.next(cx, &mut rows) {
+                    Ok(true) => {}
+                    Ok(false) => break None,
+                    // It may be that the rows before are enough.
+                    Err(error) => break Some(error),
+                }
+                count.fetch_add(rows.rows, Ordering::Relaxed);
+                match batches.back_mut() {
+                    Some(last)
+                        if last.rows + rows.rows <= 2 * BATCH_ROWS && rows.variable_bytes() < BATCH_BYTES =>
+                    {
+                        bytes -= last.heap_bytes();
+                        last.append(&rows);
+                        bytes += last.heap_bytes();
+                    }
+                    _ => {
+                        let whole = std::mem::replace(&mut rows, Batch::of_types(&types));
+                        bytes += whole.heap_bytes();
+                        batches.push_back(whole);
+                    }
+                }
+                if held.try_resize(bytes as u64).is_err() {
+                    held.hold(bytes as u64);
+                    return Ok((batches, held, Some(input), None));
+                }
+            };
+            input.close();
+            Ok((batches, held, None, late))
+        })?;
+        for (batches, held, rest, late) in read {
+            self.ahead.rows.extend(batches);
+            self.ahead.held.push(held);
+            self.ahead.rest.extend(rest);
+            self.ahead.late = self.ahead.late.take().or(late);
+        }
+        if self.ahead.late.is_some() {
+            self.ahead.rest.clear();
+        }
+        self.ahead.ended = self.ahead.rest.is_empty();
+        Ok(true)
     }
 
     fn open_left(&mut self, cx: &ExecContext<'_>) -> Result<()> {
@@ -222,9 +303,14 @@ impl Sides {
             std::mem::swap(out, &mut rows);
             return Ok(true);
         }
-        self.ahead.held = None;
+        self.ahead.held.clear();
         if self.ahead.ended {
             return self.ahead.late.take().map_or(Ok(false), Err);
+        }
+        if !self.ahead.rest.is_empty() {
+            let more = parallel::next_of(cx, &mut self.ahead.rest, out)?;
+            self.ahead.ended = !more;
+            return Ok(more);
         }
         if bounded {
             self.left.bound(1); // one row may be enough
@@ -286,15 +372,32 @@ impl Sides {
         build.finish(self.kind, self.right_keys.types());
         self.build = Arc::new(build);
         self.open_left(cx)?;
-        if self.told.to_left
-            && !self.ahead.ended
-            && let [(Some(column), _)] = self.told.columns[..]
-            && self.left.reach(column) > Reach::Nowhere
-            && let Some(filter) = self.build.filter(cx)
-        {
-            self.left.restrict(column, &filter);
+        if self.told.to_left && !self.ahead.ended {
+            self.tell_left(cx);
         }
         Ok(())
+    }
+
+    /// Tells the left input which keys the right rows have. Of several the scan finds out which of them leave out rows.
+    fn tell_left(&mut self, cx: &ExecContext<'_>) {
+        let alone = self.told.columns.len() == 1;
+        let types = self.left_keys.types().iter().zip(self.right_keys.types());
+        for ((left, right), (ours, theirs)) in types.zip(&self.told.columns) {
+            let Some(ours) = *ours else { continue };
+            if !IntegerTable::takes(left, right) || self.left.reach(ours) == Reach::Nowhere {
+                continue;
+            }
+            let filter = match theirs {
+                _ if alone => self.build.filter(cx),
+                Some(theirs) => self.build.filter_of(cx, *theirs),
+                None => None,
+            };
+            let Some(filter) = filter else { continue };
+            match &mut self.ahead.rest[..] {
+                [] => self.left.restrict(ours, &filter),
+                rest => rest.iter_mut().for_each(|part| part.restrict(ours, &filter)),
+            }
+        }
     }
 
     /// Builds the next chunk of the part under way, or the first of the next one; false if there is none.
@@ -359,17 +462,21 @@ impl Sides {
         Ok(true)
     }
 
-    /// From how many pages left rows come, if workers may look for the partners of some of them each: they share the right rows,
-    /// of which none is told from the others by whether it has had a partner.
+    /// From how many pages left rows come, if workers may look for the partners of some of them each: they share the right rows.
     pub fn shareable(&self) -> Option<u64> {
-        let safe =
-            self.keys_are_safe.0 && !self.kind.pads_left() && !self.tasks.is_parted() && !self.ahead.ended;
-        if safe { self.left.shareable() } else { None }
+        let safe = self.keys_are_safe.0 && !self.tasks.is_parted() && !self.ahead.ended;
+        match () {
+            () if !safe => None,
+            () if self.ahead.rest.is_empty() => self.left.shareable(),
+            () => Some(self.ahead.pages),
+        }
     }
 
     /// The sides of so many parts.
     pub fn split(&mut self, cx: &ExecContext<'_>, parts: usize) -> Result<Vec<Sides>> {
-        let mut ahead = Some(std::mem::take(&mut self.ahead));
+        let mut whole = std::mem::take(&mut self.ahead);
+        let rest = std::mem::take(&mut whole.rest);
+        let mut ahead = Some(whole);
         let part = |left| Sides {
             left,
             right: RightRows::default(),
@@ -386,7 +493,9 @@ impl Sides {
             ahead: ahead.take().unwrap_or_else(Ahead::opened),
             keys_are_safe: self.keys_are_safe,
         };
-        Ok(self.left.split(cx, parts)?.into_iter().map(part).collect())
+        let inputs = if rest.is_empty() { self.left.split(cx, parts)? } else { rest };
+        self.build.unfinished.store(inputs.len(), Ordering::Release);
+        Ok(inputs.into_iter().map(part).collect())
     }
 
     pub fn close(&mut self) {

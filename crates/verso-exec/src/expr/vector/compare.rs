@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use verso_types::value::{cmp_f32, cmp_f64};
-use verso_types::{BytesColumn, ColumnData, Interval, NullMask, Physical, SqlType};
+use verso_types::{BytesColumn, ColumnData, Interval, NullMask, Number, Physical, SqlType, cmp_sql};
 
 use super::{Node, Repr, numeric};
 use crate::functions::kernel::{self, CompareOp, Operand, Trap};
@@ -24,6 +24,8 @@ pub(super) enum Order {
     F64,
     /// Text and bytea, by bytes.
     Bytes,
+    /// Numerics of any scale, which stand as bytes.
+    Number,
 }
 
 /// The order of two sides, brought to one scale; `None` where only rows can be compared.
@@ -38,6 +40,7 @@ pub(super) fn order_of((left, a): (Node, &Repr), (right, b): (Node, &Repr)) -> O
 
 fn native(ty: &SqlType) -> Option<Order> {
     Some(match (ty, ty.physical()) {
+        (SqlType::Numeric(_) | SqlType::LongNumeric(_), Physical::Bytes) => Order::Number,
         (SqlType::Numeric(_) | SqlType::LongNumeric(_) | SqlType::Array(_) | SqlType::Record, _) => {
             return None;
         }
@@ -80,7 +83,44 @@ pub(super) fn compare(
         Order::F32 => by::<f32>(op, args, nulls, rows, out, cmp_f32),
         Order::F64 => by::<f64>(op, args, nulls, rows, out, cmp_f64),
         Order::Bytes => bytes(op, left, right, rows, out),
+        Order::Number => numbers(op, left, right, nulls, rows, out),
     }
+}
+
+/// Numerics as they stand in bytes.
+fn numbers(
+    op: CompareOp,
+    left: &Operand<'_>,
+    right: &Operand<'_>,
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+) -> Result<(), Trap> {
+    let number = |bytes: &[u8]| Number::value_from_bytes(bytes).map_err(|_| Trap);
+    let constant = |operand: &Operand<'_>| match operand {
+        Operand::Constant(data) => number(values(data)?.get(0)).map(Some),
+        Operand::Column(_) => Ok(None),
+    };
+    let (a, b) = (constant(left)?, constant(right)?);
+    let out = out.bools_mut().ok_or(Trap)?;
+    let at = |operand: &Operand<'_>, row: usize| match operand {
+        Operand::Column(data) | Operand::Constant(data) => number(values(data)?.get(row)),
+    };
+    let any_nulls = nulls.any();
+    for row in 0..rows {
+        if any_nulls && nulls.is_null(row) {
+            out.push(0);
+            continue;
+        }
+        let order = match (&a, &b) {
+            (Some(a), Some(b)) => cmp_sql(a, b),
+            (Some(a), None) => cmp_sql(a, &at(right, row)?),
+            (None, Some(b)) => cmp_sql(&at(left, row)?, b),
+            (None, None) => cmp_sql(&at(left, row)?, &at(right, row)?),
+        };
+        out.push(u8::from(op.holds(order)));
+    }
+    Ok(())
 }
 
 /// One loop per comparison, so that it compiles to vector instructions.

@@ -80,6 +80,12 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
             let repr = if repr.scale().is_some() { repr } else { Repr::of_type(&expr.ty) };
             Some((node, repr))
         }
+        // Texts of char(n) are stored as they are seen, without the blanks at their end.
+        ExprKind::Cast { arg, .. }
+            if matches!((&arg.ty, &expr.ty), (SqlType::Char(_), SqlType::Text | SqlType::Varchar(None))) =>
+        {
+            Some((compile(arg).0, Repr::Native(expr.ty.clone())))
+        }
         ExprKind::Cast { arg, kind } => {
             let (node, from) = compile(arg);
             let Some((kernel, repr)) = cast::find(&from, &expr.ty, *kind) else {
@@ -113,10 +119,13 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
             }
             boolean(member(arg, Members::listed(list, &arg.ty), *negated)?)
         }
-        ExprKind::InList { arg, list, negated } => {
-            let any = in_list(arg, list)?;
-            boolean(if *negated { Node::Not(Box::new(any)) } else { any })
-        }
+        ExprKind::InList { arg, list, negated } => match in_list(arg, list) {
+            Some(any) => boolean(if *negated { Node::Not(Box::new(any)) } else { any }),
+            None if list.iter().all(is_given) => {
+                boolean(member(arg, Members::listed(list, &arg.ty), *negated)?)
+            }
+            None => None,
+        },
         ExprKind::Case { branches, otherwise } => case(branches, otherwise.as_deref(), &expr.ty),
         _ => None,
     }
@@ -247,6 +256,12 @@ fn comparison(op: CompareOp, (left, a): (Node, &Repr), (right, b): (Node, &Repr)
 fn as_compared(node: Node, other: &Repr) -> Node {
     match node {
         Node::Constant { expr, repr: Repr::Native(SqlType::Numeric(None)) } if other.scale().is_some() => {
+            Node::Compared { expr, repr: other.clone() }
+        }
+        // The other side has a scale for each row.
+        Node::Constant { expr, repr }
+            if repr.scale().is_some() && *other == Repr::Native(SqlType::Numeric(None)) =>
+        {
             Node::Compared { expr, repr: other.clone() }
         }
         node => node,

@@ -53,11 +53,9 @@ impl Node {
                     compare::compare(*op, *order, &args[0].operand(), &args[1].operand(), nulls, rows, out)
                 })
             }
-            Node::Numeric { op, args } => {
-                strict(args, op.physical(), over, scratch, |args, nulls, rows, out| {
-                    let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
-                    op.apply(&operands, nulls, rows, out)
-                })
+            Node::Numeric { op, .. } => {
+                let vector = self.eval_narrow(over, scratch)?;
+                Ok(if op.physical() == Physical::I128 { widened(vector, scratch) } else { vector })
             }
             Node::Cast { cast, arg } => cast.eval(arg, over, scratch),
             Node::Connective { args, stop } => logic::connective(args, *stop, over, scratch),
@@ -124,6 +122,65 @@ impl Node {
     }
 }
 
+impl Node {
+    /// As [`Node::eval`], but integers of 128 bits may come in 64 where all of them fit: arithmetic of those is several times as quick.
+    pub(super) fn eval_narrow<'a>(
+        &self,
+        over: &Evaluation<'a, '_>,
+        scratch: &mut Scratch,
+    ) -> Result<Vector<'a>, Trap> {
+        let Node::Numeric { op, args } = self else { return self.eval(over, scratch) };
+        let (mut args, nulls) = match strict_args(args, over, scratch, Node::eval_narrow)? {
+            Strict::Rows(args, nulls) => (args, nulls),
+            Strict::Null => {
+                let mut out = scratch.take(op.physical());
+                out.push_null();
+                return Ok(Vector::Constant(out));
+            }
+        };
+        let constant = args.iter().all(|arg| matches!(arg, Vector::Constant(_)));
+        let rows = if constant { 1 } else { over.batch.rows };
+        let is_narrow = |arg: &Vector<'_>| arg.column().physical() == Physical::I64;
+        let mut filled = None;
+        if op.physical() == Physical::I128 && args.iter().all(is_narrow) {
+            let mut out = scratch.take(Physical::I64);
+            let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+            match op.apply_narrow(&operands, &nulls, rows, &mut out.data) {
+                Ok(()) => filled = Some(out),
+                Err(Trap) => scratch.give(out),
+            }
+        }
+        let mut out = match filled {
+            Some(out) => out,
+            None => {
+                if op.takes_wide() {
+                    args = args.into_iter().map(|arg| widened(arg, scratch)).collect();
+                }
+                let mut out = scratch.take(op.physical());
+                let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+                op.apply(&operands, &nulls, rows, &mut out.data)?;
+                out
+            }
+        };
+        out.nulls = nulls;
+        args.into_iter().for_each(|arg| scratch.drop_vector(arg));
+        Ok(if constant { Vector::Constant(out) } else { Vector::Owned(out) })
+    }
+}
+
+/// The same integers in 128 bits.
+pub(super) fn widened<'a>(vector: Vector<'a>, scratch: &mut Scratch) -> Vector<'a> {
+    let ColumnData::I64(values) = &vector.column().data else { return vector };
+    let mut wide = scratch.take(Physical::I128);
+    if let Some(wide) = wide.data.i128s_mut() {
+        wide.extend(values.iter().map(|value| i128::from(*value)));
+    }
+    wide.nulls.union(&vector.column().nulls);
+    let constant = matches!(vector, Vector::Constant(_));
+    scratch.drop_vector(vector);
+    if constant { Vector::Constant(wide) } else { Vector::Owned(wide) }
+}
+
 /// The arguments of a strict node: the union of their NULLs, or the one NULL that makes every row NULL.
 enum Strict<'a> {
     Rows(Vec<Vector<'a>>, NullMask),
@@ -138,7 +195,7 @@ pub(super) fn strict<'a>(
     scratch: &mut Scratch,
     fill: impl FnOnce(&[Vector<'a>], &NullMask, usize, &mut ColumnData) -> Result<(), Trap>,
 ) -> Result<Vector<'a>, Trap> {
-    match strict_args(args, over, scratch)? {
+    match strict_args(args, over, scratch, Node::eval)? {
         Strict::Null => {
             let mut out = scratch.take(physical);
             out.push_null();
@@ -159,12 +216,13 @@ fn strict_args<'a>(
     args: &[Node],
     over: &Evaluation<'a, '_>,
     scratch: &mut Scratch,
+    eval: impl Fn(&Node, &Evaluation<'a, '_>, &mut Scratch) -> Result<Vector<'a>, Trap>,
 ) -> Result<Strict<'a>, Trap> {
     let mut vectors = Vec::with_capacity(args.len());
     let mut nulls = NullMask::default();
     let mut null = false;
     for arg in args {
-        let vector = arg.eval(over, scratch)?;
+        let vector = eval(arg, over, scratch)?;
         null |= vector.is_null_constant();
         if let Some(mask) = vector.nulls()
             && mask.any()

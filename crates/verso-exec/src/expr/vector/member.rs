@@ -10,6 +10,9 @@ use crate::expr::row::RowExpr;
 use crate::functions::kernel::Trap;
 use crate::plan::{ExprKind, TypedExpr};
 
+/// So many texts are compared one by one.
+const FEW: usize = 16;
+
 /// The values among which one is looked for.
 pub(super) struct Members {
     from: From,
@@ -33,7 +36,8 @@ enum From {
 enum Sought {
     /// Integers, ascending.
     Integers(Vec<i64>),
-    /// Of types whose equal values have equal bytes.
+    /// Of types whose equal values have equal bytes; a few of them, which are compared one by one.
+    Few(Vec<Box<[u8]>>),
     Bytes(HashSet<Box<[u8]>>),
     /// Ascending.
     Values(Vec<Value>),
@@ -104,6 +108,11 @@ impl Members {
             (Sought::Integers(values), ColumnData::I64(column)) => {
                 column.iter().take(rows).for_each(|v| put(values.binary_search(v).is_ok()));
             }
+            (Sought::Few(values), data) => {
+                for value in data.bytes().ok_or(Trap)?.iter().take(rows) {
+                    put(values.iter().any(|one| **one == *value));
+                }
+            }
             (Sought::Bytes(values), data) => {
                 let column = data.bytes().ok_or(Trap)?;
                 (0..rows).for_each(|row| put(values.contains(column.get(row))));
@@ -142,7 +151,10 @@ impl Sought {
                 Value::Bytes(bytes) => Ok(bytes.as_ref().into()),
                 _ => Err(Trap),
             };
-            return Ok(Sought::Bytes(array.iter().map(bytes).collect::<Result<_, Trap>>()?));
+            return Ok(match array.len() <= FEW {
+                true => Sought::Few(array.iter().map(bytes).collect::<Result<_, Trap>>()?),
+                false => Sought::Bytes(array.iter().map(bytes).collect::<Result<_, Trap>>()?),
+            });
         }
         let mut values: Vec<Value> = array.iter().cloned().collect();
         values.sort_by(cmp_sql);

@@ -126,6 +126,8 @@ pub(crate) struct VectorExpr {
     root: Node,
     repr: Repr,
     ty: SqlType,
+    /// Scaled integers of 128 bits may come in 64.
+    narrow: bool,
 }
 
 impl std::fmt::Debug for VectorExpr {
@@ -138,11 +140,12 @@ impl VectorExpr {
     /// Compiles an expression without volatile calls.
     pub fn compile(expr: &TypedExpr) -> Self {
         let (root, repr) = compile::compile(expr);
-        Self { root, repr, ty: expr.ty.clone() }
+        // Bytes are made of either.
+        Self { root, repr, ty: expr.ty.clone(), narrow: expr.ty.physical() == Physical::Bytes }
     }
 
     /// As [`VectorExpr::compile`], but numerics of a scale that is known stay scaled integers: [`VectorExpr::ty`] says of which
-    /// scale.
+    /// scale. Their columns have 64 bits where these are enough for all values, whatever the type says.
     pub fn compile_scaled(expr: &TypedExpr) -> Self {
         let mut compiled = Self::compile(expr);
         let spec = match compiled.repr {
@@ -150,7 +153,7 @@ impl VectorExpr {
             Repr::Scaled128(scale) => NumericSpec { precision: NumericSpec::MAX_PRECISION, scale },
             Repr::Native(_) => return compiled,
         };
-        compiled.ty = SqlType::Numeric(Some(spec));
+        (compiled.ty, compiled.narrow) = (SqlType::Numeric(Some(spec)), true);
         compiled
     }
 
@@ -173,8 +176,16 @@ impl VectorExpr {
         out: &mut Column,
     ) -> Result<(), Trap> {
         out.clear();
-        let vector = self.root.eval(&Evaluation { cx, batch }, scratch)?;
+        let over = Evaluation { cx, batch };
+        let vector = match self.narrow {
+            true => self.root.eval_narrow(&over, scratch)?,
+            false => self.root.eval(&over, scratch)?,
+        };
         let vector = self.materialise(vector, scratch)?;
+        let physical = vector.column().physical();
+        if out.physical() != physical {
+            scratch.give(std::mem::replace(out, Column::new(physical)));
+        }
         match vector {
             Vector::Borrowed(column) => out.append(column),
             Vector::Owned(column) => scratch.give(std::mem::replace(out, column)),

@@ -1,7 +1,8 @@
 //! Arithmetic of scaled integers.
 //!
 //! Sums are taken at the larger scale of both sides, products at the sum of the scales: PostgreSQL's result
-//! scales. What leaves 64 bits traps; products of 64-bit integers are taken in 128 bits from the start.
+//! scales. What leaves 64 bits traps; products of 64-bit integers may have 128, and have them in the columns of those who do not
+//! ask for [narrow](Node::eval_narrow) ones.
 
 use verso_types::decimal::POW10;
 use verso_types::{ColumnData, NullMask, Physical};
@@ -47,6 +48,50 @@ impl Op {
         match self {
             Op::Add64 | Op::Subtract64 | Op::Negate64 | Op::Absolute64 | Op::Upscale64(_) => Physical::I64,
             _ => Physical::I128,
+        }
+    }
+
+    /// Whether its arguments have 128 bits.
+    pub fn takes_wide(self) -> bool {
+        matches!(
+            self,
+            Op::Add128
+                | Op::Subtract128
+                | Op::Multiply128
+                | Op::Negate128
+                | Op::Absolute128
+                | Op::Upscale128(_)
+        )
+    }
+
+    /// The same over integers of 64 bits, of one that yields 128; traps where a result does not fit.
+    pub fn apply_narrow(
+        self,
+        args: &[Operand<'_>],
+        nulls: &NullMask,
+        rows: usize,
+        out: &mut ColumnData,
+    ) -> Result<(), Trap> {
+        match self {
+            Op::Add128 => Op::Add64.apply(args, nulls, rows, out),
+            Op::Subtract128 => Op::Subtract64.apply(args, nulls, rows, out),
+            Op::Negate128 => Op::Negate64.apply(args, nulls, rows, out),
+            Op::Absolute128 => Op::Absolute64.apply(args, nulls, rows, out),
+            Op::Upscale128(factor) => {
+                Op::Upscale64(i64::try_from(factor).map_err(|_| Trap)?).apply(args, nulls, rows, out)
+            }
+            Op::Multiply64 | Op::Multiply128 => kernel::binary_quick(
+                args,
+                nulls,
+                rows,
+                out,
+                |a: i64, b: i64| a.overflowing_mul(b),
+                |a, b| a.checked_mul(b).ok_or(OVERFLOW),
+            ),
+            Op::Widen => kernel::unary(args, nulls, rows, out, |a: i64| Ok(a)),
+            Op::Add64 | Op::Subtract64 | Op::Negate64 | Op::Absolute64 | Op::Upscale64(_) => {
+                self.apply(args, nulls, rows, out)
+            }
         }
     }
 

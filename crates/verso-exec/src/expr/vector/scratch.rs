@@ -26,6 +26,14 @@ impl Vector<'_> {
         }
     }
 
+    /// The column that it is, of one value where it is a constant.
+    pub(super) fn column(&self) -> &Column {
+        match self {
+            Vector::Borrowed(column) => column,
+            Vector::Owned(column) | Vector::Constant(column) => column,
+        }
+    }
+
     /// The NULLs of a column; constants have none here.
     pub(super) fn nulls(&self) -> Option<&NullMask> {
         match self {

@@ -1,0 +1,286 @@
+//! A short way from keys to groups, in front of the table of keys, which has them all.
+//!
+//! ```text
+//! one integer, close together:  key ─► an array by the key ─► group
+//! short texts and integers:     key ─► packed into 64 bits ─► a few places ─► group
+//!                                                 └ not there ─► the table of keys
+//! ```
+//!
+//! 1. What it says is what the table would say. Behind an array all groups stand, so what is not in it is a new group: the table
+//!    need not look for it, and learns of it later ([`settle`](crate::exec::keys::KeyTable::settle)).
+//! 2. Where keys lie too far apart, or are too long, there is no short way any more.
+//! 3. NULLs, and batches whose texts are longer than their types say, go by the table.
+
+use verso_types::{Batch, Column, ColumnData, SqlType};
+
+use crate::exec::filter::{Integers, integers};
+use crate::exec::join::takes_integers;
+use crate::exec::keys::hash_integer;
+
+/// See the module.
+#[derive(Default)]
+pub(super) enum Front {
+    /// There is none.
+    #[default]
+    None,
+    Array(Array),
+    Codes(Codes),
+}
+
+/// Groups by an integer.
+#[derive(Default)]
+pub(super) struct Array {
+    base: i64,
+    /// The number of the group behind one; zero where there is none.
+    groups: Vec<u32>,
+    count: usize,
+}
+
+/// Places of an array that stand for no group, for each one that has some: at most.
+const SPARSE: usize = 8;
+/// Places that an array may have anyway.
+const FEW: usize = 64 << 10;
+
+/// Groups by what several short values are, packed.
+pub(super) struct Codes {
+    /// Bytes of each value within the code.
+    widths: Vec<u32>,
+    codes: Vec<u64>,
+    places: Vec<(u64, u32)>,
+}
+
+/// Places of codes.
+const PLACES: usize = 256;
+/// No group.
+pub(super) const NONE: u32 = u32::MAX;
+
+impl Front {
+    /// The way for keys of these types.
+    pub fn of(types: &[SqlType]) -> Front {
+        if let [ty] = types
+            && takes_integers(ty)
+        {
+            return Front::Array(Array::default());
+        }
+        let widths: Option<Vec<u32>> = types.iter().map(width).collect();
+        match widths {
+            Some(widths) if !widths.is_empty() && widths.iter().sum::<u32>() <= 8 => {
+                let places = vec![(0, NONE); PLACES];
+                Front::Codes(Codes { widths, codes: Vec::new(), places })
+            }
+            _ => Front::None,
+        }
+    }
+
+    /// Bytes of memory held.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Front::None => 0,
+            Front::Array(array) => array.groups.capacity() * 4,
+            Front::Codes(codes) => {
+                codes.codes.capacity() * 8 + codes.places.capacity() * size_of::<(u64, u32)>()
+            }
+        }
+    }
+}
+
+/// The integer of a row that has one.
+pub(super) fn integer(column: &Column, row: usize) -> i64 {
+    match integers(column) {
+        Some(Integers::Short(values)) => values[row].into(),
+        Some(Integers::Plain(values)) => values[row].into(),
+        Some(Integers::Long(values)) => values[row],
+        None => 0,
+    }
+}
+
+/// Bytes that a value of a type takes at most, with its length.
+fn width(ty: &SqlType) -> Option<u32> {
+    match ty {
+        SqlType::Bool => Some(1),
+        SqlType::Int2 => Some(2),
+        SqlType::Int4 | SqlType::Date => Some(4),
+        SqlType::Char(Some(length)) | SqlType::Varchar(Some(length)) if *length < 8 => Some(1 + length),
+        _ => None,
+    }
+}
+
+impl Array {
+    /// The group of each row, [`NONE`] where there is none yet; those rows are listed. False for a column of anything but integers, and
+    /// one with NULLs.
+    pub fn find(&self, column: &Column, groups: &mut Vec<u32>, new: &mut Vec<u32>) -> bool {
+        if column.nulls.any() {
+            return false;
+        }
+        match integers(column) {
+            None => return false,
+            Some(Integers::Short(values)) => self.find_all(values, groups, new),
+            Some(Integers::Plain(values)) => self.find_all(values, groups, new),
+            Some(Integers::Long(values)) => self.find_all(values, groups, new),
+        }
+        true
+    }
+
+    fn find_all<T: Copy + Into<i64>>(&self, values: &[T], groups: &mut Vec<u32>, new: &mut Vec<u32>) {
+        groups.extend(values.iter().map(|key| self.get((*key).into())));
+        let missing = (0u32..).zip(groups.iter()).filter(|(_, group)| **group == NONE);
+        new.extend(missing.map(|(row, _)| row));
+    }
+
+    /// The group of a key, or [`NONE`].
+    #[inline]
+    pub fn get(&self, key: i64) -> u32 {
+        // Below the base it becomes a large number, and no group becomes the largest one.
+        let at = key.wrapping_sub(self.base).cast_unsigned();
+        let group = usize::try_from(at).ok().and_then(|at| self.groups.get(at)).copied().unwrap_or(0);
+        group.wrapping_sub(1)
+    }
+
+    /// Adds a group. False, and nothing has happened, where its key lies too far from the others.
+    pub fn add(&mut self, key: i64, group: u32) -> bool {
+        if self.groups.is_empty() {
+            self.base = key;
+        }
+        let (wide, base, length) = (i128::from(key), i128::from(self.base), self.groups.len() as i128);
+        let (low, end) = (wide.min(base), (base + length).max(wide + 1));
+        let wanted = end - low;
+        if wanted > length {
+            let most = (SPARSE * (self.count + 1)).max(FEW) as i128;
+            if wanted > most {
+                return false;
+            }
+            // Twice as many, towards where they come from.
+            let room = wanted.max(2 * length).min(most) - wanted;
+            if low < base {
+                let low = (low - room).max(i64::MIN.into());
+                let more = (base - low) as usize;
+                let mut groups = vec![0; more + self.groups.len()];
+                groups[more..].copy_from_slice(&self.groups);
+                (self.base, self.groups) = (low as i64, groups);
+            } else {
+                self.groups.resize((wanted + room) as usize, 0);
+            }
+        }
+        self.groups[key.abs_diff(self.base) as usize] = group + 1;
+        self.count += 1;
+        true
+    }
+}
+
+impl Codes {
+    /// Packs the keys of a batch; false where some of them cannot be packed.
+    pub fn pack(&mut self, keys: &Batch) -> bool {
+        self.codes.clear();
+        self.codes.resize(keys.rows, 0);
+        keys.columns.iter().zip(&self.widths).all(|(column, width)| {
+            let codes = self.codes.iter_mut();
+            if column.nulls.any() {
+                return false;
+            }
+            match &column.data {
+                ColumnData::Bool(values) => {
+                    codes.zip(values).for_each(|(code, value)| *code = *code << 8 | u64::from(*value));
+                }
+                ColumnData::I16(values) => codes
+                    .zip(values)
+                    .for_each(|(code, value)| *code = *code << 16 | u64::from(value.cast_unsigned())),
+                ColumnData::I32(values) => codes
+                    .zip(values)
+                    .for_each(|(code, value)| *code = *code << 32 | u64::from(value.cast_unsigned())),
+                ColumnData::Bytes(values) if values.bytes.len() == keys.rows && values.longest() == 1 => {
+                    // One byte each.
+                    let bits = 8 * width;
+                    codes.zip(&values.bytes).for_each(|(code, byte)| {
+                        *code = *code << bits | 1 << (bits - 8) | u64::from(*byte);
+                    });
+                }
+                ColumnData::Bytes(values) => {
+                    if values.longest() >= *width as usize {
+                        return false;
+                    }
+                    for (code, value) in codes.zip(values.iter()) {
+                        let bytes = value.iter().fold(0, |bytes, byte| bytes << 8 | u64::from(*byte));
+                        let bits = 8 * width;
+                        *code =
+                            code.checked_shl(bits).unwrap_or(0) | (value.len() as u64) << (bits - 8) | bytes;
+                    }
+                }
+                _ => return false,
+            }
+            true
+        })
+    }
+
+    /// The group of a row, or [`NONE`].
+    #[inline]
+    pub fn get(&self, row: usize) -> u32 {
+        let code = self.codes[row];
+        let (known, group) = self.places[place(code)];
+        if known == code { group } else { NONE }
+    }
+
+    /// Notes the group of a row.
+    pub fn note(&mut self, row: usize, group: u32) {
+        let code = self.codes[row];
+        self.places[place(code)] = (code, group);
+    }
+}
+
+/// Where a code stands.
+#[inline]
+fn place(code: u64) -> usize {
+    (hash_integer(code.cast_signed()) >> 32) as usize % PLACES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_grows_both_ways_and_gives_up_where_keys_lie_far_apart() {
+        let mut array = Array::default();
+        let keys: Vec<i64> =
+            (0..5000).map(|i| if i % 2 == 0 { 100_000 + i * 3 } else { 100_000 - i * 5 }).collect();
+        for (group, key) in keys.iter().enumerate() {
+            assert_eq!(array.get(*key), NONE);
+            assert!(array.add(*key, group as u32), "{key}");
+        }
+        for (group, key) in keys.iter().enumerate() {
+            assert_eq!(array.get(*key), group as u32);
+        }
+        assert!(!array.add(i64::MIN, 9) && !array.add(i64::MAX, 9) && !array.add(10_000_000, 9));
+        assert_eq!((array.get(i64::MIN), array.get(i64::MAX), array.get(keys[7])), (NONE, NONE, 7));
+        for end in [i64::MIN, i64::MAX] {
+            let mut array = Array::default();
+            assert!(array.add(end, 3) && array.get(end) == 3 && array.get(0) == NONE, "{end}");
+            let next = if end < 0 { end + 1 } else { end - 1 };
+            assert!(array.add(next, 4) && array.get(next) == 4 && array.get(end) == 3, "{next}");
+        }
+    }
+
+    #[test]
+    fn codes_tell_apart_what_differs() {
+        let types = [SqlType::Char(Some(2)), SqlType::Int2, SqlType::Varchar(Some(2))];
+        let Front::Codes(mut codes) = Front::of(&types) else { panic!("short values have codes") };
+        let mut batch = Batch::of_types(&types);
+        for (a, b, c) in
+            [("", 0, ""), ("a", 0, ""), ("", 0, "a"), ("a", 1, "bc"), ("ab", -1, "c"), ("\0", 0, "")]
+        {
+            let values =
+                [verso_types::Value::text(a), verso_types::Value::Int2(b), verso_types::Value::text(c)];
+            batch.push_row(&values, &types).unwrap();
+        }
+        assert!(codes.pack(&batch));
+        let mut seen: Vec<u64> = codes.codes.clone();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), batch.rows);
+        (0..batch.rows).for_each(|row| codes.note(row, row as u32));
+        assert!((0..batch.rows).all(|row| [NONE, row as u32].contains(&codes.get(row))));
+        batch.columns[0].data.bytes_mut().unwrap().push("ä€".as_bytes());
+        batch.columns[1].data.i16s_mut().unwrap().push(0);
+        batch.columns[2].data.bytes_mut().unwrap().push(b"");
+        batch.rows += 1;
+        assert!(!codes.pack(&batch), "longer than its type says");
+    }
+}
