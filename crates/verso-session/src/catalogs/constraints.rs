@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, Oid, Relation, TableDef, TriggerDef};
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, Oid, Relation, TableDef, TriggerDef,
+};
 use verso_types::Value;
 
 use super::keys::Keys;
@@ -89,6 +91,7 @@ fn row(
     let mut part_of = Oid(0);
     let (mut update, mut delete, mut matches) = (blank(), blank(), blank());
     let (mut key, mut other, mut set, mut condition) = (Value::Null, Value::Null, Value::Null, Value::Null);
+    let mut operators = Value::Null;
     match &constraint.kind {
         ConstraintKind::Check { .. } => {
             if let Some((text, columns)) =
@@ -102,15 +105,31 @@ fn row(
             kind = 'n';
             key = numbers(&[*column]);
         }
-        ConstraintKind::Unique { columns, index: own, primary } => {
+        ConstraintKind::Unique { .. } | ConstraintKind::Exclude { .. } => {
+            let Some((own, index_def)) =
+                constraint.kind.own_index().and_then(|own| Some((own, table.index(own)?)))
+            else {
+                return Vec::new();
+            };
             if let Some(Relation::Index(whole)) =
-                table.index(*own).and_then(|own| catalog.relation_by_oid(own.part_of?))
+                index_def.part_of.and_then(|whole| catalog.relation_by_oid(whole))
             {
                 part_of = whole.constraint.unwrap_or_default();
             }
-            kind = if *primary { 'p' } else { 'u' };
-            index = oid(*own);
-            key = numbers(columns);
+            kind = match constraint.kind {
+                ConstraintKind::Unique { primary: true, .. } => 'p',
+                ConstraintKind::Unique { .. } => 'u',
+                _ => 'x',
+            };
+            index = oid(own);
+            let declared = index_def.declared();
+            key = shorts(declared.iter().map(|part| match ColumnDef::is_hidden_id(part.column) {
+                true => 0,
+                false => attnum(part.column),
+            }));
+            if index_def.excludes() {
+                operators = super::relations::exclusion_operators(table, &declared);
+            }
         }
         ConstraintKind::Foreign(foreign) => {
             part_of = constraint.part_of.unwrap_or_default();
@@ -146,15 +165,21 @@ fn row(
         matches,
         Value::Bool(part_of == Oid(0)),
         Value::Int2(i16::from(part_of != Oid(0))),
-        Value::Bool(!matches!(kind, 'c' | 'n')),
-        Value::Bool(false),
+        Value::Bool(!matches!(kind, 'c' | 'n') || constraint.no_inherit),
+        Value::Bool(match &constraint.kind {
+            ConstraintKind::Foreign(foreign) => foreign.period,
+            ConstraintKind::Unique { index, .. } => {
+                table.index(*index).is_some_and(|index| index.is_temporal())
+            }
+            _ => false,
+        }),
         key,
         other,
         Value::Null,
         Value::Null,
         Value::Null,
         set,
-        Value::Null,
+        operators,
         condition,
     ]
 }
@@ -194,8 +219,9 @@ pub(super) fn depends(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
                         ConstraintKind::NotNull { column } => {
                             add(constrained, (CLASS, own, i32::from(*column)), 'a');
                         }
-                        ConstraintKind::Unique { columns, index, .. } => {
-                            for column in columns {
+                        ConstraintKind::Unique { columns, index, .. }
+                        | ConstraintKind::Exclude { columns, index, .. } => {
+                            for column in columns.iter().filter(|column| !ColumnDef::is_hidden_id(**column)) {
                                 add(constrained, (CLASS, own, i32::from(*column)), 'a');
                             }
                             add((CLASS, index.0, 0), constrained, 'i');
