@@ -622,7 +622,13 @@ mod tests {
         let mut table = new_table("t");
         table.schema = Some("one".into());
         let columns = vec!["id".into()];
-        let kind = NewConstraintKind::Unique { columns, primary: true, nulls_distinct: true };
+        let kind = NewConstraintKind::Unique {
+            columns,
+            primary: true,
+            nulls_distinct: true,
+            without_overlaps: false,
+            include: Vec::new(),
+        };
         table.constraints.push(NewConstraint {
             name: None,
             kind,
@@ -631,6 +637,7 @@ mod tests {
             validated: true,
             enforced: true,
             part_of: None,
+            no_inherit: false,
         });
         statement(&catalog, |txn| catalog.create_table(txn, &table, false));
         statement(&catalog, |txn| catalog.rename_schema(txn, "one", &"two".into()));

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
-use verso_types::{Collation, SqlType};
+use verso_types::{Collation, Exclusion, SqlType, SystemType};
 pub use verso_types::{Identity, ReferentialAction};
 
 use crate::key_class::KeyClass;
@@ -270,6 +270,8 @@ pub struct ColumnDef {
     pub is_virtual: bool,
     /// RESERVABLE: transactions add to its numbers without waiting for each other.
     pub reservable: bool,
+    /// SET STATISTICS: how many common values and groups of a histogram ANALYZE keeps, where that is given.
+    pub statistics: Option<u16>,
 }
 
 impl ColumnDef {
@@ -300,6 +302,7 @@ impl ColumnDef {
             generated: false,
             is_virtual: false,
             reservable: false,
+            statistics: None,
         }
     }
 
@@ -374,12 +377,54 @@ pub struct IndexDef {
     /// In a partition: the index of the whole table that it is the part of. That one has no entries, and says what new
     /// partitions get.
     pub part_of: Option<Oid>,
+    /// Of an exclusion constraint: how it was declared.
+    pub excluding: Option<Arc<Excluding>>,
+    /// CLUSTER ON: is it the one in whose order CLUSTER puts the table?
+    pub clustered: bool,
 }
 
 impl IndexDef {
     /// Is it an inverted one: does a row have several entries, or none?
     pub fn is_inverted(&self) -> bool {
         self.parts.first().is_some_and(|part| part.class.is_inverted())
+    }
+
+    /// Do its rows exclude each other by operators?
+    pub fn excludes(&self) -> bool {
+        self.parts.iter().any(|part| part.excludes.is_some())
+    }
+
+    /// Is it that of a key WITHOUT OVERLAPS?
+    pub fn is_temporal(&self) -> bool {
+        self.unique && self.excludes()
+    }
+
+    /// Its parts in the order in which they were declared.
+    pub fn declared(&self) -> Vec<&IndexPart> {
+        match &self.excluding {
+            Some(excluding) => excluding.order.iter().filter_map(|at| self.parts.get(*at)).collect(),
+            None => self.parts.iter().collect(),
+        }
+    }
+
+    /// The access method that users see.
+    pub fn method(&self) -> &str {
+        match &self.excluding {
+            Some(excluding) => &excluding.method,
+            None if self.is_inverted() => "gin",
+            None if self.excludes() => "gist",
+            None => "btree",
+        }
+    }
+
+    /// The operator class of a part behind a blank, where it is none that goes without saying.
+    pub fn class_suffix(&self, table: &TableDef, part: &IndexPart) -> String {
+        let ty = table.column_with_id(part.column).map(|at| &table.columns[at].ty);
+        let is_network = matches!(ty, Some(SqlType::System(SystemType::Inet | SystemType::Cidr)));
+        match part.excludes {
+            Some(Exclusion::Overlaps) if is_network && self.method() == "gist" => " inet_ops".to_string(),
+            _ => part.class.suffix(),
+        }
     }
 
     /// The columns that its entries depend on.
@@ -403,7 +448,7 @@ impl IndexDef {
         })
     }
 
-    /// What stands behind the table's name in CREATE INDEX, as the catalog keeps it.
+    /// What stands behind the table's name in CREATE INDEX, or behind EXCLUDE, as the catalog keeps it.
     pub fn body(&self, table: &TableDef, quote: impl Fn(&str) -> String) -> String {
         let name = |id: u16| match self.expression(table, id) {
             Some(text) => format!("({text})"),
@@ -417,10 +462,16 @@ impl IndexDef {
                 crate::snapshot::PG_CATALOG => format!(" COLLATE {}", quote(&one.name)),
                 schema => format!(" COLLATE {}.{}", quote(schema), quote(&one.name)),
             });
-            format!("{}{collation}{}{}", name(part.column), part.class.suffix(), part.order())
+            let with =
+                part.excludes.map_or_else(String::new, |operator| format!(" WITH {}", operator.symbol()));
+            let class = self.class_suffix(table, part);
+            format!("{}{collation}{class}{}{with}", name(part.column), part.order())
         };
-        let parts: Vec<String> = self.parts.iter().map(part).collect();
-        let method = if self.is_inverted() { "USING gin " } else { "" };
+        let parts: Vec<String> = self.declared().into_iter().map(part).collect();
+        let method = match self.method() {
+            "btree" => String::new(),
+            method => format!("USING {method} "),
+        };
         let mut text = format!("{method}({})", parts.join(", "));
         if !self.include.is_empty() {
             let names: Vec<String> = self.include.iter().map(|id| name(*id)).collect();
@@ -470,6 +521,17 @@ pub struct IndexPart {
     pub class: KeyClass,
     /// In the order of which collation; by bytes where none stands here.
     pub collation: Option<Arc<Collation>>,
+    /// The operator of an exclusion constraint: which values of other rows exclude one.
+    pub excludes: Option<Exclusion>,
+}
+
+/// How an exclusion constraint was declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excluding {
+    /// The access method; a B+tree stands in for it.
+    pub method: Arc<str>,
+    /// Where its columns stand among the parts of the index.
+    pub order: Vec<usize>,
 }
 
 /// A constraint of a table.
@@ -493,6 +555,8 @@ pub struct ConstraintDef {
     pub enforced: bool,
     /// Of a partition's foreign key: that of the whole table that it is a part of.
     pub part_of: Option<Oid>,
+    /// NO INHERIT: of a CHECK or NOT NULL that partitions would not get.
+    pub no_inherit: bool,
 }
 
 /// What a constraint demands.
@@ -517,8 +581,29 @@ pub enum ConstraintKind {
         /// Is it the primary key?
         primary: bool,
     },
+    /// That no two rows are there for which all the operators of its index hold.
+    Exclude {
+        /// The columns' numbers, as they were declared; those of expressions are hidden columns.
+        columns: Vec<u16>,
+        /// The index that sees to it. Its parts with `=` stand first.
+        index: Oid,
+        /// How it was declared.
+        declared: Arc<Excluding>,
+    },
     /// That the key exists in another table.
     Foreign(ForeignKey),
+}
+
+impl ConstraintKind {
+    /// The index of a constraint that has one of its own.
+    pub fn own_index(&self) -> Option<Oid> {
+        match self {
+            ConstraintKind::Unique { index, .. } | ConstraintKind::Exclude { index, .. } => Some(*index),
+            ConstraintKind::NotNull { .. } | ConstraintKind::Check { .. } | ConstraintKind::Foreign(_) => {
+                None
+            }
+        }
+    }
 }
 
 /// A foreign key.
@@ -534,6 +619,8 @@ pub struct ForeignKey {
     pub index: Oid,
     /// MATCH FULL: NULL in all columns or in none.
     pub match_full: bool,
+    /// PERIOD: the last column has a range that those of the rows referenced cover.
+    pub period: bool,
     /// When a referenced row goes.
     pub on_delete: ReferentialAction,
     /// When its key changes.

@@ -116,6 +116,14 @@ pub enum CatalogError {
         /// The duplicate key.
         detail: Option<String>,
     },
+    /// Two rows exclude each other, so that no exclusion constraint can be made (23P01).
+    #[error("could not create exclusion constraint \"{constraint}\"")]
+    Conflicts {
+        /// The constraint.
+        constraint: String,
+        /// Both keys.
+        detail: Option<String>,
+    },
     /// A type that has no order (42704).
     #[error("data type {ty} has no default operator class for access method \"btree\"")]
     NoOrder {

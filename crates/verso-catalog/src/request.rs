@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_types::{Collation, SqlType};
+use verso_types::{Collation, Exclusion, SqlType};
 
 use crate::definition::{
     ColumnDef, FunctionArg, FunctionLanguage, FunctionReturn, Identity, Oid, ReferentialAction, TableOptions,
@@ -70,6 +70,8 @@ pub struct NewConstraint {
     pub enforced: bool,
     /// Of a partition's key: the index of the whole table that its index is a part of.
     pub part_of: Option<Oid>,
+    /// NO INHERIT?
+    pub no_inherit: bool,
 }
 
 /// What a new constraint demands; columns by name.
@@ -95,6 +97,21 @@ pub enum NewConstraintKind {
         primary: bool,
         /// Not NULLS NOT DISTINCT?
         nulls_distinct: bool,
+        /// Ranges in the last column do not overlap: WITHOUT OVERLAPS?
+        without_overlaps: bool,
+        /// INCLUDE.
+        include: Vec<Arc<str>>,
+    },
+    /// EXCLUDE.
+    Exclude {
+        /// What is compared, with operators.
+        parts: Vec<NewIndexPart>,
+        /// INCLUDE.
+        include: Vec<Arc<str>>,
+        /// WHERE: the hidden column of its condition.
+        guard: Option<u16>,
+        /// The access method.
+        method: Arc<str>,
     },
     /// FOREIGN KEY, REFERENCES.
     Foreign {
@@ -106,6 +123,8 @@ pub enum NewConstraintKind {
         table: Arc<str>,
         /// Its columns; empty means its primary key.
         referenced: Vec<Arc<str>>,
+        /// PERIOD in front of the last column, of this table and of that?
+        period: (bool, bool),
         /// MATCH FULL?
         match_full: bool,
         /// ON DELETE.
@@ -157,6 +176,8 @@ pub struct NewIndexPart {
     pub class: crate::KeyClass,
     /// In the order of which collation; by bytes without.
     pub collation: Option<Arc<Collation>>,
+    /// The operator of an exclusion constraint.
+    pub excludes: Option<Exclusion>,
 }
 
 /// One change of ALTER TABLE.
@@ -180,6 +201,10 @@ pub enum TableChange {
         /// CONCURRENTLY: who reads it goes on.
         concurrently: bool,
     },
+    /// CLUSTER, VACUUM FULL: the rows are copied, and nothing else changes.
+    Anew,
+    /// CLUSTER ON, SET WITHOUT CLUSTER.
+    ClusterOn(Option<Oid>),
     /// SET LOGGED, SET UNLOGGED.
     Logged(bool),
     /// DROP COLUMN.
@@ -209,6 +234,13 @@ pub enum TableChange {
         column: Arc<str>,
         /// Is it?
         reservable: bool,
+    },
+    /// ALTER COLUMN … SET STATISTICS.
+    Statistics {
+        /// Which.
+        column: Arc<str>,
+        /// How many; `None` takes back what was given.
+        target: Option<u16>,
     },
     /// ALTER COLUMN … SET or DROP DEFAULT.
     Default {
@@ -240,6 +272,13 @@ pub enum TableChange {
     },
     /// ADD CONSTRAINT.
     AddConstraint(NewConstraint),
+    /// ADD CONSTRAINT … USING INDEX: a unique index becomes that of a constraint, whose name it gets.
+    ConstraintOfIndex {
+        /// The index.
+        index: Oid,
+        /// The constraint; its columns are those of the index.
+        new: NewConstraint,
+    },
     /// DROP CONSTRAINT.
     DropConstraint {
         /// Which.
@@ -259,6 +298,8 @@ pub enum TableChange {
         initially_deferred: Option<bool>,
         /// `[NOT] ENFORCED`; the rows are checked.
         enforced: Option<bool>,
+        /// `[NO] INHERIT`.
+        no_inherit: Option<bool>,
     },
     /// RENAME TO.
     Rename(Arc<str>),

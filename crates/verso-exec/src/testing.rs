@@ -760,6 +760,10 @@ impl LockRows for MemoryTables {
 }
 
 impl References for MemoryTables {
+    fn hold_periods(&self, _: &TableDef, _: &IndexDef, _: &[u8], _: &Value) -> Result<Vec<Value>> {
+        Ok(Vec::new())
+    }
+
     fn hold_key(&self, table: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
         by_scan_only(table)
     }

@@ -71,6 +71,16 @@ pub enum StorageError {
         /// The record that has the key already.
         record: RecordId,
     },
+    /// Another record is there that excludes this one, by the operators of an exclusion constraint.
+    #[error("{record} and {with} exclude each other in {index}")]
+    Excluded {
+        /// The index.
+        index: ObjectId,
+        /// The record that is refused.
+        record: RecordId,
+        /// The record that is there.
+        with: RecordId,
+    },
     /// A change could not be undone piece by piece: the whole transaction has to roll back.
     #[error("the transaction can only be rolled back")]
     MustRollback,

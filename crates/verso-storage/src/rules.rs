@@ -92,6 +92,8 @@ rules! {
     I3Notes "I3-notes"
     I3Split "I3-split"
     I4 "I4"
+    XC1 "XC1"
+    XC2 "XC2"
     L1 "L1"
     L1Lsn "L1-lsn"
     L2 "L2"

@@ -84,6 +84,8 @@ pub const NO_ACTIVE_TRANSACTION: &str = "25P01";
 pub const INVALID_SAVEPOINT: &str = "3B001";
 /// Another row has the same key.
 pub const UNIQUE_VIOLATION: &str = "23505";
+/// A row is there that excludes another one.
+pub const EXCLUSION_VIOLATION: &str = "23P01";
 /// Another transaction changed the row first.
 pub const SERIALIZATION_FAILURE: &str = "40001";
 /// Transactions wait for each other.

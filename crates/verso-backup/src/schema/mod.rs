@@ -376,6 +376,24 @@ impl Maker<'_, '_> {
         steps.into_iter().for_each(|sql| self.add(Kind::Schema, None, sql));
     }
 
+    /// What ANALYZE and CLUSTER are told of a table.
+    fn upkeep(&mut self, table: &Arc<TableDef>) {
+        let place = qualified(&table.schema, &table.name);
+        for column in table.shown() {
+            if let Some(target) = column.statistics {
+                let sql = format!(
+                    "ALTER TABLE ONLY {place} ALTER COLUMN {} SET STATISTICS {target}",
+                    name(&column.name)
+                );
+                self.add(Kind::View, Some(table), sql);
+            }
+        }
+        if let Some(index) = table.all_indexes().find(|index| index.clustered) {
+            let sql = format!("ALTER TABLE {place} CLUSTER ON {}", name(&index.name));
+            self.add(Kind::View, Some(table), sql);
+        }
+    }
+
     // ── after the rows ───────────────────────────────────────────────────────────────────────────────────────────
 
     fn after(&mut self, tables: &[Arc<TableDef>], data: bool) -> Result<(), BackupError> {
@@ -392,7 +410,7 @@ impl Maker<'_, '_> {
                 let late =
                     matches!(constraint.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull { .. })
                         && !constraint.validated;
-                if late || matches!(constraint.kind, ConstraintKind::Unique { .. }) {
+                if late || constraint.kind.own_index().is_some() {
                     self.constraint(Kind::Key, table, constraint)?;
                 }
             }
@@ -408,6 +426,9 @@ impl Maker<'_, '_> {
         }
         for table in partitions::wholes_first(tables).iter().filter(|table| divided.contains(&table.oid)) {
             self.indexes_of_divided(table, tables)?;
+        }
+        for table in tables {
+            self.upkeep(table);
         }
         if all {
             for view in order::views(&catalog) {

@@ -114,7 +114,7 @@ impl Maker<'_, '_> {
                 matches!(constraint.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull { .. })
                     && !constraint.validated
                     && !known;
-            let key = matches!(constraint.kind, ConstraintKind::Unique { .. });
+            let key = constraint.kind.own_index().is_some();
             if !late && !key {
                 continue;
             }

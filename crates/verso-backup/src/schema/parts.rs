@@ -60,7 +60,8 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
         table.shown().iter().map(|column| column_text(catalog, table, column)).collect();
     for constraint in &table.constraints {
         if let (ConstraintKind::Check { expression }, true) = (&constraint.kind, constraint.validated) {
-            parts.push(format!("CONSTRAINT {} CHECK ({expression})", name(&constraint.name)));
+            let only = if constraint.no_inherit { " NO INHERIT" } else { "" };
+            parts.push(format!("CONSTRAINT {} CHECK ({expression}){only}", name(&constraint.name)));
         }
     }
     let unlogged = unlogged(table.unlogged);
@@ -140,6 +141,9 @@ fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) 
             text.push_str(&format!(" CONSTRAINT {}", name(&constraint.name)));
         }
         text.push_str(" NOT NULL");
+        if table.not_null_of(column.id).is_some_and(|constraint| constraint.no_inherit) {
+            text.push_str(" NO INHERIT");
+        }
     }
     text
 }

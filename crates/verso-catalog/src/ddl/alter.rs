@@ -28,7 +28,7 @@ use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{attribute_row, options_row};
 use crate::system::field::{Letter, Name};
 use crate::system::row::{
-    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, PolicyRow, SystemRow, TriggerRow,
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, IndexRow, PolicyRow, SystemRow, TriggerRow,
 };
 use crate::system::{LOGGED, UNLOGGED};
 
@@ -77,6 +77,13 @@ impl Catalog {
                 self.update_rows(txn, table.oid, is_it, |row| row.attgenerated = letter)?;
                 Ok(())
             }
+            TableChange::Statistics { column, target } => {
+                let column = &table.columns[column_of(&table, column)?];
+                let changed = ColumnDef { statistics: *target, ..column.clone() };
+                let length = attribute_row(table.oid, &changed).attlen;
+                self.update_rows(txn, table.oid, is_attribute(table.oid, column), |row| row.attlen = length)?;
+                Ok(())
+            }
             TableChange::Default { column, default } => {
                 self.set_default(txn, &table, column, default.as_ref())
             }
@@ -97,13 +104,26 @@ impl Catalog {
                 let mut target = Target::of(&table, Arc::clone(&schema));
                 self.add_constraints(txn, &snapshot, &mut names, &mut target, std::slice::from_ref(new))
             }
+            TableChange::ConstraintOfIndex { index, new } => {
+                let mut target = Target::of(&table, Arc::clone(&schema));
+                let index = table.index(*index).ok_or_else(|| CatalogError::Corrupt {
+                    what: format!("table {} has not the index {index}", table.name),
+                })?;
+                self.add_constraint_of_index(txn, &snapshot, &mut target, index, new)
+            }
+            TableChange::ClusterOn(index) => {
+                let all: BTreeSet<Oid> = table.all_indexes().map(|index| index.oid).collect();
+                let is_it = |row: &IndexRow| all.contains(&row.indexrelid);
+                self.update_rows(txn, &all, is_it, |row| row.set_clustered(Some(row.indexrelid) == *index))?;
+                Ok(())
+            }
             TableChange::Validated(name) => {
                 let constraint = constraint_of(&table, name)?;
                 let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
                 self.update_rows(txn, table.oid, is_it, |row| row.convalidated = true)?;
                 Ok(())
             }
-            TableChange::AlterConstraint { name, deferrable, initially_deferred, enforced } => {
+            TableChange::AlterConstraint { name, deferrable, initially_deferred, enforced, no_inherit } => {
                 let constraint = constraint_of(&table, name)?;
                 let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
                 self.update_rows(txn, table.oid, is_it, |row| {
@@ -113,6 +133,9 @@ impl Catalog {
                         _ => initially_deferred.unwrap_or(initially),
                     };
                     row.condeferrable = deferrable.unwrap_or(was) || row.condeferred;
+                    if let Some(no_inherit) = *no_inherit {
+                        row.confmatchtype = Letter(if no_inherit { 'n' } else { ' ' });
+                    }
                     if let Some(enforced) = *enforced {
                         let letter = row.contype.0;
                         let lower = letter.to_ascii_lowercase();
@@ -127,7 +150,7 @@ impl Catalog {
                     self.lock_out(txn, partition, &snapshot)?;
                 }
                 let constraint = constraint_of(&table, name)?;
-                if let ConstraintKind::Unique { index, .. } = constraint.kind {
+                if let Some(index) = constraint.kind.own_index() {
                     let what = format!("constraint {name} on table {}", table.name);
                     let references = relying_on(&table, index);
                     self.release_references(txn, &snapshot, what, &references, *cascade)?;
@@ -172,7 +195,7 @@ impl Catalog {
                     let text = format!("constraint \"{to}\" for relation \"{}\" already exists", table.name);
                     return Err(CatalogError::invalid("42710", text));
                 }
-                if let ConstraintKind::Unique { index, .. } = constraint.kind {
+                if let Some(index) = constraint.kind.own_index() {
                     self.rename_relation(txn, &snapshot, &schema, index, to)?;
                 }
                 let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
@@ -201,6 +224,7 @@ impl Catalog {
             | TableChange::ForIndex { .. }
             | TableChange::Refresh { .. }
             | TableChange::Logged(_)
+            | TableChange::Anew
             | TableChange::DropColumn { .. }
             | TableChange::ColumnType { .. }
             | TableChange::Expression { .. } => {
@@ -279,7 +303,7 @@ impl Catalog {
                 TableChange::AddColumn(column) => {
                     self.add_column(txn, &snapshot, &schema, &mut new, column)?;
                 }
-                TableChange::RowTypes => {}
+                TableChange::RowTypes | TableChange::Anew => {}
                 TableChange::ForIndex { hidden, .. } => self.add_hidden(txn, &mut new, hidden)?,
                 TableChange::Refresh { populated, .. } => {
                     let is_it = |row: &ClassRow| row.oid == table.oid;
@@ -513,7 +537,7 @@ impl Catalog {
         Ok(())
     }
 
-    fn rename_relation(
+    pub(super) fn rename_relation(
         &self,
         txn: &mut Txn,
         snapshot: &CatalogSnapshot,
@@ -577,6 +601,7 @@ impl Catalog {
             generated: column.generated,
             is_virtual: column.is_virtual,
             reservable: column.reservable,
+            statistics: None,
         };
         let mut serial = Vec::new();
         if column.serial {
@@ -681,10 +706,16 @@ impl Catalog {
             ConstraintKind::Check { expression } => mentions(expression, &column.name),
             ConstraintKind::NotNull { column: own } => *own == column.id,
             ConstraintKind::Unique { columns, .. } => columns.contains(&column.id),
+            ConstraintKind::Exclude { index, .. } => lost.iter().any(|lost| lost.oid == *index),
             ConstraintKind::Foreign(key) => key.columns.contains(&column.id),
         };
-        for constraint in table.constraints.iter().filter(mentions) {
-            self.remove_constraint(txn, table, constraint)?;
+        let gone: Vec<Arc<ConstraintDef>> = table.constraints.iter().filter(mentions).cloned().collect();
+        for constraint in gone {
+            self.remove_constraint(txn, table, &constraint)?;
+            let index = constraint.kind.own_index();
+            table.constraints.retain(|other| other.oid != constraint.oid);
+            table.indexes.retain(|other| Some(other.oid) != index);
+            table.idle_indexes.retain(|other| Some(other.oid) != index);
         }
         for sequence in super::owned_sequences(snapshot, table) {
             if sequence.owned_by.is_some_and(|owner| owner.column == column.id) {

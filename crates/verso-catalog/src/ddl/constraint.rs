@@ -9,13 +9,14 @@
 use std::sync::Arc;
 
 use verso_storage::{ObjectId, TableLockMode, Txn};
+use verso_types::{Exclusion, SqlType};
 
 use super::foreign_key::{check_types, foreign_key};
 use super::index::index_parts;
 use super::names::Names;
 use crate::catalog::Catalog;
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, IndexDef, IndexPart, Oid, SchemaDef, TableDef,
+    ColumnDef, ConstraintDef, ConstraintKind, Excluding, IndexDef, IndexPart, Oid, SchemaDef, TableDef,
 };
 use crate::error::{CatalogError, ObjectKind};
 use crate::key_class::KeyClass;
@@ -118,7 +119,8 @@ impl Catalog {
             NewConstraintKind::Check { .. } => 0,
             NewConstraintKind::NotNull { .. } => 1,
             NewConstraintKind::Unique { primary, .. } => 3 - u8::from(primary),
-            NewConstraintKind::Foreign { .. } => 4,
+            NewConstraintKind::Exclude { .. } => 4,
+            NewConstraintKind::Foreign { .. } => 5,
         };
         let mut ordered: Vec<&NewConstraint> = new.iter().collect();
         ordered.sort_by_key(rank);
@@ -141,7 +143,7 @@ impl Catalog {
             .collect();
         for (id, column) in missing {
             let name = names.constraint(&target.name, &[&column], "not_null").into();
-            self.insert_not_null(txn, target, id, (name, true))?;
+            self.insert_not_null(txn, target, id, (name, true, false))?;
         }
         Ok(())
     }
@@ -151,7 +153,7 @@ impl Catalog {
         txn: &mut Txn,
         target: &mut Target,
         column: u16,
-        (name, validated): (Arc<str>, bool),
+        (name, validated, no_inherit): (Arc<str>, bool, bool),
     ) -> Result<(), CatalogError> {
         let plain = NewConstraint {
             name: None,
@@ -161,6 +163,7 @@ impl Catalog {
             validated,
             enforced: true,
             part_of: None,
+            no_inherit,
         };
         let oid = self.new_oid()?;
         self.insert_constraint(txn, target, &plain, oid, name, ConstraintKind::NotNull { column })
@@ -214,7 +217,7 @@ impl Catalog {
             Some(name) => Arc::clone(name),
             None => names.constraint(&target.name, &[column], "not_null").into(),
         };
-        self.insert_not_null(txn, target, id, (name, new.validated))
+        self.insert_not_null(txn, target, id, (name, new.validated, new.no_inherit))
     }
 
     /// Makes columns NOT NULL.
@@ -265,9 +268,8 @@ impl Catalog {
             NewConstraintKind::NotNull { column } => {
                 return self.add_not_null(txn, names, target, new, column);
             }
-            NewConstraintKind::Unique { columns, primary, nulls_distinct } => {
-                return self.add_unique(txn, names, target, new, columns, *primary, *nulls_distinct);
-            }
+            NewConstraintKind::Unique { .. } => return self.add_unique(txn, names, target, new),
+            NewConstraintKind::Exclude { .. } => return self.add_exclusion(txn, names, target, new),
             NewConstraintKind::Foreign { columns, .. } => {
                 let key = foreign_key(snapshot, target, &new.kind)?;
                 let parent = snapshot.table_by_oid(key.referenced).filter(|parent| parent.oid != target.oid);
@@ -307,6 +309,7 @@ impl Catalog {
             validated: new.validated && new.enforced,
             enforced: new.enforced,
             part_of: new.part_of.filter(|_| matches!(new.kind, NewConstraintKind::Foreign { .. })),
+            no_inherit: new.no_inherit,
         };
         self.insert_rows(txn, &[constraint_row(&constraint, target.schema.oid)])?;
         target.constraints.push(Arc::new(constraint));
@@ -314,22 +317,21 @@ impl Catalog {
     }
 
     /// UNIQUE or PRIMARY KEY: the index, and for a primary key NOT NULL.
-    #[expect(clippy::too_many_arguments, reason = "the parts of the one clause it takes apart")]
     fn add_unique(
         &self,
         txn: &mut Txn,
         names: &mut Names,
         target: &mut Target,
         new: &NewConstraint,
-        columns: &[Arc<str>],
-        primary: bool,
-        nulls_distinct: bool,
     ) -> Result<(), CatalogError> {
-        let is_primary =
-            |known: &Arc<ConstraintDef>| matches!(known.kind, ConstraintKind::Unique { primary: true, .. });
-        if primary && target.constraints.iter().any(is_primary) {
-            let text = format!("multiple primary keys for table \"{}\" are not allowed", target.name);
-            return Err(CatalogError::invalid("42P16", text));
+        let NewConstraintKind::Unique { columns, primary, nulls_distinct, without_overlaps, include } =
+            &new.kind
+        else {
+            return Ok(());
+        };
+        let (primary, nulls_distinct, without_overlaps) = (*primary, *nulls_distinct, *without_overlaps);
+        if primary {
+            refuse_second_primary(target)?;
         }
         let ids = target.ids(columns, |name| format!("column \"{name}\" named in key does not exist"))?;
         for (n, id) in ids.iter().enumerate() {
@@ -339,35 +341,29 @@ impl Catalog {
                 return Err(CatalogError::invalid("42701", text));
             }
         }
+        let period = ids.last().filter(|_| without_overlaps);
+        if period.is_some() && ids.len() < 2 {
+            let text = "constraint using WITHOUT OVERLAPS needs at least two columns";
+            return Err(CatalogError::invalid("42601", text));
+        }
+        let is_range = |column: &&ColumnDef| matches!(column.ty, SqlType::Range(_) | SqlType::Multirange(_));
+        if let Some(column) = period.and_then(|id| target.columns.iter().find(|column| column.id == *id))
+            && !is_range(&column)
+        {
+            let text =
+                format!("column \"{}\" in WITHOUT OVERLAPS is not a range or multirange type", column.name);
+            return Err(CatalogError::invalid("42804", text));
+        }
         let what = if primary { "primary keys" } else { "unique constraints" };
         refuse_virtual_among(&target.columns, &ids, what)?;
-        let parts: Vec<&str> = columns.iter().map(|column| &**column).collect();
-        let name: Arc<str> = match &new.name {
-            Some(name) => {
-                if !names.take_relation(name) || !self.take_name(txn, &target.schema.name, name)? {
-                    return Err(CatalogError::exists(ObjectKind::Relation, &**name));
-                }
-                Arc::clone(name)
-            }
-            None => {
-                let its = if primary { (&[][..], "pkey", true) } else { (&parts[..], "key", true) };
-                self.index_name(txn, names, &target.schema, &target.name, its)?
-            }
-        };
+        let include = target.ids(include, |name| format!("column \"{name}\" named in key does not exist"))?;
+        let included = include.iter().filter_map(|id| target.columns.iter().find(|column| column.id == *id));
+        let included: Vec<Arc<str>> = included.map(|column| Arc::clone(&column.name)).collect();
+        let parts: Vec<&str> = columns.iter().chain(&included).map(|column| &**column).collect();
+        let its = if primary { (&[][..], "pkey") } else { (&parts[..], "key") };
+        let name = self.name_of_key(txn, names, target, new, its)?;
         if primary {
-            for (id, column) in ids.iter().zip(columns) {
-                let Some(known) = target.not_null(*id).filter(|known| !known.validated) else { continue };
-                return Err(CatalogError::InvalidDefinition {
-                    sqlstate: "55000",
-                    message: format!("cannot create primary key on column \"{column}\""),
-                    detail: Some(format!(
-                        "The constraint \"{}\" on column \"{column}\" of table \"{}\", marked NOT VALID, is \
-                         incompatible with a primary key.",
-                        known.name, target.name
-                    )),
-                });
-            }
-            self.require_values(txn, target, &ids)?;
+            self.require_keys(txn, target, &ids)?;
         }
         let constraint = self.new_oid()?;
         let key = |id: &u16| {
@@ -382,6 +378,10 @@ impl Catalog {
                 nulls_first: false,
                 class: KeyClass::Ordered,
                 collation,
+                excludes: without_overlaps.then_some(match Some(id) == period {
+                    true => Exclusion::Overlaps,
+                    false => Exclusion::Equal,
+                }),
             }
         };
         let definition = IndexDef {
@@ -393,7 +393,7 @@ impl Catalog {
             valid: true,
             outdated: false,
             parts: ids.iter().map(key).collect(),
-            include: Vec::new(),
+            include,
             guard: None,
             unique: true,
             primary,
@@ -402,9 +402,146 @@ impl Catalog {
             deferrable: new.deferrable,
             initially_deferred: new.initially_deferred,
             part_of: new.part_of,
+            excluding: None,
+            clustered: false,
         };
         let index = self.insert_index(txn, target, definition)?;
         let kind = ConstraintKind::Unique { columns: ids, index, primary };
+        self.insert_constraint(txn, target, new, constraint, name, kind)
+    }
+
+    /// Makes the columns of a primary key NOT NULL.
+    fn require_keys(&self, txn: &mut Txn, target: &mut Target, ids: &[u16]) -> Result<(), CatalogError> {
+        for id in ids {
+            let Some(known) = target.not_null(*id).filter(|known| !known.validated) else { continue };
+            let column = target.columns.iter().find(|column| column.id == *id);
+            let column = column.map_or("", |column| &column.name);
+            return Err(CatalogError::InvalidDefinition {
+                sqlstate: "55000",
+                message: format!("cannot create primary key on column \"{column}\""),
+                detail: Some(format!(
+                    "The constraint \"{}\" on column \"{column}\" of table \"{}\", marked NOT VALID, is \
+                     incompatible with a primary key.",
+                    known.name, target.name
+                )),
+            });
+        }
+        self.require_values(txn, target, ids)
+    }
+
+    /// Makes a unique index that of a constraint, of the same name.
+    pub(super) fn add_constraint_of_index(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        target: &mut Target,
+        index: &IndexDef,
+        new: &NewConstraint,
+    ) -> Result<(), CatalogError> {
+        let NewConstraintKind::Unique { primary, .. } = new.kind else { return Ok(()) };
+        let mut names = Names::new(snapshot, &target.schema);
+        let name = new.name.clone().unwrap_or_else(|| Arc::clone(&index.name));
+        if target.constraints.iter().any(|known| known.name == name) {
+            let text = format!("constraint \"{name}\" for relation \"{}\" already exists", target.name);
+            return Err(CatalogError::invalid("42710", text));
+        }
+        names.take_constraint(&name);
+        let columns: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
+        if primary {
+            refuse_second_primary(target)?;
+            self.require_keys(txn, target, &columns)?;
+            self.complete_not_null(txn, &mut names, target)?;
+        }
+        if name != index.name {
+            let schema = Arc::clone(&target.schema);
+            self.rename_relation(txn, snapshot, &schema, index.oid, &name)?;
+        }
+        let is_it = |row: &IndexRow| row.indexrelid == index.oid;
+        self.update_rows(txn, index.oid, is_it, |row| {
+            row.indisprimary = primary;
+            row.indimmediate = !new.deferrable;
+        })?;
+        let kind = ConstraintKind::Unique { columns, index: index.oid, primary };
+        let oid = self.new_oid()?;
+        self.insert_constraint(txn, target, new, oid, name, kind)
+    }
+
+    /// The name of a constraint that has an index of the same name.
+    fn name_of_key(
+        &self,
+        txn: &mut Txn,
+        names: &mut Names,
+        target: &Target,
+        new: &NewConstraint,
+        (columns, label): (&[&str], &str),
+    ) -> Result<Arc<str>, CatalogError> {
+        let Some(name) = &new.name else {
+            return self.index_name(txn, names, &target.schema, &target.name, (columns, label, true));
+        };
+        if !names.take_relation(name) || !self.take_name(txn, &target.schema.name, name)? {
+            return Err(CatalogError::exists(ObjectKind::Relation, &**name));
+        }
+        Ok(Arc::clone(name))
+    }
+
+    /// EXCLUDE: the index, whose parts with `=` stand first.
+    fn add_exclusion(
+        &self,
+        txn: &mut Txn,
+        names: &mut Names,
+        target: &mut Target,
+        new: &NewConstraint,
+    ) -> Result<(), CatalogError> {
+        let NewConstraintKind::Exclude { parts, include, guard, method } = &new.kind else { return Ok(()) };
+        let missing = |name: &str| format!("column \"{name}\" named in key does not exist");
+        let mut declared = Vec::with_capacity(parts.len());
+        for part in parts {
+            let column = match part.hidden {
+                Some(hidden) => hidden,
+                None => find_column(&target.columns, &part.name, missing)?.id,
+            };
+            declared.push(IndexPart {
+                column,
+                descending: false,
+                nulls_first: false,
+                class: part.class,
+                collation: part.collation.clone(),
+                excludes: part.excludes,
+            });
+        }
+        let columns: Vec<u16> = declared.iter().map(|part| part.column).collect();
+        refuse_virtual_among(&target.columns, &columns, "exclusion constraints")?;
+        let include = target.ids(include, missing)?;
+        let shown: Vec<&str> = parts.iter().map(|part| &*part.name).collect();
+        let name = self.name_of_key(txn, names, target, new, (&shown, "excl"))?;
+        let mut physical: Vec<usize> = (0..declared.len()).collect();
+        physical.sort_by_key(|at| declared[*at].excludes != Some(Exclusion::Equal));
+        let order = (0..declared.len()).filter_map(|at| physical.iter().position(|own| *own == at)).collect();
+        let declaration = Arc::new(Excluding { method: Arc::clone(method), order });
+        let constraint = self.new_oid()?;
+        let definition = IndexDef {
+            oid: self.new_oid()?,
+            schema: Arc::clone(&target.schema.name),
+            name: Arc::clone(&name),
+            table: target.oid,
+            object: ObjectId(0),
+            valid: true,
+            outdated: false,
+            parts: physical.into_iter().map(|at| declared[at].clone()).collect(),
+            include,
+            guard: *guard,
+            unique: false,
+            primary: false,
+            nulls_distinct: true,
+            constraint: Some(constraint),
+            deferrable: new.deferrable,
+            initially_deferred: new.initially_deferred,
+            part_of: new.part_of,
+            excluding: Some(Arc::clone(&declaration)),
+            clustered: false,
+        };
+        let index = self.insert_index(txn, target, definition)?;
+        let kind = ConstraintKind::Exclude { columns, index, declared: declaration };
         self.insert_constraint(txn, target, new, constraint, name, kind)
     }
 
@@ -463,10 +600,9 @@ impl Catalog {
         constraint: &ConstraintDef,
     ) -> Result<(), CatalogError> {
         self.delete_rows(txn, table.oid, |row: &ConstraintRow| row.oid == constraint.oid)?;
-        if let ConstraintKind::Unique { index, .. } = &constraint.kind
-            && let Some(index) = table.index(*index)
-        {
+        if let Some(index) = constraint.kind.own_index().and_then(|index| table.index(index)) {
             self.remove_index(txn, index)?;
+            self.forget_hidden(txn, table, index)?;
             for (part, partition) in index_parts(table, index.oid) {
                 self.remove_index(txn, &part)?;
                 let oid = part.constraint;
@@ -474,6 +610,18 @@ impl Catalog {
             }
         }
         Ok(())
+    }
+}
+
+fn refuse_second_primary(target: &Target) -> Result<(), CatalogError> {
+    let is_primary =
+        |known: &Arc<ConstraintDef>| matches!(known.kind, ConstraintKind::Unique { primary: true, .. });
+    match target.constraints.iter().any(is_primary) {
+        true => {
+            let text = format!("multiple primary keys for table \"{}\" are not allowed", target.name);
+            Err(CatalogError::invalid("42P16", text))
+        }
+        false => Ok(()),
     }
 }
 

@@ -98,6 +98,7 @@ pub(super) fn foreign_key(
         schema,
         table,
         referenced,
+        period,
         match_full,
         on_delete,
         on_update,
@@ -130,6 +131,17 @@ pub(super) fn foreign_key(
         }
         (found.oid, &found.columns, &found.indexes)
     };
+    let wrong = |text: &str| Err(CatalogError::invalid("42830", text));
+    let one_sided = |own: bool, other: bool| match (own, other) {
+        (true, false) => {
+            wrong("foreign key uses PERIOD on the referencing table but not the referenced table")
+        }
+        (false, true) => {
+            wrong("foreign key uses PERIOD on the referenced table but not the referencing table")
+        }
+        _ => Ok(()),
+    };
+    one_sided(period.0, period.1)?;
     let (referenced_columns, index) = if referenced.is_empty() {
         let primary = indexes.iter().find(|index| index.primary).ok_or_else(|| {
             CatalogError::invalid(
@@ -137,6 +149,7 @@ pub(super) fn foreign_key(
                 format!("there is no primary key for referenced table \"{table}\""),
             )
         })?;
+        one_sided(period.0, primary.is_temporal())?;
         (primary.parts.iter().map(|part| part.column).collect::<Vec<_>>(), Arc::clone(primary))
     } else {
         let wanted: Vec<u16> = referenced
@@ -155,7 +168,15 @@ pub(super) fn foreign_key(
                 && index.parts.len() == wanted.len()
                 && index.parts.iter().all(|part| wanted.contains(&part.column) && tells_alike(part))
         };
-        let index = indexes.iter().find(fits).ok_or_else(|| {
+        let ends_so = |index: &IndexDef| {
+            let last = index.parts.last().filter(|_| index.is_temporal()).map(|part| part.column);
+            last == wanted.last().copied().filter(|_| period.0)
+        };
+        let (found, others): (Vec<_>, Vec<_>) = indexes.iter().filter(fits).partition(|index| ends_so(index));
+        if found.is_empty() && others.iter().any(|index| index.is_temporal()) && !period.0 {
+            wrong("foreign key must use PERIOD when referencing a primary key using WITHOUT OVERLAPS")?;
+        }
+        let index = found.into_iter().next().ok_or_else(|| {
             let text =
                 format!("there is no unique constraint matching given keys for referenced table \"{table}\"");
             CatalogError::invalid("42830", text)
@@ -169,6 +190,20 @@ pub(super) fn foreign_key(
     if index.deferrable {
         let text = format!("cannot use a deferrable unique constraint for referenced table \"{table}\"");
         return Err(CatalogError::invalid("55000", text));
+    }
+    if period.0 {
+        for (event, action) in [("UPDATE", on_update), ("DELETE", on_delete)] {
+            if *action != ReferentialAction::NoAction {
+                let text = format!("unsupported ON {event} action for foreign key constraint using PERIOD");
+                return Err(CatalogError::invalid("0A000", text));
+            }
+        }
+        if *match_full {
+            return Err(CatalogError::invalid(
+                "0A000",
+                "MATCH FULL of a foreign key with PERIOD is not supported",
+            ));
+        }
     }
     refuse_virtual_among(&target.columns, &ids, "foreign key constraints")?;
     let delete_columns = target.ids(delete_columns, missing)?;
@@ -206,6 +241,7 @@ pub(super) fn foreign_key(
         referenced_columns,
         index: index.oid,
         match_full: *match_full,
+        period: period.0,
         on_delete: *on_delete,
         on_update: *on_update,
         delete_columns,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::{IndexSpec, KeyPart};
-use verso_storage::{ObjectId, StorageError, TableLockMode, Txn};
-use verso_types::{TimeStyle, Value, format_text};
+use verso_storage::{ObjectId, RecordId, StorageError, TableLockMode, Txn};
+use verso_types::{Exclusion, SqlType, SystemType, TimeStyle, Value, format_text};
 
 use super::constraint::{Target, refuse_virtual_among, relying_on};
 use super::names::Names;
@@ -75,11 +75,12 @@ impl Catalog {
             column.map(|column| column.id).ok_or_else(missing)
         };
         for part in &new.parts {
-            let NewIndexPart { name, hidden, descending, nulls_first, class, collation } = part;
+            let NewIndexPart { name, hidden, descending, nulls_first, class, collation, excludes } = part;
             let column = hidden.map_or_else(|| number(name), Ok)?;
             let (descending, nulls_first, class) = (*descending, *nulls_first, *class);
             let collation = collation.clone().filter(|_| class == KeyClass::Ordered);
-            parts.push(IndexPart { column, descending, nulls_first, class, collation });
+            let excludes = *excludes;
+            parts.push(IndexPart { column, descending, nulls_first, class, collation, excludes });
         }
         let include = new.include.iter().map(number).collect::<Result<Vec<u16>, CatalogError>>()?;
         let used: Vec<u16> = parts.iter().map(|part| part.column).chain(include.iter().copied()).collect();
@@ -123,6 +124,8 @@ impl Catalog {
             deferrable: false,
             initially_deferred: false,
             part_of: new.part_of,
+            excluding: None,
+            clustered: false,
         };
         if new.concurrently {
             definition.object = self.build_concurrently(txn, &table, &definition)?;
@@ -303,6 +306,10 @@ impl Catalog {
                     let text = "REINDEX CONCURRENTLY of the index of a deferrable constraint";
                     return Err(CatalogError::invalid("0A000", format!("{text} is not supported")));
                 }
+                if index.excludes() {
+                    let text = "concurrent index creation for exclusion constraints is not supported";
+                    return Err(CatalogError::invalid("0A000", text));
+                }
                 let object = self.build_concurrently(txn, &table, index)?;
                 self.change(txn, |txn| self.replace_index(txn, index, object))
             });
@@ -424,7 +431,7 @@ impl Catalog {
         let specs = indexes.iter().map(|index| index_spec(heap, columns, index));
         let specs = specs.collect::<Result<Vec<_>, CatalogError>>()?;
         let built = self.engine.create_indexes(txn, specs, &mut |_| ControlFlow::Continue(()));
-        if matches!(built, Err(StorageError::Unique { .. })) {
+        if matches!(built, Err(StorageError::Unique { .. } | StorageError::Excluded { .. })) {
             // One after the other, they tell which of them it is.
             indexes.iter().try_for_each(|index| self.build_index(txn, heap, columns, index).map(drop))?;
         }
@@ -453,32 +460,59 @@ impl Catalog {
         index: &IndexDef,
         error: StorageError,
     ) -> CatalogError {
-        let StorageError::Unique { index: _, record } = error else { return error.into() };
-        let parts =
-            index.parts.iter().filter_map(|part| columns.iter().find(|column| column.id == part.column));
-        let parts: Vec<&ColumnDef> = parts.collect();
+        let (record, with) = match error {
+            StorageError::Unique { record, .. } => (record, None),
+            StorageError::Excluded { record, with, .. } => (record, Some(with)),
+            error => return error.into(),
+        };
+        let key = |record| self.key_text(txn, heap, columns, index, record);
+        let index_name = index.name.to_string();
+        match with {
+            None => {
+                let detail = key(record).map(|key| format!("Key {key} is duplicated."));
+                CatalogError::Duplicates { index: index_name, detail }
+            }
+            Some(with) => {
+                let both = key(record).zip(key(with));
+                let detail = both.map(|(key, other)| format!("Key {key} conflicts with key {other}."));
+                CatalogError::Conflicts { constraint: index_name, detail }
+            }
+        }
+    }
+
+    /// The key that a record has in an index, as PostgreSQL shows it.
+    fn key_text(
+        &self,
+        txn: &Txn,
+        heap: ObjectId,
+        columns: &[ColumnDef],
+        index: &IndexDef,
+        record: RecordId,
+    ) -> Option<String> {
+        let column = |part: &IndexPart| columns.iter().find(|column| column.id == part.column);
+        let parts: Vec<&ColumnDef> = index.declared().into_iter().filter_map(column).collect();
         let ids: Vec<u16> = parts.iter().map(|column| column.id).collect();
         let mut found = ScanBatch::default();
         let fetched = self.engine.heap(heap).and_then(|heap| heap.fetch(txn, record, &ids, &mut found));
-        let detail = matches!(fetched, Ok(true)).then(|| {
-            let named = |column: &&ColumnDef| match column.is_hidden() {
-                true => column.default.as_deref().unwrap_or_default().to_string(),
-                false => column.name.to_string(),
-            };
-            let names: Vec<String> = parts.iter().map(named).collect();
-            let mut values = String::new();
-            for (column, definition) in found.batch.columns.iter().zip(&parts) {
-                if !values.is_empty() {
-                    values.push_str(", ");
-                }
-                match column.value(0, &definition.ty) {
-                    Value::Null => values.push_str("null"),
-                    value => format_text(&value, &definition.ty, &TimeStyle::UTC, &mut values),
-                }
+        if !matches!(fetched, Ok(true)) {
+            return None;
+        }
+        let named = |column: &&ColumnDef| match column.is_hidden() {
+            true => column.default.as_deref().unwrap_or_default().to_string(),
+            false => column.name.to_string(),
+        };
+        let names: Vec<String> = parts.iter().map(named).collect();
+        let mut values = String::new();
+        for (column, definition) in found.batch.columns.iter().zip(&parts) {
+            if !values.is_empty() {
+                values.push_str(", ");
             }
-            format!("Key ({})=({values}) is duplicated.", names.join(", "))
-        });
-        CatalogError::Duplicates { index: index.name.to_string(), detail }
+            match column.value(0, &definition.ty) {
+                Value::Null => values.push_str("null"),
+                value => format_text(&value, &definition.ty, &TimeStyle::UTC, &mut values),
+            }
+        }
+        Some(format!("({})=({values})", names.join(", ")))
     }
 }
 
@@ -523,6 +557,20 @@ pub(crate) fn key_parts(columns: &[ColumnDef], index: &IndexDef) -> Result<Vec<K
     let mut parts = held.collect::<Result<Vec<KeyPart>, CatalogError>>()?;
     for (key, part) in parts.iter_mut().zip(&index.parts) {
         (key.descending, key.nulls_first) = (part.descending, part.nulls_first);
+        key.excludes = part.excludes;
+        let ty = columns.iter().find(|column| column.id == part.column).map(|column| &column.ty);
+        let is_set = match ty {
+            Some(SqlType::Range(_) | SqlType::Multirange(_)) => true,
+            Some(SqlType::System(SystemType::Inet | SystemType::Cidr)) => {
+                part.excludes == Some(Exclusion::Overlaps)
+            }
+            _ => false,
+        };
+        if let (Some(Exclusion::Overlaps | Exclusion::Adjacent), Some(ty), false) = (part.excludes, ty, is_set) {
+            let (ty, method) = (ty.without_modifiers().pg_name(), index.method());
+            let text = format!("data type {ty} has no default operator class for access method \"{method}\"");
+            return Err(CatalogError::invalid("42704", text));
+        }
         let collator = part.collation.as_ref().and_then(|collation| collation.collator);
         key.ty = key.ty.collated(collator).ok_or_else(|| CatalogError::Corrupt {
             what: format!("index \"{}\" has a collation of what is no text", index.name),

@@ -213,6 +213,7 @@ impl Catalog {
                 generated: column.generated,
                 is_virtual: column.is_virtual,
                 reservable: column.reservable,
+                statistics: None,
             };
             if column.serial {
                 let (sequence, default) =

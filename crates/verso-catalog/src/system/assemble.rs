@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use verso_storage::page::ObjectId;
-use verso_types::{CollationData, RowType, SqlType};
+use verso_types::{CollationData, Exclusion, RowType, SqlType};
 
 use super::collated::Collated;
 use super::divided::Divided;
@@ -23,8 +23,8 @@ use super::{
 use crate::aggregate::Callee;
 use crate::collation::CollationDef;
 use crate::definition::{
-    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ExtensionDef, ForeignKey, FunctionArg, FunctionDef,
-    FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, Excluding, ExtensionDef, ForeignKey, FunctionArg,
+    FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
     ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
 use crate::error::CatalogError;
@@ -375,6 +375,9 @@ impl CatalogRows {
                 generated: matches!(row.attgenerated.0, 's' | 'v'),
                 is_virtual: row.attgenerated.0 == 'v',
                 reservable: row.attgenerated.0 == RESERVABLE,
+                statistics: STATISTICS_BEHIND
+                    .checked_sub(row.attlen)
+                    .and_then(|target| u16::try_from(target).ok()),
             };
             columns.entry(row.attrelid).or_default().push(column);
         }
@@ -457,7 +460,8 @@ impl CatalogRows {
             let class = classes
                 .get(&row.indexrelid)
                 .ok_or_else(|| corrupt(format!("index {} has no row in pg_class", row.indexrelid)))?;
-            let is_its = |constraint: &&Arc<ConstraintDef>| matches!(constraint.kind, ConstraintKind::Unique { index, .. } if index == row.indexrelid);
+            let is_its =
+                |constraint: &&Arc<ConstraintDef>| constraint.kind.own_index() == Some(row.indexrelid);
             let constraint = constraints.get(&row.indrelid).and_then(|all| all.iter().find(is_its));
             let parts = (1..).zip(row.indkey.iter().zip(&row.indoption)).map(|(number, (column, option))| {
                 Ok(IndexPart {
@@ -467,6 +471,7 @@ impl CatalogRows {
                     class: KeyClass::from_code((option >> 2) as u8 & 0x3f)
                         .ok_or_else(|| corrupt(format!("index {} is of no known class", row.indexrelid)))?,
                     collation: collated.of_part(row.indexrelid, number),
+                    excludes: Exclusion::from_code((option >> 8 & 0xf) as u8),
                 })
             });
             let index = IndexDef {
@@ -487,6 +492,11 @@ impl CatalogRows {
                 deferrable: constraint.is_some_and(|constraint| constraint.deferrable),
                 initially_deferred: constraint.is_some_and(|constraint| constraint.initially_deferred),
                 part_of: parts_of.get(&row.indexrelid).copied(),
+                clustered: row.is_clustered(),
+                excluding: constraint.and_then(|constraint| match &constraint.kind {
+                    ConstraintKind::Exclude { declared, .. } => Some(Arc::clone(declared)),
+                    _ => None,
+                }),
             };
             indexes.entry(row.indrelid).or_default().push(Arc::new(index));
         }
@@ -559,6 +569,9 @@ fn schema_of_row(row: &NamespaceRow) -> SchemaDef {
     SchemaDef { oid: row.oid, name: Arc::clone(&row.nspname.0), owner: row.nspowner }
 }
 
+/// Where a column's length stands, a lower number says which statistics target it has been given.
+const STATISTICS_BEHIND: i16 = -1_000;
+
 /// Definitions by the table they belong to.
 type ByTable<T> = HashMap<Oid, Vec<Arc<T>>>;
 
@@ -591,12 +604,24 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
             index: row.conindid,
             primary: row.contype.0 == 'p',
         },
+        'x' => {
+            let text = row.conbin.as_deref().unwrap_or_default();
+            let mut words = text.split_whitespace();
+            let method = words.next().ok_or_else(|| flaw("no access method"))?.into();
+            let order = words.map(|word| word.parse().map_err(|_| flaw("no number of a column")));
+            ConstraintKind::Exclude {
+                columns: column_ids(row.conkey.as_deref())?,
+                index: row.conindid,
+                declared: Arc::new(Excluding { method, order: order.collect::<Result<_, CatalogError>>()? }),
+            }
+        }
         'f' => ConstraintKind::Foreign(ForeignKey {
             columns: column_ids(row.conkey.as_deref())?,
             referenced: row.confrelid,
             referenced_columns: column_ids(row.confkey.as_deref())?,
             index: row.conindid,
             match_full: row.confmatchtype.0 == 'f',
+            period: row.confmatchtype.0 == 'p',
             on_delete: action(row.confdeltype)?,
             on_update: action(row.confupdtype)?,
             delete_columns: column_ids(row.confdelsetcols.as_deref())?,
@@ -614,6 +639,7 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
         validated: row.convalidated,
         enforced: !row.contype.0.is_ascii_uppercase(),
         part_of,
+        no_inherit: row.confmatchtype.0 == 'n',
     })
 }
 
@@ -711,9 +737,12 @@ pub(crate) fn index_row(index: &IndexDef) -> IndexRow {
     columns.extend(&index.include);
     let count = |count: usize| i16::try_from(count).expect("the number of columns was checked");
     let option = |part: &IndexPart| {
-        i16::from(part.descending) | (i16::from(part.nulls_first) << 1) | (i16::from(part.class as u8) << 2)
+        i16::from(part.descending)
+            | (i16::from(part.nulls_first) << 1)
+            | (i16::from(part.class as u8) << 2)
+            | (i16::from(part.excludes.map_or(0, Exclusion::code)) << 8)
     };
-    IndexRow {
+    let mut row = IndexRow {
         indexrelid: index.oid,
         indrelid: index.table,
         indnatts: count(columns.len()),
@@ -726,7 +755,9 @@ pub(crate) fn index_row(index: &IndexDef) -> IndexRow {
         indkey: numbers(&columns),
         indoption: index.parts.iter().map(option).collect(),
         indguard: index.guard.map_or(0, |guard| numbers(&[guard])[0]),
-    }
+    };
+    row.set_clustered(index.clustered);
+    row
 }
 
 /// The row of a constraint.
@@ -765,18 +796,32 @@ pub(crate) fn constraint_row(constraint: &ConstraintDef, schema: Oid) -> Constra
             row.conkey = Some(numbers(columns));
             row.conindid = *index;
         }
+        ConstraintKind::Exclude { columns, index, declared } => {
+            row.contype = Letter('x');
+            row.conkey = Some(numbers(columns));
+            row.conindid = *index;
+            let order: Vec<String> = declared.order.iter().map(usize::to_string).collect();
+            row.conbin = Some(format!("{} {}", declared.method, order.join(" ")).into());
+        }
         ConstraintKind::Foreign(key) => {
             row.contype = Letter('f');
             row.conkey = Some(numbers(&key.columns));
             row.conindid = key.index;
             row.confrelid = key.referenced;
             row.confkey = Some(numbers(&key.referenced_columns));
-            row.confmatchtype = Letter(if key.match_full { 'f' } else { 's' });
+            row.confmatchtype = Letter(match (key.period, key.match_full) {
+                (true, _) => 'p',
+                (false, true) => 'f',
+                (false, false) => 's',
+            });
             row.confdeltype = Letter(key.on_delete.letter());
             row.confupdtype = Letter(key.on_update.letter());
             row.confdelsetcols = (!key.delete_columns.is_empty()).then(|| numbers(&key.delete_columns));
             row.conbin = constraint.part_of.map(|whole| whole.to_string().into());
         }
+    }
+    if constraint.no_inherit {
+        row.confmatchtype = Letter('n');
     }
     if !constraint.enforced {
         row.contype = Letter(row.contype.0.to_ascii_uppercase());
@@ -982,7 +1027,10 @@ pub(crate) fn attribute_row(table: Oid, column: &ColumnDef) -> AttributeRow {
         attname: Name(Arc::clone(&column.name)),
         atttypid: Oid(column.declared().pg_oid()),
         atttypmod: column.declared().typmod(),
-        attlen: column.ty.typlen(),
+        attlen: match column.statistics.and_then(|target| i16::try_from(target).ok()) {
+            Some(target) => STATISTICS_BEHIND.saturating_sub(target),
+            None => column.ty.typlen(),
+        },
         attnum: i16::try_from(column.id).expect("the number of columns was checked"),
         attnotnull: column.not_null,
         atthasdef: column.default.is_some(),

@@ -43,6 +43,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
             generated: false,
             is_virtual: false,
             reservable: false,
+            statistics: None,
         };
         TableShape { table: R::TABLE, columns: (1..).zip(R::columns()).map(column).collect() }
     }

@@ -169,6 +169,7 @@ system_row! {
         attname: Name,
         atttypid: Oid,
         atttypmod: i32,
+        /// Of a column with a statistics target -1000 and the target less; nobody reads other values.
         attlen: i16,
         /// The column's id in storage.
         attnum: i16,
@@ -417,10 +418,28 @@ system_row! {
         indisvalid: bool,
         /// The columns' numbers: those of the key, then those of INCLUDE.
         indkey: Vec<i16>,
-        /// Per column of the key 1 for DESC, 2 for NULLS FIRST, 4 for a class of patterns.
+        /// Per column of the key 1 for DESC, 2 for NULLS FIRST, 4 times its class, 256 times its operator of an
+        /// exclusion; of the first one 4096 for CLUSTER ON.
         indoption: Vec<i16>,
         /// The hidden column that says which rows it has; 0 = all.
         indguard: i16,
+    }
+}
+
+/// In the first of an index's options: CLUSTER ON.
+const CLUSTERED: i16 = 4_096;
+
+impl IndexRow {
+    /// Whether CLUSTER puts the table in its order.
+    pub fn is_clustered(&self) -> bool {
+        self.indoption.first().is_some_and(|option| option & CLUSTERED != 0)
+    }
+
+    /// Says whether CLUSTER puts the table in its order.
+    pub fn set_clustered(&mut self, clustered: bool) {
+        if let Some(option) = self.indoption.first_mut() {
+            *option = *option & !CLUSTERED | if clustered { CLUSTERED } else { 0 };
+        }
     }
 }
 
@@ -430,7 +449,7 @@ system_row! {
         oid: Oid,
         conname: Name,
         connamespace: Oid,
-        /// `c` check, `n` not null, `p` primary key, `u` unique, `f` foreign key; in capitals where it is not enforced.
+        /// `c` check, `n` not null, `p` primary key, `u` unique, `x` exclusion, `f` foreign key; in capitals where it is not enforced.
         contype: Letter,
         condeferrable: bool,
         condeferred: bool,
@@ -441,12 +460,13 @@ system_row! {
         /// `a` no action, `r` restrict, `c` cascade, `n` set null, `d` set default; blank if it is no foreign key.
         confupdtype: Letter,
         confdeltype: Letter,
-        /// `f` full, `s` simple.
+        /// `f` full, `s` simple, `p` simple with PERIOD; of a CHECK or NOT NULL `n` for NO INHERIT.
         confmatchtype: Letter,
         conkey: Option<Vec<i16>>,
         confkey: Option<Vec<i16>>,
         confdelsetcols: Option<Vec<i16>>,
-        /// CHECK as SQL text; of a partition's foreign key the number of the one that it is a part of.
+        /// CHECK as SQL text; of an exclusion its access method, and where its columns stand among the parts of the index; of a
+        /// partition's foreign key the number of the one that it is a part of.
         conbin: Option<Arc<str>>,
     }
 }

@@ -142,6 +142,10 @@ impl LockRows for Doubles {
 }
 
 impl References for Doubles {
+    fn hold_periods(&self, _: &TableDef, _: &IndexDef, _: &[u8], _: &Value) -> Result<Vec<Value>> {
+        Ok(Vec::new())
+    }
+
     fn hold_key(&self, _: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
         nothing()
     }

@@ -185,6 +185,7 @@ pub(crate) fn key_parts(table: &TableDef, index: &IndexDef) -> (Vec<KeyPart>, Ve
             descending: part.descending,
             nulls_first: part.nulls_first,
             guard: false,
+            excludes: part.excludes,
         });
         types.push(ty);
     }

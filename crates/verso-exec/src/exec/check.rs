@@ -212,6 +212,14 @@ impl RowChecks {
                 );
                 Err(TypeError::new("42501", message).into())
             }
+            (_, Some((row, _, Ok(Broken { name, of: CheckOf::Period })))) => {
+                refused(row);
+                let message = format!(
+                    "empty WITHOUT OVERLAPS value found in column \"{name}\" in relation \"{}\"",
+                    table.name
+                );
+                Err(TypeError::new("23514", message).into())
+            }
             (_, Some((row, _, Ok(Broken { name, of: CheckOf::View })))) => {
                 let message = format!("new row violates check option for view \"{name}\"");
                 let detail = refused_row(cx, &shown(row), table);

@@ -30,6 +30,8 @@ const TRIES_MAX: u32 = 20;
 pub(crate) struct ConflictClause {
     table: Arc<TableDef>,
     arbiters: Vec<Arbiter>,
+    /// Indexes of exclusion constraints, which say that a row is not inserted when it is.
+    excluding: Vec<Arc<IndexDef>>,
     update: Option<RowUpdate>,
     /// Keys inserted or changed by this statement.
     touched: HashSet<Vec<u8>>,
@@ -91,7 +93,8 @@ impl ConflictClause {
         });
         ConflictClause {
             table: Arc::clone(table),
-            arbiters: clause.indexes.iter().map(arbiter).collect(),
+            arbiters: clause.indexes.iter().filter(|index| !index.excludes()).map(arbiter).collect(),
+            excluding: clause.indexes.iter().filter(|index| index.excludes()).cloned().collect(),
             update,
             touched: HashSet::new(),
         }
@@ -120,6 +123,9 @@ impl ConflictClause {
                 }
                 Err(error) => {
                     cx.tables()?.abort_statement()?;
+                    if self.is_excluded(&error) {
+                        return Ok(None);
+                    }
                     if !self.is_duplicate(&error) {
                         return Err(error);
                     }
@@ -133,6 +139,13 @@ impl ConflictClause {
     /// What changed rows mean for other tables, at the end of the statement.
     pub fn finish(&mut self, cx: &ExecContext<'_>, along: &mut Vec<Triggers>) -> Result<()> {
         self.update.as_mut().map_or(Ok(()), |update| update.keys.finish(cx, along))
+    }
+
+    /// Whether a row that is there excludes the new one, which is a reason to do nothing.
+    fn is_excluded(&self, error: &ExecError) -> bool {
+        let ExecError::Violation(violation) = error.root() else { return false };
+        violation.sqlstate == "23P01"
+            && self.excluding.iter().any(|index| Some(&index.name) == violation.constraint.as_ref())
     }
 
     fn is_duplicate(&self, error: &ExecError) -> bool {

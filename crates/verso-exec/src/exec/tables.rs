@@ -195,6 +195,15 @@ pub trait References {
     /// Whether a row with this key of a unique index is there, whoever committed it when; it then stays until the end of
     /// the transaction (KEY SHARE).
     fn hold_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool>;
+    /// The periods of the rows of a key WITHOUT OVERLAPS whose other columns have the key `prefix`, and which overlap a period,
+    /// whoever committed them when; these rows then stay until the end of the transaction (KEY SHARE).
+    fn hold_periods(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        prefix: &[u8],
+        period: &Value,
+    ) -> Result<Vec<Value>>;
     /// Whether a row fulfils a condition in the newest state, for a transaction whose snapshot may not show it: `matches`
     /// gives the positions of a batch's rows that do. False at levels whose statements see the newest state anyway.
     fn exists_beyond_snapshot(

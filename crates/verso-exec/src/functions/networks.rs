@@ -24,8 +24,7 @@ fn is_within(a: &Opaque, b: &Opaque, strict: bool) -> Result<Value> {
 }
 
 fn overlaps(a: &Opaque, b: &Opaque) -> Result<Value> {
-    let (a, b) = (Network::of(a), Network::of(b));
-    bool(a.covers(&b, a.bits.min(b.bits)))
+    bool(Network::of(a).overlaps(&Network::of(b)))
 }
 
 fn pairwise(a: &Opaque, b: &Opaque, name: &str, with: impl Fn(u8, u8) -> u8) -> Result<Value> {

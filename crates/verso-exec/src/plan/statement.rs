@@ -123,11 +123,12 @@ impl Check {
     /// never validated, and what is demanded of new rows alone.
     pub fn concerns(&self, assigned: &[usize]) -> bool {
         match self.of {
-            CheckOf::Table { validated: true } | CheckOf::NotNull { validated: true } | CheckOf::Domain => {
-                self.condition.any(
-                    &mut |part| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column)),
-                )
-            }
+            CheckOf::Table { validated: true }
+            | CheckOf::NotNull { validated: true }
+            | CheckOf::Domain
+            | CheckOf::Period => self
+                .condition
+                .any(&mut |part| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column))),
             CheckOf::Table { validated: false }
             | CheckOf::NotNull { validated: false }
             | CheckOf::View
@@ -152,6 +153,8 @@ pub enum CheckOf {
     },
     /// That of the domain of a column; it reports itself.
     Domain,
+    /// That the period of a key WITHOUT OVERLAPS, whose name it has, is not empty.
+    Period,
     /// The CHECK OPTION of a view.
     View,
     /// That of the policies of a table.

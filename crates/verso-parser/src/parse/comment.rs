@@ -49,10 +49,13 @@ pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
         "constraint" => {
             let name = cursor.name()?;
             cursor.expect(&["on"])?;
-            if cursor.is(&["domain"]) {
-                return Err(cursor.unsupported("COMMENT ON CONSTRAINT … ON DOMAIN"));
+            let names_domain =
+                matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_)) && !cursor.is_at(1, "is");
+            if names_domain && cursor.accept(&["domain"]) {
+                Commented::DomainConstraint { name, domain: cursor.qualified()? }
+            } else {
+                Commented::Constraint { name, table: cursor.qualified()? }
             }
-            Commented::Constraint { name, table: cursor.qualified()? }
         }
         _ => {
             let what = format!("COMMENT ON {}", word.to_uppercase());

@@ -14,8 +14,7 @@ use crate::syntax::{Analyze, Flashback, LogicalBackup, Statement};
 use verso_types::sqlstate;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
-const KNOWN: &[&str] =
-    &["cluster", "copy", "import", "load", "prepare", "refresh", "security", "unload", "connect"];
+const KNOWN: &[&str] = &["copy", "import", "load", "prepare", "refresh", "security", "unload", "connect"];
 
 /// Parses a statement that begins with `word`.
 pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, SyntaxError> {
@@ -73,6 +72,7 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
         "reassign" => super::rights::reassign(cursor),
         "lock" => super::table::lock_table(cursor),
         "reindex" => super::table::reindex(cursor),
+        "cluster" => super::table::cluster(cursor),
         "refresh" => super::view::refresh(cursor),
         "analyze" | "analyse" => super::table::analyze(cursor),
         _ if KNOWN.contains(&word) => {
@@ -156,9 +156,7 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if vacuum && matches!(cursor.peek(), Token::LParen) {
         sweep_options(cursor, &mut options, true)?;
     } else if vacuum {
-        if cursor.is(&["full"]) {
-            return Err(cursor.unsupported("VACUUM FULL"));
-        }
+        options.full = cursor.accept(&["full"]);
         cursor.accept(&["freeze"]);
         options.verbose = cursor.accept(&["verbose"]);
         options.analyze = cursor.accept(&["analyze"]) || cursor.accept(&["analyse"]);
@@ -180,8 +178,8 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             sweep_options(cursor, &mut options, false)?;
         }
     }
-    let SweepOptions { verbose, parallel, .. } = options;
-    Ok(Statement::Sweep { tables, verbose, parallel, vacuum, analyze })
+    let SweepOptions { verbose, parallel, full, .. } = options;
+    Ok(Statement::Sweep { tables, verbose, parallel, vacuum, analyze, full })
 }
 
 /// What stands in parentheses behind SWEEP and VACUUM.
@@ -189,12 +187,12 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
 struct SweepOptions {
     verbose: bool,
     analyze: bool,
+    full: bool,
     parallel: Option<u32>,
 }
 
 /// Options of VACUUM, the value that says nothing else than what a sweep does, and whether the other one is PostgreSQL's, too.
-const VACUUM_FLAGS: [(&str, bool); 9] = [
-    ("full", false),
+const VACUUM_FLAGS: [(&str, bool); 8] = [
     ("disable_page_skipping", false),
     ("process_main", true),
     ("process_toast", true),
@@ -235,6 +233,7 @@ fn sweep_options(
             }
             ("verbose", _) => options.verbose = flag(cursor, &word)?,
             ("analyze", _) if vacuum => options.analyze = flag(cursor, &word)?,
+            ("full", _) if vacuum => options.full = flag(cursor, &word)?,
             ("skip_database_stats", _) if vacuum => drop(flag(cursor, &word)?),
             ("index_cleanup", _) if vacuum && cursor.accept(&["auto"]) => {}
             (_, Some((name, usual))) => {

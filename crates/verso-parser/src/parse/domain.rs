@@ -118,7 +118,13 @@ fn action(cursor: &mut Cursor<'_>) -> Result<DomainAction, SyntaxError> {
 }
 
 fn condition(cursor: &mut Cursor<'_>, name: Option<Name>) -> Result<DomainCondition, SyntaxError> {
-    match check(cursor)? {
+    let clause = check(cursor)?;
+    let at = cursor.here().start;
+    if cursor.is(&["no", "inherit"]) {
+        let text = "check constraints for domains cannot be marked NO INHERIT";
+        return Err(SyntaxError::new("42P17", text).at(at));
+    }
+    match clause {
         ConstraintClause::Check(expr, text) => Ok(DomainCondition { name, expr, text, not_valid: false }),
         _ => Err(cursor.unexpected()),
     }

@@ -14,7 +14,7 @@ use crate::syntax::{
 };
 
 /// `[schema.]symbol`.
-fn symbol(cursor: &mut Cursor<'_>) -> Result<QualifiedName, SyntaxError> {
+pub(super) fn symbol(cursor: &mut Cursor<'_>) -> Result<QualifiedName, SyntaxError> {
     let mut schema = None;
     if matches!(cursor.peek(), Token::Word(_) | Token::Quoted(_)) {
         schema = Some(cursor.label()?);

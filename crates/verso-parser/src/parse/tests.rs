@@ -92,11 +92,23 @@ fn verso_s_own_statements() {
     }
     let Statement::Commit { write, .. } = one("COMMIT WRITE NOWAIT BATCH") else { panic!() };
     assert_eq!((write.wait, write.batch), (Some(false), Some(true)));
-    let plain =
-        Statement::Sweep { tables: Vec::new(), verbose: false, parallel: None, vacuum: false, analyze: None };
+    let plain = Statement::Sweep {
+        tables: Vec::new(),
+        verbose: false,
+        parallel: None,
+        vacuum: false,
+        analyze: None,
+        full: false,
+    };
     assert_eq!(one("SWEEP"), plain);
-    let Statement::Sweep { tables, verbose: true, parallel: Some(2), vacuum: false, analyze: None } =
-        one("sweep table public.t (parallel 2, verbose)")
+    let Statement::Sweep {
+        tables,
+        verbose: true,
+        parallel: Some(2),
+        vacuum: false,
+        analyze: None,
+        full: false,
+    } = one("sweep table public.t (parallel 2, verbose)")
     else {
         panic!()
     };

@@ -329,9 +329,10 @@ pub(super) fn alter_trigger(cursor: &mut Cursor<'_>) -> Result<Statement, Syntax
     let name = cursor.name()?;
     cursor.expect(&["on"])?;
     let table = cursor.qualified()?;
-    if !cursor.accept(&["rename", "to"]) {
-        return Err(cursor.unsupported("ALTER TRIGGER other than RENAME"));
+    if cursor.is(&["depends"]) || cursor.is(&["no", "depends"]) {
+        return Err(cursor.unsupported("ALTER TRIGGER … DEPENDS ON EXTENSION"));
     }
+    cursor.expect(&["rename", "to"])?;
     Ok(Statement::RenameTrigger(RenameTrigger { name, table, to: cursor.name()? }))
 }
 

@@ -46,6 +46,13 @@ pub enum Commented {
         /// Its table or view.
         table: QualifiedName,
     },
+    /// A constraint of a domain.
+    DomainConstraint {
+        /// Which.
+        name: Name,
+        /// Of which domain.
+        domain: QualifiedName,
+    },
     /// A constraint.
     Constraint {
         /// The constraint.

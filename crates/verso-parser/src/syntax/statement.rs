@@ -1,7 +1,7 @@
 //! Statements: one variant each; what has more than a few parts is a struct of a module beside this one.
 
 use super::{
-    ActAs, AlterIndex, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateAggregate,
+    ActAs, AlterIndex, AlterSequence, AlterTable, Call, Cluster, Comment, CommitWrite, Copy, CreateAggregate,
     CreateFunction, CreateIndex, CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor,
     DatabaseStatement, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch, FunctionBody, Insert,
     LockTable, LogicalBackup, Merge, Name, Past, Prepare, QualifiedName, Query, Reindex, ReindexTarget,
@@ -61,6 +61,8 @@ pub enum Statement {
     },
     /// REINDEX.
     Reindex(Reindex),
+    /// CLUSTER, and VACUUM FULL of one table.
+    Cluster(Cluster),
     /// ALTER INDEX … ACTIVE, INACTIVE.
     AlterIndex(AlterIndex),
     /// LOCK TABLE.
@@ -196,6 +198,8 @@ pub enum Statement {
         vacuum: bool,
         /// VACUUM ANALYZE: what is analyzed then.
         analyze: Option<Analyze>,
+        /// VACUUM FULL: the tables are copied.
+        full: bool,
     },
     /// COPY.
     Copy(Copy),
@@ -268,6 +272,7 @@ impl Statement {
                 ReindexTarget::Collations => Some("REINDEX COLLATIONS"),
                 _ => reindex.concurrently.then_some("REINDEX CONCURRENTLY"),
             },
+            Statement::Cluster(cluster) if cluster.table.is_none() => Some("CLUSTER"),
             Statement::Database(DatabaseStatement::Create { .. }) => Some("CREATE DATABASE"),
             Statement::Database(DatabaseStatement::Drop { .. }) => Some("DROP DATABASE"),
             _ => None,
@@ -338,6 +343,7 @@ impl Statement {
                 | Statement::AlterTable(_)
                 | Statement::Rename { .. }
                 | Statement::Reindex(_)
+                | Statement::Cluster(_)
                 | Statement::AlterIndex(_)
                 | Statement::LockTable(_)
                 | Statement::SetConstraints(_)

@@ -181,6 +181,8 @@ pub struct ConstraintDefinition {
     pub not_valid: bool,
     /// NOT ENFORCED: no rows are checked.
     pub not_enforced: bool,
+    /// NO INHERIT: it is not one of partitions, too.
+    pub no_inherit: bool,
     /// Where it starts.
     pub at: u32,
 }
@@ -198,6 +200,19 @@ pub struct ConstraintChange {
     pub inherit: Option<bool>,
 }
 
+/// EXCLUDE: which rows may not be there together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exclude {
+    /// USING; btree without.
+    pub method: Option<Name>,
+    /// What is compared, and by which operator.
+    pub elements: Vec<(IndexElement, QualifiedName)>,
+    /// INCLUDE.
+    pub include: Vec<Name>,
+    /// WHERE, and its text.
+    pub predicate: Option<(Expr, String)>,
+}
+
 /// What a constraint demands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConstraintClause {
@@ -213,7 +228,15 @@ pub enum ConstraintClause {
         primary: bool,
         /// Not NULLS NOT DISTINCT.
         nulls_distinct: bool,
+        /// WITHOUT OVERLAPS behind the last column.
+        without_overlaps: bool,
+        /// INCLUDE.
+        include: Vec<Name>,
+        /// USING INDEX: an index that is there, in place of columns.
+        index: Option<Name>,
     },
+    /// EXCLUDE.
+    Exclude(Box<Exclude>),
     /// FOREIGN KEY, REFERENCES.
     Foreign {
         /// The referencing columns.
@@ -222,6 +245,8 @@ pub enum ConstraintClause {
         table: QualifiedName,
         /// Its columns; empty means its primary key.
         referenced: Vec<Name>,
+        /// PERIOD in front of the last column, of this table and of that.
+        period: (bool, bool),
         /// MATCH FULL.
         match_full: bool,
         /// ON DELETE.
@@ -300,6 +325,14 @@ pub enum AlterAction {
     SetIdentity { column: Name, identity: Option<Identity>, options: Box<SequenceOptions> },
     /// `ALTER COLUMN column DROP IDENTITY [IF EXISTS]`.
     DropIdentity { column: Name, if_exists: bool },
+    /// `ALTER COLUMN c SET STATISTICS n`; none for DEFAULT.
+    Statistics { column: Name, target: Option<i64> },
+    /// `ALTER COLUMN c SET STORAGE how`.
+    Storage { column: Name, how: Name },
+    /// `ALTER COLUMN c SET COMPRESSION method`.
+    Compression { column: Name, method: Name },
+    /// `CLUSTER ON index`, `SET WITHOUT CLUSTER`.
+    ClusterOn(Option<Name>),
     /// `ADD constraint`.
     AddConstraint(ConstraintDefinition),
     /// `DROP CONSTRAINT [IF EXISTS] name [CASCADE]`.
@@ -320,6 +353,19 @@ pub enum AlterAction {
     Options(Vec<(String, String)>),
     /// `RESET (name, …)`.
     ResetOptions(Vec<String>),
+}
+
+/// CLUSTER, and VACUUM FULL of one table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    /// The table; without one, all that CLUSTER ON says something of.
+    pub table: Option<QualifiedName>,
+    /// USING.
+    pub index: Option<Name>,
+    /// Said as VACUUM FULL: in the order in which the rows come.
+    pub full: bool,
+    /// VERBOSE.
+    pub verbose: bool,
 }
 
 /// CREATE INDEX.

@@ -12,6 +12,7 @@ use verso_types::{CastKind, SqlType, cast_kind};
 
 use super::Binder;
 use super::context::{Clause, Context};
+use super::generated::filled_text;
 use super::partition::share_rows;
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
@@ -116,7 +117,22 @@ impl Binder<'_> {
         let mut checks = self.domain_checks(table)?;
         checks.extend(self.virtual_not_null(table)?);
         checks.extend(self.checks_among(table, |constraint| constraint.enforced)?);
+        checks.extend(self.period_checks(table)?);
         Ok(RowRules { checks, generated: self.generated(table)?, partition: self.partition_rule(table) })
+    }
+
+    /// That periods of keys WITHOUT OVERLAPS are not empty.
+    fn period_checks(&self, table: &TableDef) -> Result<Vec<Check>, SqlError> {
+        let mut checks = Vec::new();
+        for index in table.indexes.iter().filter(|index| index.is_temporal()) {
+            let Some(at) = index.parts.last().and_then(|part| table.column_with_id(part.column)) else {
+                continue;
+            };
+            let name = &table.columns[at].name;
+            let condition = self.stored_condition(&filled_text(name), table)?;
+            checks.push(Check { name: Arc::clone(name), condition, of: CheckOf::Period });
+        }
+        Ok(checks)
     }
 
     /// The CHECK constraints of a table, by name, over full rows.
@@ -138,9 +154,10 @@ impl Binder<'_> {
                     of: CheckOf::Table { validated: constraint.validated },
                 }))
             }
-            ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) | ConstraintKind::NotNull { .. } => {
-                None
-            }
+            ConstraintKind::Unique { .. }
+            | ConstraintKind::Exclude { .. }
+            | ConstraintKind::Foreign(_)
+            | ConstraintKind::NotNull { .. } => None,
         };
         table.constraints.iter().filter(|constraint| wanted(constraint)).filter_map(check).collect()
     }
@@ -155,7 +172,7 @@ impl Binder<'_> {
         insert: &syntax::Insert,
     ) -> Result<OnConflict, SqlError> {
         let table = &changed.seen;
-        let unique = || table.indexes.iter().filter(|index| index.unique);
+        let unique = || table.indexes.iter().filter(|index| index.unique || index.excludes());
         let indexes: Vec<Arc<IndexDef>> = match &clause.target {
             None if clause.update.is_some() => {
                 let text = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
@@ -173,7 +190,13 @@ impl Binder<'_> {
                         format!("constraint \"{}\" for table \"{}\" does not exist", name.text, table.name);
                     SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(clause.at)
                 })?;
-                unique().filter(|index| index.constraint == Some(constraint.oid)).cloned().collect()
+                let its = unique().filter(|index| index.constraint == Some(constraint.oid));
+                let its: Vec<_> = its.cloned().collect();
+                if clause.update.is_some() && its.iter().any(|index| index.excludes()) {
+                    let text = "ON CONFLICT DO UPDATE not supported with exclusion constraints";
+                    return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+                }
+                its
             }
         };
         if clause.target.is_some() {
@@ -262,7 +285,8 @@ impl Binder<'_> {
                 && ids.iter().all(|id| index.parts.iter().any(|part| Some(part.column) == *id))
                 && serves(index)
         };
-        Ok(table.indexes.iter().filter(|index| index.unique).filter(fits).cloned().collect())
+        let unique = table.indexes.iter().filter(|index| index.unique && !index.excludes());
+        Ok(unique.filter(fits).cloned().collect())
     }
 
     /// The types of what the columns of an INSERT, or the places within them, get.

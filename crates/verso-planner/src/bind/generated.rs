@@ -173,3 +173,8 @@ fn is_immutable_cast(from: &SqlType, to: &SqlType) -> bool {
     let read = |ty: &T| written(ty) || matches!(ty, T::Time(_) | T::Interval(_));
     !(to.is_text() && written(from) || from.is_text() && read(to))
 }
+
+/// The condition that a period is not empty, as SQL text.
+pub fn filled_text(period: &str) -> String {
+    format!("NOT pg_catalog.isempty({})", verso_types::keyword::quoted(period))
+}

@@ -74,6 +74,7 @@ impl From<StorageError> for SqlError {
             }
             StorageError::SnapshotTooOld => SNAPSHOT_TOO_OLD,
             StorageError::Unique { index: _, record: _ } => UNIQUE_VIOLATION,
+            StorageError::Excluded { index: _, record: _, with: _ } => EXCLUSION_VIOLATION,
             StorageError::MustRollback => return must_rollback(),
             StorageError::Cancelled => {
                 return SqlError::new(QUERY_CANCELED, "canceling statement due to user request");
@@ -200,6 +201,13 @@ impl From<CatalogError> for SqlError {
                 .with_hint(format!("You can drop {constraint} instead.")),
             CatalogError::Duplicates { index, detail } => {
                 let error = SqlError::new("23505", message).with_constraint(index);
+                match detail {
+                    Some(detail) => error.with_detail(detail),
+                    None => error,
+                }
+            }
+            CatalogError::Conflicts { constraint, detail } => {
+                let error = SqlError::new(EXCLUSION_VIOLATION, message).with_constraint(constraint);
                 match detail {
                     Some(detail) => error.with_detail(detail),
                     None => error,

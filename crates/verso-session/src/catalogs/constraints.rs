@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, Oid, Relation, TableDef, TriggerDef};
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, Oid, Relation, TableDef, TriggerDef,
+};
 use verso_types::Value;
 
 use super::keys::Keys;
@@ -45,7 +47,7 @@ pub(super) fn constraints(
                 && keys.text("contype").is_none_or(|kind| kind.starts_with(letter_of(constraint)))
         };
         let row = |constraint: &Arc<ConstraintDef>| row((views, keys), catalog, &table, constraint);
-        rows.extend(table.constraints.iter().filter(fits).map(row));
+        rows.extend(table.constraints.iter().filter(fits).filter_map(row));
         let fits = |trigger: &&Arc<TriggerDef>| {
             trigger.constraint
                 && keys.takes("oid", trigger.oid)
@@ -75,6 +77,7 @@ fn letter_of(constraint: &ConstraintDef) -> char {
         ConstraintKind::NotNull { .. } => 'n',
         ConstraintKind::Unique { primary: true, .. } => 'p',
         ConstraintKind::Unique { primary: false, .. } => 'u',
+        ConstraintKind::Exclude { .. } => 'x',
         ConstraintKind::Foreign(_) => 'f',
     }
 }
@@ -104,7 +107,7 @@ fn row(
     catalog: &Arc<CatalogSnapshot>,
     table: &Arc<TableDef>,
     constraint: &ConstraintDef,
-) -> Vec<Value> {
+) -> Option<Vec<Value>> {
     let numbers = |columns: &[u16]| shorts(columns.iter().map(|column| attnum(*column)));
     let blank = || letter(' ');
     let kind = letter_of(constraint);
@@ -112,6 +115,7 @@ fn row(
     let mut part_of = Oid(0);
     let (mut update, mut delete, mut matches) = (blank(), blank(), blank());
     let (mut key, mut other, mut set, mut condition) = (Value::Null, Value::Null, Value::Null, Value::Null);
+    let mut operators = Value::Null;
     match &constraint.kind {
         ConstraintKind::Check { .. } => {
             if (keys.reads("conkey") || keys.reads("conbin"))
@@ -125,14 +129,23 @@ fn row(
         ConstraintKind::NotNull { column } => {
             key = numbers(&[*column]);
         }
-        ConstraintKind::Unique { columns, index: own, .. } => {
+        ConstraintKind::Unique { .. } | ConstraintKind::Exclude { .. } => {
+            let own = constraint.kind.own_index()?;
+            let index_def = table.index(own)?;
             if let Some(Relation::Index(whole)) =
-                table.index(*own).and_then(|own| catalog.relation_by_oid(own.part_of?))
+                index_def.part_of.and_then(|whole| catalog.relation_by_oid(whole))
             {
                 part_of = whole.constraint.unwrap_or_default();
             }
-            index = oid(*own);
-            key = numbers(columns);
+            index = oid(own);
+            let declared = index_def.declared();
+            key = shorts(declared.iter().map(|part| match ColumnDef::is_hidden_id(part.column) {
+                true => 0,
+                false => attnum(part.column),
+            }));
+            if index_def.excludes() {
+                operators = super::relations::exclusion_operators(table, &declared);
+            }
         }
         ConstraintKind::Foreign(foreign) => {
             part_of = constraint.part_of.unwrap_or_default();
@@ -148,7 +161,7 @@ fn row(
             }
         }
     }
-    vec![
+    Some(vec![
         oid(constraint.oid),
         Value::Text(Arc::clone(&constraint.name)),
         namespace(catalog, &table.schema),
@@ -168,18 +181,24 @@ fn row(
         Value::Bool(part_of == Oid(0)),
         Value::Int2(i16::from(part_of != Oid(0))),
         Value::Bool(match kind {
-            'c' | 'n' => false,
+            'c' | 'n' => constraint.no_inherit,
             'f' => part_of == Oid(0) && table.partitioned.is_none(),
             _ => part_of == Oid(0),
         }),
-        Value::Bool(false),
+        Value::Bool(match &constraint.kind {
+            ConstraintKind::Foreign(foreign) => foreign.period,
+            ConstraintKind::Unique { index, .. } => {
+                table.index(*index).is_some_and(|index| index.is_temporal())
+            }
+            _ => false,
+        }),
         key,
         other,
         Value::Null,
         Value::Null,
         Value::Null,
         set,
-        Value::Null,
+        operators,
         condition,
-    ]
+    ])
 }

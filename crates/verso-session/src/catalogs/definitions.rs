@@ -166,15 +166,34 @@ pub(super) fn constraint_text(
                 (false, true) => "UNIQUE",
                 (false, false) => "UNIQUE NULLS NOT DISTINCT",
             };
-            format!("{word} ({})", column_list(table, columns))
+            let overlaps = match table.index(*index).is_some_and(|index| index.is_temporal()) {
+                true => " WITHOUT OVERLAPS",
+                false => "",
+            };
+            let include = table.index(*index).map(|index| index.include.as_slice()).unwrap_or_default();
+            let include = match include.is_empty() {
+                true => String::new(),
+                false => format!(" INCLUDE ({})", column_list(table, include)),
+            };
+            format!("{word} ({}{overlaps}){include}", column_list(table, columns))
+        }
+        ConstraintKind::Exclude { index, .. } => {
+            let index = table.index(*index)?;
+            format!("EXCLUDE {}", index_body(views, catalog, table, index, pretty, true)?)
         }
         ConstraintKind::Foreign(foreign) => {
             let other = catalog.table_by_oid(foreign.referenced)?;
+            let list = |table: &TableDef, columns: &[u16]| match (foreign.period, columns.split_last()) {
+                (true, Some((period, rest))) => {
+                    format!("{}, PERIOD {}", column_list(table, rest), column_list(table, &[*period]))
+                }
+                _ => column_list(table, columns),
+            };
             let mut text = format!(
                 "FOREIGN KEY ({}) REFERENCES {}({})",
-                column_list(table, &foreign.columns),
+                list(table, &foreign.columns),
                 relation_name(catalog, other.oid)?,
-                column_list(&other, &foreign.referenced_columns)
+                list(&other, &foreign.referenced_columns)
             );
             if foreign.match_full {
                 text.push_str(" MATCH FULL");
@@ -190,6 +209,9 @@ pub(super) fn constraint_text(
             text
         }
     };
+    if constraint.no_inherit {
+        text.push_str(" NO INHERIT");
+    }
     if constraint.deferrable {
         text.push_str(" DEFERRABLE");
     }
@@ -220,7 +242,8 @@ pub(super) fn index_text(
         None => column_list(&table, &[id]),
     };
     if column > 0 {
-        let mut columns = index.parts.iter().map(|part| part.column).chain(index.include.iter().copied());
+        let declared = index.declared();
+        let mut columns = declared.into_iter().map(|part| part.column).chain(index.include.iter().copied());
         return Some(columns.nth(column - 1).map_or_else(String::new, part));
     }
     let unique = if index.unique { "UNIQUE " } else { "" };
@@ -229,32 +252,55 @@ pub(super) fn index_text(
     } else {
         format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name))
     };
+    let name = quote_ident(&index.name);
+    let only = if table.partitioned.is_some() { "ONLY " } else { "" };
+    let body = index_body(views, catalog, &table, index, pretty, false)?;
+    Some(format!("CREATE {unique}INDEX {name} ON {only}{on} {body}"))
+}
+
+/// What stands behind the table's name in CREATE INDEX, or behind EXCLUDE.
+fn index_body(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    table: &Arc<TableDef>,
+    index: &IndexDef,
+    pretty: bool,
+    excludes: bool,
+) -> Option<String> {
+    let part = |id: u16| match key_text(views, catalog, table, id, pretty) {
+        Some((text, true)) => text,
+        Some((text, false)) => format!("({text})"),
+        None => column_list(table, &[id]),
+    };
     let key = |one: &verso_catalog::IndexPart| {
-        let of_expression = hidden_value(views, catalog, &table, one.column);
+        let of_expression = hidden_value(views, catalog, table, one.column);
         let own = match &of_expression {
             Some(value) => value.collation.collation().map(|own| own.oid),
-            None => super::relations::declared(&table, one.column).collation().map(|own| own.oid),
+            None => super::relations::declared(table, one.column).collation().map(|own| own.oid),
         };
         let shown = one.collation.as_ref().filter(|shown| Some(shown.oid) != own);
         let collation = shown.map(|one| {
             let name = super::collations::name_of(catalog, one.oid);
             format!(" COLLATE {}", name.unwrap_or_else(|| quote_ident(&one.name)))
         });
-        format!("{}{}{}{}", part(one.column), collation.unwrap_or_default(), one.class.suffix(), one.order())
+        let (class, with) = (index.class_suffix(table, one), one.excludes.filter(|_| excludes));
+        let with = with.map_or_else(String::new, |operator| format!(" WITH {}", operator.symbol()));
+        format!("{}{}{class}{}{with}", part(one.column), collation.unwrap_or_default(), one.order())
     };
-    let keys: Vec<String> = index.parts.iter().map(key).collect();
-    let name = quote_ident(&index.name);
-    let method = if index.is_inverted() { "gin" } else { "btree" };
-    let only = if table.partitioned.is_some() { "ONLY " } else { "" };
-    let mut text = format!("CREATE {unique}INDEX {name} ON {only}{on} USING {method} ({})", keys.join(", "));
+    let keys: Vec<String> = index.declared().into_iter().map(key).collect();
+    let mut text = format!("USING {} ({})", index.method(), keys.join(", "));
     if !index.include.is_empty() {
-        text.push_str(&format!(" INCLUDE ({})", column_list(&table, &index.include)));
+        text.push_str(&format!(" INCLUDE ({})", column_list(table, &index.include)));
     }
     if !index.nulls_distinct {
         text.push_str(" NULLS NOT DISTINCT");
     }
-    if let Some(condition) = index_predicate(views, catalog, &table, index, pretty) {
-        text.push_str(&format!(" WHERE {condition}"));
+    if let Some(condition) = index_predicate(views, catalog, table, index, pretty) {
+        // That of a constraint stands in parentheses.
+        match excludes {
+            true => text.push_str(&format!(" WHERE ({condition})")),
+            false => text.push_str(&format!(" WHERE {condition}")),
+        }
     }
     Some(text)
 }

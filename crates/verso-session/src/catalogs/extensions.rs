@@ -24,7 +24,13 @@ pub(crate) const PLPGSQL: &str = "plpgsql";
 const PLPGSQL_OID: Oid = Oid(13_494);
 
 /// All that are built in, by name.
-pub(crate) const BUILT_IN: [BuiltIn; 4] = [
+pub(crate) const BUILT_IN: [BuiltIn; 5] = [
+    BuiltIn {
+        name: "btree_gist",
+        version: "1.8",
+        comment: "support for indexing common datatypes in GiST",
+        relocatable: true,
+    },
     BuiltIn {
         name: "pg_trgm",
         version: "1.6",

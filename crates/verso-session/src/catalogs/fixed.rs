@@ -11,7 +11,7 @@ use verso_catalog::{RelationId, SystemRowIter, snapshot::PG_CATALOG};
 use verso_exec::functions::{
     aggregate_candidates, candidates, operator_candidates, text_search, window_candidates,
 };
-use verso_types::{SqlType, TimeStyle, Value, parse_text};
+use verso_types::{SqlType, SystemType, TimeStyle, Value, parse_text};
 
 use super::keys::Keys;
 
@@ -148,6 +148,13 @@ pub(super) fn type_facts() -> &'static HashMap<i64, TypeFacts> {
     })
 }
 
+/// How PostgreSQL stores values of a type: the letter in `pg_type.typstorage`.
+pub(crate) fn storage_of(ty: &SqlType) -> char {
+    let facts = type_facts().get(&i64::from(ty.pg_oid()));
+    let letter = facts.and_then(|facts| facts.storage.as_str()?.chars().next());
+    letter.unwrap_or('x')
+}
+
 /// The access method `btree` in `pg_am`.
 const BTREE: i64 = 403;
 
@@ -212,6 +219,72 @@ pub(crate) fn class_takes(name: &str, ty: &SqlType) -> Option<bool> {
         SqlType::Varchar(_) => takes == text,
         _ => takes == oid,
     })
+}
+
+/// An operator with two operands of one type.
+pub(crate) struct OperatorOver {
+    /// Its row in `pg_operator`.
+    pub(crate) oid: i64,
+    /// What PostgreSQL calls the type of the operands.
+    pub(crate) operand: String,
+    /// Whether it says the same of its operands in the other order.
+    pub(crate) commutes: bool,
+}
+
+/// The types that operators and classes take values of a type as, the narrowest first.
+fn taken_as(ty: &SqlType) -> Vec<i64> {
+    let plain = ty.erased();
+    let wider = match &plain {
+        SqlType::Varchar(_) => Some(i64::from(SqlType::Text.pg_oid())),
+        SqlType::System(SystemType::Cidr) => Some(i64::from(SqlType::System(SystemType::Inet).pg_oid())),
+        SqlType::Array(_) => Some(ANY_ARRAY),
+        SqlType::Range(_) => Some(ANY_RANGE),
+        SqlType::Multirange(_) => Some(ANY_MULTIRANGE),
+        SqlType::Enum(_) => Some(ANY_ENUM),
+        SqlType::Row(_) => Some(i64::from(SqlType::Record.pg_oid())),
+        _ => None,
+    };
+    std::iter::once(i64::from(plain.pg_oid())).chain(wider).collect()
+}
+
+/// The operator with this symbol over two values of a type.
+pub(crate) fn operator_over(symbol: &str, ty: &SqlType) -> Option<OperatorOver> {
+    let rows = table("pg_operator")?;
+    taken_as(ty).into_iter().find_map(|operand| {
+        let is_it = |row: &&Vec<Value>| {
+            row[1].as_str() == Some(symbol)
+                && row[7].as_i64() == Some(operand)
+                && row[8].as_i64() == Some(operand)
+        };
+        let row = rows.iter().find(is_it)?;
+        let name =
+            table("pg_type")?.iter().find(|row| row[0].as_i64() == Some(operand))?[1].as_str()?.to_string();
+        let name = match SqlType::from_pg_oid(u32::try_from(operand).ok()?, -1) {
+            Some(ty) => ty.without_modifiers().pg_name(),
+            None => name,
+        };
+        Some(OperatorOver { oid: row[0].as_i64()?, operand: name, commutes: row[10] == row[0] })
+    })
+}
+
+/// The operator family of an access method for a type.
+pub(crate) fn family_of(method: &str, ty: &SqlType) -> String {
+    match (method, ty.erased()) {
+        ("gist" | "spgist", SqlType::Range(_)) => return "range_ops".to_string(),
+        ("gist", SqlType::Multirange(_)) => return "multirange_ops".to_string(),
+        ("gist" | "spgist", SqlType::System(SystemType::Inet | SystemType::Cidr)) => {
+            return "network_ops".to_string();
+        }
+        ("gist", ty) => return format!("gist_{}_ops", ty.without_modifiers().pg_name()),
+        _ => {}
+    }
+    let class = default_class(&ty.erased());
+    let row_of = |relation: &str, oid: i64| {
+        let rows = table(relation)?;
+        rows.iter().find(|row| row[0].as_i64() == Some(oid)).cloned()
+    };
+    let family = row_of("pg_opclass", class).and_then(|row| row_of("pg_opfamily", row[5].as_i64()?));
+    family.and_then(|row| row[2].as_str().map(str::to_string)).unwrap_or_default()
 }
 
 /// Reads a file. Its lines are as `COPY` writes them; a test shows that each is well formed.

@@ -63,7 +63,7 @@ use keys::Keys;
 
 pub(crate) use activity::activity;
 pub(crate) use calls::call;
-pub(crate) use fixed::class_takes;
+pub(crate) use fixed::{class_takes, family_of, operator_over, storage_of};
 
 pub(crate) use names::SessionNames;
 

@@ -7,7 +7,7 @@ use verso_catalog::{
     CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Object, Oid, Relation, SequenceDef,
     SystemRelation, SystemRowIter, TableDef, TableOptions, TypeDef,
 };
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, SystemType, Value};
 
 use super::fixed::{default_class, type_facts};
 use super::keys::Keys;
@@ -330,6 +330,7 @@ struct Attribute<'a> {
     generated: &'static str,
     /// Of a partition: the column is that of the whole.
     inherited: bool,
+    statistics: Option<u16>,
     acl: Value,
 }
 
@@ -360,7 +361,8 @@ impl Attribute<'_> {
             Value::Bool(!self.inherited),
             Value::Int2(i16::from(self.inherited)),
             super::collations::of_type(self.ty, fact(|facts| &facts.collation, Value::Int8(0))),
-            Value::Null,
+            self.statistics
+                .map_or(Value::Null, |target| Value::Int2(i16::try_from(target).unwrap_or(i16::MAX))),
             self.acl,
             Value::Null,
             Value::Null,
@@ -388,6 +390,7 @@ impl Attribute<'_> {
                 (true, true) => "v",
             },
             inherited: catalog.table_by_oid(relation).is_some_and(|table| table.partition_of.is_some()),
+            statistics: column.statistics,
             acl: rights::own_acl(catalog, Object::Column(relation, column.id)),
         }
     }
@@ -407,6 +410,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 identity: "",
                 generated: "",
                 inherited: false,
+                statistics: None,
                 acl: Value::Null,
             };
             attribute.row()
@@ -426,6 +430,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 identity: "",
                 generated: "",
                 inherited: false,
+                statistics: None,
                 acl: Value::Null,
             };
             attribute.row()
@@ -477,6 +482,7 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
             identity: "",
             generated: "",
             inherited: false,
+            statistics: None,
             acl: Value::Null,
         };
         rows.push(attribute.row());
@@ -499,6 +505,7 @@ fn of_sequence(sequence: &SequenceDef) -> Vec<Vec<Value>> {
             identity: "",
             generated: "",
             inherited: false,
+            statistics: None,
             acl: Value::Null,
         };
         attribute.row()
@@ -568,18 +575,44 @@ fn has_all_parts(index: &IndexDef, table: &TableDef) -> bool {
     table.partitioned.as_ref().is_none_or(|partitioned| partitioned.partitions.iter().all(part))
 }
 
+/// The operator class of an access method for a type, by its number.
+fn class_of(method: &str, ty: &SqlType) -> i64 {
+    let is_network = matches!(ty, SqlType::System(SystemType::Inet | SystemType::Cidr));
+    match (method, ty) {
+        ("gist", SqlType::Range(_)) => 10_078,
+        ("spgist", SqlType::Range(_)) => 10_079,
+        ("gist", SqlType::Multirange(_)) => 10_082,
+        ("gist", _) if is_network => 10_017,
+        ("hash", ty) => super::fixed::hash_class(ty),
+        (_, ty) => default_class(ty),
+    }
+}
+
+/// The operators of the parts of an exclusion constraint, as `pg_constraint.conexclop` has them.
+pub(super) fn exclusion_operators(
+    table: &verso_catalog::TableDef,
+    parts: &[&verso_catalog::IndexPart],
+) -> Value {
+    let operator = |part: &&verso_catalog::IndexPart| {
+        let symbol = part.excludes?.symbol();
+        let found = super::fixed::operator_over(symbol, declared(table, part.column).uncollated());
+        Some(Value::Int8(found.map_or(0, |found| found.oid)))
+    };
+    Value::Array(parts.iter().filter_map(operator).collect())
+}
+
 /// The rows of `pg_index`.
 pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |index: Arc<IndexDef>| {
         let table = catalog.table_by_oid(index.table)?;
-        let types: Vec<SqlType> = index
-            .parts
+        let parts = index.declared();
+        let types: Vec<SqlType> = parts
             .iter()
             .map(|part| {
                 table.column_with_id(part.column).map_or(SqlType::Unknown, |at| table.columns[at].ty.clone())
             })
             .collect();
-        let columns = index.parts.iter().map(|part| part.column).chain(index.include.iter().copied());
+        let columns = parts.iter().map(|part| part.column).chain(index.include.iter().copied());
         let collation = |ty: &SqlType| {
             type_facts().get(&i64::from(ty.pg_oid())).map_or(Value::Int8(0), |facts| facts.collation.clone())
         };
@@ -592,9 +625,9 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             yes(index.unique),
             yes(!index.nulls_distinct),
             yes(index.primary),
-            yes(false),
+            yes(index.excludes()),
             yes(!index.deferrable),
-            yes(false),
+            yes(index.clustered),
             yes(index.valid && has_all_parts(&index, &table)),
             yes(false),
             yes(index.valid),
@@ -604,20 +637,15 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 Some(_) => Value::Int2(0),
                 None => Value::Int2(attnum(column)),
             })),
-            vector(index.parts.iter().zip(&types).map(|(part, ty)| match &part.collation {
+            vector(parts.iter().zip(&types).map(|(part, ty)| match &part.collation {
                 Some(one) if part.class == verso_catalog::KeyClass::Ordered => number(one.oid),
                 _ => super::collations::of_type(declared(&table, part.column), collation(ty)),
             })),
+            vector(parts.iter().zip(&types).map(|(part, ty)| {
+                Value::Int8(part.class.oid().unwrap_or_else(|| class_of(index.method(), ty)))
+            })),
             vector(
-                index
-                    .parts
-                    .iter()
-                    .zip(&types)
-                    .map(|(part, ty)| Value::Int8(part.class.oid().unwrap_or_else(|| default_class(ty)))),
-            ),
-            vector(
-                index
-                    .parts
+                parts
                     .iter()
                     .map(|part| Value::Int2(i16::from(part.descending) | i16::from(part.nulls_first) << 1)),
             ),

@@ -36,7 +36,7 @@ pub(super) fn reaches_partitions(action: &AlterAction) -> bool {
         | AlterAction::CreateDictionary
         | AlterAction::Shrink => true,
         AlterAction::AddConstraint(constraint) => {
-            !matches!(constraint.clause, ConstraintClause::Unique { .. })
+            !matches!(constraint.clause, ConstraintClause::Unique { .. } | ConstraintClause::Exclude(_))
         }
         _ => false,
     }
@@ -189,6 +189,7 @@ impl Schema<'_> {
                         validated: constraint.validated,
                         enforced: constraint.enforced,
                         part_of: None,
+                        no_inherit: false,
                     };
                     let change = TableChange::AddConstraint(new);
                     self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))?;
@@ -214,7 +215,9 @@ impl Schema<'_> {
                     }
                     self.same_not_null(name, &part, &whole, column)?;
                 }
-                ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => {}
+                ConstraintKind::Unique { .. }
+                | ConstraintKind::Exclude { .. }
+                | ConstraintKind::Foreign(_) => {}
             }
         }
         self.take_foreign_keys(name)

@@ -18,7 +18,9 @@ use super::alter_partitions::reaches_partitions;
 use super::create_table::identity_column;
 use super::drop::kind_of;
 use super::index::{like_index, named};
-use super::partition::{check_key, check_not_null, refuse_moves, refuse_of_partitions, refuse_without_parts};
+use super::partition::{
+    check_key, check_not_null, refuse_moves, refuse_of_partitions, refuse_period, refuse_without_parts,
+};
 use super::row_types::refuse_held;
 use super::sequence::change_of_sequence;
 use super::{Schema, options, text};
@@ -37,10 +39,75 @@ type GoOn<'g> = &'g mut dyn FnMut() -> Result<(), StorageError>;
 /// How a table's pages are packed: [`Engine::pack`], [`Engine::repack`].
 type Repack = fn(&Engine, &mut Txn, ObjectId, SweepOptions, GoOn<'_>) -> Result<Packing, StorageError>;
 
+/// Greatest number that SET STATISTICS takes.
+const STATISTICS_MAX: u16 = 10_000;
+
+/// The column of an ALTER COLUMN.
+fn column_named<'t>(table: &'t TableDef, column: &Name) -> Result<&'t ColumnDef, SqlError> {
+    let found = table.shown().iter().find(|known| *known.name == *column.text);
+    found.ok_or_else(|| {
+        let text = format!("column \"{}\" of relation \"{}\" does not exist", column.text, table.name);
+        SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
+    })
+}
+
+/// SET STORAGE: where values stand is decided by their length alone, so only what a type has anyhow is taken.
+fn check_storage(table: &TableDef, column: &Name, how: &Name) -> Result<(), SqlError> {
+    let column = column_named(table, column)?;
+    let known = crate::catalogs::storage_of(&column.ty);
+    let wanted = match how.text.to_ascii_lowercase().as_str() {
+        "plain" => 'p',
+        "external" => 'e',
+        "extended" => 'x',
+        "main" => 'm',
+        "default" => known,
+        _ => return Err(SqlError::new("22023", format!("invalid storage type \"{}\"", how.text))),
+    };
+    if wanted == known {
+        return Ok(());
+    }
+    let shown = column.ty.without_modifiers().pg_name();
+    if known == 'p' {
+        let text = format!("column data type {shown} can only have storage PLAIN");
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+    }
+    Err(SqlError::unsupported(format!("SET STORAGE {}", how.text.to_uppercase())))
+}
+
+/// SET COMPRESSION: values are not compressed one by one, so only DEFAULT is taken.
+fn check_compression(table: &TableDef, column: &Name, method: &Name) -> Result<(), SqlError> {
+    let column = column_named(table, column)?;
+    let refused = |text: String| Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+    if crate::catalogs::storage_of(&column.ty) == 'p' {
+        let shown = column.ty.without_modifiers().pg_name();
+        return refused(format!("column data type {shown} does not support compression"));
+    }
+    match method.text.to_ascii_lowercase().as_str() {
+        "default" => Ok(()),
+        method @ ("pglz" | "lz4") => refused(format!("compression method {method} not supported")),
+        _ => Err(SqlError::new("22023", format!("invalid compression method \"{}\"", method.text))),
+    }
+}
+
+/// Refuses a constraint that the partitions of a table would not get.
+pub(super) fn refuse_no_inherit(table: &str, constraint: &ConstraintDefinition) -> Result<(), SqlError> {
+    match constraint.clause {
+        ConstraintClause::NotNull(_) if constraint.no_inherit => {
+            let text = "not-null constraints on partitioned tables cannot be NO INHERIT";
+            Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
+        }
+        _ if constraint.no_inherit => {
+            let text = format!("cannot add NO INHERIT constraint to partitioned table \"{table}\"");
+            Err(SqlError::new("42P16", text))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether an action adds a key.
 fn is_key(action: &AlterAction) -> bool {
     let AlterAction::AddConstraint(constraint) = action else { return false };
-    matches!(constraint.clause, ConstraintClause::Unique { .. })
+    matches!(constraint.clause, ConstraintClause::Unique { index: None, .. })
 }
 
 impl Schema<'_> {
@@ -185,6 +252,36 @@ impl Schema<'_> {
                 }
                 let change = TableChange::Reservable { column: text(column), reservable: *reservable };
                 return self.frame.inside_now(|frame| Schema { frame }.alter(name, &change));
+            }
+            AlterAction::Statistics { column, target } => {
+                let target = target.filter(|target| *target != -1);
+                if target.is_some_and(|target| target < 0) {
+                    let text = format!("statistics target {} is too low", target.unwrap_or_default());
+                    return Err(SqlError::new("22023", text).into());
+                }
+                if target.is_some_and(|target| target > i64::from(STATISTICS_MAX)) {
+                    let text = format!("lowering statistics target to {STATISTICS_MAX}");
+                    self.frame.services.notices.warn("22023", &text);
+                }
+                let least = |target: i64| u16::try_from(target).unwrap_or(STATISTICS_MAX).min(STATISTICS_MAX);
+                TableChange::Statistics { column: text(column), target: target.map(least) }
+            }
+            AlterAction::ClusterOn(index) => {
+                let index = match index {
+                    Some(name) => {
+                        let index = super::cluster::index_of(&table, name)?;
+                        super::cluster::check_order(index)?;
+                        Some(index.oid)
+                    }
+                    None => None,
+                };
+                TableChange::ClusterOn(index)
+            }
+            AlterAction::Storage { column, how } => {
+                return check_storage(&table, column, how).map_err(Into::into);
+            }
+            AlterAction::Compression { column, method } => {
+                return check_compression(&table, column, method).map_err(Into::into);
             }
             AlterAction::Default { column, default } => {
                 let at = table.column(&column.text);
@@ -471,7 +568,7 @@ impl Schema<'_> {
         if let Some(known) = known.filter(|known| !known.validated) {
             self.check_rows(binder, table, known)?;
         }
-        if let Some(known) = known.filter(|known| matches!(known.kind, ConstraintKind::Unique { .. })) {
+        if let Some(known) = known.filter(|known| known.kind.own_index().is_some()) {
             let text =
                 format!("cannot validate constraint \"{}\" of relation \"{}\"", known.name, table.name);
             let detail = "This operation is not supported for this type of constraint.";
@@ -505,8 +602,9 @@ impl Schema<'_> {
         if change.inherit.is_some() && !matches!(known.kind, ConstraintKind::NotNull { .. }) {
             return wrong(format!("{of} is not a not-null constraint"));
         }
-        if change.inherit == Some(false) {
-            return Err(SqlError::unsupported("NO INHERIT").into());
+        if change.inherit == Some(false) && table.partitioned.is_some() {
+            let text = "not-null constraints on partitioned tables cannot be NO INHERIT";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
         }
         if change.enforced == Some(true) && !known.enforced {
             let enforced = Arc::new(ConstraintDef { enforced: true, ..(**known).clone() });
@@ -517,6 +615,7 @@ impl Schema<'_> {
             deferrable: change.deferrable,
             initially_deferred: change.initially_deferred,
             enforced: change.enforced.filter(|enforced| *enforced != known.enforced),
+            no_inherit: change.inherit.map(|inherit| !inherit),
         };
         self.alter(name, &altered)
     }
@@ -530,6 +629,15 @@ impl Schema<'_> {
         constraint: &ConstraintDefinition,
         only: bool,
     ) -> Result<(), Failure> {
+        if let ConstraintClause::Unique { index: Some(index), primary, .. } = &constraint.clause {
+            return self.add_constraint_of_index(name, table, constraint, index, *primary);
+        }
+        if let ConstraintClause::Exclude(exclude) = &constraint.clause {
+            return self.add_exclusion(name, constraint, exclude, None, only);
+        }
+        if table.partitioned.is_some() {
+            refuse_no_inherit(&table.name, constraint)?;
+        }
         let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.seen())).collect();
         let new = self.new_constraint(binder, (&table.schema, &table.name), &columns, constraint)?;
         // A NOT NULL that is NOT VALID is in the way of another one, whatever the rows have.
@@ -545,6 +653,9 @@ impl Schema<'_> {
         if !required.is_empty() && !required.iter().any(open) {
             self.refuse_nulls_there(table, required)?;
         }
+        if let NewConstraintKind::Unique { columns, without_overlaps: true, .. } = &new.kind {
+            self.refuse_empty_there(table, columns.last())?;
+        }
         if let NewConstraintKind::Unique { columns, .. } = &new.kind {
             let apart = self.packed(table, &columns.iter().map(|name| &**name).collect::<Vec<_>>())?;
             if !apart.is_empty() {
@@ -558,6 +669,7 @@ impl Schema<'_> {
             (&table.partitioned, &new.kind)
         {
             check_key(table, partitioned, columns, *primary)?;
+            refuse_period(table, partitioned, &new.kind)?;
             if only && *primary {
                 check_not_null(table, columns)?;
             }
@@ -584,6 +696,90 @@ impl Schema<'_> {
             let added = table.constraints.iter().find(|one| !known.contains(&one.oid));
             added.map_or(Ok(()), |added| Schema { frame }.check_rows(&binder, &table, added))
         })
+    }
+
+    /// ADD CONSTRAINT … USING INDEX.
+    fn add_constraint_of_index(
+        &self,
+        name: &QualifiedName,
+        table: &Arc<TableDef>,
+        constraint: &ConstraintDefinition,
+        index: &Name,
+        primary: bool,
+    ) -> Result<(), Failure> {
+        let at = index.at.start.min(constraint.at);
+        let refused = |code: &'static str, text: String| SqlError::new(code, text).at(at);
+        if table.partitioned.is_some() {
+            let text = "ALTER TABLE / ADD CONSTRAINT USING INDEX is not supported on partitioned tables";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+        }
+        let found = self.frame.catalog.relation(Some(&table.schema), &index.text);
+        let Some(Relation::Index(found)) = found else {
+            return Err(refused("42704", format!("index \"{}\" does not exist", index.text)).into());
+        };
+        if found.table != table.oid {
+            let text = format!("index \"{}\" does not belong to table \"{}\"", found.name, table.name);
+            return Err(refused("55000", text).into());
+        }
+        if found.constraint.is_some() {
+            let text = format!("index \"{}\" is already associated with a constraint", found.name);
+            return Err(refused("55000", text).into());
+        }
+        if !found.valid {
+            return Err(refused("55000", format!("index \"{}\" is not valid", found.name)).into());
+        }
+        let is_plain = |part: &verso_catalog::IndexPart| !part.descending && !part.nulls_first;
+        let flaw = if !found.unique {
+            Some(format!("\"{}\" is not a unique index", found.name))
+        } else if found.parts.iter().any(|part| ColumnDef::is_hidden_id(part.column)) {
+            Some(format!("index \"{}\" contains expressions", found.name))
+        } else if found.guard.is_some() {
+            Some(format!("\"{}\" is a partial index", found.name))
+        } else {
+            found.parts.iter().position(|part| !is_plain(part)).map(|place| {
+                format!(
+                    "index \"{}\" column number {} does not have default sorting behavior",
+                    found.name,
+                    place + 1
+                )
+            })
+        };
+        if let Some(text) = flaw {
+            let detail = "Cannot create a primary key or unique constraint using such an index.";
+            return Err(refused("42809", text).with_detail(detail).into());
+        }
+        let names = found.parts.iter().filter_map(|part| table.column_with_id(part.column));
+        let columns: Vec<Arc<str>> = names.map(|at| Arc::clone(&table.columns[at].name)).collect();
+        if primary && !found.nulls_distinct {
+            return Err(SqlError::new("42P16", "primary keys cannot use NULLS NOT DISTINCT indexes").into());
+        }
+        if let Some(given) = constraint.name.as_ref().filter(|given| *given.text != *found.name) {
+            self.skip(format!(
+                "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{}\" to \"{}\"",
+                found.name, given.text
+            ));
+        }
+        if primary {
+            self.refuse_nulls_there(table, &columns)?;
+        }
+        let new = NewConstraint {
+            name: constraint.name.as_ref().map(text),
+            kind: NewConstraintKind::Unique {
+                columns,
+                primary,
+                nulls_distinct: found.nulls_distinct,
+                without_overlaps: false,
+                include: Vec::new(),
+            },
+            deferrable: constraint.deferrable,
+            initially_deferred: constraint.initially_deferred,
+            validated: true,
+            enforced: true,
+            part_of: None,
+            no_inherit: false,
+        };
+        let change = TableChange::ConstraintOfIndex { index: found.oid, new };
+        self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))
     }
 
     /// Gives the partitions of a table a part of its new key, which is none of those known before; or takes the one that they
@@ -668,6 +864,7 @@ impl Schema<'_> {
             validated: true,
             enforced: true,
             part_of: None,
+            no_inherit: false,
         });
         self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))
     }
@@ -789,7 +986,10 @@ fn rename_column(table: &TableDef, column: &Name, to: &Name, policies: Vec<Polic
             let renamed = verso_parser::rename_column(expression, &column.text, &to.text);
             Some((constraint.oid, renamed.into()))
         }
-        ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) | ConstraintKind::NotNull { .. } => None,
+        ConstraintKind::Unique { .. }
+        | ConstraintKind::Exclude { .. }
+        | ConstraintKind::Foreign(_)
+        | ConstraintKind::NotNull { .. } => None,
     });
     let triggers = table.triggers.iter().filter_map(|trigger| {
         let condition = trigger.condition.as_deref()?;

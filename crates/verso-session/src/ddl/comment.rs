@@ -1,6 +1,7 @@
 //! COMMENT ON.
 
-use verso_catalog::{CatalogError, CommentOn, Object, ObjectKind, Relation};
+use verso_catalog::{CatalogError, CommentOn, Object, ObjectKind, Oid, Relation};
+use verso_types::SqlType;
 
 use super::drop::kind_of;
 use super::{Schema, text};
@@ -103,6 +104,26 @@ impl Schema<'_> {
                 let oid = trigger.ok_or_else(missing)?.oid;
                 self.own_relation(&found)?;
                 Ok(CommentOn::Trigger(oid))
+            }
+            Commented::DomainConstraint { name, domain } => {
+                let ty = self.user_type(domain)?;
+                let missing = || {
+                    let text = format!("constraint \"{}\" for domain {} does not exist", name.text, ty.name);
+                    SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
+                };
+                let SqlType::Domain(definition) = &ty.ty else {
+                    let text = format!("\"{}\" is not a domain", ty.name);
+                    return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+                };
+                let check = definition.checks.iter().find(|check| *check.name == *name.text);
+                let demand = definition.not_null && *definition.not_null_name == *name.text;
+                let oid = match (check, demand) {
+                    (Some(check), _) => check.oid,
+                    (None, true) => definition.not_null_oid,
+                    (None, false) => return Err(missing().into()),
+                };
+                self.own(Object::Type(ty.oid), "type", &ty.name)?;
+                Ok(CommentOn::Constraint(Oid(oid)))
             }
             Commented::Constraint { name, table } => {
                 let found = self.relation(table)?;

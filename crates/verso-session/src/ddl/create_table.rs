@@ -13,8 +13,8 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateSequence, CreateTable, Name, Statement,
-    TableElement,
+    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateSequence, CreateTable, Name,
+    QualifiedName, TableElement,
 };
 use verso_planner::bind::{Binder, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -75,7 +75,12 @@ impl Schema<'_> {
         let columns: Vec<(Arc<str>, SqlType)> =
             new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.seen())).collect();
         self.bind_generated(binder, create, &mut new)?;
+        let (exclusions, constraints): (Vec<_>, Vec<_>) =
+            constraints.into_iter().partition(|one| matches!(one.clause, ConstraintClause::Exclude(_)));
         for constraint in constraints {
+            if create.partition_by.is_some() {
+                super::alter_table::refuse_no_inherit(&new.name, constraint)?;
+            }
             let made = self.new_constraint(binder, (&place, &new.name), &columns, constraint)?;
             // A new table has no rows that could break it.
             new.constraints.push(NewConstraint { validated: true, ..made });
@@ -95,10 +100,15 @@ impl Schema<'_> {
             self.made(Object::Relation(oid), Some(&place))?;
         }
         for (part_of, index) in &copied_indexes {
-            for parsed in verso_parser::parse_script(index).map_err(SqlError::from)? {
-                if let Statement::CreateIndex(create) = &parsed.statement {
-                    self.frame.inside_now(|frame| Schema { frame }.create_index_part(create, *part_of))?;
-                }
+            self.run_like(index, *part_of)?;
+        }
+        let name = Name { text: place.to_string(), at: create.name.at() };
+        let name = QualifiedName { schema: Some(name), name: create.name.name.clone() };
+        for definition in exclusions {
+            if let ConstraintClause::Exclude(exclude) = &definition.clause {
+                self.frame.inside_now(|frame| {
+                    Schema { frame }.add_exclusion(&name, definition, exclude, None, false)
+                })?;
             }
         }
         if let (Some(whole), Some(oid)) = (&whole, made) {
@@ -247,15 +257,32 @@ impl Schema<'_> {
                 NewConstraintKind::Check { expression: text.into(), columns }
             }
             ConstraintClause::NotNull(column) => NewConstraintKind::NotNull { column: text(column) },
-            ConstraintClause::Unique { columns, primary, nulls_distinct } => NewConstraintKind::Unique {
+            ConstraintClause::Unique { index: Some(_), .. } => {
+                let text = "cannot use an existing index in CREATE TABLE";
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(constraint.at).into());
+            }
+            ConstraintClause::Unique {
+                columns,
+                primary,
+                nulls_distinct,
+                without_overlaps,
+                include,
+                index: None,
+            } => NewConstraintKind::Unique {
+                include: texts(include),
                 columns: texts(columns),
                 primary: *primary,
                 nulls_distinct: *nulls_distinct,
+                without_overlaps: *without_overlaps,
             },
+            ConstraintClause::Exclude(_) => {
+                return Err(SqlError::internal("an exclusion constraint comes by itself").into());
+            }
             ConstraintClause::Foreign {
                 columns,
                 table,
                 referenced,
+                period,
                 match_full,
                 on_delete,
                 on_update,
@@ -273,6 +300,7 @@ impl Schema<'_> {
                 },
                 table: text(&table.name),
                 referenced: texts(referenced),
+                period: *period,
                 match_full: *match_full,
                 on_delete: *on_delete,
                 on_update: *on_update,
@@ -287,6 +315,7 @@ impl Schema<'_> {
             validated: !constraint.not_valid,
             enforced: !constraint.not_enforced,
             part_of: None,
+            no_inherit: constraint.no_inherit,
         })
     }
 }

@@ -10,7 +10,7 @@ use verso_types::{SqlType, Value};
 use super::Schema;
 use crate::constraints::check_foreign_key;
 use crate::failure::Failure;
-use verso_planner::bind::Binder;
+use verso_planner::bind::{Binder, filled_text};
 use verso_planner::errors::SqlError;
 
 impl Schema<'_> {
@@ -54,6 +54,42 @@ impl Schema<'_> {
         self.frame.inside_now(|frame| Schema { frame }.refuse_nulls(table, columns))
     }
 
+    /// Refuses rows whose period is empty.
+    pub(super) fn refuse_empty_there(
+        &self,
+        table: &Arc<TableDef>,
+        period: Option<&Arc<str>>,
+    ) -> Result<(), Failure> {
+        let Some(period) = period.filter(|period| {
+            let ty = table.column(period).map(|at| &table.columns[at].ty);
+            matches!(ty, Some(SqlType::Range(_) | SqlType::Multirange(_)))
+        }) else {
+            return Ok(());
+        };
+        self.frame.tables().lock(table, TableLockMode::AccessExclusive)?;
+        self.frame.inside_now(|frame| {
+            let schema = Schema { frame };
+            for leaf in table.leaves() {
+                let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+                let filled = binder.stored_condition(&filled_text(period), &leaf)?;
+                let empty = TypedExpr::new(ExprKind::Not(Box::new(filled)), SqlType::Bool);
+                let columns: Vec<usize> = (0..leaf.columns.len()).collect();
+                if schema.any_row(Plan::TableScan {
+                    table: Arc::clone(&leaf),
+                    columns,
+                    filter: Some(empty),
+                })? {
+                    let text = format!(
+                        "empty WITHOUT OVERLAPS value found in column \"{period}\" in relation \"{}\"",
+                        leaf.name
+                    );
+                    return Err(SqlError::new("23514", text).into());
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Checks a constraint for all rows of a table.
     pub(super) fn check_rows(
         &self,
@@ -63,7 +99,7 @@ impl Schema<'_> {
     ) -> Result<(), Failure> {
         match &constraint.kind {
             // building the index has
-            ConstraintKind::Unique { .. } => Ok(()),
+            ConstraintKind::Unique { .. } | ConstraintKind::Exclude { .. } => Ok(()),
             ConstraintKind::NotNull { column } => {
                 let names = table.column_with_id(*column).map(|at| Arc::clone(&table.columns[at].name));
                 self.refuse_nulls(table, &names.into_iter().collect::<Vec<_>>())

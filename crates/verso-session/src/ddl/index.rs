@@ -196,7 +196,7 @@ impl Schema<'_> {
         Ok(())
     }
 
-    fn may_maintain(&self, relation: &Relation) -> Result<(), SqlError> {
+    pub(super) fn may_maintain(&self, relation: &Relation) -> Result<(), SqlError> {
         let table = match relation {
             Relation::Index(index) => index.table,
             relation => relation.oid(),
@@ -211,7 +211,7 @@ impl Schema<'_> {
 
     /// The columns of a new index. Expressions and its condition become hidden columns of the table, those that it has not
     /// already: its rows are copied with them.
-    fn index_columns(
+    pub(super) fn index_columns(
         &self,
         create: &CreateIndex,
         home: &Arc<str>,
@@ -271,7 +271,16 @@ impl Schema<'_> {
             let collation = explicit.or_else(|| ty.collation());
             // Texts in arrays are in the order of their bytes.
             let collation = collation.filter(|_| !matches!(ty.uncollated(), SqlType::Array(_)));
-            new.parts.push(NewIndexPart { name, hidden: None, descending, nulls_first, class, collation });
+            let (hidden, excludes) = (None, None);
+            new.parts.push(NewIndexPart {
+                name,
+                hidden,
+                descending,
+                nulls_first,
+                class,
+                collation,
+                excludes,
+            });
             places.push(place);
         }
         let mut guard = None;

@@ -8,6 +8,8 @@ use verso_catalog::{
 
 use verso_exec::functions::quote_ident;
 
+use super::exclusion::exclusion_statement;
+
 /// Adds the columns of a table.
 pub(super) fn copy_columns(
     table: &TableDef,
@@ -57,6 +59,11 @@ pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: boo
                     columns: columns.iter().filter_map(name_of).collect(),
                     primary: *primary,
                     nulls_distinct: table.index(*index).is_none_or(|index| index.nulls_distinct),
+                    without_overlaps: table.index(*index).is_some_and(|index| index.is_temporal()),
+                    include: {
+                        let include = table.index(*index).map(|index| index.include.as_slice());
+                        include.unwrap_or_default().iter().filter_map(name_of).collect()
+                    },
                 };
                 (None, kind)
             }
@@ -71,15 +78,24 @@ pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: boo
             validated: true,
             enforced: constraint.enforced,
             part_of,
+            no_inherit: constraint.no_inherit,
         });
     }
 }
 
-/// The indexes that belong to no constraint, as statements for another table.
+/// The indexes that belong to no constraint, and those of exclusion constraints, as statements for another table.
 pub(super) fn plain_indexes(table: &TableDef, schema: &str, target: &str) -> Vec<(Oid, String)> {
-    let plain = table.indexes.iter().filter(|index| index.constraint.is_none());
     let name = format!("{}.{}", quote_ident(schema), quote_ident(target));
-    plain.map(|index| (index.oid, index_statement(index, table, &name))).collect()
+    let statement = |index: &Arc<IndexDef>| {
+        let owner = table.constraints.iter().find(|constraint| Some(constraint.oid) == index.constraint);
+        let text = match (owner, index.excluding.is_some()) {
+            (None, _) => index_statement(index, table, &name),
+            (Some(owner), true) => exclusion_statement(index, owner, table, &name),
+            (Some(_), false) => return None,
+        };
+        Some((index.oid, text))
+    };
+    table.indexes.iter().filter_map(statement).collect()
 }
 
 /// An index of a table as a statement for another one.

@@ -25,12 +25,14 @@ mod aggregate;
 mod alter_partitions;
 mod alter_table;
 mod analyze;
+mod cluster;
 mod collations;
 mod comment;
 mod composite;
 mod create_table;
 mod domains;
 mod drop;
+mod exclusion;
 mod existing_rows;
 mod extensions;
 mod function;
@@ -191,6 +193,7 @@ impl Schema<'_> {
             Statement::Rename { kind, name, to, if_exists } => self.rename(*kind, name, to, *if_exists),
             Statement::Reindex(reindex) => self.reindex(reindex),
             Statement::AlterIndex(alter) => self.alter_index(alter),
+            Statement::Cluster(cluster) => self.cluster(cluster),
             Statement::Analyze(analyze) => self.analyze(binder, analyze),
             Statement::Prewarm(name) => self.prewarm(binder, name),
             Statement::LockTable(lock) => self.lock_table(binder, lock),

@@ -118,10 +118,20 @@ impl Schema<'_> {
         new: &Arc<TableDef>,
         values: Vec<TypedExpr>,
     ) -> Result<Arc<TableDef>, Failure> {
-        let mut copy = (**new).clone();
-        copy.columns.iter_mut().for_each(|column| column.not_null = false);
         let all: Vec<usize> = (0..old.columns.len()).collect();
         let source = Plan::TableScan { table: Arc::clone(old), columns: all, filter: None };
+        self.insert_copied_from(new, source, values)
+    }
+
+    /// The same of rows in another order.
+    pub(super) fn insert_copied_from(
+        &self,
+        new: &Arc<TableDef>,
+        source: Plan,
+        values: Vec<TypedExpr>,
+    ) -> Result<Arc<TableDef>, Failure> {
+        let mut copy = (**new).clone();
+        copy.columns.iter_mut().for_each(|column| column.not_null = false);
         let copy = Arc::new(copy);
         let insert = Bound::Insert(Insert::plain(Arc::clone(&copy), source, values));
         self.frame.inside_now(|frame| frame.count(&insert, &[]))?;

@@ -102,6 +102,8 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::AlterTable(_) => "ALTER TABLE",
         Statement::Rename { .. } => "ALTER TABLE",
         Statement::Reindex(_) => "REINDEX",
+        Statement::Cluster(cluster) if cluster.full => "VACUUM",
+        Statement::Cluster(_) => "CLUSTER",
         Statement::AlterIndex(_) => "ALTER INDEX",
         Statement::Analyze(_) => "ANALYZE",
         Statement::Explain { options, statement } if options.analyze => return changes(statement),

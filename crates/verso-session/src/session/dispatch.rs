@@ -57,9 +57,10 @@ impl Session {
             Statement::Show(name) => self.show_setting(&name.text, sink),
             Statement::ShowAll => self.show_all(sink),
             Statement::ShowStatementStatistics => self.show_statistics(sink),
-            Statement::Sweep { tables, verbose, parallel, vacuum, analyze } => {
+            Statement::Sweep { tables, verbose, parallel, vacuum, analyze, full } => {
                 let word = if *vacuum { "VACUUM" } else { "SWEEP" };
                 let done = match tables.is_empty() {
+                    _ if *full => self.vacuum_full(job, tables, *verbose, sink),
                     true => self.sweep(word, None, *verbose, *parallel),
                     false => tables
                         .iter()
@@ -96,7 +97,11 @@ impl Session {
             Statement::DropLogFile { number } => self.drop_log_file(*number),
             Statement::Database(statement) => self.database_statement(statement),
             Statement::Reindex(reindex) if reindex.names_many() => self.reindex_many(job, reindex, sink),
+            Statement::Cluster(cluster) if cluster.table.is_none() => {
+                self.cluster_many(job, cluster.verbose, sink)
+            }
             Statement::Reindex(_)
+            | Statement::Cluster(_)
             | Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)

@@ -17,7 +17,7 @@ use crate::client::{CommandTag, Notice};
 use crate::instance::{Instance, SweepRecord, archive_folder};
 use crate::plans::Job;
 use crate::settings::wal_bytes;
-use verso_parser::syntax::{Name, QualifiedName, Reindex, ReindexTarget, Statement};
+use verso_parser::syntax::{Cluster, Name, QualifiedName, Reindex, ReindexTarget, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
@@ -198,6 +198,91 @@ impl Session {
             }
         }
         Ok(tag("REINDEX"))
+    }
+
+    /// VACUUM FULL: each table is copied in a transaction of its own.
+    pub(crate) fn vacuum_full(
+        &mut self,
+        job: &Job<'_>,
+        tables: &[QualifiedName],
+        verbose: bool,
+        sink: &mut dyn StatementSink,
+    ) -> Result<CommandTag, SqlError> {
+        if self.transaction.is_open() {
+            let text = "VACUUM cannot run inside a transaction block";
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        let mut wanted = Vec::new();
+        for table in tables {
+            if self.may_sweep("VACUUM", Some(table))? {
+                wanted.push(table.clone());
+            }
+        }
+        if tables.is_empty() {
+            wanted = self.tables_where(job, |_| true)?;
+        }
+        self.copy_tables(job, wanted, (true, verbose), sink)?;
+        Ok(tag("VACUUM"))
+    }
+
+    /// CLUSTER: the tables of which CLUSTER ON says something, each in a transaction of its own.
+    pub(crate) fn cluster_many(
+        &mut self,
+        job: &Job<'_>,
+        verbose: bool,
+        sink: &mut dyn StatementSink,
+    ) -> Result<CommandTag, SqlError> {
+        let wanted = self.tables_where(job, |table| table.indexes.iter().any(|index| index.clustered))?;
+        self.copy_tables(job, wanted, (false, verbose), sink)?;
+        Ok(tag("CLUSTER"))
+    }
+
+    /// The tables with rows of their own that the role may maintain.
+    fn tables_where(
+        &mut self,
+        job: &Job<'_>,
+        wanted: impl Fn(&TableDef) -> bool,
+    ) -> Result<Vec<QualifiedName>, SqlError> {
+        let at = job.at;
+        self.with_catalog(|session, catalog, _| {
+            let role = session.services.current_role();
+            let may = |table: &&Arc<TableDef>| {
+                !table.is_system()
+                    && !table.is_temporary()
+                    && table.partitioned.is_none()
+                    && wanted(table)
+                    && catalog.rights(role, Object::Relation(table.oid)).has(Rights::MAINTAIN)
+            };
+            let mut tables: Vec<(Oid, QualifiedName)> = catalog
+                .tables()
+                .filter(may)
+                .map(|table| {
+                    let name = |text: &str| Name { text: text.to_string(), at };
+                    (table.oid, QualifiedName { schema: Some(name(&table.schema)), name: name(&table.name) })
+                })
+                .collect();
+            tables.sort_by_key(|(oid, _)| *oid);
+            Ok(tables.into_iter().map(|(_, name)| name).collect())
+        })
+    }
+
+    /// Copies tables, each in a transaction of its own; those that have gone meanwhile are passed over where the statement does
+    /// not name them.
+    fn copy_tables(
+        &mut self,
+        job: &Job<'_>,
+        tables: Vec<QualifiedName>,
+        (full, verbose): (bool, bool),
+        sink: &mut dyn StatementSink,
+    ) -> Result<(), SqlError> {
+        for table in tables {
+            let statement = Statement::Cluster(Cluster { table: Some(table), index: None, full, verbose });
+            self.transactional(&Job { statement: &statement, ..*job }, sink)?;
+            if let Some(active) = self.transaction.take() {
+                self.end(active, Ending::usual())?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the role may sweep a table; what it may not is told and left alone, as in PostgreSQL.

@@ -121,7 +121,9 @@ impl Session {
                     match ended {
                         Ok(()) => return Ok(value),
                         // Found out at the end of the statement; its frame is still open.
-                        Err(error @ StorageError::Unique { .. }) => self.explain_at_end(&active.txn, error),
+                        Err(error @ (StorageError::Unique { .. } | StorageError::Excluded { .. })) => {
+                            self.explain_at_end(&active.txn, error)
+                        }
                         Err(error) => return Err(error.into()),
                     }
                 }

@@ -12,6 +12,9 @@ use super::EngineTables;
 impl EngineTables<'_> {
     /// Names the constraint that refused rows to be inserted, and the key that is there already.
     pub(super) fn explain_duplicate(&self, table: &TableDef, error: StorageError, rows: &Batch) -> ExecError {
+        if matches!(error, StorageError::Excluded { .. }) {
+            return excluded(self.engine, &self.txn.borrow(), table, self.time_zone, error);
+        }
         let StorageError::Unique { index, record } = error else { return error.into() };
         let definition = table.indexes.iter().find(|definition| definition.object == index);
         let Some(definition) = definition else { return unnamed(self.engine, error) };
@@ -71,7 +74,7 @@ fn newest_key(
     index: &IndexDef,
     record: RecordId,
 ) -> Option<Vec<Value>> {
-    let ids: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
+    let ids: Vec<u16> = index.declared().into_iter().map(|part| part.column).collect();
     let types: Vec<SqlType> =
         ids.iter().filter_map(|id| Some(table.columns[table.column_with_id(*id)?].ty.clone())).collect();
     let mut rows = ScanBatch::default();
@@ -82,30 +85,53 @@ fn newest_key(
 /// The error of a key that is there twice.
 fn duplicate(table: &TableDef, index: &IndexDef, key: Option<&[Value]>, time_zone: &TimeStyle) -> ExecError {
     let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
-    let detail = key.map(|key| {
-        let columns: Vec<_> = index
-            .parts
-            .iter()
-            .filter_map(|part| Some(&table.columns[table.column_with_id(part.column)?]))
-            .collect();
-        let named = |column: &&verso_catalog::ColumnDef| match index.expression(table, column.id) {
-            Some(text) => text.to_string(),
-            None => column.name.to_string(),
-        };
-        let names: Vec<String> = columns.iter().map(named).collect();
-        let mut values = String::new();
-        for (value, column) in key.iter().zip(&columns) {
-            if !values.is_empty() {
-                values.push_str(", ");
-            }
-            match value {
-                Value::Null => values.push_str("null"),
-                value => format_text(value, &column.ty, time_zone, &mut values),
-            }
-        }
-        format!("Key ({})=({values}) already exists.", names.join(", "))
-    });
+    let detail = key.map(|key| format!("Key {} already exists.", shown(table, index, key, time_zone)));
     ExecError::violation("23505", message, detail, table, &index.name)
+}
+
+/// `(columns)=(values)` of a key.
+fn shown(table: &TableDef, index: &IndexDef, key: &[Value], time_zone: &TimeStyle) -> String {
+    let columns: Vec<_> = index
+        .declared()
+        .into_iter()
+        .filter_map(|part| Some(&table.columns[table.column_with_id(part.column)?]))
+        .collect();
+    let named = |column: &&verso_catalog::ColumnDef| match index.expression(table, column.id) {
+        Some(text) => text.to_string(),
+        None => column.name.to_string(),
+    };
+    let names: Vec<String> = columns.iter().map(named).collect();
+    let mut values = String::new();
+    for (value, column) in key.iter().zip(&columns) {
+        if !values.is_empty() {
+            values.push_str(", ");
+        }
+        match value {
+            Value::Null => values.push_str("null"),
+            value => format_text(value, &column.ty, time_zone, &mut values),
+        }
+    }
+    format!("({})=({values})", names.join(", "))
+}
+
+/// The error of two rows that exclude each other.
+fn excluded(
+    engine: &Engine,
+    txn: &Txn,
+    table: &TableDef,
+    time_zone: &TimeStyle,
+    error: StorageError,
+) -> ExecError {
+    let StorageError::Excluded { index, record, with } = error else { return error.into() };
+    let definition = table.indexes.iter().find(|definition| definition.object == index);
+    let Some(index) = definition else { return error.into() };
+    let message = format!("conflicting key value violates exclusion constraint \"{}\"", index.name);
+    let key = |record| newest_key(engine, txn, table, index, record);
+    let detail = key(record).zip(key(with)).map(|(key, other)| {
+        let text = |key: &[Value]| shown(table, index, key, time_zone);
+        format!("Key {} conflicts with existing key {}.", text(&key), text(&other))
+    });
+    ExecError::violation("23P01", message, detail, table, &index.name)
 }
 
 /// Names the constraint and the key behind a duplicate that storage found at the end of a statement or at commit.
@@ -116,12 +142,18 @@ pub(crate) fn explain_unique(
     time_zone: &TimeStyle,
     error: StorageError,
 ) -> ExecError {
-    let StorageError::Unique { index, record } = error else { return error.into() };
+    let index = match error {
+        StorageError::Unique { index, .. } | StorageError::Excluded { index, .. } => index,
+        error => return error.into(),
+    };
     let found = catalog.tables().find_map(|table| {
         let definition = table.indexes.iter().find(|definition| definition.object == index)?;
         Some((table, definition))
     });
     let Some((table, definition)) = found else { return unnamed(engine, error) };
+    let StorageError::Unique { record, .. } = error else {
+        return excluded(engine, txn, table, time_zone, error);
+    };
     let key = newest_key(engine, txn, table, definition, record);
     duplicate(table, definition, key.as_deref(), time_zone)
 }

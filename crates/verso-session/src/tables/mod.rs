@@ -489,6 +489,16 @@ impl References for EngineTables<'_> {
         self.lock_key(table, index, wanted)
     }
 
+    fn hold_periods(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        prefix: &[u8],
+        period: &Value,
+    ) -> Result<Vec<Value>> {
+        self.lock_periods(table, index, prefix, period)
+    }
+
     fn exists_beyond_snapshot(
         &self,
         table: &TableDef,

@@ -5,8 +5,10 @@ use verso_catalog::{IndexDef, TableDef};
 use verso_exec::error::Result;
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::{KeyRange, key};
-use verso_storage::{CommitMode, Isolation, RecordId, RecordLockMode, TableLockMode, TxnOptions, WaitPolicy};
-use verso_types::Batch;
+use verso_storage::{
+    CommitMode, Isolation, RecordId, RecordLockMode, TableLockMode, Txn, TxnOptions, WaitPolicy,
+};
+use verso_types::{Batch, Column, Exclusion, Value};
 
 use super::EngineTables;
 use super::cursor::{Pages, Ranges, Rows, columns_at};
@@ -41,6 +43,71 @@ impl EngineTables<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Locks the records of a temporal key that overlap a period, in their newest versions, so that they stay; their periods.
+    pub(super) fn lock_periods(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        prefix: &[u8],
+        period: &Value,
+    ) -> Result<Vec<Value>> {
+        self.lock(table, TableLockMode::RowShare)?;
+        let heap = self.heap_for_locks(table)?;
+        let index = self.index(&heap, index)?;
+        let parts = &index.spec().parts;
+        let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
+        let Some(at) = parts.last().and_then(|part| table.column_with_id(part.column)) else {
+            return Ok(Vec::new());
+        };
+        let (last, ty) = (columns.len() - 1, &table.columns[at].ty);
+        let mut wanted = Column::new(ty.physical());
+        wanted.push_value(period, ty)?;
+        // The period of a record of the key, in its newest version.
+        let its = |txn: &Txn, record: RecordId| -> Result<Option<(Value, bool)>> {
+            let mut rows = ScanBatch::default();
+            heap.fetch_newest(txn, &[record], &columns, &mut rows)?;
+            if rows.batch.rows == 0 {
+                return Ok(None);
+            }
+            let stored: Vec<_> = rows.batch.columns.iter().collect();
+            let mut found = Vec::new();
+            key::encode_row(parts, &stored, 0, &mut found)?;
+            if !found.starts_with(prefix) || stored[last].is_null(0) {
+                return Ok(None);
+            }
+            let order = parts[last].order();
+            let overlaps = Exclusion::Overlaps.holds(order, stored[last].raw_at(0), wanted.raw_at(0))?;
+            Ok(Some((stored[last].value(0, ty), overlaps)))
+        };
+        let mut periods = Vec::new();
+        let Some(mut search) = index.overlapping(prefix, wanted.raw_at(0))? else { return Ok(periods) };
+        let mut records = Vec::new();
+        while search.next(&index, &self.txn.borrow(), &mut records)? {
+            for record in records.drain(..) {
+                let before = its(&self.txn.borrow(), record)?;
+                match before {
+                    None => continue,
+                    // Those in front of it end before it begins.
+                    Some((_, false)) if search.is_ordered() => return Ok(periods),
+                    Some((_, false)) => continue,
+                    Some((_, true)) => {}
+                }
+                let mut rows = ScanBatch::default();
+                rows.records.push(record);
+                let mut txn = self.txn.borrow_mut();
+                let locked =
+                    heap.lock_records(&mut txn, &rows, None, RecordLockMode::KeyShare, WaitPolicy::Block)?;
+                if locked.locked.is_empty() && locked.changed.is_empty() {
+                    continue;
+                }
+                if let Some((period, true)) = its(&txn, record)? {
+                    periods.push(period);
+                }
+            }
+        }
+        Ok(periods)
     }
 
     /// Whether a row that others have committed since the transaction's snapshot matches, as this transaction has left it.

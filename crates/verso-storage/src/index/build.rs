@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::entries::{Entries, RECORD};
+use super::exclusion;
 use super::node::{self, SLOT};
 use super::stale::{self, OldKeys};
 use super::table::{Index, IndexProgress, IndexSpec, MAX_PARTS};
@@ -90,6 +91,7 @@ pub(crate) fn create(
         indexes.push(Arc::new(Index::new(object, root_page, spec, heap.columns())?));
     }
     let Some(first) = indexes.first() else { return Ok(()) };
+    let made: Vec<ObjectId> = indexes.iter().map(|index| index.object()).collect();
     let listed = shared.workers.begin("CREATE INDEX", txn.owner.session());
     listed.job().at(heap.object, Some(first.object()));
     let crew = shared.workers.gather(listed.job(), txn.limits.workers);
@@ -118,6 +120,12 @@ pub(crate) fn create(
     write_list(&mut mini, heap, &list)?;
     let lsns = mini.commit_with(|_, _| heap.indexes.set(&mut gate, list))?;
     txn.wrote(lsns);
+    drop(gate);
+    for index in heap.indexes.list().iter().filter(|index| index.excludes()) {
+        if made.contains(&index.object()) {
+            exclusion::check_all(txn, heap, index)?;
+        }
+    }
     Ok(())
 }
 
@@ -345,7 +353,7 @@ struct UniqueCheck<'c> {
 
 impl<'c> UniqueCheck<'c> {
     fn new(shared: &'c Shared, txn: TxnId, heap: &'c Heap, index: &'c Index) -> UniqueCheck<'c> {
-        let is_on = index.spec().unique;
+        let is_on = index.is_unique();
         UniqueCheck { shared, txn, heap, index, is_on, key: Vec::new(), records: Vec::new() }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use verso_types::error::TypeError;
 use verso_types::inverted::{self, Keys};
-use verso_types::{Column, ColumnData, KeyOrder, KeyType, SqlType, Value};
+use verso_types::{Column, ColumnData, Exclusion, KeyOrder, KeyType, SqlType, Value};
 
 /// One part of an index's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +20,14 @@ pub struct KeyPart {
     /// Says whether a record is in the index at all: where the column is NULL the record has no entry, and the part itself
     /// takes no room in keys. Its column is kept with those of the key, so that every version knows.
     pub guard: bool,
+    /// Which values of other records exclude one: the operator of an exclusion constraint.
+    pub excludes: Option<Exclusion>,
 }
 
 impl KeyPart {
     /// Ascending, NULLs last.
     pub fn ascending(column: u16, ty: KeyType) -> KeyPart {
-        KeyPart { column, ty, descending: false, nulls_first: false, guard: false }
+        KeyPart { column, ty, descending: false, nulls_first: false, guard: false, excludes: None }
     }
 
     /// The guard of a partial index.

@@ -3,6 +3,7 @@
 mod build;
 mod check;
 pub(crate) mod entries;
+pub(crate) mod exclusion;
 mod filling;
 mod hint;
 pub mod key;

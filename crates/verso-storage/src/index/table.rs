@@ -8,9 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use verso_env::sync::Mutex;
-use verso_types::{CollationData, Collator, KeyType};
+use verso_types::{CollationData, Collator, Exclusion, KeyType};
 
 use super::entries::{RECORD, record_bytes, record_of};
+use super::exclusion::Arrivals;
 use super::filling::Filling;
 use super::key::{KeyPart, KeyRange, is_inverted, successor};
 use super::purging::Purging;
@@ -28,6 +29,8 @@ const NULLS_DISTINCT: u8 = 2;
 const DESCENDING: u8 = 1;
 const NULLS_FIRST: u8 = 2;
 const GUARD: u8 = 4;
+/// Where in the flags of a part the operator of an exclusion constraint stands.
+const EXCLUSION: u8 = 4;
 
 /// What an index is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +39,8 @@ pub struct IndexSpec {
     pub table: ObjectId,
     /// Its key, the most significant part first.
     pub parts: Vec<KeyPart>,
-    /// Whether no two records may have the same key.
+    /// Whether no two records may have the same key. Where parts exclude values, they say which records may not be there
+    /// together, and this says that other tables may refer to the key.
     pub unique: bool,
     /// Whether keys with a NULL never equal each other (NULLS DISTINCT).
     pub nulls_distinct: bool,
@@ -54,7 +58,8 @@ impl IndexSpec {
             let descending = if part.descending { DESCENDING } else { 0 };
             let first = if part.nulls_first { NULLS_FIRST } else { 0 };
             let guard = if part.guard { GUARD } else { 0 };
-            out.extend_from_slice(&[part.ty.code(), descending | first | guard]);
+            let excludes = part.excludes.map_or(0, Exclusion::code) << EXCLUSION;
+            out.extend_from_slice(&[part.ty.code(), descending | first | guard | excludes]);
         }
         for collator in self.collators() {
             out.push(collator.spec().len() as u8);
@@ -90,6 +95,13 @@ impl IndexSpec {
                 descending: flags & DESCENDING != 0,
                 nulls_first: flags & NULLS_FIRST != 0,
                 guard: flags & GUARD != 0,
+                excludes: match flags >> EXCLUSION {
+                    0 => None,
+                    code => {
+                        let known = Exclusion::from_code(code);
+                        Some(known.ok_or_else(|| Flaw::from("unknown operator of an exclusion constraint"))?)
+                    }
+                },
             })
         });
         let mut parts = parts.collect::<Result<Vec<_>, Flaw>>()?;
@@ -153,6 +165,8 @@ pub struct Index {
     pub(super) purging: Purging,
     /// Whether entries are missing still.
     pub(super) filling: Filling,
+    /// Of an exclusion constraint: whose look for others is not over.
+    pub(super) arrivals: Arrivals,
     /// Its name, for those who meet it before they can know it.
     label: OnceLock<Arc<str>>,
 }
@@ -195,6 +209,7 @@ impl Index {
             hint: AtomicU32::new(0),
             purging: Purging::default(),
             filling: Filling::default(),
+            arrivals: Arrivals::default(),
             label: OnceLock::new(),
         })
     }
@@ -254,10 +269,22 @@ impl Index {
         is_inverted(&self.spec.parts)
     }
 
+    /// Whether its records exclude each other by operators.
+    #[inline]
+    pub(crate) fn excludes(&self) -> bool {
+        self.spec.parts.iter().any(|part| part.excludes.is_some())
+    }
+
+    /// Whether no two records may have the same key.
+    #[inline]
+    pub(super) fn is_unique(&self) -> bool {
+        self.spec.unique && !self.excludes()
+    }
+
     /// Whether several records may have a key, `any_null` saying whether a part of it is NULL.
     #[inline]
     pub(super) fn is_free(&self, any_null: bool) -> bool {
-        !self.spec.unique || (any_null && self.spec.nulls_distinct)
+        !self.is_unique() || (any_null && self.spec.nulls_distinct)
     }
 
     /// Whether its keys say what these columns hold: then a scan need not visit records of clean pages.

@@ -95,6 +95,39 @@ impl Index {
         self.read_down(shared, |node| node.child_for(string))
     }
 
+    /// Entries below a string (of all: `None`), down to `start`, the greatest first, of one leaf and `most` of them; below
+    /// which one others may stand.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub(super) fn entries_below(
+        &self,
+        shared: &Shared,
+        below: Option<&[u8]>,
+        start: &[u8],
+        most: usize,
+        out: &mut Vec<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        let leaf = self.read_down(shared, |node| {
+            below.map_or(node.count(), |below| node.find(below).0).saturating_sub(1)
+        })?;
+        let node = self.node(leaf.id(), &leaf)?;
+        for at in (0..below.map_or(node.count(), |below| node.find(below).0)).rev() {
+            let entry = node.string(at);
+            if entry[..] < *start {
+                return Ok(None);
+            }
+            if out.len() + 1 == most {
+                let next = entry.to_vec();
+                out.push(entry.to_vec());
+                return Ok(Some(next));
+            }
+            out.push(entry.to_vec());
+        }
+        let low = node.low();
+        Ok((!low.is_empty() && low > start).then(|| low.to_vec()))
+    }
+
     /// The leaf that `choose` leads to.
     #[inline]
     pub(super) fn read_down<'e>(
@@ -191,7 +224,7 @@ impl Index {
         if entries.longest() > limit {
             return Err(self.too_large(entries.longest(), limit));
         }
-        let unique = self.spec().unique && !disabled(Rule::I2);
+        let unique = self.is_unique() && !disabled(Rule::I2);
         let mut written = Written::default();
         let mut next = 0;
         while next < entries.len() {
@@ -246,7 +279,7 @@ impl Index {
         if entries.is_empty() {
             return Ok(true); // a record that the index does not have
         }
-        let unique = self.spec().unique && !disabled(Rule::I2);
+        let unique = self.is_unique() && !disabled(Rule::I2);
         let checked = unique && !entries.is_free(0);
         let (string, key) = (entries.entry(0), entries.key(0));
         let probe = if checked { key } else { string };

@@ -7,10 +7,11 @@
 //! INSERT checks at once, UPDATE when its statement ends (so `SET id = id + 1` passes), both when a deferred constraint
 //! is due. What is due later is noted: the record and the key for which there were others.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::exclusion::{self, Pending, Unsettled};
 use super::table::Index;
 use super::versions::Versions;
 use crate::StorageError;
@@ -30,6 +31,8 @@ struct Due {
     key: Box<[u8]>,
     /// Depth of the statement at whose end; `None` = when the constraint is checked.
     depth: Option<usize>,
+    /// Of an exclusion constraint: it has met others.
+    unsettled: Option<Unsettled>,
 }
 
 /// What a transaction has to check later.
@@ -37,6 +40,8 @@ struct Due {
 pub struct UniqueChecks {
     deferred: HashSet<ObjectId>,
     due: Vec<Due>,
+    /// Of indexes of exclusion constraints: which of the due records are not settled.
+    pending: HashMap<ObjectId, Pending>,
 }
 
 impl UniqueChecks {
@@ -44,6 +49,7 @@ impl UniqueChecks {
     pub(crate) fn clear(&mut self) {
         self.deferred.clear();
         self.due.clear();
+        self.pending.clear();
     }
 
     /// Whether keys of `index` are checked at the end of the transaction.
@@ -75,17 +81,49 @@ impl UniqueChecks {
     ) {
         let depth = (!self.is_deferred(index.object())).then_some(depth);
         let (heap, index) = (Arc::clone(heap), Arc::clone(index));
-        self.due.push(Due { heap, index, record, key: key.into(), depth });
+        self.due.push(Due { heap, index, record, key: key.into(), depth, unsettled: None });
+    }
+
+    /// As [`UniqueChecks::note`] of a record that has met others under an exclusion constraint.
+    pub(crate) fn note_excluded(
+        &mut self,
+        heap: &Arc<Heap>,
+        (record, key): (RecordId, &[u8]),
+        unsettled: Unsettled,
+        depth: usize,
+    ) {
+        self.note(heap, unsettled.index(), record, key, depth);
+        if let Some(due) = self.due.last_mut() {
+            due.unsettled = Some(unsettled);
+        }
+    }
+
+    /// The records that have met others in an index and are not settled, taken out for a while.
+    pub(crate) fn take_pending(&mut self, index: ObjectId) -> Pending {
+        self.pending.remove(&index).unwrap_or_default()
+    }
+
+    /// Gives them back.
+    pub(crate) fn put_pending(&mut self, index: ObjectId, pending: Pending) {
+        self.pending.insert(index, pending);
     }
 
     /// A statement was undone: what it noted is not due any more.
     pub(crate) fn abandon(&mut self, depth: usize) {
         self.due.retain(|due| due.depth.is_none_or(|its| its < depth));
+        self.count_pending();
+    }
+
+    fn count_pending(&mut self) {
+        self.pending.clear();
+        for due in self.due.iter().filter(|due| due.unsettled.is_some()) {
+            self.pending.entry(due.index.object()).or_default().note(due.record);
+        }
     }
 }
 
 /// Who has a key in its newest version.
-enum Holder {
+pub(super) enum Holder {
     Nobody,
     /// Committed, or the asking transaction itself.
     Current,
@@ -101,6 +139,23 @@ fn holder(
     record: RecordId,
     own: TxnId,
 ) -> Result<Holder, StorageError> {
+    let mut its = Vec::with_capacity(key.len());
+    holder_by(shared, heap, index, record, own, &mut |versions| {
+        its.clear();
+        versions.key(&mut its)?;
+        Ok(versions.live && its == key)
+    })
+}
+
+/// As [`holder`] of what `has` says of a version: it is asked of the newest one, and of the one before where that counts.
+pub(super) fn holder_by(
+    shared: &Shared,
+    heap: &Heap,
+    index: &Index,
+    record: RecordId,
+    own: TxnId,
+    has: &mut dyn FnMut(&Versions<'_>) -> Result<bool, StorageError>,
+) -> Result<Holder, StorageError> {
     let Some(home) = heap.home(&shared.core().pool, record.page_index, false)? else {
         return Ok(Holder::Nobody);
     };
@@ -111,11 +166,6 @@ fn holder(
     if versions.writer == TxnId::NONE {
         return Ok(Holder::Nobody);
     }
-    let has = |versions: &Versions<'_>| -> Result<bool, StorageError> {
-        let mut home = Vec::with_capacity(key.len());
-        versions.key(&mut home)?;
-        Ok(versions.live && home == key)
-    };
     let (writer, current) = (versions.writer, has(&versions)?);
     if writer == own {
         return Ok(if current { Holder::Current } else { Holder::Nobody });
@@ -233,6 +283,7 @@ pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>, checked: Checked) -
         .into_iter()
         .partition(|due| depth.is_none() || due.depth == depth);
     txn.unique.due = later;
+    let (excluding, due): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| due.unsettled.is_some());
     let mut failed = None;
     for check in &due {
         let mine = holder(&txn.shared, &check.heap, &check.index, &check.key, check.record, txn.id)?;
@@ -259,9 +310,65 @@ pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>, checked: Checked) -
             break;
         }
     }
+    let excluding = match failed.is_some() {
+        true => excluding,
+        false => check_excluding(txn, excluding, checked, &mut failed),
+    };
+    let due = due.into_iter().chain(excluding);
     if failed.is_some() || checked == Checked::SoFar {
         // If it failed the caller undoes the statement or the transaction; deferred checks stay due until then.
-        txn.unique.due.extend(due.into_iter().filter(|due| due.depth.is_none()));
+        txn.unique.due.extend(due.filter(|due| due.depth.is_none()));
     }
+    txn.unique.count_pending();
     failed.map_or(Ok(()), Err)
+}
+
+/// Checks records that have met others under exclusion constraints, in the order of their keys: what was checked is settled for
+/// those behind it (XC2). Gives back those that stay due if they are checked so far only.
+fn check_excluding(
+    txn: &Txn,
+    mut excluding: Vec<Due>,
+    checked: Checked,
+    failed: &mut Option<StorageError>,
+) -> Vec<Due> {
+    excluding.sort_by(|a, b| (a.index.object(), &a.key).cmp(&(b.index.object(), &b.key)));
+    let mut over = 0;
+    while over < excluding.len() {
+        let index = Arc::clone(&excluding[over].index);
+        let mut pending = Pending::default();
+        let is_its = |due: &&Due| due.unsettled.is_some() && Arc::ptr_eq(&due.index, &index);
+        excluding[over..]
+            .iter()
+            .chain(&txn.unique.due)
+            .filter(is_its)
+            .for_each(|due| pending.note(due.record));
+        while let Some(due) = excluding.get_mut(over).filter(|due| Arc::ptr_eq(&due.index, &index)) {
+            if let Err(error) = check_excluded(txn, due, &pending) {
+                *failed = Some(error);
+                return excluding;
+            }
+            if checked == Checked::Over {
+                pending.settle(due.record);
+                due.unsettled = None;
+            }
+            over += 1;
+        }
+    }
+    excluding
+}
+
+fn check_excluded(txn: &Txn, due: &Due, pending: &Pending) -> Result<(), StorageError> {
+    let Due { heap, index, record, key, .. } = due;
+    let mine = holder(&txn.shared, heap, index, key, *record, txn.id)?;
+    if !matches!(mine, Holder::Current) {
+        return Ok(());
+    }
+    let found = {
+        let gate = heap.indexes.enter();
+        match gate.iter().any(|listed| listed.object() == index.object()) {
+            true => exclusion::look_again(txn, heap, index, (key, *record), pending)?,
+            false => return Ok(()),
+        }
+    };
+    exclusion::settle(txn, heap, index, (key, *record), found, pending)
 }

@@ -70,6 +70,11 @@ impl Network {
         self.six == other.six && (0..16).all(|at| (self.address[at] ^ other.address[at]) & mask[at] == 0)
     }
 
+    /// Whether one has the other, or they are the same.
+    pub fn overlaps(&self, other: &Network) -> bool {
+        self.covers(other, self.bits.min(other.bits))
+    }
+
     /// How many bits at the front both addresses have in common, at most so many.
     pub fn common_bits(&self, other: &Network, most: u8) -> u8 {
         let different = |at: &u8| {

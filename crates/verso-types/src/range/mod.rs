@@ -23,6 +23,7 @@ use std::hash::{Hash, Hasher};
 
 pub use bound::Bound;
 pub use range_type::{OwnRange, RangeName, RangeType};
+pub(crate) use text::encode_end;
 pub use text::{
     encode_key, encode_multirange_key, format, format_multirange, parse, parse_multirange, receive,
     receive_multirange, send, send_multirange,

@@ -272,8 +272,32 @@ pub fn encode_key(range: &Range, out: &mut Vec<u8>) -> Result<(), TypeError> {
         return Ok(());
     };
     out.push(1);
+    encode_bound(range.kind, lower, (0, !lower.inclusive), out)?;
+    encode_bound(range.kind, upper, (2, upper.inclusive), out)
+}
+
+/// Appends the end of a range that is not empty as the place, among lower bounds in keys of ranges, of the first one that lies
+/// behind it.
+/// # Errors
+/// XX000 for a bound of another type.
+pub(crate) fn encode_end(range: &Range, out: &mut Vec<u8>) -> Result<(), TypeError> {
+    let Some((_, upper)) = &range.bounds else { return Ok(()) };
+    encode_bound(range.kind, upper, (2, upper.inclusive), out)
+}
+
+/// Appends a bound: `infinite` stands for one without a value, and `behind` says whether it lies behind its value.
+fn encode_bound(
+    kind: RangeKind,
+    bound: &Bound,
+    (infinite, behind): (u8, bool),
+    out: &mut Vec<u8>,
+) -> Result<(), TypeError> {
+    let Some(value) = &bound.value else {
+        out.push(infinite);
+        return Ok(());
+    };
     let plain = |ty: KeyType, sql: SqlType| Some((KeyOrder::ascending(ty), sql));
-    let order = match range.kind {
+    let order = match kind {
         RangeKind::Int4 => plain(KeyType::I32, SqlType::Int4),
         RangeKind::Int8 => plain(KeyType::I64, SqlType::Int8),
         RangeKind::Num => plain(KeyType::Decimal, SqlType::Numeric(None)),
@@ -282,25 +306,15 @@ pub fn encode_key(range: &Range, out: &mut Vec<u8>) -> Result<(), TypeError> {
         RangeKind::Date => plain(KeyType::I32, SqlType::Date),
         RangeKind::Own => None,
     };
-    let mut put = |bound: &Bound, infinite: u8, behind: bool| match &bound.value {
+    match order {
+        Some((order, subtype)) => order.encode_value(value, &subtype, out)?,
         None => {
-            out.push(infinite);
-            Ok(())
+            out.push(KeyOrder::VALUE);
+            encode_nested(value, out)?;
         }
-        Some(value) => {
-            match &order {
-                Some((order, subtype)) => order.encode_value(value, subtype, out)?,
-                None => {
-                    out.push(KeyOrder::VALUE);
-                    encode_nested(value, out)?;
-                }
-            }
-            out.push(u8::from(behind));
-            Ok(())
-        }
-    };
-    put(lower, 0, !lower.inclusive)?;
-    put(upper, 2, upper.inclusive)
+    }
+    out.push(u8::from(behind));
+    Ok(())
 }
 
 /// Appends bytes in the order of multiranges: each range, then 0.

@@ -11,7 +11,7 @@ use super::super::access::{Access, Found};
 use super::super::change::{DeleteStatement, UpdateStatement};
 use super::super::operator::{compile, types_of};
 use super::super::trigger::{TriggerEvent, triggers_change_rows};
-use super::parent::key_text;
+use super::parent::{Parent, key_text, periods_overlap};
 use super::referenced::Move;
 use super::{collator_of, foreign, key_columns_read, positions};
 use crate::error::{ExecError, Result};
@@ -29,6 +29,8 @@ pub(super) struct Child {
     pub(super) columns: Vec<usize>,
     /// Types of the referenced columns, in the same order.
     pub(super) from: Vec<SqlType>,
+    /// Whether the last column has a period.
+    pub(super) period: bool,
 }
 
 impl Child {
@@ -49,7 +51,7 @@ impl Child {
         let columns = positions(&table, &key.columns);
         let referenced = positions(parent, &key.referenced_columns);
         let from = referenced.iter().map(|column| parent.columns[*column].ty.clone()).collect();
-        Some(Child { table, columns, from })
+        Some(Child { table, columns, from, period: key.period })
     }
 
     /// A referenced key as values of the referencing columns' types; `None` if they have no such values.
@@ -100,12 +102,12 @@ impl Child {
         bytes
     }
 
-    /// The index that finds the rows of a key best.
-    fn access(&self) -> Option<IndexAccess> {
+    /// The index that finds the rows of a key best, by its first `count` columns.
+    fn access(&self, count: usize) -> Option<IndexAccess> {
         let prefix = |index: &Arc<IndexDef>| {
             let position = |part: &IndexPart| {
                 let at = self.table.column_with_id(part.column)?;
-                let n = self.columns.iter().position(|column| *column == at)?;
+                let n = self.columns[..count].iter().position(|column| *column == at)?;
                 // An index of another order has equal texts apart.
                 let collator = self.collator(n);
                 let own = part.collation.as_ref().and_then(|collation| collation.collator);
@@ -127,8 +129,8 @@ impl Child {
         Some(IndexAccess { equals, ..IndexAccess::all(Arc::clone(index)) })
     }
 
-    /// The condition on a row whose columns `read` are at hand.
-    fn filter(&self, read: &[usize]) -> TypedExpr {
+    /// The condition on a row whose columns `read` are at hand, over the first `count` columns of the key.
+    fn filter(&self, read: &[usize], count: usize) -> TypedExpr {
         let equal = |(n, column): (usize, &usize)| {
             let at = read.iter().position(|one| one == column).unwrap_or_default();
             let left = self.told(n, TypedExpr::column(at, self.table.columns[*column].ty.clone()));
@@ -136,28 +138,70 @@ impl Child {
             let kind = ExprKind::IsDistinct { left: Box::new(left), right, negated: true };
             TypedExpr::new(kind, SqlType::Bool)
         };
-        TypedExpr::new(ExprKind::And(self.columns.iter().enumerate().map(equal).collect()), SqlType::Bool)
+        TypedExpr::new(
+            ExprKind::And(self.columns[..count].iter().enumerate().map(equal).collect()),
+            SqlType::Bool,
+        )
     }
 
     /// Whether a row has the key.
     pub(super) fn exists(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+        self.any(cx, key, self.columns.len(), &mut |_| Ok(true))
+    }
+
+    /// Of a key with a period: whether a row with the other columns of the key, whose period overlaps its, is not covered by what
+    /// is there to be referenced.
+    pub(super) fn is_bare(&self, cx: &ExecContext<'_>, key: &[Value], side: &Parent) -> Result<bool> {
+        let count = self.columns.len().saturating_sub(1);
+        let Some(period) = key.get(count) else { return Ok(false) };
+        self.any(cx, key, count, &mut |own| {
+            let overlaps = own.get(count).is_some_and(|own| periods_overlap(own, period));
+            Ok(overlaps && !side.has(cx, own)?)
+        })
+    }
+
+    /// Whether a row that has the first `count` columns of the key fulfils a condition on all of them.
+    fn any(
+        &self,
+        cx: &ExecContext<'_>,
+        key: &[Value],
+        count: usize,
+        wanted: &mut dyn FnMut(&[Value]) -> Result<bool>,
+    ) -> Result<bool> {
         let (table, columns) = (Arc::clone(&self.table), self.columns.clone());
-        let filter = Some(self.filter(&columns));
-        let plan = match self.access() {
+        let filter = Some(self.filter(&columns, count));
+        let plan = match self.access(count) {
             Some(access) => Plan::IndexScan { table, columns, access, filter },
             None => Plan::TableScan { table, columns, filter },
         };
-        let mut batch = Batch::of_types(&types_of(&plan));
+        let types = types_of(&plan);
+        let mut batch = Batch::of_types(&types);
         let mut operator = compile(&plan, cx.executor);
-        let cx = cx.with_params(key);
+        let cx = cx.with_params(&key[..count]);
         operator.open(&cx)?;
-        let found = operator.next(&cx, &mut batch);
+        let mut found = Ok(false);
+        while matches!(found, Ok(false)) {
+            match operator.next(&cx, &mut batch) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    found = Err(error);
+                    break;
+                }
+            }
+            for row in 0..batch.rows {
+                found = wanted(&batch.row(row, &types));
+                if !matches!(found, Ok(false)) {
+                    break;
+                }
+            }
+        }
         operator.close();
-        if found? && batch.rows > 0 {
+        if found? {
             return Ok(true);
         }
-        let mut predicate = Predicate::compile(&self.filter(&self.columns), cx.executor);
-        let mut access = self.access().map(|access| Access::compile(&self.table, &access));
+        let mut predicate = Predicate::compile(&self.filter(&self.columns, count), cx.executor);
+        let mut access = self.access(count).map(|access| Access::compile(&self.table, &access));
         let range = match &mut access {
             None => None,
             Some(access) => {
@@ -176,10 +220,16 @@ impl Child {
         };
         cx.tables()?.exists_beyond_snapshot(&self.table, &self.columns, range, &mut |rows| {
             let mut selection = Vec::new();
-            match predicate.select(&cx.eval(), rows, &mut selection) {
-                Some(error) => Err(error),
-                None => Ok(selection),
+            if let Some(error) = predicate.select(&cx.eval(), rows, &mut selection) {
+                return Err(error);
             }
+            let mut kept = Vec::with_capacity(selection.len());
+            for row in selection {
+                if wanted(&rows.row(row as usize, &types))? {
+                    kept.push(row);
+                }
+            }
+            Ok(kept)
         })
     }
 
@@ -190,9 +240,9 @@ impl Child {
         columns.dedup();
         let delete = Delete {
             table: Arc::clone(&self.table),
-            filter: Some(self.filter(&columns)),
+            filter: Some(self.filter(&columns, self.columns.len())),
             joined: None,
-            access: self.access(),
+            access: self.access(self.columns.len()),
             columns,
             returning: None,
             parts: Vec::new(),
@@ -228,9 +278,9 @@ impl Child {
         columns.dedup();
         let update = Update {
             table: Arc::clone(&self.table),
-            filter: Some(self.filter(&columns)),
+            filter: Some(self.filter(&columns, self.columns.len())),
             joined: None,
-            access: self.access(),
+            access: self.access(self.columns.len()),
             rules: rules_over(rules, &columns, &assigned),
             columns,
             assignments,

@@ -95,6 +95,13 @@ pub fn check_deferred_key(
     }
     let Some(child) = Child::find(cx, &parent, constraint) else { return Ok(()) };
     let Some(side) = Parent::find(cx, &table, constraint) else { return Ok(()) };
+    if child.period && referenced {
+        if !child.is_bare(cx, key, &side)? {
+            return Ok(());
+        }
+        let columns = positions(&parent, &definition.referenced_columns);
+        return Err(still_referenced(cx, &parent, &columns, &child, constraint, key, false));
+    }
     // First where there surely is an index.
     if side.has(cx, key)? || !child.exists(cx, key)? {
         return Ok(());

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, TableDef};
-use verso_types::{CastKind, SqlType, Value, cast, cast_kind, eq_sql};
+use verso_types::range::sets::{contains, normalized, overlaps};
+use verso_types::{CastKind, Range, SqlType, Value, cast, cast_kind, eq_sql};
 
 use super::super::ExecContext;
 use super::super::access::{encode, key_parts};
@@ -21,6 +22,8 @@ pub(super) struct Parent {
     own: Vec<usize>,
     /// The columns that the foreign key's are, in their order.
     referenced: Vec<u16>,
+    /// Whether the last column of the key has a period, which the rows referenced cover together.
+    period: bool,
 }
 
 impl Parent {
@@ -41,7 +44,8 @@ impl Parent {
             Some((at, child.columns[*own.get(at)?].ty.clone()))
         };
         let parts = index.parts.iter().map(part).collect::<Option<Vec<_>>>()?;
-        Some(Parent { table, index, parts, own, referenced: key.referenced_columns.clone() })
+        let (referenced, period) = (key.referenced_columns.clone(), key.period);
+        Some(Parent { table, index, parts, own, referenced, period })
     }
 
     /// The same of the partition that a key belongs to, if there is one: the key has all columns by which the table is divided.
@@ -85,6 +89,7 @@ impl Parent {
             parts,
             own: self.own.clone(),
             referenced,
+            period: self.period,
         }))
     }
 
@@ -104,14 +109,21 @@ impl Parent {
     fn has_here(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
         let (parts, types) = key_parts(&self.table, &self.index);
         let mut bytes = Vec::new();
-        for ((part, ty), (at, from)) in parts.iter().zip(&types).zip(&self.parts) {
+        let equal = parts.len() - usize::from(self.period);
+        for ((part, ty), (at, from)) in parts.iter().zip(&types).zip(&self.parts).take(equal) {
             let Some(value) = comparable(cx, &key[*at], from, ty)? else { return Ok(false) };
             let from = if from.same_base(ty) || from.is_integer() { from } else { ty };
             if !encode(part, ty, &value, from, &mut bytes)? {
                 return Ok(false);
             }
         }
-        cx.tables()?.hold_key(&self.table, &self.index, &bytes)
+        let Some((place, _)) = self.parts.last().filter(|_| self.period) else {
+            return cx.tables()?.hold_key(&self.table, &self.index, &bytes);
+        };
+        let period = &key[*place];
+        let held = cx.tables()?.hold_periods(&self.table, &self.index, &bytes, period)?;
+        let covered = normalized(held.iter().flat_map(ranges_of).cloned().collect());
+        Ok(!covered.is_empty() && contains(&covered, ranges_of(period)))
     }
 
     pub(super) fn absent(
@@ -124,6 +136,20 @@ impl Parent {
         let key = key_text(cx, child, &self.own, key);
         missing(child, constraint, format!("{key} is not present in table \"{}\".", self.table.name))
     }
+}
+
+/// The ranges that a period consists of.
+fn ranges_of(period: &Value) -> &[Range] {
+    match period {
+        Value::Range(range) => std::slice::from_ref(&**range),
+        Value::Multirange(multirange) => &multirange.ranges,
+        _ => &[],
+    }
+}
+
+/// Whether two periods have a value in common.
+pub(super) fn periods_overlap(a: &Value, b: &Value) -> bool {
+    overlaps(ranges_of(a), ranges_of(b))
 }
 
 /// A referencing value as one of the referenced column's type, as far as that is another one; `None` where no such value

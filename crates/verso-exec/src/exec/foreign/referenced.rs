@@ -173,6 +173,14 @@ impl Incoming {
                 cx.tables()?.defer(&self.constraint, &key, true, cx.services.memory)?;
                 continue;
             }
+            if child.period {
+                let Some(side) = Parent::find(cx, &child.table, &self.constraint) else { continue };
+                if child.is_bare(cx, &key, &side)? {
+                    let (columns, constraint) = (&self.columns, &self.constraint);
+                    return Err(still_referenced(cx, parent, columns, &child, constraint, old, restrict));
+                }
+                continue;
+            }
             if !child.exists(cx, &key)? {
                 continue;
             }

@@ -160,6 +160,8 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             })?;
             Ok(AlterAction::ResetOptions(names))
         }
+        "cluster" if cursor.accept(&["cluster", "on"]) => Ok(AlterAction::ClusterOn(Some(cursor.name()?))),
+        "set" if cursor.accept(&["set", "without", "cluster"]) => Ok(AlterAction::ClusterOn(None)),
         "set" if cursor.accept(&["set", "logged"]) => Ok(AlterAction::Logged(true)),
         "set" if cursor.accept(&["set", "unlogged"]) => Ok(AlterAction::Logged(false)),
         "compress" => {
@@ -297,6 +299,16 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
     if cursor.accept(&["drop", "identity"]) {
         let if_exists = cursor.accept(&["if", "exists"]);
         return Ok(AlterAction::DropIdentity { column, if_exists });
+    }
+    if cursor.accept(&["set", "statistics"]) {
+        let target = if cursor.accept(&["default"]) { None } else { Some(cursor.integer()?) };
+        return Ok(AlterAction::Statistics { column, target });
+    }
+    if cursor.accept(&["set", "storage"]) {
+        return Ok(AlterAction::Storage { column, how: cursor.label()? });
+    }
+    if cursor.accept(&["set", "compression"]) {
+        return Ok(AlterAction::Compression { column, method: cursor.label()? });
     }
     if let Some((identity, options)) = identity_changes(cursor)? {
         return Ok(AlterAction::SetIdentity { column, identity, options: Box::new(options) });

@@ -7,7 +7,7 @@ use verso_types::SqlType;
 use super::super::collation::{collate, collated};
 use super::super::cursor::Cursor;
 use super::super::ddl::{empty_sequence, sequence_options};
-use super::constraint::{check, constraint, properties, references, unique};
+use super::constraint::{check, constraint, no_inherit, properties, references, unique};
 use crate::error::SyntaxError;
 use crate::syntax::{ColumnDefinition, ConstraintClause, CreateSequence, Expr, Name, QualifiedName, Span};
 
@@ -62,13 +62,12 @@ fn with_constraints(
         match word.as_str() {
             "not" if !matches!(cursor.word_at(1).as_deref(), Some("deferrable" | "enforced")) => {
                 cursor.expect(&["not", "null"])?;
-                if cursor.is(&["no", "inherit"]) {
-                    return Err(cursor.unsupported("NO INHERIT"));
-                }
                 not_null = true;
-                if named.is_some() {
-                    let clause = ConstraintClause::NotNull(column.name.clone());
-                    column.constraints.push(constraint(named, clause, at));
+                let clause = ConstraintClause::NotNull(column.name.clone());
+                let is_named = named.is_some();
+                let mut definition = constraint(named, clause, at);
+                if no_inherit(cursor, &mut definition) || is_named {
+                    column.constraints.push(definition);
                 }
             }
             "null" => {
@@ -112,11 +111,12 @@ fn with_constraints(
                 column.constraints.push(constraint(named, clause, at));
             }
             "check" => {
-                let clause = check(cursor)?;
-                column.constraints.push(constraint(named, clause, at));
+                let mut definition = constraint(named, check(cursor)?, at);
+                no_inherit(cursor, &mut definition);
+                column.constraints.push(definition);
             }
             "references" => {
-                let clause = references(cursor, own(&column.name))?;
+                let clause = references(cursor, (own(&column.name), false))?;
                 column.constraints.push(constraint(named, clause, at));
             }
             "enforced" | "not"

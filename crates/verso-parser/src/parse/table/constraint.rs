@@ -4,6 +4,7 @@ use super::super::lexer::Token;
 use verso_types::ReferentialAction;
 
 use super::super::cursor::Cursor;
+use super::index::exclude;
 use super::storage_parameters;
 use crate::error::SyntaxError;
 use crate::syntax::{
@@ -17,27 +18,24 @@ pub(super) fn table_constraint(cursor: &mut Cursor<'_>) -> Result<Option<Constra
     let named = cursor.is(&["constraint"]);
     let first = usize::from(named) * 2;
     let word = cursor.word_at(first).unwrap_or_default();
-    if word == "exclude" && cursor.word_at(first + 1).as_deref() == Some("using") {
-        return Err(cursor.unsupported("EXCLUDE"));
-    }
+    let behind_word = cursor.peek_at(first + 1);
+    let excludes = word == "exclude"
+        && (matches!(behind_word, Token::LParen) || cursor.word_at(first + 1).as_deref() == Some("using"));
     let not_null = word == "not" && cursor.word_at(first + 1).as_deref() == Some("null");
-    if !not_null && !["primary", "unique", "check", "foreign"].contains(&word.as_str()) {
+    if !not_null && !excludes && !["primary", "unique", "check", "foreign"].contains(&word.as_str()) {
         return Ok(None);
     }
     let name = if cursor.accept(&["constraint"]) { Some(cursor.name()?) } else { None };
     let clause = match word.as_str() {
         "check" => check(cursor)?,
+        "exclude" => ConstraintClause::Exclude(Box::new(exclude(cursor)?)),
         "not" => {
             cursor.expect(&["not", "null"])?;
-            let column = cursor.name()?;
-            if cursor.is(&["no", "inherit"]) {
-                return Err(cursor.unsupported("NO INHERIT"));
-            }
-            ConstraintClause::NotNull(column)
+            ConstraintClause::NotNull(cursor.name()?)
         }
         "foreign" => {
             cursor.expect(&["foreign", "key"])?;
-            let columns = names(cursor)?;
+            let columns = key_names(cursor)?;
             references(cursor, columns)?
         }
         _ => unique(cursor, None)?,
@@ -45,9 +43,17 @@ pub(super) fn table_constraint(cursor: &mut Cursor<'_>) -> Result<Option<Constra
     let mut definition = constraint(name, clause, at);
     loop {
         let at = cursor.here().start;
+        if no_inherit(cursor, &mut definition) {
+            continue;
+        }
         if cursor.accept(&["not", "valid"]) {
-            if let ConstraintClause::Unique { primary, .. } = definition.clause {
-                let what = if primary { "PRIMARY KEY" } else { "UNIQUE" };
+            let what = match definition.clause {
+                ConstraintClause::Unique { primary: true, .. } => Some("PRIMARY KEY"),
+                ConstraintClause::Unique { .. } => Some("UNIQUE"),
+                ConstraintClause::Exclude(_) => Some("EXCLUDE"),
+                _ => None,
+            };
+            if let Some(what) = what {
                 let text = format!("{what} constraints cannot be marked NOT VALID");
                 return Err(SyntaxError::new("0A000", text).at(at));
             }
@@ -66,6 +72,7 @@ pub(super) fn constraint(name: Option<Name>, clause: ConstraintClause, at: u32) 
         initially_deferred: false,
         not_valid: false,
         not_enforced: false,
+        no_inherit: false,
         at,
     }
 }
@@ -78,10 +85,15 @@ pub(in crate::parse) fn check(cursor: &mut Cursor<'_>) -> Result<ConstraintClaus
     let end = cursor.last().end;
     let text = cursor.source().slice(Span { start, end }).to_string();
     cursor.expect_token(&Token::RParen)?;
-    if cursor.is(&["no", "inherit"]) {
-        return Err(cursor.unsupported("NO INHERIT"));
-    }
     Ok(ConstraintClause::Check(expr, text))
+}
+
+/// `NO INHERIT` of a CHECK or NOT NULL; false if it does not come next.
+pub(super) fn no_inherit(cursor: &mut Cursor<'_>, constraint: &mut ConstraintDefinition) -> bool {
+    let may = matches!(constraint.clause, ConstraintClause::Check(..) | ConstraintClause::NotNull(_));
+    let given = may && cursor.accept(&["no", "inherit"]);
+    constraint.no_inherit |= given;
+    given
 }
 
 pub(super) fn unique(
@@ -94,23 +106,38 @@ pub(super) fn unique(
         cursor.expect(&["unique"])?;
         nulls_distinct = nulls_are_distinct(cursor);
     }
-    if cursor.is(&["using", "index"]) && column.is_none() {
-        return Err(cursor.unsupported("USING INDEX"));
+    if column.is_none() && cursor.accept(&["using", "index"]) {
+        let (columns, include, index) = (Vec::new(), Vec::new(), Some(cursor.name()?));
+        return Ok(ConstraintClause::Unique {
+            columns,
+            primary,
+            nulls_distinct: true,
+            without_overlaps: false,
+            include,
+            index,
+        });
     }
+    let of_table = column.is_none();
+    let mut without_overlaps = false;
     let columns = match column {
         Some(column) => column,
-        None => names(cursor)?,
+        None => {
+            cursor.expect_token(&Token::LParen)?;
+            let names = cursor.list(Cursor::name)?;
+            without_overlaps = cursor.accept(&["without", "overlaps"]);
+            cursor.expect_token(&Token::RParen)?;
+            names
+        }
     };
-    if cursor.is(&["include"]) {
-        return Err(cursor.unsupported("INCLUDE"));
-    }
+    let include = if of_table && cursor.accept(&["include"]) { names(cursor)? } else { Vec::new() };
     if cursor.accept(&["with"]) {
         storage_parameters(cursor)?; // fillfactor: pages fill as they fill
     }
     if cursor.is(&["using", "index", "tablespace"]) {
         return Err(cursor.unsupported("TABLESPACE"));
     }
-    Ok(ConstraintClause::Unique { columns, primary, nulls_distinct })
+    let index = None;
+    Ok(ConstraintClause::Unique { columns, primary, nulls_distinct, without_overlaps, include, index })
 }
 
 /// `NULLS [NOT] DISTINCT`.
@@ -124,11 +151,15 @@ pub(super) fn nulls_are_distinct(cursor: &mut Cursor<'_>) -> bool {
 
 pub(super) fn references(
     cursor: &mut Cursor<'_>,
-    columns: Vec<Name>,
+    (columns, period): (Vec<Name>, bool),
 ) -> Result<ConstraintClause, SyntaxError> {
     cursor.expect(&["references"])?;
     let table = cursor.qualified()?;
-    let referenced = if matches!(cursor.peek(), Token::LParen) { names(cursor)? } else { Vec::new() };
+    // Without a list, the primary key says whether its last column is a period.
+    let (referenced, other_period) = match cursor.peek() {
+        Token::LParen => key_names(cursor)?,
+        _ => (Vec::new(), period),
+    };
     let mut match_full = false;
     let (mut on_delete, mut on_update) = (None, None);
     let mut delete_columns = Vec::new();
@@ -155,6 +186,7 @@ pub(super) fn references(
         columns,
         table,
         referenced,
+        period: (period, other_period),
         match_full,
         on_delete: on_delete.unwrap_or_default(),
         on_update: on_update.unwrap_or_default(),
@@ -198,6 +230,7 @@ pub(super) fn properties(
             ConstraintClause::NotNull(_) => "NOT NULL",
             ConstraintClause::Unique { primary: true, .. } => "PRIMARY KEY",
             ConstraintClause::Unique { .. } => "UNIQUE",
+            ConstraintClause::Exclude(_) => "EXCLUDE",
         };
         let text = format!("{what} constraints cannot be marked NOT ENFORCED");
         return Err(SyntaxError::new("0A000", text).at(at));
@@ -234,6 +267,20 @@ pub(super) fn names(cursor: &mut Cursor<'_>) -> Result<Vec<Name>, SyntaxError> {
     let names = cursor.list(Cursor::name)?;
     cursor.expect_token(&Token::RParen)?;
     Ok(names)
+}
+
+/// `(column, …[, PERIOD column])`; whether the last one is a period.
+fn key_names(cursor: &mut Cursor<'_>) -> Result<(Vec<Name>, bool), SyntaxError> {
+    cursor.expect_token(&Token::LParen)?;
+    let mut names = vec![cursor.name()?];
+    let mut period = false;
+    while !period && cursor.accept_token(&Token::Comma) {
+        let is_name = matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_));
+        period = is_name && cursor.accept(&["period"]);
+        names.push(cursor.name()?);
+    }
+    cursor.expect_token(&Token::RParen)?;
+    Ok((names, period))
 }
 
 /// ALTER CONSTRAINT, behind ALTER.

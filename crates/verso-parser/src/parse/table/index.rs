@@ -5,13 +5,14 @@ use super::super::lexer::Token;
 use super::super::collation::collate;
 use super::super::cursor::Cursor;
 use super::super::ddl::if_not_exists;
+use super::super::operator_definition::symbol;
 use super::column::generation;
 use super::constraint::{names, nulls_are_distinct};
 use super::storage_parameters;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    Analyze, AnalyzeDepth, CreateIndex, Expr, ExprKind, IndexElement, IndexKey, Name, QualifiedName, Reindex,
-    ReindexTarget, Span, Statement,
+    Analyze, AnalyzeDepth, Cluster, CreateIndex, Exclude, Expr, ExprKind, IndexElement, IndexKey, Name,
+    QualifiedName, Reindex, ReindexTarget, Span, Statement,
 };
 
 /// CREATE [UNIQUE] INDEX, behind CREATE.
@@ -118,6 +119,41 @@ fn included(cursor: &mut Cursor<'_>, method: Option<&str>) -> Result<Vec<Name>, 
     Ok(columns)
 }
 
+/// `(part WITH operator, …) [INCLUDE …] [WITH (…)] [WHERE (…)]`, behind EXCLUDE.
+pub(super) fn exclude(cursor: &mut Cursor<'_>) -> Result<Exclude, SyntaxError> {
+    cursor.expect(&["exclude"])?;
+    let method = if cursor.accept(&["using"]) { Some(cursor.name()?) } else { None };
+    cursor.expect_token(&Token::LParen)?;
+    let elements = cursor.list(|cursor| {
+        let part = index_part(cursor)?;
+        cursor.expect(&["with"])?;
+        let operator = if cursor.accept(&["operator"]) {
+            cursor.expect_token(&Token::LParen)?;
+            let operator = symbol(cursor)?;
+            cursor.expect_token(&Token::RParen)?;
+            operator
+        } else {
+            symbol(cursor)?
+        };
+        Ok((part, operator))
+    })?;
+    cursor.expect_token(&Token::RParen)?;
+    let include = if cursor.accept(&["include"]) { included(cursor, None)? } else { Vec::new() };
+    if cursor.accept(&["with"]) {
+        storage_parameters(cursor)?; // fillfactor: pages fill as they fill
+    }
+    if cursor.is(&["using", "index", "tablespace"]) {
+        return Err(cursor.unsupported("TABLESPACE"));
+    }
+    let mut predicate = None;
+    if cursor.accept(&["where"]) {
+        cursor.expect_token(&Token::LParen)?;
+        predicate = Some(with_text(cursor)?);
+        cursor.expect_token(&Token::RParen)?;
+    }
+    Ok(Exclude { method, elements, include, predicate })
+}
+
 /// An expression, and its text.
 fn with_text(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
     let start = cursor.here().start;
@@ -146,7 +182,8 @@ fn index_part(cursor: &mut Cursor<'_>) -> Result<IndexElement, SyntaxError> {
     if cursor.is(&["collate"]) {
         collation = Some(collate(cursor)?);
     }
-    let is_class = !cursor.is(&["asc"]) && !cursor.is(&["desc"]) && !cursor.is(&["nulls"]);
+    // WITH stands in exclusion constraints.
+    let is_class = !["asc", "desc", "nulls", "with"].iter().any(|word| cursor.is(&[word]));
     let class = if is_class && cursor.word().is_some() { Some(cursor.qualified()?.name) } else { None };
     let descending = cursor.accept(&["desc"]);
     if !descending {
@@ -186,6 +223,45 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         _ => ReindexTarget::Database(Some(cursor.name()?)),
     };
     Ok(Statement::Reindex(reindex))
+}
+
+/// `CLUSTER [(VERBOSE) | VERBOSE] [table [USING index] | index ON table]`.
+pub fn cluster(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["cluster"])?;
+    let mut cluster = Cluster { table: None, index: None, full: false, verbose: false };
+    if cursor.accept_token(&Token::LParen) {
+        cursor.list(|cursor| {
+            let at = cursor.here().start;
+            let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+            if word != "verbose" {
+                return Err(SyntaxError::syntax(format!("unrecognized CLUSTER option \"{word}\"")).at(at));
+            }
+            cursor.advance();
+            let off = cursor.accept(&["off"]) || cursor.accept(&["false"]);
+            if !off && !cursor.accept(&["on"]) {
+                cursor.accept(&["true"]);
+            }
+            cluster.verbose = !off;
+            Ok(())
+        })?;
+        cursor.expect_token(&Token::RParen)?;
+    } else {
+        cluster.verbose = cursor.accept(&["verbose"]);
+    }
+    if cursor.at_end() || matches!(cursor.peek(), Token::SemiColon) {
+        return Ok(Statement::Cluster(cluster));
+    }
+    let name = cursor.qualified()?;
+    if name.schema.is_none() && cursor.accept(&["on"]) {
+        cluster.index = Some(name.name);
+        cluster.table = Some(cursor.qualified()?);
+        return Ok(Statement::Cluster(cluster));
+    }
+    if cursor.accept(&["using"]) {
+        cluster.index = Some(cursor.name()?);
+    }
+    cluster.table = Some(name);
+    Ok(Statement::Cluster(cluster))
 }
 
 /// `(PARALLEL n, VERBOSE, CONCURRENTLY)`, behind REINDEX.

@@ -10,7 +10,7 @@ pub use alter::alter;
 pub(super) use column::{expression, generation};
 pub(super) use constraint::check;
 pub use constraint::set_constraints;
-pub use index::{analyze, analyzed, create_index, reindex, update_statistics};
+pub use index::{analyze, analyzed, cluster, create_index, reindex, update_statistics};
 
 use super::lexer::Token;
 

@@ -9,8 +9,8 @@ use verso_types::{SqlType, Value, cmp_sql};
 
 use super::value_bytes;
 
-/// Common values listed, and groups of a histogram.
-const TARGET: usize = 100;
+/// Common values listed, and groups of a histogram, where SET STATISTICS says nothing else.
+pub(super) const TARGET: usize = 100;
 /// Longer values are counted as different from all others, and are not kept.
 const WIDTH_MAX: usize = 1_024;
 
@@ -55,7 +55,7 @@ impl Sampled {
     }
 
     /// What it tells about a column of a table with so many rows.
-    pub fn statistics(self, ty: &SqlType, rows_of_table: f64) -> ColumnStatistics {
+    pub fn statistics(self, ty: &SqlType, target: usize, rows_of_table: f64) -> ColumnStatistics {
         let kept = self.values.len();
         let present = kept as f64 + self.wide as f64;
         let sampled = present + self.nulls as f64;
@@ -82,8 +82,9 @@ impl Sampled {
         if known.distinct > 0.1 * rows_of_table {
             known.distinct = -(known.distinct / rows_of_table.max(1.0)).min(1.0);
         }
-        known.common = common(&self, &runs, &order, known.values(rows_of_table).unwrap_or(1.0), sampled);
-        known.bounds = bounds(&self.values, &runs, &order, &known.common);
+        let different = known.values(rows_of_table).unwrap_or(1.0);
+        known.common = common(&self, &runs, &order, target, different, sampled);
+        known.bounds = bounds(&self.values, &runs, &order, target, &known.common);
         known.correlation = correlation(&order);
         known
     }
@@ -123,27 +124,34 @@ fn common(
     sampled: &Sampled,
     runs: &[(usize, usize)],
     order: &[u32],
+    target: usize,
     distinct: f64,
     rows: f64,
 ) -> Vec<(Value, f64)> {
     let mut repeated: Vec<(usize, usize)> = runs.iter().copied().filter(|(_, length)| *length > 1).collect();
     // Of equally common ones the smaller value first, so that the same sample gives the same list.
     repeated.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    let complete = runs.len() <= TARGET && repeated.len() == runs.len() && sampled.wide == 0;
+    let complete = runs.len() <= target && repeated.len() == runs.len() && sampled.wide == 0;
     if !complete {
         let present = (sampled.values.len() as u64 + sampled.wide) as f64;
         let average = present / distinct.max(1.0);
         // A value that fills a group of the histogram is listed in any case.
-        let least = (average * 1.25).max(2.0).min((present / TARGET as f64).max(2.0));
+        let least = (average * 1.25).max(2.0).min((present / target as f64).max(2.0));
         repeated.retain(|(_, length)| *length as f64 >= least);
-        repeated.truncate(TARGET);
+        repeated.truncate(target);
     }
     let value = |start: usize| sampled.values[order[start] as usize].clone();
     repeated.into_iter().map(|(start, length)| (value(start), length as f64 / rows)).collect()
 }
 
 /// Bounds between groups of equal size of the values that are not listed.
-fn bounds(values: &[Value], runs: &[(usize, usize)], order: &[u32], common: &[(Value, f64)]) -> Vec<Value> {
+fn bounds(
+    values: &[Value],
+    runs: &[(usize, usize)],
+    order: &[u32],
+    target: usize,
+    common: &[(Value, f64)],
+) -> Vec<Value> {
     let listed = |start: usize| {
         let value = &values[order[start] as usize];
         common.iter().any(|(listed, _)| cmp_sql(listed, value).is_eq())
@@ -152,7 +160,7 @@ fn bounds(values: &[Value], runs: &[(usize, usize)], order: &[u32], common: &[(V
         runs.iter().filter(|(start, length)| *length == 1 || !listed(*start)).collect();
     let rest: Vec<u32> =
         others.iter().flat_map(|(start, length)| order[*start..*start + *length].iter().copied()).collect();
-    let groups = others.len().saturating_sub(1).min(TARGET);
+    let groups = others.len().saturating_sub(1).min(target);
     if groups == 0 {
         return Vec::new();
     }
@@ -180,7 +188,7 @@ mod tests {
         for value in values {
             sampled.add(value.map_or(Value::Null, Value::Int4), &SqlType::Int4);
         }
-        sampled.statistics(&SqlType::Int4, rows)
+        sampled.statistics(&SqlType::Int4, TARGET, rows)
     }
 
     #[test]

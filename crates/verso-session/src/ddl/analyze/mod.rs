@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use verso_catalog::packs::Wanted;
-use verso_catalog::{Object, Relation, Rights, TableDef, TableStatistics};
+use verso_catalog::{ColumnDef, Object, Relation, Rights, TableDef, TableStatistics};
 use verso_exec::ExecError;
 use verso_exec::memory::Reservation;
 use verso_storage::heap::{ScanBatch, ScanSpec};
@@ -32,7 +32,7 @@ use verso_types::Value;
 use super::Schema;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
-use column::Sampled;
+use column::{Sampled, TARGET};
 use verso_parser::syntax::{Analyze, AnalyzeDepth, Name, QualifiedName};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -43,6 +43,11 @@ const ROWS_WANTED: u32 = 30_000;
 const PAGES_MAX: u32 = 3_000;
 /// Rows of a sample of a whole table.
 const ROWS_FULL: u32 = 300_000;
+
+/// How many common values and groups of a histogram a column gets.
+fn target_of(column: &ColumnDef) -> usize {
+    column.statistics.map_or(TARGET, usize::from)
+}
 
 impl Schema<'_> {
     /// ANALYZE.
@@ -138,7 +143,12 @@ impl Schema<'_> {
         let changed = Arc::clone(&instance.engine.heap(table.heap)?.changed);
         let total = changed.total();
         // Nothing is asked of the columns where only rows are counted.
-        let columns = if analyze.depth == AnalyzeDepth::Rows { &[] } else { columns };
+        // SET STATISTICS 0: nothing is collected of the column.
+        let kept = columns.iter().copied().filter(|at| table.columns[*at].statistics != Some(0));
+        let all = columns.len() == table.columns.len();
+        let kept = if analyze.depth == AnalyzeDepth::Rows { Vec::new() } else { kept.collect() };
+        let all = all && analyze.depth != AnalyzeDepth::Rows;
+        let columns = kept.as_slice();
         let sample = self.sample(table, columns, analyze.depth)?;
         if verbose {
             inform(format!(
@@ -154,12 +164,12 @@ impl Schema<'_> {
         let mut found = HashMap::new();
         for (sampled, at) in sample.columns.into_iter().zip(columns) {
             let column = &table.columns[*at];
-            found.insert(column.id, sampled.statistics(&column.ty, sample.rows_of_table));
+            found.insert(column.id, sampled.statistics(&column.ty, target_of(column), sample.rows_of_table));
         }
         let known =
             TableStatistics { rows: sample.rows_of_table, pages: f64::from(sample.pages), columns: found };
         instance.catalog.set_statistics(&mut self.frame.txn.borrow_mut(), table, &known)?;
-        if columns.len() == table.columns.len() {
+        if all {
             changed.analyzed(total);
         }
         let services = self.frame.services;
@@ -183,8 +193,11 @@ impl Schema<'_> {
         let types: Vec<_> = columns.iter().map(|at| table.columns[*at].ty.clone()).collect();
         let pages = heap.page_count();
         let whole = depth == AnalyzeDepth::Full;
-        let wanted_pages = if whole { pages } else { pages.min(PAGES_MAX) };
-        let rows_wanted = if whole { ROWS_FULL } else { ROWS_WANTED };
+        // More of them where a column is to have more groups.
+        let most = columns.iter().map(|at| target_of(&table.columns[*at]) as u32).max().unwrap_or_default();
+        let more = most.div_ceil(TARGET as u32).max(1);
+        let wanted_pages = if whole { pages } else { pages.min(PAGES_MAX * more) };
+        let rows_wanted = if whole { ROWS_FULL.max(ROWS_WANTED * more) } else { ROWS_WANTED * more };
         let listed = services.instance.engine.begin_job("ANALYZE", services.info.number);
         listed.job().at(table.heap, None);
         listed.job().enter("acquiring sample rows", wanted_pages.into());

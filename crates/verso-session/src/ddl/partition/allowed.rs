@@ -14,8 +14,9 @@ pub(in crate::ddl) fn refuse_of_partitions(
     table: &TableDef,
     action: &AlterAction,
 ) -> Result<(), SqlError> {
-    let key =
-        |constraint: &ConstraintDefinition| matches!(constraint.clause, ConstraintClause::Unique { .. });
+    let key = |constraint: &ConstraintDefinition| {
+        matches!(constraint.clause, ConstraintClause::Unique { .. } | ConstraintClause::Exclude(_))
+    };
     let allowed = match action {
         AlterAction::Rename(_) | AlterAction::RowSecurity { .. } | AlterAction::Triggers { .. } => true,
         AlterAction::AttachPartition { .. } | AlterAction::DetachPartition { .. } => true,
@@ -28,7 +29,7 @@ pub(in crate::ddl) fn refuse_of_partitions(
     let parent = table.partition_of.as_ref().and_then(|of| catalog.table_by_oid(of.parent));
     let Some(parent) = parent else { return Ok(()) };
     let of_index = |constraint: &ConstraintDef| match constraint.kind {
-        ConstraintKind::Unique { index, .. } => {
+        ConstraintKind::Unique { index, .. } | ConstraintKind::Exclude { index, .. } => {
             table.index(index).is_some_and(|index| index.part_of.is_some())
         }
         ConstraintKind::Foreign(_) => constraint.part_of.is_some(),
@@ -127,7 +128,8 @@ pub(in crate::ddl) fn refuse_without_parts(
             SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
         }
         AlterAction::AddConstraint(ConstraintDefinition {
-            clause: ConstraintClause::Unique { .. }, ..
+            clause: ConstraintClause::Unique { .. } | ConstraintClause::Exclude(_),
+            ..
         }) => {
             return Ok(());
         }

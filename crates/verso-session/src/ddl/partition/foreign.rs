@@ -32,6 +32,7 @@ pub(super) fn key_of_part(
             schema: Some(Arc::clone(&referenced.schema)),
             table: Arc::clone(&referenced.name),
             referenced: names(&referenced, &key.referenced_columns)?,
+            period: (key.period, key.period),
             match_full: key.match_full,
             on_delete: key.on_delete,
             on_update: key.on_update,
@@ -42,6 +43,7 @@ pub(super) fn key_of_part(
         validated: constraint.validated,
         enforced: constraint.enforced,
         part_of: Some(constraint.oid),
+        no_inherit: false,
     })
 }
 

@@ -62,12 +62,16 @@ pub(in crate::ddl) fn divided_by(
                 let columns: Vec<&str> = columns.iter().map(|name| &**name).collect();
                 let key = by.columns.iter().map(|name| name.text.as_str());
                 check_unique(&new.name, key, &columns, *primary)?;
+                let key = by.columns.iter().map(|name| name.text.as_str());
+                refuse_period_among(key, &constraint.kind)?;
             }
             NewConstraintKind::Foreign { .. } => {
                 let key: Vec<&str> = by.columns.iter().map(|name| name.text.as_str()).collect();
                 refuse_moves(&key, &constraint.kind)?;
             }
-            NewConstraintKind::NotNull { .. } | NewConstraintKind::Check { .. } => {}
+            NewConstraintKind::NotNull { .. }
+            | NewConstraintKind::Check { .. }
+            | NewConstraintKind::Exclude { .. } => {}
         }
     }
     Ok((strategy, by.columns.iter().map(|name| name.text.as_str().into()).collect()))
@@ -99,6 +103,29 @@ pub(in crate::ddl) fn check_key(
     let key = key.map(|at| &*table.columns[at].name);
     let columns: Vec<&str> = columns.iter().map(|name| &**name).collect();
     check_unique(&table.name, key, &columns, primary)
+}
+
+/// Refuses a key whose periods may overlap those of other partitions.
+pub(in crate::ddl) fn refuse_period(
+    table: &TableDef,
+    partitioned: &Partitioned,
+    kind: &NewConstraintKind,
+) -> Result<(), SqlError> {
+    let key = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
+    refuse_period_among(key.map(|at| &*table.columns[at].name), kind)
+}
+
+fn refuse_period_among<'k>(
+    mut key: impl Iterator<Item = &'k str>,
+    kind: &NewConstraintKind,
+) -> Result<(), SqlError> {
+    let NewConstraintKind::Unique { columns, without_overlaps: true, .. } = kind else { return Ok(()) };
+    let Some(period) = columns.last().filter(|period| key.any(|name| *name == ***period)) else {
+        return Ok(());
+    };
+    let text =
+        format!("cannot match partition key to index on column \"{period}\" using non-equal operator \"&&\"");
+    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
 }
 
 /// Refuses a primary key of a partitioned table alone while its columns may be NULL in partitions.

@@ -39,7 +39,7 @@ use crate::failure::Failure;
 
 pub(super) use self::allowed::{refuse_of_partitions, refuse_without_parts};
 pub(super) use self::foreign::refuse_moves;
-pub(super) use self::key::{check_key, check_not_null, divided_by};
+pub(super) use self::key::{check_key, check_not_null, divided_by, refuse_period};
 
 fn invalid(text: impl Into<String>) -> SqlError {
     SqlError::new("42P16", text)
@@ -155,29 +155,27 @@ impl Schema<'_> {
         let name = named(&part, partition);
         let Some(constraint) = table.constraints.iter().find(|one| Some(one.oid) == index.constraint) else {
             let target = format!("{}.{}", quote_ident(&part.schema), quote_ident(&part.name));
-            let text = index_statement(index, table, &target);
-            for parsed in verso_parser::parse_script(&text).map_err(SqlError::from)? {
-                if let syntax::Statement::CreateIndex(create) = &parsed.statement {
-                    self.create_index_part(create, Some(index.oid))?;
-                }
-            }
-            return Ok(());
+            return self.run_like(&index_statement(index, table, &target), Some(index.oid));
         };
-        let column = |part: &verso_catalog::IndexPart| {
-            table.column_with_id(part.column).map(|at| Arc::clone(&table.columns[at].name))
-        };
+        if index.excluding.is_some() {
+            return self.exclusion_like(index, table, &name);
+        }
+        let name_of = |id: &u16| table.column_with_id(*id).map(|at| Arc::clone(&table.columns[at].name));
         let new = NewConstraint {
             name: None,
             kind: NewConstraintKind::Unique {
-                columns: index.parts.iter().filter_map(column).collect(),
+                columns: index.parts.iter().filter_map(|part| name_of(&part.column)).collect(),
                 primary: index.primary,
                 nulls_distinct: index.nulls_distinct,
+                without_overlaps: index.is_temporal(),
+                include: index.include.iter().filter_map(name_of).collect(),
             },
             deferrable: constraint.deferrable,
             initially_deferred: constraint.initially_deferred,
             validated: true,
             enforced: true,
             part_of: Some(index.oid),
+            no_inherit: false,
         };
         self.key_of_partition(&name, &new, table)
     }

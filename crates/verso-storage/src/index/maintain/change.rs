@@ -13,6 +13,7 @@ use crate::heap::moved;
 use crate::heap::slice::bit;
 use crate::index::Index;
 use crate::index::entries::Entries;
+use crate::index::exclusion;
 use crate::index::stale::{self, OldKeys};
 use crate::index::tree::Rival;
 use crate::index::versions::Versions;
@@ -235,6 +236,10 @@ pub(crate) fn after_change(
     }
     let mut rivals: Vec<Rival> = Vec::new();
     for change in &changes.0 {
+        if change.index.excludes() {
+            add_excluding(txn, heap, change)?;
+            continue;
+        }
         rivals.clear();
         let written = change.index.add(shared, txn.id, &change.add, false, &mut rivals)?;
         txn.wrote(written.lsns());
@@ -250,5 +255,17 @@ pub(crate) fn after_change(
             last = Some(item);
         }
     }
+    Ok(())
+}
+
+/// The same for the index of an exclusion constraint: records that have met others are looked at when the statement ends, or the
+/// constraint is due.
+fn add_excluding(txn: &mut Txn, heap: &Arc<Heap>, change: &KeyChange) -> Result<(), StorageError> {
+    let index = &change.index;
+    let met = exclusion::add(txn, heap, index, &change.add)?;
+    if let Some(reader) = &txn.reader {
+        reader.wrote_keys(heap.object, index.object(), change.add.iter())?;
+    }
+    exclusion::note_all(txn, heap, index, &change.add, met);
     Ok(())
 }

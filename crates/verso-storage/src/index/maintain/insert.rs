@@ -11,6 +11,7 @@ use crate::StorageError;
 use crate::heap::Heap;
 use crate::index::Index;
 use crate::index::entries::Entries;
+use crate::index::exclusion;
 use crate::index::hint::LeafHints;
 use crate::index::key::{encode_part, encode_row, keys_of_row};
 use crate::index::tree::Rival;
@@ -59,6 +60,10 @@ fn insert_all(
             push_row(index, &columns, row, record, entries).map_err(|error| bad_key(heap, error))?;
         }
         entries.sort();
+        if index.excludes() {
+            add_excluding(txn, heap, index, entries)?;
+            continue;
+        }
         {
             let gate = heap.indexes.enter();
             if !is_listed(&gate, index) {
@@ -73,6 +78,27 @@ fn insert_all(
         settle_rivals(txn, heap, index, entries, &rivals)?;
     }
     Ok(())
+}
+
+/// Adds keys of inserted records to the index of an exclusion constraint, and looks who excludes them (XC1): now, or later
+/// where the constraint is deferred.
+fn add_excluding(
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    index: &Arc<Index>,
+    entries: &Entries,
+) -> Result<(), StorageError> {
+    let met = {
+        let gate = heap.indexes.enter();
+        if !is_listed(&gate, index) {
+            return Ok(());
+        }
+        exclusion::add(txn, heap, index, entries)?
+    };
+    if let Some(reader) = &txn.reader {
+        reader.wrote_keys(heap.object, index.object(), entries.iter())?;
+    }
+    exclusion::settle_all(txn, heap, index, entries, met)
 }
 
 /// Keys that a mini-transaction has added along with their record.
@@ -107,7 +133,9 @@ pub(crate) fn add_within<'e>(
     let mut rivals = Vec::new();
     for (at, index) in indexes.iter().enumerate() {
         // A key that cannot be made is an error of the statement, which the general way tells; so are many keys left to it.
+        // Those of an exclusion constraint come one after the other, too.
         if index.is_inverted()
+            || index.excludes()
             || encode_entry(index, rows, 0, record, entries).is_err()
             || !index.add_within(shared, mini, entries, leaves, &mut rivals)?
         {
@@ -138,6 +166,10 @@ pub(crate) fn added(
         for (at, index) in indexes.iter().enumerate() {
             encode_entry(index, rows, 0, record, &mut entries).map_err(|error| bad_key(heap, error))?;
             rivals.clear();
+            if index.excludes() {
+                add_excluding(txn, heap, index, &entries)?;
+                continue;
+            }
             if at < keys.done {
                 let its = keys.rivals.iter().filter(|(of, _)| *of == at);
                 rivals.extend(its.map(|(_, rival)| *rival));
