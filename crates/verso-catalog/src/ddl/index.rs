@@ -566,7 +566,9 @@ pub(crate) fn key_parts(columns: &[ColumnDef], index: &IndexDef) -> Result<Vec<K
             }
             _ => false,
         };
-        if let (Some(Exclusion::Overlaps | Exclusion::Adjacent), Some(ty), false) = (part.excludes, ty, is_set) {
+        if let (Some(Exclusion::Overlaps | Exclusion::Adjacent), Some(ty), false) =
+            (part.excludes, ty, is_set)
+        {
             let (ty, method) = (ty.without_modifiers().pg_name(), index.method());
             let text = format!("data type {ty} has no default operator class for access method \"{method}\"");
             return Err(CatalogError::invalid("42704", text));

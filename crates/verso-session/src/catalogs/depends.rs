@@ -223,7 +223,8 @@ impl Rows<'_> {
                 ConstraintKind::NotNull { column } => {
                     self.add(constrained, (CLASS, own, i32::from(*column)), 'a');
                 }
-                ConstraintKind::Unique { columns, index, .. } | ConstraintKind::Exclude { columns, index, .. } => {
+                ConstraintKind::Unique { columns, index, .. }
+                | ConstraintKind::Exclude { columns, index, .. } => {
                     for column in columns.iter().filter(|column| !ColumnDef::is_hidden_id(**column)) {
                         self.add(constrained, (CLASS, own, i32::from(*column)), 'a');
                     }

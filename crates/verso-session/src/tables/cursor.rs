@@ -261,7 +261,8 @@ impl TableCursor for Reader {
     fn sift(&mut self, conditions: &[Condition]) -> bool {
         match &mut self.scan {
             Rows::Heap(pages) => !pages.wanted.is_packed() && pages.scan.sift(conditions),
-            Rows::Index(_) | Rows::Candidates(_) | Rows::Found(_) | Rows::Collected(_) => false,
+            Rows::Index(_) | Rows::Candidates(_) | Rows::Found(_) => false,
+            Rows::Collected(_) | Rows::Given(_) => false,
         }
     }
 

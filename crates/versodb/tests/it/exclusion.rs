@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_sim::{FaultPlan, World, seeds};
-use versodb::{Connection, Database};
+use versodb::Database;
 
 use crate::simulated::{number, options, path};
 
