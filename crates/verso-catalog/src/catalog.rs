@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use verso_env::sync::Mutex;
 use verso_storage::{Engine, Isolation, Sequence, StorageError, Txn, TxnOptions};
 
 use crate::definition::{Oid, TableDef};

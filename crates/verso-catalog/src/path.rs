@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use verso_env::sync::Mutex;
 
 use crate::definition::Oid;
 use crate::snapshot::{PG_CATALOG, PUBLIC};
