@@ -271,7 +271,7 @@ impl Binder<'_> {
                 self.compare_rows(op, left, right, point).map(Some)
             }
             ExprKind::Subquery(query) => {
-                let left = self.located(left, cx)?;
+                let left = self.located(&self.spread_all(left, cx.scope), cx)?;
                 let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
                 let plan = Plan::Project { input: Box::new(plan), exprs: vec![test], names: vec!["".into()] };
                 Ok(Some(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), SqlType::Bool)))
@@ -379,14 +379,14 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
-        let left = self.located(left, cx)?;
+        let left = self.located(&self.spread_all(left, cx.scope), cx)?;
         let mut tests = Vec::new();
         for item in list {
-            let ExprKind::Row(right) = &item.kind else {
+            let Some(right) = self.spread(item, cx.scope) else {
                 return Err(SqlError::unsupported("a row compared with a value that is not written as one")
                     .at(item.at.start));
             };
-            let right = self.located(right, cx)?;
+            let right = self.located(&right, cx)?;
             tests.push(self.compare_rows(if negated { "<>" } else { "=" }, left.clone(), right, point)?);
         }
         Ok(TypedExpr::new(if negated { K::And(tests) } else { K::Or(tests) }, SqlType::Bool))
@@ -402,7 +402,7 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
-        let left = self.located(args, cx)?;
+        let left = self.located(&self.spread_all(args, cx.scope), cx)?;
         let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
         match self.by_extreme(&plan, &outer, &test, op, all, point)? {
             Some(compared) => Ok(compared),

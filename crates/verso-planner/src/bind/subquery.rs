@@ -89,7 +89,7 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
-        let given = self.located(args, cx)?;
+        let given = self.located(&self.spread_all(args, cx.scope), cx)?;
         let (plan, outer) = self.correlated(query, cx)?;
         let output = plan.output();
         if output.len() != given.len() {
@@ -103,8 +103,13 @@ impl Binder<'_> {
                 let what = "IN (subquery) by an operator = of your own";
                 return Err(SqlError::unsupported(what).at(point));
             };
-            let ty = common_type(sides.iter().map(|side| &side.ty))
-                .map_err(|_| SqlError::internal("= over two types"))?;
+            let is_row = |side: &TypedExpr| matches!(side.ty, SqlType::Row(_) | SqlType::Record);
+            // Rows of several types are compared field by field, whatever the types are called.
+            let ty = match sides.iter().all(is_row) && sides.windows(2).any(|pair| pair[0].ty != pair[1].ty) {
+                true => SqlType::Record,
+                false => common_type(sides.iter().map(|side| &side.ty))
+                    .map_err(|_| SqlError::internal("= over two types"))?,
+            };
             let mut sides = sides.into_iter();
             let (Some(arg), Some(side)) = (sides.next(), sides.next()) else {
                 return Err(SqlError::internal("a comparison without operands"));
