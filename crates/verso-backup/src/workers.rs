@@ -1,10 +1,11 @@
 //! Threads that share a list of work.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use verso_env::Env;
 use verso_env::sync::Mutex;
+use verso_env::{Env, panic_message};
 
 use crate::error::BackupError;
 use crate::job::Job;
@@ -32,6 +33,17 @@ impl Team {
         }
         self.failed.store(true, Ordering::Release);
     }
+
+    /// Does a worker's share. A panic is its error, so that the others stop at once and this thread waits for them.
+    fn does(&self, work: &impl Fn(&Team) -> Result<(), BackupError>) {
+        match catch_unwind(AssertUnwindSafe(|| work(self))) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.fail(error),
+            Err(panic) => {
+                self.fail(BackupError::Refused(format!("a bug in a worker: {}", panic_message(&*panic))));
+            }
+        }
+    }
 }
 
 /// Runs `work` on so many threads, this one among them, until all have ended.
@@ -49,19 +61,13 @@ pub(crate) fn run(
     let mut threads = Vec::new();
     for number in 1..count.max(1) {
         let (team, work) = (Arc::clone(&team), Arc::clone(&work));
-        let body = move || {
-            if let Err(error) = work(&team) {
-                team.fail(error);
-            }
-        };
+        let body = move || team.does(&*work);
         match env.threads.try_spawn(&format!("verso-backup-{number}"), Box::new(body)) {
             Ok(thread) => threads.push(thread),
             Err(_) => break, // fewer do it, too
         }
     }
-    if let Err(error) = work(&team) {
-        team.fail(error);
-    }
+    team.does(&*work);
     for thread in threads {
         if let Err(panic) = thread.join() {
             team.fail(BackupError::Refused(panic.to_string()));

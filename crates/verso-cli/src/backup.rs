@@ -15,10 +15,8 @@ use verso_env::{Clock, OpenMode, VfsFile};
 use versodb::Database;
 
 use crate::args::{BackupArguments, BackupFormat, Columns, PageArguments, RestoreArguments, WatchArguments};
+use crate::interrupt::EXIT_INTERRUPTED;
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
-
-/// 128 + SIGINT.
-pub const EXIT_INTERRUPTED: u8 = 130;
 
 /// `verso backup`.
 pub fn run_backup(arguments: &BackupArguments) -> ExitCode {

@@ -5,8 +5,17 @@ use std::sync::atomic::AtomicBool;
 
 use verso_env::sync::Mutex;
 
-/// What a shell ended by Ctrl-C says: 128 + SIGINT.
-const EXIT_INTERRUPTED: i32 = 130;
+/// What a command ended by Ctrl-C says: 128 + SIGINT.
+pub const EXIT_INTERRUPTED: u8 = 130;
+
+/// True once Ctrl-C was pressed, which does not end the process any more.
+pub fn interrupted() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop)) {
+        eprintln!("verso: warning: Ctrl-C ends the command without cleaning up: {error}");
+    }
+    stop
+}
 
 /// A file that reaches the limit of the process (`ulimit -f`) is an error of the write, not the end of the process.
 ///
@@ -46,7 +55,7 @@ impl Interrupts {
                 statement();
                 state.interrupted = true;
             }
-            None => std::process::exit(EXIT_INTERRUPTED),
+            None => std::process::exit(EXIT_INTERRUPTED.into()),
         }
     }
 

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use verso_backup::BackupError;
 use verso_storage::archive::{
-    ArchiveReport, RestoreTarget, prune_archive, restore_chain, verify_archive_with,
+    ArchiveReport, Restore, RestoreTarget, prune_archive, restore_while, verify_archive_with,
 };
 use verso_storage::{EngineOptions, Lsn, StorageError};
 use verso_types::datetime::{UNIX_EPOCH_MICROS, format_timestamptz, parse_timestamptz};
@@ -15,8 +14,9 @@ use verso_types::time_style::TimeStyle;
 use versodb::{Database, Error};
 
 use crate::args::{BackupArguments, PageArguments, RestoreArguments};
-use crate::backup::EXIT_INTERRUPTED;
+use crate::interrupt::{EXIT_INTERRUPTED, interrupted};
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
+use crate::tools::{Counted, watched};
 
 /// Why one of them failed.
 enum Failure {
@@ -111,15 +111,6 @@ fn back_up_of_server(server: &str, arguments: &BackupArguments) -> Result<String
     }
 }
 
-/// True once Ctrl-C was pressed.
-fn interrupted() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop)) {
-        eprintln!("verso: warning: Ctrl-C leaves an unfinished folder: {error}");
-    }
-    stop
-}
-
 /// `verso restore --physical BASE TARGET`.
 pub fn restore(arguments: &RestoreArguments) -> ExitCode {
     finish((|| {
@@ -141,7 +132,9 @@ pub fn restore(arguments: &RestoreArguments) -> ExitCode {
         let archive = arguments.archive.as_deref();
         let mut bases = vec![arguments.file.clone()];
         bases.extend(arguments.increment.iter().cloned());
-        let report = restore_chain(&crate::environment(), &bases, archive, to, target, &engine)?;
+        let what = Restore { bases: &bases, archive, to, options: &engine };
+        let report =
+            watched(Counted::Bytes, |watch| restore_while(&crate::environment(), &what, target, watch))?;
         let last = match report.last_commit {
             0 => String::new(),
             at => format!(", last commit at {}", time(at)),
@@ -168,7 +161,9 @@ pub fn prune(archive: &Path, kept: &[PathBuf], dry_run: bool) -> ExitCode {
 /// `verso archive verify DIR [BASE [INCREMENT…]]`.
 pub fn verify(archive: &Path, bases: &[PathBuf]) -> ExitCode {
     finish((|| {
-        let (reports, base) = verify_archive_with(&*crate::environment().vfs, archive, bases)?;
+        let (reports, base) = watched(Counted::Bytes, |watch| {
+            verify_archive_with(&*crate::environment().vfs, archive, bases, watch)
+        })?;
         let mut lines: Vec<String> = reports.iter().map(line).collect();
         lines.extend(base.map(|base| {
             format!(

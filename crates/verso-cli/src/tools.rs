@@ -4,12 +4,14 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use verso_storage::{StorageError, WatchProgress};
 use versodb::{Connection, Database, Error, Markers, SweepOptions};
 
 use crate::args::{DatabaseArguments, PageArguments, SweepArguments};
-use crate::interrupt::Interrupts;
+use crate::interrupt::{EXIT_INTERRUPTED, Interrupts, interrupted};
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 use crate::shell::{End, Lines, Output, Shell};
 
@@ -20,12 +22,17 @@ const STATISTICS: &str = "\\x on\nSELECT * FROM verso_database;\n\\x off\nSELECT
 pub fn sweep(arguments: &SweepArguments) -> ExitCode {
     with_database(&arguments.database, |database, out| {
         let bar = progress_bar("pages");
-        let report = database.sweep(sweep_options(arguments), &mut |progress| {
+        let stop = interrupted();
+        let swept = database.sweep(sweep_options(arguments), &mut |progress| {
             bar.set_length(progress.pages_total);
             bar.set_position(progress.pages_done);
-            ControlFlow::Continue(())
-        })?;
+            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         bar.finish_and_clear();
+        let report = match swept {
+            Err(error) if error.sqlstate == "57014" => return Ok(cancelled(&error)),
+            swept => swept?,
+        };
         let _ = writeln!(out, "before: {}", markers(&report.before));
         let _ = writeln!(out, "after:  {}", markers(&report.after));
         let _ = writeln!(
@@ -82,12 +89,10 @@ fn markers(markers: &Markers) -> String {
 /// `verso check`: one line for each broken rule.
 pub fn check(arguments: &DatabaseArguments) -> ExitCode {
     with_database(arguments, |database, out| {
-        let bar = progress_bar("pages");
-        let report = database.engine().check(&mut |progress| {
-            bar.set_length(progress.pages_total);
-            bar.set_position(progress.pages_done);
-        })?;
-        bar.finish_and_clear();
+        let report = match watched(Counted::Pages, |watch| database.engine().check_while(watch)) {
+            Err(StorageError::Cancelled) => return Ok(cancelled(&StorageError::Cancelled.into())),
+            report => report?,
+        };
         for problem in &report.problems {
             let _ = writeln!(out, "{problem}");
         }
@@ -153,6 +158,45 @@ fn pages(arguments: &DatabaseArguments) -> PageArguments {
 fn failure(database: &Path, error: &Error) -> String {
     let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("verso: hint: {hint}\n"));
     format!("verso: error: {}: {error}\n{hint}", database.display())
+}
+
+fn cancelled(error: &Error) -> ExitCode {
+    eprintln!("verso: error: {error}");
+    ExitCode::from(EXIT_INTERRUPTED)
+}
+
+/// What a bar counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Pages of a database.
+    Pages,
+    /// Bytes of files.
+    Bytes,
+}
+
+/// Runs work of several phases: a bar shows how far it is, and Ctrl-C ends it with `Cancelled`.
+pub(crate) fn watched<T>(counted: Counted, work: impl FnOnce(WatchProgress<'_>) -> T) -> T {
+    let bar = ProgressBar::new(0);
+    let figures = match counted {
+        Counted::Pages => "{pos}/{len} pages, {per_sec}",
+        Counted::Bytes => "{bytes}/{total_bytes}, {bytes_per_sec}",
+    };
+    let template = format!("{{msg}} {{bar:40}} {{percent:>3}} % {figures}, {{elapsed}}, {{eta}} left");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        bar.set_style(style);
+    }
+    let stop = interrupted();
+    let mut phase = "";
+    let done = work(&mut |now| {
+        if std::mem::replace(&mut phase, now.phase) != now.phase {
+            bar.set_message(now.phase);
+        }
+        bar.set_length(now.total);
+        bar.set_position(now.done);
+        if stop.load(Ordering::Relaxed) { Err(StorageError::Cancelled) } else { Ok(()) }
+    });
+    bar.finish_and_clear();
+    done
 }
 
 /// Drawn on standard error, only where that is a terminal.

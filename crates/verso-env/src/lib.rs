@@ -31,5 +31,5 @@ pub mod waiting;
 pub use clock::Clock;
 pub use env::Env;
 pub use random::Random;
-pub use threads::{Join, JoinHandle, ThreadPanicked, Threads};
+pub use threads::{Join, JoinHandle, ThreadPanicked, Threads, panic_message};
 pub use vfs::{OpenMode, Vfs, VfsFile, open_alone, scheme_of};

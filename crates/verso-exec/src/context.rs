@@ -235,6 +235,8 @@ pub struct Given<'g> {
     pub params: &'g [Value],
     /// The types of the parameters.
     pub types: &'g [SqlType],
+    /// The function is STABLE or IMMUTABLE, and may run nothing of the kind.
+    pub read_only: bool,
 }
 
 /// Statements that define something, within a statement that runs: CREATE TABLE in a function, say.

@@ -20,7 +20,7 @@ use verso_storage::Txn;
 use crate::client::{Client, Nowhere, Results};
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::plans::{Done, Job, changes};
+use crate::plans::{Done, Job, changes, command};
 use crate::services::Services;
 use crate::{ddl, framed, serving};
 use verso_parser::parse_script;
@@ -39,6 +39,11 @@ impl Definitions for Frame<'_> {
                     return Err(SqlError::unsupported("several statements in one step of a function").into());
                 }
             };
+            if given.read_only {
+                let text =
+                    format!("{} is not allowed in a non-volatile function", command(&parsed.statement));
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into());
+            }
             if let Some(word) = parsed.statement.stands_outside() {
                 let text = format!("{word} cannot be executed from a function");
                 return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text).into());

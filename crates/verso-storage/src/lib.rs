@@ -13,6 +13,7 @@ pub mod lock;
 pub mod maintenance;
 pub mod mini;
 pub mod page;
+pub mod progress;
 pub mod recovery;
 pub mod rules;
 pub mod sequence;
@@ -38,10 +39,11 @@ pub use lock::{
     AdvisoryKey, CancelHandle, LockInfo, LockManager, LockOwner, LockTarget, LockedRows, RecordLockMode,
     TableLockMode, WaitPolicy, Waited,
 };
-pub use maintenance::check::{CheckProblem, CheckProgress, CheckReport};
+pub use maintenance::check::{CheckProblem, CheckReport};
 pub use maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 pub use mini::{Mini, PageHandle};
 pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
+pub use progress::{Progress, WatchProgress};
 pub use sequence::{Sequence, SequenceSpec};
 pub use space::Growth;
 pub use txn::live::TxnInfo;

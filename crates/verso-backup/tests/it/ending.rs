@@ -49,6 +49,23 @@ fn a_cancelled_backup_leaves_no_file() {
 }
 
 #[test]
+fn a_bug_in_a_worker_ends_a_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("a.verso"), SCRIPT);
+    let before = names(&folder);
+    let path = folder.path().join("a.backup");
+    for workers in [1, 3] {
+        let options = BackupOptions { workers, ..BackupOptions::default() };
+        let job = Job::new(|event| assert!(!matches!(event, Event::Rows { .. }), "it dies"));
+        let error = backup_to_file(&saved, &path, false, &options, &Arc::new(job)).unwrap_err().to_string();
+        assert!(error.contains("it dies"), "{error}");
+        assert_eq!(names(&folder), before);
+        assert!(saved.engine().jobs().is_empty());
+    }
+    backup_to_file(&saved, &path, false, &BackupOptions::default(), &Arc::default()).unwrap();
+}
+
+#[test]
 fn one_file_is_of_one_backup() {
     let folder = tempfile::tempdir().unwrap();
     let saved = database(&folder.path().join("a.verso"), SCRIPT);

@@ -271,4 +271,11 @@ fn ctrl_c_leaves_nothing_half_done() {
     assert!(code == 130 || code == 0, "{code}");
     assert_eq!(left.iter().any(|name| name == "b.backup"), code == 0, "{left:?}");
     assert!(!left.iter().any(|name| name.ends_with(".part")), "{left:?}");
+
+    assert_eq!(world.verso(&["backup", "--physical", "a.verso", "base"]).code, 0);
+    let (code, left) =
+        interrupted(&world, &["restore", "--physical", "base", "c.verso"], "c.verso.restoring-wal");
+    assert!(code == 130 || code == 0, "{code}");
+    let of_target: Vec<_> = left.iter().filter(|name| name.starts_with("c.verso")).collect();
+    assert!(if code == 0 { of_target == ["c.verso"] } else { of_target.is_empty() }, "{code}: {left:?}");
 }

@@ -25,6 +25,10 @@ pub struct PlFunction {
     pub oid: u32,
     /// It is a function in SQL: lines are numbers of statements.
     pub sql: bool,
+    /// It was declared STABLE or IMMUTABLE: its statements may change nothing.
+    pub read_only: bool,
+    /// Names of the columns that its rows have; a single value that is no row has no name.
+    pub columns: Arc<[Arc<str>]>,
     /// How many of the variables are arguments.
     pub argument_count: usize,
     /// Every variable, arguments first.

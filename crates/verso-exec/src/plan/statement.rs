@@ -337,6 +337,19 @@ impl Statement {
         }
     }
 
+    /// The word for what it does beside reading: `INSERT`, `SELECT FOR UPDATE`; `SELECT` where only its WITH changes something.
+    #[must_use]
+    pub fn change(&self) -> Option<&'static str> {
+        match self {
+            Statement::Query(plan) => plan.lock_word(),
+            Statement::Insert(_) => Some("INSERT"),
+            Statement::Update(_) => Some("UPDATE"),
+            Statement::Delete(_) => Some("DELETE"),
+            Statement::Merge(_) => Some("MERGE"),
+            Statement::With(with) => Some(with.main().and_then(Statement::change).unwrap_or("SELECT")),
+        }
+    }
+
     /// The table that it changes by itself.
     #[must_use]
     pub fn changed_table(&self) -> Option<&Arc<TableDef>> {

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use verso_storage::RecordLockMode;
+
 use super::{AggregateCall, ExprKind, Plan, SetCall, TypedExpr, WindowCall};
 
 impl Plan {
@@ -227,6 +229,25 @@ impl Plan {
     /// Whether `test` holds for an expression of the whole tree, or any part of one.
     pub fn any_expr(&self, test: &mut dyn FnMut(&TypedExpr) -> bool) -> bool {
         self.any(&mut |plan| plan.exprs().into_iter().any(|expr| expr.any(test)))
+    }
+
+    /// The word for a query that locks rows itself.
+    pub fn lock_word(&self) -> Option<&'static str> {
+        let mut word = None;
+        self.any(&mut |plan| {
+            if let Plan::LockRows { locks, .. } = plan
+                && let Some(lock) = locks.first()
+            {
+                word = Some(match lock.mode {
+                    RecordLockMode::KeyShare => "SELECT FOR KEY SHARE",
+                    RecordLockMode::Share => "SELECT FOR SHARE",
+                    RecordLockMode::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
+                    RecordLockMode::Update => "SELECT FOR UPDATE",
+                });
+            }
+            word.is_some()
+        });
+        word
     }
 
     /// Whether running it twice may give two answers.

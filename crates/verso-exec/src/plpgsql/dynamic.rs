@@ -68,7 +68,8 @@ impl Dynamic {
     fn serve(&self, text: &str, cx: &ExecContext<'_>, frame: &Frame) -> Result<Served> {
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
         let ends = cx.ends().filter(|_| frame.savepoints == 0);
-        define(cx, text, Given { query: None, ends, params: &params, types: &self.using_types })
+        let read_only = frame.function.read_only;
+        define(cx, text, Given { query: None, ends, params: &params, types: &self.using_types, read_only })
     }
 
     /// A text as a statement, and its parameters; none where it defines something.

@@ -30,13 +30,25 @@ pub(super) fn define_into(
     frame: &mut Frame,
 ) -> Result<()> {
     let ends = cx.ends().filter(|_| frame.savepoints == 0);
-    let served = define(cx, text, Given { query, ends, params: &frame.slots, types: &[] })?;
+    let served = define(
+        cx,
+        text,
+        Given { query, ends, params: &frame.slots, types: &[], read_only: frame.function.read_only },
+    )?;
     frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
     match (served.yields, into) {
         (None, None) => Ok(()),
         (Some(rows), Some(into)) => run_sql(&mut Embedded::new(&rows, cx.executor), Some(into), cx, frame),
         (Some(_), None) => Err(ExecError::raised("42601", "query has no destination for result data")),
         (None, Some(_)) => Err(ExecError::raised("42601", NO_DATA)),
+    }
+}
+
+/// Refuses statements that change something in a function that was declared not to; `word` says which one it is.
+pub(super) fn may_change(frame: &Frame, word: &str) -> Result<()> {
+    match frame.function.read_only {
+        true => Err(ExecError::raised("0A000", format!("{word} is not allowed in a non-volatile function"))),
+        false => Ok(()),
     }
 }
 
@@ -126,6 +138,12 @@ pub(super) fn run_embedded(
     taken: Taken<'_>,
 ) -> Result<u64> {
     let to_result = matches!(taken, Taken::Result);
+    if let Some(word) = statement.change {
+        may_change(frame, word).map_err(|error| match &statement.text {
+            Some(text) => in_statement(error, text),
+            None => error,
+        })?;
+    }
     let mut result = {
         let site = statement.text.as_ref().map(|text| CallSite::of_statement(cx.calls(), text));
         let inner = cx.with_params(params.unwrap_or(&frame.slots));

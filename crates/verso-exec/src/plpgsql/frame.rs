@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use verso_types::{Batch, RowType, SqlType, TypeError, Value};
 
+use super::embedded::in_statement;
 use super::held::Held;
-use super::program::{Program, RowAssignment, slots};
+use super::program::{Embedded, Program, RowAssignment, slots};
 use crate::aggregate::payload;
 use crate::context::HeldSettings;
 use crate::error::{ExecError, Raised, Result};
@@ -373,19 +374,30 @@ pub(super) fn as_declared(
     Ok(row)
 }
 
-/// Rows of a query whose caller said which columns it wants.
-pub(super) fn check_columns(frame: &Frame, types: &[SqlType]) -> Result<()> {
-    if frame.function.returns != PlReturn::Records {
-        return Ok(());
-    }
-    check_types("structure of query does not match function result type", types.iter(), &frame.row_types)
+/// Rows of RETURN QUERY have the columns that the function returns, or that its caller wants; nothing is cast. A function in SQL
+/// has cast them itself.
+pub(super) fn check_columns(frame: &Frame, query: &Embedded) -> Result<()> {
+    let wanted = match &frame.function.returns {
+        PlReturn::Records => frame.row_types.as_slice(),
+        PlReturn::Rows(types) if !frame.function.sql => types,
+        _ => return Ok(()),
+    };
+    let text = "structure of query does not match function result type";
+    check_types(text, query.types.iter(), wanted, &frame.function.columns).map_err(|error| {
+        match &query.text {
+            Some(text) => in_statement(error, text),
+            None => error,
+        }
+    })
 }
 
-/// Whether a row's columns have the types that are wanted of them; `text` says of what the error is (42804).
+/// Whether a row's columns have the types that are wanted of them; `text` says of what the error is (42804), `names` what the
+/// columns are called, as far as that is known.
 pub(super) fn check_types<'t>(
     text: &str,
     given: impl ExactSizeIterator<Item = &'t SqlType>,
     wanted: &[SqlType],
+    names: &[Arc<str>],
 ) -> Result<()> {
     let mismatch = |detail: String| {
         Err(ExecError::Raised(Box::new(Raised {
@@ -404,9 +416,12 @@ pub(super) fn check_types<'t>(
     for (n, (given, wanted)) in given.zip(wanted).enumerate() {
         if *given != SqlType::Unknown && !given.same_base(wanted) {
             let (given, wanted) = (given.pg_name(), wanted.pg_name());
+            let column = match names.get(n) {
+                Some(name) => format!("\"{name}\" (position {})", n + 1),
+                None => (n + 1).to_string(),
+            };
             return mismatch(format!(
-                "Returned type {given} does not match expected type {wanted} in column {}.",
-                n + 1
+                "Returned type {given} does not match expected type {wanted} in column {column}."
             ));
         }
     }

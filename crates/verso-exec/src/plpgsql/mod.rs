@@ -102,7 +102,7 @@ fn as_values(cx: &ExecContext<'_>, mut rows: Spool, fields: &[SqlType], types: &
 fn check_record(shape: Option<&RowType>, types: &[SqlType]) -> Result<()> {
     let Some(shape) = shape else { return Ok(()) };
     let text = "returned record type does not match expected record type";
-    check_types(text, shape.fields.iter().map(|(_, ty)| ty), types)
+    check_types(text, shape.fields.iter().map(|(_, ty)| ty), types, &[])
 }
 
 /// Whether the row that a function in SQL has made has the columns that the query wants: its body may say ROW.

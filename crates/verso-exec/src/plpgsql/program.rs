@@ -242,6 +242,8 @@ pub(super) struct Embedded {
     pub text: Option<Arc<str>>,
     /// Counts towards FOUND and ROW_COUNT by the rows it returns (a query) or changes.
     pub is_query: bool,
+    /// The word for what it changes or locks.
+    pub change: Option<&'static str>,
 }
 
 impl Program {
@@ -298,6 +300,7 @@ impl Embedded {
             shape: Arc::new(RowType { of: None, fields }),
             text: None,
             is_query: statement.is_query(),
+            change: statement.change(),
         }
     }
 }

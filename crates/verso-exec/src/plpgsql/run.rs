@@ -9,7 +9,7 @@ use super::call_procedure;
 use super::cursor::{begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
 use super::dynamic::execute;
-use super::embedded::{Taken, define_into, in_statement, run_embedded, run_sql};
+use super::embedded::{Taken, define_into, in_statement, may_change, run_embedded, run_sql};
 use super::frame::{Frame, as_declared, check_columns};
 use super::loops::{RowLoop, Turn, run_for_query, run_range, slices, turn};
 use super::message::raise;
@@ -237,7 +237,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             frame.push_row(cx, &row)?;
         }
         StepKind::ReturnQuery { query } => {
-            check_columns(frame, &query.types)?;
+            check_columns(frame, query)?;
             let rows = run_embedded(query, None, cx, frame, Taken::Result)?;
             frame.counted(rows);
         }
@@ -258,7 +258,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         }
         StepKind::ReturnExecute { text } => {
             let (mut query, params) = text.bind(cx, frame)?;
-            check_columns(frame, &query.types)?;
+            check_columns(frame, &query)?;
             let rows = run_embedded(&mut query, Some(&params), cx, frame, Taken::Result)?;
             frame.counted(rows);
         }
@@ -291,6 +291,8 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             }
         }
         StepKind::Call { function, args, out, text } => {
+            let word = if function.oid.0 == 0 { "DO" } else { "CALL" };
+            may_change(frame, word).map_err(|error| in_statement(error, text))?;
             let args = args.iter().map(|arg| frame.eval(cx, arg)).collect::<Result<Vec<_>>>()?;
             let site = CallSite::of_statement(cx.calls(), text);
             let values = call_procedure(&cx.calling(&site), function, args, frame.savepoints > 0)

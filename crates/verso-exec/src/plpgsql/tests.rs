@@ -53,6 +53,8 @@ fn function(
     PlFunction {
         oid: 1,
         sql: false,
+        read_only: false,
+        columns: Arc::default(),
         signature: "f()".into(),
         argument_count,
         variables: variables.into(),

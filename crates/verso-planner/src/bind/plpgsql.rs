@@ -35,7 +35,7 @@ pub use sql::bind_sql_function;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Relation};
+use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Relation, Volatility};
 use verso_exec::plan::{
     ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlStatement,
     PlStatementKind, PlTrigger, PlVariable, TypedExpr,
@@ -76,6 +76,8 @@ pub fn bind_function(
         }
     }
     body.oid = function.oid.0;
+    body.read_only = function.volatility != Volatility::Volatile;
+    body.columns = column_names(function);
     body.returns = returned(function);
     body.procedure = function.is_procedure();
     body.returns_rows = matches!(function.returns, FunctionReturn::Set(SqlType::Row(_) | SqlType::Record));
@@ -107,6 +109,18 @@ fn returned(function: &FunctionDef) -> PlReturn {
         FunctionReturn::Set(SqlType::Row(row)) => PlReturn::Rows(types(&row.fields)),
         FunctionReturn::Set(ty) => PlReturn::Rows(vec![ty.clone()]),
         FunctionReturn::Table(columns) => PlReturn::Rows(types(columns)),
+    }
+}
+
+/// What the columns of its rows are called.
+fn column_names(function: &FunctionDef) -> Arc<[Arc<str>]> {
+    let names = |fields: &[(Arc<str>, SqlType)]| fields.iter().map(|(name, _)| Arc::clone(name)).collect();
+    match &function.returns {
+        FunctionReturn::Set(SqlType::Record) => Arc::default(),
+        FunctionReturn::Set(SqlType::Row(row)) => names(&row.fields),
+        FunctionReturn::Table(columns) => names(columns),
+        // A value that is no row has no name.
+        _ => Arc::new([Arc::from("")]),
     }
 }
 
@@ -200,6 +214,10 @@ struct Body<'c> {
     line: u32,
     /// The function; 0 of a block.
     oid: u32,
+    /// It may change nothing.
+    read_only: bool,
+    /// What the columns of its rows are called.
+    columns: Arc<[Arc<str>]>,
     /// The text of the body.
     source: Arc<syntax::PlSource>,
 }
@@ -221,6 +239,8 @@ impl<'c> Body<'c> {
             returns: PlReturn::Void,
             result_slots: Vec::new(),
             procedure: false,
+            read_only: false,
+            columns: Arc::default(),
             returns_rows: false,
             labels: Vec::new(),
             in_handler: false,
@@ -273,6 +293,8 @@ impl<'c> Body<'c> {
         Ok(PlFunction {
             oid: self.oid,
             sql: false,
+            read_only: self.read_only,
+            columns: self.columns,
             signature,
             argument_count,
             variables: self.variables.into(),

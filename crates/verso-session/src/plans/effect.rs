@@ -179,6 +179,28 @@ pub(crate) fn only_changes(statement: &Statement) -> bool {
     }
 }
 
+/// The word for a statement that functions leave to the session.
+pub(crate) fn command(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Show(_) | Statement::ShowAll => "SHOW",
+        Statement::Explain { .. } => "EXPLAIN",
+        Statement::Set { .. } | Statement::SetTransaction(_) | Statement::SetSessionCharacteristics(_) => {
+            "SET"
+        }
+        Statement::Reset(_) | Statement::ResetAll => "RESET",
+        Statement::Checkpoint => "CHECKPOINT",
+        Statement::Copy(_) => "COPY",
+        Statement::Call(_) => "CALL",
+        Statement::Do(_) => "DO",
+        Statement::LockTable(_) => "LOCK TABLE",
+        Statement::SetConstraints(_) => "SET CONSTRAINTS",
+        Statement::Listen(_) => "LISTEN",
+        Statement::Notify(..) => "NOTIFY",
+        Statement::Unlisten(_) => "UNLISTEN",
+        other => changes(other).or_else(|| other.stands_outside()).unwrap_or("this statement"),
+    }
+}
+
 /// Whether a statement changes the schema, or may do so by statements of its own.
 pub(crate) fn changes_schema(statement: &Statement) -> bool {
     !matches!(

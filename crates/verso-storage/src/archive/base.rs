@@ -112,6 +112,11 @@ impl Manifest {
         Parent { pages_crc: self.pages_crc, redo: self.report.redo, end: self.report.end }
     }
 
+    /// Bytes of pages in it.
+    pub fn bytes(&self) -> u64 {
+        self.report.copied * self.report.page_size
+    }
+
     /// Upon what this is an increment.
     pub fn parent(&self) -> Option<Parent> {
         self.increment.map(|(_, parent)| parent)

@@ -20,7 +20,7 @@
 //!
 //! R1. What is restored is read and verified from end to end before the target is touched.
 //! R2. The target is made under another name; while that file is there, opening the target is refused. Restoring again
-//!     begins anew.
+//!     begins anew; one that is cancelled leaves nothing.
 //! R3. The log that is replayed is one chain without a gap, and ends behind a group, at or behind the base's end.
 //! R4. A restored database has an id of its own and a new epoch: its log is never taken for that of the old one.
 //!
@@ -44,7 +44,7 @@ pub(crate) use note::ArchiveNote;
 pub use plan::{ArchiveReport, verify_archive, verify_archive_with};
 pub use prune::{PruneReport, prune_archive};
 pub(crate) use restore::refuse_unfinished;
-pub use restore::{RestoreReport, RestoreTarget, restore_base, restore_chain};
+pub use restore::{Restore, RestoreReport, RestoreTarget, restore_base, restore_chain, restore_while};
 
 use std::path::Path;
 

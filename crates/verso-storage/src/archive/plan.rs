@@ -20,6 +20,7 @@ use super::restore::RestoreTarget;
 use super::segment::{self, ArchivedFile, commit_time};
 use crate::StorageError;
 use crate::page::Lsn;
+use crate::progress::{Steps, WatchProgress};
 use crate::wal::{DatabaseId, LogStream, RecordKind, StreamedChunk, chunk_crc, corrupt};
 
 /// What an archive holds.
@@ -52,35 +53,62 @@ pub fn verify_archive(
     base: Option<&Path>,
 ) -> Result<(Vec<ArchiveReport>, Option<BaseReport>), StorageError> {
     let bases: Vec<PathBuf> = base.map(Path::to_owned).into_iter().collect();
-    verify_archive_with(vfs, archive, &bases)
+    verify_archive_with(vfs, archive, &bases, &mut |_| Ok(()))
 }
 
-/// As [`verify_archive`], with a base and the increments upon it, in their order.
+/// As [`verify_archive`], with a base and the increments upon it, in their order; for as long as `watch`, which is told how many
+/// bytes are read, returns no error.
 ///
 /// # Errors
-/// As [`verify_archive`].
+/// As [`verify_archive`]; what `watch` returns.
 pub fn verify_archive_with(
     vfs: &dyn Vfs,
     archive: &Path,
     bases: &[PathBuf],
+    watch: WatchProgress<'_>,
 ) -> Result<(Vec<ArchiveReport>, Option<BaseReport>), StorageError> {
-    let mut reports = Vec::new();
+    let mut logs = Vec::new();
     let listing = |e| StorageError::io(format!("listing {}", archive.display()), e);
     for folder in vfs.list_dir(archive).map_err(listing)? {
         if let Some(database) = database_of(&folder) {
-            reports.extend(verify_chain(vfs, &folder, database)?);
+            let files = segment::list(vfs, &folder)?;
+            logs.push((folder, database, files));
         }
+    }
+    let links = chain(vfs, bases)?;
+    let plan = bases.last().map(|last| Plan::new(vfs, last, Some(archive))).transpose()?;
+    // Files of log are read once for their chunks, and once for their digest.
+    let planned =
+        |files: &[ArchivedFile]| 2 * files.iter().map(|file| file.last.0 - file.first.0).sum::<u64>();
+    let total = logs.iter().map(|(.., files)| planned(files)).sum::<u64>()
+        + links.iter().map(|(_, manifest)| manifest.bytes()).sum::<u64>()
+        + plan.as_ref().map_or(0, Plan::log_bytes);
+    let steps = &mut Steps::new(watch, total);
+    let mut reports = Vec::new();
+    for (folder, database, files) in &logs {
+        steps.enter("log", planned(files))?;
+        reports.extend(verify_chain(vfs, folder, *database, files, steps)?);
     }
     if reports.is_empty() {
         return Err(damaged(format!("{} holds no log", archive.display())));
     }
-    let Some(last) = bases.last() else { return Ok((reports, None)) };
-    for (folder, manifest) in chain(vfs, bases)? {
-        manifest.read_pages(vfs, folder, |_, _| Ok(()))?;
-    }
-    let plan = Plan::new(vfs, last, Some(archive))?;
-    plan.find_stop(vfs, RestoreTarget::End)?;
+    let Some(plan) = plan else { return Ok((reports, None)) };
+    verify_pages(vfs, &links, steps)?;
+    plan.find_stop(vfs, RestoreTarget::End, steps)?;
     Ok((reports, Some(plan.manifest.report)))
+}
+
+/// Reads the pages of a base and of the increments upon it.
+pub(super) fn verify_pages(
+    vfs: &dyn Vfs,
+    links: &[(&Path, Manifest)],
+    steps: &mut Steps<'_>,
+) -> Result<(), StorageError> {
+    for (folder, manifest) in links {
+        steps.enter("pages", manifest.bytes())?;
+        manifest.read_pages(vfs, folder, |_, bytes| steps.advance(bytes.len() as u64))?;
+    }
+    Ok(())
 }
 
 /// A base and the increments upon it, each with its manifest; they follow each other.
@@ -133,8 +161,9 @@ fn verify_chain(
     vfs: &dyn Vfs,
     folder: &Path,
     database: DatabaseId,
+    files: &[ArchivedFile],
+    steps: &mut Steps<'_>,
 ) -> Result<Option<ArchiveReport>, StorageError> {
-    let files = segment::list(vfs, folder)?;
     let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(None) };
     let mut report = ArchiveReport {
         database,
@@ -146,12 +175,12 @@ fn verify_chain(
         last_commit: 0,
     };
     let mut expected = report.first;
-    for file in &files {
+    for file in files {
         if file.first != expected {
             return Err(gap(folder, expected, file));
         }
         expected = file.last;
-        let summary = file.verify(vfs, database)?;
+        let summary = file.verify(vfs, database, steps)?;
         report.commits += summary.commits;
         if summary.last_commit != 0 {
             report.last_commit = summary.last_commit;
@@ -228,6 +257,13 @@ impl Plan {
         Ok(Plan { manifest, database, base_log, archive: files, folder })
     }
 
+    /// About how long the log is that is walked.
+    pub fn log_bytes(&self) -> u64 {
+        let first = self.base_log.first().map_or(Lsn::ZERO, |file| file.first);
+        let last = self.base_log.iter().chain(&self.archive).map(|file| file.last).max();
+        last.unwrap_or(first).0.saturating_sub(first.0)
+    }
+
     /// Walks the log (P1); `visit` returns whether the chunk is the last one wanted.
     pub fn walk(
         &self,
@@ -279,7 +315,13 @@ impl Plan {
     ///
     /// # Errors
     /// `Archive` if what is wanted cannot be restored; what the file system reports.
-    pub fn find_stop(&self, vfs: &dyn Vfs, target: RestoreTarget) -> Result<Stop, StorageError> {
+    pub fn find_stop(
+        &self,
+        vfs: &dyn Vfs,
+        target: RestoreTarget,
+        steps: &mut Steps<'_>,
+    ) -> Result<Stop, StorageError> {
+        steps.enter("log", self.log_bytes())?;
         let base = &self.manifest.report;
         match target {
             RestoreTarget::Lsn(lsn) if lsn < base.end => {
@@ -300,6 +342,7 @@ impl Plan {
         // Recovery commits before the clock of commits runs: what it does comes behind what is known, and before what follows.
         let mut opening = false;
         self.walk(vfs, |chunk| {
+            steps.advance(chunk.end.0 - chunk.start.0)?;
             for group in chunk.groups() {
                 let (start, group) = group?;
                 let end = Lsn(start.0 + group.byte_len() as u64);

@@ -16,6 +16,7 @@ use super::plan::Plan;
 use super::restore::RestoreTarget;
 use crate::StorageError;
 use crate::page::Lsn;
+use crate::progress::Steps;
 use crate::wal::DatabaseId;
 
 /// What was removed from an archive, or would be.
@@ -54,11 +55,14 @@ pub fn prune_archive(
         return Err(damaged(format!("{one} and {other} are backups of different databases")));
     }
     for (plan, folder) in plans.iter().zip(kept) {
-        plan.find_stop(vfs, RestoreTarget::End).map_err(|error| match error {
-            StorageError::Archive { problem } => {
-                damaged(format!("{} cannot be restored, so nothing is removed: {problem}", folder.display()))
+        plan.find_stop(vfs, RestoreTarget::End, &mut Steps::new(&mut |_| Ok(()), 0)).map_err(|error| {
+            match error {
+                StorageError::Archive { problem } => damaged(format!(
+                    "{} cannot be restored, so nothing is removed: {problem}",
+                    folder.display()
+                )),
+                error => error,
             }
-            error => error,
         })?;
     }
     let needed = plans.iter().map(|plan| plan.manifest.report.end).min().unwrap_or(Lsn::ZERO);

@@ -14,10 +14,11 @@ use verso_env::{Env, OpenMode, Vfs, VfsFile, open_alone};
 
 use super::base::Manifest;
 use super::damaged;
-use super::plan::{Plan, Stop, chain};
+use super::plan::{Plan, Stop, chain, verify_pages};
 use crate::StorageError;
 use crate::engine::{Engine, EngineOptions};
 use crate::page::Lsn;
+use crate::progress::{Steps, WatchProgress};
 use crate::recovery::{renew_identity, set_log_end, wal_dir};
 use crate::wal::{DatabaseId, SECTOR, segment_header, segment_path};
 
@@ -99,6 +100,33 @@ pub fn restore_chain(
     target: &Path,
     options: &EngineOptions,
 ) -> Result<RestoreReport, StorageError> {
+    restore_while(env, &Restore { bases, archive, to, options }, target, &mut |_| Ok(()))
+}
+
+/// What a database is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Restore<'r> {
+    /// A base, and increments upon it in their order.
+    pub bases: &'r [PathBuf],
+    /// The log that follows.
+    pub archive: Option<&'r Path>,
+    /// Up to where.
+    pub to: RestoreTarget,
+    /// How the database is opened to replay the log.
+    pub options: &'r EngineOptions,
+}
+
+/// As [`restore_chain`], for as long as `watch`, which is told how many bytes are done, returns no error. If it returns
+/// `Cancelled`, nothing is left of the target.
+///
+/// # Errors
+/// As [`restore_base`]; what `watch` returns.
+pub fn restore_while(
+    env: &Env,
+    what: &Restore<'_>,
+    target: &Path,
+    watch: WatchProgress<'_>,
+) -> Result<RestoreReport, StorageError> {
     let vfs = &*env.vfs;
     let writing = |e| StorageError::io(format!("restoring {}", target.display()), e);
     for path in [target.to_owned(), wal_dir(target)] {
@@ -106,50 +134,105 @@ pub fn restore_chain(
             return Err(damaged(format!("{} exists already", path.display())));
         }
     }
-    let links = chain(vfs, bases)?;
+    let links = chain(vfs, what.bases)?;
     let Some((last, _)) = links.last() else { return Err(damaged("a base is wanted")) };
-    let plan = Plan::new(vfs, last, archive)?;
-    let stop = plan.find_stop(vfs, to)?;
-    for (folder, manifest) in &links {
-        manifest.read_pages(vfs, folder, |_, _| Ok(()))?;
-    }
+    let plan = Plan::new(vfs, last, what.archive)?;
+    let (log, pages) = (plan.log_bytes(), links.iter().map(|(_, manifest)| manifest.bytes()).sum::<u64>());
+    // Everything is read twice, to verify and to write it; the log two times more, by recovery.
+    let steps = &mut Steps::new(watch, 4 * log + 2 * pages);
+    let stop = plan.find_stop(vfs, what.to, steps)?;
+    verify_pages(vfs, &links, steps)?;
 
     let made = unfinished(target);
-    let log = wal_dir(&made);
     let again = vfs.exists(&made).map_err(writing)?;
     let Some(file) = open_alone(vfs, &made).map_err(writing)? else {
         return Err(damaged(format!("another restore makes {}", target.display())));
     };
-    if vfs.exists(&log).map_err(writing)? {
-        vfs.remove_dir_all(&log).map_err(writing)?;
+    let restored = Restored { target, made: &made, stop };
+    let done = restored.write(env, (&links, &plan), file, steps).and_then(|()| {
+        let options = EngineOptions { background: false, open_damaged_log: false, ..what.options.clone() };
+        restored.replay(env, options, log, steps)
+    });
+    if matches!(done, Err(StorageError::Cancelled)) {
+        // The file goes last: while it is there, it says that the database is not whole.
+        vfs.remove_dir_all(&wal_dir(&made)).and_then(|()| vfs.remove_file(&made)).map_err(writing)?;
+        sync_parent(vfs, target).map_err(writing)?;
     }
-    sync_parent(vfs, target).map_err(writing)?;
-    vfs.create_dir_all(&log).map_err(writing)?;
-    let superblock = write_pages(vfs, &links, &*file)?;
-    write_log(vfs, &plan, &log, stop)?;
-    vfs.sync_dir(&log).and_then(|()| sync_parent(vfs, target)).map_err(writing)?;
-    // Last, so that nothing opens before all of it is there.
-    file.write_at(&superblock, 0).and_then(|()| file.sync_data()).map_err(writing)?;
-    set_log_end(&*file, stop.epoch)?;
-    drop(file);
-
-    let options = EngineOptions { background: false, open_damaged_log: false, ..options.clone() };
-    let engine = Engine::open(env.clone(), &made, options)?;
-    let reached = engine.recovery().map_or(Lsn::ZERO, |recovery| recovery.end);
-    if reached != stop.at {
-        return Err(damaged(format!("recovery ended at LSN {reached}, not at LSN {}", stop.at)));
-    }
-    engine.close()?;
-    drop(engine);
-    let file = vfs.open(&made, OpenMode::EXISTING).map_err(writing)?;
-    let database = renew_identity(env, &*file)?;
-    drop(file);
-    // A clean file is whole by itself (R4).
-    vfs.remove_dir_all(&log).map_err(writing)?;
-    vfs.rename(&made, target).map_err(writing)?;
-    sync_parent(vfs, target).map_err(writing)?;
+    let database = done?;
     let of = plan.manifest.report.database;
     Ok(RestoreReport { of, database, upto: stop.at, last_commit: stop.last_commit, again })
+}
+
+/// A database that is being made.
+struct Restored<'r> {
+    target: &'r Path,
+    /// Its name until it is whole.
+    made: &'r Path,
+    stop: Stop,
+}
+
+impl Restored<'_> {
+    fn failed(&self, error: std::io::Error) -> StorageError {
+        StorageError::io(format!("restoring {}", self.target.display()), error)
+    }
+
+    /// Writes its pages, and the log that is replayed.
+    fn write(
+        &self,
+        env: &Env,
+        (links, plan): (&[(&Path, Manifest)], &Plan),
+        file: Arc<dyn VfsFile>,
+        steps: &mut Steps<'_>,
+    ) -> Result<(), StorageError> {
+        let (vfs, log) = (&*env.vfs, wal_dir(self.made));
+        let writing = |e| self.failed(e);
+        if vfs.exists(&log).map_err(writing)? {
+            vfs.remove_dir_all(&log).map_err(writing)?;
+        }
+        sync_parent(vfs, self.target).map_err(writing)?;
+        vfs.create_dir_all(&log).map_err(writing)?;
+        let superblock = write_pages(vfs, links, &*file, steps)?;
+        write_log(vfs, plan, &log, self.stop, steps)?;
+        vfs.sync_dir(&log).and_then(|()| sync_parent(vfs, self.target)).map_err(writing)?;
+        // Last, so that nothing opens before all of it is there.
+        file.write_at(&superblock, 0).and_then(|()| file.sync_data()).map_err(writing)?;
+        set_log_end(&*file, self.stop.epoch)
+    }
+
+    /// Replays the log, which has about so many bytes, and gives the database an id and its name.
+    fn replay(
+        &self,
+        env: &Env,
+        options: EngineOptions,
+        log: u64,
+        steps: &mut Steps<'_>,
+    ) -> Result<DatabaseId, StorageError> {
+        let (vfs, stop) = (&*env.vfs, self.stop);
+        let writing = |e| self.failed(e);
+        steps.enter("replay", 2 * log)?;
+        let mut last = Lsn::ZERO;
+        let engine = Engine::open_while(env.clone(), self.made, options, &mut |at| {
+            // The first place is where the pass begins.
+            let by = if last == Lsn::ZERO { 0 } else { at.0.saturating_sub(last.0) };
+            last = at;
+            steps.advance(by)
+        })?;
+        let reached = engine.recovery().map_or(Lsn::ZERO, |recovery| recovery.end);
+        if reached != stop.at {
+            return Err(damaged(format!("recovery ended at LSN {reached}, not at LSN {}", stop.at)));
+        }
+        engine.close()?;
+        drop(engine);
+        steps.advance(0)?;
+        let file = vfs.open(self.made, OpenMode::EXISTING).map_err(writing)?;
+        let database = renew_identity(env, &*file)?;
+        drop(file);
+        // A clean file is whole by itself (R4).
+        vfs.remove_dir_all(&wal_dir(self.made)).map_err(writing)?;
+        vfs.rename(self.made, self.target).map_err(writing)?;
+        sync_parent(vfs, self.target).map_err(writing)?;
+        Ok(database)
+    }
 }
 
 fn sync_parent(vfs: &dyn Vfs, path: &Path) -> std::io::Result<()> {
@@ -163,12 +246,15 @@ fn write_pages(
     vfs: &dyn Vfs,
     links: &[(&Path, Manifest)],
     file: &dyn VfsFile,
+    steps: &mut Steps<'_>,
 ) -> Result<[u8; SECTOR], StorageError> {
     let writing = |e| StorageError::io("writing the restored database", e);
     let mut superblock = [0; SECTOR];
     for (number, (folder, manifest)) in links.iter().enumerate() {
         file.set_len(manifest.report.pages * manifest.report.page_size).map_err(writing)?;
+        steps.enter("writing pages", manifest.bytes())?;
         manifest.read_pages(vfs, folder, |at, bytes| {
+            steps.advance(bytes.len() as u64)?;
             if at == 0 {
                 superblock.copy_from_slice(&bytes[..SECTOR]);
                 return file.write_at(&bytes[SECTOR..], SECTOR as u64).map_err(writing);
@@ -185,12 +271,20 @@ fn write_pages(
 }
 
 /// Writes the log up to the stop as segments of the new log folder.
-fn write_log(vfs: &dyn Vfs, plan: &Plan, log: &Path, stop: Stop) -> Result<(), StorageError> {
+fn write_log(
+    vfs: &dyn Vfs,
+    plan: &Plan,
+    log: &Path,
+    stop: Stop,
+    steps: &mut Steps<'_>,
+) -> Result<(), StorageError> {
+    steps.enter("writing log", plan.log_bytes())?;
     let writing = |e| StorageError::io("writing the log that is replayed", e);
     let database = plan.manifest.report.database;
     let mut number = 0;
     let mut current: Option<(Arc<dyn VfsFile>, u64)> = None;
     plan.walk(vfs, |chunk| {
+        steps.advance(chunk.end.0 - chunk.start.0)?;
         if chunk.start >= stop.at {
             return Ok(true);
         }

@@ -16,6 +16,7 @@ use super::damaged;
 use crate::StorageError;
 use crate::page::Lsn;
 use crate::page::bytes::{put_u32, put_u64, u32_at, u64_at};
+use crate::progress::Steps;
 use crate::wal::{DatabaseId, LogStream, RecordKind, SECTOR, StreamedChunk, segment_header};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"VARC");
@@ -116,8 +117,13 @@ impl ArchivedFile {
     /// Reads all of it: its checksums and digest hold, and it holds exactly what its name says.
     ///
     /// # Errors
-    /// `Archive` names the file; what the file system reports.
-    pub fn verify(&self, vfs: &dyn Vfs, database: DatabaseId) -> Result<Summary, StorageError> {
+    /// `Archive` names the file; what the file system reports, or whoever watches.
+    pub fn verify(
+        &self,
+        vfs: &dyn Vfs,
+        database: DatabaseId,
+        steps: &mut Steps<'_>,
+    ) -> Result<Summary, StorageError> {
         let name = self.path.display();
         let failed = |e| StorageError::io(format!("reading {name}"), e);
         let file = vfs.open(&self.path, OpenMode::READ_ONLY).map_err(failed)?;
@@ -125,6 +131,7 @@ impl ArchivedFile {
         let mut stream = LogStream::open(vfs, &self.path, database)?;
         let mut tally = Tally::default();
         while let Some(chunk) = stream.next()? {
+            steps.advance(chunk.end.0 - chunk.start.0)?;
             tally.note(&chunk)?;
         }
         let end = stream.position();
@@ -143,6 +150,7 @@ impl ArchivedFile {
         let mut at = 0;
         while at < end {
             let wanted = (block.len() as u64).min(end - at) as usize;
+            steps.advance(wanted as u64)?;
             file.read_exact_at(&mut block[..wanted], at).map_err(failed)?;
             digest.update(&block[..wanted]);
             at += wanted as u64;

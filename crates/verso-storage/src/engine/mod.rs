@@ -31,12 +31,13 @@ use crate::heap::overflow::Incarnations;
 use crate::heap::packed::{Trained, Which};
 use crate::heap::{ChangedRows, Heap, Packing, ReadTotals, RowTotals, packed};
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
-use crate::maintenance::check::{CheckProgress, CheckReport};
+use crate::maintenance::check::CheckReport;
 use crate::maintenance::packing::OwnPacking;
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 use crate::maintenance::{background, backout, check, retire, sweep};
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, PageId, TxnId};
+use crate::progress::{Progress, WatchProgress};
 use crate::recovery::{
     CHECKPOINT_BYTES_OWN, CheckpointTarget, Checkpointer, CheckpointerOptions, RecoveryReport, Store,
     temporary_dir,
@@ -51,7 +52,7 @@ use crate::txn::{HistoryReport, Markers, Transactions, TxnState, prepared};
 use crate::wal::{RecordKind, SegmentInfo, WalProgress};
 use crate::workers::{JobInfo, Listed, WorkerInfo, WorkerPool};
 use options::store_options;
-use restore::{Restoring, restore_unlogged, restore_versions};
+use restore::{Restoring, WatchRecovery, restore_unlogged, restore_versions};
 
 /// One open database. Clones share it.
 #[derive(Clone)]
@@ -110,7 +111,21 @@ impl Engine {
     /// # Errors
     /// As [`Store::open`].
     pub fn open(env: Env, path: &Path, options: EngineOptions) -> Result<Engine, StorageError> {
+        Engine::open_while(env, path, options, &mut |_| Ok(()))
+    }
+
+    /// As [`Engine::open`], for as long as `watch`, which is told where recovery is in the log, returns no error.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; what `watch` returns.
+    pub(crate) fn open_while(
+        env: Env,
+        path: &Path,
+        options: EngineOptions,
+        watch: WatchRecovery<'_>,
+    ) -> Result<Engine, StorageError> {
         let mut restoring = Restoring::of_new_database();
+        restoring.watch = Some(watch);
         let (store, report) = Store::open(&env, path, &store_options(&options, None), &REDO, &mut restoring)?;
         Engine::start(env, path, store, options, restoring, Some(report))
     }
@@ -120,7 +135,7 @@ impl Engine {
         path: &Path,
         store: Store,
         options: EngineOptions,
-        restoring: Restoring,
+        restoring: Restoring<'_>,
         recovery: Option<RecoveryReport>,
     ) -> Result<Engine, StorageError> {
         let space = store.load_space(crate::space::RESERVE_UNITS)?;
@@ -661,8 +676,19 @@ impl Engine {
     ///
     /// # Errors
     /// As [`check::check`].
-    pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport, StorageError> {
-        check::check(self.shared(), progress)
+    pub fn check(&self, progress: &mut dyn FnMut(Progress)) -> Result<CheckReport, StorageError> {
+        self.check_while(&mut |now| {
+            progress(now);
+            Ok(())
+        })
+    }
+
+    /// As [`Engine::check`], for as long as `go_on` returns no error.
+    ///
+    /// # Errors
+    /// As [`check::check`].
+    pub fn check_while(&self, go_on: WatchProgress<'_>) -> Result<CheckReport, StorageError> {
+        check::check(self.shared(), go_on)
     }
 
     /// Switches background back-out.

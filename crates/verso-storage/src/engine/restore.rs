@@ -17,9 +17,14 @@ use crate::version;
 use crate::version::store::{RestoredVersions, VersionStore};
 use crate::wal::RecordKind;
 
+/// Told where recovery is in the log, twice for each place; its error ends recovery.
+pub type WatchRecovery<'w> = &'w mut dyn FnMut(Lsn) -> Result<(), StorageError>;
+
 /// What recovery learns of the state kept in memory.
 #[derive(Default)]
-pub(super) struct Restoring {
+pub(super) struct Restoring<'w> {
+    /// Is told where recovery is in the log, and may end it.
+    pub(super) watch: Option<WatchRecovery<'w>>,
     pub(super) transactions: RestoredTransactions,
     pub(super) active: BTreeSet<TxnId>,
     /// Transactions that began behind the checkpoint and logged something: in any order, for an id is given before its
@@ -34,14 +39,14 @@ pub(super) struct Restoring {
     pub(super) unlogged: BTreeSet<ObjectId>,
 }
 
-impl Restoring {
+impl Restoring<'_> {
     /// The state before the first record of the log.
-    pub(super) fn of_new_database() -> Restoring {
+    pub(super) fn of_new_database() -> Self {
         Restoring { next_object: Engine::FIRST_USER_OBJECT, ..Restoring::default() }
     }
 }
 
-impl StateRedo for Restoring {
+impl StateRedo for Restoring<'_> {
     fn checkpoint(&mut self, mut state: &[u8]) -> Result<(), Flaw> {
         let (transactions, active) = Transactions::decode(&mut state)?;
         self.transactions = transactions;
@@ -72,6 +77,10 @@ impl StateRedo for Restoring {
         }
         self.versions = RestoredVersions::decode(&mut rest)?;
         Ok(())
+    }
+
+    fn reached(&mut self, at: Lsn) -> Result<(), StorageError> {
+        self.watch.as_mut().map_or(Ok(()), |watch| watch(at))
     }
 
     fn group(&mut self, txn: TxnId, _end: Lsn) {

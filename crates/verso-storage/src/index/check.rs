@@ -9,16 +9,24 @@ use crate::StorageError;
 use crate::heap::Heap;
 use crate::heap::layout::{PageLayout, SLOT_HIGH};
 use crate::heap::packed::Image;
-use crate::maintenance::check::CheckProblem;
+use crate::maintenance::check::{CheckProblem, pages_of};
 use crate::page::bytes::u16_at;
 use crate::page::{PageId, RecordId};
+use crate::progress::Steps;
 use crate::shared::Shared;
 use crate::txn::TxnState;
 
 /// Tests the index while others work: structure (N1 to N3, I1), every version that somebody may see has its entry, and
 /// (when nothing waits for purge or back-out) no entry is without a version (I3, I4).
-pub(crate) fn check(shared: &Shared, heap: &Heap, index: &Index) -> Result<Vec<CheckProblem>, StorageError> {
-    let mut checker = Checker { shared, heap, index, problems: Vec::new(), leaves: Vec::new() };
+pub(crate) fn check(
+    shared: &Shared,
+    heap: &Heap,
+    index: &Index,
+    steps: &mut Steps<'_>,
+) -> Result<Vec<CheckProblem>, StorageError> {
+    let pages = pages_of(shared, index.object());
+    steps.enter("indexes", pages)?;
+    let mut checker = Checker { shared, heap, index, steps, problems: Vec::new(), leaves: Vec::new() };
     // Nothing is left to be removed: version pages hold what is to be purged, the dead what is to be backed out.
     let settled = || {
         let transactions = &shared.transactions;
@@ -31,7 +39,9 @@ pub(crate) fn check(shared: &Shared, heap: &Heap, index: &Index) -> Result<Vec<C
         checker.neighbours()?;
     }
     if checker.problems.is_empty() && !index.filling.is_on() {
+        checker.steps.enter("indexes", u64::from(heap.page_count()))?;
         checker.records()?;
+        checker.steps.enter("indexes", pages)?;
         let stale = checker.entries()?;
         if was_settled && settled() {
             for (entry, page) in stale {
@@ -43,16 +53,17 @@ pub(crate) fn check(shared: &Shared, heap: &Heap, index: &Index) -> Result<Vec<C
     Ok(checker.problems)
 }
 
-struct Checker<'a> {
+struct Checker<'a, 'w> {
     shared: &'a Shared,
     heap: &'a Heap,
     index: &'a Index,
+    steps: &'a mut Steps<'w>,
     problems: Vec<CheckProblem>,
     /// Leaves in the order of their parents.
     leaves: Vec<PageId>,
 }
 
-impl Checker<'_> {
+impl Checker<'_, '_> {
     fn problem(&mut self, page: PageId, rule: &'static str, message: String) {
         self.problems.push(CheckProblem { page, table: self.index.object(), rule, message });
     }
@@ -65,6 +76,7 @@ impl Checker<'_> {
         low: &[u8],
         high: Option<&[u8]>,
     ) -> Result<(), StorageError> {
+        self.steps.advance(1)?;
         let bytes = self.shared.core().pool.read_for_scan(id)?.to_vec();
         let node = self.index.node(id, &bytes)?;
         if let Err(flaw) = node.check() {
@@ -94,6 +106,7 @@ impl Checker<'_> {
     fn neighbours(&mut self) -> Result<(), StorageError> {
         let leaves = std::mem::take(&mut self.leaves);
         for (at, id) in leaves.iter().enumerate() {
+            self.steps.advance(1)?;
             let page = self.shared.core().pool.read_for_scan(*id)?;
             let next = self.index.node(*id, &page)?.next();
             if next != leaves.get(at + 1).copied().unwrap_or(PageId::NONE) {
@@ -109,6 +122,7 @@ impl Checker<'_> {
         let (shared, heap, index) = (self.shared, self.heap, self.index);
         let mut image = Image::default();
         for page_index in 0..heap.page_count() {
+            self.steps.advance(1)?;
             let Some(latched) = heap.home(&shared.core().pool, page_index, true)? else { break };
             let id = latched.id();
             let page = latched.bytes(heap, &mut image, Some(&index.columns()))?;
@@ -152,6 +166,7 @@ impl Checker<'_> {
         let mut stale = Vec::new();
         let (mut from, mut keys, mut image) = (Vec::new(), Keys::default(), Image::default());
         loop {
+            self.steps.advance(1)?;
             // Copied: no leaf is latched while the heap is visited.
             let (entries, high, id) = {
                 let leaf = index.read_leaf(shared, &from)?;

@@ -3,6 +3,7 @@
 mod pages;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use self::pages::Moved;
 use crate::heap::apply;
@@ -17,6 +18,7 @@ use crate::heap::{companion, overflow};
 use crate::index;
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{PageId, PageKind, TxnId, header};
+use crate::progress::{Steps, WatchProgress};
 use crate::shared::Shared;
 use crate::txn::TxnState;
 use crate::version::entry::{Entry, VersionPointer};
@@ -42,13 +44,14 @@ impl std::fmt::Display for CheckProblem {
     }
 }
 
-/// How far a check is.
-#[derive(Clone, Copy, Debug)]
-pub struct CheckProgress {
-    /// Data pages of all tables.
-    pub pages_total: u64,
-    /// Data pages done.
-    pub pages_done: u64,
+/// Whether an error is none of the database that is checked, but the end of the check.
+fn ends(error: &StorageError) -> bool {
+    matches!(error, StorageError::Poisoned | StorageError::Closed | StorageError::Cancelled)
+}
+
+/// How many pages an object has.
+pub(crate) fn pages_of(shared: &Shared, object: ObjectId) -> u64 {
+    shared.space.extents_of(object).iter().map(|run| u64::from(run.pages)).sum()
 }
 
 /// What a check found.
@@ -65,8 +68,8 @@ pub struct CheckReport {
 /// Checks every table, page by page, while others work.
 ///
 /// # Errors
-/// `Io`, `Poisoned`; corrupt pages are problems, not errors.
-pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport, StorageError> {
+/// `Io`, `Poisoned`, what `go_on` returns; corrupt pages are problems, not errors.
+pub fn check(shared: &Shared, go_on: WatchProgress<'_>) -> Result<CheckReport, StorageError> {
     let mut report = CheckReport::default();
     if let Err(error) = shared.space.check(&shared.core().pool) {
         let message = error.to_string();
@@ -94,17 +97,27 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
             }),
         }
     }
-    let pages_total = heaps.iter().map(|heap| u64::from(heap.page_count())).sum();
+    let planned = |heap: &Arc<Heap>| {
+        let rows = u64::from(heap.page_count());
+        let indexes = heap.indexes.list();
+        let trees: u64 = indexes.iter().map(|one| pages_of(shared, one.object())).sum();
+        // Tables are read for themselves, to count their pages, and for each index; indexes as trees, and for their entries.
+        (2 + indexes.len() as u64) * rows + 2 * trees
+    };
+    let versions = shared.versions.pages().len() as u64;
+    let pages_total = heaps.iter().map(planned).sum::<u64>() + versions;
+    let steps = &mut Steps::new(go_on, pages_total);
     // Keeps every version that the chains lead to while they are followed.
     let _registration = shared.transactions.register();
     for heap in heaps {
         let known = report.problems.len();
         let mut moved = Moved::default();
+        steps.enter("tables", u64::from(heap.page_count()))?;
         for index in 0..heap.page_count() {
             let id = match heap.page_at(index) {
                 Ok(Some(id)) => id,
                 Ok(None) => break,
-                Err(error @ (StorageError::Poisoned | StorageError::Closed)) => return Err(error),
+                Err(error) if ends(&error) => return Err(error),
                 Err(error) => {
                     let (page, table, message) = (heap.root, heap.object, error.to_string());
                     report.problems.push(CheckProblem { page, table, rule: "directory", message });
@@ -112,7 +125,7 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
                 }
             };
             if let Err(error) = check_page(shared, &heap, index, &mut moved, &mut report) {
-                if matches!(error, StorageError::Poisoned | StorageError::Closed) {
+                if ends(&error) {
                     return Err(error);
                 }
                 let message = error.to_string();
@@ -124,20 +137,21 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
                 });
             }
             report.pages += 1;
-            progress(CheckProgress { pages_total, pages_done: report.pages });
+            steps.advance(1)?;
         }
-        if let Err(error) = pages::check(shared, &heap, &moved, &mut report) {
-            if matches!(error, StorageError::Poisoned | StorageError::Closed) {
+        if let Err(error) = pages::check(shared, &heap, &moved, steps, &mut report) {
+            if ends(&error) {
                 return Err(error);
             }
             let (page, table, message) = (heap.root, heap.object, error.to_string());
             report.problems.push(CheckProblem { page, table, rule: "free list", message });
         }
         for one in heap.indexes.list().iter() {
-            match index::check(shared, &heap, one) {
+            match index::check(shared, &heap, one, steps) {
+                Err(StorageError::Cancelled) => return Err(StorageError::Cancelled),
                 _ if is_gone(shared, one.object()) => {}
                 Ok(problems) => report.problems.extend(problems),
-                Err(error @ (StorageError::Poisoned | StorageError::Closed)) => return Err(error),
+                Err(error) if ends(&error) => return Err(error),
                 Err(error) => report.problems.push(CheckProblem {
                     page: one.root(),
                     table: one.object(),
@@ -150,8 +164,8 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
             report.problems.truncate(known);
         }
     }
-    if let Err(error) = check_versions(shared, &mut report) {
-        if matches!(error, StorageError::Poisoned | StorageError::Closed) {
+    if let Err(error) = check_versions(shared, steps, &mut report) {
+        if ends(&error) {
             return Err(error);
         }
         let (page, table, message) = (PageId(1), ObjectId::SYSTEM, error.to_string());
@@ -168,12 +182,19 @@ fn is_gone(shared: &Shared, object: ObjectId) -> bool {
 
 /// V8: every version page is known with the transactions in it, and whether retirement has to read it. All other pages
 /// of version extents are free.
-fn check_versions(shared: &Shared, report: &mut CheckReport) -> Result<(), StorageError> {
+fn check_versions(
+    shared: &Shared,
+    steps: &mut Steps<'_>,
+    report: &mut CheckReport,
+) -> Result<(), StorageError> {
     let mut problem = |page: PageId, message: String| {
         let (table, rule) = (ObjectId::SYSTEM, "V8");
         report.problems.push(CheckProblem { page, table, rule, message });
     };
-    for (id, _) in shared.versions.pages() {
+    let pages = shared.versions.pages();
+    steps.enter("versions", pages.len() as u64)?;
+    for (id, _) in pages {
+        steps.advance(1)?;
         let page = match shared.core().pool.read(id) {
             Err(_) if shared.versions.info(id).is_none() => continue,
             page => page?,

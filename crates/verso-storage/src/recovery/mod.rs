@@ -210,7 +210,7 @@ impl Store {
         sync_parent(env, path)?;
         let area = open_doublewrite(env, &dir)?;
         // Before anything is changed: the folder may be that of another database.
-        let mut found = replay::find_log(env, &dir, &superblock, &*file, options.open_damaged_log)?;
+        let mut found = replay::find_log(env, &dir, &superblock, &*file, state, options.open_damaged_log)?;
         let pages_restored = match superblock.clean {
             true => 0,
             false => doublewrite::restore(&*file, &*area, page_size)?,

@@ -31,6 +31,15 @@ pub trait StateRedo {
         let _ = (txn, end);
     }
 
+    /// Recovery is at this place of the log, in its first pass or, once more, in its second one.
+    ///
+    /// # Errors
+    /// Ends recovery; the database can be opened again.
+    fn reached(&mut self, at: Lsn) -> Result<(), StorageError> {
+        let _ = at;
+        Ok(())
+    }
+
     /// A state record at or behind the checkpoint, in log order; `end` is the end of its group.
     ///
     /// # Errors
@@ -158,6 +167,7 @@ pub(super) fn find_log(
     dir: &Path,
     superblock: &Superblock,
     file: &dyn VfsFile,
+    keeper: &mut dyn StateRedo,
     gives_up: bool,
 ) -> Result<FoundLog, StorageError> {
     let origin = LogOrigin {
@@ -171,6 +181,7 @@ pub(super) fn find_log(
     let mut state = Parts::default();
     let note = ArchiveNote::read(&*env.vfs, dir, superblock.database)?;
     let image = LogImage::open(&*env.vfs, dir, origin, |start, group| {
+        keeper.reached(start)?;
         for record in group.records() {
             let noted = record.and_then(|record| {
                 if record.kind == RecordKind::CHECKPOINT && start >= superblock.checkpoint {
@@ -213,6 +224,7 @@ pub(super) fn find_log(
                 commits: lost.commits,
             }
         }
+        Err(StorageError::Cancelled) => return Err(StorageError::Cancelled),
         Err(error) => error,
     };
     // A clean file needs no log; but the log of another database is not to be overwritten.
@@ -329,6 +341,7 @@ impl FoundLog {
         }
         self.image.scan(|start, group| {
             report.groups += 1;
+            keeper.reached(start)?;
             self.replay_pages(core, start, group, gives_up, &mut report)?;
             if start >= checkpoint {
                 hand_on(start, group, keeper, &mut report).map_err(|flaw| corrupt(start, &flaw))?;

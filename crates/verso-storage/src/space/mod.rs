@@ -23,6 +23,8 @@
 //! Log records: `SPACE_MAP_INIT`, `SPACE_GROW`, `SPACE_ALLOCATE`, `SPACE_FREE`.
 
 mod format;
+#[cfg(test)]
+mod large;
 mod runs;
 #[cfg(test)]
 mod tests;

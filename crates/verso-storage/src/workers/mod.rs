@@ -12,7 +12,8 @@
 //! W3. A round ends when all of its parts have: what the caller holds for them (a table's gate) it holds to the end. A
 //!     worker takes nothing that its caller may hold.
 //! W4. A part that fails stops the others at their next page; [`Stop::Behind`] lets parts before it go on, so that of
-//!     several errors the one is told that one worker alone would have met.
+//!     several errors the one is told that one worker alone would have met. A part that panics stops all of them; the panic
+//!     goes on in the caller, once all have ended.
 
 mod job;
 mod pool;

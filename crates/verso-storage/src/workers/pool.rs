@@ -1,6 +1,7 @@
 //! Threads that jobs share, and the crew of one job.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -215,6 +216,9 @@ impl Part<'_> {
     }
 }
 
+/// What has become of a part; the outer error is its panic.
+type Outcome<T> = std::thread::Result<Result<T, StorageError>>;
+
 /// What has become of the parts of a round.
 struct Round<T> {
     ends: Mutex<Ends<T>>,
@@ -222,24 +226,17 @@ struct Round<T> {
 }
 
 struct Ends<T> {
-    results: Vec<Option<Result<T, StorageError>>>,
+    outcomes: Vec<Option<Outcome<T>>>,
     /// Parts that others do and have not ended.
     left: usize,
 }
 
-/// Notes the end of a part, also of one that panics.
-struct Ending<'r, T> {
-    round: &'r Round<T>,
-    number: usize,
-    result: Option<Result<T, StorageError>>,
-}
-
-impl<T> Drop for Ending<'_, T> {
-    fn drop(&mut self) {
-        let mut ends = self.round.ends.lock();
-        ends.results[self.number] = self.result.take();
+impl<T> Round<T> {
+    fn note(&self, number: usize, outcome: Outcome<T>) {
+        let mut ends = self.ends.lock();
+        ends.outcomes[number] = Some(outcome);
         ends.left -= 1;
-        self.round.changed.notify_all();
+        self.changed.notify_all();
     }
 }
 
@@ -263,7 +260,7 @@ impl Crew {
     /// That of the first part that has failed, or what `watch` says.
     ///
     /// # Panics
-    /// When a part has.
+    /// As a part has, once all of them have ended.
     pub fn run<T: Send + 'static>(
         &self,
         stop: Stop,
@@ -272,17 +269,16 @@ impl Crew {
     ) -> Result<Vec<T>, StorageError> {
         let parts = self.size();
         self.job.stop.store(usize::MAX, Ordering::Relaxed);
-        let ends = Ends { results: (0..parts).map(|_| None).collect(), left: parts - 1 };
+        let ends = Ends { outcomes: (0..parts).map(|_| None).collect(), left: parts - 1 };
         let round = Arc::new(Round { ends: Mutex::new(ends), changed: Condvar::new() });
         let body = Arc::new(body);
         for number in 1..parts {
             let (round, body, job) = (Arc::clone(&round), Arc::clone(&body), Arc::clone(&self.job));
             let work = move || {
-                let mut ending = Ending { round: &round, number, result: None };
-                let result = one(&job, number, stop, None, &*body);
+                let outcome = one(&job, number, stop, None, &*body);
                 // Before the round may end: what the job holds goes with the caller.
                 drop(body);
-                ending.result = Some(result);
+                round.note(number, outcome);
             };
             self.hand_over(Box::new(work));
         }
@@ -311,12 +307,12 @@ impl Crew {
             // An error stops the others, who are waited for.
             let _ = asked();
         }
-        let results = std::mem::take(&mut round.ends.lock().results);
-        let results = std::iter::once(Some(own)).chain(results.into_iter().skip(1));
+        let outcomes = std::mem::take(&mut round.ends.lock().outcomes);
+        let outcomes = std::iter::once(own).chain(outcomes.into_iter().flatten());
         let mut values = Vec::with_capacity(parts);
         let (mut first, mut stopped) = (refused, None);
-        for result in results {
-            match result.expect("a worker of a maintenance job panicked") {
+        for outcome in outcomes {
+            match outcome.unwrap_or_else(|panic| resume_unwind(panic)) {
                 Ok(value) => values.push(value),
                 Err(error @ StorageError::Cancelled) => stopped = stopped.or(Some(error)),
                 Err(error) => first = first.or(Some(error)),
@@ -358,20 +354,20 @@ impl Crew {
     }
 }
 
-/// Does one part.
+/// Does one part. One that fails stops the others it says; one that panics stops all of them, and is waited for like any other.
 fn one<'p, T>(
     job: &'p Job,
     number: usize,
     stop: Stop,
     watch: Option<Watch<'p>>,
     body: &impl Fn(&mut Part<'_>) -> Result<T, StorageError>,
-) -> Result<T, StorageError> {
-    let result = body(&mut Part { number, job, watch });
-    if result.is_err() {
-        let from = if stop == Stop::All { 0 } else { number + 1 };
+) -> Outcome<T> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| body(&mut Part { number, job, watch })));
+    if !matches!(outcome, Ok(Ok(_))) {
+        let from = if stop == Stop::All || outcome.is_err() { 0 } else { number + 1 };
         job.stop.fetch_min(from, Ordering::Relaxed);
     }
-    result
+    outcome
 }
 
 impl Drop for Crew {

@@ -88,6 +88,44 @@ fn w2_parts_are_done_whatever_the_pool_has_and_the_first_error_counts() {
     }
 }
 
+/// Whichever part panics, the caller's or another's: the others stop and are waited for, and the threads serve the next round.
+#[test]
+fn w4_a_panic_ends_the_round_and_no_thread() {
+    for seed in verso_sim::seeds(12) {
+        let world = verso_sim::World::new(seed);
+        world.run(|env: &Env| {
+            let pool = WorkerPool::new(env.clone());
+            let listed = pool.begin("TEST", 0);
+            let crew = pool.gather(listed.job(), 4);
+            for dying in 0..4 {
+                let (held, steps) = (Arc::new(()), Arc::new(AtomicU64::new(0)));
+                let (its, count) = (Arc::clone(&held), Arc::clone(&steps));
+                let body = move |part: &mut Part<'_>| -> Result<(), StorageError> {
+                    let _held = &its;
+                    loop {
+                        part.go_on()?;
+                        let step = count.fetch_add(1, Ordering::SeqCst);
+                        assert!(part.number != dying || step < seed % 9, "part {dying} dies");
+                        verso_env::sync::pause_point();
+                    }
+                };
+                let run = std::panic::AssertUnwindSafe(|| crew.run(Stop::Behind, &mut go_on(), body));
+                let panic = std::panic::catch_unwind(run).expect_err("it goes on in the caller");
+                assert_eq!(verso_env::panic_message(&*panic), format!("part {dying} dies"));
+                // Nobody is left who might use what the caller holds.
+                assert_eq!(Arc::strong_count(&held), 1, "seed {seed}");
+                assert!(pool.workers().len() <= 3);
+                let numbers = crew.run(Stop::All, &mut go_on(), |part| Ok(part.number)).unwrap();
+                assert_eq!(numbers, [0, 1, 2, 3]);
+            }
+            drop((crew, listed));
+            assert!(pool.jobs().is_empty());
+            pool.close();
+            assert!(pool.workers().is_empty());
+        });
+    }
+}
+
 #[test]
 fn threads_without_work_end_after_a_while() {
     let world = verso_sim::World::new(1);

@@ -7,11 +7,11 @@ use std::time::Duration;
 use verso_env::{Env, OpenMode, open_alone};
 use verso_sim::{FaultPlan, World, seeds};
 use verso_storage::archive::{
-    ArchiveOptions, RestoreTarget, prune_archive, restore_base, restore_chain, verify_archive,
-    verify_archive_with,
+    ArchiveOptions, Restore, RestoreTarget, prune_archive, restore_base, restore_chain, restore_while,
+    verify_archive, verify_archive_with,
 };
 use verso_storage::heap::Heap;
-use verso_storage::{CommitMode, Engine, Lsn, ObjectId, StorageError, TxnOptions};
+use verso_storage::{CommitMode, Engine, Lsn, ObjectId, StorageError, TxnOptions, WatchProgress};
 
 use crate::support::{COLUMNS, Row, bump, fill, now, options, sound};
 
@@ -90,6 +90,56 @@ fn problem(result: Result<impl std::fmt::Debug, StorageError>) -> String {
 
 fn verify(env: &Env, base: Option<&Path>) -> Result<u64, StorageError> {
     verify_archive(&*env.vfs, &at("archive"), base).map(|(reports, _)| reports[0].commits)
+}
+
+/// Work that is cancelled at its first step, then at the second one, and so on until it is through; what it returns then.
+fn cancelled_at_each_step<T: std::fmt::Debug>(
+    mut work: impl FnMut(WatchProgress<'_>) -> Result<T, StorageError>,
+    mut check: impl FnMut(),
+) -> T {
+    for limit in 0_u64.. {
+        let (mut steps, mut before) = (0, 0);
+        let done = work(&mut |now| {
+            assert!(before <= now.done && now.done <= now.total, "{now:?}");
+            (before, steps) = (now.done, steps + 1);
+            if steps > limit { Err(StorageError::Cancelled) } else { Ok(()) }
+        });
+        match done {
+            Err(StorageError::Cancelled) => check(),
+            done => {
+                assert!(limit > 3, "it has steps: {limit}");
+                return done.expect("nothing else fails");
+            }
+        }
+    }
+    unreachable!("it ends")
+}
+
+#[test]
+fn what_is_cancelled_leaves_nothing() {
+    World::new(1).run(|env| {
+        let (engine, heap, object) = create(env);
+        back_up(&engine, "base").unwrap();
+        change(&engine, &heap, "later");
+        engine.archive_log().unwrap();
+        let rows = now(&engine, &heap);
+        let report = cancelled_at_each_step(|watch| engine.check_while(watch), || {});
+        assert!(report.problems.is_empty());
+        let (archive, bases, options) = (at("archive"), [at("base")], options());
+        cancelled_at_each_step(|watch| verify_archive_with(&*env.vfs, &archive, &bases, watch), || {});
+        let what =
+            Restore { bases: &bases, archive: Some(&archive), to: RestoreTarget::End, options: &options };
+        let report = cancelled_at_each_step(
+            |watch| restore_while(env, &what, &at("r.verso"), watch),
+            || {
+                let left = env.vfs.list_dir(World::dir()).unwrap();
+                assert!(!left.iter().any(|path| path.to_string_lossy().contains("r.verso")), "{left:?}");
+            },
+        );
+        // None of the attempts before had left a file to begin anew from.
+        assert!(!report.again);
+        assert_eq!(holds(env, "r.verso", object), rows);
+    });
 }
 
 #[test]
@@ -521,8 +571,13 @@ fn increments_have_what_changed_and_are_restored_upon_their_base() {
                 assert_eq!(&holds(env, "r.verso", object), rows, "{length} to {lsn}");
             }
         }
-        verify_archive_with(&*env.vfs, &at("archive"), &all.iter().map(|name| at(name)).collect::<Vec<_>>())
-            .unwrap();
+        verify_archive_with(
+            &*env.vfs,
+            &at("archive"),
+            &all.iter().map(|name| at(name)).collect::<Vec<_>>(),
+            &mut |_| Ok(()),
+        )
+        .unwrap();
         // An increment by itself, a wrong order, a link left out, an increment upon itself.
         let refused = |chain: &[&str]| problem(restore_increments(env, chain, RestoreTarget::End, "r.verso"));
         assert!(refused(&all[1..]).contains("name the base"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn};
+use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn, Volatility};
 use verso_exec::plan::{
     ExprKind, PlBlock, PlFunction, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
     Statement as Planned, TypedExpr,
@@ -67,6 +67,8 @@ pub fn bind_sql_function(
     Ok(PlFunction {
         oid: function.oid.0,
         sql: true,
+        read_only: function.volatility != Volatility::Volatile,
+        columns: Arc::default(),
         signature: super::named(function, catalog),
         argument_count: types.len(),
         variables: body.variables.into(),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, TableDef, TriggerDef};
+use verso_catalog::{CatalogSnapshot, FunctionDef, TableDef, TriggerDef, Volatility};
 use verso_exec::plan::{OutputColumn, PlFunction, PlReturn, PlStatementKind, PlTrigger, TriggerFact};
 use verso_types::{SqlType, TimeStyle};
 
@@ -31,6 +31,7 @@ pub fn bind_trigger(
     };
     let mut body = Body::new(Binder::new(catalog, time_zone, &[]), name);
     body.oid = function.map_or(0, |function| function.oid.0);
+    body.read_only = function.is_some_and(|function| function.volatility != Volatility::Volatile);
     body.returns = PlReturn::Trigger;
     let (old_name, new_name) = record_names(trigger);
     let fields: Arc<[(Arc<str>, SqlType)]> = columns(table).into();

@@ -24,6 +24,7 @@ use crate::heap::value_slot::ValueSlot;
 use crate::heap::{self, Heap, companion, overflow};
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{Lsn, PageId, PageKind, TxnId, header};
+use crate::progress::Steps;
 use crate::shared::Shared;
 use crate::version::entry::{Entry, EntryKind, VersionPointer};
 use crate::version::page as version_page;
@@ -74,12 +75,14 @@ pub(super) fn check(
     shared: &Shared,
     heap: &Heap,
     moved: &Moved,
+    steps: &mut Steps<'_>,
     report: &mut super::CheckReport,
 ) -> Result<(), StorageError> {
     let pool = &shared.core().pool;
+    steps.enter("tables", u64::from(heap.page_count()))?;
     let root = pool.read(heap.root)?.to_vec();
-    let old = old_values(shared, heap)?;
-    let mut found = count_pages(shared, heap, &root, moved, &old)?;
+    let old = old_values(shared, heap, steps)?;
+    let mut found = count_pages(shared, heap, &root, (moved, &old), steps)?;
     found.extend(unused_items(shared, moved, &old, None)?.into_iter().map(|item| item.problem(heap)));
     let mut companions: BTreeSet<PageId> = moved.companions.union(&old.companions).copied().collect();
     for _ in 0..TRIES {
@@ -96,10 +99,11 @@ pub(super) fn check(
         }
         let mut moved = Moved::default();
         for index in 0..heap.page_count() {
+            steps.advance(1)?;
             note_reachable(shared, heap, index, &mut moved)?;
         }
-        let old = old_values(shared, heap)?;
-        found = count_pages(shared, heap, &root, &moved, &old)?;
+        let old = old_values(shared, heap, steps)?;
+        found = count_pages(shared, heap, &root, (&moved, &old), steps)?;
         let items = unused_items(shared, &moved, &old, Some(&before))?;
         companions = moved.companions.union(&old.companions).copied().collect();
         let is_exact = header::lsn(&pool.read(heap.root)?) == header::lsn(&root);
@@ -209,8 +213,8 @@ fn count_pages(
     shared: &Shared,
     heap: &Heap,
     root: &[u8],
-    moved: &Moved,
-    old: &Moved,
+    (moved, old): (&Moved, &Moved),
+    steps: &mut Steps<'_>,
 ) -> Result<Vec<CheckProblem>, StorageError> {
     let mut found = Vec::new();
     let problem =
@@ -232,6 +236,7 @@ fn count_pages(
     }
     let mut packed = BTreeSet::new();
     for index in 0..heap.page_count() {
+        steps.advance(1)?;
         let Some(home) = heap.home(&shared.core().pool, index, false)? else { break };
         // A packed page is met once for each of its parts.
         if !home.is_packed() || packed.insert(home.id()) {
@@ -292,10 +297,11 @@ fn count_pages(
 }
 
 /// What old versions of a table's records refer to.
-fn old_values(shared: &Shared, heap: &Heap) -> Result<Moved, StorageError> {
+fn old_values(shared: &Shared, heap: &Heap, steps: &mut Steps<'_>) -> Result<Moved, StorageError> {
     let pool = &shared.core().pool;
     let mut found = Moved::default();
     for (id, _) in shared.versions.pages() {
+        steps.advance(1)?;
         let bytes = match pool.read(id) {
             Err(_) if shared.versions.info(id).is_none() => continue,
             page => page?.to_vec(),

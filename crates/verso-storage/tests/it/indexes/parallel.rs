@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use verso_sim::{World, seeds};
+use verso_sim::{FaultPlan, World, seeds};
 use verso_storage::{JobLimits, TemporarySpace};
 
 use super::*;
@@ -282,6 +282,112 @@ fn workers_sweep_beside_a_writer() {
             assert_eq!(engine.space().version_pages, 0, "seed {seed}");
             let again = engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
             assert_eq!((again.pages_visited, again.workers), (0, 1), "seed {seed}");
+            engine.close().unwrap();
+        });
+    }
+}
+
+/// What ends a job of several workers: the nth read of the disk fails, whoever does it, or it is cancelled when it asks for the
+/// nth time.
+#[derive(Clone, Copy, Debug)]
+enum Death {
+    Read,
+    Cancel,
+}
+
+/// Builds and sweeps by three workers end at each of their steps, in simulated schedules: nothing is left of them, and the next
+/// one does all.
+#[test]
+fn workers_that_die_at_any_step_leave_nothing() {
+    for (seed, death) in seeds(2).flat_map(|seed| [(seed, Death::Read), (seed, Death::Cancel)]) {
+        let world = World::new(seed);
+        let path = World::dir().join("t.verso");
+        world.run(|env| {
+            let options = EngineOptions { buffer_pool_bytes: 24 * 4096, auto_backout: false, ..options() };
+            let engine = Engine::create(env.clone(), &path, options).unwrap();
+            let mut txn = engine.begin(TxnOptions::default());
+            let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            let heap = engine.heap(object).unwrap();
+            heap.insert(&mut txn, &batch(&named(600)), None).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let sound = |nth: u64| {
+                world.vfs().set_faults(FaultPlan::default());
+                assert!(engine.jobs().is_empty() && engine.workers().iter().all(|one| one.job.is_none()));
+                let problems = engine.check(&mut |_| ()).unwrap().problems;
+                assert!(problems.is_empty(), "{death:?} {nth}, seed {seed}: {problems:?}");
+            };
+            // Runs the work with its nth step failing, then the next one, until it has fewer.
+            let deaths =
+                |work: &mut dyn FnMut(&mut dyn FnMut() -> ControlFlow<()>) -> Result<bool, StorageError>| {
+                    for nth in 1.. {
+                        let mut left = nth;
+                        if matches!(death, Death::Read) {
+                            world
+                                .vfs()
+                                .set_faults(FaultPlan { fail_read: Some(nth), ..FaultPlan::default() });
+                        }
+                        let done = work(&mut || {
+                            left = left.saturating_sub(u64::from(matches!(death, Death::Cancel)));
+                            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                        });
+                        sound(nth);
+                        match (done, death) {
+                            (Ok(true), _) => return nth,
+                            // A sweep steps over pages that cannot be read.
+                            (Ok(false), Death::Read) => {}
+                            (Err(StorageError::Io { .. } | StorageError::Unreadable { .. }), Death::Read) => {
+                            }
+                            (Err(StorageError::Cancelled), Death::Cancel) => {}
+                            (other, _) => panic!("{other:?}"),
+                        }
+                    }
+                    unreachable!("it ends")
+                };
+            let space = Counted::new(u64::MAX);
+            let steps = deaths(&mut |step| {
+                let mut txn = engine.begin(TxnOptions::default());
+                txn.set_job_limits(
+                    limits(3, 32 * KIBIBYTE),
+                    Some(Arc::clone(&space) as Arc<dyn TemporarySpace>),
+                );
+                let done = engine.create_indexes(&mut txn, specs(object).to_vec(), &mut |_| step()).map(drop);
+                assert_eq!(space.used.load(Ordering::Relaxed), 0);
+                match done {
+                    Ok(()) => txn.commit(CommitMode::Wait).map(|()| true),
+                    Err(error) => txn.rollback().and(Err(error)),
+                }
+            });
+            assert!(steps > 5, "a build has steps: {steps}");
+            assert_eq!(heap.indexes.list().len(), 2);
+            // Records of dead transactions, with their keys.
+            let die = |count: i64| {
+                let mut txn = engine.begin(TxnOptions { savepoints: false, ..TxnOptions::default() });
+                txn.begin_statement().unwrap();
+                let more: Vec<Row> =
+                    (1000..1000 + count).map(|id| (id, Some(format!("dead {id:0>200}")), 0)).collect();
+                heap.insert(&mut txn, &batch(&more), None).unwrap();
+                txn.end_statement().unwrap();
+                txn.rollback().unwrap();
+            };
+            let options = SweepOptions { workers: 3, ..SweepOptions::default() };
+            if matches!(death, Death::Cancel) {
+                die(900);
+                let steps = deaths(&mut |step| engine.sweep(options, &mut |_| step()).map(|_| true));
+                assert!(steps > 5, "a sweep has steps: {steps}");
+            }
+            // What cannot be read ahead is read later, and pages that cannot be read are stepped over.
+            for nth in if matches!(death, Death::Read) { 1..12 } else { 0..0 } {
+                die(100);
+                world.vfs().set_faults(FaultPlan { fail_read: Some(nth), ..FaultPlan::default() });
+                let swept = engine.sweep(options, &mut |_| ControlFlow::Continue(()));
+                let is_fine =
+                    matches!(swept, Ok(_) | Err(StorageError::Io { .. } | StorageError::Unreadable { .. }));
+                assert!(is_fine, "{swept:?}");
+                sound(nth);
+            }
+            engine.sweep(options, &mut |_| ControlFlow::Continue(())).unwrap();
+            let again = engine.sweep(options, &mut |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!(again.pages_visited, 0, "{death:?}, seed {seed}");
             engine.close().unwrap();
         });
     }
