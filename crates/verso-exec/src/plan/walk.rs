@@ -32,6 +32,7 @@ impl Plan {
             | Plan::LockRows { input, .. }
             | Plan::Past { input, .. }
             | Plan::Single { input }
+            | Plan::Barrier { input }
             | Plan::Distinct { input } => vec![input],
             Plan::Append { inputs, .. } => inputs.iter().collect(),
             Plan::Join { left, right, .. }
@@ -70,6 +71,7 @@ impl Plan {
             | Plan::LockRows { input, .. }
             | Plan::Past { input, .. }
             | Plan::Single { input }
+            | Plan::Barrier { input }
             | Plan::Distinct { input } => visit(input),
             Plan::Append { inputs, .. } => inputs.iter_mut().for_each(visit),
             Plan::Join { left, right, .. }
@@ -127,6 +129,7 @@ impl Plan {
             Plan::Distinct { .. }
             | Plan::CurrentRow { .. }
             | Plan::Single { .. }
+            | Plan::Barrier { .. }
             | Plan::External { .. }
             | Plan::FileScan { .. }
             | Plan::Append { .. }
@@ -189,6 +192,7 @@ impl Plan {
             Plan::Distinct { .. }
             | Plan::CurrentRow { .. }
             | Plan::Single { .. }
+            | Plan::Barrier { .. }
             | Plan::External { .. }
             | Plan::FileScan { .. }
             | Plan::Append { .. }
