@@ -337,6 +337,12 @@ impl TableOptions {
     pub fn get(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|(given, _)| &**given == name).map(|(_, value)| &**value)
     }
+
+    /// Whether a parameter that is on or off is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        let value = self.get(name).map(str::to_ascii_lowercase);
+        matches!(value.as_deref(), Some("true" | "on" | "yes" | "1"))
+    }
 }
 
 /// An index of a table.
@@ -776,6 +782,8 @@ pub struct FunctionDef {
     pub strict: bool,
     /// Does it run with the rights of its owner (`SECURITY DEFINER`)?
     pub security_definer: bool,
+    /// Does it tell nothing of its arguments but its result (`LEAKPROOF`)?
+    pub leakproof: bool,
     /// The relation whose rows it gives (`RETURNS [SETOF] t`).
     pub rows_of: Option<Oid>,
     /// Is the body a statement of SQL's own (`RETURN …`, `BEGIN ATOMIC … END`) and no text?
@@ -805,6 +813,7 @@ impl FunctionDef {
             volatility: Volatility::Volatile,
             strict: false,
             security_definer: false,
+            leakproof: false,
             rows_of: None,
             standard_body: false,
             settings: Vec::new(),

@@ -499,6 +499,8 @@ pub struct NewFunction {
     pub strict: bool,
     /// `SECURITY DEFINER`?
     pub security_definer: bool,
+    /// `LEAKPROOF`?
+    pub leakproof: bool,
     /// The relation whose rows it gives.
     pub rows_of: Option<Oid>,
     /// Is the body a statement of SQL's own and no text?

@@ -60,6 +60,7 @@ impl Estimate<'_> {
             | Plan::ProjectSet { .. }
             | Plan::LockRows { .. }
             | Plan::Past { .. }
+            | Plan::Barrier { .. }
             | Plan::Single { .. } => streamed(OUT),
             Plan::Aggregate { .. } | Plan::Distinct { .. } | Plan::DistinctOn { .. } => {
                 after_all(first.rows * BUILD)

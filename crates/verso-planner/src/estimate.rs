@@ -95,6 +95,7 @@ impl Estimate<'_> {
             Plan::FileScan { table, .. } => table.rows,
             Plan::Project { input, .. }
             | Plan::Past { input, .. }
+            | Plan::Barrier { input }
             | Plan::Sort { input, .. }
             | Plan::LockRows { input, .. } => below(input),
             Plan::Filter { input, predicate } => below(input) * self.selectivity(predicate, input),
@@ -302,6 +303,7 @@ impl Estimate<'_> {
             | Plan::LockRows { input, .. }
             | Plan::Past { input, .. }
             | Plan::Single { input }
+            | Plan::Barrier { input }
             | Plan::Distinct { input } => self.distinct(input, column, depth + 1),
             Plan::Semi { left, .. } => self.distinct(left, column, depth + 1),
             Plan::Shared { plan, .. } => self.distinct(plan, column, depth + 1),

@@ -65,6 +65,7 @@ impl Catalog {
             volatility: new.volatility,
             strict: new.strict,
             security_definer: new.security_definer,
+            leakproof: new.leakproof,
             rows_of: new.rows_of,
             standard_body: new.standard_body,
             settings: new.settings.clone(),

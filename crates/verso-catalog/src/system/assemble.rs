@@ -981,6 +981,7 @@ fn definition(
         },
         strict: row.proisstrict,
         security_definer: row.prosecdef,
+        leakproof: extras(row, '!').next().is_some(),
         rows_of,
         standard_body: extras(row, '$').next().is_some(),
         settings: extras(row, '@')
@@ -1098,7 +1099,9 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
     let defaults = function.inputs().filter_map(|arg| Some(format!("={}", arg.default.as_ref()?)));
     let settings = function.settings.iter().map(|(name, value)| format!("@{name}={value}"));
     let standard = function.standard_body.then(|| "$".to_string());
-    let extras: Vec<Arc<str>> = defaults.chain(settings).chain(standard).map(Arc::from).collect();
+    let leakproof = function.leakproof.then(|| "!".to_string());
+    let extras = defaults.chain(settings).chain(standard).chain(leakproof);
+    let extras: Vec<Arc<str>> = extras.map(Arc::from).collect();
     let named = named || !extras.is_empty();
     names.extend(extras);
     ProcRow {

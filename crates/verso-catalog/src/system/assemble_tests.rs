@@ -20,6 +20,7 @@ fn function(oid: u32, returns: FunctionReturn) -> FunctionDef {
         volatility: Volatility::Stable,
         strict: true,
         security_definer: false,
+        leakproof: false,
         rows_of: None,
         standard_body: false,
         settings: Vec::new(),

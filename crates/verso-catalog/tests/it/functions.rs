@@ -20,6 +20,7 @@ fn function(types: &[SqlType]) -> NewFunction {
         volatility: Volatility::Volatile,
         strict: false,
         security_definer: false,
+        leakproof: false,
         rows_of: None,
         standard_body: false,
         settings: Vec::new(),

@@ -360,8 +360,8 @@ impl TypedExpr {
         }
     }
 
-    /// Whether a call in it has to happen once per row. Functions of users always do: their statements may see what the
-    /// rows before did.
+    /// Whether a call in it has to happen once per row. Functions of users do: their statements may see what the
+    /// rows before did; not where a superuser has said that one is LEAKPROOF, and it is not volatile.
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |part| match &part.kind {
@@ -381,6 +381,9 @@ impl TypedExpr {
     fn is_volatile_call(&self) -> bool {
         match &self.kind {
             ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
+            ExprKind::UserCall { function, .. } if function.leakproof => {
+                function.volatility == verso_catalog::Volatility::Volatile
+            }
             kind => matches!(kind, ExprKind::UserCall { .. } | ExprKind::Fold { .. }),
         }
     }

@@ -152,6 +152,7 @@ impl Plan {
             | Plan::Limit { input, .. }
             | Plan::Past { input, .. }
             | Plan::Single { input }
+            | Plan::Barrier { input }
             | Plan::Distinct { input } => input.output(),
             // Rows of several origins.
             Plan::Append { inputs, .. } => inputs.first().map(Plan::rootless).unwrap_or_default(),

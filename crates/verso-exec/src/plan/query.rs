@@ -215,6 +215,12 @@ pub enum Plan {
         /// The input.
         input: Box<Plan>,
     },
+    /// The rows of a view that keeps others from being told of (`security_barrier`): the rewriter moves conditions into it that
+    /// tell nothing of their arguments only, and leaves the input.
+    Barrier {
+        /// The input.
+        input: Box<Plan>,
+    },
     /// The rows of all inputs, one after the other (`UNION ALL`).
     Append {
         /// The inputs; equal types, names of the first.

@@ -34,6 +34,7 @@ impl Plan {
             | Plan::LockRows { input, .. }
             | Plan::Past { input, .. }
             | Plan::Single { input }
+            | Plan::Barrier { input }
             | Plan::Distinct { input } => vec![input],
             Plan::Append { inputs, .. } => inputs.iter().collect(),
             Plan::Join { left, right, .. }
@@ -72,6 +73,7 @@ impl Plan {
             | Plan::LockRows { input, .. }
             | Plan::Past { input, .. }
             | Plan::Single { input }
+            | Plan::Barrier { input }
             | Plan::Distinct { input } => visit(input),
             Plan::Append { inputs, .. } => inputs.iter_mut().for_each(visit),
             Plan::Join { left, right, .. }
@@ -129,6 +131,7 @@ impl Plan {
             Plan::Distinct { .. }
             | Plan::CurrentRow { .. }
             | Plan::Single { .. }
+            | Plan::Barrier { .. }
             | Plan::External { .. }
             | Plan::FileScan { .. }
             | Plan::Append { .. }
@@ -191,6 +194,7 @@ impl Plan {
             Plan::Distinct { .. }
             | Plan::CurrentRow { .. }
             | Plan::Single { .. }
+            | Plan::Barrier { .. }
             | Plan::External { .. }
             | Plan::FileScan { .. }
             | Plan::Append { .. }

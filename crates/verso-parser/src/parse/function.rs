@@ -28,6 +28,7 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
     }
     let (mut language, mut body, mut volatility, mut strict) = (None, None, None, None);
     let mut definer: Option<bool> = None;
+    let mut leakproof: Option<bool> = None;
     let (mut standard, mut settings) = (None, Vec::new());
     while let Some(word) = cursor.word() {
         let at = cursor.here().start;
@@ -106,12 +107,11 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
                 settings.extend(function_setting(cursor)?);
                 false
             }
-            // Nothing depends on it, as in ALTER FUNCTION.
             "leakproof" => {
                 cursor.advance();
-                false
+                leakproof.replace(true).is_some()
             }
-            "not" if cursor.accept(&["not", "leakproof"]) => false,
+            "not" if cursor.accept(&["not", "leakproof"]) => leakproof.replace(false).is_some(),
             "window" | "support" | "transform" | "not" => {
                 return Err(cursor.unsupported(&format!("CREATE FUNCTION … {}", word.to_uppercase())));
             }
@@ -169,6 +169,7 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
         volatility: volatility.unwrap_or(Volatility::Volatile),
         strict: strict.unwrap_or(false),
         security_definer: definer.unwrap_or(false),
+        leakproof: leakproof.unwrap_or(false),
         settings,
     }))
 }

@@ -115,7 +115,7 @@ pub(super) fn alter_function(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
 
 /// IMMUTABLE, STRICT, SECURITY DEFINER and so on, at least one.
 fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
-    let (mut volatility, mut strict, mut security_definer) = (None, None, None);
+    let (mut volatility, mut strict, mut security_definer, mut leakproof) = (None, None, None, None);
     let mut settings = Vec::new();
     loop {
         let at = cursor.here().start;
@@ -146,9 +146,10 @@ fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
         } else if cursor.is(&["cost"]) || cursor.is(&["rows"]) {
             estimate(cursor)?;
             false
-        } else if cursor.accept(&["leakproof"]) || cursor.accept(&["not", "leakproof"]) {
-            // Nothing depends on it either.
-            false
+        } else if cursor.accept(&["leakproof"]) {
+            leakproof.replace(true).is_some()
+        } else if cursor.accept(&["not", "leakproof"]) {
+            leakproof.replace(false).is_some()
         } else if cursor.is(&["set"]) || cursor.is(&["reset"]) {
             settings.push(function_setting(cursor)?);
             false
@@ -164,7 +165,7 @@ fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
             return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
         }
         if cursor.accept(&["restrict"]) || cursor.at_end() {
-            return Ok(AlterFunction::Properties { volatility, strict, security_definer, settings });
+            return Ok(AlterFunction::Properties { volatility, strict, security_definer, leakproof, settings });
         }
     }
 }

@@ -148,6 +148,8 @@ pub struct CreateFunction {
     pub strict: bool,
     /// SECURITY DEFINER.
     pub security_definer: bool,
+    /// LEAKPROOF.
+    pub leakproof: bool,
     /// SET: settings and their values, that of the session without one.
     pub settings: Vec<(Name, Option<String>)>,
 }

@@ -80,6 +80,8 @@ pub enum AlterFunction {
         strict: Option<bool>,
         /// SECURITY DEFINER; SECURITY INVOKER.
         security_definer: Option<bool>,
+        /// LEAKPROOF, NOT LEAKPROOF.
+        leakproof: Option<bool>,
         /// SET, RESET, in their order.
         settings: Vec<FunctionSetting>,
     },

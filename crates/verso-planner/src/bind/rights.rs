@@ -151,8 +151,7 @@ impl Binder<'_> {
 
     /// The role whose rights count inside of a view (G3).
     pub(super) fn acting_within(&self, view: &ViewDef) -> Option<Oid> {
-        let invoker = view.options.get("security_invoker").map(str::to_ascii_lowercase);
-        if matches!(invoker.as_deref(), Some("true" | "on" | "yes" | "1")) {
+        if view.options.is_on("security_invoker") {
             return self.acting;
         }
         limited(self.catalog, self.catalog.owner_of(Object::Relation(view.oid)))

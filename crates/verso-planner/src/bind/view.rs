@@ -161,7 +161,10 @@ impl Binder<'_> {
         // Positions in the view's text mean nothing to the statement.
         let bound = inside.query_locked(&query, &[], locking);
         let (plan, marks) = bound.map_err(|error| SqlError { position: None, ..error })?;
-        Ok((plan, marks))
+        Ok(match view.options.is_on("security_barrier") {
+            true => (Plan::Barrier { input: Box::new(plan) }, marks),
+            false => (plan, marks),
+        })
     }
 
     /// The rows that a view's query has now, planned.

@@ -379,6 +379,7 @@ impl<'p> Tree<'p> {
                 title(node, "Past State", plain("Past State"));
                 node.details.push(("As Of", Field::Text(text(moment, self.scope(&[])))));
             }
+            Plan::Barrier { .. } => title(node, "Subquery Scan", plain("Subquery Scan")),
             Plan::Single { .. } => title(node, "Single Row", plain("Single Row")),
             Plan::Distinct { .. } => {
                 title(node, "Aggregate", plain("HashAggregate"));

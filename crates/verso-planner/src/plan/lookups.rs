@@ -70,7 +70,7 @@ fn saving(
 }
 
 /// Whether an expression has a value of a query around.
-fn is_outer(expr: &TypedExpr) -> bool {
+pub(super) fn is_outer(expr: &TypedExpr) -> bool {
     expr.any(&mut |part| matches!(part.kind, ExprKind::Outer(_)))
 }
 
@@ -108,7 +108,7 @@ fn look_up(plan: &mut Plan) {
 }
 
 /// Exchanges the sides of a join; its columns stay in their order.
-fn turn(plan: &mut Plan) {
+pub(super) fn turn(plan: &mut Plan) {
     let output = plan.output();
     let whole = std::mem::replace(plan, super::nothing());
     let Plan::Join { left, right, kind, equal, mut filter } = whole else { return };

@@ -31,6 +31,7 @@ mod inverted;
 mod lookups;
 mod order;
 mod partition;
+mod searches;
 mod streams;
 mod system;
 mod terms;
@@ -170,6 +171,7 @@ impl<'s> Planner<'s> {
             self.groups_in_order(plan, &[], first);
         }
         distinct::by_groups(plan);
+        searches::of_join(plan, self.estimate, self.hints);
         match plan {
             Plan::TableScan { table, columns, filter } if table.partitioned.is_some() => {
                 *plan = partition::parts(table, columns, filter.as_ref(), self.estimate);

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use verso_exec::functions::{ArgType, BuiltinFunction, operator_candidates};
-use verso_exec::plan::{ExprKind as K, JoinKind, Plan, SortKey, TypedExpr};
+use verso_exec::plan::{ExprKind as K, JoinKind, Plan, SetCall, SortKey, TypedExpr};
 use verso_types::{KeyType, SqlType};
 
 use super::order::{self, First, Tree};
@@ -98,6 +98,9 @@ impl Rewriter<'_> {
             graph.conditions.push(substitute(condition, &columns));
         }
         graph.volatile.extend(volatile.into_iter().map(|condition| substitute(condition, &columns)));
+        if graph.leaves.is_empty() {
+            graph.leaf(Plan::Values { rows: vec![Vec::new()], columns: Vec::new() });
+        }
         graph.sort(self.rules.equalities);
         for leaf in &mut graph.leaves {
             let plan = std::mem::replace(&mut leaf.plan, nothing());
@@ -162,7 +165,7 @@ impl Rewriter<'_> {
             Plan::Shared { plan, fence: false, .. } if is_tree(&plan) && self.is_only_reader(&plan) => {
                 self.flatten(Arc::unwrap_or_clone(plan), graph)
             }
-            plan => Ok(graph.leaf(plan)),
+            plan => Ok(row_of(&plan).unwrap_or_else(|| graph.leaf(plan))),
         }
     }
 
@@ -225,6 +228,27 @@ fn is_tree(plan: &Plan) -> bool {
         Plan::Project { input, exprs, .. } => exprs.iter().all(is_light) && is_tree(input),
         _ => false,
     }
+}
+
+/// The columns of an input that is one row known before any table is read, and is cheaper to write into its readers than to join:
+/// `FROM t, to_tsquery('a & b') q WHERE t.v @@ q` asks `t.v @@ to_tsquery('a & b')`, which indexes serve.
+fn row_of(plan: &Plan) -> Option<Vec<TypedExpr>> {
+    let exprs = match plan {
+        Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns } => {
+            let [column] = columns.as_slice() else { return None };
+            if function.returns_set() || matches!(column.ty, SqlType::Row(_) | SqlType::Record) {
+                return None;
+            }
+            let call = K::Call { function, args: args.clone() };
+            vec![TypedExpr::new(call, column.ty.clone())]
+        }
+        Plan::Project { input, exprs, .. } => match &**input {
+            Plan::Values { rows, columns } if rows.len() == 1 && columns.is_empty() => exprs.clone(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    exprs.iter().all(is_light).then_some(exprs)
 }
 
 /// Whether an expression grows by no more than its own size when it is written over others.

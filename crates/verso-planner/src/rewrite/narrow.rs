@@ -208,6 +208,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>, shares: &mut Shares) -> Result<
         // Rows are compared as a whole, counted against each other, or made elsewhere.
         Plan::Distinct { .. }
         | Plan::Single { .. }
+        | Plan::Barrier { .. }
         | Plan::Append { .. }
         | Plan::SetOperation { .. }
         | Plan::Recursive { .. }

@@ -42,6 +42,10 @@ impl Rewriter<'_> {
         }
         self.wanted = wanted_below(&plan, most, order.as_deref());
         match plan {
+            Plan::Barrier { input } => {
+                let (below, above) = conditions.into_iter().partition(tells_nothing);
+                Ok(keep(self.push(*input, below)?, above))
+            }
             Plan::Filter { input, predicate } => {
                 let mut all = predicate.conjuncts();
                 all.append(&mut conditions);
@@ -242,6 +246,23 @@ impl Rewriter<'_> {
         let right = Box::new(self.push(right, to_right)?);
         Ok(keep(Plan::Join { left, right, kind, equal, filter: TypedExpr::conjunction(rest) }, above))
     }
+}
+
+/// Whether a condition tells nothing of its arguments but whether it holds: neither errors nor effects.
+fn tells_nothing(condition: &TypedExpr) -> bool {
+    !condition.is_volatile()
+        && !condition.any(&mut |part| match &part.kind {
+            K::Call { function, .. } => !function.is_leakproof(),
+            K::UserCall { function, .. } => !function.leakproof,
+            K::Column(_) | K::Outer(_) | K::Parameter(_) | K::Literal(_) => false,
+            K::Cast { arg, .. } => {
+                let widened = arg.ty.is_integer() && matches!(part.ty, SqlType::Int4 | SqlType::Int8);
+                let same = matches!(arg.ty, SqlType::Varchar(_)) && part.ty == SqlType::Text;
+                !same && !(widened && (part.ty == SqlType::Int8 || arg.ty == SqlType::Int2))
+            }
+            K::And(_) | K::Or(_) | K::Not(_) | K::IsNull { .. } => false,
+            _ => true,
+        })
 }
 
 /// What a plan wants of its input: how many rows at most, where it reads them one by one, and in which order.

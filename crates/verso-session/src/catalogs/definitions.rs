@@ -494,6 +494,9 @@ pub(super) fn function_text(catalog: &CatalogSnapshot, function: &FunctionDef) -
     if function.security_definer {
         words.push("SECURITY DEFINER");
     }
+    if function.leakproof {
+        words.push("LEAKPROOF");
+    }
     if !words.is_empty() {
         text.push_str(&format!(" {}\n", words.join(" ")));
     }

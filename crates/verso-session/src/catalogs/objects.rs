@@ -177,7 +177,7 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
             () => 'f',
         }),
         Value::Bool(function.security_definer),
-        Value::Bool(false),
+        Value::Bool(function.leakproof),
         Value::Bool(function.strict),
         Value::Bool(function.returns.is_set()),
         letter(match function.volatility {

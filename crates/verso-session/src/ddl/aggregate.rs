@@ -234,6 +234,7 @@ impl Schema<'_> {
             volatility: Volatility::Immutable,
             strict: false,
             security_definer: false,
+            leakproof: false,
             rows_of: None,
             standard_body: false,
             settings: Vec::new(),

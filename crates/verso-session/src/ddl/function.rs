@@ -50,6 +50,15 @@ impl Schema<'_> {
         }
     }
 
+    /// Whether the role may say that a function tells nothing of its arguments.
+    pub(super) fn may_be_leakproof(&self, leakproof: bool) -> Result<(), SqlError> {
+        if leakproof && self.limited().is_some() {
+            let text = "only superuser can define a leakproof function";
+            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text));
+        }
+        Ok(())
+    }
+
     /// CREATE FUNCTION.
     pub(super) fn create_function(&self, create: &CreateFunction) -> Result<CommandTag, Failure> {
         let CreateFunction { name, or_replace, language, body, volatility, strict, .. } = create;
@@ -68,12 +77,14 @@ impl Schema<'_> {
             volatility: self::volatility(*volatility),
             strict: *strict,
             security_definer: create.security_definer,
+            leakproof: create.leakproof,
             rows_of,
             standard_body: body.standard,
             settings,
         };
         self.may_define(&new)?;
         let procedure = create.procedure;
+        self.may_be_leakproof(create.leakproof)?;
         let inputs = new.args.iter().filter(|arg| arg.mode.goes_in());
         let types: Vec<SqlType> = inputs.map(|arg| arg.ty.clone()).collect();
         let overloads = self.frame.catalog.functions(new.schema.as_deref(), &new.name);
@@ -111,6 +122,7 @@ impl Schema<'_> {
                 volatility: new.volatility,
                 strict: new.strict,
                 security_definer: new.security_definer,
+                leakproof: new.leakproof,
                 rows_of: new.rows_of,
                 standard_body: new.standard_body,
                 settings: new.settings,

@@ -173,6 +173,7 @@ impl Schema<'_> {
                 volatility: Volatility::Immutable,
                 strict,
                 security_definer: false,
+                leakproof: false,
                 rows_of: None,
                 standard_body: false,
                 settings: Vec::new(),

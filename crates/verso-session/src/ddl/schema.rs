@@ -143,12 +143,15 @@ impl Schema<'_> {
                         catalog.set_function_schema(txn, &function, &to.text)?;
                     }
                     AlterFunction::Rename(to) => catalog.rename_function(txn, &function, &to.text)?,
-                    AlterFunction::Properties { volatility, strict, security_definer, settings } => {
-                        if function.is_procedure() && (volatility.is_some() || strict.is_some()) {
+                    AlterFunction::Properties { volatility, strict, security_definer, leakproof, settings } => {
+                        let of_functions = volatility.is_some() || strict.is_some() || leakproof.is_some();
+                        if function.is_procedure() && of_functions {
                             let text = "invalid attribute in procedure definition";
                             return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).into());
                         }
+                        self.may_be_leakproof(*leakproof == Some(true))?;
                         let new = FunctionDef {
+                            leakproof: leakproof.unwrap_or(function.leakproof),
                             volatility: volatility.map_or(function.volatility, super::function::volatility),
                             strict: strict.unwrap_or(function.strict),
                             security_definer: security_definer.unwrap_or(function.security_definer),
