@@ -620,7 +620,9 @@ impl Instance {
 
     /// Counts what the catalog takes now. It is there whatever the limit: statements have what is left.
     pub(crate) fn count_catalog(&self) {
-        self.catalog_memory.lock().hold(self.catalog.heap_bytes());
+        // Asked before the lock is taken: the catalog has locks of its own.
+        let bytes = self.catalog.heap_bytes();
+        self.catalog_memory.lock().hold(bytes);
     }
 
     /// What the statements of all sessions hold (`memory_limit`).
