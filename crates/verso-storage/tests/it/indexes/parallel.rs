@@ -295,6 +295,9 @@ enum Death {
     Cancel,
 }
 
+/// Work that asks at each step whether it is to go on, and says whether it did all.
+type Dying<'w> = &'w mut dyn FnMut(&mut dyn FnMut() -> ControlFlow<()>) -> Result<bool, StorageError>;
+
 /// Builds and sweeps by three workers end at each of their steps, in simulated schedules: nothing is left of them, and the next
 /// one does all.
 #[test]
@@ -317,32 +320,28 @@ fn workers_that_die_at_any_step_leave_nothing() {
                 assert!(problems.is_empty(), "{death:?} {nth}, seed {seed}: {problems:?}");
             };
             // Runs the work with its nth step failing, then the next one, until it has fewer.
-            let deaths =
-                |work: &mut dyn FnMut(&mut dyn FnMut() -> ControlFlow<()>) -> Result<bool, StorageError>| {
-                    for nth in 1.. {
-                        let mut left = nth;
-                        if matches!(death, Death::Read) {
-                            world
-                                .vfs()
-                                .set_faults(FaultPlan { fail_read: Some(nth), ..FaultPlan::default() });
-                        }
-                        let done = work(&mut || {
-                            left = left.saturating_sub(u64::from(matches!(death, Death::Cancel)));
-                            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                        });
-                        sound(nth);
-                        match (done, death) {
-                            (Ok(true), _) => return nth,
-                            // A sweep steps over pages that cannot be read.
-                            (Ok(false), Death::Read) => {}
-                            (Err(StorageError::Io { .. } | StorageError::Unreadable { .. }), Death::Read) => {
-                            }
-                            (Err(StorageError::Cancelled), Death::Cancel) => {}
-                            (other, _) => panic!("{other:?}"),
-                        }
+            let deaths = |work: Dying<'_>| {
+                for nth in 1.. {
+                    let mut left = nth;
+                    if matches!(death, Death::Read) {
+                        world.vfs().set_faults(FaultPlan { fail_read: Some(nth), ..FaultPlan::default() });
                     }
-                    unreachable!("it ends")
-                };
+                    let done = work(&mut || {
+                        left = left.saturating_sub(u64::from(matches!(death, Death::Cancel)));
+                        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    });
+                    sound(nth);
+                    match (done, death) {
+                        (Ok(true), _) => return nth,
+                        // A sweep steps over pages that cannot be read.
+                        (Ok(false), Death::Read) => {}
+                        (Err(StorageError::Io { .. } | StorageError::Unreadable { .. }), Death::Read) => {}
+                        (Err(StorageError::Cancelled), Death::Cancel) => {}
+                        (other, _) => panic!("{other:?}"),
+                    }
+                }
+                unreachable!("it ends")
+            };
             let space = Counted::new(u64::MAX);
             let steps = deaths(&mut |step| {
                 let mut txn = engine.begin(TxnOptions::default());
