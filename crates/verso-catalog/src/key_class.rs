@@ -2,17 +2,6 @@
 
 use verso_types::{KeyType, SqlType, SystemType};
 
-/// A type without the domains and collations around it.
-fn plain(mut ty: &SqlType) -> &SqlType {
-    loop {
-        ty = match ty {
-            SqlType::Domain(domain) => &domain.base,
-            SqlType::Collated(collated) => &collated.base,
-            _ => return ty,
-        };
-    }
-}
-
 /// An operator class that says more than the type of its column does. The numbers stand on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
@@ -107,7 +96,7 @@ impl KeyClass {
     /// The class of inverted indexes with that name; without a name the one that a type has by itself.
     #[must_use]
     pub fn inverted(name: Option<&str>, ty: &SqlType) -> Option<KeyClass> {
-        match (name, plain(ty)) {
+        match (name, ty.plain()) {
             (Some(name), _) => {
                 KeyClass::ALL.into_iter().find(|class| class.is_inverted() && class.name() == name)
             }
@@ -121,7 +110,7 @@ impl KeyClass {
     /// How values of a type make keys; `None` where the class does not take them.
     #[must_use]
     pub fn key_type(self, ty: &SqlType) -> Option<KeyType> {
-        let ty = plain(ty);
+        let ty = ty.plain();
         match self {
             KeyClass::Ordered => KeyType::of(ty),
             KeyClass::TextPattern | KeyClass::VarcharPattern | KeyClass::BpcharPattern => KeyType::of(ty),

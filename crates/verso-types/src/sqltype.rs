@@ -677,6 +677,18 @@ impl SqlType {
         }
     }
 
+    /// The type without the domains and collations around it.
+    pub fn plain(&self) -> &SqlType {
+        let mut ty = self;
+        loop {
+            ty = match ty {
+                SqlType::Domain(domain) => &domain.base,
+                SqlType::Collated(collated) => &collated.base,
+                _ => return ty,
+            };
+        }
+    }
+
     /// The type without its collation.
     pub fn uncollated(&self) -> &SqlType {
         match self {

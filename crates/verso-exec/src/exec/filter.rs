@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use verso_storage::heap::KeySet;
+use verso_storage::heap::{KeySet, has_bit};
 use verso_types::{Batch, Column, ColumnData};
 
 use super::ExecContext;
@@ -61,9 +61,7 @@ impl KeyFilter {
 
     #[inline]
     fn has(&self, key: i64) -> bool {
-        // Below the base it becomes a large number.
-        let at = key.wrapping_sub(self.base).cast_unsigned();
-        self.bits.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 != 0)
+        has_bit(self.bits(), key)
     }
 
     /// Replaces `selection` by the rows whose value is in the set. False for a column of anything but integers.

@@ -66,17 +66,6 @@ fn method_of(exclude: &Exclude) -> Result<Arc<str>, SqlError> {
     Ok(method.into())
 }
 
-/// A type without the domains and collations around it.
-fn plain(mut ty: &SqlType) -> &SqlType {
-    loop {
-        ty = match ty {
-            SqlType::Domain(domain) => &domain.base,
-            SqlType::Collated(collated) => &collated.base,
-            _ => return ty,
-        };
-    }
-}
-
 fn is_network(ty: &SqlType) -> bool {
     matches!(ty, SqlType::System(SystemType::Inet | SystemType::Cidr))
 }
@@ -118,7 +107,7 @@ fn operator(
     ty: &SqlType,
     operator: &QualifiedName,
 ) -> Result<Exclusion, SqlError> {
-    let ty = plain(ty);
+    let ty = ty.plain();
     let shown = || ty.without_modifiers().pg_name();
     let class = class.map(|class| class.text.as_str());
     if let Some(class) = class {

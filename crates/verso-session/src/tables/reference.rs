@@ -1,9 +1,11 @@
 //! What foreign keys ask for: they hold against what is committed by now, whatever the statement's snapshot sees.
 
+use std::sync::Arc;
+
 use verso_catalog::packs::Wanted;
 use verso_catalog::{IndexDef, TableDef};
 use verso_exec::error::Result;
-use verso_storage::heap::ScanBatch;
+use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::{KeyRange, key};
 use verso_storage::{
     CommitMode, Isolation, RecordId, RecordLockMode, TableLockMode, Txn, TxnOptions, WaitPolicy,
@@ -12,6 +14,14 @@ use verso_types::{Batch, Column, Exclusion, Value};
 
 use super::EngineTables;
 use super::cursor::{Pages, Ranges, Rows, columns_at};
+
+/// Locks a record so that its key stays, waiting for whoever changes that; whether the record is still there.
+fn keep_key(heap: &Arc<Heap>, txn: &mut Txn, record: RecordId) -> Result<bool> {
+    let mut rows = ScanBatch::default();
+    rows.records.push(record);
+    let locked = heap.lock_records(txn, &rows, None, RecordLockMode::KeyShare, WaitPolicy::Block)?;
+    Ok(!locked.locked.is_empty() || !locked.changed.is_empty())
+}
 
 impl EngineTables<'_> {
     /// Locks the record that has a key, in its newest version, so that the key stays; whether there is one.
@@ -23,14 +33,11 @@ impl EngineTables<'_> {
         let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
         let records: Vec<RecordId> = index.records_current(&self.txn.borrow(), wanted)?;
         for record in records {
-            let mut rows = ScanBatch::default();
-            rows.records.push(record);
             let mut txn = self.txn.borrow_mut();
-            let locked =
-                heap.lock_records(&mut txn, &rows, None, RecordLockMode::KeyShare, WaitPolicy::Block)?;
-            if locked.locked.is_empty() && locked.changed.is_empty() {
+            if !keep_key(&heap, &mut txn, record)? {
                 continue;
             }
+            let mut rows = ScanBatch::default();
             heap.fetch_newest(&txn, &[record], &columns, &mut rows)?;
             if rows.batch.rows == 0 {
                 continue;
@@ -94,12 +101,8 @@ impl EngineTables<'_> {
                     Some((_, false)) => continue,
                     Some((_, true)) => {}
                 }
-                let mut rows = ScanBatch::default();
-                rows.records.push(record);
                 let mut txn = self.txn.borrow_mut();
-                let locked =
-                    heap.lock_records(&mut txn, &rows, None, RecordLockMode::KeyShare, WaitPolicy::Block)?;
-                if locked.locked.is_empty() && locked.changed.is_empty() {
+                if !keep_key(&heap, &mut txn, record)? {
                     continue;
                 }
                 if let Some((period, true)) = its(&txn, record)? {

@@ -42,5 +42,5 @@ pub use changed::{ChangedRows, ReadCounts, ReadTotals, RowCounts, RowTotals};
 pub use layout::ColumnSpec;
 pub use packed::{Packing, Trained};
 pub use read::{HeapScan, ScanBatch, ScanSpec};
-pub use sieve::{Condition, KeySet};
+pub use sieve::{Condition, KeySet, has_bit};
 pub use table::Heap;

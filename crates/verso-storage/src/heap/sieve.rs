@@ -67,6 +67,15 @@ pub trait KeySet: Debug + Send + Sync {
     fn bits(&self) -> (i64, &[u64]);
 }
 
+/// Whether an integer is in a set that is given as [`KeySet::bits`] gives it.
+#[inline]
+pub fn has_bit((base, bits): (i64, &[u64]), key: i64) -> bool {
+    // Below the base it becomes a large number.
+    let at = key.wrapping_sub(base).cast_unsigned();
+    let word = usize::try_from(at / 64).ok().and_then(|word| bits.get(word));
+    word.is_some_and(|word| word >> (at % 64) & 1 != 0)
+}
+
 impl Condition {
     /// The columns that it looks at.
     pub fn columns(&self) -> impl Iterator<Item = u16> + use<> {
@@ -160,12 +169,7 @@ impl Sieve {
                 }
                 Condition::Keys { keys, .. } => {
                     let (base, bits) = keys.bits();
-                    // Below the base it becomes a large number.
-                    integers(copier, column, slots, |value| {
-                        let at = value.wrapping_sub(base).cast_unsigned();
-                        let word = usize::try_from(at / 64).ok().and_then(|word| bits.get(word));
-                        word.is_some_and(|word| word >> (at % 64) & 1 != 0)
-                    })?;
+                    integers(copier, column, slots, |value| has_bit((base, bits), value))?;
                 }
                 Condition::Below { or_equal, .. } => {
                     let Some(other) = place(columns.next()) else {
@@ -415,13 +419,6 @@ fn holds<'b>(condition: &Condition, column: &impl Fn(u16) -> &'b Column, row: us
             let column = column(*id);
             !column.is_null(row) && values.iter().any(|one| **one == *column.bytes_at(row)) != *negated
         }
-        Condition::Keys { column, keys } => {
-            let (base, bits) = keys.bits();
-            integer(*column).is_some_and(|value| {
-                let at = value.wrapping_sub(base).cast_unsigned();
-                let word = usize::try_from(at / 64).ok().and_then(|word| bits.get(word));
-                word.is_some_and(|word| word >> (at % 64) & 1 != 0)
-            })
-        }
+        Condition::Keys { column, keys } => integer(*column).is_some_and(|value| has_bit(keys.bits(), value)),
     }
 }

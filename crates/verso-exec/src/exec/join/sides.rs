@@ -68,6 +68,23 @@ struct Ahead {
     late: Option<ExecError>,
 }
 
+/// Keeps rows: with the last ones, where these are few, else as a batch of their own. How many bytes that takes.
+fn keep(kept: &mut VecDeque<Batch>, rows: &mut Batch, types: &[SqlType]) -> usize {
+    match kept.back_mut() {
+        Some(last) if last.rows + rows.rows <= 2 * BATCH_ROWS && rows.variable_bytes() < BATCH_BYTES => {
+            let before = last.heap_bytes();
+            last.append(rows);
+            last.heap_bytes().saturating_sub(before)
+        }
+        _ => {
+            let whole = std::mem::replace(rows, Batch::of_types(types));
+            let bytes = whole.heap_bytes();
+            kept.push_back(whole);
+            bytes
+        }
+    }
+}
+
 impl Ahead {
     /// Of a left input that is open, without a row.
     fn opened() -> Ahead {
@@ -205,20 +222,7 @@ impl Sides {
             for (at, _, keys) in &mut keys {
                 collect(&values.columns[*at], keys);
             }
-            match self.ahead.rows.back_mut() {
-                Some(last)
-                    if last.rows + rows.rows <= 2 * BATCH_ROWS && rows.variable_bytes() < BATCH_BYTES =>
-                {
-                    bytes -= last.heap_bytes();
-                    last.append(&rows);
-                    bytes += last.heap_bytes();
-                }
-                _ => {
-                    let whole = std::mem::replace(&mut rows, Batch::of_types(&self.left_types));
-                    bytes += whole.heap_bytes();
-                    self.ahead.rows.push_back(whole);
-                }
-            }
+            bytes += keep(&mut self.ahead.rows, &mut rows, &self.left_types);
             let of_keys: usize = keys.iter().map(|(.., keys)| keys.capacity() * 8).sum();
             if held.try_resize((bytes + of_keys) as u64).is_err() {
                 held.hold(bytes as u64);
@@ -258,20 +262,7 @@ impl Sides {
                     Err(error) => break Some(error),
                 }
                 count.fetch_add(rows.rows, Ordering::Relaxed);
-                match batches.back_mut() {
-                    Some(last)
-                        if last.rows + rows.rows <= 2 * BATCH_ROWS && rows.variable_bytes() < BATCH_BYTES =>
-                    {
-                        bytes -= last.heap_bytes();
-                        last.append(&rows);
-                        bytes += last.heap_bytes();
-                    }
-                    _ => {
-                        let whole = std::mem::replace(&mut rows, Batch::of_types(&types));
-                        bytes += whole.heap_bytes();
-                        batches.push_back(whole);
-                    }
-                }
+                bytes += keep(&mut batches, &mut rows, &types);
                 if held.try_resize(bytes as u64).is_err() {
                     held.hold(bytes as u64);
                     return Ok((batches, held, Some(input), None));
