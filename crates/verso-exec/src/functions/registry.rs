@@ -137,25 +137,30 @@ impl BuiltinFunction {
         let compares = matches!(self.operator, Some("=" | "<>" | "<" | "<=" | ">" | ">="));
         let numbers = |ty: &SqlType| matches!(ty, SqlType::Float4 | SqlType::Float8) || ty.is_integer();
         let plain = |arg: &ArgType| match arg {
-            ArgType::Exact(ty) => numbers(ty) || matches!(
-                ty,
-                SqlType::Bool
-                    | SqlType::Text
-                    | SqlType::Varchar(_)
-                    | SqlType::Char(_)
-                    | SqlType::Bytea
-                    | SqlType::Uuid
-                    | SqlType::Date
-                    | SqlType::Time(_)
-                    | SqlType::Timestamp(_)
-                    | SqlType::Timestamptz(_)
-                    | SqlType::Interval(_)
-            ),
+            ArgType::Exact(ty) => {
+                numbers(ty)
+                    || matches!(
+                        ty,
+                        SqlType::Bool
+                            | SqlType::Text
+                            | SqlType::Varchar(_)
+                            | SqlType::Char(_)
+                            | SqlType::Bytea
+                            | SqlType::Uuid
+                            | SqlType::Date
+                            | SqlType::Time(_)
+                            | SqlType::Timestamp(_)
+                            | SqlType::Timestamptz(_)
+                            | SqlType::Interval(_)
+                    )
+            }
             _ => false,
         };
         // A date and a timestamp are compared by way of a conversion, which may overflow.
         let alike = |one: &ArgType| match (&self.args[0], one) {
-            (ArgType::Exact(one), ArgType::Exact(other)) => one.same_base(other) || numbers(one) && numbers(other),
+            (ArgType::Exact(one), ArgType::Exact(other)) => {
+                one.same_base(other) || numbers(one) && numbers(other)
+            }
             _ => false,
         };
         (compares || self.operator == Some("^@")) && self.args.iter().all(|arg| plain(arg) && alike(arg))

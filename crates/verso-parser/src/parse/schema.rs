@@ -165,7 +165,13 @@ fn properties(cursor: &mut Cursor<'_>) -> Result<AlterFunction, SyntaxError> {
             return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
         }
         if cursor.accept(&["restrict"]) || cursor.at_end() {
-            return Ok(AlterFunction::Properties { volatility, strict, security_definer, leakproof, settings });
+            return Ok(AlterFunction::Properties {
+                volatility,
+                strict,
+                security_definer,
+                leakproof,
+                settings,
+            });
         }
     }
 }

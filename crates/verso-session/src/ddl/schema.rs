@@ -143,7 +143,13 @@ impl Schema<'_> {
                         catalog.set_function_schema(txn, &function, &to.text)?;
                     }
                     AlterFunction::Rename(to) => catalog.rename_function(txn, &function, &to.text)?,
-                    AlterFunction::Properties { volatility, strict, security_definer, leakproof, settings } => {
+                    AlterFunction::Properties {
+                        volatility,
+                        strict,
+                        security_definer,
+                        leakproof,
+                        settings,
+                    } => {
                         let of_functions = volatility.is_some() || strict.is_some() || leakproof.is_some();
                         if function.is_procedure() && of_functions {
                             let text = "invalid attribute in procedure definition";
