@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::definition::Oid;
+use crate::needs::Need;
 use crate::rights::{Acl, Object, Rights, RightsOf};
 use crate::role::Role;
 use crate::shared_map::SharedMap;
@@ -144,6 +145,8 @@ pub struct PolicyDef {
     pub using: Option<Arc<str>>,
     /// WITH CHECK, as SQL text.
     pub check: Option<Arc<str>>,
+    /// What both need.
+    pub needs: Vec<Need>,
 }
 
 /// Settings for a role: in which database, 0 for all; the role; `name=value`.

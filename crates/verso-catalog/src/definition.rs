@@ -12,6 +12,7 @@ use verso_types::{Collation, Exclusion, SqlType, SystemType};
 pub use verso_types::{Identity, ReferentialAction};
 
 use crate::key_class::KeyClass;
+use crate::needs::Need;
 use crate::partition::{PartitionOf, Partitioned};
 use crate::sequence::SequenceBounds;
 use crate::stored::StoredQuery;
@@ -784,6 +785,8 @@ pub struct FunctionDef {
     pub security_definer: bool,
     /// Does it tell nothing of its arguments but its result (`LEAKPROOF`)?
     pub leakproof: bool,
+    /// What its body needs, where that is SQL's own.
+    pub needs: Vec<Need>,
     /// The relation whose rows it gives (`RETURNS [SETOF] t`).
     pub rows_of: Option<Oid>,
     /// Is the body a statement of SQL's own (`RETURN …`, `BEGIN ATOMIC … END`) and no text?
@@ -814,6 +817,7 @@ impl FunctionDef {
             strict: false,
             security_definer: false,
             leakproof: false,
+            needs: Vec::new(),
             rows_of: None,
             standard_body: false,
             settings: Vec::new(),

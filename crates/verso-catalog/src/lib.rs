@@ -37,6 +37,7 @@ mod ddl;
 pub mod definition;
 pub mod error;
 mod key_class;
+mod needs;
 mod operator;
 pub mod packs;
 pub mod partition;
@@ -78,6 +79,7 @@ pub use definition::{
 };
 pub use error::{CatalogError, ObjectKind};
 pub use key_class::KeyClass;
+pub use needs::Need;
 pub use operator::{CastContext, CastDef, OperatorDef};
 pub use partition::{PartitionOf, Partitioned};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};

@@ -15,8 +15,8 @@ use super::constraint::{Target, relying_on};
 use super::foreign_key::refuse_recollated;
 use super::names::Names;
 use super::needing::{Lost, Needing};
+use super::refuse_if_needed;
 use super::table::{find_table, relation_kind};
-use super::{quoted, refuse_if_needed};
 use crate::catalog::Catalog;
 use crate::definition::{
     ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, SequenceDef, TableDef,
@@ -882,11 +882,9 @@ fn recollated(index: &IndexDef, old: &TableDef, new: &TableDef) -> IndexDef {
     index
 }
 
-/// Whether a condition's text has a column's name as a word.
+/// Whether an expression names a column.
 pub(crate) fn mentions(expression: &str, column: &str) -> bool {
-    let wanted = quoted(column);
-    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '"';
-    expression.split(|c| !part(c)).any(|word| word.eq_ignore_ascii_case(&wanted))
+    verso_parser::names(expression, column)
 }
 
 /// The identity column of this name.

@@ -66,6 +66,7 @@ impl Catalog {
             strict: new.strict,
             security_definer: new.security_definer,
             leakproof: new.leakproof,
+            needs: Vec::new(),
             rows_of: new.rows_of,
             standard_body: new.standard_body,
             settings: new.settings.clone(),

@@ -3,6 +3,7 @@
 //! N1. A view needs the relations and functions that its query names, and those columns of them that it uses.
 //! N2. What needs something that goes goes with it under CASCADE, and keeps it otherwise (2BP01).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
@@ -11,9 +12,11 @@ use verso_types::SqlType;
 use super::refuse_if_needed;
 use super::types::{TypeUses, uses};
 use crate::aggregate::{AggregateDef, Callee};
+use crate::authority::PolicyDef;
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, FunctionReturn, Oid, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
+use crate::needs::Need;
 use crate::operator::{CastDef, OperatorDef};
 use crate::rights::Object;
 use crate::row_type::relation_of;
@@ -33,6 +36,17 @@ pub(super) enum Lost {
     Type(Oid),
 }
 
+impl Lost {
+    fn need(self) -> Need {
+        match self {
+            Lost::Relation(oid) => Need::Relation(oid),
+            Lost::Column(oid, column) => Need::Column(oid, column),
+            Lost::Function(oid) => Need::Function(oid),
+            Lost::Type(oid) => Need::Type(oid),
+        }
+    }
+}
+
 /// The views that need what is to go, each before those that need it, with what it needs.
 #[derive(Debug, Default)]
 pub(super) struct Needing {
@@ -43,6 +57,9 @@ pub(super) struct Needing {
     functions: Vec<(Arc<FunctionDef>, Oid)>,
     /// Aggregates, with what they need.
     aggregates: Vec<(Arc<FunctionDef>, Lost)>,
+    /// Functions whose bodies need it.
+    bodies: Vec<(Arc<FunctionDef>, Lost)>,
+    policies: Vec<(Arc<PolicyDef>, Lost)>,
     operators: Vec<(Arc<OperatorDef>, Lost)>,
     casts: Vec<(CastDef, Lost)>,
     /// What is made of the row types of relations that go, and these types, in words. It does not go along by itself.
@@ -76,6 +93,20 @@ impl Needing {
                 if !all.contains(&goes) {
                     all.push(goes);
                     needing.aggregates.push((Arc::clone(aggregate), one));
+                }
+            }
+            for function in snapshot.all_functions().filter(|function| function.needs.contains(&one.need())) {
+                let goes = Lost::Function(function.oid);
+                if !all.contains(&goes) {
+                    all.push(goes);
+                    needing.bodies.push((Arc::clone(function), one));
+                }
+            }
+            for policy in snapshot.all_policies().filter(|policy| policy.needs.contains(&one.need())) {
+                // Those of the table itself go with it, or with its column.
+                let own = matches!(one, Lost::Relation(oid) | Lost::Column(oid, _) if oid == policy.table);
+                if !own && !needing.policies.iter().any(|(known, _)| known.oid == policy.oid) {
+                    needing.policies.push((Arc::clone(policy), one));
                 }
             }
             for operator in snapshot.operators() {
@@ -112,6 +143,7 @@ impl Needing {
                 }
             }
         }
+        needing.policies.retain(|(policy, _)| !all.contains(&Lost::Relation(policy.table)));
         let goes = |oid: Oid| {
             all.contains(&Lost::Relation(oid)) || all.contains(&Lost::Type(oid)) || types.contains(&oid)
         };
@@ -126,6 +158,8 @@ impl Needing {
         self.views.is_empty()
             && self.functions.is_empty()
             && self.aggregates.is_empty()
+            && self.bodies.is_empty()
+            && self.policies.is_empty()
             && self.operators.is_empty()
             && self.casts.is_empty()
             && self.held.is_empty()
@@ -143,6 +177,8 @@ impl Needing {
         let first = self.casts.first().map(|(_, lost)| *lost).or(first);
         let first = self.operators.first().map(|(_, lost)| *lost).or(first);
         let first = self.aggregates.first().map(|(_, lost)| *lost).or(first);
+        let first = self.bodies.first().map(|(_, lost)| *lost).or(first);
+        let first = self.policies.first().map(|(_, lost)| *lost).or(first);
         let first = self.functions.first().map(|(_, relation)| Lost::Relation(*relation)).or(first);
         match first {
             Some(first) => refuse_if_needed(named(snapshot, first), self.lines(snapshot)),
@@ -163,7 +199,12 @@ impl Needing {
         let of_part = |(aggregate, lost): &(Arc<FunctionDef>, Lost)| {
             format!("{} depends on {}", function_name(snapshot, aggregate), named(snapshot, *lost))
         };
-        let functions = self.functions.iter().map(of_type).chain(self.aggregates.iter().map(of_part));
+        let functions = self.functions.iter().map(of_type);
+        let functions = functions.chain(self.aggregates.iter().chain(&self.bodies).map(of_part));
+        let of_policy = |(policy, lost): &(Arc<PolicyDef>, Lost)| {
+            format!("{} depends on {}", policy_name(snapshot, policy), named(snapshot, *lost))
+        };
+        let functions = self.policies.iter().map(of_policy).chain(functions);
         let of_operator = |(operator, lost): &(Arc<OperatorDef>, Lost)| {
             format!("{} depends on {}", operator_name(snapshot, operator), named(snapshot, *lost))
         };
@@ -179,8 +220,11 @@ impl Needing {
     /// What goes along under CASCADE.
     pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
         let functions = self.functions.iter().map(|(function, _)| function);
-        let functions = functions.chain(self.aggregates.iter().map(|(aggregate, _)| aggregate));
+        let functions =
+            functions.chain(self.aggregates.iter().chain(&self.bodies).map(|(function, _)| function));
         let functions = functions.map(|function| function_name(snapshot, function));
+        let policies = self.policies.iter().map(|(policy, _)| policy_name(snapshot, policy));
+        let functions = policies.chain(functions);
         let operators = self.operators.iter().map(|(operator, _)| operator_name(snapshot, operator));
         let functions = functions.chain(operators);
         let functions = functions.chain(self.casts.iter().map(|(cast, _)| cast_name(snapshot, cast)));
@@ -215,7 +259,10 @@ impl Catalog {
         for (cast, _) in &needing.casts {
             self.remove_cast(txn, cast.oid)?;
         }
-        let aggregates = needing.aggregates.iter().map(|(aggregate, _)| aggregate);
+        for (policy, _) in &needing.policies {
+            self.remove_policies(txn, policy.table, &BTreeSet::from([policy.oid]))?;
+        }
+        let aggregates = needing.aggregates.iter().chain(&needing.bodies).map(|(function, _)| function);
         for function in needing.functions.iter().map(|(function, _)| function).chain(aggregates) {
             self.remove_rights(txn, &[Object::Function(function.oid)])?;
             self.delete_rows(txn, function.oid, |row: &ProcRow| row.oid == function.oid)?;
@@ -292,6 +339,10 @@ fn calls(function: &FunctionDef, lost: Lost) -> bool {
     function.is_aggregate()
         && AggregateDef::parse(&function.body)
             .is_some_and(|aggregate| aggregate.functions().any(|one| one == oid))
+}
+
+fn policy_name(snapshot: &CatalogSnapshot, policy: &PolicyDef) -> String {
+    format!("policy {} on {}", policy.name, named(snapshot, Lost::Relation(policy.table)))
 }
 
 /// A function with its arguments, behind what it is.

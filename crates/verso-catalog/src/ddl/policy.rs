@@ -1,5 +1,6 @@
 //! CREATE, ALTER, DROP POLICY; ROW LEVEL SECURITY.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
@@ -8,15 +9,39 @@ use crate::authority::PolicyDef;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, Oid, TableDef};
 use crate::error::CatalogError;
+use crate::needs::Need;
 use crate::snapshot::CatalogSnapshot;
+use crate::system::DEPENDS_NORMAL;
 use crate::system::field::{Letter, Name};
-use crate::system::row::{ClassRow, PolicyRow};
+use crate::system::row::{ClassRow, DependRow, PolicyRow, ProcRow, SystemRow, TypeRow};
 
 impl PolicyDef {
     /// Does it name a column of its table?
     pub(super) fn names(&self, column: &ColumnDef) -> bool {
-        self.using.iter().chain(&self.check).any(|text| super::mentions(text, &column.name))
+        self.needs.contains(&Need::Column(self.table, column.id))
     }
+}
+
+/// The rows of `pg_depend` that say what a policy needs.
+fn links(policy: Oid, needs: &[Need]) -> Vec<DependRow> {
+    let link = |need: &Need| {
+        let (refclassid, refobjid, refobjsubid) = match *need {
+            Need::Relation(oid) => (ClassRow::TABLE.oid, oid, 0),
+            Need::Column(oid, column) => (ClassRow::TABLE.oid, oid, i32::from(column)),
+            Need::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
+            Need::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
+        };
+        DependRow {
+            classid: PolicyRow::TABLE.oid,
+            objid: policy,
+            objsubid: 0,
+            refclassid,
+            refobjid,
+            refobjsubid,
+            deptype: Letter(DEPENDS_NORMAL),
+        }
+    };
+    needs.iter().map(link).collect()
 }
 
 impl Catalog {
@@ -49,8 +74,9 @@ impl Catalog {
             polwithcheck: policy.check.clone(),
         };
         self.change(txn, |txn| {
-            self.delete_rows(txn, table.oid, |row: &PolicyRow| row.oid == oid)?;
-            self.insert_rows(txn, &[row])
+            self.remove_policies(txn, table.oid, &BTreeSet::from([oid]))?;
+            self.insert_rows(txn, &[row])?;
+            self.insert_rows(txn, &links(oid, &policy.needs))
         })?;
         Ok(oid)
     }
@@ -62,9 +88,7 @@ impl Catalog {
     pub fn drop_policy(&self, txn: &mut Txn, table: &TableDef, policy: Oid) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         self.lock_out(txn, table, &snapshot)?;
-        self.change(txn, |txn| {
-            self.delete_rows(txn, table.oid, |row: &PolicyRow| row.oid == policy).map(drop)
-        })
+        self.change(txn, |txn| self.remove_policies(txn, table.oid, &BTreeSet::from([policy])))
     }
 
     /// The policies that name a column go along, or are in the way of its end.
@@ -85,10 +109,28 @@ impl Catalog {
             };
             return super::refuse_if_needed(what.clone(), needing.iter().map(line).collect());
         }
-        self.delete_rows(txn, table.oid, |row: &PolicyRow| {
-            needing.iter().any(|policy| policy.oid == row.oid)
-        })?;
-        Ok(())
+        let gone = needing.iter().map(|policy| policy.oid).collect();
+        self.remove_policies(txn, table.oid, &gone)
+    }
+
+    /// Removes policies of a table, and what is noted of their needs; the change has begun.
+    pub(super) fn remove_policies(
+        &self,
+        txn: &mut Txn,
+        table: Oid,
+        gone: &BTreeSet<Oid>,
+    ) -> Result<(), CatalogError> {
+        self.delete_rows(txn, table, |row: &PolicyRow| gone.contains(&row.oid))?;
+        self.forget_needs(txn, gone)
+    }
+
+    /// Removes what is noted of the needs of policies.
+    pub(super) fn forget_needs(&self, txn: &mut Txn, policies: &BTreeSet<Oid>) -> Result<(), CatalogError> {
+        if policies.is_empty() {
+            return Ok(());
+        }
+        let is_one = |row: &DependRow| row.classid == PolicyRow::TABLE.oid && policies.contains(&row.objid);
+        self.delete_rows(txn, policies, is_one).map(drop)
     }
 
     /// ENABLE, DISABLE, FORCE, NO FORCE ROW LEVEL SECURITY; what is not given stays as it is.

@@ -47,7 +47,8 @@ impl Catalog {
         }
         let (class, ..) = Object::Relation(first.oid).key();
         self.delete_rows(txn, &gone, |row: &AclRow| row.classoid == class && gone.contains(&row.objoid))?;
-        self.delete_rows(txn, &gone, |row: &PolicyRow| gone.contains(&row.polrelid))?;
+        let policies = self.delete_rows(txn, &gone, |row: &PolicyRow| gone.contains(&row.polrelid))?;
+        self.forget_needs(txn, &policies.iter().map(|policy| policy.oid).collect())?;
         let described = ClassRow::TABLE.oid;
         self.delete_rows(txn, &gone, |row: &DescriptionRow| {
             row.classoid == described && gone.contains(&row.objoid)

@@ -181,7 +181,8 @@ impl Catalog {
         let (class, ..) = Object::Relation(relation).key();
         let is_its = |row: &AclRow| row.classoid == class && row.objoid == relation;
         self.delete_rows(txn, relation, is_its)?;
-        self.delete_rows(txn, relation, |row: &PolicyRow| row.polrelid == relation).map(drop)
+        let policies = self.delete_rows(txn, relation, |row: &PolicyRow| row.polrelid == relation)?;
+        self.forget_needs(txn, &policies.iter().map(|policy| policy.oid).collect())
     }
 
     /// Says what rights things get that a role makes, in one schema or (0) in all of them; none takes that back.

@@ -29,6 +29,7 @@ use crate::definition::{
 };
 use crate::error::CatalogError;
 use crate::key_class::KeyClass;
+use crate::needs::Need;
 use crate::operator::{CastContext, CastDef, OperatorDef};
 use crate::row_type::{is_held, relation_of};
 use crate::sequence::SequenceBounds;
@@ -982,6 +983,7 @@ fn definition(
         strict: row.proisstrict,
         security_definer: row.prosecdef,
         leakproof: extras(row, '!').next().is_some(),
+        needs: extras(row, '#').filter_map(Need::read).collect(),
         rows_of,
         standard_body: extras(row, '$').next().is_some(),
         settings: extras(row, '@')
@@ -1100,7 +1102,8 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
     let settings = function.settings.iter().map(|(name, value)| format!("@{name}={value}"));
     let standard = function.standard_body.then(|| "$".to_string());
     let leakproof = function.leakproof.then(|| "!".to_string());
-    let extras = defaults.chain(settings).chain(standard).chain(leakproof);
+    let needs = function.needs.iter().map(|need| format!("#{}", need.note()));
+    let extras = defaults.chain(settings).chain(standard).chain(leakproof).chain(needs);
     let extras: Vec<Arc<str>> = extras.map(Arc::from).collect();
     let named = named || !extras.is_empty();
     names.extend(extras);

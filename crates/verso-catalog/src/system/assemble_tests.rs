@@ -21,6 +21,7 @@ fn function(oid: u32, returns: FunctionReturn) -> FunctionDef {
         strict: true,
         security_definer: false,
         leakproof: false,
+        needs: Vec::new(),
         rows_of: None,
         standard_body: false,
         settings: Vec::new(),

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::OWNER_OID;
 use super::assemble::CatalogRows;
-use super::row::DbRoleSettingRow;
+use super::row::{ClassRow, DbRoleSettingRow, DependRow, PolicyRow, ProcRow, SystemRow, TypeRow};
 use crate::authority::{Authority, DefaultAcl, Membership, PolicyDef, PolicyFor};
 use crate::definition::Oid;
 use crate::error::CatalogError;
+use crate::needs::Need;
 use crate::rights::{Acl, Object, RightsOf};
 use crate::role::role;
 
@@ -57,6 +58,10 @@ pub(crate) fn add(all: &mut Authority, rows: &mut CatalogRows) -> Result<(), Cat
         all.defaults = Arc::new(defaults);
     }
     let mut policies: BTreeMap<Oid, Vec<Arc<PolicyDef>>> = BTreeMap::new();
+    let mut needs: BTreeMap<Oid, Vec<Need>> = BTreeMap::new();
+    for row in rows.depends.iter().filter(|row| row.classid == PolicyRow::TABLE.oid) {
+        needs.entry(row.objid).or_default().extend(needed(row));
+    }
     for row in std::mem::take(&mut rows.policies) {
         let command =
             PolicyFor::of_letter(row.polcmd.0).ok_or_else(|| corrupt("a policy's command", row.oid))?;
@@ -69,6 +74,7 @@ pub(crate) fn add(all: &mut Authority, rows: &mut CatalogRows) -> Result<(), Cat
             roles: row.polroles,
             using: row.polqual,
             check: row.polwithcheck,
+            needs: needs.remove(&row.oid).unwrap_or_default(),
         };
         policies.entry(policy.table).or_default().push(Arc::new(policy));
     }
@@ -83,4 +89,18 @@ pub(crate) fn add(all: &mut Authority, rows: &mut CatalogRows) -> Result<(), Cat
         all.settings = Arc::new(of_roles.map(setting).collect());
     }
     Ok(())
+}
+
+/// What a row of `pg_depend` says that a text needs.
+fn needed(row: &DependRow) -> Option<Need> {
+    let oid = row.refobjid;
+    Some(match row.refclassid {
+        class if class == ClassRow::TABLE.oid => match u16::try_from(row.refobjsubid).ok()? {
+            0 => Need::Relation(oid),
+            column => Need::Column(oid, column),
+        },
+        class if class == ProcRow::TABLE.oid => Need::Function(oid),
+        class if class == TypeRow::TABLE.oid => Need::Type(oid),
+        _ => return None,
+    })
 }

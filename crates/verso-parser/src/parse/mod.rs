@@ -174,6 +174,16 @@ pub fn rename_column(text: &str, from: &str, to: &str) -> String {
     out
 }
 
+/// Whether a text names something: as a word or a quoted name, in whatever place; not within literals and comments.
+pub fn names(text: &str, name: &str) -> bool {
+    let Ok(source) = Source::new(text) else { return false };
+    source.tokens().iter().any(|token| match token.token {
+        Token::Word(_) => source.written(token).to_lowercase() == name,
+        Token::Quoted(text) => source.meaning(text) == name,
+        _ => false,
+    })
+}
+
 /// Reads junk as a script; for fuzzing. Must return, whatever the bytes.
 pub fn fuzz_parse(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);

@@ -479,6 +479,9 @@ impl Binder<'_> {
             return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).at(name.at().start));
         }
         let table = self.table(name)?;
+        if let Some(noting) = self.noting {
+            noting.relation(name.at().start, table.oid, table.shown());
+        }
         if table.materialized.is_some() {
             let text = format!("cannot change materialized view \"{}\"", table.name);
             return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));

@@ -140,6 +140,7 @@ pub(crate) use resolve::common_type;
 pub use routine::{is_polymorphic, of_element, takes_polymorphic};
 pub(crate) use start::before_changes;
 pub use user_aggregate::{NewAggregate, NewMoving, Part, check_aggregate, part_of_definition};
+pub use view::function_needs;
 pub use walk::columns_of;
 pub(crate) use walk::{map_columns, replace_columns, same};
 

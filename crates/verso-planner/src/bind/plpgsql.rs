@@ -30,6 +30,7 @@ mod trigger;
 mod update_trigger;
 
 pub use shadowed::shadowed;
+pub(in crate::bind) use sql::bind_noting;
 pub use sql::bind_sql_function;
 
 use std::cell::Cell;

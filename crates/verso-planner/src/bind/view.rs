@@ -8,13 +8,17 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, Oid, Relation, StoredColumn, StoredQuery, StoredRelation, TableDef, ViewDef};
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, FunctionDef, Need, Oid, Relation, StoredColumn, StoredQuery, StoredRelation,
+    TableDef, ViewDef,
+};
 use verso_env::recursion;
-use verso_exec::plan::{Plan, Statement, TypedExpr};
-use verso_types::SqlType;
+use verso_exec::plan::{ExprKind, PlStatementKind, Plan, Statement, TypedExpr};
+use verso_types::{SqlType, TimeStyle};
 
 use super::Binder;
 use super::lock::{Locking, Mark, Wanted};
+use super::plpgsql::bind_noting;
 use super::trace::Trace;
 use crate::errors::SqlError;
 use crate::rewrite::{Planning, Rules};
@@ -79,6 +83,22 @@ impl Binder<'_> {
         }
         let (functions, types) = (noting.functions.into_inner(), noting.types.into_inner());
         Ok((StoredQuery { rule: Oid(0), text: text.into(), relations, functions, types }, columns))
+    }
+
+    /// What the condition of a policy needs.
+    ///
+    /// # Errors
+    /// Those of binding it.
+    pub fn policy_needs(&self, expr: &syntax::Expr, table: &Arc<TableDef>) -> Result<Vec<Need>, SqlError> {
+        let noting = Noting::default();
+        let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
+        let binder = Binder { noting: Some(&noting), acting: None, ..self.clone() };
+        let predicate = binder.policy_condition(expr, &table.name, &columns)?;
+        let columns = (0..table.columns.len()).collect();
+        let scan = Plan::TableScan { table: Arc::clone(table), columns, filter: None };
+        let input = Box::new(Plan::Filter { input: Box::new(scan), predicate });
+        let used = used_columns(Plan::Project { input, exprs: Vec::new(), names: Vec::new() })?;
+        Ok(needed(noting, &used, Some(table.oid)))
     }
 
     /// The view that a name in FROM means.
@@ -229,18 +249,71 @@ fn used_columns(plan: Plan) -> Result<BTreeMap<Oid, BTreeSet<u16>>, SqlError> {
     let mut statement = Statement::Query(plan);
     let rules = Rules { narrow: true, ..Rules::NONE };
     crate::rewrite::statement(&mut statement, Planning { rules, ..Planning::default() })?;
+    Ok(read_columns(&mut statement))
+}
+
+/// The columns of each table that a statement reads.
+fn read_columns(statement: &mut Statement) -> BTreeMap<Oid, BTreeSet<u16>> {
     let mut used: BTreeMap<Oid, BTreeSet<u16>> = BTreeMap::new();
-    if let Statement::Query(plan) = &statement {
-        plan.any(&mut |part| {
-            if let Plan::TableScan { table, columns, .. } = part {
-                // behind them stand the places of records that are locked or sampled
-                let ids = columns.iter().filter_map(|column| Some(table.columns.get(*column)?.id));
-                used.entry(table.oid).or_default().extend(ids);
+    let mut visit = |part: &Plan| {
+        if let Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } = part {
+            // behind them stand the places of records that are locked or sampled
+            let ids = columns.iter().filter_map(|column| Some(table.columns.get(*column)?.id));
+            used.entry(table.oid).or_default().extend(ids);
+        }
+        false
+    };
+    let (plans, exprs) = statement.parts_mut();
+    for plan in plans {
+        plan.any(&mut visit);
+    }
+    for expr in exprs {
+        expr.any(&mut |part| {
+            if let ExprKind::Subquery { plan, .. } = &part.kind {
+                plan.any(&mut visit);
             }
             false
         });
     }
-    Ok(used)
+    used
+}
+
+/// What was noted, as what a text needs; of the relations the columns that it uses.
+fn needed(noting: Noting, used: &BTreeMap<Oid, BTreeSet<u16>>, own: Option<Oid>) -> Vec<Need> {
+    let mut needs: BTreeSet<Need> = BTreeSet::new();
+    let relations = noting.relations.into_inner().into_iter().map(|relation| relation.relation);
+    for relation in relations.chain(own) {
+        if own != Some(relation) {
+            needs.insert(Need::Relation(relation));
+        }
+        let columns = used.get(&relation).into_iter().flatten();
+        needs.extend(columns.map(|column| Need::Column(relation, *column)));
+    }
+    needs.extend(noting.functions.into_inner().into_iter().map(|(_, oid)| Need::Function(oid)));
+    needs.extend(noting.types.into_inner().into_iter().map(|(_, oid)| Need::Type(oid)));
+    needs.into_iter().collect()
+}
+
+/// What a body of SQL's own needs (`RETURN …`, `BEGIN ATOMIC … END`).
+///
+/// # Errors
+/// Those of binding it.
+pub fn function_needs(
+    function: &FunctionDef,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+) -> Result<Vec<Need>, SqlError> {
+    let noting = Noting::default();
+    let mut used: BTreeMap<Oid, BTreeSet<u16>> = BTreeMap::new();
+    let mut bound = bind_noting(function, catalog, time_zone, &noting)?;
+    for step in &mut bound.body.body {
+        if let PlStatementKind::Sql { statement, .. } = &mut step.kind {
+            for (table, columns) in read_columns(statement) {
+                used.entry(table).or_default().extend(columns);
+            }
+        }
+    }
+    Ok(needed(noting, &used, None).into_iter().filter(|need| *need != Need::Function(function.oid)).collect())
 }
 
 /// The first columns of a plan.

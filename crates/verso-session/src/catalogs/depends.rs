@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionReturn, Oid, Relation, StoredQuery,
-    TableDef,
+    CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, FunctionReturn, Need, Oid, Relation,
+    StoredQuery, TableDef,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{SqlType, Value};
@@ -62,12 +62,7 @@ pub(super) fn depends(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
     for policy in catalog.all_policies() {
         let place = (POLICY, policy.oid.0, 0);
         rows.add(place, (CLASS, policy.table.0, 0), 'a');
-        let Some(table) = catalog.table_by_oid(policy.table) else { continue };
-        let mut named: Vec<u16> =
-            policy.using.iter().chain(&policy.check).flat_map(|text| table.named_in(text)).collect();
-        named.sort_unstable();
-        named.dedup();
-        named.into_iter().for_each(|column| rows.add(place, (CLASS, table.oid.0, i32::from(column)), 'n'));
+        rows.needs(place, &policy.needs);
     }
     let mut rows = rows.rows;
     if !keys.keys.is_empty() {
@@ -279,6 +274,22 @@ impl Rows<'_> {
         names::relation(self.catalog, parts.pop().as_deref(), &name)
     }
 
+    /// What a text needs; a relation as a whole where no column of it is used.
+    fn needs(&mut self, place: Place, needs: &[Need]) {
+        let used =
+            |relation: Oid| needs.iter().any(|need| matches!(need, Need::Column(of, _) if *of == relation));
+        for need in needs {
+            let other = match *need {
+                Need::Relation(oid) if used(oid) => continue,
+                Need::Relation(oid) => (CLASS, oid.0, 0),
+                Need::Column(oid, column) => (CLASS, oid.0, i32::from(column)),
+                Need::Function(oid) => (PROC, oid.0, 0),
+                Need::Type(oid) => (TYPE, oid.0, 0),
+            };
+            self.add(place, other, 'n');
+        }
+    }
+
     /// The rule of a view, and what its query needs.
     fn rule(&mut self, view: u32, query: &StoredQuery) {
         let rule = (REWRITE, query.rule.0, 0);
@@ -318,5 +329,6 @@ impl Rows<'_> {
                 self.add(place, (TYPE, ty, 0), 'n');
             }
         }
+        self.needs(place, &function.needs);
     }
 }

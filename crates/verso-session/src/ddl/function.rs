@@ -17,7 +17,7 @@ use verso_parser::syntax::{
     self, CreateFunction, DropFunction, FunctionBody, FunctionSetting, QualifiedName, RoutineKind,
     RoutineType,
 };
-use verso_planner::bind::{check_function, shadowed};
+use verso_planner::bind::{check_function, function_needs, shadowed};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// 42712
@@ -110,7 +110,7 @@ impl Schema<'_> {
         if is_new {
             self.made(Object::Function(oid), new.schema.as_deref())?;
         }
-        if services.settings.checks_bodies() {
+        if services.settings.checks_bodies() || new.standard_body {
             let checked = FunctionDef {
                 oid: Oid(0),
                 schema: new.schema.clone().unwrap_or_else(|| "public".into()),
@@ -123,6 +123,7 @@ impl Schema<'_> {
                 strict: new.strict,
                 security_definer: new.security_definer,
                 leakproof: new.leakproof,
+                needs: Vec::new(),
                 rows_of: new.rows_of,
                 standard_body: new.standard_body,
                 settings: new.settings,
@@ -145,6 +146,11 @@ impl Schema<'_> {
                 }
             }
             .map_err(|error| in_literal(error, body))?;
+            if checked.standard_body {
+                let needs = function_needs(&checked, &catalog, &services.settings.time_zone)?;
+                let noted = FunctionDef { oid, needs, ..checked };
+                store.set_function_properties(&mut self.frame.txn.borrow_mut(), &noted)?;
+            }
         }
         Ok(tag(if procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" }))
     }

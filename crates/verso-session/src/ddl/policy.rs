@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Object, Oid, PolicyDef, PolicyFor, TableDef};
+use verso_catalog::{Need, Object, Oid, PolicyDef, PolicyFor, TableDef};
 
 use super::{Schema, text};
 use crate::client::{CommandTag, tag};
@@ -47,6 +47,19 @@ impl Schema<'_> {
         Ok(kept.into())
     }
 
+    /// What both conditions of a policy need.
+    fn policy_needs(&self, table: &Arc<TableDef>, policy: &Policy) -> Result<Vec<Need>, Failure> {
+        let catalog = self.frame.catalog.with_role(None);
+        let binder = Binder::new(&catalog, &self.frame.services.settings.time_zone, &[]);
+        let mut needs = Vec::new();
+        for (expr, _) in policy.using.iter().chain(&policy.check) {
+            needs.extend(binder.policy_needs(expr, table)?);
+        }
+        needs.sort_unstable();
+        needs.dedup();
+        Ok(needs)
+    }
+
     /// CREATE POLICY.
     pub(super) fn create_policy(&self, policy: &Policy) -> Result<CommandTag, Failure> {
         let table = self.policy_table(&policy.table, "table")?;
@@ -58,6 +71,7 @@ impl Schema<'_> {
             _ => PolicyFor::All,
         };
         check_parts(command, policy)?;
+        let needs = self.policy_needs(&table, policy)?;
         let part = |given: &Option<(Expr, String)>| {
             given.as_ref().map(|given| self.policy_text(&table, given)).transpose()
         };
@@ -73,6 +87,7 @@ impl Schema<'_> {
             },
             using: part(&policy.using)?,
             check: part(&policy.check)?,
+            needs,
         };
         self.put_policy(&table, &new)?;
         Ok(tag("CREATE POLICY"))
@@ -85,6 +100,15 @@ impl Schema<'_> {
         check_parts(new.command, policy)?;
         if let Some(roles) = &policy.roles {
             new.roles = self.policy_roles(roles)?;
+        }
+        if policy.using.is_some() || policy.check.is_some() {
+            let kept = |given: &Option<(Expr, String)>, known: &Option<Arc<str>>| match (given, known) {
+                (None, Some(text)) => Ok(Some((verso_parser::parse_expression(text)?, String::new()))),
+                _ => Ok::<_, SqlError>(given.clone()),
+            };
+            let using = kept(&policy.using, &new.using)?;
+            let check = kept(&policy.check, &new.check)?;
+            new.needs = self.policy_needs(&table, &Policy { using, check, ..policy.clone() })?;
         }
         if let Some(using) = &policy.using {
             new.using = Some(self.policy_text(&table, using)?);

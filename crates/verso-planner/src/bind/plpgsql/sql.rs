@@ -13,6 +13,7 @@ use super::Body;
 use super::statement::planned;
 use crate::bind::Binder;
 use crate::bind::scope::value_type;
+use crate::bind::view::Noting;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Parsed, PlConflict, Statement};
 
@@ -26,9 +27,33 @@ pub fn bind_sql_function(
     catalog: &Arc<CatalogSnapshot>,
     time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
+    bind_noted(function, statements, (catalog, time_zone), None)
+}
+
+/// The same of a function whose body is SQL's own; what its names mean is noted.
+///
+/// # Errors
+/// The same.
+pub(in crate::bind) fn bind_noting(
+    function: &FunctionDef,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+    noting: &Noting,
+) -> Result<PlFunction, SqlError> {
+    let statements = super::function_statements(function)?;
+    bind_noted(function, &statements, (catalog, time_zone), Some(noting))
+}
+
+fn bind_noted(
+    function: &FunctionDef,
+    statements: &[Parsed],
+    (catalog, time_zone): (&Arc<CatalogSnapshot>, &TimeStyle),
+    noting: Option<&Noting>,
+) -> Result<PlFunction, SqlError> {
     let inputs = || function.called_with();
     let types: Vec<SqlType> = inputs().map(|arg| value_type(&arg.ty)).collect();
-    let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
+    let binder = Binder { noting, ..Binder::new(catalog, time_zone, &types) };
+    let mut body = Body::new(binder, Arc::clone(&function.name));
     body.conflict = PlConflict::Column;
     for arg in inputs() {
         body.declare(&arg.name, arg.ty.clone(), false);
