@@ -92,6 +92,31 @@ pub enum ColumnShape {
     Fixed(usize),
     /// From none up to so many bytes, mostly few.
     Bytes(usize),
+    /// So many bytes, of which there are few kinds.
+    Few(usize),
+    /// From none up to so many bytes, made of a few words.
+    Words(usize),
+}
+
+/// What [`ColumnShape::Words`] are made of.
+const WORDS: [&str; 8] =
+    ["carefully ", "final ", "deposits ", "sleep ", "among the ", "quick ", "express ", "requests "];
+
+impl ColumnShape {
+    /// A value of so many bytes.
+    pub fn draw(self, rng: &mut Rng, len: usize) -> Vec<u8> {
+        match self {
+            ColumnShape::Fixed(_) | ColumnShape::Bytes(_) => return rng.bytes(len),
+            ColumnShape::Few(_) => return vec![rng.index(3) as u8; len],
+            ColumnShape::Words(_) => {}
+        }
+        let mut text = Vec::new();
+        while text.len() < len {
+            text.extend_from_slice(rng.pick(&WORDS).as_bytes());
+        }
+        text.truncate(len);
+        text
+    }
 }
 
 /// What work is done, and how often.
@@ -405,12 +430,14 @@ impl<'s, S: Subject> Runner<'s, S> {
         if self.mix.null_one_in > 0 && self.rng.one_in(self.mix.null_one_in) {
             return None;
         }
-        let len = match self.mix.columns[column] {
-            ColumnShape::Fixed(len) => len,
+        let shape = self.mix.columns[column];
+        let len = match shape {
+            ColumnShape::Fixed(len) | ColumnShape::Few(len) => len,
             ColumnShape::Bytes(most) if self.rng.one_in(8) => self.rng.index(most + 1),
             ColumnShape::Bytes(most) => self.rng.index(most.min(20) + 1),
+            ColumnShape::Words(most) => self.rng.index(most + 1),
         };
-        Some(self.rng.bytes(len))
+        Some(shape.draw(&mut self.rng, len))
     }
 }
 

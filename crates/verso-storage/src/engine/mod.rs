@@ -428,11 +428,7 @@ impl Engine {
         options: SweepOptions,
         go_on: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<Packing, StorageError> {
-        self.sweep_for(txn, object, options, go_on)?;
-        let shared = self.shared();
-        let mut done = packed::pack_table(shared, object, Which::Visible, go_on)?;
-        done.freed += shared.heap(object)?.give_back(shared, false, go_on)?;
-        Ok(done)
+        self.pack_those(Which::Visible, txn, object, options, go_on)
     }
 
     /// As [`Engine::pack`], with what is packed already encoded once more: a table that has a dictionary gets a new one before.
@@ -446,15 +442,7 @@ impl Engine {
         options: SweepOptions,
         go_on: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<Packing, StorageError> {
-        self.sweep_for(txn, object, options, go_on)?;
-        let shared = self.shared();
-        let heap = shared.heap(object)?;
-        if !heap.all_dictionaries(&shared.core().pool)?.is_empty() {
-            heap.train(shared, go_on)?;
-        }
-        let mut done = packed::pack_table(shared, object, Which::Anew, go_on)?;
-        done.freed += heap.give_back(shared, false, go_on)?;
-        Ok(done)
+        self.pack_those(Which::Anew, txn, object, options, go_on)
     }
 
     /// Makes a dictionary of symbols for the texts of a table, chosen from some of its rows: pages that are packed from now on
@@ -485,10 +473,26 @@ impl Engine {
         options: SweepOptions,
         go_on: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<Packing, StorageError> {
+        self.pack_those(Which::Empty, txn, object, options, go_on)
+    }
+
+    /// Sweeps a table, packs some of its pages, and gives back what has become free: with its end where only empty pages were asked for.
+    fn pack_those(
+        &self,
+        which: Which,
+        txn: &mut Txn,
+        object: ObjectId,
+        options: SweepOptions,
+        go_on: &mut dyn FnMut() -> Result<(), StorageError>,
+    ) -> Result<Packing, StorageError> {
         self.sweep_for(txn, object, options, go_on)?;
         let shared = self.shared();
-        let mut done = packed::pack_table(shared, object, Which::Empty, go_on)?;
-        done.freed += shared.heap(object)?.give_back(shared, true, go_on)?;
+        let heap = shared.heap(object)?;
+        if which == Which::Anew && !heap.all_dictionaries(&shared.core().pool)?.is_empty() {
+            heap.train(shared, go_on)?;
+        }
+        let mut done = packed::pack_table(shared, object, which, go_on)?;
+        done.freed += heap.give_back(shared, which == Which::Empty, go_on)?;
         Ok(done)
     }
 

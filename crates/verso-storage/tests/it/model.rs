@@ -13,10 +13,11 @@ mod disturb;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use verso_env::Env;
-use verso_sim::model::{Ending, Mix, Model, Refusal, Row, Runner, Subject, difference};
+use verso_sim::model::{ColumnShape, Ending, Mix, Model, Refusal, Row, Runner, Subject, difference};
 use verso_sim::{FaultPlan, Rng, World, seeds};
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::index::key::{encode_row, is_inverted};
@@ -44,14 +45,24 @@ fn indexes(table: ObjectId) -> [IndexSpec; 4] {
     ]
 }
 
-fn mix(rng: &mut Rng) -> Mix {
+/// What is packed has few numbers and texts made of words: packing, and a dictionary, have something to gain then.
+fn mix(rng: &mut Rng, packs: &Packs) -> Mix {
+    let mut columns: Vec<ColumnShape> = COLUMNS.iter().map(|(_, shape)| *shape).collect();
+    let (row_counts, maintenances, open_most) = if packs.is_some() {
+        // Pages with values that stand elsewhere are not packed.
+        let (few, words) = (ColumnShape::Few, ColumnShape::Words);
+        columns = vec![few(8), words(40), few(2), words(200), few(16)];
+        ([40, 120, 250], [10, 25], 3)
+    } else {
+        ([5, 40, 120], [1, 4], 6)
+    };
     Mix {
-        columns: COLUMNS.iter().map(|(_, shape)| *shape).collect(),
+        columns,
         table_count: TABLE_COUNT,
-        open_count_max: 1 + rng.index(6),
-        row_count_max: *rng.pick(&[5, 40, 120]),
+        open_count_max: 1 + rng.index(open_most),
+        row_count_max: *rng.pick(&row_counts),
         deletes: *rng.pick(&[2, 8, 25]),
-        maintenances: *rng.pick(&[1, 4]),
+        maintenances: *rng.pick(&maintenances),
         rollbacks_to: *rng.pick(&[4, 12]),
         ..Mix::default()
     }
@@ -69,11 +80,17 @@ pub fn options(rng: &mut Rng) -> EngineOptions {
     }
 }
 
+/// Whether pages are packed, by themselves and by statements; pages that were packed, and dictionaries made.
+type Packs = Option<Arc<Mutex<(u64, u64)>>>;
+
 /// A few tables of an engine.
 struct Tables {
     engine: Engine,
     heaps: Vec<Arc<Heap>>,
     rng: Mutex<Rng>,
+    packs: Packs,
+    /// Also with each transaction that has changed something: statements that pack want a table for themselves.
+    changing: Arc<()>,
 }
 
 /// A transaction and the records that it has changed.
@@ -81,6 +98,7 @@ struct Work {
     txn: Txn,
     no_savepoint: bool,
     own: Vec<(u32, u64)>,
+    changing: Option<Arc<()>>,
     /// How many of `own` there were at each savepoint.
     savepoints: Vec<usize>,
 }
@@ -93,7 +111,7 @@ fn refusal(error: StorageError) -> Refusal {
 }
 
 impl Tables {
-    fn create(env: &Env, options: EngineOptions, rng: Rng) -> (Tables, Vec<ObjectId>) {
+    fn create(env: &Env, options: EngineOptions, rng: Rng, packs: &Packs) -> (Tables, Vec<ObjectId>) {
         let engine = Engine::create(env.clone(), &World::dir().join("t.verso"), options).unwrap();
         let mut txn = engine.begin(TxnOptions::default());
         let specs = COLUMNS.map(|(spec, _)| spec);
@@ -106,7 +124,7 @@ impl Tables {
             }
         }
         txn.commit(CommitMode::Wait).unwrap();
-        (Tables::over(engine, &objects, rng), objects)
+        (Tables::over(engine, &objects, rng, packs), objects)
     }
 
     fn open(
@@ -114,16 +132,23 @@ impl Tables {
         options: EngineOptions,
         objects: &[ObjectId],
         rng: Rng,
+        packs: &Packs,
     ) -> Result<Tables, StorageError> {
         let engine = Engine::open(env.clone(), &World::dir().join("t.verso"), options)?;
-        Ok(Tables::over(engine, objects, rng))
+        Ok(Tables::over(engine, objects, rng, packs))
     }
 
-    fn over(engine: Engine, objects: &[ObjectId], rng: Rng) -> Tables {
+    fn over(engine: Engine, objects: &[ObjectId], rng: Rng, packs: &Packs) -> Tables {
         let heaps: Vec<_> = objects.iter().map(|object| engine.heap(*object).unwrap()).collect();
         // Every other table has its transactions share pages.
         heaps.iter().enumerate().for_each(|(number, heap)| heap.set_colocation(number % 2 == 0));
-        Tables { engine, heaps, rng: Mutex::new(rng) }
+        // And one is packed by statements only.
+        heaps
+            .iter()
+            .enumerate()
+            .for_each(|(number, heap)| engine.set_packing(heap, packs.is_some() && number % 2 == 0));
+        engine.set_packing_delay(Duration::ZERO);
+        Tables { engine, heaps, rng: Mutex::new(rng), packs: packs.clone(), changing: Arc::new(()) }
     }
 
     fn heap(&self, table: u32) -> &Arc<Heap> {
@@ -257,6 +282,44 @@ impl Tables {
         Ok(rows)
     }
 
+    /// One of the statements that pack a table which nobody else changes.
+    fn pack(&self, rng: &mut Rng) -> Result<(), StorageError> {
+        let object = rng.pick(&self.heaps).object;
+        let mut txn = self.engine.begin(TxnOptions::default());
+        let (engine, options, go_on) = (&self.engine, SweepOptions::default(), &mut || Ok(()));
+        let packing = match rng.below(4) {
+            0 => engine.pack(&mut txn, object, options, go_on)?,
+            1 => {
+                let trained = engine.create_dictionary(&mut txn, object, go_on)?;
+                self.met(0, trained.columns.min(1));
+                return Ok(());
+            }
+            2 => engine.repack(&mut txn, object, options, go_on)?,
+            _ => engine.shrink(&mut txn, object, options, go_on)?,
+        };
+        self.met(packing.packed, 0);
+        Ok(())
+    }
+
+    /// Pages are packed by themselves where housekeeping finds some.
+    fn housekeeping(&self) -> Result<(), StorageError> {
+        let packed = || -> Result<u64, StorageError> {
+            self.heaps.iter().map(|heap| Ok(self.engine.table_space(heap.object)?.own_packed)).sum()
+        };
+        let before = packed()?;
+        self.engine.housekeeping()?;
+        self.met(packed()? - before, 0);
+        Ok(())
+    }
+
+    /// So many pages were packed, and dictionaries made.
+    fn met(&self, pages: u64, dictionaries: u64) {
+        if let Some(packs) = &self.packs {
+            let mut met = packs.lock();
+            *met = (met.0 + pages, met.1 + dictionaries);
+        }
+    }
+
     /// One statement; undone if it fails.
     fn statement<T>(
         &self,
@@ -287,7 +350,7 @@ impl Subject for Tables {
         // The first statement takes the snapshot.
         txn.begin_statement().map_err(refusal)?;
         txn.end_statement().map_err(refusal)?;
-        Ok(Work { txn, no_savepoint, own: Vec::new(), savepoints: Vec::new() })
+        Ok(Work { txn, no_savepoint, own: Vec::new(), changing: None, savepoints: Vec::new() })
     }
 
     fn insert(&self, work: &mut Work, table: u32, row: &Row) -> Result<u64, Refusal> {
@@ -372,7 +435,10 @@ impl Subject for Tables {
     }
 
     fn maintain(&self, rng: &mut Rng) -> Result<(), Refusal> {
-        let done = match rng.below(4) {
+        let is_alone = Arc::strong_count(&self.changing) == 1;
+        let done = match rng.below(if self.packs.is_some() { 8 } else { 4 }) {
+            4.. if is_alone => self.pack(rng),
+            4.. => self.housekeeping(),
             0 => self.engine.housekeeping(),
             1 => self.engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).map(|_| ()),
             2 => self.engine.checkpoint(),
@@ -401,12 +467,12 @@ fn fitting(tables: &Tables, models: Vec<Model>) -> Model {
     panic!("after the crash no outcome fits: {differences:?}")
 }
 
-fn run_steps(seed: u64, step_count: u64) {
+fn run_steps(seed: u64, step_count: u64, packs: &Packs) {
     let world = World::new(seed);
     let mut rng = world.rng();
     world.run(|env| {
-        let (tables, _) = Tables::create(env, options(&mut rng), rng.fork());
-        let mix = mix(&mut rng);
+        let (tables, _) = Tables::create(env, options(&mut rng), rng.fork(), packs);
+        let mix = mix(&mut rng, packs);
         let mut runner = Runner::new(&tables, Model::new(), rng.fork(), mix);
         assert_eq!(runner.run(step_count), Ending::Done);
         let model = runner.finish();
@@ -421,13 +487,13 @@ fn run_steps(seed: u64, step_count: u64) {
 }
 
 /// Power cuts in the middle of work, and at times in recovery; work goes on after each.
-fn run_crashes(seed: u64, round_count: u64) {
+fn run_crashes(seed: u64, round_count: u64, packs: &Packs) {
     let world = World::new(seed);
     let mut rng = world.rng();
     let options = options(&mut rng);
     let cut_at = |at| world.vfs().set_faults(FaultPlan { power_off_at_op: Some(at), ..FaultPlan::default() });
     let objects = world.run(|env| {
-        let (tables, objects) = Tables::create(env, options.clone(), rng.fork());
+        let (tables, objects) = Tables::create(env, options.clone(), rng.fork(), packs);
         tables.engine.close().unwrap();
         objects
     });
@@ -435,15 +501,15 @@ fn run_crashes(seed: u64, round_count: u64) {
     for _ in 0..round_count {
         if rng.one_in(3) {
             cut_at(rng.between(1, 60));
-            world.run(|env| drop(Tables::open(env, options.clone(), &objects, rng.fork())));
+            world.run(|env| drop(Tables::open(env, options.clone(), &objects, rng.fork(), packs)));
             world.crash();
         }
         models = world.run(|env| {
-            let tables = Tables::open(env, options.clone(), &objects, rng.fork()).unwrap();
+            let tables = Tables::open(env, options.clone(), &objects, rng.fork(), packs).unwrap();
             let model = recovered(&tables, std::mem::take(&mut models), &mut rng);
             let at = if rng.one_in(2) { rng.between(1, 40) } else { rng.between(1, 600) };
             cut_at(at);
-            let mut runner = Runner::new(&tables, model, rng.fork(), mix(&mut rng));
+            let mut runner = Runner::new(&tables, model, rng.fork(), mix(&mut rng, packs));
             let ending = runner.run(1000);
             assert!(ending == Ending::Done || world.vfs().is_off(), "{ending:?}");
             runner.after_crash()
@@ -451,7 +517,7 @@ fn run_crashes(seed: u64, round_count: u64) {
         world.crash();
     }
     world.run(|env| {
-        let tables = Tables::open(env, options.clone(), &objects, rng.fork()).unwrap();
+        let tables = Tables::open(env, options.clone(), &objects, rng.fork(), packs).unwrap();
         recovered(&tables, models, &mut rng);
     });
 }
@@ -470,26 +536,51 @@ fn recovered(tables: &Tables, models: Vec<Model>, rng: &mut Rng) -> Model {
     model
 }
 
+/// Trials with packing; that it was met, unless only one seed is replayed.
+fn packed_trials(count: u64, trial: impl Fn(u64, &Packs)) {
+    let packs = Arc::new(Mutex::new((0, 0)));
+    let mut trials = 0;
+    for seed in seeds(count) {
+        trial(seed, &Some(Arc::clone(&packs)));
+        trials += 1;
+    }
+    let (pages, dictionaries) = *packs.lock();
+    assert!(
+        trials < count || (pages > count && dictionaries > count / 4),
+        "{pages} pages, {dictionaries} dictionaries"
+    );
+}
+
 #[test]
 fn random_work_answers_as_the_model_does() {
     for seed in seeds(150) {
-        run_steps(seed, 400);
+        run_steps(seed, 400, &None);
     }
 }
 
 #[test]
 fn power_cuts_keep_what_was_committed_and_nothing_else() {
     for seed in seeds(200) {
-        run_crashes(seed, 3);
+        run_crashes(seed, 3, &None);
     }
 }
 
 #[test]
+fn random_work_on_packed_tables_answers_as_the_model_does() {
+    packed_trials(20, |seed, packs| run_steps(seed, 1500, packs));
+}
+
+#[test]
+fn power_cuts_keep_what_was_committed_to_packed_tables() {
+    packed_trials(30, |seed, packs| run_crashes(seed, 4, packs));
+}
+
+#[test]
 fn v5_a_power_cut_between_purge_and_retirement_frees_no_chain_twice() {
-    run_crashes(5, 3);
+    run_crashes(5, 3, &None);
 }
 
 #[test]
 fn a_log_that_cannot_grow_fails_a_row_of_large_values_before_anything_is_changed() {
-    run_crashes(94, 3);
+    run_crashes(94, 3, &None);
 }

@@ -1,5 +1,7 @@
 //! What changes no answer: statements that fail halfway, bulk updates that write back what was read.
 
+use std::sync::Arc;
+
 use verso_sim::Rng;
 use verso_sim::model::{ColumnShape, Refusal, Row};
 use verso_storage::StorageError;
@@ -12,6 +14,7 @@ use crate::columns::{COLUMNS, TABLE_COUNT, batch, ids, record, rid};
 impl Tables {
     /// Now and then does one of them.
     pub(super) fn disturb(&self, work: &mut Work) -> Result<(), Refusal> {
+        work.changing.get_or_insert_with(|| Arc::clone(&self.changing));
         let mut rng = self.rng.lock().fork();
         if !work.no_savepoint && rng.one_in(5) {
             work.txn.begin_statement().map_err(refusal)?;
@@ -54,8 +57,8 @@ impl Tables {
         let ordinals: Vec<usize> = (0..COLUMNS.len()).collect();
         let some_row = |rng: &mut Rng| -> Row {
             let lens = COLUMNS.map(|(_, shape)| match shape {
-                ColumnShape::Fixed(len) => len,
-                ColumnShape::Bytes(most) => rng.index(most + 1),
+                ColumnShape::Fixed(len) | ColumnShape::Few(len) => len,
+                ColumnShape::Bytes(most) | ColumnShape::Words(most) => rng.index(most + 1),
             });
             lens.into_iter().map(|len| (!rng.one_in(8)).then(|| rng.bytes(len))).collect()
         };

@@ -242,9 +242,9 @@ impl Client<'_> {
 
 fn value(rng: &mut Rng, ordinal: usize) -> Option<Vec<u8>> {
     let len = match COLUMNS[ordinal].1 {
-        ColumnShape::Fixed(len) => len,
+        ColumnShape::Fixed(len) | ColumnShape::Few(len) => len,
         ColumnShape::Bytes(most) if rng.one_in(6) => rng.index(most + 1),
-        ColumnShape::Bytes(_) => rng.index(30),
+        ColumnShape::Bytes(_) | ColumnShape::Words(_) => rng.index(30),
     };
     (!rng.one_in(8)).then(|| rng.bytes(len))
 }
