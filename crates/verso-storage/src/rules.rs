@@ -45,6 +45,8 @@ rules! {
     V7Sweep "V7-sweep"
     V8 "V8"
     V8Free "V8-free"
+    V9 "V9"
+    V9Oldest "V9-oldest"
     T1 "T1"
     T1Logged "T1-logged"
     T1Settle "T1-settle"

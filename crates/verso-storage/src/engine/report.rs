@@ -75,6 +75,8 @@ pub struct EngineStatistics {
     pub read: ReadCounts,
     /// Deadlocks.
     pub deadlocks: u64,
+    /// Version entries that went by merging, as no snapshot could read what stood between them.
+    pub merged_entries: u64,
 }
 
 impl Engine {
@@ -89,6 +91,7 @@ impl Engine {
             rows: shared.rows.get(),
             read: shared.read.get(),
             deadlocks: shared.locks.deadlocks(),
+            merged_entries: shared.versions.merged(),
         }
     }
 

@@ -628,6 +628,7 @@ impl Heap {
             }
         }
 
+        let merged = self.mergeable(shared, page_index, fresh, slots, &owners)?;
         let own_values = self.own_values(mini.page(home), layout, page_index, own, columns, &links);
         let (mut kept, mut freed) = (Vec::new(), Vec::new());
         for value in own_values {
@@ -661,6 +662,7 @@ impl Heap {
         if !references.is_empty() {
             mini.use_reserve();
         }
+        self.merge(shared, txn, &mut mini, page_index, merged, slots, &mut owners)?;
         let mut voids = Vec::new();
         let linked = links.iter().map(|(group, saved)| (&**group, &**saved, purge, None));
         let kept_alone = kept.iter().map(|value: &OwnValue| {

@@ -18,6 +18,7 @@ mod keep_room;
 mod key_change;
 pub mod layout;
 mod link;
+mod merge;
 pub mod moved;
 pub mod overflow;
 mod owners;

@@ -450,7 +450,12 @@ fn restore<'e>(
 }
 
 /// Appends the slice's values at `ranks`; the variable ones as given.
-fn encode_part(out: &mut Vec<u8>, slice: &ColumnSlice<'_>, ranks: &[usize], values: &[Variable<'_>]) {
+pub(super) fn encode_part(
+    out: &mut Vec<u8>,
+    slice: &ColumnSlice<'_>,
+    ranks: &[usize],
+    values: &[Variable<'_>],
+) {
     out.extend_from_slice(&slice.id.to_le_bytes());
     out.extend_from_slice(&[physical_code(slice.physical), 1]);
     let length_at = out.len();

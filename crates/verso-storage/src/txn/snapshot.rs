@@ -38,7 +38,11 @@ pub struct Registration {
 /// Whether a registration holds the horizon; each on cache lines of its own, for it changes with every statement.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Hold(AtomicU8);
+pub(super) struct Hold {
+    state: AtomicU8,
+    /// Whether it needs every version since, not only those that it reads (V9).
+    every: AtomicBool,
+}
 
 impl Hold {
     const HELD: u8 = 0;
@@ -46,12 +50,27 @@ impl Hold {
     const GONE: u8 = 2;
 
     pub fn held() -> Arc<Hold> {
-        Arc::new(Hold(AtomicU8::new(Hold::HELD)))
+        Arc::new(Hold { state: AtomicU8::new(Hold::HELD), every: AtomicBool::new(false) })
     }
 
     /// Holds the horizon whatever was before; for who knows that nobody else asks.
     pub fn hold(&self) {
-        self.0.store(Hold::HELD, Ordering::SeqCst);
+        self.state.store(Hold::HELD, Ordering::SeqCst);
+    }
+
+    /// Whether somebody may read under it, now or when nothing has been committed since.
+    pub fn is_held(&self) -> bool {
+        self.state.load(Ordering::SeqCst) == Hold::HELD
+    }
+
+    /// Says whether it needs every version since.
+    pub fn set_every(&self, every: bool) {
+        self.every.store(every, Ordering::SeqCst);
+    }
+
+    /// Whether it needs every version since.
+    pub fn needs_every(&self) -> bool {
+        self.every.load(Ordering::SeqCst)
     }
 
     /// Takes an idle one away for good; `false` if it is not idle.
@@ -60,7 +79,7 @@ impl Hold {
     }
 
     fn change(&self, from: u8, to: u8) -> bool {
-        self.0.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        self.state.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 }
 
@@ -69,6 +88,11 @@ impl Registration {
     pub(crate) fn leave_idle(&self) {
         self.hold.change(Hold::HELD, Hold::IDLE);
         self.transactions.housekeeping.call();
+    }
+
+    /// Who reads under it does not ask any more which writers it skips: versions that it does not read may go (V9).
+    pub(crate) fn needs_its_own_only(&self) {
+        self.hold.set_every(false);
     }
 
     /// Holds the horizon again after [`Registration::leave_idle`], if it still is where it was and the snapshot is still
@@ -88,7 +112,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if self.hold.0.load(Ordering::SeqCst) != Hold::GONE {
+        if self.hold.state.load(Ordering::SeqCst) != Hold::GONE {
             self.transactions.unregister(self.number, self.key);
             self.transactions.housekeeping.call();
         }

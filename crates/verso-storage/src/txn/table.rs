@@ -17,6 +17,9 @@
 //!
 //! H1. Where history is kept ([`super::history`]), its oldest state holds the horizon and the markers as a snapshot would.
 //!
+//! V9. What stands between two states that somebody may read is needed by nobody ([`Needed`]). Whoever registers later reads
+//!     the newest state, or one that another registration or the history keeps.
+//!
 //! Locks: the state's mutex, then the directory's.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,6 +27,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use smallvec::SmallVec;
 use verso_env::Clock;
 use verso_env::sync::{Mutex, RwLock};
 
@@ -72,6 +76,8 @@ pub struct RestoredTransactions {
 
 /// What is known of a registered snapshot.
 struct Registered {
+    /// Up to where the view of a change sees.
+    newest: u64,
     oldest_active: TxnId,
     all_below: TxnId,
     hold: Arc<Hold>,
@@ -136,8 +142,9 @@ impl State {
     /// Lets a registration hold the horizon (V6).
     fn enter(&mut self, registration: &Registration) {
         if !disabled(Rule::V6) {
-            let Registration { number, key, oldest_active, all_below, .. } = *registration;
-            let registered = Registered { oldest_active, all_below, hold: Arc::clone(&registration.hold) };
+            let Registration { number, newest, key, oldest_active, all_below, .. } = *registration;
+            let hold = Arc::clone(&registration.hold);
+            let registered = Registered { newest, oldest_active, all_below, hold };
             self.registered.insert((number, key), registered);
         }
     }
@@ -157,6 +164,44 @@ impl State {
         let registered = self.registered.first_key_value().map(|((number, _), _)| *number);
         let kept = self.history.as_ref().and_then(History::oldest).map(|mark| mark.before);
         registered.into_iter().chain(kept).min().unwrap_or(self.counter)
+    }
+
+    /// Whether what the state of a number needs is kept: that of now, of somebody's snapshot, or of the past (V9).
+    fn keeps(&self, number: u64) -> bool {
+        let held = |from: u64| self.registered.range((from, 0)..=(number, u64::MAX));
+        let is_every = |registered: &Registered| registered.hold.is_held() && registered.hold.needs_every();
+        let past = self.history.as_ref().and_then(History::oldest);
+        number == self.counter
+            || past.is_some_and(|mark| mark.before <= number)
+            || held(number).any(|(_, registered)| registered.hold.is_held())
+            || held(0).any(|(_, registered)| is_every(registered))
+    }
+
+    /// Which states below a number somebody may read (V9).
+    fn needed(&self, below: u64) -> Needed {
+        let mut needed = Needed {
+            states: SmallVec::new(),
+            every_from: u64::MAX,
+            counter: self.counter,
+            oldest: self.counter,
+        };
+        let held = self.registered.range(..(below, 0)).filter(|(_, registered)| registered.hold.is_held());
+        for ((number, _), registered) in held {
+            needed.oldest = needed.oldest.min(*number);
+            if registered.hold.needs_every() {
+                needed.every_from = needed.every_from.min(*number);
+            }
+            for state in [*number, registered.newest] {
+                if needed.states.last() != Some(&state) {
+                    needed.states.push(state);
+                }
+            }
+        }
+        if let Some(mark) = self.history.as_ref().and_then(History::oldest) {
+            needed.every_from = needed.every_from.min(mark.before);
+            needed.oldest = needed.oldest.min(mark.before);
+        }
+        needed
     }
 
     /// A commit is about to be published.
@@ -190,6 +235,38 @@ impl State {
     }
 }
 
+/// States that somebody may read, of those below a number, at a moment (V9).
+#[derive(Debug)]
+pub(crate) struct Needed {
+    states: SmallVec<[u64; 8]>,
+    /// From this state on every one may be read, or it matters what was skipped.
+    every_from: u64,
+    /// The newest state: those that are taken later are not older.
+    counter: u64,
+    /// Versions replaced at or before this number are read by nobody.
+    oldest: u64,
+}
+
+impl Needed {
+    /// Whether nobody can read the version that the commit `made` has made and the commit `replaced` has replaced.
+    pub fn is_unneeded(&self, made: u64, replaced: u64) -> bool {
+        if disabled(Rule::V9) {
+            return true;
+        }
+        replaced <= self.counter
+            && replaced <= self.every_from
+            && !self.states.iter().any(|state| made <= *state && *state < replaced)
+    }
+
+    /// Versions replaced at or before this number are read by nobody.
+    pub fn oldest(&self) -> u64 {
+        self.oldest
+    }
+}
+
+/// Commits behind the oldest snapshot from which on it counts as a long one.
+const LONG: u64 = 32;
+
 /// All transactions of an open database.
 pub struct Transactions {
     state: Mutex<State>,
@@ -197,6 +274,8 @@ pub struct Transactions {
     counter: AtomicU64,
     /// The greatest number given, likewise.
     newest: AtomicU64,
+    /// The horizon as it was last computed.
+    known_horizon: AtomicU64,
     directory: RwLock<Arc<Directory>>,
     /// The housekeeping thread, called when a transaction ends or a snapshot goes.
     pub housekeeping: Sleeper,
@@ -235,6 +314,7 @@ impl Transactions {
             state: Mutex::new(state),
             counter,
             newest,
+            known_horizon: AtomicU64::new(0),
             directory,
             housekeeping: Sleeper::default(),
         }
@@ -410,6 +490,12 @@ impl Transactions {
         }
     }
 
+    /// As [`Transactions::commit_number`], also of a commit that is logged and not published yet.
+    pub(crate) fn number_given(&self, txn: TxnId) -> Option<u64> {
+        let cell = self.directory.read().find(txn).unwrap_or(ACTIVE);
+        logged_number(cell).or_else(|| self.commit_number(txn))
+    }
+
     /// The dead transactions, ascending.
     pub fn dead(&self) -> Vec<TxnId> {
         self.state.lock().dead.iter().copied().collect()
@@ -427,7 +513,23 @@ impl Transactions {
 
     /// Versions superseded at or before this commit number are needed by nobody (V6).
     pub fn horizon(&self) -> u64 {
-        self.state.lock().horizon()
+        let horizon = self.state.lock().horizon();
+        self.known_horizon.fetch_max(horizon, Ordering::Relaxed);
+        horizon
+    }
+
+    /// The horizon as it was last computed, if it lies far behind: a snapshot may be long.
+    pub(crate) fn long_horizon(&self) -> Option<u64> {
+        let known = self.known_horizon.load(Ordering::Relaxed);
+        (self.counter() >= known + LONG).then_some(known)
+    }
+
+    /// Which states below a number somebody may read (V9).
+    pub(crate) fn needed(&self, below: u64) -> Needed {
+        let mut state = self.state.lock();
+        let horizon = state.horizon();
+        self.known_horizon.fetch_max(horizon, Ordering::Relaxed);
+        state.needed(below)
     }
 
     pub(super) fn directory(&self) -> Arc<Directory> {
@@ -441,6 +543,15 @@ impl Transactions {
         let mut state = self.state.lock();
         let (number, oldest_active, all_below) = state.moment();
         self.registration(&mut state, number, oldest_active, all_below)
+    }
+
+    /// The same for who has to know every writer that it skips, until it says otherwise (V9).
+    pub(super) fn register_every(self: &Arc<Self>) -> Registration {
+        let mut state = self.state.lock();
+        let (number, oldest_active, all_below) = state.moment();
+        let registration = self.registration(&mut state, number, oldest_active, all_below);
+        registration.hold.set_every(true);
+        registration
     }
 
     /// Makes an earlier registration one of this moment, whether it is idle or not (V6).
@@ -481,10 +592,11 @@ impl Transactions {
     }
 
     /// Registers the snapshot of an earlier moment, by its number; none if versions it needs may be gone. What another
-    /// registered snapshot of that number or an older one protects is there.
+    /// registered snapshot of that number protects is there; between two of them versions are merged (V9).
     pub(crate) fn register_number(self: &Arc<Self>, number: u64) -> Option<Registration> {
         let mut state = self.state.lock();
-        if number < state.horizon() || number > state.counter {
+        if number < state.horizon() || number > state.counter || !(state.keeps(number) || disabled(Rule::V9))
+        {
             return None;
         }
         let older = state.registered.range(..=(number, u64::MAX)).next_back();

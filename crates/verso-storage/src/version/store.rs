@@ -7,9 +7,12 @@
 //! V4. A page is retired only when every transaction with entries in it is committed at or below the horizon, or dead
 //!     and fully backed out; a page waits in the list of the first of its transactions that has not ended.
 //! V5. A page with a purge list is read at retirement; one without is freed unread.
+//! V9. A page whose entries were all merged with others ([`crate::heap::merge`]) is retired without waiting for the horizon,
+//!     when its transactions have ended. Entries are counted in memory; those of before a restart stay.
 //! V8. Which transactions a page holds is logged, so that restart frees every page that names no dead one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::SmallVec;
 use verso_env::sync::{Mutex, RwLockReadGuard, StripedRwLock, StripedWriteGuard};
@@ -35,9 +38,25 @@ pub struct PageInfo {
     pub txns: SmallVec<[TxnId; 2]>,
     /// Whether retirement has to read it.
     pub purge: bool,
+    /// Records of entries that something may lead to; what is not counted counts as many (V9).
+    pub linked: u64,
+    /// Whether entries of it were merged with others.
+    merged: bool,
+    /// Its place in the list of those that are ready.
+    ready: Option<u64>,
     /// It is closed and all in it committed: nobody asks any more who they were, so they are not listed, but for one
     /// where a restart must not forget the purge.
     pub all_committed: bool,
+}
+
+/// More records than can be: of a page whose entries nobody has counted.
+const UNKNOWN: u64 = 1 << 40;
+
+impl PageInfo {
+    /// Whether its entries were merged with others and nothing leads to any of them.
+    fn is_unlinked(&self) -> bool {
+        self.merged && self.linked == 0
+    }
 }
 
 /// What one transaction at a time writes to.
@@ -107,6 +126,8 @@ struct Inner {
     waiting: HashMap<TxnId, Vec<PageId>>,
     /// Closed pages whose transactions have all ended, by commit number.
     ready: BTreeMap<(u64, PageId), ()>,
+    /// Those of them to whose entries nothing leads any more (V9).
+    unlinked: BTreeSet<(u64, PageId)>,
     /// Those whose purge met damage: they stay in use until somebody asks for another try.
     held: Vec<(u64, PageId)>,
     idle: Vec<WriterSlot>,
@@ -123,6 +144,8 @@ const STRIPES: usize = 16;
 #[derive(Default)]
 pub struct VersionStore {
     inner: Mutex<Inner>,
+    /// Entries that went by merging.
+    merged: AtomicU64,
     /// Held shared by who follows version chains without a snapshot, exclusively while pages are retired.
     walking: StripedRwLock<(), STRIPES>,
 }
@@ -187,11 +210,14 @@ impl VersionStore {
     ) -> VersionStore {
         let inner = Inner {
             free: free.collect(),
-            pages: kept.into_iter().collect(),
+            pages: kept
+                .into_iter()
+                .map(|(page, info)| (page, PageInfo { linked: UNKNOWN, ..info }))
+                .collect(),
             incarnation,
             ..Inner::default()
         };
-        VersionStore { inner: Mutex::new(inner), walking: StripedRwLock::default() }
+        VersionStore { inner: Mutex::new(inner), ..VersionStore::default() }
     }
 
     /// Keeps version pages from being retired while chains are followed down to the horizon of a moment behind this call.
@@ -282,6 +308,7 @@ impl VersionStore {
             slot.noted = entry.writer;
         }
         slot.dropped |= entry.kind == EntryKind::DropObject;
+        self.linked(page, entry);
         put(mini, handle, page, entry)
     }
 
@@ -317,6 +344,7 @@ impl VersionStore {
             self.note_range(mini, page, entry)?;
         }
         let free = free - length;
+        self.linked(page, entry);
         mini.on_release(move || self.give_back_shared(page, free));
         put(mini, handle, page, entry)
     }
@@ -361,6 +389,43 @@ impl VersionStore {
         }
         info.purge |= entry.purge;
         Ok(())
+    }
+
+    /// The page gets an entry.
+    fn linked(&self, page: PageId, entry: &NewEntry<'_>) {
+        let records = match entry.kind {
+            EntryKind::Update | EntryKind::Delete => entry.slots.len() as u64,
+            // It is to be retired when the drop is seen by all, and not before.
+            EntryKind::DropObject => 1,
+            EntryKind::Insert | EntryKind::CreateObject => 0,
+        };
+        if records > 0 {
+            let mut inner = self.inner.lock();
+            let info = inner.pages.entry(page).or_default();
+            info.linked = info.linked.saturating_add(records);
+        }
+    }
+
+    /// Nothing leads from so many records to one entry of each of these pages any more, as others stand for them, `fewer` (V9).
+    pub fn unlinked(&self, pages: &[PageId], records: u64, fewer: u64) {
+        self.merged.fetch_add(fewer * records, Ordering::Relaxed);
+        let mut inner = self.inner.lock();
+        for page in pages {
+            let Some(info) = inner.pages.get_mut(page) else { continue };
+            info.merged = true;
+            if info.linked < UNKNOWN {
+                debug_assert!(info.linked >= records, "{page}: more entries went than there were");
+                info.linked = info.linked.saturating_sub(records);
+            }
+            if let Some(number) = info.ready.filter(|_| info.is_unlinked()) {
+                inner.unlinked.insert((number, *page));
+            }
+        }
+    }
+
+    /// Entries that went by merging since the database was opened.
+    pub fn merged(&self) -> u64 {
+        self.merged.load(Ordering::Relaxed)
     }
 
     fn take_page<'e>(
@@ -413,24 +478,36 @@ impl VersionStore {
         }
     }
 
-    /// Takes up to `most` pages that nobody needs at `horizon` out of the ready list, with their place in it and whether
-    /// they have a purge list.
+    /// Takes up to `most` pages that nobody needs at `horizon`, or that nothing leads to (V9), out of the ready list, with
+    /// their place in it and whether they have a purge list.
     pub fn take_ready(&self, horizon: u64, most: usize) -> Vec<(u64, PageId, bool)> {
         let horizon = if disabled(Rule::V4) { u64::MAX - 1 } else { horizon };
         let mut inner = self.inner.lock();
         let keys: Vec<(u64, PageId)> =
             inner.ready.range(..(horizon + 1, PageId(0))).take(most).map(|(key, ())| *key).collect();
+        let rest = most - keys.len();
+        let behind = inner.unlinked.range((horizon + 1, PageId(0))..).take(rest).copied();
+        let keys: Vec<(u64, PageId)> = keys.iter().copied().chain(behind).collect();
         keys.into_iter()
             .map(|key| {
                 inner.ready.remove(&key);
-                (key.0, key.1, inner.pages.get(&key.1).is_some_and(|info| info.purge))
+                inner.unlinked.remove(&key);
+                let info = inner.pages.get_mut(&key.1);
+                (
+                    key.0,
+                    key.1,
+                    info.is_some_and(|info| {
+                        info.ready = None;
+                        info.purge
+                    }),
+                )
             })
             .collect()
     }
 
     /// Puts a page back that could not be retired now.
     pub fn put_back(&self, number: u64, page: PageId) {
-        self.inner.lock().ready.insert((number, page), ());
+        self.inner.lock().is_ready(number, page);
     }
 
     /// Keeps a page in use whose purge met damage.
@@ -442,7 +519,7 @@ impl VersionStore {
     pub fn release_held(&self) {
         let mut inner = self.inner.lock();
         let held = std::mem::take(&mut inner.held);
-        inner.ready.extend(held.into_iter().map(|key| (key, ())));
+        held.into_iter().for_each(|(number, page)| inner.is_ready(number, page));
     }
 
     /// Logs that `pages` hold nothing any more and frees whole extents of free pages.
@@ -582,14 +659,23 @@ impl Inner {
             let listed = newest.filter(|_| info.purge || transactions.keeps_history());
             info.txns = listed.into_iter().collect();
         }
+        self.is_ready(number, page);
+    }
+
+    /// Puts a page into the list of those that wait for the horizon, and of those that need not (V9).
+    fn is_ready(&mut self, number: u64, page: PageId) {
         self.ready.insert((number, page), ());
+        let Some(info) = self.pages.get_mut(&page) else { return };
+        info.ready = Some(number);
+        if info.is_unlinked() {
+            self.unlinked.insert((number, page));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
 
     use verso_env::Env;
 

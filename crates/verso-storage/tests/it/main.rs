@@ -15,6 +15,7 @@ mod junk;
 mod locks;
 mod logged;
 mod long_values;
+mod merging;
 mod model;
 mod nowait;
 mod own_packing;

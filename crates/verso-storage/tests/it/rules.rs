@@ -16,10 +16,10 @@ use verso_types::Batch;
 
 use crate::support::{COLUMNS, Row, batch, bump, create, fill, now, options, read, remove, rows, sound};
 
-const SNAPSHOT: TxnOptions =
+pub const SNAPSHOT: TxnOptions =
     TxnOptions { isolation: Isolation::Snapshot, savepoints: true, read_only: false };
 
-fn statement(txn: &mut Txn, body: impl FnOnce(&mut Txn)) {
+pub fn statement(txn: &mut Txn, body: impl FnOnce(&mut Txn)) {
     txn.begin_statement().unwrap();
     body(txn);
     txn.end_statement().unwrap();

@@ -90,7 +90,7 @@ impl Ssi {
     ) -> (Registration, Option<Arc<Reader>>) {
         let mut state = self.state.lock();
         // Under the mutex, so that whoever committed before it in the sequence is in it.
-        let registration = transactions.register();
+        let registration = transactions.register_every();
         let watched: BTreeSet<u64> = if read_only {
             let writers = state.xacts.iter().filter(|(_, xact)| !xact.read_only && !xact.is_committed());
             writers.filter(|(_, xact)| !xact.doomed).map(|(id, _)| *id).collect()
@@ -98,6 +98,7 @@ impl Ssi {
             BTreeSet::new()
         };
         if read_only && watched.is_empty() {
+            registration.needs_its_own_only();
             return (registration, None);
         }
         let id = state.next;
@@ -148,6 +149,7 @@ impl Ssi {
             let mut state = self.state.lock();
             loop {
                 if reader.safe.load(Ordering::Acquire) {
+                    registration.needs_its_own_only();
                     return Ok(registration);
                 }
                 let is_unsafe = state.xacts.get(&reader.id).is_none_or(|xact| xact.unsafe_snapshot);
