@@ -216,6 +216,7 @@ impl SystemView {
                 ("rollbacks", Int8),
                 ("sweep_interval", Int8),
                 ("auto_backout", Bool),
+                ("merged_versions", Int8),
             ],
             SystemView::Locks => &[
                 ("kind", Text),

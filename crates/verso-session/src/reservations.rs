@@ -19,7 +19,7 @@
 //!      the transaction, so that the log has them before it has ended. A transaction that was prepared before a restart
 //!      has no notes: what it would make of a record tells what it adds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use verso_catalog::Oid;
@@ -203,6 +203,25 @@ pub(crate) struct Own {
     pub table: Oid,
     pub column: u16,
     pub amount: Number,
+    /// Bytes of the record's key, which the journal keeps.
+    pub key_bytes: usize,
+}
+
+impl Own {
+    /// What it takes, here and in the journal.
+    fn bytes(&self) -> usize {
+        own_bytes(self.key_bytes)
+    }
+}
+
+/// What an amount takes, here and in the journal, for a record with a key of so many bytes.
+fn own_bytes(key: usize) -> usize {
+    2 * size_of::<Own>()
+        + size_of::<Noted>()
+        + size_of::<Amount>()
+        + size_of::<(Place, u16, u32)>()
+        + 64
+        + key
 }
 
 /// What the session's transaction has reserved.
@@ -210,6 +229,9 @@ pub(crate) struct Own {
 pub(crate) struct Reserved {
     journal: Option<(Arc<Journal>, TxnId)>,
     list: Vec<Own>,
+    /// How many of them there are for a column of a record.
+    counts: BTreeMap<(Place, u16), u32>,
+    bytes: usize,
     held: Option<Reservation>,
 }
 
@@ -217,17 +239,18 @@ pub(crate) struct Reserved {
 pub(crate) type Sums = BTreeMap<Place, (Oid, BTreeMap<u16, Number>)>;
 
 impl Reserved {
-    /// Makes room for so many amounts more.
-    pub(crate) fn grow(&mut self, more: usize, memory: Memory<'_>) -> Result<()> {
+    /// Makes room for so many amounts more of a record with a key of so many bytes.
+    pub(crate) fn grow(&mut self, more: usize, key_bytes: usize, memory: Memory<'_>) -> Result<()> {
         let held = self.held.get_or_insert_with(|| memory.account.reserve("reservations", u64::MAX));
-        let bytes = 2 * size_of::<Own>() + size_of::<Noted>() + size_of::<Amount>() + 64;
-        held.resize(((self.list.len() + more) * bytes) as u64)?;
+        held.resize((self.bytes + more * own_bytes(key_bytes)) as u64)?;
         Ok(())
     }
 
     /// Keeps an amount that was noted.
     pub(crate) fn push(&mut self, journal: &Arc<Journal>, txn: TxnId, own: Own) {
         self.journal.get_or_insert_with(|| (Arc::clone(journal), txn));
+        self.bytes += own.bytes();
+        *self.counts.entry((own.place, own.column)).or_default() += 1;
         self.list.push(own);
     }
 
@@ -241,9 +264,9 @@ impl Reserved {
         self.list.iter().any(|own| own.table == table)
     }
 
-    /// The columns of records of which something was reserved.
-    pub(crate) fn columns(&self) -> BTreeSet<(Place, u16)> {
-        self.list.iter().map(|own| (own.place, own.column)).collect()
+    /// Whether something was reserved of a column of a record.
+    pub(crate) fn has(&self, place: Place, column: u16) -> bool {
+        self.counts.contains_key(&(place, column))
     }
 
     /// How many there are.
@@ -258,9 +281,16 @@ impl Reserved {
             return;
         }
         while self.list.len() > place {
-            if let Some(own) = self.list.pop() {
-                journal.take_back(*txn, &own);
+            let Some(own) = self.list.pop() else { return };
+            self.bytes -= own.bytes();
+            let left = self.counts.get_mut(&(own.place, own.column)).map(|count| {
+                *count -= 1;
+                *count
+            });
+            if left == Some(0) {
+                self.counts.remove(&(own.place, own.column));
             }
+            journal.take_back(*txn, &own);
         }
     }
 

@@ -186,6 +186,7 @@ impl Views<'_> {
             int(statistics.rollbacks),
             int(database.sweep_interval),
             Value::Bool(database.auto_backout),
+            int(statistics.merged_entries),
         ]
     }
 

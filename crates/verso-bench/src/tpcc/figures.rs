@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::drive::Notes;
+use super::holder::Held;
 use super::transactions::Kind;
 
 /// Milliseconds by kind of transaction.
@@ -47,6 +48,9 @@ pub struct TpccFigures {
     /// Processor seconds of the server, where it is a process of the benchmark's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_cpu_s: Option<f64>,
+    /// What it cost to hold a snapshot meanwhile, where somebody did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
 }
 
 /// The value that `share` of the sorted ones do not exceed, in milliseconds.

@@ -14,6 +14,7 @@
 //! | [`wire`], [`embedded`] | the two ways to one |
 //! | [`transactions`] | the five transactions |
 //! | [`drive`] | terminals |
+//! | [`holder`] | a reader who holds a snapshot meanwhile |
 //! | [`conditions`] | the twelve consistency conditions |
 //! | [`figures`] | rates and response times |
 //!
@@ -23,6 +24,7 @@ mod conditions;
 mod drive;
 mod embedded;
 mod figures;
+mod holder;
 mod load;
 mod random;
 mod rows;
@@ -50,6 +52,7 @@ pub(crate) use drive::{Load, drive};
 pub(crate) use embedded::Embedded;
 pub use figures::TpccFigures;
 pub(crate) use figures::percentile;
+use holder::Holder;
 pub(crate) use load::load;
 pub(crate) use session::{Console, Target};
 pub(crate) use wire::Server;
@@ -81,6 +84,9 @@ pub struct TpccOptions {
     /// Terminals type and think as long as the specification has it
     #[arg(long)]
     pub think: bool,
+    /// A reader holds one snapshot while the load runs; what that costs is shown
+    #[arg(long)]
+    pub hold_snapshot: bool,
     /// The tables are there already
     #[arg(long)]
     pub no_load: bool,
@@ -182,14 +188,16 @@ fn measure<T: Target>(env: &Env, target: &T, options: &TpccOptions) -> Result<Tp
         think: options.think,
         seed: options.seed.wrapping_add(1),
     };
+    let holder = options.hold_snapshot.then(|| Holder::begin(target)).transpose()?;
     let notes = drive(env, target, &load)?;
+    let held = holder.map(Holder::end).transpose()?;
     if let Some(error) = &notes.first_error {
         eprintln!("{}: {} transactions failed, the first with {error}", target.name(), notes.errors);
     }
     check(target)?;
     let mut figures = TpccFigures::new(notes);
     (figures.warehouses, figures.connections) = (options.warehouses, options.connections);
-    (figures.load_s, figures.consistent) = (load_s, true);
+    (figures.load_s, figures.consistent, figures.held) = (load_s, true, held);
     Ok(figures)
 }
 
@@ -238,6 +246,13 @@ fn print_table(verso: &TpccFigures, peers: &BTreeMap<String, TpccFigures>) {
             figures.driver_cpu_s,
             figures.server_cpu_s.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}")),
         );
+    }
+    for (name, figures) in
+        std::iter::once(("verso", verso)).chain(peers.iter().map(|(name, figures)| (name.as_str(), figures)))
+    {
+        if let Some(held) = &figures.held {
+            println!("{}", held.line(name));
+        }
     }
     if let Some(peer) = peers.values().next().filter(|peer| peer.tpmc > 0.0) {
         println!("verso to the first peer: {:.2}x", verso.tpmc / peer.tpmc);

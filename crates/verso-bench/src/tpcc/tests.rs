@@ -7,6 +7,7 @@ use versodb::{Database, Options};
 
 use super::drive::{Load, drive};
 use super::embedded::Embedded;
+use super::holder::Holder;
 use super::session::Target;
 use super::{TpccFigures, check, load};
 
@@ -25,8 +26,11 @@ fn the_conditions_hold_after_the_load_and_are_noticed_when_broken() {
         think: false,
         seed: 9,
     };
+    let holder = Holder::begin(&target).unwrap();
     let notes = drive(&env, &target, &asked).unwrap();
     assert_eq!(notes.first_error, None);
+    let held = holder.end().unwrap();
+    assert!(held.bytes_after >= held.bytes_before && held.version_bytes > Some(0), "{held:?}");
     check(&target).unwrap();
     let figures = TpccFigures::new(notes);
     assert!(figures.tpmc > 0.0 && figures.total_per_min >= figures.tpmc);

@@ -59,7 +59,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("DROP SEQUENCE", "DROP SEQUENCE [IF EXISTS] name"),
     ("DROP TABLE", "DROP TABLE [IF EXISTS] name"),
     ("INSERT", "INSERT INTO table [(column, …)] VALUES (expression | DEFAULT, …), … | query"),
-    ("RELEASE", "RELEASE [SAVEPOINT] name"),
+    ("RELEASE", "RELEASE [SAVEPOINT] name [ONLY]"),
     ("ROLLBACK", "ROLLBACK [WORK | TRANSACTION] [TO [SAVEPOINT] name]"),
     ("SAVEPOINT", "SAVEPOINT name"),
     (

@@ -80,6 +80,9 @@ impl Operator for MeteredOperator {
                 more?
             }
         };
+        if !more {
+            out.clear();
+        }
         let bytes = out.heap_bytes() as u64;
         if bytes > SMALL_BYTES || self.held.is_some() {
             self.charge(cx, bytes)?;

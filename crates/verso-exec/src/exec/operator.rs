@@ -51,7 +51,8 @@ pub(crate) trait Operator: Send {
         let _ = column;
         Reach::Nowhere
     }
-    /// Replaces `out` by the next rows; may be none of them. False at the end.
+    /// Replaces `out` by the next rows; may be none of them. False at the end, also when it is called again; `out` may hold
+    /// anything then, which the [meter](super::metered) between operators takes away.
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool>;
     /// From how many pages of tables its rows come, if several workers may compute them ([`parallel`](super::parallel)). Asked
     /// after `open`, before the first row.

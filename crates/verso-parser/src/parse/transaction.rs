@@ -139,10 +139,8 @@ pub(super) fn release(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
     cursor.advance();
     cursor.accept(&["savepoint"]);
     let name = cursor.name()?;
-    if cursor.is(&["only"]) {
-        return Err(cursor.unsupported("RELEASE … ONLY"));
-    }
-    Ok(Statement::Release(name))
+    let only = cursor.accept(&["only"]);
+    Ok(Statement::Release { name, only })
 }
 
 /// Modes, of which there is one at least.

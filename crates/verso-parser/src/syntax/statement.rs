@@ -139,7 +139,12 @@ pub enum Statement {
     /// ROLLBACK TO.
     RollbackTo(Name),
     /// RELEASE.
-    Release(Name),
+    Release {
+        /// The savepoint.
+        name: Name,
+        /// Savepoints behind it stay.
+        only: bool,
+    },
     /// SET name = value; `None` is DEFAULT.
     Set {
         /// The setting.

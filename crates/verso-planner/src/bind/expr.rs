@@ -71,7 +71,7 @@ impl Binder<'_> {
                 let operand = self.expr(arg, cx)?;
                 self.operator(op, vec![(operand, arg.at.start)], expr.point)
             }
-            ExprKind::Binary { .. } => Ok(null_if_strict(self.chain(expr, cx)?)),
+            ExprKind::Binary { .. } => Ok(known_range(null_if_strict(self.chain(expr, cx)?))),
             ExprKind::And(args) => Ok(TypedExpr::new(K::And(self.booleans(args, "AND", cx)?), SqlType::Bool)),
             ExprKind::Or(args) => Ok(TypedExpr::new(K::Or(self.booleans(args, "OR", cx)?), SqlType::Bool)),
             ExprKind::Not(arg) => {
@@ -654,4 +654,26 @@ fn null_if_strict(expr: TypedExpr) -> TypedExpr {
         && args.iter().any(null)
         && args.iter().all(|arg| known(arg) || varies(arg));
     if folds { TypedExpr::null(expr.ty) } else { expr }
+}
+
+/// The constant range that is empty has no element, and the one without bounds every one, also those that are NULL: so
+/// PostgreSQL simplifies it.
+fn known_range(expr: TypedExpr) -> TypedExpr {
+    let K::Call { function, args } = &expr.kind else { return expr };
+    let (range, element) = match (function.operator, &args[..]) {
+        (Some("@>"), [range, element]) | (Some("<@"), [element, range]) => (range, element),
+        _ => return expr,
+    };
+    let K::Literal(Value::Range(range)) = &range.kind else { return expr };
+    if matches!(element.kind, K::Literal(_))
+        || matches!(element.ty, SqlType::Range(_) | SqlType::Multirange(_))
+    {
+        return expr;
+    }
+    let has = match &range.bounds {
+        None => false,
+        Some((lower, upper)) if lower.value.is_none() && upper.value.is_none() => true,
+        Some(_) => return expr,
+    };
+    TypedExpr::literal(Value::Bool(has), SqlType::Bool)
 }

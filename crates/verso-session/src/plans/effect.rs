@@ -125,7 +125,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::Rollback { .. }
         | Statement::Savepoint(_)
         | Statement::RollbackTo(_)
-        | Statement::Release(_)
+        | Statement::Release { .. }
         | Statement::Set { .. }
         | Statement::Show(_)
         | Statement::ShowAll

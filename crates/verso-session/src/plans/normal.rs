@@ -11,6 +11,7 @@
 //!     functions and casts are found by the same rules.
 //! M3. Behind ORDER or GROUP integers stay, as they may be numbers of columns.
 //! M4. A pattern `'^(…)$'` stays: so psql names relations, and a plan that knows the name looks for that one only.
+//! M5. Ranges that are empty or have no bounds stay: beside one a plan needs no element, not even one that is NULL.
 
 use verso_types::{SqlType, TimeStyle, Value, parse_text};
 
@@ -106,7 +107,9 @@ impl Normal {
                 b'\'' => {
                     let end = quoted_end(bytes, at, b'\'')?;
                     let inner = &sql[at + 1..end - 1];
-                    if inner.starts_with("^(") && inner.ends_with(")$") {
+                    let pattern = inner.starts_with("^(") && inner.ends_with(")$");
+                    let range = matches!(inner, "empty" | "(,)" | "(,]" | "[,)" | "[,]");
+                    if pattern || range {
                         at = end;
                         continue;
                     }

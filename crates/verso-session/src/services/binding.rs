@@ -166,7 +166,7 @@ impl Binding for Services {
                 | Statement::Rollback { .. }
                 | Statement::RollbackTo(_)
                 | Statement::Savepoint(_)
-                | Statement::Release(_)
+                | Statement::Release { .. }
                 | Statement::PrepareTransaction(_)
                 | Statement::EndPrepared { .. }
                 | Statement::Begin { .. } => {

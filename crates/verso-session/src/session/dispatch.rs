@@ -49,7 +49,7 @@ impl Session {
             Statement::RollbackTo(name) => self.rollback_to(name),
             Statement::EndPrepared { gid, commit } => self.end_prepared(gid, *commit),
             Statement::Savepoint(name) => self.savepoint(name),
-            Statement::Release(name) => self.release(name),
+            Statement::Release { name, only } => self.release(name, *only),
             Statement::SetSessionCharacteristics(modes) => self.set_characteristics(modes),
             Statement::Set { name, value, local } => self.set(&name.text, value.as_deref(), *local),
             Statement::Reset(name) => self.reset(&name.text),

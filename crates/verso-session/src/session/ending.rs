@@ -163,8 +163,9 @@ impl Session {
     /// that, so that nobody waits for a client that does not know of the failure yet (X3).
     pub(crate) fn undo_failed(&mut self, active: &mut Active) {
         // The client has the statement's error; one that comes on top of it shows in whatever is done next.
-        if let Some(last) = active.state.savepoints.last() {
-            let depth = active.state.savepoints.len() - 1;
+        let last = active.state.savepoints.iter().rposition(|savepoint| !savepoint.released);
+        if let Some(depth) = last {
+            let last = &active.state.savepoints[depth];
             let _ = active.txn.get_mut().rollback_to(&last.name);
             self.services.deferred.borrow_mut().go_back(last.events);
             self.portals.close_above(depth);

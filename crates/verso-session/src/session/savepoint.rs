@@ -25,6 +25,7 @@ impl Session {
         active.state.pristine = false;
         active.txn.get_mut().savepoint(&name.text)?;
         active.state.savepoints.push(Savepoint {
+            released: false,
             name: name.text.clone(),
             settings,
             changed: active.state.settings.clone(),
@@ -60,12 +61,17 @@ impl Session {
     }
 
     /// RELEASE.
-    pub(crate) fn release(&mut self, name: &Name) -> Result<CommandTag, SqlError> {
+    pub(crate) fn release(&mut self, name: &Name, only: bool) -> Result<CommandTag, SqlError> {
         let active = self.block_with_savepoints("RELEASE SAVEPOINT")?;
         if active.state.condition != Condition::Good {
             return Err(in_failed_transaction());
         }
         let found = active.state.find_savepoint(name)?;
+        if only {
+            active.txn.get_mut().release_only(&name.text)?;
+            active.state.savepoints[found].released = true;
+            return Ok(tag("RELEASE"));
+        }
         active.txn.get_mut().release(&name.text)?;
         active.set_read_only(active.state.savepoints[found].read_only);
         active.state.savepoints.truncate(found);

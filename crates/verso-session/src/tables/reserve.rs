@@ -9,7 +9,7 @@ use verso_exec::memory::Memory;
 use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::key;
 use verso_storage::rules::{Rule, disabled};
-use verso_storage::{RecordId, RecordLockMode, StorageError, TableLockMode, WaitPolicy};
+use verso_storage::{ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, WaitPolicy};
 use verso_types::{Batch, Number, SqlType, TypeError, Value};
 
 use super::EngineTables;
@@ -100,7 +100,8 @@ impl EngineTables<'_> {
     ) -> Result<bool> {
         let columns = &reserving.table.columns;
         let ids: Vec<u16> = reserving.columns.iter().map(|at| columns[*at].id).collect();
-        self.deferred.borrow_mut().reserved.grow(ids.len(), memory)?;
+        let key_bytes = size_of_val::<[Value]>(key) + reserving.key.len();
+        self.deferred.borrow_mut().reserved.grow(ids.len(), key_bytes, memory)?;
         let txn_id = self.txn.borrow_mut().assign_id()?;
         let place = (heap.object, record);
         let journal = &self.services.instance.reservations;
@@ -135,7 +136,13 @@ impl EngineTables<'_> {
             count(&before.map(Noted::reach).unwrap_or_default().with(amount));
             least.push(low.assigned_to(ty)?);
             most.push(high.assigned_to(ty)?);
-            own.push(Own { place, table: reserving.table.oid, column: *id, amount: amount.clone() });
+            own.push(Own {
+                place,
+                table: reserving.table.oid,
+                column: *id,
+                amount: amount.clone(),
+                key_bytes,
+            });
         }
         test(&least, &most)?;
         for own in own {
@@ -154,11 +161,29 @@ impl EngineTables<'_> {
         selection: Option<&[u32]>,
         columns: &[u16],
     ) -> Result<()> {
-        let mine = self.deferred.borrow().reserved.columns();
+        self.refuse_reserved(heap.object, rows, selection, columns)?;
+        if disabled(Rule::RV3) {
+            return Ok(());
+        }
+        let mut txn = self.txn.borrow_mut();
+        heap.lock_records(&mut txn, rows, selection, RecordLockMode::Update, WaitPolicy::Block)?;
+        Ok(())
+    }
+
+    /// Refuses to set columns of rows of which the transaction itself has reserved something.
+    fn refuse_reserved(
+        &self,
+        object: ObjectId,
+        rows: &ScanBatch,
+        selection: Option<&[u32]>,
+        columns: &[u16],
+    ) -> Result<()> {
+        let deferred = self.deferred.borrow();
+        let mine = &deferred.reserved;
         let count = if mine.is_empty() { 0 } else { selection.map_or(rows.records.len(), <[u32]>::len) };
         for at in 0..count {
             let record = rows.records[selection.map_or(at, |rows| rows[at] as usize)];
-            if columns.iter().any(|column| mine.contains(&((heap.object, record), *column))) {
+            if columns.iter().any(|column| mine.has((object, record), *column)) {
                 let text =
                     "cannot set a RESERVABLE column of a row of which the transaction has reserved something";
                 return Err(TypeError::new("0A000", text)
@@ -166,11 +191,6 @@ impl EngineTables<'_> {
                     .into());
             }
         }
-        if disabled(Rule::RV3) {
-            return Ok(());
-        }
-        let mut txn = self.txn.borrow_mut();
-        heap.lock_records(&mut txn, rows, selection, RecordLockMode::Update, WaitPolicy::Block)?;
         Ok(())
     }
 

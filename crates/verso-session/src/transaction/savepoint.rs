@@ -9,6 +9,8 @@ use crate::tables::ConstraintModes;
 /// A named place in a transaction, and how the session stood there.
 pub(crate) struct Savepoint {
     pub(crate) name: String,
+    /// RELEASE … ONLY has taken it away: nobody goes back to it, those behind it stay.
+    pub(crate) released: bool,
     pub(crate) settings: Arc<Settings>,
     /// Settings that the transaction had changed.
     pub(crate) changed: Option<ChangedSettings>,

@@ -120,10 +120,12 @@ impl State {
 
     /// The place of a savepoint among the open ones.
     pub(crate) fn find_savepoint(&self, name: &Name) -> Result<usize, SqlError> {
-        self.savepoints.iter().rposition(|known| known.name == name.text).ok_or_else(|| {
-            let text = format!("savepoint \"{}\" does not exist", name.text);
-            SqlError::new(sqlstate::INVALID_SAVEPOINT, text)
-        })
+        self.savepoints.iter().rposition(|known| !known.released && known.name == name.text).ok_or_else(
+            || {
+                let text = format!("savepoint \"{}\" does not exist", name.text);
+                SqlError::new(sqlstate::INVALID_SAVEPOINT, text)
+            },
+        )
     }
 }
 
@@ -152,6 +154,7 @@ mod tests {
 
     fn savepoint(state: &mut State, name: &str) {
         state.savepoints.push(Savepoint {
+            released: false,
             name: name.into(),
             settings: Arc::default(),
             changed: state.settings.clone(),

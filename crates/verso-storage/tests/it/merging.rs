@@ -48,7 +48,6 @@ fn v9_versions_between_long_snapshots_take_bounded_space_and_snapshots_read_the_
             held.iter().for_each(|(txn, rows)| assert_eq!(&read(&heap, txn), rows, "round {round}"));
         }
     }
-    // Without merging they are some 60.
     assert!(most < 25, "{most} version pages");
     assert!(engine.statistics().merged_entries > 1000, "{}", engine.statistics().merged_entries);
     sound(&engine);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use verso_types::json::{self, Node};
+use verso_types::json::{self, JsonRef, Node};
 use verso_types::{SqlType, TypeError, Value};
 
 use super::access::has_unique_keys;
@@ -61,6 +61,14 @@ fn object(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Val
     Ok(Value::Text(out.into()))
 }
 
+/// What ABSENT ON NULL leaves out of a `jsonb` object: also the null of JSON, as PostgreSQL does.
+pub(super) fn is_null(node: &Node) -> bool {
+    match node {
+        Node::Encoded(bytes) => matches!(JsonRef::read(bytes), JsonRef::Null),
+        node => matches!(node, Node::Null),
+    }
+}
+
 /// The same as a `jsonb`.
 fn object_b(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
     let (absent, unique) = (flag(args, 0), flag(args, 1));
@@ -75,8 +83,9 @@ fn object_b(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<V
         if unique && !seen.insert(key.clone()) {
             return Err(duplicate(None));
         }
-        if !(absent && value.is_null()) {
-            pairs.push((key, encoder(cx).node(value, type_at(types, at + 1))?));
+        let node = encoder(cx).node(value, type_at(types, at + 1))?;
+        if !(absent && is_null(&node)) {
+            pairs.push((key, node));
         }
     }
     encoded(Node::Object(pairs))

@@ -12,7 +12,7 @@ use verso_types::json::{self, Node};
 use verso_types::text::type_of;
 use verso_types::{Array, Decimal, SqlType, TimeStyle, TypeError, Value, format_text};
 
-use super::construct::duplicate;
+use super::construct::{duplicate, is_null};
 use super::types::{AS_JSON, AS_JSONB, TEXTS};
 use super::{encoded, invalid, json_function};
 use crate::context::EvalContext;
@@ -459,9 +459,11 @@ fn object_agg_end_b(args: &[Value], wanted: Pairs) -> Result<Value> {
         }
         let value = match pair.get(1) {
             Some(Value::Jsonb(value)) => Node::Encoded(value.bytes().to_vec()),
-            _ if wanted.absent => continue,
             _ => Node::Null,
         };
+        if wanted.absent && is_null(&value) {
+            continue;
+        }
         pairs.push((key.to_owned(), value));
     }
     encoded(Node::Object(pairs))

@@ -255,6 +255,12 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
             let text = format!("invalid value for enum option \"lock_level\": {value}");
             Err(SyntaxError::new("22023", text).with_detail("Valid values are \"row\" and \"page\"."))
         }
+        "version_format" if value == "delta" => Ok(()),
+        "version_format" => {
+            let text = format!("invalid value for enum option \"version_format\": {value}");
+            let detail = "Old versions hold the columns that have changed: \"delta\" says how it is.";
+            Err(SyntaxError::new("22023", text).with_detail(detail))
+        }
         "memory_resident" if ["on", "off", "true", "false"].contains(&value) => Ok(()),
         "memory_resident" => {
             let text = format!("invalid value for boolean option \"{name}\": {value}");

@@ -182,4 +182,15 @@ impl Txn {
         self.release_from(at);
         Ok(())
     }
+
+    /// Forgets the savepoint, and not those after it; what was done since stays. Its frame does, too, without a name.
+    ///
+    /// # Errors
+    /// `NoSuchSavepoint`.
+    pub fn release_only(&mut self, name: &str) -> Result<(), StorageError> {
+        self.open_frame();
+        let at = self.find_savepoint(name)?;
+        self.frames[at].name = None;
+        Ok(())
+    }
 }
