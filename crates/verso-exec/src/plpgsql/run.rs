@@ -44,13 +44,10 @@ impl Program {
 
 pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
     for step in steps {
-        let flow = as_of_now(cx, frame, |cx, frame| {
-            if let Some(site) = cx.calls() {
-                site.stands_at(step);
-            }
-            let flow = run_step(step, cx, frame);
-            flow.map_err(|error| in_context(error, frame, step))
-        })?;
+        let flow = match cx.defined_since() {
+            None => run_located(step, cx, frame)?,
+            Some(_) => as_of_now(cx, frame, |cx, frame| run_located(step, cx, frame))?,
+        };
         match flow {
             Flow::Next => {}
             flow => return Ok(flow),
@@ -59,20 +56,27 @@ pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Fr
     Ok(Flow::Next)
 }
 
-/// Runs a part of a body with the catalog and the settings that what came before it has left.
+/// Runs a step; its error says where it stands.
 #[inline]
+fn run_located(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    if let Some(site) = cx.calls() {
+        site.stands_at(step);
+    }
+    match run_step(step, cx, frame) {
+        Err(error) => Err(in_context(error, frame, step)),
+        flow => flow,
+    }
+}
+
+/// Runs a part of a body with the catalog and the settings that what came before it has left.
 pub(super) fn as_of_now<T>(
     cx: &ExecContext<'_>,
     frame: &mut Frame,
     run: impl FnOnce(&ExecContext<'_>, &mut Frame) -> Result<T>,
 ) -> Result<T> {
-    let renewed = frame.renewed(cx)?;
-    let services = renewed.as_ref().map(|(_, now)| Services { time_zone: &now.time_zone, ..*cx.services });
-    let renewed = renewed
-        .as_ref()
-        .zip(services.as_ref())
-        .map(|((defined, now), services)| cx.with_renewed(&now.catalog, services, *defined));
-    run(renewed.as_ref().unwrap_or(cx), frame)
+    let Some((defined, now)) = frame.renewed(cx)? else { return run(cx, frame) };
+    let services = Services { time_zone: &now.time_zone, ..*cx.services };
+    run(&cx.with_renewed(&now.catalog, &services, defined), frame)
 }
 
 /// Adds the line of the innermost statement, once per call: a statement within this one has said it already.
