@@ -1,5 +1,6 @@
 //! What expressions and statements may ask of the session that runs them.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,6 +138,9 @@ pub trait NoticeSink {
     /// # Errors
     /// 53200.
     fn notice(&self, notice: Notice, memory: Memory<'_>) -> Result<()>;
+
+    /// Whether anybody hears messages of this level.
+    fn hears(&self, level: RaiseLevel) -> bool;
 }
 
 /// Who a session belongs to, and whose it is.
@@ -291,13 +295,18 @@ pub trait Binding {
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr>;
     /// An error as the client would see it: for exception handlers.
     fn describe_error(&self, error: &ExecError) -> Described;
-    /// Parses and binds a query or change that is known as text only; none for a statement
+    /// Where each statement of a text stands in it, in bytes; its syntax is right.
+    /// # Errors
+    /// Those of parsing.
+    fn statements_of(&self, text: &str) -> Result<Vec<Range<usize>>>;
+    /// Parses and binds a query or change that is known as text only, at this place of it; none for a statement
     /// that [`Definitions`] run. With `places` a query yields the places of its records behind its columns, where it can.
     /// # Errors
     /// Those of parsing and binding; 0A000 for any other statement.
     fn bind_text(
         &self,
         text: &str,
+        part: Range<usize>,
         known: &Known<'_>,
         places: bool,
         catalog: &Arc<CatalogSnapshot>,
@@ -326,6 +335,8 @@ pub struct Notice {
     pub detail: Option<String>,
     /// The HINT line.
     pub hint: Option<String>,
+    /// Where in nested code: innermost first, one line each.
+    pub context: Option<String>,
 }
 
 /// What expressions need of the database itself.

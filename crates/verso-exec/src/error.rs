@@ -204,6 +204,17 @@ impl ExecError {
         )
     }
 
+    /// The error with a line of context more, behind those that it has.
+    #[must_use]
+    pub fn in_function(self, line: String) -> ExecError {
+        match self {
+            ExecError::InFunction { error, context } => {
+                ExecError::InFunction { error, context: format!("{context}\n{line}") }
+            }
+            error => ExecError::InFunction { error: Box::new(error), context: line },
+        }
+    }
+
     /// The error itself, without the context of the functions it went through.
     #[must_use]
     pub fn root(&self) -> &ExecError {

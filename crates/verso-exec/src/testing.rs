@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -29,7 +30,9 @@ use crate::exec::{
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
 use crate::memory::{Account, Memory, Scope};
-use crate::plan::{CastKind, ExprKind, PlFunction, Plan, RowRules, Statement, SubqueryTest, TypedExpr};
+use crate::plan::{
+    CastKind, ExprKind, PlFunction, Plan, RaiseLevel, RowRules, Statement, SubqueryTest, TypedExpr,
+};
 use crate::spill::TempSpace;
 
 /// 2024-02-29 12:30:45.678901 UTC.
@@ -198,6 +201,10 @@ impl NoticeSink for TestSession {
         self.notices.borrow_mut().push(notice);
         Ok(())
     }
+
+    fn hears(&self, _: RaiseLevel) -> bool {
+        true
+    }
 }
 
 impl Identity for TestSession {
@@ -284,9 +291,14 @@ impl Binding for TestSession {
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
         Ok(TypedExpr::null(column.ty.clone()))
     }
+    fn statements_of(&self, _: &str) -> Result<Vec<Range<usize>>> {
+        Err(ExecError::raised("0A000", "there is no parser here"))
+    }
+
     fn bind_text(
         &self,
         _: &str,
+        _: Range<usize>,
         _: &Known<'_>,
         _: bool,
         _: &Arc<CatalogSnapshot>,
@@ -408,6 +420,8 @@ fn takes(function: &BuiltinFunction, args: &[TypedExpr]) -> bool {
             ArgType::AnyNonArray => !matches!(arg.ty, SqlType::Array(_)),
             ArgType::Any | ArgType::AnyElement => true,
             ArgType::ArrayOf(element) => matches!(&arg.ty, SqlType::Array(ty) if ty.same_base(element)),
+            // of functions of users only
+            ArgType::Polymorphic(_) => false,
         })
 }
 

@@ -68,3 +68,11 @@ pub enum PlDiagnostic {
     TableName,
     SchemaName,
 }
+
+impl PlDiagnostic {
+    /// Whether it tells of the call, and not of the error that is handled.
+    #[must_use]
+    pub fn is_current(self) -> bool {
+        matches!(self, PlDiagnostic::RowCount | PlDiagnostic::Context | PlDiagnostic::RoutineOid)
+    }
+}

@@ -116,6 +116,69 @@ fn ctrl_c_cancels_the_statement_and_ends_the_script() {
     assert!(!rest.contains("never"), "{rest}");
 }
 
+/// Whether a process has a handler of its own for the signal of Ctrl-C; none when it has ended.
+fn catches_ctrl_c(child: &Child) -> Option<bool> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    if field("State:").is_none_or(|state| state.starts_with('Z')) {
+        return None;
+    }
+    let caught = field("SigCgt:").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    Some(caught.is_some_and(|mask| mask & 2 != 0))
+}
+
+/// Ctrl-C as soon as a tool listens to it: the work, which begins then, ends in its midst and says so. A run that was done
+/// before the signal came is tried again, after `prepare`.
+fn is_cut_short(world: &World, arguments: &[&str], prepare: impl Fn()) {
+    for _ in 0..10 {
+        prepare();
+        let child = start(world, arguments);
+        while catches_ctrl_c(&child) == Some(false) {
+            std::thread::yield_now();
+        }
+        signal(&child, "-INT");
+        let output = child.wait_with_output().expect("it ends");
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        match output.status.code() {
+            Some(0) => {}
+            code => {
+                assert_eq!((code, &*out), (Some(130), ""), "{arguments:?}: {err}");
+                assert!(err.contains("canceling statement due to user request"), "{arguments:?}: {err}");
+                return;
+            }
+        }
+    }
+    panic!("{arguments:?} was done before Ctrl-C ten times");
+}
+
+#[test]
+fn ctrl_c_ends_check_sweep_and_the_verification_of_an_archive() {
+    let world = World::new();
+    let log = world.path().join("log");
+    std::fs::create_dir(&log).expect("made");
+    let settings = format!("ALTER SYSTEM SET archive_target = '{}'", log.display());
+    world.sql("a.verso", &settings);
+    world.sql(
+        "a.verso",
+        "CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t SELECT n, md5(n::text) FROM generate_series(1, 60000) AS s(n); CREATE INDEX ON t (v)",
+    );
+    assert_eq!(world.verso(&["backup", "--physical", "a.verso", "base"]).code, 0);
+    is_cut_short(&world, &["check", "a.verso"], || ());
+    is_cut_short(&world, &["archive", "verify", "log", "base"], || ());
+    let die = || {
+        world.sql("a.verso", "BEGIN NO SAVEPOINT; UPDATE t SET v = v || 'x'; ROLLBACK");
+    };
+    is_cut_short(&world, &["sweep", "a.verso"], die);
+    // Each does its work the next time, and finds all as it was.
+    for arguments in [&["sweep", "a.verso"][..], &["check", "a.verso"], &["archive", "verify", "log", "base"]]
+    {
+        let run = world.verso(arguments);
+        assert_eq!(run.code, 0, "{run:?}");
+    }
+    let question = "SELECT concat_ws(',', count(*), count(*) FILTER (WHERE v = md5(id::text))) FROM t";
+    assert!(world.sql("a.verso", question).contains(" 60000,60000\n"));
+}
+
 /// Processor time of a process in clock ticks (user mode).
 fn cpu_ticks(child: &Child) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 pub mod table;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use verso_exec::context::{
     AdvisoryCall, Binding, CatalogFunctions, Clock, Crew, CursorPlaces, Described, HeldSettings, Identity,
     Known, NoticeSink, Notifications, Random, SequenceState, SettingAccess, Signals, Workers,
 };
-use verso_exec::plan::{ExprKind, PlFunction, Plan, Statement, SubqueryTest};
+use verso_exec::plan::{ExprKind, PlFunction, Plan, RaiseLevel, Statement, SubqueryTest};
 use verso_exec::plan::{RowRules, TypedExpr};
 use verso_exec::{EvalContext, ExecError, Notice, Runtime, Services};
 use verso_types::{SqlType, TimeStyle, Value};
@@ -173,6 +174,10 @@ impl NoticeSink for Session {
     fn notice(&self, _: Notice, _: verso_exec::memory::Memory<'_>) -> Result<(), ExecError> {
         Ok(())
     }
+
+    fn hears(&self, _: RaiseLevel) -> bool {
+        true
+    }
 }
 
 impl Identity for Session {
@@ -255,9 +260,14 @@ impl Binding for Session {
     fn column_default(&self, _: &ColumnDef) -> Result<TypedExpr, ExecError> {
         nothing()
     }
+    fn statements_of(&self, _: &str) -> Result<Vec<Range<usize>>, ExecError> {
+        nothing()
+    }
+
     fn bind_text(
         &self,
         _: &str,
+        _: Range<usize>,
         _: &Known<'_>,
         _: bool,
         _: &Arc<CatalogSnapshot>,

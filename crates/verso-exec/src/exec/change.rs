@@ -228,18 +228,22 @@ impl UpdateStatement {
         scan.collect = access.is_some_and(|access| {
             !access.is_point() && access.index.columns().any(|column| target_ids.contains(&column))
         });
+        let triggers = Triggers::of(&update.table, &[(TriggerEvent::Update, &targets[..update.named])]);
         Self {
             scan,
             target_ids,
             checks: RowChecks::new(&update.table, &targets, &update.rules, executor),
             keys: ForeignKeys::of_update(&update.table, &targets),
-            triggers: Triggers::of(&update.table, &[(TriggerEvent::Update, &targets[..update.named])]),
+            parts: update
+                .parts
+                .as_ref()
+                .map(|parts| Box::new(UpdateParts::new(parts, triggers.as_deref(), executor))),
+            triggers,
             targets,
             batch: Batch::of_types(values.types()),
             values,
             returning: Output::new(update.returning.as_ref(), executor),
             leaving: None,
-            parts: update.parts.as_ref().map(|parts| Box::new(UpdateParts::new(parts, executor))),
             amounts: update.reserves().map(|amounts| Box::new(ExprList::compile(amounts, executor))),
         }
     }
@@ -252,8 +256,17 @@ impl UpdateStatement {
         self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
     }
 
+    /// The rows that the leaves have changed are told to the triggers of the statement (G7).
+    pub fn hand_up(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        match (&mut self.parts, &mut self.triggers) {
+            (Some(parts), Some(whole)) => parts.hand_up(cx, whole),
+            _ => Ok(()),
+        }
+    }
+
     /// What the changes mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.hand_up(cx)?;
         if let Some(parts) = &mut self.parts {
             parts.finish(cx)?;
         }
@@ -279,7 +292,7 @@ impl UpdateStatement {
     /// Changes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         if let Some(parts) = &mut self.parts {
-            return parts.run(cx, &mut self.scan, sink);
+            return parts.run(cx, &mut self.scan, self.triggers.as_deref(), sink);
         }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.replaces(TriggerEvent::Update)) {
             return self.run_instead(cx, sink);
@@ -473,8 +486,17 @@ impl DeleteStatement {
         self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
     }
 
+    /// The rows that the leaves have changed are told to the triggers of the statement (G7).
+    pub fn hand_up(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        match (&mut self.parts, &mut self.triggers) {
+            (Some(parts), Some(whole)) => parts.hand_up(cx, whole),
+            _ => Ok(()),
+        }
+    }
+
     /// What the changes mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.hand_up(cx)?;
         if let Some(parts) = &mut self.parts {
             parts.finish(cx)?;
         }
@@ -500,7 +522,7 @@ impl DeleteStatement {
     /// Removes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         if let Some(parts) = &mut self.parts {
-            return parts.run(cx, &mut self.scan, sink);
+            return parts.run(cx, &mut self.scan, self.triggers.as_deref(), sink);
         }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.replaces(TriggerEvent::Delete)) {
             return self.run_instead(cx, sink);

@@ -110,12 +110,31 @@ impl InsertStatement {
         }
     }
 
-    /// As a part of a change of a partitioned table: triggers of statements do not fire.
-    pub fn part(insert: &Insert, executor: Executor) -> Self {
+    /// As a part of a change of a partitioned table: triggers of statements do not fire. What an INSERT is to the whole stands
+    /// beside its triggers.
+    pub fn part(
+        insert: &Insert,
+        (whole, inserted): (Option<&Triggers>, TriggerEvent),
+        executor: Executor,
+    ) -> Self {
         let mut statement = Self::new(insert, executor);
-        statement.triggers = statement.triggers.take().and_then(Triggers::of_rows);
+        let events = [(TriggerEvent::Insert, inserted), (TriggerEvent::Update, TriggerEvent::Update)];
+        statement.triggers = Triggers::of_part(statement.triggers.take(), &insert.table, whole, &events);
         statement.checks.routed();
         statement
+    }
+
+    /// The rows that the leaves have changed are told to the triggers of the statement (G7).
+    pub fn hand_up(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        match (&mut self.router, &mut self.triggers) {
+            (Some(router), Some(whole)) => router.hand_up(cx, whole),
+            _ => Ok(()),
+        }
+    }
+
+    /// The triggers, for the statement that this one is a part of.
+    pub fn triggers_mut(&mut self) -> Option<&mut Triggers> {
+        self.triggers.as_deref_mut()
     }
 
     /// A new execution.
@@ -188,6 +207,7 @@ impl InsertStatement {
 
     /// What the new rows mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.hand_up(cx)?;
         if let Some(router) = &mut self.router {
             router.finish(cx)?;
         }
@@ -313,7 +333,7 @@ impl Target<'_> {
     ) -> Result<()> {
         let types = self.types;
         if let Some(router) = self.router {
-            self.count += router.insert(cx, rows, types, beside, sink)?;
+            self.count += router.insert(cx, rows, types, beside, (self.triggers.as_deref(), sink))?;
             return Ok(());
         }
         if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Insert)) {

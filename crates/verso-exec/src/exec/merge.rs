@@ -107,6 +107,12 @@ impl MergeStatement {
 
     /// What the changes mean for other tables.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        for action in &mut self.actions {
+            action.exchange_triggers(&mut self.triggers);
+            let told = action.hand_up(cx);
+            action.exchange_triggers(&mut self.triggers);
+            told?;
+        }
         self.actions.iter_mut().try_for_each(|action| match action {
             Action::Update(update) => update.finish(cx),
             Action::Delete(delete) => delete.finish(cx),
@@ -160,6 +166,14 @@ fn triggers_of(actions: &[MergeAction]) -> Option<Box<Triggers>> {
 }
 
 impl Action {
+    fn hand_up(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        match self {
+            Action::Update(update) => update.hand_up(cx),
+            Action::Delete(delete) => delete.hand_up(cx),
+            Action::Insert(insert) => insert.hand_up(cx),
+        }
+    }
+
     fn exchange_triggers(&mut self, triggers: &mut Option<Box<Triggers>>) {
         match self {
             Action::Update(update) => update.exchange_triggers(triggers),

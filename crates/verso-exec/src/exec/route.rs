@@ -18,6 +18,7 @@ use super::ExecContext;
 use super::check::{refused_row, values_text};
 use super::insert::InsertStatement;
 use super::statement::{Sink, column_types};
+use super::trigger::{TriggerEvent, Triggers};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
 use crate::plan::{Insert, PartitionRule};
@@ -194,7 +195,7 @@ impl Router {
         rows: &Batch,
         types: &[SqlType],
         beside: Option<&Batch>,
-        sink: &mut dyn Sink,
+        (whole, sink): (Option<&Triggers>, &mut dyn Sink),
     ) -> Result<u64> {
         let root = Arc::clone(&self.nodes[0].table);
         // No row is added: the table is locked, and looked at once more behind the lock.
@@ -228,7 +229,9 @@ impl Router {
             cx.check_cancelled()?;
             let executor = self.executor;
             let Leaf { plan, statement } = &mut self.leaves[leaf];
-            let statement = statement.get_or_insert_with(|| Box::new(InsertStatement::part(plan, executor)));
+            let statement = statement.get_or_insert_with(|| {
+                Box::new(InsertStatement::part(plan, (whole, TriggerEvent::Insert), executor))
+            });
             if !self.begun.contains(&leaf) {
                 statement.begin(cx)?;
                 self.begun.push(leaf);
@@ -257,6 +260,17 @@ impl Router {
                 None => return Err(malformed()),
             }
         }
+    }
+
+    /// The rows of the leaves are told to the triggers of the whole (G7).
+    pub fn hand_up(&mut self, cx: &ExecContext<'_>, whole: &mut Triggers) -> Result<()> {
+        for leaf in &self.begun {
+            let statement = self.leaves[*leaf].statement.as_mut();
+            if let Some(part) = statement.and_then(|statement| statement.triggers_mut()) {
+                whole.take_from(cx, part)?;
+            }
+        }
+        Ok(())
     }
 
     /// What the new rows mean for other tables, and AFTER triggers.

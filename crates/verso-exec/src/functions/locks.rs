@@ -34,7 +34,7 @@ fn advisory_unlock(cx: &EvalContext<'_>, args: &[Value], shared: bool) -> Result
         let mode = if shared { "ShareLock" } else { "ExclusiveLock" };
         let message = format!("you don't own a lock of type {mode}");
         let (level, sqlstate) = (RaiseLevel::Warning, "01000".into());
-        let warning = Notice { level, sqlstate, message, detail: None, hint: None };
+        let warning = Notice { level, sqlstate, message, detail: None, hint: None, context: None };
         cx.services.notices.notice(warning, cx.services.memory)?;
     }
     Ok(Value::Bool(held))

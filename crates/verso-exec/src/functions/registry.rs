@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, SystemType, Value};
 
 use super::kernel::Kernel;
 use crate::context::EvalContext;
@@ -45,6 +45,8 @@ pub enum ArgType {
     AnyRange,
     /// A multirange (of the `AnyElement` type).
     AnyMultirange,
+    /// A polymorphic type of a function of users.
+    Polymorphic(SystemType),
 }
 
 /// What a function returns.

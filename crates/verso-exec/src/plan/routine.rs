@@ -129,6 +129,8 @@ pub struct PlDeclaration {
     pub default: Option<TypedExpr>,
     /// Its line.
     pub line: u32,
+    /// As [`PlStatement::within`].
+    pub within: Option<Arc<str>>,
 }
 
 /// `WHEN condition OR … THEN …`.
@@ -154,8 +156,17 @@ pub enum PlCondition {
 pub struct PlStatement {
     /// Line within the body, from 1, for error contexts.
     pub line: u32,
+    /// What an error of its expression says before that, where PostgreSQL runs the expression as a query.
+    pub within: Option<Arc<str>>,
     /// What it does.
     pub kind: PlStatementKind,
+}
+
+impl PlStatement {
+    /// A statement whose errors say nothing of an expression.
+    pub fn new(line: u32, kind: PlStatementKind) -> PlStatement {
+        PlStatement { line, within: None, kind }
+    }
 }
 
 /// What a PL/pgSQL statement does.
@@ -201,6 +212,8 @@ pub enum PlStatementKind {
         branches: Vec<(TypedExpr, Vec<PlStatement>)>,
         /// `ELSE`.
         otherwise: Vec<PlStatement>,
+        /// It is a CASE.
+        case: bool,
     },
     /// `LOOP`.
     Loop {
@@ -276,6 +289,15 @@ pub enum PlStatementKind {
         label: Option<Arc<str>>,
         /// Only if true.
         when: Option<TypedExpr>,
+    },
+    /// RETURN with a value that is cast to what the function returns when it has returned.
+    ReturnCast {
+        /// The value.
+        value: TypedExpr,
+        /// Its type.
+        from: SqlType,
+        /// What the function returns.
+        to: SqlType,
     },
     /// `RETURN [value]`.
     Return {

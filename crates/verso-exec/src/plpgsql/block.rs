@@ -3,7 +3,7 @@
 use verso_types::Value;
 
 use super::frame::Frame;
-use super::program::{Block, Handler};
+use super::program::{Block, Declaration, Handler};
 use super::run::{Flow, run_steps};
 use crate::context::Described;
 use crate::error::{ExecError, Result};
@@ -19,14 +19,14 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
         frame.looping.remove(slot);
         frame.clear(*slot);
     }
-    for (slot, default, line) in &block.declarations {
+    for Declaration { slot, default, line, within } in &block.declarations {
         // NULL without a default is checked where it is declared (42601), by the binder
         let Some(default) = default else {
             frame.clear(*slot);
             continue;
         };
         let value = frame.eval(cx, default).and_then(|value| frame.assign(cx, *slot, value));
-        value.map_err(|error| in_declaration(error, frame, *line))?;
+        value.map_err(|error| in_declaration(error, frame, *line, within.as_deref()))?;
     }
     let flow = if block.handlers.is_empty() {
         run_steps(&mut block.body, cx, frame)?
@@ -41,11 +41,15 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
 
 /// Adds where a variable that has no value is declared.
 #[cold]
-fn in_declaration(error: ExecError, frame: &Frame, line: u32) -> ExecError {
+fn in_declaration(error: ExecError, frame: &mut Frame, line: u32, within: Option<&str>) -> ExecError {
+    let error = match within {
+        Some(within) => error.in_function(within.to_owned()),
+        None => error,
+    };
+    frame.located = true;
     let signature = &frame.function.signature;
     let what = "during statement block local variable initialization";
-    let context = format!("PL/pgSQL function {signature} line {line} {what}");
-    ExecError::InFunction { error: Box::new(error), context }
+    error.in_function(format!("PL/pgSQL function {signature} line {line} {what}"))
 }
 
 /// Runs the body under a savepoint, and a handler where it fails.
@@ -76,6 +80,7 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
         frame.slots[state_slot] = Value::Text(sqlstate);
         frame.slots[message_slot] = Value::text(&message);
     }
+    frame.located = false;
     frame.handled.push(error);
     let flow = run_steps(&mut handler.body, cx, frame);
     frame.handled.pop();

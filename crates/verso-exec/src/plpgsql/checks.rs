@@ -5,6 +5,7 @@ use verso_types::{SqlType, Value};
 
 use super::frame::Frame;
 use super::program::Embedded;
+use super::site::CallSite;
 use crate::context::Notice;
 use crate::error::{ExecError, Raised, Result};
 use crate::exec::{ExecContext, cast_row};
@@ -37,7 +38,8 @@ fn tell(cx: &ExecContext<'_>, is_error: bool, found: Raised) -> Result<()> {
         return Err(ExecError::Raised(Box::new(found)));
     }
     let Raised { sqlstate, message, detail, hint } = found;
-    let notice = Notice { level: RaiseLevel::Warning, sqlstate, message, detail, hint };
+    let context = cx.calls().map(CallSite::lines);
+    let notice = Notice { level: RaiseLevel::Warning, sqlstate, message, detail, hint, context };
     cx.services.notices.notice(notice, cx.services.memory)
 }
 

@@ -1,13 +1,15 @@
-//! EXECUTE: a text is bound when it runs, with the values of USING as its parameters.
+//! EXECUTE: the statements of a text are bound when they run, with the values of USING as their parameters.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use verso_types::{SqlType, Value};
 
 use super::checks::{check_strict, check_width};
-use super::embedded::{Taken, define, run_embedded};
-use super::frame::Frame;
+use super::embedded::{Taken, define, in_statement, run_embedded};
+use super::frame::{Frame, check_columns};
 use super::program::Embedded;
+use super::run::as_of_now;
 use crate::context::{Given, Known, Served};
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
@@ -43,7 +45,7 @@ impl Dynamic {
         }
     }
 
-    /// The statement of now, which is a query or a change, and its parameters.
+    /// The query of a loop of now, and its parameters.
     pub fn bind(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
         self.bind_for(false, cx, frame)
     }
@@ -55,10 +57,15 @@ impl Dynamic {
 
     fn bind_for(&self, cursor: bool, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
         let text = self.text(cx, frame)?;
-        if let Some(bound) = self.bound(&text, cursor, cx, frame)? {
+        let parts = cx.services.binding.statements_of(&text)?;
+        let part = match parts.as_slice() {
+            [_, _, ..] => return Err(ExecError::raised("42P11", "cannot open multi-query plan as cursor")),
+            parts => parts.first().cloned().unwrap_or(0..text.len()),
+        };
+        if let Some(bound) = self.bound(&text, part.clone(), cursor, cx, frame)? {
             return Ok(bound);
         }
-        let served = self.serve(&text, cx, frame)?.yields.ok_or_else(|| {
+        let served = self.serve(&text[part], cx, frame)?.yields.ok_or_else(|| {
             ExecError::raised("42P11", "cannot open a query that returns no rows as a cursor")
         })?;
         Ok((Embedded::new(&served, cx.executor), Vec::new()))
@@ -72,26 +79,67 @@ impl Dynamic {
         define(cx, text, Given { query: None, ends, params: &params, types: &self.using_types, read_only })
     }
 
-    /// A text as a statement, and its parameters; none where it defines something.
+    /// A part of a text as a statement, and its parameters; none where it defines something.
     fn bound(
         &self,
         text: &str,
+        part: Range<usize>,
         places: bool,
         cx: &ExecContext<'_>,
         frame: &Frame,
     ) -> Result<Option<(Embedded, Vec<Value>)>> {
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
         let known = Known { types: &self.using_types, transitions: &self.transitions };
-        let statement = cx.services.binding.bind_text(text, &known, places, cx.catalog)?;
+        let statement = cx.services.binding.bind_text(text, part, &known, places, cx.catalog)?;
         Ok(statement.map(|statement| {
             let is_query = matches!(statement, Statement::Query(_));
             let text = Some(text.into());
             (Embedded { is_query, text, ..Embedded::new(&statement, cx.executor) }, params)
         }))
     }
+
+    /// Runs one statement of a text. It counts its rows, and leaves FOUND as it was.
+    fn run_part(
+        &self,
+        (words, part): (&str, Range<usize>),
+        into: Option<&PlInto>,
+        cx: &ExecContext<'_>,
+        frame: &mut Frame,
+    ) -> Result<()> {
+        let (mut statement, params) = match self.bound(words, part.clone(), false, cx, frame)? {
+            Some(bound) => bound,
+            None => {
+                let served = self.serve(&words[part], cx, frame)?;
+                frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
+                match (served.yields, into) {
+                    (_, None) => return Ok(()),
+                    (None, Some(_)) => return Err(ExecError::raised("42601", NO_DATA)),
+                    (Some(rows), Some(_)) => (Embedded::new(&rows, cx.executor), Vec::new()),
+                }
+            }
+        };
+        let Some(into) = into else {
+            let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::Nothing)?;
+            frame.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
+            return Ok(());
+        };
+        if statement.types.is_empty() {
+            return Err(ExecError::raised("42601", NO_DATA));
+        }
+        let mut first = None;
+        let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::First(&mut first))?;
+        check_strict(into, rows, &statement, Some((&params, &self.using_types)), cx, frame)?;
+        if first.is_some() {
+            check_width(cx, &into.targets, &statement.types)?;
+        }
+        let counted = if statement.is_query { rows.min(1) } else { rows };
+        frame.row_count = i64::try_from(counted).unwrap_or(i64::MAX);
+        let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);
+        frame.take_row(cx, &into.targets, row, &statement.types, &statement.shape)
+    }
 }
 
-/// `EXECUTE … [INTO …]`. It counts its rows, and leaves FOUND as it was.
+/// `EXECUTE … [INTO …]`: all statements of the text, of which the last one has what INTO takes.
 pub(super) fn execute(
     text: &Dynamic,
     into: Option<&PlInto>,
@@ -99,34 +147,41 @@ pub(super) fn execute(
     frame: &mut Frame,
 ) -> Result<()> {
     let words = text.text(cx, frame)?;
-    let (mut statement, params) = match text.bound(&words, false, cx, frame)? {
-        Some(bound) => bound,
-        None => {
-            let served = text.serve(&words, cx, frame)?;
-            frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
-            match (served.yields, into) {
-                (_, None) => return Ok(()),
-                (None, Some(_)) => return Err(ExecError::raised("42601", NO_DATA)),
-                (Some(rows), Some(_)) => (Embedded::new(&rows, cx.executor), Vec::new()),
+    let parts = cx.services.binding.statements_of(&words)?;
+    let Some((last, before)) = parts.split_last() else {
+        return text.run_part((&words, 0..words.len()), into, cx, frame);
+    };
+    for part in before {
+        as_of_now(cx, frame, |cx, frame| text.run_part((&words, part.clone()), None, cx, frame))?;
+    }
+    as_of_now(cx, frame, |cx, frame| text.run_part((&words, last.clone()), into, cx, frame))
+}
+
+/// `RETURN QUERY EXECUTE`: the rows of all statements of the text.
+pub(super) fn return_execute(text: &Dynamic, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<()> {
+    let words = text.text(cx, frame)?;
+    let mut rows = 0;
+    for part in cx.services.binding.statements_of(&words)? {
+        rows += as_of_now(cx, frame, |cx, frame| {
+            let (mut query, params) = match text.bound(&words, part.clone(), false, cx, frame)? {
+                Some(bound) => bound,
+                None => {
+                    let served = text.serve(&words[part], cx, frame)?.yields;
+                    let served = served.ok_or_else(|| in_statement(no_rows("SELECT INTO"), &words))?;
+                    (Embedded::new(&served, cx.executor), Vec::new())
+                }
+            };
+            if let (true, Some(change)) = (query.types.is_empty(), query.change) {
+                return Err(in_statement(no_rows(change), &words));
             }
-        }
-    };
-    let Some(into) = into else {
-        let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::Nothing)?;
-        frame.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
-        return Ok(());
-    };
-    if statement.types.is_empty() {
-        return Err(ExecError::raised("42601", NO_DATA));
+            check_columns(frame, &query)?;
+            run_embedded(&mut query, Some(&params), cx, frame, Taken::Result)
+        })?;
     }
-    let mut first = None;
-    let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::First(&mut first))?;
-    check_strict(into, rows, &statement, Some((&params, &text.using_types)), cx, frame)?;
-    if first.is_some() {
-        check_width(cx, &into.targets, &statement.types)?;
-    }
-    let counted = if statement.is_query { rows.min(1) } else { rows };
-    frame.row_count = i64::try_from(counted).unwrap_or(i64::MAX);
-    let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);
-    frame.take_row(cx, &into.targets, row, &statement.types, &statement.shape)
+    frame.counted(rows);
+    Ok(())
+}
+
+fn no_rows(word: &str) -> ExecError {
+    ExecError::raised("42601", format!("{word} query does not return tuples"))
 }

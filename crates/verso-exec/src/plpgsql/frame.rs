@@ -43,6 +43,8 @@ pub(crate) struct Frame {
     pub(super) looping: BTreeSet<usize>,
     /// Errors whose handlers run.
     pub(super) handled: Vec<ExecError>,
+    /// An error says which of its statements it is of.
+    pub(super) located: bool,
     /// The catalog and the settings after so many definitions.
     renewed: Option<(u32, Arc<HeldSettings>)>,
 }
@@ -65,6 +67,7 @@ impl Frame {
             savepoints: 0,
             looping: BTreeSet::new(),
             handled: Vec::new(),
+            located: false,
             renewed: None,
         }
     }

@@ -7,6 +7,7 @@ use verso_types::condition::condition_code;
 
 use super::frame::Frame;
 use super::program::Raise;
+use super::site::CallSite;
 use crate::context::Notice;
 use crate::error::{About, ExecError, Raised, Result};
 use crate::exec::ExecContext;
@@ -15,6 +16,7 @@ use crate::plan::{PlDiagnostic, RaiseLevel};
 
 /// Sends a message, or raises it as an error.
 pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Result<()> {
+    let notices = cx.services.notices;
     let args: Vec<Value> = raise.args.iter().map(|arg| frame.eval(cx, arg)).collect::<Result<_>>()?;
     let text = |expr: &Option<RowExpr>| -> Result<Option<String>> {
         expr.as_ref().map(|expr| option(cx, frame, expr)).transpose()
@@ -54,8 +56,12 @@ pub(super) fn raise(raise: &Raise, cx: &ExecContext<'_>, frame: &Frame) -> Resul
         return Err(ExecError::About { error: Box::new(error), about: Box::new(about) });
     }
     let default = if raise.level == RaiseLevel::Warning { "01000" } else { "00000" };
-    let notice = Notice { level: raise.level, sqlstate: sqlstate(default), message, detail, hint };
-    cx.services.notices.notice(notice, cx.services.memory)
+    if !notices.hears(raise.level) {
+        return Ok(());
+    }
+    let context = cx.calls().map(CallSite::lines);
+    let notice = Notice { level: raise.level, sqlstate: sqlstate(default), message, detail, hint, context };
+    notices.notice(notice, cx.services.memory)
 }
 
 /// The value of an option of USING.

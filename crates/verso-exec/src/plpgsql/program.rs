@@ -28,12 +28,19 @@ pub(crate) struct Program {
 
 pub(super) struct Block {
     pub label: Option<Arc<str>>,
-    /// Slot, initial value, line.
-    pub declarations: Vec<(usize, Option<RowExpr>, u32)>,
+    pub declarations: Vec<Declaration>,
     pub cursors: Vec<usize>,
     pub body: Vec<Step>,
     pub handlers: Vec<Handler>,
     pub error_slots: Option<(usize, usize)>,
+}
+
+/// A variable: its slot, its first value, its line, and what an error of that says first.
+pub(super) struct Declaration {
+    pub slot: usize,
+    pub default: Option<RowExpr>,
+    pub line: u32,
+    pub within: Option<Arc<str>>,
 }
 
 pub(super) struct Handler {
@@ -46,12 +53,14 @@ pub(super) struct Step {
     pub line: u32,
     /// How PostgreSQL calls it.
     pub name: &'static str,
+    /// What an error of its expression says first.
+    pub within: Option<Arc<str>>,
     pub kind: StepKind,
 }
 
 impl Step {
     pub fn new(line: u32, kind: StepKind) -> Step {
-        Step { line, name: kind.name(), kind }
+        Step { line, name: kind.name(), within: None, kind }
     }
 }
 
@@ -76,6 +85,7 @@ pub(super) enum StepKind {
     If {
         branches: Vec<(BodyExpr, Vec<Step>)>,
         otherwise: Vec<Step>,
+        case: bool,
     },
     Loop {
         label: Option<Arc<str>>,
@@ -112,6 +122,11 @@ pub(super) enum StepKind {
     },
     Return {
         value: Option<RowExpr>,
+    },
+    ReturnCast {
+        value: RowExpr,
+        from: SqlType,
+        to: SqlType,
     },
     ReturnComposite {
         value: RowExpr,
@@ -259,7 +274,12 @@ fn block(block: &PlBlock, executor: Executor) -> Block {
         declarations: block
             .declarations
             .iter()
-            .map(|PlDeclaration { slot, default, line }| (*slot, optional(default.as_ref()), *line))
+            .map(|PlDeclaration { slot, default, line, within }| Declaration {
+                slot: *slot,
+                default: optional(default.as_ref()),
+                line: *line,
+                within: within.clone(),
+            })
             .collect(),
         cursors: block.cursors.clone(),
         body: steps(&block.body, executor),
@@ -321,7 +341,11 @@ fn types_of(shape: &RowType) -> Vec<SqlType> {
 }
 
 fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {
-    statements.iter().map(|statement| Step::new(statement.line, step(&statement.kind, executor))).collect()
+    let compiled = |statement: &PlStatement| {
+        let within = statement.within.clone();
+        Step { within, ..Step::new(statement.line, step(&statement.kind, executor)) }
+    };
+    statements.iter().map(compiled).collect()
 }
 
 pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
@@ -343,7 +367,8 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             types: types_of(shape),
             shape: Arc::clone(shape),
         })),
-        PlStatementKind::If { branches, otherwise } => StepKind::If {
+        PlStatementKind::If { branches, otherwise, case } => StepKind::If {
+            case: *case,
             branches: branches
                 .iter()
                 .map(|(condition, body)| (BodyExpr::compile(condition), steps(body, executor)))
@@ -391,6 +416,9 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             StepKind::Continue { label: label.clone(), when: when.as_ref().map(BodyExpr::compile) }
         }
         PlStatementKind::Return { value } => StepKind::Return { value: optional(value.as_ref()) },
+        PlStatementKind::ReturnCast { value, from, to } => {
+            StepKind::ReturnCast { value: RowExpr::compile(value), from: from.clone(), to: to.clone() }
+        }
         PlStatementKind::ReturnComposite { value, shape, types } => StepKind::ReturnComposite {
             value: RowExpr::compile(value),
             shape: Arc::clone(shape),
@@ -476,6 +504,7 @@ impl StepKind {
             | StepKind::Change(_)
             | StepKind::AssignField { .. }
             | StepKind::AssignRow(_) => "assignment",
+            StepKind::If { case: true, .. } => "CASE",
             StepKind::If { .. } => "IF",
             StepKind::Loop { .. } => "LOOP",
             StepKind::While { .. } => "WHILE",
@@ -486,6 +515,7 @@ impl StepKind {
             StepKind::Exit { .. } => "EXIT",
             StepKind::Continue { .. } => "CONTINUE",
             StepKind::Return { .. }
+            | StepKind::ReturnCast { .. }
             | StepKind::ReturnComposite { .. }
             | StepKind::ReturnRow { .. }
             | StepKind::ReturnRowValue { .. } => "RETURN",
@@ -499,7 +529,10 @@ impl StepKind {
                 "CASE"
             }
             StepKind::Raise(_) | StepKind::Reraise => "RAISE",
-            StepKind::GetDiagnostics { .. } => "GET DIAGNOSTICS",
+            StepKind::GetDiagnostics { items } => match items.iter().all(|(item, _)| item.is_current()) {
+                true => "GET DIAGNOSTICS",
+                false => "GET STACKED DIAGNOSTICS",
+            },
             StepKind::Execute { .. } => "EXECUTE",
             StepKind::ForExecute { .. } => "FOR over EXECUTE statement",
             StepKind::ReturnExecute { .. } => "RETURN QUERY",

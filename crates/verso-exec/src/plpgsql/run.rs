@@ -8,7 +8,7 @@ use super::block::{reraise, run_block};
 use super::call_procedure;
 use super::cursor::{begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
-use super::dynamic::execute;
+use super::dynamic::{execute, return_execute};
 use super::embedded::{Taken, define_into, in_statement, may_change, run_embedded, run_sql};
 use super::frame::{Frame, as_declared, check_columns};
 use super::loops::{RowLoop, Turn, run_for_query, run_range, slices, turn};
@@ -17,7 +17,7 @@ use super::program::{Program, Step, StepKind};
 use super::site::{CallSite, context_line};
 use crate::context::{Services, TransactionEnds};
 use crate::error::{ExecError, Result};
-use crate::exec::ExecContext;
+use crate::exec::{ExecContext, cast_row};
 
 /// Where to go on.
 #[derive(Debug)]
@@ -44,43 +44,52 @@ impl Program {
 
 pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
     for step in steps {
-        let renewed = frame.renewed(cx)?;
-        let services =
-            renewed.as_ref().map(|(_, now)| Services { time_zone: &now.time_zone, ..*cx.services });
-        let renewed = renewed
-            .as_ref()
-            .zip(services.as_ref())
-            .map(|((defined, now), services)| cx.with_renewed(&now.catalog, services, *defined));
-        let cx = renewed.as_ref().unwrap_or(cx);
-        if let Some(site) = cx.calls() {
-            site.stands_at(step);
-        }
-        match run_step(step, cx, frame) {
-            Ok(Flow::Next) => {}
-            Ok(flow) => return Ok(flow),
-            Err(error) => return Err(in_context(error, frame, step)),
+        let flow = match cx.defined_since() {
+            None => run_located(step, cx, frame)?,
+            Some(_) => as_of_now(cx, frame, |cx, frame| run_located(step, cx, frame))?,
+        };
+        match flow {
+            Flow::Next => {}
+            flow => return Ok(flow),
         }
     }
     Ok(Flow::Next)
 }
 
-/// Adds the line of the innermost statement, once per call.
-#[cold]
-fn in_context(error: ExecError, frame: &Frame, step: &Step) -> ExecError {
-    let line = context_line(&frame.function, step.line, step.kind.name());
-    let here = format!("PL/pgSQL function {} line ", frame.function.signature);
-    match error {
-        // a statement within a statement of the same call has said it already
-        ExecError::InFunction { error, context }
-            if context.lines().last().is_some_and(|l| l.starts_with(&here)) =>
-        {
-            ExecError::InFunction { error, context }
-        }
-        ExecError::InFunction { error, context } => {
-            ExecError::InFunction { error, context: format!("{context}\n{line}") }
-        }
-        error => ExecError::InFunction { error: Box::new(error), context: line },
+/// Runs a step; its error says where it stands.
+#[inline]
+fn run_located(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    if let Some(site) = cx.calls() {
+        site.stands_at(step);
     }
+    match run_step(step, cx, frame) {
+        Err(error) => Err(in_context(error, frame, step)),
+        flow => flow,
+    }
+}
+
+/// Runs a part of a body with the catalog and the settings that what came before it has left.
+pub(super) fn as_of_now<T>(
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+    run: impl FnOnce(&ExecContext<'_>, &mut Frame) -> Result<T>,
+) -> Result<T> {
+    let Some((defined, now)) = frame.renewed(cx)? else { return run(cx, frame) };
+    let services = Services { time_zone: &now.time_zone, ..*cx.services };
+    run(&cx.with_renewed(&now.catalog, &services, defined), frame)
+}
+
+/// Adds the line of the innermost statement, once per call: a statement within this one has said it already.
+#[cold]
+fn in_context(error: ExecError, frame: &mut Frame, step: &Step) -> ExecError {
+    if std::mem::replace(&mut frame.located, true) {
+        return error;
+    }
+    let error = match &step.within {
+        Some(within) => error.in_function(within.to_string()),
+        None => error,
+    };
+    error.in_function(context_line(&frame.function, step.line, step.kind.name()))
 }
 
 pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
@@ -101,7 +110,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         }
         StepKind::Later(later) => return later.run(step.line, cx, frame),
         StepKind::Sql { statement, into, .. } => run_sql(statement, into.as_ref(), cx, frame)?,
-        StepKind::If { branches, otherwise } => {
+        StepKind::If { branches, otherwise, .. } => {
             for (condition, body) in branches {
                 if condition.holds(cx, frame)? {
                     return run_steps(body, cx, frame);
@@ -192,6 +201,18 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             }
             return Ok(Flow::Return);
         }
+        StepKind::ReturnCast { value, from, to } => {
+            let mut value = frame.eval(cx, value)?;
+            let one = std::slice::from_ref;
+            cast_row(cx, std::slice::from_mut(&mut value), one(from), one(to)).map_err(|error| {
+                let signature = &frame.function.signature;
+                let what = "while casting return value to function's return type";
+                frame.located = true;
+                error.in_function(format!("PL/pgSQL function {signature} {what}"))
+            })?;
+            frame.value = value;
+            return Ok(Flow::Return);
+        }
         StepKind::ReturnComposite { value, shape, types } => {
             frame.value = match (frame.eval(cx, value)?, &types) {
                 (Value::Record(row), Some(types)) => Value::Record(
@@ -242,7 +263,11 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             frame.counted(rows);
         }
         StepKind::Raise(message) => raise(message, cx, frame)?,
-        StepKind::Reraise => return Err(reraise(frame)),
+        StepKind::Reraise => {
+            // It says where it came from.
+            frame.located = !frame.handled.is_empty();
+            return Err(reraise(frame));
+        }
         StepKind::GetDiagnostics { items } => diagnose(items, cx, frame)?,
         StepKind::Execute { text, into } => execute(text, into.as_ref(), cx, frame)?,
         StepKind::ForExecute { label, text, targets, body } => {
@@ -257,10 +282,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             );
         }
         StepKind::ReturnExecute { text } => {
-            let (mut query, params) = text.bind(cx, frame)?;
-            check_columns(frame, &query)?;
-            let rows = run_embedded(&mut query, Some(&params), cx, frame, Taken::Result)?;
-            frame.counted(rows);
+            return_execute(text, cx, frame)?;
         }
         StepKind::Open { cursor, args, query, forward } => {
             for (slot, value) in args {

@@ -25,7 +25,7 @@ fn int(v: i32) -> TypedExpr {
 
 /// Statements on lines 1, 2, ….
 fn lines(kinds: Vec<PlStatementKind>) -> Vec<PlStatement> {
-    kinds.into_iter().zip(1..).map(|(kind, line)| PlStatement { line, kind }).collect()
+    kinds.into_iter().zip(1..).map(|(kind, line)| PlStatement::new(line, kind)).collect()
 }
 
 fn block(kinds: Vec<PlStatementKind>) -> PlBlock {
@@ -189,6 +189,7 @@ fn loops_exit_continue_and_count_down() {
         PlStatementKind::If {
             branches: vec![(is(4), lines(vec![PlStatementKind::Return { value: Some(int(-1)) }]))],
             otherwise: lines(vec![PlStatementKind::Return { value: Some(parameter(0, SqlType::Int4)) }]),
+            case: false,
         },
     ]);
     let (world, table) =
@@ -240,9 +241,10 @@ fn errors_name_the_line_and_undo_the_statement() {
         PlStatementKind::If {
             branches: vec![(
                 literal(Value::Bool(true)),
-                vec![PlStatement { line: 7, kind: PlStatementKind::Assign { slot: 0, value: fail } }],
+                vec![PlStatement::new(7, PlStatementKind::Assign { slot: 0, value: fail })],
             )],
             otherwise: Vec::new(),
+            case: false,
         },
     ]);
     let (world, table) =
@@ -288,6 +290,7 @@ fn queries_fill_variables_and_loops() {
         PlStatementKind::If {
             branches: vec![(parameter(2, SqlType::Bool), lines(vec![into(true)]))],
             otherwise: Vec::new(),
+            case: false,
         },
     ]);
     let variables =
@@ -328,7 +331,7 @@ fn messages_and_raised_errors() {
 #[test]
 fn variables_are_initialised_checked_and_cast() {
     let body = PlBlock {
-        declarations: vec![PlDeclaration { slot: 0, default: Some(int(3)), line: 1 }],
+        declarations: vec![PlDeclaration { slot: 0, default: Some(int(3)), line: 1, within: None }],
         body: lines(vec![PlStatementKind::Assign { slot: 0, value: TypedExpr::null(SqlType::Int4) }]),
         ..PlBlock::default()
     };
@@ -356,6 +359,7 @@ fn recursion_has_slots_of_its_own_and_an_end() {
                 lines(vec![PlStatementKind::Return { value: Some(int(0)) }]),
             )],
             otherwise: Vec::new(),
+            case: false,
         },
         PlStatementKind::Return { value: Some(call("+", vec![inner, n()])) },
     ]);

@@ -39,6 +39,15 @@ impl<'s> Script<'s> {
         Ok(Script { source, statements, kept })
     }
 
+    /// Where each statement stands in the text, in bytes.
+    pub fn places(&self) -> Vec<Range<usize>> {
+        let tokens = self.source.tokens();
+        let place = |statement: &Range<usize>| {
+            tokens[statement.start].start as usize..tokens[statement.end - 1].end as usize
+        };
+        self.statements.iter().map(place).collect()
+    }
+
     /// How many statements there are.
     pub fn len(&self) -> usize {
         self.statements.len()

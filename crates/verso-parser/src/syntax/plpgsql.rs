@@ -7,7 +7,7 @@ use std::sync::Arc;
 use verso_types::SqlType;
 pub use verso_types::definition::PlDiagnostic;
 
-use super::{Call, CommitWrite, Direction, Expr, Name, Query, Span, Statement, Step};
+use super::{Call, CommitWrite, Direction, Expr, Name, QualifiedName, Query, Span, Statement, Step};
 
 /// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +87,8 @@ pub struct PlDeclaration {
     pub like: Vec<Name>,
     /// How it is like that.
     pub alike: PlAlike,
+    /// COLLATE, and where it stands.
+    pub collation: Option<(QualifiedName, u32)>,
     /// CONSTANT.
     pub constant: bool,
     /// NOT NULL.
@@ -167,7 +169,7 @@ pub enum PlStatementKind {
     /// `a := e`, `r.a := e`, `a[i] := e`.
     Assign { target: PlTarget, path: Vec<Step>, value: Expr },
     /// `IF … THEN … ELSIF … ELSE … END IF`, and CASE.
-    If { branches: Vec<(Expr, Vec<PlStatement>)>, otherwise: Vec<PlStatement> },
+    If { branches: Vec<(Expr, Vec<PlStatement>)>, otherwise: Vec<PlStatement>, case: bool },
     /// `CASE …` without a fitting branch and without ELSE: error 20000.
     CaseNotFound,
     /// `LOOP … END LOOP`.

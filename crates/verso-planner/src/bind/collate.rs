@@ -69,13 +69,23 @@ impl Binder<'_> {
         let schema = Some(&*named.schema).filter(|schema| !schema.is_empty());
         let found = self.collation_named(schema, &named.name, 0);
         let found = found.map_err(|error| SqlError { position: None, ..error })?;
+        self.with_collation(base, &found.collation)
+    }
+
+    /// A type with a collation.
+    pub(super) fn with_collation(
+        &self,
+        base: SqlType,
+        collation: &Arc<Collation>,
+    ) -> Result<SqlType, SqlError> {
         if !base.is_collatable() {
             return Err(not_collatable(&base));
         }
-        if found.collation.oid == Collation::DEFAULT {
+        let base = base.uncollated().clone();
+        if collation.oid == Collation::DEFAULT {
             return Ok(base);
         }
-        let collation = Arc::clone(&found.collation);
+        let collation = Arc::clone(collation);
         Ok(SqlType::Collated(Arc::new(CollatedType { base, collation })))
     }
 

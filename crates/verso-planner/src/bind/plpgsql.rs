@@ -45,6 +45,7 @@ use verso_types::{CastKind, RowType, SqlType, TimeStyle};
 
 use super::Binder;
 use super::context::{Clause, Context};
+use super::polymorphic::Meaning;
 use super::scope::{Record, Scope, Variable, value_type};
 use crate::errors::{SqlError, sqlstate};
 use cursor::Declared;
@@ -80,6 +81,12 @@ pub fn bind_function(
     body.read_only = function.volatility != Volatility::Volatile;
     body.columns = column_names(function);
     body.returns = returned(function);
+    body.result = match &function.returns {
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) if body.result_slots.is_empty() => {
+            Some(ty.clone()).filter(|_| function.variant != 0)
+        }
+        _ => None,
+    };
     body.procedure = function.is_procedure();
     body.returns_rows = matches!(function.returns, FunctionReturn::Set(SqlType::Row(_) | SqlType::Record));
     if let (FunctionReturn::Table(columns), true) = (&function.returns, body.result_slots.is_empty()) {
@@ -136,7 +143,7 @@ pub fn check_function(
 ) -> Result<(), SqlError> {
     if super::takes_polymorphic(function) {
         // Checked as if it were called with integers.
-        let own = super::of_element(function, &SqlType::Int4, None);
+        let own = Meaning::integers().of_function(function);
         return check_function(&own, catalog, time_zone);
     }
     match (function.language, &function.returns) {
@@ -190,6 +197,8 @@ struct Body<'c> {
     /// Label of the block variables are declared in.
     block: Arc<str>,
     returns: PlReturn,
+    /// `$0`: the type of the result where each call decides it.
+    result: Option<SqlType>,
     /// Slots of the columns of RETURNS TABLE.
     result_slots: Vec<usize>,
     /// It is a procedure.
@@ -238,6 +247,7 @@ impl<'c> Body<'c> {
             constants: Vec::new(),
             block: name,
             returns: PlReturn::Void,
+            result: None,
             result_slots: Vec::new(),
             procedure: false,
             read_only: false,
@@ -276,8 +286,8 @@ impl<'c> Body<'c> {
             // The end of the body returns what the arguments that come out are then.
             Some(value) if names_results => {
                 let line = block.body.last().map_or(1, |last| last.line);
-                let inner = PlStatement { line, kind: PlStatementKind::Block(body) };
-                let last = PlStatement { line, kind: PlStatementKind::Return { value: Some(value) } };
+                let inner = PlStatement::new(line, PlStatementKind::Block(body));
+                let last = PlStatement::new(line, PlStatementKind::Return { value: Some(value) });
                 PlBlock { body: vec![inner, last], ..PlBlock::default() }
             }
             _ => body,
@@ -357,7 +367,7 @@ impl<'c> Body<'c> {
                     first.push(self.first_row(declaration, &ty, default)?);
                     None
                 }
-                Some(default) => Some(self.value(default, &declaration.name.text, &ty)?),
+                Some(default) => Some(self.first_value(default, &declaration.name.text, &ty)?),
                 None if ty.is_constrained() => {
                     Some(self.binder.of_domain(TypedExpr::null(ty.erased()), &ty)?)
                 }
@@ -371,7 +381,11 @@ impl<'c> Body<'c> {
             if declaration.constant {
                 self.constants.push(slot);
             }
-            declarations.push(PlDeclaration { slot, default, line: declaration.line });
+            let within = match (&declaration.default, &default) {
+                (Some(expr), Some(value)) => self.run_as_query("expression", expr, value),
+                _ => None,
+            };
+            declarations.push(PlDeclaration { slot, default, line: declaration.line, within });
         }
         self.labels.push((block.label.as_ref().map(|label| label.text.clone()), false));
         first.extend(self.statements(&block.body)?);
@@ -388,18 +402,31 @@ impl<'c> Body<'c> {
 
     /// The type of a variable, which may be that of another one or of a column, or an array of it.
     fn declared_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
-        let like = self.like_type(declaration)?;
-        match (&declaration.ty, like) {
+        let like = self.like_type(declaration).map_err(|error| match declaration.alike {
+            PlAlike::Named => error,
+            _ if declaration.like.is_empty() => error,
+            // What it is like is looked up when the whole declaration was read.
+            _ => SqlError { position: None, ..error },
+        })?;
+        let ty = match (&declaration.ty, like) {
             // An array of arrays is an array of more dimensions.
             (SqlType::Array(_), ty) if !declaration.like.is_empty() && !matches!(ty, SqlType::Array(_)) => {
-                if ty.is_row() {
-                    let text = "arrays of %ROWTYPE are not supported";
-                    return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
-                }
-                Ok(SqlType::Array(Box::new(ty)))
+                SqlType::Array(Box::new(ty))
             }
-            (_, ty) => Ok(ty),
+            (_, ty) => ty,
+        };
+        let pseudo = match &ty {
+            SqlType::Array(element) => element.is_row() && element.composite().is_none(),
+            _ => false,
+        };
+        if pseudo {
+            let text = format!("variable \"{}\" has pseudo-type record[]", declaration.name.text);
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
+        let Some((collation, at)) = &declaration.collation else { return Ok(ty) };
+        let found = self.binder.collation_named(collation.schema_text(), &collation.name.text, 0);
+        let found = found.map_err(|error| SqlError { position: None, ..error })?;
+        self.binder.with_collation(ty, &found.collation).map_err(|error| error.at(*at))
     }
 
     fn like_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
@@ -414,6 +441,9 @@ impl<'c> Body<'c> {
         let (schema, table, column) = match declaration.like.as_slice() {
             [] => return self.binder.data_type(&declaration.ty),
             [name] => {
+                if let (Some(result), "$0") = (&self.result, name.text.as_str()) {
+                    return Ok(result.clone());
+                }
                 let known = self.binder.variables.iter().rev().find(|variable| *variable.name == *name.text);
                 return known.map(|variable| variable.ty.clone()).ok_or_else(|| {
                     let text = format!("variable \"{}\" does not exist", name.text);
@@ -510,7 +540,7 @@ impl<'c> Body<'c> {
         // It takes the slot that is declared next.
         let slot = self.variables.len();
         let kind = self.row_assignment(slot, ty, value)?;
-        Ok(PlStatement { line: declaration.line, kind })
+        Ok(PlStatement::new(declaration.line, kind))
     }
 
     /// EXCEPTION, and the slots of SQLSTATE and SQLERRM, which its handlers see.
@@ -550,7 +580,29 @@ impl<'c> Body<'c> {
     /// A value for a variable; PL/pgSQL casts by way of text where there is no assignment cast.
     fn value(&self, expr: &Expr, name: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
         let bound = self.bind(expr)?;
-        let start = expr.at.start;
+        self.value_of(bound, expr.at.start, name, ty)
+    }
+
+    /// The same of the first value of a variable: a literal that is none of its type is one when it runs, and not before.
+    fn first_value(&self, expr: &Expr, name: &str, ty: &SqlType) -> Result<TypedExpr, SqlError> {
+        let bound = self.bind(expr)?;
+        let is_literal = bound.ty == SqlType::Unknown;
+        let value = self.value_of(bound, expr.at.start, name, ty);
+        if value.is_ok() || !is_literal {
+            return value;
+        }
+        let text = self.binder.coerce(self.bind(expr)?, expr.at.start, &SqlType::Text, CastKind::Implicit)?;
+        let cast = ExprKind::Cast { arg: Box::new(text), kind: CastKind::Assignment };
+        self.binder.of_domain(TypedExpr::new(cast, ty.erased()), ty)
+    }
+
+    fn value_of(
+        &self,
+        bound: TypedExpr,
+        start: u32,
+        name: &str,
+        ty: &SqlType,
+    ) -> Result<TypedExpr, SqlError> {
         let direct = verso_types::cast_kind(&bound.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment)
             || self.binder.has_user_cast(&bound.ty, ty, CastKind::Assignment);
         if direct || bound.ty == SqlType::Unknown {

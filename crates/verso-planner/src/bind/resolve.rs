@@ -9,6 +9,7 @@ use std::sync::Arc;
 use verso_exec::functions::{ArgType, ResultType};
 use verso_types::{CastKind, RangeType, RowType, SqlType, SystemType, cast_kind};
 
+use super::polymorphic;
 use crate::errors::{SqlError, sqlstate};
 
 /// What was found.
@@ -86,7 +87,8 @@ fn exact(arg: &ArgType) -> Option<&SqlType> {
         | ArgType::AnyEnum
         | ArgType::AnyRange
         | ArgType::AnyMultirange
-        | ArgType::AnyArray => None,
+        | ArgType::AnyArray
+        | ArgType::Polymorphic(_) => None,
     }
 }
 
@@ -112,7 +114,7 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
                 elements.push(of.subtype());
             }
             (ArgType::AnyRange | ArgType::AnyMultirange, _) => return None,
-            (ArgType::Exact(_) | ArgType::ArrayOf(_) | ArgType::Any, _) => {}
+            (ArgType::Exact(_) | ArgType::ArrayOf(_) | ArgType::Any | ArgType::Polymorphic(_), _) => {}
         }
     }
     // There is no array of arrays.
@@ -133,6 +135,11 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
         return None;
     }
     let element = common_type(elements.iter()).ok()?;
+    let open = declared.iter().zip(actual).filter_map(|(arg, ty)| match arg {
+        ArgType::Polymorphic(system) => Some((*system, ty)),
+        _ => None,
+    });
+    let meaning = polymorphic::solve(open)?;
     declared
         .iter()
         .zip(actual)
@@ -146,6 +153,7 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
             ArgType::AnyArray => Some(SqlType::Array(Box::new(element.clone()))),
             ArgType::AnyRange => range.clone().map(SqlType::Range),
             ArgType::AnyMultirange => range.clone().map(SqlType::Multirange),
+            ArgType::Polymorphic(system) => Some(meaning.concrete(&SqlType::System(*system))),
         })
         .collect()
 }

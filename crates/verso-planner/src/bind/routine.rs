@@ -1,17 +1,16 @@
-//! Calls of users' functions: which parameter each argument is for, defaults, lists of arguments, and what types polymorphic
-//! functions stand with.
+//! Calls of users' functions: which parameter each argument is for, defaults, lists of arguments.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn};
+use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionLanguage};
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::range::RangeType;
-use verso_types::{CastKind, CollatedType, Derivation, RowType, SqlType, SystemType};
+use verso_types::{CastKind, CollatedType, Derivation, SqlType};
 
 use super::Binder;
 use super::collate::refuse_mismatch;
+use super::polymorphic::{is_polymorphic, listed, solve, takes_polymorphic};
 use super::resolve::Declared;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::Call;
@@ -73,12 +72,7 @@ impl Fit {
         let parameters: Vec<&FunctionArg> = function.called_with().collect();
         let last = parameters.len().saturating_sub(1);
         let declared = |place: &usize| match &parameters[*place].ty {
-            SqlType::Array(element) if self.listed && *place == last => arg_type(element),
-            SqlType::System(SystemType::AnyArray | SystemType::AnyCompatibleArray)
-                if self.listed && *place == last =>
-            {
-                ArgType::AnyElement
-            }
+            ty if self.listed && *place == last => arg_type(&listed(ty).unwrap_or_else(|| ty.clone())),
             ty => arg_type(ty),
         };
         self.places.iter().map(declared).collect()
@@ -87,16 +81,17 @@ impl Fit {
 
 /// An argument's type as candidates have it.
 fn arg_type(ty: &SqlType) -> ArgType {
-    use SystemType as S;
     match ty {
-        SqlType::System(S::AnyElement | S::AnyCompatible) => ArgType::AnyElement,
-        SqlType::System(S::AnyNonArray | S::AnyCompatibleNonArray) => ArgType::AnyNonArray,
-        SqlType::System(S::AnyEnum) => ArgType::AnyEnum,
-        SqlType::System(S::AnyArray | S::AnyCompatibleArray) => ArgType::AnyArray,
-        SqlType::System(S::AnyRange | S::AnyCompatibleRange) => ArgType::AnyRange,
-        SqlType::System(S::AnyMultirange | S::AnyCompatibleMultirange) => ArgType::AnyMultirange,
+        SqlType::System(system) if system.is_polymorphic() => ArgType::Polymorphic(*system),
         ty => ArgType::Exact(ty.without_modifiers()),
     }
+}
+
+/// An argument of a call, and the type that it is cast to.
+struct Given {
+    value: TypedExpr,
+    at: u32,
+    to: SqlType,
 }
 
 impl Binder<'_> {
@@ -110,37 +105,59 @@ impl Binder<'_> {
         types: &[SqlType],
     ) -> Result<(Arc<FunctionDef>, Vec<TypedExpr>), SqlError> {
         let parameters: Vec<&FunctionArg> = function.called_with().collect();
-        let mut open =
-            args.iter().zip(&fit.places).filter(|(_, place)| is_polymorphic(&parameters[**place].ty));
-        if open.clone().next().is_some() && open.all(|((arg, _), _)| arg.ty == SqlType::Unknown) {
-            let text = "could not determine polymorphic type because input has type unknown";
-            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
-        }
-        let mut values: Vec<Option<TypedExpr>> = vec![None; parameters.len()];
-        let mut list = Vec::new();
+        let mut given: Vec<Vec<Given>> = parameters.iter().map(|_| Vec::new()).collect();
         let last = parameters.len().saturating_sub(1);
-        for (((arg, at), to), place) in args.into_iter().zip(types).zip(&fit.places) {
-            let value = self.coerce(arg, at, to, CastKind::Implicit)?;
-            match fit.listed && *place == last {
-                true => list.push(value),
-                false => values[*place] = Some(value),
-            }
-        }
-        if fit.listed {
-            let element = list.first().map_or(SqlType::Text, |first| first.ty.without_modifiers());
-            let ty = SqlType::Array(Box::new(element));
-            values[last] = Some(TypedExpr::new(K::Array(list), ty));
+        for (((value, at), to), place) in args.into_iter().zip(types).zip(&fit.places) {
+            given[*place].push(Given { value, at, to: to.clone() });
         }
         // A default has the type of its parameter; of a polymorphic one its own.
-        for (value, parameter) in values.iter_mut().zip(&parameters) {
-            if value.is_none()
+        for (given, parameter) in given.iter_mut().zip(&parameters) {
+            if given.is_empty()
                 && let Some(text) = &parameter.default
             {
-                *value = Some(self.argument_default(parameter, text)?);
+                let value = self.argument_default(parameter, text)?;
+                let (at, to) = (0, value.ty.clone());
+                given.push(Given { value, at, to });
             }
         }
-        let values: Vec<TypedExpr> = values.into_iter().flatten().collect();
-        let function = specialized(function, &parameters, &values)?;
+        let of_list = |place: usize, ty: &SqlType| match fit.listed && place == last {
+            true => listed(ty).unwrap_or_else(|| ty.clone()),
+            false => ty.clone(),
+        };
+        let mut function = Arc::clone(function);
+        if takes_polymorphic(&function) {
+            let declared: Vec<SqlType> =
+                (0..).zip(&parameters).map(|(place, parameter)| of_list(place, &parameter.ty)).collect();
+            let pairs = declared.iter().zip(&given).filter_map(|(ty, given)| match ty {
+                SqlType::System(system) if system.is_polymorphic() => Some((*system, given)),
+                _ => None,
+            });
+            let pairs =
+                pairs.flat_map(|(system, given)| given.iter().map(move |one| (system, &one.value.ty)));
+            let meaning = solve(pairs).ok_or_else(|| {
+                let text = "arguments and defaults of polymorphic types are not all alike";
+                SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+            })?;
+            for (ty, given) in declared.iter().zip(&mut given).filter(|(ty, _)| is_polymorphic(ty)) {
+                let to = meaning.of_parameter(ty)?;
+                given.iter_mut().for_each(|one| one.to = to.clone());
+            }
+            function = Arc::new(meaning.of_function(&function));
+        }
+        let mut values = Vec::with_capacity(parameters.len());
+        for (place, given) in given.into_iter().enumerate() {
+            let mut list = Vec::with_capacity(given.len());
+            for Given { value, at, to } in given {
+                list.push(self.coerce(value, at, &to, CastKind::Implicit)?);
+            }
+            if fit.listed && place == last {
+                let element = list.first().map_or(SqlType::Text, |first| first.ty.without_modifiers());
+                let ty = SqlType::Array(Box::new(element));
+                values.push(TypedExpr::new(K::Array(list), ty));
+            } else {
+                values.extend(list);
+            }
+        }
         Ok((function, values))
     }
 
@@ -162,51 +179,6 @@ impl Binder<'_> {
         // The text was checked when the function was made; positions in it mean nothing to the statement.
         bound.map_err(|error| SqlError { position: None, ..error })
     }
-}
-
-/// Is the type one that each call decides?
-pub fn is_polymorphic(ty: &SqlType) -> bool {
-    matches!(ty, SqlType::System(system) if system.is_polymorphic())
-}
-
-/// Does it take arguments of polymorphic types?
-pub fn takes_polymorphic(function: &FunctionDef) -> bool {
-    function.args.iter().any(|arg| is_polymorphic(&arg.ty))
-}
-
-/// A polymorphic function with the types that its arguments have; any other one as it is.
-fn specialized(
-    function: &Arc<FunctionDef>,
-    parameters: &[&FunctionArg],
-    values: &[TypedExpr],
-) -> Result<Arc<FunctionDef>, SqlError> {
-    if !takes_polymorphic(function) {
-        return Ok(Arc::clone(function));
-    }
-    use SystemType as S;
-    let (mut element, mut range) = (None, None);
-    for (parameter, value) in parameters.iter().zip(values) {
-        let found = match (&parameter.ty, &value.ty) {
-            (SqlType::System(S::AnyArray | S::AnyCompatibleArray), SqlType::Array(element)) => {
-                Some((**element).clone())
-            }
-            (SqlType::System(S::AnyArray | S::AnyCompatibleArray), _) => None,
-            (SqlType::System(open), SqlType::Range(of) | SqlType::Multirange(of)) if open.is_any_range() => {
-                range = Some(of.clone());
-                Some(of.subtype())
-            }
-            (ty, given) if is_polymorphic(ty) && *given != SqlType::Unknown => {
-                Some(given.without_modifiers())
-            }
-            _ => None,
-        };
-        element = element.or(found);
-    }
-    let Some(element) = element else {
-        let text = "could not determine polymorphic type because input has type unknown";
-        return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
-    };
-    Ok(Arc::new(of_element(function, &element, range)))
 }
 
 /// A function whose arguments have the collation of those that it is called with.
@@ -237,37 +209,4 @@ pub(super) fn collated(
     (own.variant, collation.oid).hash(&mut hasher);
     own.variant = hasher.finish().max(1);
     Ok(Arc::new(own))
-}
-
-/// A polymorphic function with this type for what it does not say, and this one for its ranges.
-pub fn of_element(function: &FunctionDef, element: &SqlType, range: Option<RangeType>) -> FunctionDef {
-    use SystemType as S;
-    let own = range.clone().unwrap_or(RangeType::INT4);
-    let concrete = |ty: &SqlType| match ty {
-        SqlType::System(S::AnyRange | S::AnyCompatibleRange) => SqlType::Range(own.clone()),
-        SqlType::System(S::AnyMultirange | S::AnyCompatibleMultirange) => SqlType::Multirange(own.clone()),
-        SqlType::System(S::AnyArray | S::AnyCompatibleArray) => SqlType::Array(Box::new(element.clone())),
-        ty if is_polymorphic(ty) => element.clone(),
-        ty => ty.clone(),
-    };
-    let mut own = function.clone();
-    for arg in &mut own.args {
-        arg.ty = concrete(&arg.ty);
-    }
-    own.returns = match &function.returns {
-        FunctionReturn::Scalar(SqlType::Row(row)) => {
-            let fields = row.fields.iter().map(|(name, ty)| (Arc::clone(name), concrete(ty))).collect();
-            FunctionReturn::Scalar(SqlType::Row(Arc::new(RowType { of: None, fields })))
-        }
-        FunctionReturn::Scalar(ty) => FunctionReturn::Scalar(concrete(ty)),
-        FunctionReturn::Set(ty) => FunctionReturn::Set(concrete(ty)),
-        FunctionReturn::Table(columns) => {
-            FunctionReturn::Table(columns.iter().map(|(name, ty)| (Arc::clone(name), concrete(ty))).collect())
-        }
-        other => other.clone(),
-    };
-    let mut hasher = DefaultHasher::new();
-    (element, range).hash(&mut hasher);
-    own.variant = hasher.finish().max(1);
-    own
 }

@@ -18,8 +18,8 @@ use super::Binder;
 use super::call::Found;
 use super::context::Context;
 use super::json::named;
+use super::polymorphic::{follows_from, is_polymorphic, needed_for};
 use super::rights::denied;
-use super::routine::is_polymorphic;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, Expr, ExprKind, FrameBound, Literal, Name, Over, QualifiedName, Span};
 
@@ -95,10 +95,11 @@ pub fn check_aggregate(
         initial: moving.initial,
     });
     for way in [Some(&plain), moving.as_ref()].into_iter().flatten() {
-        if is_polymorphic(way.state) && !new.args.iter().any(is_polymorphic) {
+        if is_polymorphic(way.state) && !new.args.iter().any(|arg| follows_from(way.state, arg)) {
             return Err(invalid("cannot determine transition data type").with_detail(format!(
-                "A result of type {} requires at least one input of a polymorphic type.",
-                way.state.pg_name()
+                "A result of type {} requires at least one input of type {}.",
+                way.state.pg_name(),
+                needed_for(way.state)
             )));
         }
     }
@@ -415,7 +416,7 @@ impl Binder<'_> {
             true => {
                 let pairs = declared.inputs().zip(function.inputs());
                 let element =
-                    pairs.filter(|(was, _)| is_polymorphic(&was.ty)).map(|(was, is)| match &is.ty {
+                    pairs.filter(|(was, _)| follows_from(&state, &was.ty)).map(|(was, is)| match &is.ty {
                         SqlType::Array(element) if of_element(&was.ty, &SqlType::Int4) != SqlType::Int4 => {
                             (**element).clone()
                         }

@@ -262,6 +262,7 @@ impl Output {
             put_field(b'D', notice.detail.as_deref(), out);
             put_field(b'H', notice.hint.as_deref(), out);
             put_field(b'P', notice.position.map(|position| position.to_string()).as_deref(), out);
+            put_field(b'W', notice.context.as_deref(), out);
             out.push(0);
         });
     }

@@ -139,6 +139,8 @@ pub struct Notice {
     pub detail: Option<String>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Where in nested code: innermost first, one line each.
+    pub context: Option<String>,
     /// Where in the client's text, in characters from 1.
     pub position: Option<u32>,
 }
@@ -161,6 +163,7 @@ impl Notice {
             message: message.into(),
             detail: None,
             hint: None,
+            context: None,
             position: None,
         }
     }

@@ -7,7 +7,7 @@ use verso_types::{RowType, SqlType};
 
 use super::Schema;
 use verso_parser::syntax::{self, CreateFunction, Name, Returns, RoutineType};
-use verso_planner::bind::{Binder, is_polymorphic};
+use verso_planner::bind::{Binder, follows_from, is_polymorphic, needed_for};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Arguments, the result, and the relation whose rows it is.
@@ -158,10 +158,8 @@ impl Schema<'_> {
 
     /// A result of a polymorphic type follows from an argument of one.
     fn check_polymorphic(&self, args: &[FunctionArg], returns: &FunctionReturn) -> Result<(), SqlError> {
-        let is_range = |ty: &SqlType| matches!(ty, SqlType::System(system) if system.is_any_range());
-        let given_range = args.iter().any(|arg| arg.mode.goes_in() && is_range(&arg.ty));
-        let given_any = args.iter().any(|arg| arg.mode.goes_in() && is_polymorphic(&arg.ty));
-        let settled = |ty: &SqlType| if is_range(ty) { given_range } else { given_any };
+        let inputs = || args.iter().filter(|arg| arg.mode.goes_in());
+        let settled = |ty: &SqlType| inputs().any(|arg| follows_from(ty, &arg.ty));
         let given: Vec<&SqlType> = match returns {
             FunctionReturn::Scalar(SqlType::Row(row)) => row.fields.iter().map(|(_, ty)| ty).collect(),
             FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => vec![ty],
@@ -170,16 +168,7 @@ impl Schema<'_> {
         };
         match given.into_iter().find(|ty| is_polymorphic(ty) && !settled(ty)) {
             Some(ty) => {
-                let name = ty.pg_name();
-                let needed = match name.starts_with("anycompatible") {
-                    true if is_range(ty) => "anycompatiblerange or anycompatiblemultirange",
-                    false if is_range(ty) => "anyrange or anymultirange",
-                    true => {
-                        "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, \
-                         or anycompatiblemultirange"
-                    }
-                    false => "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange",
-                };
+                let (name, needed) = (ty.pg_name(), needed_for(ty));
                 Err(invalid("cannot determine result data type").with_detail(format!(
                     "A result of type {name} requires at least one input of type {needed}."
                 )))

@@ -364,9 +364,6 @@ fn check_transitions(create: &CreateTrigger, table: &TableDef) -> Result<(), Sql
     if create.each_row && table.partition_of.is_some() {
         return Err(unsupported("ROW triggers with transition tables are not supported on partitions"));
     }
-    if table.partitioned.is_some() {
-        return Err(SqlError::unsupported("a trigger with transition tables of a partitioned table"));
-    }
     if create.timing != TriggerTiming::After {
         return Err(invalid("transition table name can only be specified for an AFTER trigger"));
     }

@@ -1,5 +1,6 @@
 //! What the catalog keeps as text, bound for the statement that needs it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use verso_catalog::{
@@ -12,7 +13,7 @@ use verso_types::SqlType;
 
 use super::Services;
 use verso_parser::syntax::{PlBlock, PlConflict, Statement};
-use verso_parser::{parse_body, parse_script};
+use verso_parser::{Script, parse_body, parse_script};
 use verso_planner::bind::{
     Binder, bind_block, bind_function, bind_sql_function, bind_trigger, function_statements,
     update_trigger_body,
@@ -143,21 +144,27 @@ impl Binding for Services {
         }
     }
 
+    fn statements_of(&self, text: &str) -> Result<Vec<Range<usize>>, ExecError> {
+        // The usual one is read once, when it is bound.
+        if !text.contains(';') {
+            return Ok(std::iter::once(0..text.len()).collect());
+        }
+        Script::read(text, &mut |_| ())
+            .map(|script| script.places())
+            .map_err(|error| ExecError::from(SqlError::from(error).within(text)))
+    }
+
     fn bind_text(
         &self,
         text: &str,
+        part: Range<usize>,
         known: &Known<'_>,
         places: bool,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Option<Bound>, ExecError> {
         let bind = || {
-            let mut statements = parse_script(text)?;
-            let parsed = match (statements.pop(), statements.is_empty()) {
-                (Some(parsed), true) => parsed.statement,
-                (None, _) => return Ok(None),
-                (Some(_), false) => return Err(SqlError::unsupported("EXECUTE of several statements")),
-            };
-            let mut parsed = parsed;
+            let Some(parsed) = parse_script(&text[part.clone()])?.pop() else { return Ok(None) };
+            let mut parsed = parsed.statement;
             if let Statement::Query(query) = &mut parsed {
                 query.places = places;
             }
@@ -188,7 +195,11 @@ impl Binding for Services {
             }
         };
         bind().map_err(|error| match error.position {
-            Some(_) => ExecError::from(error.within(text)),
+            Some(position) => {
+                let before = text[..part.start].chars().count();
+                let position = Some(position.saturating_add(u32::try_from(before).unwrap_or(u32::MAX)));
+                ExecError::from(SqlError { position, ..error }.within(text))
+            }
             None if error.message.starts_with("EXECUTE of transaction") => ExecError::from(error),
             None => ExecError::from(error.with_context(&format!("SQL statement \"{text}\""))),
         })

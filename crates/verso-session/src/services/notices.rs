@@ -89,7 +89,8 @@ impl Notices {
 
     /// Keeps a message of a function.
     fn keep(&self, notice: Notice, memory: Memory<'_>) -> ExecResult<()> {
-        let texts = [Some(&notice.message), notice.detail.as_ref(), notice.hint.as_ref()];
+        let Notice { message, detail, hint, context, .. } = &notice;
+        let texts = [Some(message), detail.as_ref(), hint.as_ref(), context.as_ref()];
         let bytes = size_of::<Notice>() + texts.iter().flatten().map(|text| text.len()).sum::<usize>();
         let mut held = self.held.borrow_mut();
         let held = held.get_or_insert_with(|| memory.account.reserve("messages to the client", u64::MAX));
@@ -125,22 +126,30 @@ impl Outgoing<'_> {
 
 impl NoticeSink for Outgoing<'_> {
     fn notice(&self, notice: verso_exec::Notice, memory: Memory<'_>) -> ExecResult<()> {
-        let verso_exec::Notice { level, sqlstate, message, detail, hint } = notice;
-        let severity = match level {
-            RaiseLevel::Debug => "DEBUG",
-            RaiseLevel::Log => "LOG",
-            RaiseLevel::Info => "INFO",
-            RaiseLevel::Notice => "NOTICE",
-            RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
-        };
-        let from = self.services.settings.messages_from();
-        if MessageLevel::of(severity) < from {
+        let verso_exec::Notice { level, sqlstate, message, detail, hint, context } = notice;
+        if !self.hears(level) {
             return Ok(());
         }
-        let notice = Notice { severity, sqlstate, message, detail, hint, position: None };
+        let severity = severity_of(level);
+        let from = self.services.settings.messages_from();
+        let notice = Notice { severity, sqlstate, message, detail, hint, context, position: None };
         let Some(client) = self.client else { return self.services.notices.keep(notice, memory) };
         self.flush()?;
         self.services.notices.pass_one(&notice, from, &mut |notice| client.tell(notice))
+    }
+
+    fn hears(&self, level: RaiseLevel) -> bool {
+        MessageLevel::of(severity_of(level)) >= self.services.settings.messages_from()
+    }
+}
+
+fn severity_of(level: RaiseLevel) -> &'static str {
+    match level {
+        RaiseLevel::Debug => "DEBUG",
+        RaiseLevel::Log => "LOG",
+        RaiseLevel::Info => "INFO",
+        RaiseLevel::Notice => "NOTICE",
+        RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
     }
 }
 

@@ -15,6 +15,7 @@
 mod collect;
 mod concurrent;
 mod load;
+mod losers;
 mod merge;
 mod run;
 
@@ -199,12 +200,13 @@ fn collect_all(
     let files = SortFiles {
         directory: shared.temporary.clone(),
         space: txn.temporary.clone(),
-        block_bytes: (share / 16).clamp(4 << 10, 64 << 10) as usize,
+        block_bytes: (share / 32).clamp(4 << 10, 64 << 10) as usize,
         next: Arc::clone(&shared.sort_files),
     };
     let ranges = Ranges::new(pages, crew.size());
-    // Each worker reads the runs of all of them when they are merged.
-    let most_runs = (share as usize / (files.block_bytes * crew.size())).clamp(4, 256);
+    // A block of each run stands in memory while they are merged; in the end each worker reads the runs of all of them.
+    let fan_in = (share as usize / files.block_bytes).clamp(4, 256);
+    let most_runs = (fan_in / crew.size()).max(4);
     let (heap, indexes, job) = (Arc::clone(heap), indexes.to_vec(), Arc::clone(crew.job()));
     watched(txn, crew, pages, progress, |watch| {
         crew.run(Stop::All, watch, move |part| {
@@ -215,10 +217,10 @@ fn collect_all(
                         collected.page(&shared, &heap, index, page_index as u32)?;
                         if collected.is_much(share) {
                             collected.tell(&job);
-                            collected.spill(&shared, &files, &job)?;
+                            collected.spill(&shared, &files, &job, share)?;
                             // Each is an open file.
-                            if collected.files.len() > 2 * most_runs {
-                                merge_runs(&shared, &files, collected, most_runs, part)?;
+                            if collected.files.len() >= 2 * fan_in {
+                                merge_runs(&shared, &files, collected, fan_in, part)?;
                             }
                         }
                         collected.tell(&job);
@@ -228,10 +230,11 @@ fn collect_all(
                 }
             }
             for collected in &mut all {
-                collected.sort();
+                collected.end(&shared, &files, &job)?;
                 part.go_on()?;
                 while collected.files.len() > most_runs {
-                    merge_runs(&shared, &files, collected, most_runs, part)?;
+                    let count = (collected.files.len() - most_runs + 1).min(fan_in);
+                    merge_runs(&shared, &files, collected, count, part)?;
                 }
                 collected.tell(&job);
             }
@@ -240,15 +243,17 @@ fn collect_all(
     })
 }
 
-/// Merges the first runs of a worker to one, so that the rest can be read at a time.
+/// Merges the smallest runs of a worker to one, so many of them: then the rest can be read at a time, and what was merged before
+/// is not merged again while there are others.
 fn merge_runs(
     shared: &Shared,
     files: &SortFiles,
     collected: &mut Collected,
-    most_runs: usize,
+    count: usize,
     part: &mut Part<'_>,
 ) -> Result<(), StorageError> {
-    let runs = Runs { memory: Vec::new(), files: collected.files.drain(..most_runs).collect() };
+    collected.files.sort_by_key(|run| run.count);
+    let runs = Runs { memory: Vec::new(), files: collected.files.drain(..count).collect() };
     let (mut run, mut writer) = (FileRun::create(shared, files)?, RunWriter::default());
     let mut merge = runs.merge(&[], None)?;
     while let Some((entry, free)) = merge.current() {

@@ -104,6 +104,21 @@ impl Entries {
         self.longest = 0;
     }
 
+    /// Forgets all, and takes memory for as many entries like these as so many bytes hold.
+    pub fn renew(&mut self, bytes: usize) {
+        let each = self.bytes.len().div_ceil(self.items.len().max(1));
+        let count = bytes / (each + size_of::<Item>());
+        *self = Entries::default();
+        self.bytes.reserve_exact((count * each).min(u32::MAX as usize));
+        self.items.reserve_exact(count);
+    }
+
+    /// Whether the entries of another page may need more memory than is held.
+    pub fn is_near_room(&self) -> bool {
+        let is_near = |used: usize, room: usize| used > room - room / 16;
+        is_near(self.bytes.len(), self.bytes.capacity()) || is_near(self.items.len(), self.items.capacity())
+    }
+
     /// Gives back memory beyond so many bytes.
     pub fn shrink_to(&mut self, bytes: usize) {
         self.bytes.shrink_to(bytes);

@@ -80,7 +80,7 @@ pub(super) struct UpdateParts {
 }
 
 impl UpdateParts {
-    pub fn new(parts: &plan::UpdateParts, executor: Executor) -> UpdateParts {
+    pub fn new(parts: &plan::UpdateParts, triggers: Option<&Triggers>, executor: Executor) -> UpdateParts {
         let delete = |update: &Update| Delete {
             table: Arc::clone(&update.table),
             columns: update.columns.clone(),
@@ -94,7 +94,7 @@ impl UpdateParts {
         UpdateParts {
             leaves: parts.leaves.iter().cloned().map(Leaf::new).collect(),
             deletes: DeleteParts { moves: true, ..DeleteParts::new(&deletes, executor) },
-            moved: InsertStatement::part(&parts.moved, executor),
+            moved: InsertStatement::part(&parts.moved, (triggers, TriggerEvent::Update), executor),
             whole: Arc::clone(&parts.moved.table),
             executor,
         }
@@ -106,7 +106,13 @@ impl UpdateParts {
         self.moved.begin(cx)
     }
 
-    pub fn run(&mut self, cx: &ExecContext<'_>, scan: &mut Scan, sink: &mut dyn Sink) -> Result<u64> {
+    pub fn run(
+        &mut self,
+        cx: &ExecContext<'_>,
+        scan: &mut Scan,
+        triggers: Option<&Triggers>,
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
         let mut count = 0;
         for run in runs(cx, scan)? {
             cx.check_cancelled()?;
@@ -115,8 +121,8 @@ impl UpdateParts {
                 let (whole, executor) = (&self.whole, self.executor);
                 let leaf = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
                 let Leaf { plan, statement, begun } = leaf;
-                let statement =
-                    statement.get_or_insert_with(|| Box::new(UpdateStatement::part(plan, whole, executor)));
+                let statement = statement
+                    .get_or_insert_with(|| Box::new(UpdateStatement::part(plan, whole, triggers, executor)));
                 if !*begun {
                     statement.begin(cx)?;
                     *begun = true;
@@ -125,7 +131,7 @@ impl UpdateParts {
                 statement.take_leaving()
             };
             if let Some(moved) = moved {
-                count += self.move_rows(cx, leaf, moved, sink)?;
+                count += self.move_rows(cx, leaf, moved, triggers, sink)?;
             }
         }
         Ok(count)
@@ -137,12 +143,13 @@ impl UpdateParts {
         cx: &ExecContext<'_>,
         leaf: usize,
         mut rows: Batch,
+        triggers: Option<&Triggers>,
         sink: &mut dyn Sink,
     ) -> Result<u64> {
         let mut found = rows.clone();
         found.columns.drain(..self.whole.columns.len());
         let whole = &self.whole;
-        let kept = self.deletes.delete_each(cx, whole, leaf, found)?;
+        let kept = self.deletes.delete_each(cx, (whole, triggers), leaf, found)?;
         if kept.len() < rows.rows {
             rows.filter(&kept);
         }
@@ -171,6 +178,22 @@ impl UpdateParts {
         self.moved.run_given(cx, &rows, sink)
     }
 
+    /// The rows of the leaves are told to the triggers of the whole (G7).
+    pub fn hand_up(&mut self, cx: &ExecContext<'_>, whole: &mut Triggers) -> Result<()> {
+        for Leaf { statement, begun, .. } in &mut self.leaves {
+            let statement = statement.as_mut().filter(|_| *begun);
+            if let Some(part) = statement.and_then(|statement| statement.triggers.as_deref_mut()) {
+                whole.take_from(cx, part)?;
+            }
+        }
+        self.deletes.hand_up(cx, whole)?;
+        self.moved.hand_up(cx)?;
+        match self.moved.triggers_mut() {
+            Some(part) => whole.take_from(cx, part),
+            None => Ok(()),
+        }
+    }
+
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         for Leaf { statement, begun, .. } in &mut self.leaves {
             if let Some(statement) = statement.as_mut().filter(|_| *begun) {
@@ -184,11 +207,17 @@ impl UpdateParts {
 
 impl UpdateStatement {
     /// The change of a leaf, whose rows are handed in with their places.
-    fn part(update: &Update, whole: &TableDef, executor: Executor) -> UpdateStatement {
+    fn part(
+        update: &Update,
+        whole: &TableDef,
+        triggers: Option<&Triggers>,
+        executor: Executor,
+    ) -> UpdateStatement {
         let mut statement = UpdateStatement::new(update, executor);
         let types = handed_in(update.joined.as_ref());
         statement.scan.join_given(&types);
-        statement.triggers = statement.triggers.take().and_then(Triggers::of_rows);
+        let events = [(TriggerEvent::Update, TriggerEvent::Update)];
+        statement.triggers = Triggers::of_part(statement.triggers.take(), &update.table, triggers, &events);
         statement.leaving = statement.checks.take_partition().map(|check| {
             let value = |n: usize| {
                 let at = update.columns.get(n);
@@ -228,23 +257,37 @@ impl DeleteParts {
         self.leaves.iter_mut().for_each(|leaf| leaf.begun = false);
     }
 
-    pub fn run(&mut self, cx: &ExecContext<'_>, scan: &mut Scan, sink: &mut dyn Sink) -> Result<u64> {
+    pub fn run(
+        &mut self,
+        cx: &ExecContext<'_>,
+        scan: &mut Scan,
+        triggers: Option<&Triggers>,
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
         let mut count = 0;
         for run in runs(cx, scan)? {
             cx.check_cancelled()?;
             let (leaf, rows) = run?;
-            count += self.leaf(cx, leaf)?.run_given(cx, with_places(rows), sink)?;
+            count += self.leaf(cx, leaf, triggers)?.run_given(cx, with_places(rows), sink)?;
         }
         Ok(count)
     }
 
-    fn leaf(&mut self, cx: &ExecContext<'_>, leaf: usize) -> Result<&mut DeleteStatement> {
+    fn leaf(
+        &mut self,
+        cx: &ExecContext<'_>,
+        leaf: usize,
+        triggers: Option<&Triggers>,
+    ) -> Result<&mut DeleteStatement> {
         let (executor, moves) = (self.executor, self.moves);
         let Leaf { plan, statement, begun } = self.leaves.get_mut(leaf).ok_or_else(malformed)?;
         let statement = statement.get_or_insert_with(|| {
             let mut statement = DeleteStatement::new(plan, executor);
             statement.scan.join_given(&handed_in(plan.joined.as_ref()));
-            statement.triggers = statement.triggers.take().and_then(Triggers::of_rows);
+            // A row that moves is one that is updated.
+            let event = if moves { TriggerEvent::Update } else { TriggerEvent::Delete };
+            let events = [(TriggerEvent::Delete, event)];
+            statement.triggers = Triggers::of_part(statement.triggers.take(), &plan.table, triggers, &events);
             if moves {
                 statement.keys.forget_incoming();
             }
@@ -261,7 +304,7 @@ impl DeleteParts {
     fn delete_each(
         &mut self,
         cx: &ExecContext<'_>,
-        whole: &TableDef,
+        (whole, triggers): (&TableDef, Option<&Triggers>),
         leaf: usize,
         found: Batch,
     ) -> Result<Vec<u32>> {
@@ -270,7 +313,7 @@ impl DeleteParts {
             _ => return Err(malformed()),
         };
         let all = (0..found.rows as u32).collect::<Vec<u32>>();
-        let statement = self.leaf(cx, leaf)?;
+        let statement = self.leaf(cx, leaf, triggers)?;
         // All rows of a partition that others reference stay in it: the key would be gone from that table.
         let leaves = |constraint: &&Arc<ConstraintDef>| {
             !whole.referenced_by.iter().any(|other| other.oid == constraint.oid)
@@ -296,6 +339,17 @@ impl DeleteParts {
             }
         }
         Ok(gone)
+    }
+
+    /// As [`UpdateParts::hand_up`].
+    pub fn hand_up(&mut self, cx: &ExecContext<'_>, whole: &mut Triggers) -> Result<()> {
+        for Leaf { statement, begun, .. } in &mut self.leaves {
+            let statement = statement.as_mut().filter(|_| *begun);
+            if let Some(part) = statement.and_then(|statement| statement.triggers.as_deref_mut()) {
+                whole.take_from(cx, part)?;
+            }
+        }
+        Ok(())
     }
 
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {

@@ -4,6 +4,7 @@
 //! session's zone, memory, and whether they are cancelled. Everything else belongs to the session's thread: what can fail is
 //! refused here with an error, and what cannot is a bug of the planner that ends the statement.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::exec::context::WorkerParts;
 use crate::exec::probe::{Probes, WorkerMeasures};
 use crate::expr::Executor;
 use crate::memory::{Account, Memory};
-use crate::plan::{PlFunction, RowRules, Statement, TypedExpr};
+use crate::plan::{PlFunction, RaiseLevel, RowRules, Statement, TypedExpr};
 use crate::plpgsql::Portals;
 use crate::spill::TempSpace;
 
@@ -210,6 +211,10 @@ impl NoticeSink for Elsewhere {
     fn notice(&self, _: Notice, _: Memory<'_>) -> Result<()> {
         refused("tell the client something")
     }
+
+    fn hears(&self, _: RaiseLevel) -> bool {
+        true
+    }
 }
 
 impl Identity for Elsewhere {
@@ -303,9 +308,14 @@ impl Binding for Elsewhere {
     fn describe_error(&self, error: &ExecError) -> Described {
         Described { sqlstate: "XX000".into(), message: error.to_string(), ..Described::default() }
     }
+    fn statements_of(&self, _: &str) -> Result<Vec<Range<usize>>> {
+        refused("bind statements")
+    }
+
     fn bind_text(
         &self,
         _: &str,
+        _: Range<usize>,
         _: &Known<'_>,
         _: bool,
         _: &Arc<CatalogSnapshot>,

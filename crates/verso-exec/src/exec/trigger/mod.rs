@@ -16,6 +16,8 @@
 //! G5. A trigger that is put off to the commit takes its rows along ([`DeferredEvent`]).
 //! G6. INSTEAD OF triggers fire for rows of a view, of which nothing is stored: what they return is counted, and seen by
 //!     RETURNING. Where `session_replication_role` keeps them from firing, nothing is done.
+//! G7. Rows of transition tables of a partitioned table are noted where they are changed, in its leaves, and handed up when the
+//!     statement ends. A row that an UPDATE moves is one that it updates.
 
 mod call;
 mod condition;
@@ -129,6 +131,8 @@ pub(crate) struct Triggers {
 pub(super) struct EventTriggers {
     event: TriggerEvent,
     all: Vec<Arc<TriggerDef>>,
+    /// Of a part of a statement: the rows that it hands up (G7).
+    up: Option<HandedUp>,
     /// INSTEAD OF triggers do the change.
     replaced: bool,
     before_statement: Vec<Bound>,
@@ -136,6 +140,15 @@ pub(super) struct EventTriggers {
     before_row: Vec<Bound>,
     after_row: Vec<Bound>,
     after_statement: Vec<Bound>,
+}
+
+/// Rows for transition tables of the statement that a change is a part of.
+#[derive(Clone, Copy)]
+struct HandedUp {
+    /// What the change is to that statement.
+    event: TriggerEvent,
+    old: bool,
+    new: bool,
 }
 
 impl Triggers {
@@ -146,15 +159,7 @@ impl Triggers {
         }
         let set = |(event, assigned): &(TriggerEvent, &[usize])| {
             let all: Vec<Arc<TriggerDef>> = fired(table, *event, assigned).cloned().collect();
-            (!all.is_empty()).then(|| EventTriggers {
-                event: *event,
-                replaced: all.iter().any(|trigger| trigger.kind.is_instead()),
-                all,
-                before_statement: Vec::new(),
-                before_row: Vec::new(),
-                after_row: Vec::new(),
-                after_statement: Vec::new(),
-            })
+            (!all.is_empty()).then(|| EventTriggers::new(*event, all))
         };
         let sets: Vec<EventTriggers> = events.iter().filter_map(set).collect();
         if sets.is_empty() {
@@ -164,13 +169,53 @@ impl Triggers {
         Some(Box::new(Triggers { table: Arc::clone(table), sets, noted, bound: None }))
     }
 
-    /// Without the triggers of the statement, which is one for a table that this one is a part of.
-    pub fn of_rows(mut self: Box<Self>) -> Option<Box<Triggers>> {
-        for set in &mut self.sets {
+    /// Of a part of a statement for a table that this one is a part of: those of rows, and what those of the statement want to
+    /// know of its rows. Each event stands with what it is to the statement.
+    pub fn of_part(
+        own: Option<Box<Triggers>>,
+        table: &Arc<TableDef>,
+        whole: Option<&Triggers>,
+        events: &[(TriggerEvent, TriggerEvent)],
+    ) -> Option<Box<Triggers>> {
+        let mut sets = own.map_or_else(Vec::new, |own| own.sets);
+        for set in &mut sets {
             set.all.retain(|trigger| trigger.kind.is_row());
         }
-        self.sets.retain(|set| !set.all.is_empty());
-        (!self.sets.is_empty()).then_some(self)
+        for (own, event) in events {
+            let Some(wanted) = whole.and_then(|whole| whole.sets.iter().find(|set| set.event == *event))
+            else {
+                continue;
+            };
+            let (old, new) = (wanted.wants_old(), wanted.wants_new());
+            if !old && !new {
+                continue;
+            }
+            let up = Some(HandedUp { event: *event, old, new });
+            match sets.iter_mut().find(|set| set.event == *own) {
+                Some(set) => set.up = up,
+                None => sets.push(EventTriggers { up, ..EventTriggers::new(*own, Vec::new()) }),
+            }
+        }
+        sets.retain(|set| !set.all.is_empty() || set.up.is_some());
+        if sets.is_empty() {
+            return None;
+        }
+        let noted = Noted::new(table, sets.iter().map(|set| set.event));
+        Some(Box::new(Triggers { table: Arc::clone(table), sets, noted, bound: None }))
+    }
+
+    /// Takes the rows that a part of the statement hands up.
+    pub fn take_from(&mut self, cx: &ExecContext<'_>, part: &mut Triggers) -> Result<()> {
+        for set in &part.sets {
+            let Some(up) = set.up else { continue };
+            let Some(rows) = part.noted.take_transitions(set.event) else { continue };
+            for (wanted, rows, new) in [(up.old, rows.old, false), (up.new, rows.new, true)] {
+                if wanted {
+                    self.noted.keep_of_part(cx, (up.event, new), &self.table, rows, &part.table)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A new execution: BEFORE STATEMENT triggers fire.
@@ -297,18 +342,43 @@ impl Triggers {
 }
 
 impl EventTriggers {
+    fn new(event: TriggerEvent, all: Vec<Arc<TriggerDef>>) -> EventTriggers {
+        EventTriggers {
+            event,
+            replaced: all.iter().any(|trigger| trigger.kind.is_instead()),
+            all,
+            up: None,
+            before_statement: Vec::new(),
+            before_row: Vec::new(),
+            after_row: Vec::new(),
+            after_statement: Vec::new(),
+        }
+    }
+
+    /// Whether a transition table may have the old rows, of the statement or of the one that it is a part of.
+    fn wants_old(&self) -> bool {
+        self.up.is_some_and(|up| up.old) || self.all.iter().any(|trigger| trigger.old_table.is_some())
+    }
+
+    /// The same of the new rows.
+    fn wants_new(&self) -> bool {
+        self.up.is_some_and(|up| up.new) || self.all.iter().any(|trigger| trigger.new_table.is_some())
+    }
+
     fn notes(&self) -> bool {
         !self.after_row.is_empty() || self.keeps_old() || self.keeps_new()
     }
 
     /// Whether a transition table has the old rows.
     fn keeps_old(&self) -> bool {
-        self.after().any(|trigger| trigger.definition().old_table.is_some())
+        self.up.is_some_and(|up| up.old)
+            || self.after().any(|trigger| trigger.definition().old_table.is_some())
     }
 
     /// The same of the new rows.
     fn keeps_new(&self) -> bool {
-        self.after().any(|trigger| trigger.definition().new_table.is_some())
+        self.up.is_some_and(|up| up.new)
+            || self.after().any(|trigger| trigger.definition().new_table.is_some())
     }
 
     fn after(&self) -> impl Iterator<Item = &Bound> {

@@ -20,6 +20,8 @@ const MARKS: usize = 63;
 
 /// What a request for memory is called.
 const WHAT: &str = "rows for AFTER triggers";
+/// The same of the rows of transition tables.
+const TRANSITIONS: &str = "a transition table";
 
 /// Rows noted.
 pub(super) struct Noted {
@@ -37,6 +39,15 @@ pub(super) struct Noted {
 pub(crate) struct Transitions {
     pub old: Spool,
     pub new: Spool,
+}
+
+/// A column without values.
+fn nulls(ty: &SqlType, rows: usize) -> Result<Column> {
+    let mut column = Column::new(ty.physical());
+    for _ in 0..rows {
+        column.push_value(&Value::Null, ty)?;
+    }
+    Ok(column)
 }
 
 impl Noted {
@@ -118,12 +129,8 @@ impl Noted {
                 _ if !kept => {}
                 Some(given) => columns.extend_from_slice(&given[..self.types.len()]),
                 None => {
-                    let none = Batch::of_types(&self.types);
-                    for (mut column, ty) in none.columns.into_iter().zip(&self.types) {
-                        for _ in 0..rows {
-                            column.push_value(&Value::Null, ty)?;
-                        }
-                        columns.push(column);
+                    for ty in &self.types {
+                        columns.push(nulls(ty, rows)?);
                     }
                 }
             }
@@ -149,22 +156,62 @@ impl Noted {
         if !keeps_old && !keeps_new {
             return Ok(());
         }
-        let at = match self.transitions.iter().position(|(event, _)| *event == set.event) {
-            Some(at) => at,
-            None => {
-                self.transitions.push((set.event, Transitions::default()));
-                self.transitions.len() - 1
-            }
-        };
-        let transitions = &mut self.transitions[at].1;
         let width = self.types.len();
+        let transitions = self.transitions_of(set.event);
         for (keeps, given, spool) in
             [(keeps_old, old, &mut transitions.old), (keeps_new, new, &mut transitions.new)]
         {
             if let Some(given) = given.filter(|_| keeps) {
                 let batch = Batch { rows, columns: given[..width].to_vec() };
-                spool.push(cx.services.memory, "a transition table", batch)?;
+                spool.push(cx.services.memory, TRANSITIONS, batch)?;
             }
+        }
+        Ok(())
+    }
+
+    fn transitions_of(&mut self, event: TriggerEvent) -> &mut Transitions {
+        let at = match self.transitions.iter().position(|(known, _)| *known == event) {
+            Some(at) => at,
+            None => {
+                self.transitions.push((event, Transitions::default()));
+                self.transitions.len() - 1
+            }
+        };
+        &mut self.transitions[at].1
+    }
+
+    /// Takes the transition tables of an event away.
+    pub fn take_transitions(&mut self, event: TriggerEvent) -> Option<Transitions> {
+        let at = self.transitions.iter().position(|(known, _)| *known == event)?;
+        Some(self.transitions.swap_remove(at).1)
+    }
+
+    /// Keeps the rows of a part of the table, which has the same columns at other places.
+    pub fn keep_of_part(
+        &mut self,
+        cx: &ExecContext<'_>,
+        (event, new): (TriggerEvent, bool),
+        table: &TableDef,
+        mut rows: Spool,
+        part: &TableDef,
+    ) -> Result<()> {
+        let places: Vec<Option<usize>> =
+            table.columns.iter().map(|column| part.column(&column.name)).collect();
+        let mut batch = Batch::default();
+        while rows.next(&mut batch)? {
+            cx.check_cancelled()?;
+            let mut columns = Vec::with_capacity(places.len());
+            for (place, ty) in places.iter().zip(&self.types) {
+                // What indexes keep beside the columns is not shown.
+                columns.push(match place {
+                    Some(place) => batch.columns[*place].clone(),
+                    None => nulls(ty, batch.rows)?,
+                });
+            }
+            let kept = Batch { rows: batch.rows, columns };
+            let transitions = self.transitions_of(event);
+            let spool = if new { &mut transitions.new } else { &mut transitions.old };
+            spool.push(cx.services.memory, TRANSITIONS, kept)?;
         }
         Ok(())
     }

@@ -81,7 +81,7 @@ pub(super) fn ask(
         }
     };
     let level = RaiseLevel::Notice;
-    let notice = Notice { level, sqlstate: "00000".into(), message, detail: None, hint: None };
+    let notice = Notice { level, sqlstate: "00000".into(), message, detail: None, hint: None, context: None };
     cx.services.notices.notice(notice, cx.services.memory)?;
     Ok(parsed.query)
 }

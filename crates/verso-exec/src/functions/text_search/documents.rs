@@ -68,7 +68,14 @@ pub(super) fn for_each_lexeme(
 pub(super) fn too_long(cx: &EvalContext<'_>) -> Result<()> {
     let detail = Some(format!("Words longer than {LEXEME_MAX} characters are ignored."));
     let message = "word is too long to be indexed".to_string();
-    let notice = Notice { level: RaiseLevel::Notice, sqlstate: "54000".into(), message, detail, hint: None };
+    let notice = Notice {
+        level: RaiseLevel::Notice,
+        sqlstate: "54000".into(),
+        message,
+        detail,
+        hint: None,
+        context: None,
+    };
     cx.services.notices.notice(notice, cx.services.memory)
 }
 

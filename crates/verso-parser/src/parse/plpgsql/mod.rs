@@ -26,6 +26,7 @@ use super::source::{Source, too_complex};
 use crate::error::SyntaxError;
 use crate::syntax::{
     Name, PlAlike, PlBlock, PlCondition, PlConflict, PlDeclaration, PlHandler, PlPart, PlSource, PlStatement,
+    QualifiedName,
 };
 
 /// Blocks within blocks.
@@ -149,6 +150,7 @@ impl Body<'_> {
                 ty: SqlType::Unknown,
                 like: Vec::new(),
                 alike: PlAlike::Type,
+                collation: None,
                 constant: false,
                 not_null: false,
                 default: None,
@@ -165,6 +167,7 @@ impl Body<'_> {
                 ty,
                 like,
                 alike,
+                collation: None,
                 constant: false,
                 not_null: false,
                 default: None,
@@ -179,9 +182,15 @@ impl Body<'_> {
                 || ends.iter().any(|word| is_word(self.source, token, word))
         })?;
         let (ty, like, alike) = self.declared_type(ty)?;
-        if self.is(&["collate"]) {
-            return Err(self.unsupported("COLLATE"));
-        }
+        let collate_at = self.here().start;
+        let collation = match self.accept(&["collate"]) {
+            true => {
+                let mut names = self.target()?;
+                let name = names.pop().ok_or_else(|| self.unexpected())?;
+                Some((QualifiedName { schema: names.pop(), name }, collate_at))
+            }
+            false => None,
+        };
         let not_null = self.accept(&["not", "null"]);
         let assigned = self.accept(&["default"])
             || self.accept_token(&Token::Assignment)
@@ -199,12 +208,17 @@ impl Body<'_> {
                 format!("variable \"{}\" must have a default value, since it's declared NOT NULL", name.text);
             return Err(SyntaxError::new("22004", text).at(name.at.start));
         }
-        Ok(PlDeclaration { name, ty, like, alike, constant, not_null, default, cursor: None, line })
+        let cursor = None;
+        Ok(PlDeclaration { name, ty, like, alike, collation, constant, not_null, default, cursor, line })
     }
 
     /// A type, or what a variable has the type of.
     fn declared_type(&self, ty: &[Lexeme]) -> Result<(SqlType, Vec<Name>, PlAlike), SyntaxError> {
         let tokens = |ty: &[Lexeme]| -> Result<Vec<Name>, SyntaxError> {
+            // An argument, or the result.
+            if let [Lexeme { token: Token::Parameter(number), at, .. }] = ty {
+                return Ok(vec![Name { text: format!("${number}"), at: *at }]);
+            }
             let mut cursor = Cursor::new(self.source, ty.to_vec());
             let mut names = vec![cursor.name()?];
             while cursor.accept_token(&Token::Period) {

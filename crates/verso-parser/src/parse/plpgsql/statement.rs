@@ -122,7 +122,7 @@ impl<'s> Body<'s> {
             }
             self.expect(&["end", "if"])?;
             self.semicolon()?;
-            return Ok(PlStatementKind::If { branches, otherwise });
+            return Ok(PlStatementKind::If { branches, otherwise, case: false });
         }
     }
 
@@ -170,7 +170,7 @@ impl<'s> Body<'s> {
         };
         self.expect(&["end", "case"])?;
         self.semicolon()?;
-        Ok(PlStatementKind::If { branches, otherwise })
+        Ok(PlStatementKind::If { branches, otherwise, case: true })
     }
 
     /// `LOOP … END LOOP [label];`

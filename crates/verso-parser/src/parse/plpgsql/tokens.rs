@@ -70,10 +70,6 @@ impl<'s> Body<'s> {
         self.source.near(self.here().start)
     }
 
-    pub(super) fn unsupported(&self, what: &str) -> SyntaxError {
-        SyntaxError::unsupported(what).at(self.here().start)
-    }
-
     pub(super) fn name(&mut self) -> Result<Name, SyntaxError> {
         // An argument by its number.
         if let Some(Token::Parameter(number)) = self.peek() {

@@ -61,6 +61,8 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
     }
     let partition_by = if cursor.accept(&["partition", "by"]) { Some(partition::by(cursor)?) } else { None };
     let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
+    // No table has them.
+    cursor.accept(&["without", "oids"]);
     let temporary = on_commit(cursor, persistence)?;
     let refused = ["inherits", "partition", "using", "with", "without", "on", "tablespace", "as"];
     if let Some(word) = cursor.word().filter(|word| refused.contains(&word.as_str())) {

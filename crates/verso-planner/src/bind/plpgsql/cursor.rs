@@ -226,16 +226,14 @@ impl Body<'_> {
         let line = self.line;
         let mut steps: Vec<PlStatement> = args
             .into_iter()
-            .map(|(slot, value)| PlStatement { line, kind: PlStatementKind::Assign { slot, value } })
+            .map(|(slot, value)| PlStatement::new(line, PlStatementKind::Assign { slot, value }))
             .collect();
         let label = label.as_ref().map(|label| Arc::from(label.text.as_str()));
         let targets = PlTargets::Record { slot };
         let cursor = Some(declared.plan());
-        steps.push(PlStatement {
-            line,
-            kind: PlStatementKind::ForQuery { label, query, targets, cursor, body },
-        });
-        let declarations = vec![PlDeclaration { slot, default: None, line: self.line }];
+        let looping = PlStatementKind::ForQuery { label, query, targets, cursor, body };
+        steps.push(PlStatement::new(line, looping));
+        let declarations = vec![PlDeclaration { slot, default: None, line: self.line, within: None }];
         Ok(PlStatementKind::Block(PlBlock { declarations, body: steps, ..PlBlock::default() }))
     }
 }

@@ -30,6 +30,7 @@ struct Waiting {
     constants: Vec<usize>,
     block: Arc<str>,
     returns: PlReturn,
+    result: Option<SqlType>,
     result_slots: Vec<usize>,
     procedure: bool,
     returns_rows: bool,
@@ -79,6 +80,7 @@ impl Body<'_> {
             constants: self.constants.clone(),
             block: Arc::clone(&self.block),
             returns: self.returns.clone(),
+            result: self.result.clone(),
             result_slots: self.result_slots.clone(),
             procedure: self.procedure,
             returns_rows: self.returns_rows,
@@ -139,6 +141,7 @@ impl Unbound for Waiting {
             cursors: self.cursors.clone(),
             constants: self.constants.clone(),
             returns: self.returns.clone(),
+            result: self.result.clone(),
             result_slots: self.result_slots.clone(),
             procedure: self.procedure,
             returns_rows: self.returns_rows,
@@ -166,7 +169,9 @@ fn any(statements: &[PlStatement]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
         Syntax::Define { .. } | Syntax::Inline(_) | Syntax::Execute { .. } => true,
         Syntax::Block(block) => defines(block),
-        Syntax::If { branches, otherwise } => branches.iter().any(|(_, body)| any(body)) || any(otherwise),
+        Syntax::If { branches, otherwise, .. } => {
+            branches.iter().any(|(_, body)| any(body)) || any(otherwise)
+        }
         Syntax::Loop { body, .. }
         | Syntax::While { body, .. }
         | Syntax::ForInteger { body, .. }

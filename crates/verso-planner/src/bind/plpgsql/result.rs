@@ -1,7 +1,7 @@
 //! RETURN, RETURN NEXT, RETURN QUERY.
 
 use verso_exec::plan::{ExprKind, PlReturn, PlStatementKind, TypedExpr};
-use verso_types::SqlType;
+use verso_types::{CastKind, SqlType, cast_kind};
 
 use super::Body;
 use crate::errors::{SqlError, sqlstate};
@@ -31,7 +31,7 @@ impl Body<'_> {
                 let types = Some(row.fields.iter().map(|(_, ty)| ty.clone()).collect());
                 return Ok(PlStatementKind::ReturnComposite { value, shape, types });
             }
-            (PlReturn::Scalar(ty), Some(value)) => Some(self.value(value, "return value", ty)?),
+            (PlReturn::Scalar(ty), Some(value)) => return self.return_cast(value, ty),
             (PlReturn::Void | PlReturn::Trigger, Some(value)) => {
                 let text = match self.procedure {
                     true => "RETURN cannot have a parameter in a procedure",
@@ -49,6 +49,28 @@ impl Body<'_> {
             }
         };
         Ok(PlStatementKind::Return { value })
+    }
+
+    /// A value that may have to be cast to the type of the result: by a cast that may fail the function does that when it has
+    /// returned, and says so.
+    fn return_cast(&self, expr: &Expr, to: &SqlType) -> Result<PlStatementKind, SqlError> {
+        let bound = self.bind(expr)?;
+        let from = bound.ty.clone();
+        let is_literal = from == SqlType::Unknown;
+        let is_safe = !to.is_constrained()
+            && (from.same_base(to) || cast_kind(&from, to) == Some(CastKind::Implicit))
+            || self.binder.has_user_cast(&from, to, CastKind::Assignment);
+        if is_literal || is_safe {
+            match self.value_of(bound, expr.at.start, "return value", to) {
+                Err(_) if is_literal => {}
+                value => return Ok(PlStatementKind::Return { value: Some(value?) }),
+            }
+        }
+        // By way of text where there is no such cast.
+        let is_cast = cast_kind(&from, to).is_some_and(|kind| kind <= CastKind::Assignment);
+        let value = if is_literal || !is_cast { self.as_text(expr)? } else { self.bind(expr)? };
+        let (from, to) = (value.ty.clone(), to.clone());
+        Ok(PlStatementKind::ReturnCast { value, from, to })
     }
 
     /// What a function returns whose arguments come out: the only one of them, or a row of them.

@@ -44,7 +44,7 @@ impl<'b> Search<'b> {
         for statement in statements {
             match &statement.kind {
                 Syntax::Block(block) => self.block(block),
-                Syntax::If { branches, otherwise } => {
+                Syntax::If { branches, otherwise, .. } => {
                     branches.iter().for_each(|(_, body)| self.statements(body));
                     self.statements(otherwise);
                 }

@@ -82,7 +82,7 @@ fn bind_noted(
             body.sql_statement(&parsed.statement, wanted, found, &mut own)?;
         }
         let line = u32::try_from(n + 1).unwrap_or(u32::MAX);
-        steps.extend(own.into_iter().map(|kind| PlStatement { line, kind }));
+        steps.extend(own.into_iter().map(|kind| PlStatement::new(line, kind)));
     }
     if statements.is_empty() && returns != PlReturn::Void {
         let detail = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.";
@@ -252,12 +252,13 @@ impl Body<'_> {
                     return Ok(());
                 }
                 // Without a row it is NULL, and no row of NULLs.
-                let line = |kind| PlStatement { line: 1, kind };
+                let line = |kind| PlStatement::new(1, kind);
                 let condition = TypedExpr::new(ExprKind::Parameter(found), SqlType::Bool);
                 let nothing = TypedExpr::null(SqlType::Record);
                 steps.push(PlStatementKind::If {
                     branches: vec![(condition, vec![line(returned)])],
                     otherwise: vec![line(PlStatementKind::Return { value: Some(nothing) })],
+                    case: false,
                 });
             }
             _ => steps.push(PlStatementKind::ReturnQuery { query: bound, text: None }),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use verso_catalog::{ArgMode, FunctionDef};
+use verso_exec::functions::Volatility;
 use verso_exec::plan::{
     CommitWrite, ExprKind, PlInto, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement,
     TypedExpr,
@@ -26,10 +27,56 @@ impl Body<'_> {
         let mut all = Vec::with_capacity(statements.len());
         for statement in statements {
             self.line = statement.line;
-            all.push(PlStatement { line: statement.line, kind: self.lazily(&statement.kind)? });
+            let kind = self.lazily(&statement.kind)?;
+            let within = self.within(&statement.kind, &kind);
+            all.push(PlStatement { line: statement.line, within, kind });
         }
         self.set_shapes(&shapes);
         Ok(all)
+    }
+
+    /// What an error of a statement's expression says first ([`PlStatement::within`]).
+    fn within(&self, statement: &Syntax, bound: &PlStatementKind) -> Option<Arc<str>> {
+        use PlStatementKind as P;
+        let expr = match statement {
+            Syntax::Assign { value, .. } | Syntax::Return(Some(value)) => value,
+            Syntax::If { branches, .. } => &branches.first()?.0,
+            Syntax::While { condition, .. } => condition,
+            Syntax::Exit { when, .. } | Syntax::Continue { when, .. } => when.as_ref()?,
+            _ => return None,
+        };
+        let value = match bound {
+            P::Assign { value, .. } | P::AssignField { value, .. } | P::AssignRow { value, .. } => value,
+            P::Return { value } => value.as_ref()?,
+            P::ReturnCast { value, .. } | P::ReturnComposite { value, .. } => value,
+            P::If { branches, .. } => &branches.first()?.0,
+            P::While { condition, .. } => condition,
+            P::Exit { when, .. } | P::Continue { when, .. } => when.as_ref()?,
+            _ => return None,
+        };
+        let is_assignment = matches!(statement, Syntax::Assign { .. });
+        self.run_as_query(if is_assignment { "assignment" } else { "expression" }, expr, value)
+    }
+
+    /// The line that names an expression in errors, where PostgreSQL runs it as a query: one with a subquery; or plans it as one,
+    /// which fails where a part of it that is constant does.
+    pub(super) fn run_as_query(&self, word: &str, expr: &Expr, value: &TypedExpr) -> Option<Arc<str>> {
+        let is_query = |expr: &TypedExpr| match &expr.kind {
+            ExprKind::Subquery { .. } => true,
+            ExprKind::Call { function, args } => {
+                function.volatility == Volatility::Immutable
+                    && !args.is_empty()
+                    && args.iter().all(is_literal)
+            }
+            // A text becomes a variable's type behind the expression.
+            ExprKind::Cast { arg, .. } => is_literal(arg) && arg.ty != SqlType::Text,
+            _ => false,
+        };
+        if !value.any(&mut |expr| is_query(expr)) {
+            return None;
+        }
+        let (text, _) = self.source.part_at(expr.at.start + 1)?;
+        Some(format!("PL/pgSQL {word} \"{text}\"").into())
     }
 
     pub(super) fn statement(&mut self, statement: &Syntax) -> Result<PlStatementKind, SqlError> {
@@ -51,12 +98,13 @@ impl Body<'_> {
                 PlStatementKind::Call { function, args: Vec::new(), out: Vec::new(), text }
             }
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
-            Syntax::If { branches, otherwise } => {
+            Syntax::If { branches, otherwise, case } => {
                 let mut bound = Vec::new();
                 for (condition, body) in branches {
                     bound.push((self.condition(condition, "IF")?, self.statements(body)?));
                 }
-                PlStatementKind::If { branches: bound, otherwise: self.statements(otherwise)? }
+                let otherwise = self.statements(otherwise)?;
+                PlStatementKind::If { branches: bound, otherwise, case: *case }
             }
             Syntax::CaseNotFound => PlStatementKind::Raise {
                 level: RaiseLevel::Exception,
@@ -88,6 +136,7 @@ impl Body<'_> {
                     let test = Syntax::If {
                         branches: vec![(condition.clone(), Vec::new())],
                         otherwise: vec![leave],
+                        case: false,
                     };
                     let test = syntax::PlStatement { kind: test, line: self.line };
                     let body: Vec<_> = std::iter::once(test).chain(body.iter().cloned()).collect();
@@ -356,4 +405,8 @@ fn text_of(name: &Option<Name>) -> Option<Arc<str>> {
 pub(super) fn planned(binder: &crate::bind::Binder<'_>, mut query: Plan) -> Result<Box<Statement>, SqlError> {
     crate::plan::query(&mut query, binder.planning())?;
     Ok(Box::new(Statement::Query(query)))
+}
+
+fn is_literal(expr: &TypedExpr) -> bool {
+    matches!(expr.kind, ExprKind::Literal(_))
 }

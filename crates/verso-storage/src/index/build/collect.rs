@@ -58,8 +58,10 @@ impl SortFiles {
 /// What one worker has collected for one index.
 #[derive(Default)]
 pub(in crate::index) struct Collected {
-    /// Not sorted before [`Collected::sort`].
+    /// Not sorted before [`Collected::end`].
     pub entries: Entries,
+    /// Whether `entries` has room for its share of memory, and is not to grow.
+    is_fitted: bool,
     pub files: Vec<FileRun>,
     /// Keys that only older versions have, by page.
     pub old: Vec<(u32, OldKeys)>,
@@ -147,27 +149,57 @@ impl Collected {
 
     /// Whether a run is to be written: more entries might take more than `bytes` of memory.
     pub fn is_much(&self, bytes: u64) -> bool {
-        // An allocation that grows becomes twice as large, and stands beside its old self for a moment. What it holds is kept
-        // for the next run, so what counts is what is used of it.
-        !self.entries.is_empty() && (self.entries.used_bytes() as u64 > bytes / 3 || self.entries.is_full())
+        if self.entries.is_empty() {
+            return false;
+        }
+        let is_over = match self.is_fitted {
+            true => self.entries.is_near_room(),
+            // An allocation that grows becomes twice as large, and stands beside its old self for a moment.
+            false => self.entries.used_bytes() as u64 > bytes / 3,
+        };
+        is_over || self.entries.is_full()
     }
 
-    /// Writes what there is as one run.
+    /// Writes what there is as one run, and makes room for the next one, which is to take `bytes` of memory and not to grow.
     ///
     /// # Errors
     /// `Io`, `Full`, `NoTemporarySpace`.
-    pub fn spill(&mut self, shared: &Shared, files: &SortFiles, job: &Job) -> Result<(), StorageError> {
+    pub fn spill(
+        &mut self,
+        shared: &Shared,
+        files: &SortFiles,
+        job: &Job,
+        bytes: u64,
+    ) -> Result<(), StorageError> {
         self.entries.sort();
         let run = FileRun::write(shared, files, &self.entries)?;
         job.spilled(run.file_bytes());
         self.files.push(run);
-        self.entries.clear();
+        // An eighth is left for the blocks that are written, and for what is known of them.
+        let bytes = (bytes - bytes / 8) as usize;
+        match self.is_fitted && self.entries.heap_bytes() <= bytes {
+            true => self.entries.clear(),
+            false => self.entries.renew(bytes),
+        }
+        self.is_fitted = true;
         Ok(())
     }
 
-    /// Brings what is in memory into order.
-    pub fn sort(&mut self) {
-        self.entries.sort();
+    /// The last run: what is in memory, in order, where there is no other; else a file as the others, which are merged in the
+    /// memory that it took.
+    ///
+    /// # Errors
+    /// As [`Collected::spill`].
+    pub fn end(&mut self, shared: &Shared, files: &SortFiles, job: &Job) -> Result<(), StorageError> {
+        if self.files.is_empty() {
+            self.entries.sort();
+            return Ok(());
+        }
+        if !self.entries.is_empty() {
+            self.spill(shared, files, job, 0)?;
+        }
+        self.entries = Entries::default();
+        Ok(())
     }
 
     /// Tells the job what it holds.

@@ -1,13 +1,12 @@
 //! Sorted runs as one: by ranges of keys, so that several workers merge at a time.
 
-use std::cmp::Ordering;
-
+use super::losers::{ENDED, Losers, code_of};
 use super::run::{FileRun, RunReader};
 use crate::StorageError;
 use crate::index::entries::{Entries, RECORD};
 
 /// Entries in memory that are touched at a time.
-const AHEAD: usize = 32;
+pub(in crate::index) const AHEAD: usize = 32;
 
 /// Runs that make up all entries of an index.
 pub(in crate::index) struct Runs {
@@ -67,20 +66,18 @@ impl Runs {
             sources.push(Source::Memory { entries, at, end });
         }
         for run in &self.files {
-            sources.push(Source::File { reader: RunReader::new(run, low)?, high });
+            sources.push(Source::File(RunReader::new(run, low, high)?));
         }
         sources.retain(|source| source.current().is_some());
-        let mut merge = Merge { sources };
-        for at in (0..merge.sources.len() / 2).rev() {
-            merge.sift(at);
-        }
-        Ok(merge)
+        let codes = sources.iter().map(|source| code_of(source.entry(), &[]));
+        let losers = Losers::new(codes, |source| sources[source].entry());
+        Ok(Merge { sources, losers })
     }
 }
 
 enum Source<'r> {
     Memory { entries: &'r Entries, at: usize, end: usize },
-    File { reader: RunReader<'r>, high: Option<&'r [u8]> },
+    File(RunReader<'r>),
 }
 
 impl Source<'_> {
@@ -90,23 +87,42 @@ impl Source<'_> {
             Source::Memory { entries, at, end } => {
                 (at < end).then(|| (entries.entry(*at), entries.is_free(*at)))
             }
-            Source::File { reader, high } => {
-                reader.current().filter(|(entry, _)| high.is_none_or(|high| *entry < high))
+            Source::File(reader) => reader.current(),
+        }
+    }
+
+    #[inline]
+    fn entry(&self) -> &[u8] {
+        self.current().map_or(&[], |(entry, _)| entry)
+    }
+
+    /// Goes on, and tells the code of the next entry, of this one as the base.
+    #[inline]
+    fn advance(&mut self) -> Result<u64, StorageError> {
+        match self {
+            Source::Memory { entries, at, end } => {
+                *at += 1;
+                if at.is_multiple_of(AHEAD) {
+                    entries.touch(*at..(*at + AHEAD).min(*end));
+                }
+                Ok(if at < end { code_of(entries.entry(*at), entries.entry(*at - 1)) } else { ENDED })
             }
+            Source::File(reader) => reader.advance(),
         }
     }
 }
 
-/// Entries of several runs in order: a heap of them, the least first.
+/// Entries of several runs in order.
 pub(in crate::index) struct Merge<'r> {
     sources: Vec<Source<'r>>,
+    losers: Losers,
 }
 
 impl Merge<'_> {
     /// The least entry that is left, and whether equal keys are allowed.
     #[inline]
     pub fn current(&self) -> Option<(&[u8], bool)> {
-        self.sources.first().and_then(Source::current)
+        self.losers.winner().and_then(|source| self.sources[source].current())
     }
 
     /// Goes on.
@@ -115,45 +131,9 @@ impl Merge<'_> {
     /// `Io`.
     #[inline]
     pub fn advance(&mut self) -> Result<(), StorageError> {
-        let Some(first) = self.sources.first_mut() else { return Ok(()) };
-        match first {
-            Source::Memory { entries, at, end } => {
-                *at += 1;
-                if at.is_multiple_of(AHEAD) {
-                    entries.touch(*at..(*at + AHEAD).min(*end));
-                }
-            }
-            Source::File { reader, .. } => reader.advance()?,
-        }
-        if first.current().is_none() {
-            self.sources.swap_remove(0);
-        }
-        if self.sources.len() > 1 {
-            self.sift(0);
-        }
+        let Some(source) = self.losers.winner() else { return Ok(()) };
+        let code = self.sources[source].advance()?;
+        self.losers.replace(code, |source| self.sources[source].entry());
         Ok(())
-    }
-
-    /// Moves a source down to its place.
-    fn sift(&mut self, mut at: usize) {
-        loop {
-            let left = 2 * at + 1;
-            if left >= self.sources.len() {
-                return;
-            }
-            let right = left + 1;
-            let least = if right < self.sources.len() && self.is_less(right, left) { right } else { left };
-            if !self.is_less(least, at) {
-                return;
-            }
-            self.sources.swap(least, at);
-            at = least;
-        }
-    }
-
-    #[inline]
-    fn is_less(&self, a: usize, b: usize) -> bool {
-        let entry = |at: usize| self.sources[at].current().map(|(entry, _)| entry);
-        entry(a).cmp(&entry(b)) == Ordering::Less
     }
 }

@@ -8,11 +8,14 @@
 //! The file has no name any more: it goes with its handle, whatever happens. Nothing is synced.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use verso_env::{OpenMode, VfsFile};
 
 use super::collect::{SortFiles, TemporarySpace};
+use super::losers::{ENDED, code_of};
+use super::merge::AHEAD;
 use crate::StorageError;
 use crate::index::entries::Entries;
 use crate::page::Flaw;
@@ -77,6 +80,9 @@ impl FileRun {
         let mut run = FileRun::create(shared, files)?;
         let mut writer = RunWriter::default();
         for at in 0..entries.len() {
+            if at.is_multiple_of(AHEAD) {
+                entries.touch(at..(at + AHEAD).min(entries.len()));
+            }
             writer.add(&mut run, entries.entry(at), entries.is_free(at))?;
         }
         writer.finish(&mut run)?;
@@ -159,43 +165,57 @@ impl RunWriter {
     }
 }
 
-/// Reads a run from some entry on.
+/// Reads the entries of a run from `low` on, up to `high`.
 pub(in crate::index) struct RunReader<'r> {
     run: &'r FileRun,
+    high: Option<&'r [u8]>,
     block: usize,
     buffer: Vec<u8>,
     at: usize,
-    current: Option<(std::ops::Range<usize>, bool)>,
+    /// Whether entries of this block may be beyond `high`.
+    is_last: bool,
+    current: Option<(Range<usize>, bool)>,
+    /// The last entry of the block before.
+    before: Vec<u8>,
 }
 
 impl<'r> RunReader<'r> {
     /// Stands at the first entry that is not less than `low`.
-    pub fn new(run: &'r FileRun, low: &[u8]) -> Result<RunReader<'r>, StorageError> {
-        let block = run.block_of(low);
-        let mut reader = RunReader { run, block, buffer: Vec::new(), at: 0, current: None };
-        reader.advance()?;
+    pub fn new(run: &'r FileRun, low: &[u8], high: Option<&'r [u8]>) -> Result<RunReader<'r>, StorageError> {
+        let (block, buffer, before) = (run.block_of(low), Vec::new(), Vec::new());
+        let mut reader = RunReader { run, high, block, buffer, at: 0, is_last: false, current: None, before };
+        reader.step()?;
         while reader.current().is_some_and(|(entry, _)| entry < low) {
-            reader.advance()?;
+            reader.step()?;
         }
         Ok(reader)
     }
 
     /// The entry it stands at, and whether equal keys are allowed.
+    #[inline]
     pub fn current(&self) -> Option<(&[u8], bool)> {
         self.current.as_ref().map(|(range, free)| (&self.buffer[range.clone()], *free))
     }
 
-    /// Goes on.
-    pub fn advance(&mut self) -> Result<(), StorageError> {
+    /// Goes on, and tells the code of the next entry, of this one as the base.
+    #[inline]
+    pub fn advance(&mut self) -> Result<u64, StorageError> {
+        let Some((before, _)) = self.current.clone() else { return Ok(ENDED) };
+        let block = self.block;
         if self.at == self.buffer.len() {
-            let Some(block) = self.run.blocks.get(self.block) else {
-                self.current = None;
-                return Ok(());
-            };
-            self.block += 1;
-            self.at = 0;
-            self.buffer.resize(block.length, 0);
-            self.run.file.read_exact_at(&mut self.buffer, block.offset).map_err(failed)?;
+            self.before.clear();
+            self.before.extend_from_slice(&self.buffer[before.clone()]);
+        }
+        self.step()?;
+        let Some((range, _)) = &self.current else { return Ok(ENDED) };
+        let before = if self.block == block { &self.buffer[before] } else { &self.before[..] };
+        Ok(code_of(&self.buffer[range.clone()], before))
+    }
+
+    fn step(&mut self) -> Result<(), StorageError> {
+        if self.at == self.buffer.len() && !self.next_block()? {
+            self.current = None;
+            return Ok(());
         }
         let read = || -> Result<_, Flaw> {
             let length = checked_u16(&self.buffer, self.at)?;
@@ -206,7 +226,22 @@ impl<'r> RunReader<'r> {
         // Others than those that were written: a disk that lies.
         let (range, free) = read().map_err(|flaw| failed(io::Error::other(flaw.to_string())))?;
         self.at = range.end;
-        self.current = Some((range, free));
+        let is_beyond = self.is_last && self.high.is_some_and(|high| &self.buffer[range.clone()] >= high);
+        self.current = (!is_beyond).then_some((range, free));
         Ok(())
+    }
+
+    /// Reads the next block, if there is one.
+    fn next_block(&mut self) -> Result<bool, StorageError> {
+        let Some(block) = self.run.blocks.get(self.block) else { return Ok(false) };
+        self.block += 1;
+        self.is_last = match (self.high, self.run.blocks.get(self.block)) {
+            (Some(high), Some(next)) => &*next.first >= high,
+            _ => true,
+        };
+        self.at = 0;
+        self.buffer.resize(block.length, 0);
+        self.run.file.read_exact_at(&mut self.buffer, block.offset).map_err(failed)?;
+        Ok(true)
     }
 }

@@ -311,7 +311,7 @@ fn workers_that_die_at_any_step_leave_nothing() {
             let mut txn = engine.begin(TxnOptions::default());
             let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
             let heap = engine.heap(object).unwrap();
-            heap.insert(&mut txn, &batch(&named(600)), None).unwrap();
+            heap.insert(&mut txn, &batch(&named(1000)), None).unwrap();
             txn.commit(CommitMode::Wait).unwrap();
             let sound = |nth: u64| {
                 world.vfs().set_faults(FaultPlan::default());
