@@ -101,7 +101,7 @@ impl Estimate<'_> {
             Plan::Filter { input, predicate } => below(input) * self.selectivity(predicate, input),
             Plan::Aggregate { input, group_by, .. } | Plan::SortedAggregate { input, group_by, .. } => {
                 let rows = below(input);
-                group_by.iter().map(|key| self.values(key, input)).product::<f64>().min(rows)
+                self.groups(group_by, input).min(rows)
             }
             Plan::Limit { input, limit, .. } => match limit {
                 Some(TypedExpr { kind: K::Literal(Value::Int8(rows)), .. }) => below(input).min(*rows as f64),
@@ -249,21 +249,48 @@ impl Estimate<'_> {
         }
     }
 
-    /// The rows of the table that a plan reads, if the columns that these are hold a key of it.
-    fn keyed<'e>(&self, plan: &Plan, exprs: impl ExactSizeIterator<Item = &'e TypedExpr>) -> Option<f64> {
-        let several = exprs.len() > 1;
+    /// The rows of the table that these columns of a plan come from, if they hold a key of it: several columns together.
+    fn keyed<'e>(&self, plan: &Plan, exprs: impl Iterator<Item = &'e TypedExpr>) -> Option<f64> {
+        let columns: Vec<usize> = exprs.filter_map(column_of).collect();
+        if columns.len() < 2 { None } else { self.keyed_at(plan, &columns, 0) }
+    }
+
+    fn keyed_at(&self, plan: &Plan, asked: &[usize], depth: usize) -> Option<f64> {
+        if asked.len() < 2 || depth > DEPTH_MAX {
+            return None;
+        }
         match plan {
-            Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } if several => {
-                let ids: Vec<u16> = exprs
-                    .filter_map(|expr| Some(table.columns.get(*columns.get(expr.as_column()?)?)?.id))
-                    .collect();
+            Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } => {
+                let id = |at: &usize| Some(table.columns.get(*columns.get(*at)?)?.id);
+                let ids: Vec<u16> = asked.iter().filter_map(id).collect();
                 let mut keys = table.indexes.iter().filter(|index| index.unique && index.guard.is_none());
                 keys.any(|index| index.parts.iter().all(|part| ids.contains(&part.column)))
                     .then(|| self.table(table))
             }
-            Plan::Filter { input, .. } => self.keyed(input, exprs),
+            Plan::Project { input, exprs, .. } => {
+                let columns: Vec<usize> =
+                    asked.iter().filter_map(|at| exprs.get(*at).and_then(column_of)).collect();
+                self.keyed_at(input, &columns, depth + 1)
+            }
+            Plan::Filter { input, .. } | Plan::Sort { input, .. } => self.keyed_at(input, asked, depth + 1),
+            Plan::Semi { left, .. } => self.keyed_at(left, asked, depth + 1),
+            Plan::Join { left, right, .. }
+            | Plan::MergeJoin { left, right, .. }
+            | Plan::Apply { left, right, .. } => {
+                // The columns of one side are enough.
+                let width = left.output().len();
+                let ours: Vec<usize> = asked.iter().copied().filter(|at| *at < width).collect();
+                let theirs: Vec<usize> = asked.iter().filter_map(|at| at.checked_sub(width)).collect();
+                let ours = self.keyed_at(left, &ours, depth + 1);
+                ours.or_else(|| self.keyed_at(right, &theirs, depth + 1))
+            }
             _ => None,
         }
+    }
+
+    /// How many groups these keys make of a plan's rows, if there are rows enough.
+    pub fn groups(&self, keys: &[TypedExpr], plan: &Plan) -> f64 {
+        keys.iter().map(|key| self.values(key, plan)).product()
     }
 
     /// How many values an expression over a plan's columns has.
@@ -373,6 +400,15 @@ impl Estimate<'_> {
             Some((rows / values).max(1.0))
         });
         found.min_by(f64::total_cmp)
+    }
+}
+
+/// The column that an expression is, also where it is seen as another type.
+fn column_of(expr: &TypedExpr) -> Option<usize> {
+    match &expr.kind {
+        K::Column(at) => Some(*at),
+        K::Cast { arg, .. } => column_of(arg),
+        _ => None,
     }
 }
 

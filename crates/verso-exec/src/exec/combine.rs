@@ -7,7 +7,7 @@ use verso_types::{Batch, SqlType};
 
 use super::ExecContext;
 use super::key::RowTypes;
-use super::keys::{self, KeyTable};
+use super::keys::{KeyTable, RowKeys};
 use super::operator::{Operator, compile};
 use super::subquery::SharedRows;
 use crate::error::{ExecError, Result};
@@ -196,16 +196,15 @@ impl RecursiveOperator {
         let Self { base: from_base, step, types, seen, held, .. } = self;
         let mut rows = Spool::default();
         let mut selection = Vec::new();
-        let mut encoded = Vec::new();
+        let mut encoded = RowKeys::default();
         let operator = if base { from_base } else { step };
         collect(&mut **operator, &types.types, cx, |mut batch| {
             if let Some(seen) = seen {
                 let held = held.get_or_insert_with(|| cx.reserve("WITH RECURSIVE"));
                 selection.clear();
+                types.fill(&batch, &mut encoded);
                 for row in 0..batch.rows {
-                    encoded.clear();
-                    types.encode(&batch, row, &mut encoded);
-                    if seen.find_or_add(keys::hash(&encoded), &encoded).1 {
+                    if seen.find_or_add(encoded.hash(row), encoded.key(row)).1 {
                         selection.push(row as u32);
                     }
                 }

@@ -2,10 +2,10 @@
 
 use verso_types::{Batch, SqlType};
 
-use super::keys::{self, KeyTable};
+use super::ExecContext;
+use super::keys::{KeyTable, RowKeys};
 use super::operator::Operator;
 use super::passes::Passes;
-use super::{ExecContext, key};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList};
 use crate::memory::Reservation;
@@ -38,7 +38,7 @@ pub(crate) struct DistinctOperator {
     selection: Vec<u32>,
     /// Rows for later, with their hashes.
     later: Vec<(u32, u64)>,
-    key: Vec<u8>,
+    encoded: RowKeys,
 }
 
 impl DistinctOperator {
@@ -54,7 +54,7 @@ impl DistinctOperator {
             passes: Passes::default(),
             selection: Vec::new(),
             later: Vec::new(),
-            key: Vec::new(),
+            encoded: RowKeys::default(),
         }
     }
 
@@ -82,24 +82,23 @@ impl DistinctOperator {
                 (&*values, keys.types())
             }
         };
+        self.encoded.fill(told, types, None, None);
         for row in 0..batch.rows {
-            self.key.clear();
-            key::encode(told, types, row, &mut self.key);
+            let (hash, key) = (self.encoded.hash(row), self.encoded.key(row));
             if self.order == RowOrder::Together {
-                let last = self.last.as_ref().is_some_and(|last| *last == self.key);
-                if !last {
+                if self.last.as_deref() != Some(key) {
                     let last = self.last.get_or_insert_default();
-                    std::mem::swap(last, &mut self.key);
+                    last.clear();
+                    last.extend_from_slice(key);
                     self.selection.push(row as u32);
                 }
                 continue;
             }
-            let hash = keys::hash(&self.key);
-            if self.seen.find(hash, &self.key).is_some() {
+            if self.seen.find(hash, key).is_some() {
                 continue;
             }
             if !self.passes.is_closed()
-                && let Err(refused) = held.try_resize(self.seen.bytes_with(1, self.key.len()) as u64)
+                && let Err(refused) = held.try_resize(self.seen.bytes_with(1, key.len()) as u64)
             {
                 if self.seen.len() == 0 || self.order == RowOrder::Sorted {
                     return Err(refused.error(held.what()));
@@ -109,7 +108,7 @@ impl DistinctOperator {
             if self.passes.is_closed() {
                 self.later.push((row as u32, hash));
             } else {
-                self.seen.add(hash, &self.key);
+                self.seen.add(hash, key);
                 self.selection.push(row as u32);
             }
         }

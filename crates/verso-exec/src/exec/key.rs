@@ -1,6 +1,6 @@
 //! Keys of groups and of DISTINCT: bytes that are equal exactly where SQL says the values are, NULLs included.
 
-use super::keys::put;
+use super::keys::{RowKeys, put};
 use verso_types::json::{self, JsonRef};
 use verso_types::value::hash_bits_f64;
 use verso_types::{
@@ -23,11 +23,16 @@ pub(crate) struct RowTypes {
 }
 
 impl RowTypes {
-    /// Appends the key of one row.
-    pub fn encode(&self, batch: &Batch, row: usize, out: &mut Vec<u8>) {
-        if self.collators.is_empty() {
-            return encode(batch, &self.types, row, out);
+    /// The keys of all rows of a batch.
+    pub fn fill(&self, batch: &Batch, keys: &mut RowKeys) {
+        match self.collators.iter().any(Option::is_some) {
+            false => keys.fill(batch, &self.types, None, None),
+            true => keys.fill_by(batch.rows, |row, out| self.encode(batch, row, out)),
         }
+    }
+
+    /// Appends the key of one row.
+    fn encode(&self, batch: &Batch, row: usize, out: &mut Vec<u8>) {
         for (n, (column, ty)) in batch.columns.iter().zip(&self.types).enumerate() {
             let collator = self.collators.get(n).copied().flatten();
             let (Some(collator), Some(texts)) = (collator, column.data.bytes()) else {

@@ -338,6 +338,18 @@ impl RowKeys {
         self.hash_all();
     }
 
+    /// The keys of so many rows, each of which `write` appends.
+    pub fn fill_by(&mut self, rows: usize, mut write: impl FnMut(usize, &mut Vec<u8>)) {
+        self.bytes.clear();
+        self.starts.clear();
+        self.starts.push(0);
+        for row in 0..rows {
+            write(row, &mut self.bytes);
+            self.starts.push(self.bytes.len() as u32);
+        }
+        self.hash_all();
+    }
+
     fn hash_all(&mut self) {
         let Self { bytes, starts, hashes } = self;
         hashes.clear();

@@ -10,7 +10,7 @@ use verso_types::Batch;
 
 use super::ExecContext;
 use super::key::RowTypes;
-use super::keys::{self, KeyTable};
+use super::keys::{KeyTable, RowKeys};
 use super::operator::Operator;
 use crate::error::Result;
 use crate::memory::{Refused, Reservation};
@@ -38,7 +38,7 @@ pub(crate) struct SetOperator {
     current: Option<(Pair, RunReader)>,
     selection: Vec<u32>,
     later: Vec<(u32, usize)>,
-    key: Vec<u8>,
+    keys: RowKeys,
 }
 
 /// Rows of a later pass.
@@ -72,20 +72,21 @@ impl SetOperator {
             current: None,
             selection: Vec::new(),
             later: Vec::new(),
-            key: Vec::new(),
+            keys: RowKeys::default(),
         }
     }
 
-    /// The number of a key, made if the pass takes it.
-    fn number(&mut self, cx: &ExecContext<'_>, hash: u64) -> Result<Option<u32>> {
-        if let Some(number) = self.table.find(hash, &self.key) {
+    /// The number of a row's key, made if the pass takes it.
+    fn number(&mut self, cx: &ExecContext<'_>, row: usize) -> Result<Option<u32>> {
+        let (hash, key) = (self.keys.hash(row), self.keys.key(row));
+        if let Some(number) = self.table.find(hash, key) {
             return Ok(Some(number));
         }
         if self.parts.is_some() {
             return Ok(None);
         }
         let held = self.held.get_or_insert_with(|| cx.reserve("INTERSECT or EXCEPT"));
-        let bytes = self.table.bytes_with(1, self.key.len()) + 18 * (self.table.len() + 1);
+        let bytes = self.table.bytes_with(1, key.len()) + 18 * (self.table.len() + 1);
         if let Err(refused) = held.try_resize(bytes as u64) {
             if self.table.len() == 0 {
                 return Err(refused.error(held.what()));
@@ -95,7 +96,7 @@ impl SetOperator {
         }
         self.counts.push(0);
         self.seen.push(false);
-        Ok(Some(self.table.add(hash, &self.key)))
+        Ok(Some(self.table.add(hash, self.keys.key(row))))
     }
 
     fn close_pass(&mut self, cx: &ExecContext<'_>, refused: Refused) -> Result<()> {
@@ -109,13 +110,11 @@ impl SetOperator {
     /// Counts the keys of right rows.
     fn count(&mut self, cx: &ExecContext<'_>, batch: &Batch) -> Result<()> {
         self.later.clear();
+        self.types.fill(batch, &mut self.keys);
         for row in 0..batch.rows {
-            self.key.clear();
-            self.types.encode(batch, row, &mut self.key);
-            let hash = keys::hash(&self.key);
-            match self.number(cx, hash)? {
+            match self.number(cx, row)? {
                 Some(number) => self.counts[number as usize] += 1,
-                None => self.later.push((row as u32, partition_of(hash, self.level))),
+                None => self.later.push((row as u32, partition_of(self.keys.hash(row), self.level))),
             }
         }
         match &mut self.parts {
@@ -129,18 +128,16 @@ impl SetOperator {
         self.selection.clear();
         self.later.clear();
         let intersects = self.operation == SetOperation::Intersect;
+        self.types.fill(batch, &mut self.keys);
         for row in 0..batch.rows {
-            self.key.clear();
-            self.types.encode(batch, row, &mut self.key);
-            let hash = keys::hash(&self.key);
             // What is not on the right is only remembered where it may come again.
             let known = match (self.all || intersects) && self.parts.is_none() {
-                true => self.table.find(hash, &self.key),
-                false => self.number(cx, hash)?,
+                true => self.table.find(self.keys.hash(row), self.keys.key(row)),
+                false => self.number(cx, row)?,
             };
             let Some(number) = known.map(|number| number as usize) else {
                 if self.parts.is_some() {
-                    self.later.push((row as u32, partition_of(hash, self.level)));
+                    self.later.push((row as u32, partition_of(self.keys.hash(row), self.level)));
                 } else if !intersects {
                     self.selection.push(row as u32);
                 }

@@ -167,8 +167,11 @@ impl<'s> Planner<'s> {
             system::share(*view, columns, predicate);
         }
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
-        if limited && matches!(plan, Plan::Aggregate { .. }) {
+        if limited && matches!(plan, Plan::Aggregate { .. } | Plan::Distinct { .. }) {
             self.groups_in_order(plan, &[], first);
+        }
+        if !limited || first.is_some() {
+            self.distinct_in_groups(plan, first.filter(|_| limited));
         }
         distinct::by_groups(plan);
         searches::of_join(plan, self.estimate, self.hints);

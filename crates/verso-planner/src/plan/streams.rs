@@ -8,6 +8,7 @@
 //! R1. Groups come in the order of their keys where the rows do; windows yield rows in the order in which they read them.
 //! R2. An index is read where the groups wanted are so few that this is cheaper than to read the table.
 //! R3. A condition on a function that only grows within a partition ends it (`Plan::Window::until`); the filter stays.
+//! R4. DISTINCT yields a row as soon as it is met, which counts where few are wanted; otherwise its rows are groups.
 
 use verso_exec::functions::{AggregateKind, ArgType, WindowKind, operator_candidates};
 use verso_exec::plan::{
@@ -38,19 +39,14 @@ impl Planner<'_> {
                 self.groups_in_order(input, keys, Some(first / part))
             }
             Plan::Distinct { input } => {
-                let columns = input.output();
-                let key = |(at, ty): (usize, &SqlType)| TypedExpr::column(at, ty.clone());
-                let group_by: Vec<TypedExpr> =
-                    columns.iter().map(|column| &column.ty).enumerate().map(key).collect();
-                if !self.grouped_in_order(input, &group_by, keys, first) {
+                if !self.grouped_in_order(input, &all_columns(input), keys, first) {
                     return false;
                 }
-                // The names of the columns stay.
-                let (exprs, names) =
-                    (group_by.clone(), columns.into_iter().map(|column| column.name).collect());
-                let input = Box::new(std::mem::replace(&mut **input, nothing()));
-                let groups = Plan::SortedAggregate { input, group_by, aggregates: Vec::new() };
-                *plan = Plan::Project { input: Box::new(groups), exprs, names };
+                groups_of_rows(plan, |input, group_by| Plan::SortedAggregate {
+                    input,
+                    group_by,
+                    aggregates: Vec::new(),
+                });
                 true
             }
             Plan::Aggregate { input, group_by, aggregates, sets: None } if !group_by.is_empty() => {
@@ -66,6 +62,21 @@ impl Planner<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Makes groups of the rows of a DISTINCT, which several workers can find, where all of its rows are wanted (R4).
+    pub(super) fn distinct_in_groups(&self, plan: &mut Plan, first: Option<f64>) {
+        let Plan::Distinct { input } = &*plan else { return };
+        let columns = all_columns(input);
+        if columns.is_empty() || first.is_some_and(|first| first < self.estimate.groups(&columns, input)) {
+            return;
+        }
+        groups_of_rows(plan, |input, group_by| Plan::Aggregate {
+            input,
+            group_by,
+            aggregates: Vec::new(),
+            sets: None,
+        });
     }
 
     /// Makes the rows of groups come one behind the other, the groups in the order of `keys`, which are over the groups' columns.
@@ -117,6 +128,20 @@ impl Planner<'_> {
         }
         (true, first.map(|first| first + self.group(input, partition_by.iter())))
     }
+}
+
+/// All columns of a plan.
+fn all_columns(plan: &Plan) -> Vec<TypedExpr> {
+    let columns = plan.output().into_iter().enumerate();
+    columns.map(|(at, column)| TypedExpr::column(at, column.ty)).collect()
+}
+
+/// Makes groups by all columns of a DISTINCT. The names of the columns stay.
+fn groups_of_rows(plan: &mut Plan, groups: impl FnOnce(Box<Plan>, Vec<TypedExpr>) -> Plan) {
+    let Plan::Distinct { input } = plan else { return };
+    let (exprs, names) = (all_columns(input), input.output().into_iter().map(|column| column.name).collect());
+    let groups = groups(Box::new(std::mem::replace(&mut **input, nothing())), exprs.clone());
+    *plan = Plan::Project { input: Box::new(groups), exprs, names };
 }
 
 /// Whether the rows of windows come in this order already: in that in which their windows want them, or by their number.

@@ -20,6 +20,7 @@
 //! | [`order`] | which of them are joined first, and how |
 //! | [`unnest`], [`members`] | queries in conditions that become joins |
 //! | [`attach`], [`dependent`] | queries in expressions, and those that use the row for more than equalities |
+//! | [`sets`] | INTERSECT and EXCEPT as such queries |
 //! | [`shared`] | queries of WITH that are read once become part of their reader |
 //! | [`narrow`] | columns that nothing uses, left out |
 //! | [`rules`] | rules by name, to be switched off in tests |
@@ -32,6 +33,7 @@ mod narrow;
 mod order;
 mod push;
 mod rules;
+mod sets;
 mod shared;
 mod unnest;
 

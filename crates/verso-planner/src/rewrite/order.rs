@@ -189,7 +189,7 @@ impl<'g> Orders<'g> {
             .filter(|(leaf, _)| has(*leaf))
             .map(|(_, known)| known.rows)
             .product();
-        // How many values the columns of a leaf have by which it is tied to another one.
+        // How many values the columns have by which two leaves are tied together.
         let mut tied: Vec<((usize, usize), f64)> = Vec::new();
         for class in &self.values {
             // One of the columns tells how many values there are, the others are equal to it.
@@ -206,15 +206,19 @@ impl<'g> Orders<'g> {
             let telling = about.max_by(|(_, a), (_, b)| whole(a.0).total_cmp(&whole(b.0)));
             let Some((telling, of_telling)) = telling.map(|(at, (leaf, _))| (at, *leaf)) else { continue };
             for (_, (leaf, values)) in of_leaf.iter().enumerate().filter(|(at, _)| *at != telling) {
-                let pair = (*leaf, of_telling);
+                let pair = (*leaf.min(&of_telling), *leaf.max(&of_telling));
+                let values = values.min(whole(*leaf));
                 match tied.iter_mut().find(|(known, _)| *known == pair) {
-                    Some((_, all)) => *all *= values,
-                    None => tied.push((pair, *values)),
+                    Some((_, all)) => {
+                        // Whichever of the two tells of which column: neither has more combinations than rows.
+                        let fewer = whole(pair.0).min(whole(pair.1));
+                        *all = (*all * values).min(fewer.max(all.max(values)));
+                    }
+                    None => tied.push((pair, values)),
                 }
             }
         }
-        // Several columns together have no more values than the table has rows.
-        tied.iter().for_each(|((leaf, _), values)| rows /= values.min(self.leaves[*leaf].whole));
+        tied.iter().for_each(|(_, values)| rows /= values);
         for (shared, part) in self.graph.shared.iter().zip(&self.selectivity) {
             if shared.leaves.iter().all(|leaf| has(*leaf)) {
                 rows *= part;

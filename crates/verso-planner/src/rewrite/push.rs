@@ -31,7 +31,9 @@ impl Rewriter<'_> {
         plan.for_each_expr_mut(&mut super::members::of_arrays);
         let Wanted { rows: most, order } = std::mem::take(&mut self.wanted);
         if self.rules.unnest && self.rules.push {
-            plan = self.unnested(plan, &mut conditions, most)?;
+            plan = self.filtered_by_set(plan);
+            let first = most.filter(|_| order.is_none());
+            plan = self.unnested(plan, &mut conditions, (most, first))?;
         }
         // Those of a tree of joins are visited when it is taken apart.
         if !self.rules.push || !matches!(plan, Plan::Join { kind: JoinKind::Inner, .. }) {
@@ -134,12 +136,13 @@ impl Rewriter<'_> {
         }
     }
 
-    /// A plan with the queries of its expressions joined that can be; of `conditions` those are taken that go below it.
+    /// A plan with the queries of its expressions joined that can be; of `conditions` those are taken that go below it. So many rows at
+    /// `most` are wanted, or the `first` ones in any order.
     fn unnested(
         &mut self,
         plan: Plan,
         conditions: &mut Vec<TypedExpr>,
-        most: Option<f64>,
+        (most, first): (Option<f64>, Option<f64>),
     ) -> Result<Plan, SqlError> {
         Ok(match plan {
             Plan::Filter { input, predicate } => {
@@ -150,7 +153,7 @@ impl Rewriter<'_> {
                 *conditions = others;
                 let all = predicate.conjuncts().into_iter().chain::<Vec<_>>(plain).collect();
                 match TypedExpr::conjunction(all) {
-                    Some(predicate) => self.unnest(*input, predicate)?,
+                    Some(predicate) => self.unnest(*input, predicate, first)?,
                     None => *input,
                 }
             }
@@ -278,6 +281,7 @@ fn wanted_below(plan: &Plan, rows: Option<f64>, order: Option<&[SortKey]>) -> Wa
             Wanted { rows, order: None }
         }
         Plan::Sort { keys, .. } => Wanted { rows, order: Some(keys.clone()) },
+        Plan::Distinct { .. } => Wanted { rows, order: None },
         Plan::Project { exprs, .. } => {
             let below = |key: &SortKey| SortKey { expr: substitute(key.expr.clone(), exprs), ..key.clone() };
             Wanted { rows, order: order.map(|keys| keys.iter().map(below).collect()) }

@@ -31,12 +31,21 @@ use crate::errors::SqlError;
 use crate::estimate::{BUILD, FETCH, LOOKUP, PROBE, SCAN};
 use verso_env::recursion::check;
 
+/// So many rows are taken to be asked for each one that is wanted, and at least, as rows come in batches.
+const ASKED: f64 = 10.0;
+const ASKED_LEAST: f64 = 1_000.0;
+
 /// A query without the conditions that use the row, and these: over its columns, and `Outer`.
 type Lifted = (Plan, Vec<TypedExpr>);
 
 impl Rewriter<'_> {
-    /// A filter with those of its queries joined that can be.
-    pub(super) fn unnest(&mut self, input: Plan, predicate: TypedExpr) -> Result<Plan, SqlError> {
+    /// A filter with those of its queries joined that can be; so many of its `first` rows are wanted, if not all.
+    pub(super) fn unnest(
+        &mut self,
+        input: Plan,
+        predicate: TypedExpr,
+        first: Option<f64>,
+    ) -> Result<Plan, SqlError> {
         check()?;
         let (asking, plain): (Vec<_>, Vec<_>) = predicate.conjuncts().into_iter().partition(asks_of_the_row);
         if asking.is_empty() {
@@ -44,13 +53,16 @@ impl Rewriter<'_> {
         }
         let mut plan = keep(input, plain);
         let rows = self.estimate.rows(&plan);
+        let rows = first.map_or(rows, |first| rows.min((first * ASKED).max(ASKED_LEAST)));
         let mut stay = Vec::new();
         let mut joins = Vec::new();
         for condition in asking {
             match self.as_join(&condition, rows) {
-                Some(join) => joins.push(join),
-                None if self.for_all_rows(&mut plan, &condition) => {}
-                None => stay.push(condition),
+                Some(Way::Join(join)) => joins.push(join),
+                // Where few rows are asked for, the others need not be looked at.
+                Some(Way::Asked) if first.is_some() => stay.push(condition),
+                _ if self.for_all_rows(&mut plan, &condition) => {}
+                _ => stay.push(condition),
             }
         }
         let width = plan.output().len();
@@ -66,11 +78,13 @@ impl Rewriter<'_> {
     }
 
     /// A condition that asks whether a query has a row, without the query's conditions that use the row.
-    fn as_join(&self, condition: &TypedExpr, rows: f64) -> Option<Join> {
+    fn as_join(&self, condition: &TypedExpr, rows: f64) -> Option<Way> {
         let Asked { plan, outer, args, anti } = asked(condition)?;
         let (right, conditions) = lift(plan.clone())?;
-        self.pays(rows, &right, &conditions).then_some(())?;
-        Some(Join { right, conditions, outer: outer.to_vec(), args: args.to_vec(), anti })
+        if !self.pays(rows, &right, &conditions) {
+            return Some(Way::Asked);
+        }
+        Some(Way::Join(Join { right, conditions, outer: outer.to_vec(), args: args.to_vec(), anti }))
     }
 
     /// The same where the query uses the row for something else: it runs for all that the rows hand in.
@@ -121,6 +135,13 @@ fn asked(condition: &TypedExpr) -> Option<Asked<'_>> {
         SubqueryTest::Scalar | SubqueryTest::Array => false,
     };
     (fits && !outer.is_empty() && !condition.is_volatile()).then_some(Asked { plan, outer, args, anti })
+}
+
+/// How a query in a condition is answered.
+enum Way {
+    Join(Join),
+    /// By an index, for each row.
+    Asked,
 }
 
 /// What becomes of a condition: a semi-join.

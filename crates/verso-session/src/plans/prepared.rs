@@ -163,7 +163,7 @@ impl Prepared {
         let bound = binder.statement(statement)?;
         let told = binder.told();
         let params = inference.finish()?;
-        let by_literals = depends_on_literals(&bound);
+        let by_literals = depends_on_literals(&bound, catalog);
         let planned = Planned::new(bound, catalog.key(), time_zone).telling(told);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
         let (only_reads, row) = (planned.streams, planned.inserts_row());
@@ -272,7 +272,7 @@ impl Prepared {
                 let binder = Binder::inferring(catalog, time_zone, &inference);
                 let bound = binder.statement(&parsed.statement)?;
                 let told = binder.told();
-                if inference.finish()? != self.params || self.normal && depends_on_literals(&bound) {
+                if inference.finish()? != self.params || self.normal && depends_on_literals(&bound, catalog) {
                     self.stale.store(true, Ordering::Relaxed);
                     return Err(SqlError::internal("a kept statement has other parameters now"));
                 }
@@ -299,15 +299,20 @@ impl Prepared {
     }
 }
 
+/// A table of so many rows takes longer to read than a plan takes to make.
+const LARGE: f64 = 10_000.0;
+
 /// Whether literals decide what a statement does. They decide which indexes it may use: those of expressions, where a literal may
 /// stand in one, and those with conditions, which follow from some literals only; with grouping sets, which expressions above
-/// them are keys; and of several set-returning functions, which are one.
-fn depends_on_literals(bound: &Bound) -> bool {
+/// them are keys; and of several set-returning functions, which are one. Where a large table is read they decide how many of its rows
+/// are left, and so how it is joined.
+fn depends_on_literals(bound: &Bound, catalog: &CatalogSnapshot) -> bool {
     let hides = |table: &TableDef| table.columns.last().is_some_and(ColumnDef::is_hidden);
     let takes_literals = |set: &SetColumns| {
         let is_parameter = |part: &TypedExpr| matches!(part.kind, ExprKind::Parameter(_));
         set.call.args().iter().any(|arg| arg.any(&mut |part| is_parameter(part)))
     };
+    let is_large = |table: &TableDef| catalog.rows(table).is_some_and(|rows| rows > LARGE);
     let look = |plan: &Plan| {
         let (mut sets_seen, mut takes) = (0, false);
         plan.any(&mut |part| match part {
@@ -316,7 +321,7 @@ fn depends_on_literals(bound: &Bound) -> bool {
                 takes |= calls.iter().any(takes_literals);
                 takes && sets_seen > 1
             }
-            Plan::TableScan { table, filter, .. } => filter.is_some() && hides(table),
+            Plan::TableScan { table, filter, .. } => filter.is_some() && hides(table) || is_large(table),
             Plan::IndexScan { table, access, .. } => hides(table) && !access.is_point(),
             Plan::Aggregate { sets, .. } => sets.is_some(),
             _ => false,
@@ -331,7 +336,7 @@ fn depends_on_literals(bound: &Bound) -> bool {
         Bound::Delete(delete) => {
             delete.filter.is_some() && hides(&delete.table) || delete.joined.as_ref().is_some_and(look)
         }
-        Bound::With(with) => with.parts.iter().any(|part| depends_on_literals(&part.statement)),
+        Bound::With(with) => with.parts.iter().any(|part| depends_on_literals(&part.statement, catalog)),
         Bound::Merge(merge) => look(&merge.joined),
     }
 }

@@ -2,7 +2,7 @@
 
 use verso_types::Value;
 
-use crate::World;
+use crate::{Client, World};
 
 #[test]
 fn literals_share_a_plan_and_keep_their_meaning() {
@@ -120,4 +120,43 @@ fn a_batch_of_parameter_sets_is_one_statement() {
     assert_eq!(client.value("SELECT count(*) FROM t"), "3000");
     let delete = client.session.prepare("DELETE FROM t WHERE a = $1", &[]).expect("prepares");
     assert_eq!(client.session.run_sets(&delete, sets(0..10), &mut sink).expect("deletes"), 10);
+}
+
+#[test]
+fn statements_that_read_large_tables_are_planned_for_their_literals() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "CREATE TABLE large (id int PRIMARY KEY, kind int, v int);
+         INSERT INTO large SELECT g, CASE WHEN g % 100 = 0 THEN g ELSE 1 END, g FROM generate_series(1, 12000) g;
+         CREATE TABLE small (id int PRIMARY KEY, kind int);
+         INSERT INTO small SELECT g, g FROM generate_series(1, 100) g;
+         ANALYZE",
+    );
+    let kept = |client: &mut Client, like: &str| {
+        client.run(&format!(
+            "SELECT statement, kept_as FROM verso_statement_cache WHERE statement LIKE '{like}' ORDER BY 1"
+        ))
+    };
+    assert_eq!(client.value("SELECT sum(v) FROM large WHERE kind = 300"), "300");
+    assert_eq!(client.value("SELECT sum(v) FROM large WHERE kind = 400"), "400");
+    assert_eq!(
+        kept(&mut client, "SELECT sum(v)%"),
+        [
+            "SELECT sum(v) FROM large WHERE kind = $1|see text",
+            "SELECT sum(v) FROM large WHERE kind = 300|text",
+            "SELECT sum(v) FROM large WHERE kind = 400|text",
+            "SELECT 3"
+        ]
+    );
+    // One row, or a small table: there is one plan for all literals.
+    client.run("SELECT v FROM large WHERE id = 7");
+    assert_eq!(kept(&mut client, "SELECT v %")[0], "SELECT v FROM large WHERE id = $1|parameters");
+    // A small table that has grown is noticed with the next version of the catalog.
+    assert_eq!(client.value("SELECT sum(id) FROM small WHERE kind = 9"), "9");
+    client.run("INSERT INTO small SELECT g, g FROM generate_series(101, 12000) g; ANALYZE small");
+    assert_eq!(client.value("SELECT sum(id) FROM small WHERE kind = 10"), "10");
+    assert_eq!(client.value("SELECT sum(id) FROM small WHERE kind = 11"), "11");
+    let texts = kept(&mut client, "SELECT sum(id)%");
+    assert!(texts.contains(&"SELECT sum(id) FROM small WHERE kind = 11|text".to_owned()), "{texts:?}");
 }

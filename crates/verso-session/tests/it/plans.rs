@@ -42,7 +42,7 @@ struct Writer {
     ctes: Vec<String>,
 }
 
-const TABLES: [&str; 5] = ["one", "two", "keyed", "nothing", "small"];
+const TABLES: [&str; 6] = ["one", "two", "keyed", "nothing", "small", "filled"];
 
 impl Writer {
     fn name(&mut self) -> String {
@@ -227,6 +227,8 @@ fn tables(client: &mut Client) {
          CREATE TABLE nothing (x int, y int, z int);
          CREATE TABLE small (x int, y int, z int);
          CREATE INDEX small_x ON small (x);
+         CREATE TABLE filled (x int NOT NULL, y int NOT NULL, z int NOT NULL, PRIMARY KEY (x, y));
+         INSERT INTO filled SELECT g % 4, g / 4, g % 3 FROM generate_series(0, 8) g;
          INSERT INTO one SELECT g % 5, nullif(g % 4, 0), g FROM generate_series(1, 5) g;
          INSERT INTO two SELECT nullif(g % 3, 1), g % 4, g % 2 FROM generate_series(1, 6) g;
          INSERT INTO keyed SELECT g, g % 4, nullif(g % 3, 2) FROM generate_series(0, 5) g;

@@ -163,3 +163,31 @@ fn analyze_says_what_it_does_and_refuses_what_it_cannot() {
     assert_eq!(client.fails("ANALYZE t").0, "25006");
     client.run("ROLLBACK");
 }
+
+/// A row that is tied to another table by the columns of its key has one partner there, however many values each of the columns
+/// is taken to have.
+#[test]
+fn joins_by_the_columns_of_a_key_yield_a_row_for_each_that_references_it() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "CREATE TABLE offers (part int, maker int, price int, PRIMARY KEY (part, maker));
+         INSERT INTO offers SELECT p, (p + m) % 50, p FROM generate_series(1, 1500) p, generate_series(1, 4) m;
+         CREATE TABLE parts (part int PRIMARY KEY, name text);
+         INSERT INTO parts SELECT p, 'part ' || p FROM generate_series(1, 2000) p;
+         CREATE TABLE orders (id int PRIMARY KEY, day int);
+         INSERT INTO orders SELECT g, g % 100 FROM generate_series(1, 40000) g;
+         CREATE TABLE items (orders int, part int, maker int);
+         INSERT INTO items SELECT g * 7 % 40000, g % 2000, (g % 2000 + 1 + g % 4) % 50 FROM generate_series(1, 16000) g;
+         ANALYZE",
+    );
+    let three = "SELECT * FROM items i, offers o, parts p WHERE o.part = i.part AND o.maker = i.maker AND p.part = i.part";
+    let found: f64 = client.value(&format!("SELECT count(*) FROM ({three}) s")).parse().unwrap();
+    let guess = expected(&mut client, three);
+    assert!((0.5..2.0).contains(&(guess / found)), "{guess} for {found}");
+    // So many rows are not looked up one by one.
+    let four = "SELECT o.price, r.day FROM items i, offers o, parts p, orders r
+        WHERE o.part = i.part AND o.maker = i.maker AND p.part = i.part AND r.id = i.orders";
+    let plan = client.run(&format!("EXPLAIN (COSTS off) {four}"));
+    assert!(!plan.iter().any(|line| line.contains("Nested Loop")), "{plan:?}");
+}

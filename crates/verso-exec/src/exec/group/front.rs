@@ -36,8 +36,9 @@ pub(super) struct Array {
     count: usize,
 }
 
-/// Places of an array that stand for no group, for each one that has some: at most.
-const SPARSE: usize = 8;
+/// Places of an array that stand for no group, for each one that has some: at most. Of keys that are a quarter of their range each of
+/// four workers meets a sixteenth.
+const SPARSE: usize = 16;
 /// Places that an array may have anyway.
 const FEW: usize = 64 << 10;
 

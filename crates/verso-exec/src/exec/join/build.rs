@@ -178,23 +178,34 @@ impl Build {
 
     /// All rows are there; the types are those of their keys.
     pub fn finish(&mut self, kind: JoinKind, types: &[SqlType]) {
-        match &mut self.index {
-            Index::Integers(table) => self.is_unique = table.finish(&mut self.next),
-            Index::Packed(table) => match table.finish(&mut self.next) {
-                Some(unique) => self.is_unique = unique,
+        let before = self.held.as_ref().map_or(0, Reservation::bytes);
+        let together = !kind.pads_left() && self.may_bring_together();
+        let made = match &mut self.index {
+            Index::Integers(table) => Some(table.finish(&mut self.next, together)),
+            Index::Packed(table) => match table.finish(&mut self.next, together) {
+                Some(made) => Some(made),
                 None => {
                     let keys = std::mem::take(&mut table.keys);
                     let mut table = BytesTable::default();
                     table.encoded.fill(&keys, types, None, None);
-                    self.is_unique = table.add(&keys, 0, &mut self.next);
+                    let unique = table.add(&keys, 0, &mut self.next);
                     table.encoded = RowKeys::default();
                     self.index = Index::Bytes(table);
+                    Some((unique, None))
                 }
             },
-            Index::None | Index::Bytes(_) => {}
+            Index::None | Index::Bytes(_) => None,
+        };
+        if let Some((unique, order)) = made {
+            self.is_unique = unique;
+            if let Some(order) = order {
+                self.rows.columns.iter_mut().for_each(|column| *column = column.gather(&order));
+                self.rows.rows = order.len();
+            }
         }
-        if !kind.pads_left() && !self.is_unique {
-            self.put_together();
+        if together && let Some(held) = &mut self.held {
+            // Less than it was.
+            let _ = held.try_resize(before);
         }
         self.unfinished = AtomicUsize::new(1);
         if kind.pads_left() {
@@ -202,31 +213,15 @@ impl Build {
         }
     }
 
-    /// Brings the rows of each key one behind the other, so that whoever looks for them does not go all over the memory; rows without a
-    /// key go. Only where the keys are an array, the values short, and there is room for both orders for a while.
-    fn put_together(&mut self) {
-        let table = match &mut self.index {
-            Index::Integers(table) => table,
-            Index::Packed(table) => table.table_mut(),
-            Index::None | Index::Bytes(_) => return,
-        };
+    /// Whether the rows of each key may be brought one behind the other, so that a search for them does not go all over the memory: if
+    /// values are short, and there is room for both orders for a while, which is charged now.
+    fn may_bring_together(&mut self) -> bool {
+        let by_integers = matches!(self.index, Index::Integers(_) | Index::Packed(_));
         let variable = self.rows.columns.iter().any(|column| column.data.bytes().is_some());
-        let Some(held) = self.held.as_mut().filter(|_| !variable && self.rows.rows > TOGETHER) else {
-            return;
-        };
-        let before = held.bytes();
-        if held.try_resize(before + self.rows.heap_bytes() as u64 + 4 * self.rows.rows as u64).is_err() {
-            return;
-        }
-        if let Some(order) = table.put_together(&mut self.next) {
-            let rows = order.len();
-            for column in &mut self.rows.columns {
-                *column = column.gather(&order);
-            }
-            self.rows.rows = rows;
-        }
-        // Less than it was.
-        let _ = held.try_resize(before);
+        let wanted = by_integers && !variable && self.rows.rows > TOGETHER;
+        let Some(held) = self.held.as_mut().filter(|_| wanted) else { return false };
+        let more = self.rows.heap_bytes() as u64 + 4 * self.rows.rows as u64;
+        held.try_resize(held.bytes() + more).is_ok()
     }
 
     /// The first candidate of each of the rows whose keys these are.

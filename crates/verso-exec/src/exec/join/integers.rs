@@ -70,17 +70,26 @@ impl IntegerTable {
     }
 
     /// Makes the table. `next` becomes the row behind each row in the list of its key; whether there are none.
-    pub fn finish(&mut self, next: &mut [u32]) -> bool {
+    ///
+    /// If rows may be brought `together` and the keys are an array, some of several rows, they are numbered anew in the order of the
+    /// keys, so that those of a key follow each other; the old number of each. Rows without a key go.
+    pub fn finish(&mut self, next: &mut Vec<u32>, together: bool) -> (bool, Option<Vec<u32>>) {
         let keys = std::mem::replace(&mut self.keys, Column::new(Physical::I64));
         match &keys.data {
-            ColumnData::I16(values) => self.fill(values, &keys, next),
-            ColumnData::I32(values) => self.fill(values, &keys, next),
-            ColumnData::I64(values) => self.fill(values, &keys, next),
-            _ => true,
+            ColumnData::I16(values) => self.fill(values, &keys, next, together),
+            ColumnData::I32(values) => self.fill(values, &keys, next, together),
+            ColumnData::I64(values) => self.fill(values, &keys, next, together),
+            _ => (true, None),
         }
     }
 
-    fn fill<T: Copy + Into<i64>>(&mut self, values: &[T], keys: &Column, next: &mut [u32]) -> bool {
+    fn fill<T: Copy + Into<i64>>(
+        &mut self,
+        values: &[T],
+        keys: &Column,
+        next: &mut Vec<u32>,
+        together: bool,
+    ) -> (bool, Option<Vec<u32>>) {
         let any_nulls = keys.nulls.any();
         let present = || {
             let all = values.iter().enumerate();
@@ -96,7 +105,18 @@ impl IntegerTable {
         });
         let (low, high) = ends.unwrap_or((0, 0));
         let width = high.abs_diff(low);
-        if width < (SPARSE * values.len() + 64) as u64 {
+        let is_array = width < (SPARSE * values.len() + 64) as u64;
+        if is_array && together {
+            let mut rows = vec![0; width as usize + 1];
+            present().for_each(|(_, key)| rows[(key - low) as usize] += 1);
+            if rows.iter().any(|count| *count > 1) {
+                let rest = present().rev().map(|(row, key)| (row, (key - low) as usize));
+                let order = by_key(&mut rows, rest, next);
+                self.places = Places::Array { base: low, rows };
+                return (false, Some(order));
+            }
+        }
+        if is_array {
             let mut rows = vec![NONE; width as usize + 1];
             present().rev().for_each(|(row, key)| put(&mut rows[(key - low) as usize], row));
             self.places = Places::Array { base: low, rows };
@@ -109,28 +129,7 @@ impl IntegerTable {
             }
             self.places = Places::Hashed { slots };
         }
-        unique
-    }
-
-    /// Numbers the rows anew, in the order of the keys, so that those of a key follow each other; the old number of each. None, and
-    /// nothing has changed, where the keys are no array. `next` is as [`finish`](IntegerTable::finish) has made it.
-    pub fn put_together(&mut self, next: &mut Vec<u32>) -> Option<Vec<u32>> {
-        let Places::Array { rows, .. } = &mut self.places else { return None };
-        let mut order = Vec::with_capacity(next.len());
-        for head in rows.iter_mut().filter(|head| **head != NONE) {
-            let mut row = std::mem::replace(head, order.len() as u32);
-            while row != NONE {
-                order.push(row);
-                row = next[row as usize];
-            }
-        }
-        // What is behind a row is the next one, or none.
-        let mut followed: Vec<u32> = order.iter().map(|row| next[*row as usize]).collect();
-        for (at, behind) in (1u32..).zip(&mut followed) {
-            *behind = if *behind == NONE { NONE } else { at };
-        }
-        *next = followed;
-        Some(order)
+        (unique, None)
     }
 
     /// The set of its keys.
@@ -183,6 +182,28 @@ impl IntegerTable {
     }
 }
 
+/// Numbers rows in the order of their keys, of each of which `heads` says how many rows it has, and then which is the first; `rows` come
+/// from the last to the first, each with the place of its key. The old number of each, and the row behind each one.
+fn by_key(heads: &mut [u32], rows: impl Iterator<Item = (usize, usize)>, next: &mut Vec<u32>) -> Vec<u32> {
+    next.clear();
+    for head in heads.iter_mut() {
+        // For now the end of its rows.
+        let count = std::mem::replace(head, NONE);
+        if count > 0 {
+            let start = next.len() as u32;
+            next.extend(start + 1..start + count);
+            next.push(NONE);
+            *head = start + count;
+        }
+    }
+    let mut order = vec![NONE; next.len()];
+    for (row, place) in rows {
+        heads[place] -= 1;
+        order[heads[place] as usize] = row as u32;
+    }
+    order
+}
+
 /// Where a key is, or would be.
 #[inline]
 fn place(slots: &[(i64, u32)], key: i64) -> usize {
@@ -221,7 +242,7 @@ mod tests {
             let mut table = IntegerTable::new(Physical::I64);
             table.push(&column);
             let mut next = vec![NONE; keys.len()];
-            let unique = table.finish(&mut next);
+            let (unique, _) = table.finish(&mut next, false);
             let mut heads = Vec::new();
             let mut wanted = column.clone();
             wanted.data.i64s_mut().unwrap().extend([i64::MAX - 1, i64::MIN + 1, 12_345, -41]);
@@ -246,5 +267,45 @@ mod tests {
             }
             assert_eq!(unique, !any_list);
         }
+    }
+
+    #[test]
+    fn rows_of_a_key_are_brought_together_in_their_order() {
+        let keys: Vec<Option<i64>> = (0..300i64).map(|i| (i % 7 != 0).then_some(i * 5 % 90 - 40)).collect();
+        let mut column = Column::new(Physical::I64);
+        keys.iter().for_each(|key| match key {
+            Some(key) => column.data.i64s_mut().unwrap().push(*key),
+            None => column.push_null(),
+        });
+        let mut table = IntegerTable::new(Physical::I64);
+        table.push(&column);
+        let mut next = vec![NONE; keys.len()];
+        let (unique, order) = table.finish(&mut next, true);
+        let order = order.expect("keys that lie close together");
+        assert!(!unique);
+        assert_eq!((order.len(), next.len()), (257, 257));
+        let mut heads = Vec::new();
+        table.find(&column, &mut heads);
+        for (key, head) in keys.iter().zip(heads) {
+            let (mut found, mut row) = (Vec::new(), head);
+            while row != NONE {
+                found.push(order[row as usize] as usize);
+                let behind = next[row as usize];
+                assert!([row + 1, NONE].contains(&behind));
+                row = behind;
+            }
+            let of_key = |(at, other): (usize, &Option<i64>)| (other == key).then_some(at);
+            let expected: Vec<usize> = match key {
+                Some(_) => keys.iter().enumerate().filter_map(of_key).collect(),
+                None => Vec::new(),
+            };
+            assert_eq!(found, expected, "{key:?}");
+        }
+        // Nothing is to be brought together where each key has one row.
+        let mut table = IntegerTable::new(Physical::I64);
+        let mut column = Column::new(Physical::I64);
+        column.data.i64s_mut().unwrap().extend([3, 1, 2]);
+        table.push(&column);
+        assert_eq!(table.finish(&mut vec![NONE; 3], true), (true, None));
     }
 }

@@ -60,9 +60,8 @@ impl PackedTable {
         self.keys.heap_bytes().max(gathered) + self.table.bytes_with(count)
     }
 
-    /// Makes the table. `next` becomes the row behind each row in the list of its key. Whether there are none; nothing where
-    /// the keys cannot be packed.
-    pub fn finish(&mut self, next: &mut [u32]) -> Option<bool> {
+    /// Makes the table, like [`IntegerTable::finish`]; nothing where the keys cannot be packed.
+    pub fn finish(&mut self, next: &mut Vec<u32>, together: bool) -> Option<(bool, Option<Vec<u32>>)> {
         let fields: Option<Vec<Field>> = self.keys.columns.iter().map(Field::of).collect();
         self.fields = fields?;
         if self.fields.iter().map(|field| field.bits).sum::<u32>() > 63 {
@@ -76,12 +75,7 @@ impl PackedTable {
         nulls.for_each(|(row, _)| column.nulls.set_range(row..row + 1));
         self.keys = Batch::default();
         self.table.push(&column);
-        Some(self.table.finish(next))
-    }
-
-    /// The table by the packed keys.
-    pub fn table_mut(&mut self) -> &mut IntegerTable {
-        &mut self.table
+        Some(self.table.finish(next, together))
     }
 
     /// Appends the first row of each of these keys, [`NONE`] where there is none.
@@ -178,7 +172,7 @@ mod tests {
         let mut table = PackedTable::new(&[SqlType::Int8, SqlType::Int8]);
         table.keys = batch(&rows);
         let mut next = vec![NONE; rows.len()];
-        assert_eq!(table.finish(&mut next), Some(false));
+        assert_eq!(table.finish(&mut next, false), Some((false, None)));
         let strange =
             [(Some(i64::MIN), Some(0)), (Some(-1_000_000), Some(-1)), (Some(-1_000_090), Some(i64::MAX))];
         let wanted: Vec<_> = rows.iter().copied().chain(strange).collect();
@@ -202,14 +196,14 @@ mod tests {
         let far = [(Some(i64::MIN), Some(0)), (Some(i64::MAX), Some(1))];
         let mut table = PackedTable::new(&[SqlType::Int8, SqlType::Int8]);
         table.keys = batch(&far);
-        assert_eq!(table.finish(&mut [NONE; 2]), None);
+        assert_eq!(table.finish(&mut vec![NONE; 2], false), None);
         assert_eq!(table.keys.rows, 2);
         // One value each needs no bit at all.
         let same = [(Some(i64::MAX), Some(i64::MIN)); 3];
         let mut table = PackedTable::new(&[SqlType::Int8, SqlType::Int8]);
         table.keys = batch(&same);
-        let mut next = [NONE; 3];
-        assert_eq!(table.finish(&mut next), Some(false));
+        let mut next = vec![NONE; 3];
+        assert_eq!(table.finish(&mut next, false), Some((false, None)));
         let mut heads = Vec::new();
         table.find(
             &batch(&[(Some(i64::MAX), Some(i64::MIN)), (Some(0), Some(0))]),
