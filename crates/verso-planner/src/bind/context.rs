@@ -122,6 +122,9 @@ pub(super) enum Inside {
     Window,
 }
 
+/// Calls of GROUPING(): their arguments, and where they stand.
+pub(super) type Groupings = Vec<(Vec<TypedExpr>, u32)>;
+
 /// The surroundings of an expression.
 pub struct Context<'s> {
     pub(super) scope: &'s Scope,
@@ -129,8 +132,8 @@ pub struct Context<'s> {
     /// Aggregates found, in order; `Column(AGGREGATE_BASE + i)` stands for number `i`. A query inside adds those of its
     /// aggregates that are this query's.
     pub(super) aggregates: RefCell<Vec<AggregateCall>>,
-    /// The arguments of GROUPING(), and where it stands.
-    pub(super) groupings: Vec<(Vec<TypedExpr>, u32)>,
+    /// The arguments of GROUPING(), and where it stands; also of one that a query inside has and that is this query's.
+    pub(super) groupings: RefCell<Groupings>,
     /// Functions over windows.
     pub(super) windows: Windows,
     /// The WINDOW clause.
@@ -148,7 +151,7 @@ impl<'s> Context<'s> {
             scope,
             clause,
             aggregates: RefCell::default(),
-            groupings: Vec::new(),
+            groupings: RefCell::default(),
             windows: Windows::default(),
             named_windows: &[],
             sets: Vec::new(),
