@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use verso_exec::plan::{AggregateCall, ExprKind as K, SetColumns, TypedExpr};
 use verso_parser::syntax::{Name, WindowSpec};
 
-use super::scope::Scope;
+use super::scope::{Groupings, Scope};
 use super::window::Windows;
 
 /// Columns from here on stand for aggregates until grouping has numbered them.
@@ -121,9 +121,6 @@ pub(super) enum Inside {
     /// Of a function over a window.
     Window,
 }
-
-/// Calls of GROUPING(): their arguments, and where they stand.
-pub(super) type Groupings = Vec<(Vec<TypedExpr>, u32)>;
 
 /// The surroundings of an expression.
 pub struct Context<'s> {

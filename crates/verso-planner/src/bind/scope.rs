@@ -15,6 +15,12 @@ use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Name, PlConflict};
 
+/// Calls of GROUPING(): their arguments, and where they stand.
+pub type Groupings = Vec<(Vec<TypedExpr>, u32)>;
+
+/// A column and its name.
+pub type NamedExpr = (Arc<str>, TypedExpr);
+
 /// The columns an expression may use.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
@@ -71,7 +77,7 @@ pub struct Correlation<'s> {
     /// Where the query there gathers its aggregates; why it takes none here.
     pub aggregates: Option<(&'s RefCell<Vec<AggregateCall>>, Option<&'s str>)>,
     /// Where it gathers its calls of GROUPING().
-    pub groupings: Option<&'s RefCell<Vec<(Vec<TypedExpr>, u32)>>>,
+    pub groupings: Option<&'s RefCell<Groupings>>,
 }
 
 impl Correlation<'_> {
@@ -117,7 +123,7 @@ impl Correlation<'_> {
     pub fn of_table(
         &self,
         name: &str,
-        make: &mut dyn FnMut(&Scope) -> Vec<(Arc<str>, TypedExpr)>,
+        make: &mut dyn FnMut(&Scope) -> Vec<NamedExpr>,
     ) -> Option<Vec<(Arc<str>, TypedExpr)>> {
         let made = match (!self.hidden && self.scope.table(name).is_some(), self.parent) {
             (true, _) => make(self.scope),
