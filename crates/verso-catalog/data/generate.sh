@@ -49,7 +49,7 @@ ask "select case when oid in (select unnest(array[typinput, typoutput, typreceiv
           or oid in (select amproc from pg_amproc where amproclefttype in $known)
           or oid in (select unnest(array[prsstart, prstoken, prsend, prsheadline, prslextype]::oid[]) from pg_ts_parser)
           or oid in (select unnest(array[tmplinit, tmpllexize]::oid[]) from pg_ts_template where tmplname in ('simple', 'snowball'))
-          or proname in ('tsvector_update_trigger', 'tsvector_update_trigger_column')
+          or proname in ('tsvector_update_trigger', 'tsvector_update_trigger_column', 'suppress_redundant_updates_trigger')
           or proname in ('enum_in', 'enum_out', 'enum_recv', 'enum_send', 'domain_in', 'domain_recv') then 1 else 0 end,
         oid, proname, pronamespace, 10, prolang, procost, prorows, provariadic, prosupport::oid, prokind, prosecdef, proleakproof,
         proisstrict, proretset, provolatile, proparallel, pronargs, pronargdefaults, prorettype, proargtypes, proallargtypes,

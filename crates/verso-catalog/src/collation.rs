@@ -1,6 +1,6 @@
 //! Collations: those that every database has, and those that users have made.
 //!
-//! 1. The system's own are PostgreSQL's, with its numbers: `default`, `C`, `POSIX`, `ucs_basic`, which order by bytes, and one
+//! 1. The system's own are PostgreSQL's, with its numbers: `default`, `C`, `POSIX`, `ucs_basic`, `pg_c_utf8`, `pg_unicode_fast`, which order by bytes, and one
 //!    of ICU for each of its locales (`data/collations.tsv`). They are in no system table.
 //! 2. A column, a domain or a part of an index with a collation has a row in `verso_collated`; of an index it says the version
 //!    of the data that its keys were made from. One with another version than the program's is out of use from the moment when
@@ -39,8 +39,14 @@ impl CollationDef {
 }
 
 /// Those that order by bytes: number, name, provider.
-const BY_BYTES: [(u32, &str, char); 4] =
-    [(Collation::DEFAULT, "default", 'd'), (950, "C", 'c'), (951, "POSIX", 'c'), (962, "ucs_basic", 'b')];
+const BY_BYTES: [(u32, &str, char); 6] = [
+    (Collation::DEFAULT, "default", 'd'),
+    (950, "C", 'c'),
+    (951, "POSIX", 'c'),
+    (962, "ucs_basic", 'b'),
+    (811, "pg_c_utf8", 'b'),
+    (6411, "pg_unicode_fast", 'b'),
+];
 
 /// Number and locale of those of ICU, by name; and the names by number.
 struct Icu {
@@ -70,7 +76,14 @@ pub fn system_collation(name: &str, data: CollationData) -> Option<CollationDef>
     let owner = crate::system::OWNER_OID;
     if let Some((oid, _, provider)) = BY_BYTES.iter().find(|(_, known, _)| *known == name) {
         let (locale, version) = match provider {
-            'b' => (Some("C".into()), Some("1".into())),
+            'b' => {
+                let locale = match name {
+                    "pg_c_utf8" => "C.UTF-8",
+                    "pg_unicode_fast" => "PG_UNICODE_FAST",
+                    _ => "C",
+                };
+                (Some(locale.into()), Some("1".into()))
+            }
             _ => (None, None),
         };
         let collation = of(*oid, None);
@@ -122,7 +135,7 @@ mod tests {
             assert!(found.oid().is_system());
             count += 1;
         }
-        assert_eq!(count, 728);
+        assert_eq!(count, 730);
         let german = system_collation("de-x-icu", CollationData::BUILT_IN).unwrap();
         assert_eq!(german.collation.collator.unwrap().locale(), "de");
         assert!(

@@ -166,17 +166,21 @@ impl TriggerEnabled {
     }
 }
 
-/// A trigger function that is built in: it keeps a `tsvector` in step with the texts of its row.
+/// A trigger function that is built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltInTrigger {
-    /// `tsvector_update_trigger`: its arguments name the configuration.
+    /// `tsvector_update_trigger`, which keeps a `tsvector` in step with the texts of its row: its arguments name the
+    /// configuration.
     VectorUpdate,
     /// `tsvector_update_trigger_column`: a column does.
     VectorUpdateColumn,
+    /// `suppress_redundant_updates_trigger`: no row is updated to what it is.
+    SuppressRedundant,
 }
 
 impl BuiltInTrigger {
-    const ALL: [BuiltInTrigger; 2] = [BuiltInTrigger::VectorUpdate, BuiltInTrigger::VectorUpdateColumn];
+    const ALL: [BuiltInTrigger; 3] =
+        [BuiltInTrigger::VectorUpdate, BuiltInTrigger::VectorUpdateColumn, BuiltInTrigger::SuppressRedundant];
 
     /// Its name.
     #[must_use]
@@ -184,6 +188,7 @@ impl BuiltInTrigger {
         match self {
             BuiltInTrigger::VectorUpdate => "tsvector_update_trigger",
             BuiltInTrigger::VectorUpdateColumn => "tsvector_update_trigger_column",
+            BuiltInTrigger::SuppressRedundant => "suppress_redundant_updates_trigger",
         }
     }
 
@@ -193,6 +198,7 @@ impl BuiltInTrigger {
         match self {
             BuiltInTrigger::VectorUpdate => Oid(3752),
             BuiltInTrigger::VectorUpdateColumn => Oid(3753),
+            BuiltInTrigger::SuppressRedundant => Oid(1291),
         }
     }
 

@@ -10,15 +10,15 @@ use verso_storage::work;
 use verso_types::{Batch, Value};
 
 use crate::client::CommandTag;
-use crate::client::Results;
+use crate::client::{Results, Serialized};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::plans::explain_columns;
 use crate::settings::Settings;
-use verso_parser::syntax::{ExplainFormat, ExplainOptions};
+use verso_parser::syntax::{ExplainFormat, ExplainOptions, ExplainSerialize};
 use verso_planner::errors::SqlError;
 use verso_planner::estimate::Estimate;
-use verso_planner::explain::{Shown, Summary, Tree, json, text};
+use verso_planner::explain::{Serialization, Shown, Summary, Tree, json, text};
 
 /// Settings that plans and the work of operators depend on.
 const SETTINGS: [&str; 7] = [
@@ -41,21 +41,35 @@ pub(crate) fn explain(
     results: &mut Results<'_>,
 ) -> Result<CommandTag, Failure> {
     let mut shown = bound.clone();
-    frame.with_context(params, |cx| settle(cx, &mut shown))?;
+    if !options.generic_plan {
+        frame.with_context(params, |cx| settle(cx, &mut shown))?;
+    }
     let clock = || frame.services.clocks.nanos();
     let probes = Probes::new(options.timing.then(|| Arc::clone(&frame.services.env.clock)));
     let estimate = Estimate { catalog: Some(frame.catalog), ..Estimate::default() };
     let tree = Tree::new(estimate, options.verbose);
     let mut summary = Summary {
         settings: options.settings.then(|| changed_settings(frame)),
+        serialization: None,
         planning_nanos: options.summary.then_some(planning_nanos),
         execution_nanos: None,
     };
     let node = if options.analyze {
         let (start, before) = (clock(), work::done());
         results.counts_only = true;
+        results.serialized = options.serialize.map(|form| {
+            let types = bound.output().iter().map(|column| column.ty.clone()).collect();
+            let clock = options.timing.then(|| Arc::clone(&frame.services.env.clock));
+            let style = frame.services.settings.time_zone.clone();
+            Serialized::new(types, form == ExplainSerialize::Binary, style, clock)
+        });
         let rows = frame.with_context(params, |cx| execute(&shown, &cx.measured(&probes), results));
         results.counts_only = false;
+        summary.serialization = results.serialized.take().map(|done| Serialization {
+            nanos: done.clock.as_ref().map(|_| done.nanos),
+            bytes: done.bytes,
+            binary: done.binary,
+        });
         let rows = results.outcome(rows)?;
         let nanos = clock().saturating_sub(start);
         summary.execution_nanos = options.summary.then_some(nanos);

@@ -17,7 +17,7 @@ use crate::plans::{Done, Job};
 use crate::{copy, ddl};
 use verso_parser::syntax::{Call, FunctionBody, Statement};
 use verso_planner::Rules;
-use verso_planner::bind::Binder;
+use verso_planner::bind::{Binder, Inference};
 use verso_planner::errors::{InQuery, SqlError};
 
 /// Runs a statement of any kind that runs in a frame.
@@ -65,6 +65,12 @@ pub(crate) fn statement(
         Statement::CreateTableAs(create) => ddl::create_table_as(frame, &binder, create, job.params)?,
         Statement::Explain { options, statement } => {
             let start = frame.services.clocks.nanos();
+            let inference = Inference::default();
+            let binder = match options.generic_plan {
+                true => Binder::inferring(frame.catalog, &settings.time_zone, &inference)
+                    .with_rules(settings.rules),
+                false => binder,
+            };
             let bound = binder.statement(statement)?;
             let planning = frame.services.clocks.nanos().saturating_sub(start);
             frame.tell(&binder.told());

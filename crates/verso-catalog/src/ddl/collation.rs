@@ -15,7 +15,6 @@ use crate::definition::{ColumnDef, IndexDef, Oid};
 use crate::error::{CatalogError, ObjectKind};
 use crate::snapshot::CatalogSnapshot;
 use crate::store::{self, Of};
-use crate::system::OWNER_OID;
 use crate::system::field::{Letter, Name};
 use crate::system::row::{ClassRow, CollatedRow, CollationRow, DescriptionRow, IndexRow, SystemRow};
 
@@ -43,6 +42,8 @@ pub enum CollationChange {
     Schema(Arc<str>),
     /// REFRESH VERSION.
     Version,
+    /// OWNER TO.
+    Owner(Oid),
 }
 
 impl Catalog {
@@ -51,11 +52,16 @@ impl Catalog {
         self.engine.options().collation_data
     }
 
-    /// Makes a collation.
+    /// Makes a collation of a role.
     ///
     /// # Errors
     /// `Exists`, `Missing` (the schema), `SystemObject`, `InvalidDefinition` for a locale that is none; storage's.
-    pub fn create_collation(&self, txn: &mut Txn, new: &NewCollation) -> Result<Oid, CatalogError> {
+    pub fn create_collation(
+        &self,
+        txn: &mut Txn,
+        new: &NewCollation,
+        owner: Oid,
+    ) -> Result<Oid, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let data = self.collation_data();
         if new.provider == 'i' {
@@ -71,7 +77,7 @@ impl Catalog {
             oid,
             collname: Name(Arc::clone(&new.name)),
             collnamespace: schema.oid,
-            collowner: OWNER_OID,
+            collowner: owner,
             collprovider: Letter(new.provider),
             collisdeterministic: new.deterministic,
             colllocale: new.locale.clone(),
@@ -116,7 +122,7 @@ impl Catalog {
             return Err(CatalogError::SystemObject { name: known.name.to_string() });
         }
         let moved = match change {
-            CollationChange::Version => None,
+            CollationChange::Version | CollationChange::Owner(_) => None,
             CollationChange::Name(name) => Some((Arc::clone(&known.schema), Arc::clone(name))),
             CollationChange::Schema(schema) => Some((Arc::clone(schema), Arc::clone(&known.name))),
         };
@@ -134,12 +140,13 @@ impl Catalog {
         let version: Arc<str> = self.collation_data().version().into();
         self.change(txn, |txn| {
             let is_it = |row: &CollationRow| row.oid == oid;
-            self.update_rows(txn, Of::All, is_it, |row| match &place {
-                Some((schema, name)) => {
+            self.update_rows(txn, Of::All, is_it, |row| match (&place, change) {
+                (Some((schema, name)), _) => {
                     row.collnamespace = *schema;
                     row.collname = Name(Arc::clone(name));
                 }
-                None => row.collversion = row.collversion.is_some().then(|| Arc::clone(&version)),
+                (None, CollationChange::Owner(owner)) => row.collowner = *owner,
+                (None, _) => row.collversion = row.collversion.is_some().then(|| Arc::clone(&version)),
             })
             .map(drop)
         })

@@ -66,6 +66,17 @@ impl Catalog {
         self.change(txn, |txn| self.remove_operator(txn, operator.oid))
     }
 
+    /// Gives an operator to a role.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn set_operator_owner(&self, txn: &mut Txn, operator: Oid, owner: Oid) -> Result<(), CatalogError> {
+        self.change(txn, |txn| {
+            let is_it = |row: &OperatorRow| row.oid == operator;
+            self.update_rows(txn, Of::All, is_it, |row| row.oprowner = owner).map(drop)
+        })
+    }
+
     /// Takes an operator and the comment on it away; the change has begun.
     pub(super) fn remove_operator(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
         self.remove_comment(txn, OperatorRow::TABLE.oid, oid)?;

@@ -10,9 +10,11 @@
 //! 4. What the changes mean for other tables is looked at when all of them are done.
 //! 5. The triggers of the table are one object, which each action has while it runs: they fire once for the statement, and
 //!    for rows in the order of the rows.
-//! 6. A row that another transaction has changed meanwhile is a conflict, and the statement runs again.
+//! 6. What policies demand of a row that is changed is asked before its action.
+//! 7. A row that another transaction has changed meanwhile is a conflict, and the statement runs again.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use verso_types::{Batch, ColumnData, SqlType, TypeError};
 
@@ -23,9 +25,9 @@ use super::operator::{Operator, compile, types_of};
 use super::statement::Sink;
 use super::trigger::{TriggerEvent, Triggers};
 use crate::error::{ExecError, Result};
-use crate::expr::Executor;
+use crate::expr::{Executor, Predicate};
 use crate::memory::Reservation;
-use crate::plan::{Merge, MergeAction};
+use crate::plan::{Check, Merge, MergeAction};
 use crate::spill::Spool;
 
 /// What a row noted as changed takes in memory.
@@ -37,6 +39,7 @@ pub(crate) struct MergeStatement {
     input: Box<dyn Operator>,
     types: Vec<SqlType>,
     actions: Vec<Action>,
+    guards: Vec<Option<Guard>>,
     /// Of all actions: each has them while it runs.
     triggers: Option<Box<Triggers>>,
 }
@@ -61,6 +64,7 @@ impl MergeStatement {
             input: compile(&merge.joined, executor),
             types: types_of(&merge.joined),
             actions,
+            guards: merge.guards.iter().map(|check| Some(Guard::new(check.as_ref()?, executor))).collect(),
             triggers: triggers_of(&merge.actions),
         }
     }
@@ -95,6 +99,9 @@ impl MergeStatement {
                 let places = run.columns.pop().map(|column| column.data);
                 run.columns.pop();
                 let Some(ColumnData::I64(places)) = places else { return Err(malformed()) };
+                if let Some(Some(guard)) = self.guards.get_mut(action) {
+                    guard.check(cx, &run)?;
+                }
                 let action = self.actions.get_mut(action).ok_or_else(malformed)?;
                 action.exchange_triggers(&mut self.triggers);
                 let changed = action.apply(cx, run, &places, &mut seen, sink);
@@ -200,6 +207,35 @@ impl Action {
                 delete.run_given(cx, (places.to_vec(), rows), sink)
             }),
         }
+    }
+}
+
+/// What policies demand of the rows that an action changes: those that the role does not see are not among them, so that one which
+/// it may not change is an error.
+struct Guard {
+    table: Arc<str>,
+    condition: Predicate,
+    selection: Vec<u32>,
+}
+
+impl Guard {
+    fn new(check: &Check, executor: Executor) -> Guard {
+        let condition = Predicate::compile(&check.condition, executor);
+        Guard { table: Arc::clone(&check.name), condition, selection: Vec::new() }
+    }
+
+    fn check(&mut self, cx: &ExecContext<'_>, rows: &Batch) -> Result<()> {
+        if let Some(error) = self.condition.select(&cx.eval(), rows, &mut self.selection) {
+            return Err(error);
+        }
+        if self.selection.len() < rows.rows {
+            let table = &self.table;
+            let text = format!(
+                "target row violates row-level security policy (USING expression) for table \"{table}\""
+            );
+            return Err(TypeError::new("42501", text).into());
+        }
+        Ok(())
     }
 }
 

@@ -19,6 +19,7 @@ mod row;
 pub(crate) mod tests;
 mod vector;
 
+pub(crate) use fold::{FoldState, FoldSteps};
 pub use list::{Executor, ExprList, Predicate};
 pub(crate) use row::types_of;
 pub use row::{RowExpr, RowInput};

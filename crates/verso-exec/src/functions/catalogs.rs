@@ -5,6 +5,7 @@
 
 use verso_types::{SqlType, SystemType, Value};
 
+use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
@@ -197,6 +198,7 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     row_security_active(Oid) -> Bool;
     row_security_active(Text) -> Bool;
     pg_jit_available() -> Bool;
+    pg_numa_available() -> Bool;
     pg_stat_get_live_tuples(Oid) -> Int8;
     pg_stat_get_mod_since_analyze(Oid) -> Int8;
     pg_stat_get_last_analyze_time(Oid) -> Timestamptz;
@@ -208,6 +210,7 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_has_role(Name, Name, Text) -> Bool;
     pg_has_role(Name, Oid, Text) -> Bool;
     pg_has_role(Oid, Oid, Text) -> Bool;
+    pg_has_role(Oid, Name, Text) -> Bool;
     has_table_privilege(Text, Text) -> Bool;
     has_table_privilege(Oid, Text) -> Bool;
     has_table_privilege(Name, Text, Text) -> Bool;
@@ -218,33 +221,65 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     has_any_column_privilege(Oid, Text) -> Bool;
     has_any_column_privilege(Name, Text, Text) -> Bool;
     has_any_column_privilege(Name, Oid, Text) -> Bool;
+    has_any_column_privilege(Oid, Text, Text) -> Bool;
+    has_any_column_privilege(Oid, Oid, Text) -> Bool;
     has_column_privilege(Text, Text, Text) -> Bool;
     has_column_privilege(Oid, Text, Text) -> Bool;
     has_column_privilege(Oid, Int2, Text) -> Bool;
     has_column_privilege(Name, Oid, Int2, Text) -> Bool;
     has_column_privilege(Name, Text, Text, Text) -> Bool;
+    has_column_privilege(Text, Int2, Text) -> Bool;
+    has_column_privilege(Name, Oid, Text, Text) -> Bool;
+    has_column_privilege(Name, Text, Int2, Text) -> Bool;
+    has_column_privilege(Oid, Oid, Int2, Text) -> Bool;
+    has_column_privilege(Oid, Oid, Text, Text) -> Bool;
+    has_column_privilege(Oid, Text, Int2, Text) -> Bool;
+    has_column_privilege(Oid, Text, Text, Text) -> Bool;
     has_sequence_privilege(Text, Text) -> Bool;
     has_sequence_privilege(Oid, Text) -> Bool;
     has_sequence_privilege(Name, Text, Text) -> Bool;
     has_sequence_privilege(Name, Oid, Text) -> Bool;
+    has_sequence_privilege(Oid, Text, Text) -> Bool;
+    has_sequence_privilege(Oid, Oid, Text) -> Bool;
     has_schema_privilege(Text, Text) -> Bool;
     has_schema_privilege(Oid, Text) -> Bool;
     has_schema_privilege(Name, Text, Text) -> Bool;
     has_schema_privilege(Name, Oid, Text) -> Bool;
+    has_schema_privilege(Oid, Text, Text) -> Bool;
+    has_schema_privilege(Oid, Oid, Text) -> Bool;
     has_database_privilege(Text, Text) -> Bool;
     has_database_privilege(Oid, Text) -> Bool;
     has_database_privilege(Name, Text, Text) -> Bool;
     has_database_privilege(Name, Oid, Text) -> Bool;
+    has_database_privilege(Oid, Text, Text) -> Bool;
+    has_database_privilege(Oid, Oid, Text) -> Bool;
     has_function_privilege(Text, Text) -> Bool;
     has_function_privilege(Oid, Text) -> Bool;
     has_function_privilege(Name, Text, Text) -> Bool;
     has_function_privilege(Name, Oid, Text) -> Bool;
+    has_function_privilege(Oid, Text, Text) -> Bool;
+    has_function_privilege(Oid, Oid, Text) -> Bool;
     has_type_privilege(Oid, Text) -> Bool;
     has_type_privilege(Name, Oid, Text) -> Bool;
+    has_type_privilege(Text, Text) -> Bool;
+    has_type_privilege(Name, Text, Text) -> Bool;
+    has_type_privilege(Oid, Text, Text) -> Bool;
+    has_type_privilege(Oid, Oid, Text) -> Bool;
     has_language_privilege(Text, Text) -> Bool;
     has_language_privilege(Oid, Text) -> Bool;
+    has_language_privilege(Name, Text, Text) -> Bool;
+    has_language_privilege(Name, Oid, Text) -> Bool;
+    has_language_privilege(Oid, Text, Text) -> Bool;
+    has_language_privilege(Oid, Oid, Text) -> Bool;
     has_tablespace_privilege(Text, Text) -> Bool;
     has_tablespace_privilege(Oid, Text) -> Bool;
+    has_tablespace_privilege(Name, Text, Text) -> Bool;
+    has_tablespace_privilege(Name, Oid, Text) -> Bool;
+    has_tablespace_privilege(Oid, Text, Text) -> Bool;
+    has_tablespace_privilege(Oid, Oid, Text) -> Bool;
+    has_parameter_privilege(Text, Text) -> Bool;
+    has_parameter_privilege(Name, Text, Text) -> Bool;
+    has_parameter_privilege(Oid, Text, Text) -> Bool;
 ];
 
 /// What goes on while a statement runs.
@@ -272,6 +307,37 @@ macro_rules! over_arrays {
         }
     };
 }
+
+/// A function that is written in PL/pgSQL, which binding puts in its place.
+macro_rules! written {
+    ($name:literal ($arg:expr) -> $columns:expr, $volatility:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[ArgType::Exact($arg)],
+            variadic: false,
+            result: ResultType::Columns(&$columns),
+            strict: true,
+            volatility: $volatility,
+            body: Body::Set(|_, args| Err(unexpected($name, args))),
+            kernel: None,
+        }
+    };
+}
+
+/// What `pg_get_sequence_data` yields.
+static SEQUENCE_DATA: [(&str, SqlType); 2] = [("last_value", SqlType::Int8), ("is_called", SqlType::Bool)];
+
+/// What `pg_sequence_parameters` yields.
+static SEQUENCE_PARAMETERS: [(&str, SqlType); 7] = [
+    ("start_value", SqlType::Int8),
+    ("minimum_value", SqlType::Int8),
+    ("maximum_value", SqlType::Int8),
+    ("increment", SqlType::Int8),
+    ("cycle_option", SqlType::Bool),
+    ("cache_size", SqlType::Int8),
+    ("data_type", SqlType::Oid),
+];
 
 /// What `pg_partition_tree` yields.
 static PARTITIONS: [(&str, SqlType); 4] = [
@@ -324,6 +390,19 @@ static OTHERS: &[BuiltinFunction] = &[
     // Values are not compressed each by itself, and those outside of their page are no rows of another table.
     of_any!("pg_column_compression" -> SqlType::Text),
     of_any!("pg_column_toast_chunk_id" -> SqlType::Oid),
+    written!("pg_get_sequence_data" (ty!(Regclass)) -> SEQUENCE_DATA, Volatility::Stable),
+    written!("pg_sequence_parameters" (SqlType::Oid) -> SEQUENCE_PARAMETERS, Volatility::Stable),
+    BuiltinFunction {
+        name: "oidvectortypes",
+        operator: None,
+        args: &[ArgType::ArrayOf(SqlType::System(SystemType::VectorOid))],
+        variadic: false,
+        result: ResultType::Fixed(SqlType::Text),
+        strict: true,
+        volatility: Volatility::Stable,
+        body: Body::Scalar(|cx, args| cx.services.catalogs.call("oidvectortypes", args)),
+        kernel: None,
+    },
     over_arrays!("current_schemas" (SqlType::Bool) -> ResultType::FixedArray(SqlType::Name)),
     BuiltinFunction {
         name: "pg_partition_ancestors",

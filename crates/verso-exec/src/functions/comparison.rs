@@ -81,6 +81,19 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::System(SystemType::TsQuery)),
 ];
 
+/// The order of bytes, whatever the collation.
+macro_rules! by_bytes {
+    ($($op:literal $compare:ident),*) => {
+        &[$(
+            comparison!($op, $compare, ArgType::Exact(SqlType::Text), ArgType::Exact(SqlType::Text), None),
+            comparison!($op, $compare, ArgType::Exact(SqlType::Char(None)), ArgType::Exact(SqlType::Char(None)), None),
+        )*]
+    };
+}
+
+static BY_BYTES: &[BuiltinFunction] =
+    by_bytes!("~<~" Less, "~<=~" LessOrEqual, "~>~" Greater, "~>=~" GreaterOrEqual);
+
 /// `real` beside `double precision`, compared as double precision.
 macro_rules! mixed {
     ($($op:literal $compare:ident),*) => {
@@ -191,4 +204,5 @@ macro_rules! extreme_of {
 static EXTREMES: &[BuiltinFunction] = &[extreme_of!("greatest", greatest), extreme_of!("least", least)];
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 5] = [COMPARISONS, MIXED, UNORDERED, QUANTIFIED, EXTREMES];
+pub(super) static TABLES: [&[BuiltinFunction]; 6] =
+    [COMPARISONS, BY_BYTES, MIXED, UNORDERED, QUANTIFIED, EXTREMES];

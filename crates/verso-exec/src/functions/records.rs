@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, Value, cmp_sql};
 
 use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
-use crate::error::Result;
+use crate::error::{ExecError, Result};
 
 /// `(row).field`: a row and the number of the field, from 0. The binder writes it, and knows the type.
 pub static FIELD: BuiltinFunction = BuiltinFunction {
@@ -37,6 +37,26 @@ pub static SET_FIELD: BuiltinFunction = BuiltinFunction {
     strict: false,
     volatility: Volatility::Immutable,
     body: Body::Scalar(set_field),
+    kernel: None,
+};
+
+/// The order of two rows, as `record_cmp` finds it: the rows, the number of the first column (from 0) of which the types differ, or
+/// how many columns the shorter one has, and what is said then. With -1 the types are those of the values, for what has no
+/// declared columns.
+pub static UNLIKE_ROWS: BuiltinFunction = BuiltinFunction {
+    name: "",
+    operator: Some(".<=>"),
+    args: &[
+        ArgType::Exact(SqlType::Record),
+        ArgType::Exact(SqlType::Record),
+        ArgType::Exact(SqlType::Int4),
+        ArgType::Exact(SqlType::Text),
+    ],
+    variadic: false,
+    result: ResultType::Fixed(SqlType::Int4),
+    strict: true,
+    volatility: Volatility::Immutable,
+    body: Body::Scalar(unlike_rows),
     kernel: None,
 };
 
@@ -130,6 +150,69 @@ fn reshape(value: &Value, shape: &Value) -> Value {
         }
         _ => value.clone(),
     }
+}
+
+fn unlike_rows(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Record(left), Value::Record(right), Value::Int4(unlike), Value::Text(text)] = args else {
+        return Err(unexpected("rows to compare", args));
+    };
+    let mismatch = |text: String| ExecError::raised("42804", text);
+    for (n, (left, right)) in left.iter().zip(right.iter()).enumerate() {
+        if usize::try_from(*unlike) == Ok(n) {
+            break;
+        }
+        let order = match (left.is_null(), right.is_null()) {
+            (false, false) => {
+                let (one, other) = (type_of(left), type_of(right));
+                if *unlike < 0 && one != other {
+                    let text = "cannot compare dissimilar column types";
+                    return Err(mismatch(format!("{text} {one} and {other} at record column {}", n + 1)));
+                }
+                cmp_sql(left, right)
+            }
+            (one, other) => one.cmp(&other),
+        };
+        if order.is_ne() {
+            return Ok(Value::Int4(order as i32));
+        }
+    }
+    match unlike {
+        0.. => Err(mismatch(text.to_string())),
+        _ if left.len() != right.len() => Err(mismatch(UNEQUAL_COUNTS.to_owned())),
+        _ => Ok(Value::Int4(0)),
+    }
+}
+
+/// What `record_cmp` says of rows of which one has more columns.
+pub const UNEQUAL_COUNTS: &str = "cannot compare record types with different numbers of columns";
+
+/// The type of a value of which no more is known than what it is.
+fn type_of(value: &Value) -> String {
+    let name = match value {
+        Value::Null => "unknown",
+        Value::Bool(_) => "boolean",
+        Value::Int2(_) => "smallint",
+        Value::Int4(_) => "integer",
+        Value::Int8(_) => "bigint",
+        Value::Float4(_) => "real",
+        Value::Float8(_) => "double precision",
+        Value::Numeric(_) | Value::Big(_) => "numeric",
+        Value::Text(_) => "text",
+        Value::Bytes(_) => "bytea",
+        Value::Date(_) => "date",
+        Value::Time(_) => "time without time zone",
+        Value::Timestamp(_) => "timestamp without time zone",
+        Value::Timestamptz(_) => "timestamp with time zone",
+        Value::Interval(_) => "interval",
+        Value::Uuid(_) => "uuid",
+        Value::Jsonb(_) => "jsonb",
+        Value::Record(_) => "record",
+        Value::Array(_) => "anyarray",
+        Value::Range(_) => "anyrange",
+        Value::Multirange(_) => "anymultirange",
+        Value::Opaque(value) => return value.kind().plain_type().pg_name(),
+    };
+    name.to_owned()
 }
 
 fn set_field(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {

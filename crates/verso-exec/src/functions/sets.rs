@@ -1,7 +1,8 @@
 //! Set-returning functions.
 
-use verso_types::{Decimal, Interval, Number, SqlType, TypeError, Value};
+use verso_types::{Decimal, Interval, Number, SqlType, TimeZone, TypeError, Value};
 
+use super::calendar::zone;
 use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
 use crate::context::EvalContext;
@@ -120,10 +121,16 @@ fn series_timestamp(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
 
 /// `generate_series` over timestamptz: steps of days and months keep the local time of the zone.
 fn series_timestamptz(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
-    let [Value::Timestamptz(start), Value::Timestamptz(stop), Value::Interval(step)] = args else {
-        return Err(unexpected("generate_series", args));
+    let (start, stop, step, zone) = match args {
+        [Value::Timestamptz(start), Value::Timestamptz(stop), Value::Interval(step)] => {
+            let own: &TimeZone = cx.services.time_zone;
+            (start, *stop, *step, own.clone())
+        }
+        [Value::Timestamptz(start), Value::Timestamptz(stop), Value::Interval(step), Value::Text(name)] => {
+            (start, *stop, *step, zone(name)?)
+        }
+        _ => return Err(unexpected("generate_series", args)),
     };
-    let (stop, step, zone) = (*stop, *step, cx.services.time_zone.clone());
     let forward = goes_forward(step)?;
     let inside = move |at: &i64| if forward { *at <= stop } else { *at >= stop };
     let next = move |at: &i64| {
@@ -192,6 +199,11 @@ static SETS: &[BuiltinFunction] = &[
         volatility: Volatility::Stable,
         ..series!(SqlType::Timestamptz(None), series_timestamptz;
             SqlType::Timestamptz(None), SqlType::Timestamptz(None), SqlType::Interval(None))
+    },
+    BuiltinFunction {
+        volatility: Volatility::Stable,
+        ..series!(SqlType::Timestamptz(None), series_timestamptz;
+            SqlType::Timestamptz(None), SqlType::Timestamptz(None), SqlType::Interval(None), SqlType::Text)
     },
     set_function!("generate_subscripts" [ArgType::AnyArray, ArgType::Exact(SqlType::Int4)]
         => ResultType::Fixed(SqlType::Int4), generate_subscripts),

@@ -45,5 +45,7 @@ pub use statement::{
     PartitionLevel, PartitionRule, Returning, RowRules, Statement, Update, UpdateParts,
 };
 pub use verso_types::CastKind;
-pub use window::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame, WindowFunction};
+pub use window::{
+    FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFold, WindowFrame, WindowFunction,
+};
 pub use with::{With, WithPart, numbers_read};

@@ -276,6 +276,8 @@ pub struct Merge {
     pub joined: Plan,
     /// The actions by number. Their own plans stand for the rows handed in, all columns but the number of the action.
     pub actions: Vec<MergeAction>,
+    /// What policies demand of the table's row, of each action; over what is handed in.
+    pub guards: Vec<Option<Check>>,
     /// Names and types of what RETURNING yields, whatever the action.
     pub output: Vec<OutputColumn>,
 }

@@ -260,6 +260,7 @@ impl Plan {
         self.any(&mut |part| match part {
             Plan::FunctionScan { call, .. } if call.is_volatile() => true,
             Plan::FileScan { .. } => true,
+            Plan::Window { calls, .. } if calls.iter().any(|call| call.fold.is_some()) => true,
             Plan::ProjectSet { calls, .. } if calls.iter().any(|call| call.call.is_volatile()) => true,
             _ => part.exprs().into_iter().any(TypedExpr::is_volatile_by_itself), // the walk leads into its queries
         })

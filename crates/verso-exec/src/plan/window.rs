@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_types::SqlType;
 
-use super::TypedExpr;
+use super::{FoldRules, TypedExpr};
 use crate::functions::{AggregateFunction, WindowKind};
 
 /// One function of a `Window` operator.
@@ -22,6 +22,18 @@ pub struct WindowCall {
     pub ty: SqlType,
     /// Name of the output column.
     pub name: Arc<str>,
+    /// An aggregate of users: the argument has the rows that it is computed of.
+    pub fold: Option<Arc<WindowFold>>,
+}
+
+/// The steps of an aggregate of users over a frame.
+#[derive(Clone, Debug)]
+pub struct WindowFold {
+    /// Those of a row that comes into the frame, and what makes the result.
+    pub rules: Arc<FoldRules>,
+    /// The state without a row that leaves the frame, NULL where that cannot be said; as in [`FoldRules::step`], the state is
+    /// `Parameter(0)`. Without one the rows of a frame that moves are added anew.
+    pub inverse: Option<TypedExpr>,
 }
 
 impl WindowCall {

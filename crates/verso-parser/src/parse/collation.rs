@@ -9,7 +9,7 @@ use super::ddl::{cascade, if_not_exists};
 use super::lexer::Token;
 use super::string_literal;
 use crate::error::SyntaxError;
-use crate::syntax::{CollationOption, CollationStatement, QualifiedName, Statement, TypeStatement};
+use crate::syntax::{CollationOption, CollationStatement, Owned, QualifiedName, Statement, TypeStatement};
 
 /// `COLLATE name`.
 pub(super) fn collate(cursor: &mut Cursor<'_>) -> Result<QualifiedName, SyntaxError> {
@@ -70,10 +70,10 @@ pub(super) fn alter_collation(cursor: &mut Cursor<'_>) -> Result<Statement, Synt
     if cursor.accept(&["set", "schema"]) {
         return Ok(statement(CollationStatement::Move { name, to: cursor.name()? }));
     }
-    if cursor.is(&["owner"]) {
-        return Err(cursor.unsupported("ALTER COLLATION OWNER"));
+    match super::rights::owner(cursor, || Owned::Collation(name), false)? {
+        Some(statement) => Ok(statement),
+        None => Err(cursor.unexpected()),
     }
-    Err(cursor.unexpected())
 }
 
 /// Behind DROP.

@@ -74,10 +74,28 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "conversion" | "event" | "foreign" | "global" | "group" | "language" | "local" | "publication"
         | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace" | "temp"
         | "temporary" | "text" | "unique" | "user" | "view" | "constraint" | "access" | "transform" => {
-            Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
+            Err(SyntaxError::unsupported(format!("CREATE {}", kind_in_words(cursor, &word))).at(start))
         }
         _ => Err(cursor.unexpected()),
     }
+}
+
+/// The kind of an object that comes next, whose first word is known, as messages have it.
+pub(super) fn kind_in_words(cursor: &Cursor<'_>, word: &str) -> String {
+    const KINDS: [&[&str]; 10] = [
+        &["text", "search", "configuration"],
+        &["text", "search", "dictionary"],
+        &["text", "search", "parser"],
+        &["text", "search", "template"],
+        &["foreign", "data", "wrapper"],
+        &["foreign", "table"],
+        &["user", "mapping"],
+        &["access", "method"],
+        &["event", "trigger"],
+        &["large", "object"],
+    ];
+    let found = KINDS.into_iter().find(|words| cursor.is(words));
+    found.map_or_else(|| word.to_uppercase(), |words| words.join(" ").to_uppercase())
 }
 
 /// What stands between CREATE and TABLE.
@@ -313,8 +331,10 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "extension" => return super::extension::drop_extension(cursor),
         "operator" => return super::operator_definition::drop_operator(cursor),
         "cast" => return super::operator_definition::drop_cast(cursor),
-        "role" | "user" | "materialized" | "rule" | "tablespace" | "publication" | "subscription" => {
-            return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
+        "role" | "user" | "materialized" | "rule" | "tablespace" | "publication" | "subscription"
+        | "text" | "foreign" | "event" | "server" | "language" | "statistics" | "access" | "conversion"
+        | "transform" => {
+            return Err(SyntaxError::unsupported(format!("DROP {}", kind_in_words(cursor, &word))).at(start));
         }
         _ => return Err(cursor.unexpected()),
     };

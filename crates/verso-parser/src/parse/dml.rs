@@ -213,6 +213,12 @@ impl Cursor<'_> {
                 return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
             }
         };
+        let starred = |value: &Expr| matches!(&value.kind, ExprKind::Column(parts) if parts.last().is_some_and(|part| part.text == "*"));
+        if values.iter().any(starred) && columns.iter().all(|(_, steps)| steps.is_empty()) {
+            let columns = columns.into_iter().map(|(name, _)| name).collect();
+            all.push(Assignment::List(columns, values, value.at));
+            return Ok(());
+        }
         if columns.len() != values.len() {
             return Err(SyntaxError::syntax("number of columns does not match number of values").at(at));
         }

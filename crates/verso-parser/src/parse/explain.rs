@@ -9,7 +9,9 @@ use super::cursor::Cursor;
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
-use crate::syntax::{CreateTableAs, ExecutePurpose, ExplainFormat, ExplainOptions, Statement, ViewStatement};
+use crate::syntax::{
+    CreateTableAs, ExecutePurpose, ExplainFormat, ExplainOptions, ExplainSerialize, Statement, ViewStatement,
+};
 
 /// Options that are on or off.
 const FLAGS: [&str; 10] = [
@@ -24,6 +26,9 @@ const FLAGS: [&str; 10] = [
     "summary",
     "memory",
 ];
+
+/// SERIALIZE BINARY among the options.
+const SERIALIZE_BINARY: &str = "serialize binary";
 
 /// `EXPLAIN [(option, …) | [ANALYZE] [VERBOSE]] statement`.
 pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -76,7 +81,7 @@ fn is_option_list(cursor: &Cursor<'_>) -> bool {
     cursor.word_at(1).is_some_and(|word| !matches!(word.as_str(), "select" | "values" | "with" | "table"))
 }
 
-/// An option, and whether it is on; FORMAT is where it is JSON.
+/// An option, and whether it is on; FORMAT is where it is JSON. SERIALIZE is another one, `serialize binary`, where it says that.
 fn option(cursor: &mut Cursor<'_>) -> Result<(String, bool), SyntaxError> {
     let at = cursor.here().start;
     let Some(mut name) = cursor.word() else { return Err(cursor.unexpected()) };
@@ -103,7 +108,8 @@ fn option(cursor: &mut Cursor<'_>) -> Result<(String, bool), SyntaxError> {
             Some(_) => return Err(SyntaxError::syntax(format!("{flag} requires a Boolean value"))),
         },
         ("format", Some("text")) | ("serialize", Some("none" | "off")) => false,
-        ("serialize", None | Some("text" | "binary")) => true,
+        ("serialize", None | Some("text")) => true,
+        ("serialize", Some("binary")) => return Ok((SERIALIZE_BINARY.to_owned(), true)),
         ("format", None) => return Err(SyntaxError::syntax("format requires a parameter")),
         ("format", Some("json")) => true,
         ("format", Some(format @ ("xml" | "yaml"))) => {
@@ -122,19 +128,21 @@ fn check(options: &[(String, bool)]) -> Result<ExplainOptions, SyntaxError> {
     let is_on = |wanted: &str| given(wanted).unwrap_or(false);
     let analyze = is_on("analyze");
     let wrong = |text: String| Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
-    if let Some(name) = ["wal", "timing", "serialize"].into_iter().find(|name| is_on(name) && !analyze) {
+    // The last one given counts.
+    let serialize = options.iter().rev().find(|(name, _)| name.starts_with("serialize"));
+    let serialize = match serialize {
+        Some((name, true)) if name == SERIALIZE_BINARY => Some(ExplainSerialize::Binary),
+        Some((_, true)) => Some(ExplainSerialize::Text),
+        _ => None,
+    };
+    let asked = |name: &&str| if *name == "serialize" { serialize.is_some() } else { is_on(name) };
+    if let Some(name) = ["wal", "timing", "serialize"].into_iter().find(|name| asked(name) && !analyze) {
         return wrong(format!("EXPLAIN option {} requires ANALYZE", name.to_uppercase()));
     }
     if analyze && is_on("generic_plan") {
         return wrong("EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together".to_string());
     }
     let unmeasured = |what: &str| Err(SyntaxError::unsupported(what));
-    if is_on("generic_plan") {
-        return unmeasured("EXPLAIN (GENERIC_PLAN)");
-    }
-    if is_on("serialize") {
-        return unmeasured("EXPLAIN (SERIALIZE)");
-    }
     if is_on("memory") && !analyze {
         return unmeasured("EXPLAIN (MEMORY) without ANALYZE");
     }
@@ -149,6 +157,8 @@ fn check(options: &[(String, bool)]) -> Result<ExplainOptions, SyntaxError> {
         buffers: given("buffers").unwrap_or(analyze),
         wal: is_on("wal"),
         memory: is_on("memory"),
+        generic_plan: is_on("generic_plan"),
+        serialize,
         timing: given("timing").unwrap_or(analyze),
         summary: given("summary").unwrap_or(analyze),
         format: if is_on("format") { ExplainFormat::Json } else { ExplainFormat::Text },

@@ -10,7 +10,7 @@ use super::lexer::Token;
 use crate::error::SyntaxError;
 use crate::syntax::{
     CastMethod, CastStatement, CastTime, Name, OperatorOption, OperatorReference, OperatorStatement,
-    OptionValue, QualifiedName, Statement, TypeStatement,
+    OptionValue, Owned, QualifiedName, Statement, TypeStatement,
 };
 
 /// `[schema.]symbol`.
@@ -72,6 +72,19 @@ pub(super) fn operator_reference(cursor: &mut Cursor<'_>) -> Result<OperatorRefe
     let right = cursor.data_type()?;
     cursor.expect_token(&Token::RParen)?;
     Ok(OperatorReference { name, left, right })
+}
+
+/// Behind ALTER.
+pub(super) fn alter_operator(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    if cursor.is(&["class"]) || cursor.is(&["family"]) {
+        return Err(cursor.unsupported("ALTER OPERATOR CLASS and FAMILY"));
+    }
+    let operator = operator_reference(cursor)?;
+    match super::rights::owner(cursor, || Owned::Operator(operator), false)? {
+        Some(statement) => Ok(statement),
+        None => Err(cursor.unsupported("ALTER OPERATOR other than OWNER TO")),
+    }
 }
 
 /// Behind DROP.

@@ -205,8 +205,6 @@ fn options_of_explain_are_checked_as_postgresql_does() {
     }
     for (options, code, message) in [
         ("FORMAT YAML", "0A000", "EXPLAIN (FORMAT YAML) is not supported"),
-        ("GENERIC_PLAN", "0A000", "EXPLAIN (GENERIC_PLAN) is not supported"),
-        ("ANALYZE, SERIALIZE binary", "0A000", "EXPLAIN (SERIALIZE) is not supported"),
         ("MEMORY", "0A000", "EXPLAIN (MEMORY) without ANALYZE is not supported"),
         ("BUFFERS", "0A000", "EXPLAIN (BUFFERS) without ANALYZE is not supported"),
         ("COSTS off, FORMAT xml", "0A000", "EXPLAIN (FORMAT XML) is not supported"),

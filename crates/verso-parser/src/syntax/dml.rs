@@ -1,6 +1,6 @@
 //! INSERT, UPDATE, DELETE.
 
-use super::{Cte, Expr, FromItem, Hint, Name, QualifiedName, Query, SelectItem, Step};
+use super::{Cte, Expr, FromItem, Hint, Name, QualifiedName, Query, SelectItem, Span, Step};
 
 /// RETURNING; empty where there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,6 +84,8 @@ pub enum Assignment {
     Part(Name, Vec<Step>, Expr),
     /// `(a, b) = (SELECT …)`.
     Row(Vec<Name>, Box<Query>),
+    /// `(a, b) = ROW(t.*)`, and where the values stand: how many they are only the table says.
+    List(Vec<Name>, Vec<Expr>, Span),
 }
 
 /// UPDATE.

@@ -148,6 +148,10 @@ pub enum Owned {
     Type(QualifiedName),
     /// The database, by its name.
     Database(Option<Name>),
+    /// An operator.
+    Operator(super::OperatorReference),
+    /// A collation.
+    Collation(QualifiedName),
 }
 
 /// CREATE POLICY, ALTER POLICY.

@@ -427,8 +427,21 @@ pub struct ExplainOptions {
     pub timing: bool,
     /// SUMMARY: and the time of all of it.
     pub summary: bool,
+    /// GENERIC_PLAN: the plan for parameters of which no values are known.
+    pub generic_plan: bool,
+    /// SERIALIZE: the rows are put into the protocol's form, and dropped.
+    pub serialize: Option<ExplainSerialize>,
     /// FORMAT.
     pub format: ExplainFormat,
+}
+
+/// What rows are made into by EXPLAIN (SERIALIZE).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainSerialize {
+    /// Texts.
+    Text,
+    /// The binary form.
+    Binary,
 }
 
 /// How EXPLAIN writes a plan.

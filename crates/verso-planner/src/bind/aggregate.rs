@@ -76,19 +76,14 @@ impl Binder<'_> {
         at: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
-        let mut levels = Vec::new();
-        let mut around = self.outer;
-        while let Some(outer) = around {
-            levels.push((outer, outer.refs.borrow().len()));
-            around = outer.parent;
-        }
+        let levels = self.levels();
         let refusal = cx.refuses_aggregates();
         let inside = std::mem::replace(&mut cx.inside, Inside::Aggregate);
         let bound = self.aggregate_call(entries, call, at, cx);
         cx.inside = inside;
         let bound = bound?;
         let shown = Shown::of(&bound);
-        let column = match self.home(&bound) {
+        let column = match self.home(bound.exprs()) {
             0 => {
                 if let Some(text) = refusal {
                     return Err(grouping_error(text, at));
@@ -104,10 +99,10 @@ impl Binder<'_> {
         shown.over(column)
     }
 
-    /// How many queries further out an aggregate belongs: to the innermost one whose columns it names.
-    fn home(&self, call: &AggregateCall) -> usize {
+    /// How many queries further out a call with these arguments belongs: to the innermost one whose columns it names.
+    fn home<'e>(&self, exprs: impl Iterator<Item = &'e TypedExpr>) -> usize {
         let mut nearest: Option<usize> = None;
-        for expr in call.exprs() {
+        for expr in exprs {
             expr.any(&mut |part| {
                 let level = match part.kind {
                     K::Column(_) => Some(0),
@@ -343,23 +338,62 @@ impl Binder<'_> {
 
     /// GROUPING(a, b): which of them the row is not grouped by.
     pub(super) fn grouping(&self, call: &Call, at: u32, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
-        if !cx.clause.allows_aggregates() {
-            let text = format!("grouping operations are not allowed in {}", cx.clause.name());
-            return Err(grouping_error(text, at));
-        }
         if call.args.len() > 31 {
             let text = "GROUPING must have fewer than 32 arguments";
             return Err(SqlError::new(sqlstate::TOO_MANY_ARGUMENTS, text).at(at));
         }
-        let args: Vec<TypedExpr> = self.located(&call.args, cx)?.into_iter().map(|(arg, _)| arg).collect();
+        let levels = self.levels();
+        let used = cx.plain_columns.len();
+        let mut args: Vec<TypedExpr> =
+            self.located(&call.args, cx)?.into_iter().map(|(arg, _)| arg).collect();
+        let home = self.home(args.iter());
+        if home == 0 && !cx.clause.allows_aggregates() {
+            let text = format!("grouping operations are not allowed in {}", cx.clause.name());
+            return Err(grouping_error(text, at));
+        }
+        let around = levels.get(..home).unwrap_or(&levels);
+        for (outer, known) in around {
+            let mut refs = outer.refs.borrow_mut();
+            args.iter_mut().for_each(|arg| replace_outer(arg, &refs));
+            refs.truncate(*known);
+        }
+        let groupings = match around.last() {
+            None => &cx.groupings,
+            Some((outermost, _)) => match (outermost.groupings, outermost.aggregates) {
+                (Some(groupings), Some((_, None))) => groupings,
+                (_, Some((_, Some(refusal)))) => {
+                    let text = refusal.replace("aggregate functions", "grouping operations");
+                    return Err(grouping_error(text, at));
+                }
+                _ => {
+                    let text = "grouping operations are not allowed in FROM clause of their own query level";
+                    return Err(grouping_error(text, at));
+                }
+            },
+        };
+        cx.plain_columns.truncate(used);
+        let mut groupings = groupings.borrow_mut();
         let is_it = |(known, _): &(Vec<TypedExpr>, u32)| {
             known.len() == args.len() && known.iter().zip(&args).all(|(known, arg)| same(known, arg))
         };
-        let number = cx.groupings.iter().position(is_it).unwrap_or_else(|| {
-            cx.groupings.push((args, at));
-            cx.groupings.len() - 1
+        let number = groupings.iter().position(is_it).unwrap_or_else(|| {
+            groupings.push((args, at));
+            groupings.len() - 1
         });
-        Ok(TypedExpr::column(GROUPING_BASE + number, SqlType::Int4))
+        drop(groupings);
+        let column = TypedExpr::column(GROUPING_BASE + number, SqlType::Int4);
+        Ok(around.iter().rev().fold(column, |column, (outer, _)| outer.hand_in(column)))
+    }
+
+    /// Each query around, with the number of references into it.
+    fn levels(&self) -> Vec<(&Correlation<'_>, usize)> {
+        let mut levels = Vec::new();
+        let mut around = self.outer;
+        while let Some(outer) = around {
+            levels.push((outer, outer.refs.borrow().len()));
+            around = outer.parent;
+        }
+        levels
     }
 }
 

@@ -17,6 +17,7 @@ use super::resolve::{Declared, Resolution, call_error, function_error, passed_on
 use super::routine::{self, Fit};
 use super::scope::Scope;
 use super::walk::same;
+use super::written::written;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
 use verso_parser::type_of_call;
@@ -261,6 +262,20 @@ impl Binder<'_> {
                     .with_hint("To call a procedure, use CALL.")
                     .at(call.name.at().start))
             }
+            Found::BuiltIn(function, args, to) => match written(function) {
+                None => Ok(Found::BuiltIn(function, args, to)),
+                Some(definition) => {
+                    let cast = |((arg, at), to): ((TypedExpr, u32), &SqlType)| {
+                        self.coerce(arg, at, to, CastKind::Implicit)
+                    };
+                    let mut args = args.into_iter().zip(&to).map(cast).collect::<Result<Vec<_>, _>>()?;
+                    // What is not given is empty.
+                    let missing = definition.args.len().saturating_sub(args.len());
+                    let empty = || TypedExpr::literal(Value::text(""), SqlType::Text);
+                    args.extend(std::iter::repeat_with(empty).take(missing));
+                    Ok(Found::User(definition, args))
+                }
+            },
             found => Ok(found),
         }
     }

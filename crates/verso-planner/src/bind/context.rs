@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use verso_exec::plan::{AggregateCall, ExprKind as K, SetColumns, TypedExpr};
 use verso_parser::syntax::{Name, WindowSpec};
 
-use super::scope::Scope;
+use super::scope::{Groupings, Scope};
 use super::window::Windows;
 
 /// Columns from here on stand for aggregates until grouping has numbered them.
@@ -129,8 +129,8 @@ pub struct Context<'s> {
     /// Aggregates found, in order; `Column(AGGREGATE_BASE + i)` stands for number `i`. A query inside adds those of its
     /// aggregates that are this query's.
     pub(super) aggregates: RefCell<Vec<AggregateCall>>,
-    /// The arguments of GROUPING(), and where it stands.
-    pub(super) groupings: Vec<(Vec<TypedExpr>, u32)>,
+    /// The arguments of GROUPING(), and where it stands; also of one that a query inside has and that is this query's.
+    pub(super) groupings: RefCell<Groupings>,
     /// Functions over windows.
     pub(super) windows: Windows,
     /// The WINDOW clause.
@@ -148,7 +148,7 @@ impl<'s> Context<'s> {
             scope,
             clause,
             aggregates: RefCell::default(),
-            groupings: Vec::new(),
+            groupings: RefCell::default(),
             windows: Windows::default(),
             named_windows: &[],
             sets: Vec::new(),

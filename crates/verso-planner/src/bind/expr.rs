@@ -279,8 +279,12 @@ impl Binder<'_> {
                     if cx.scope.is_table(table) {
                         return Ok(self.whole_row(table, cx));
                     }
-                    let at = parts.first().map_or(0, |part| part.at.start);
-                    return Err(SqlError::unsupported("t.* of another query within an expression").at(at));
+                    return self.row_around(table).ok_or(error);
+                }
+                if around.is_none()
+                    && let Some(row) = self.row_around(parts)
+                {
+                    return Ok(row);
                 }
                 if around.is_none()
                     && let [table, function] = parts
@@ -314,9 +318,11 @@ impl Binder<'_> {
     fn trace_column(&self, trace: &Trace, parts: &[verso_parser::syntax::Name], scope: &Scope) {
         let Some(first) = parts.first() else { return };
         let own = match scope.lookup(parts) {
+            _ if parts.last().is_some_and(|part| part.text == "*") => None,
             Ok(Some(expr)) => Some(source_of(scope, &expr).unwrap_or_else(|| {
                 Source::Merged(parts.last().map_or("", |name| name.text.as_str()).into())
             })),
+            _ if scope.is_table(parts) => None,
             _ => self.outer.and_then(|outer| outer.source(parts)),
         };
         let row = || {
@@ -327,7 +333,8 @@ impl Binder<'_> {
             };
             scope.table(&named.text).map(|item| Source::Row(item.place))
         };
-        if let Some(source) = own.or_else(row) {
+        let around = || self.outer.and_then(|outer| outer.source(parts));
+        if let Some(source) = own.or_else(row).or_else(around) {
             trace.column(first.at.start, source);
         }
     }
@@ -439,6 +446,9 @@ impl Binder<'_> {
         operands: Vec<(TypedExpr, u32)>,
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
+        if let Some(compared) = self.compare_records(op, &operands, point)? {
+            return Ok(compared);
+        }
         if let Some(derived) = self.derived_operator(op, &operands, point)? {
             return Ok(derived);
         }
@@ -500,17 +510,29 @@ impl Binder<'_> {
         Ok(TypedExpr::new(K::Call { function, args }, ty))
     }
 
+    /// Two operands as `=` takes them.
+    pub(super) fn sides(
+        &self,
+        operands: Vec<(TypedExpr, u32)>,
+        what: &str,
+        point: u32,
+    ) -> Result<Vec<TypedExpr>, SqlError> {
+        if operands.iter().all(|(operand, _)| operand.ty.is_row() || operand.ty == SqlType::Record) {
+            return operands.into_iter().map(|(operand, at)| self.settle(operand, at)).collect();
+        }
+        match self.operator("=", operands, point)?.kind {
+            K::Call { args, .. } => Ok(args),
+            _ => Err(SqlError::unsupported(format!("{what} by an operator = of your own")).at(point)),
+        }
+    }
+
     /// Both sides of a comparison in one type.
     pub(super) fn comparable(
         &self,
         operands: Vec<(TypedExpr, u32)>,
         point: u32,
     ) -> Result<(TypedExpr, TypedExpr), SqlError> {
-        let TypedExpr { kind: K::Call { function: _, args }, .. } = self.operator("=", operands, point)?
-        else {
-            return Err(SqlError::unsupported("a comparison here by an operator = of your own").at(point));
-        };
-        let mut args = args.into_iter();
+        let mut args = self.sides(operands, "a comparison here", point)?.into_iter();
         match (args.next(), args.next()) {
             (Some(left), Some(right)) => Ok((left, right)),
             _ => Err(SqlError::internal("a comparison without two operands")),

@@ -362,6 +362,7 @@ impl Binder<'_> {
                 hidden: false,
                 lateral: true,
                 aggregates: None,
+                groupings: None,
             };
             Binder { outer: Some(&before), ..self.clone() }.item(&join.right, locks)?
         };

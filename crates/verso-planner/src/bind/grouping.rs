@@ -38,9 +38,22 @@ impl Above {
     }
 }
 
+/// The keys of GROUP BY.
+#[derive(Default)]
+pub(super) struct Keys {
+    pub(super) exprs: Vec<TypedExpr>,
+    /// The entry of the output that each of them is; kept only where that tells keys apart.
+    pub(super) entries: Vec<Option<usize>>,
+    by_entry: bool,
+    /// Numbers of keys; none where all of them make one set.
+    pub(super) sets: Option<Vec<Vec<usize>>>,
+}
+
 /// Keys and aggregates.
 pub(super) struct Grouping<'c> {
     pub(super) keys: Vec<TypedExpr>,
+    /// The entry of the output that each of them is, where there are several sets.
+    pub(super) entries: Vec<Option<usize>>,
     /// Numbers of keys; none where all of them make one set.
     pub(super) sets: Option<Vec<Vec<usize>>>,
     pub(super) aggregates: Vec<AggregateCall>,
@@ -58,7 +71,7 @@ impl Grouping<'_> {
         above: &mut Above,
         depends: &dyn Fn(usize, &[TypedExpr]) -> bool,
     ) -> Result<Plan, SqlError> {
-        let Grouping { mut keys, sets, mut aggregates, groupings, plain_columns } = self;
+        let Grouping { mut keys, entries, sets, mut aggregates, groupings, plain_columns } = self;
         // With several sets the primary key may be missing from one of them.
         if sets.is_none() {
             above.for_each_expr_mut(&mut |expr| add_dependent(expr, &mut keys, depends));
@@ -67,9 +80,17 @@ impl Grouping<'_> {
             });
         }
         let mut result = Ok(());
+        let mut number = 0;
         above.for_each_expr_mut(&mut |expr| {
-            if result.is_ok() {
-                result = over_groups(expr, &keys, aggregates.len(), plain_columns);
+            // Of two entries that are the same expression each is NULL in the sets without its own key.
+            let key = entries.iter().position(|entry| *entry == Some(number));
+            number += 1;
+            match key {
+                Some(key) => expr.kind = K::Column(key),
+                None if result.is_ok() => {
+                    result = over_groups(expr, &keys, aggregates.len(), plain_columns);
+                }
+                None => {}
             }
         });
         result?;
@@ -99,21 +120,21 @@ impl Grouping<'_> {
 
 impl Binder<'_> {
     /// GROUP BY: each key once, and the sets of them where there are several.
-    #[expect(clippy::type_complexity, reason = "keys, and perhaps lists of their numbers")]
     pub(super) fn group_keys(
         &self,
         group_by: &[GroupItem],
         distinct: bool,
         items: &[Item],
         cx: &mut Context<'_>,
-    ) -> Result<(Vec<TypedExpr>, Option<Vec<Vec<usize>>>), SqlError> {
+    ) -> Result<Keys, SqlError> {
         cx.clause = Clause::GroupBy;
-        let mut keys = Vec::new();
+        let mut keys = Keys::default();
         let plain = group_by.iter().all(|item| match item {
             GroupItem::Expr(_) => true,
             GroupItem::Set(set, _) => !set.is_empty(),
             _ => false,
         });
+        keys.by_entry = !plain;
         // The items multiply: each set of one with each of the next.
         let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
         for item in group_by {
@@ -140,7 +161,8 @@ impl Binder<'_> {
             }
             sets = once;
         }
-        Ok((keys, (!plain).then_some(sets)))
+        keys.sets = (!plain).then_some(sets);
+        Ok(keys)
     }
 
     /// The sets that one item stands for, of numbers of keys.
@@ -148,7 +170,7 @@ impl Binder<'_> {
         &self,
         item: &GroupItem,
         items: &[Item],
-        keys: &mut Vec<TypedExpr>,
+        keys: &mut Keys,
         cx: &mut Context<'_>,
     ) -> Result<Vec<Vec<usize>>, SqlError> {
         let mut list = |exprs: &[Expr], cx: &mut Context<'_>| -> Result<Vec<usize>, SqlError> {
@@ -201,20 +223,28 @@ impl Binder<'_> {
         &self,
         key: &Expr,
         items: &[Item],
-        keys: &mut Vec<TypedExpr>,
+        keys: &mut Keys,
         cx: &mut Context<'_>,
     ) -> Result<usize, SqlError> {
-        let key = self.group_key(key, items, cx)?;
-        if let Some(number) = keys.iter().position(|known| same(known, &key)) {
+        let (key, entry) = self.group_key(key, items, cx)?;
+        let entry = entry.filter(|_| keys.by_entry);
+        let mut known = keys.exprs.iter().zip(&keys.entries);
+        if let Some(number) = known.position(|(known, of)| same(known, &key) && *of == entry) {
             return Ok(number);
         }
-        keys.push(key);
-        check_targets(keys.len())?;
-        Ok(keys.len() - 1)
+        keys.exprs.push(key);
+        keys.entries.push(entry);
+        check_targets(keys.exprs.len())?;
+        Ok(keys.exprs.len() - 1)
     }
 
-    /// A bare name is a column of FROM before it is one of the output.
-    fn group_key(&self, key: &Expr, items: &[Item], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+    /// A key, and the entry of the output that it is. A bare name is a column of FROM before it is one of the output.
+    fn group_key(
+        &self,
+        key: &Expr,
+        items: &[Item],
+        cx: &mut Context<'_>,
+    ) -> Result<(TypedExpr, Option<usize>), SqlError> {
         let is_input = match &key.kind {
             ExprKind::Column(parts) => match parts.as_slice() {
                 [name] => cx.scope().visible.iter().any(|(column, _)| **column == *name.text),
@@ -241,10 +271,12 @@ impl Binder<'_> {
                 let text = format!("{kind} functions are not allowed in GROUP BY");
                 return Err(SqlError::new(code, text).at(items[column].at));
             }
-            return Ok(expr);
+            return Ok((expr, Some(column)));
         }
         let bound = self.expr(key, cx)?;
-        self.settle(bound, key.at.start)
+        let bound = self.settle(bound, key.at.start)?;
+        let entry = items.iter().position(|item| same(&item.expr, &bound));
+        Ok((bound, entry))
     }
 
     /// Whether a column of a table is determined by the keys: they have its primary key.

@@ -18,9 +18,9 @@ mod action;
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{PolicyFor, TableDef};
 use verso_exec::plan::{
-    ExprKind as K, JoinKind, Merge, OutputColumn, Plan, RECORD_COLUMN, Returning, TypedExpr,
+    Check, CheckOf, ExprKind as K, JoinKind, Merge, OutputColumn, Plan, RECORD_COLUMN, Returning, TypedExpr,
 };
 use verso_types::{SqlType, Value};
 
@@ -44,10 +44,14 @@ impl Binder<'_> {
             return Err(SqlError::syntax(text).at(with.name.at.start));
         }
         self.check_mergeable(merge)?;
-        let (changed, target) = self.target_scope(&merge.table, Change::Update)?;
-        if changed.is_secured() {
-            return Err(SqlError::unsupported("MERGE INTO a table with row-level security"));
-        }
+        let (mut changed, target) = self.target_scope(&merge.table, Change::Update)?;
+        let secured = match changed.is_secured() {
+            false => None,
+            true if changed.view().is_some() => {
+                return Err(SqlError::unsupported("MERGE INTO a view of a table with row-level security"));
+            }
+            true => Some(self.secured_merge(&mut changed)?),
+        };
         let table = Arc::clone(&changed.table);
         let source = self.from(Some(&merge.source), &[])?;
         let named = target.tables.iter().filter_map(|item| item.name.as_deref());
@@ -101,6 +105,7 @@ impl Binder<'_> {
         let rows = handed_in(&found.plan);
         let output = bound.as_ref().map_or_else(Vec::new, |bound| output_of(bound, &table));
         let mut bound_actions = Vec::new();
+        let guards = actions.iter().map(|action| action.guard(secured.as_ref())).collect();
         for (action, returning) in actions.into_iter().zip(returned) {
             let early = early.is_some();
             let computed = returning.clone();
@@ -112,9 +117,28 @@ impl Binder<'_> {
                 })),
                 (None, _) => None,
             };
+            let demanded = action.demanded(secured.as_ref(), returning.is_some());
+            changed.demand(demanded);
             bound_actions.push(self.changes(action, &changed, &rows, returning, &over)?);
         }
-        Ok(Merge { table, joined: found.plan, actions: bound_actions, output })
+        Ok(Merge { table, joined: found.plan, actions: bound_actions, guards, output })
+    }
+
+    /// What policies demand, by action; a row that a query would not see is none of the table.
+    fn secured_merge(&self, changed: &mut Changed) -> Result<Secured, SqlError> {
+        let table = Arc::clone(&changed.table);
+        let check = |condition: Option<TypedExpr>, of: CheckOf| {
+            condition.map(|condition| Check { name: Arc::clone(&table.name), condition, of })
+        };
+        let shown = self.policy_filter(&table, PolicyFor::Select)?;
+        changed.show(shown.clone());
+        Ok(Secured {
+            read: check(shown, CheckOf::Policy),
+            updated: check(self.policy_filter(&table, PolicyFor::Update)?, CheckOf::PolicyUsing),
+            deleted: check(self.policy_filter(&table, PolicyFor::Delete)?, CheckOf::PolicyUsing),
+            new: self.policy_checks(&table, PolicyFor::Update)?,
+            inserted: self.policy_checks(&table, PolicyFor::Insert)?,
+        })
     }
 
     /// Refuses a view through which one of the actions cannot be done.
@@ -133,6 +157,18 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// What the policies of a table demand.
+struct Secured {
+    /// Of rows that are read.
+    read: Option<Check>,
+    /// Of rows that are updated, and that are deleted.
+    updated: Option<Check>,
+    deleted: Option<Check>,
+    /// Of what an UPDATE makes, and an INSERT.
+    new: Option<Check>,
+    inserted: Option<Check>,
 }
 
 /// The rows of a MERGE as a query finds them: columns, the number of the action, the place of the table's row.

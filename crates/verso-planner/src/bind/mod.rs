@@ -106,6 +106,7 @@ mod walk;
 mod window;
 mod with;
 mod with_changes;
+mod written;
 
 #[cfg(test)]
 mod tests;

@@ -43,6 +43,13 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// All columns of its input that are computed, without names.
+    pub(super) fn of_columns(exprs: Vec<TypedExpr>) -> Output {
+        let names = exprs.iter().map(|_| Arc::from("?column?")).collect();
+        let (distinct_on, sort, locks) = (Vec::new(), Vec::new(), Vec::new());
+        Output { exprs, names, distinct: false, distinct_on, sort, locks, shown: 0 }
+    }
+
     /// Project, Distinct, Sort and LockRows over the input.
     pub(super) fn over(self, input: Plan) -> Result<Plan, SqlError> {
         let Output { exprs, names, distinct, distinct_on, mut sort, locks, shown } = self;

@@ -483,6 +483,7 @@ impl<'v, 'q> Walk<'v, 'q> {
                 self.expr(expr)
             }
             Assignment::Row(_, query) => self.subquery(query),
+            Assignment::List(_, values, _) => values.iter().try_for_each(|value| self.expr(value)),
         })
     }
 }

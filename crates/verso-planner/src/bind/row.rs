@@ -10,14 +10,15 @@
 use std::sync::Arc;
 
 use verso_catalog::Oid;
-use verso_exec::functions::records::FIELD;
+use verso_exec::functions::records::{FIELD, UNEQUAL_COUNTS, UNLIKE_ROWS};
 use verso_exec::functions::{AggregateFunction, aggregate_candidates, is_named};
 use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
 use verso_types::{KeyType, RowType, SqlType, Value};
 
 use super::Binder;
 use super::columns_of;
-use super::context::Context;
+use super::context::{Clause, Context};
+use super::resolve::shown;
 use super::scope::{Scope, is_hidden};
 use super::subquery::subquery;
 use super::trace::Source;
@@ -60,6 +61,16 @@ impl Binder<'_> {
             _ => match self.records.iter().rev().find(|record| *record.name == *name.text) {
                 Some(record) => {
                     record.columns.iter().map(|(name, _)| &**name).filter(|name| !is_hidden(name)).collect()
+                }
+                None if parts.len() == 2
+                    && let Some(outer) = self.outer
+                    && let Some(columns) = outer.names_of(&name.text) =>
+                {
+                    let field = |text: Arc<str>| {
+                        let part = Name { text: text.to_string(), at: name.at };
+                        Expr { kind: ExprKind::Column(vec![name.clone(), part]), ..expr.clone() }
+                    };
+                    return Some(columns.into_iter().map(field).collect());
                 }
                 None => {
                     let (variable, []) = self.variable_of(std::slice::from_ref(name))? else { return None };
@@ -155,6 +166,28 @@ impl Binder<'_> {
         let missing = TypedExpr::new(K::IsNull { arg: Box::new(there), negated: false }, SqlType::Bool);
         let branches = vec![(missing, TypedExpr::null(ty.clone()))];
         TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(row)) }, ty)
+    }
+
+    /// The columns that `t.*` means of an item of a query around this one.
+    pub(super) fn starred_around(&self, name: &str, at: u32) -> Option<Vec<(Arc<str>, TypedExpr)>> {
+        self.outer?.of_table(name, &mut |scope| {
+            let columns = scope.table(name).map(|item| scope.starred(item)).unwrap_or_default();
+            if let Some(trace) = self.traced {
+                trace.star(at, scope, &columns);
+            }
+            columns.iter().for_each(|(_, expr)| scope.used(expr));
+            columns
+        })
+    }
+
+    /// The row of an item of a query around this one.
+    pub(super) fn row_around(&self, parts: &[Name]) -> Option<TypedExpr> {
+        let [name] = parts else { return None };
+        let made = self.outer?.of_table(&name.text, &mut |scope| {
+            let mut cx = Context::new(scope, Clause::Select);
+            vec![("".into(), self.whole_row(parts, &mut cx))]
+        });
+        made?.pop().map(|(_, row)| row)
     }
 
     /// `(row).*`: names and values of the fields.
@@ -302,6 +335,54 @@ impl Binder<'_> {
             return Ok(None);
         };
         self.distinct_rows(&left, &right, equal, point, cx).map(Some)
+    }
+
+    /// Comparison of two values of row types, where their columns differ in type or number, or are not known; none where they
+    /// are of the same types.
+    pub(super) fn compare_records(
+        &self,
+        op: &str,
+        operands: &[Located],
+        point: u32,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        let [(left, left_at), (right, right_at)] = operands else { return Ok(None) };
+        let is_row = |ty: &SqlType| ty.is_row() || *ty == SqlType::Record;
+        if !is_row(&left.ty) || !is_row(&right.ty) || !matches!(op, "=" | "<>" | "<" | "<=" | ">" | ">=") {
+            return Ok(None);
+        }
+        let columns = |row: &TypedExpr| -> Option<Vec<SqlType>> {
+            match (&row.ty, &row.kind) {
+                (SqlType::Row(row), _) => Some(row.fields.iter().map(|(_, ty)| ty.clone()).collect()),
+                (_, K::Row(parts)) => Some(parts.iter().map(|part| part.ty.clone()).collect()),
+                _ => None,
+            }
+        };
+        let (unlike, text) = match (columns(left), columns(right)) {
+            (Some(left), Some(right)) => {
+                let unlike =
+                    left.iter().zip(&right).position(|(left, right)| left.pg_oid() != right.pg_oid());
+                match unlike {
+                    Some(n) => {
+                        let (left, right) = (shown(&left[n]), shown(&right[n]));
+                        let text = "cannot compare dissimilar column types";
+                        (n, format!("{text} {left} and {right} at record column {}", n + 1))
+                    }
+                    None if left.len() == right.len() => return Ok(None),
+                    None => (left.len().min(right.len()), UNEQUAL_COUNTS.to_owned()),
+                }
+            }
+            _ => (usize::MAX, String::new()),
+        };
+        let unlike = i32::try_from(unlike).unwrap_or(-1);
+        let args = vec![
+            self.settle(left.clone(), *left_at)?,
+            self.settle(right.clone(), *right_at)?,
+            TypedExpr::literal(Value::Int4(unlike), SqlType::Int4),
+            TypedExpr::literal(Value::text(&text), SqlType::Text),
+        ];
+        let order = TypedExpr::new(K::Call { function: &UNLIKE_ROWS, args }, SqlType::Int4);
+        let zero = TypedExpr::literal(Value::Int4(0), SqlType::Int4);
+        self.operator(op, vec![(order, point), (zero, point)], point).map(Some)
     }
 
     /// Two rows, pair by pair.

@@ -15,6 +15,12 @@ use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Name, PlConflict};
 
+/// Calls of GROUPING(): their arguments, and where they stand.
+pub type Groupings = Vec<(Vec<TypedExpr>, u32)>;
+
+/// A column and its name.
+pub type NamedExpr = (Arc<str>, TypedExpr);
+
 /// The columns an expression may use.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
@@ -70,6 +76,8 @@ pub struct Correlation<'s> {
     pub lateral: bool,
     /// Where the query there gathers its aggregates; why it takes none here.
     pub aggregates: Option<(&'s RefCell<Vec<AggregateCall>>, Option<&'s str>)>,
+    /// Where it gathers its calls of GROUPING().
+    pub groupings: Option<&'s RefCell<Groupings>>,
 }
 
 impl Correlation<'_> {
@@ -90,10 +98,38 @@ impl Correlation<'_> {
     /// The column of which item a name means in a query around this one.
     pub fn source(&self, parts: &[Name]) -> Option<Source> {
         let here = if self.hidden { None } else { self.scope.lookup(parts).ok().flatten() };
-        match here {
-            Some(expr) => source_of(self.scope, &expr),
-            None => self.parent?.source(parts),
+        let named = match parts {
+            [table, star] if star.text == "*" => Some(table),
+            [table] => Some(table),
+            _ => None,
+        };
+        let row = named.filter(|_| !self.hidden).and_then(|table| self.scope.table(&table.text));
+        match (here, row) {
+            (Some(expr), _) => source_of(self.scope, &expr),
+            (None, Some(item)) => Some(Source::Row(item.place)),
+            (None, None) => self.parent?.source(parts),
         }
+    }
+
+    /// The names of the columns of an item in the nearest query around this one that has one.
+    pub fn names_of(&self, name: &str) -> Option<Vec<Arc<str>>> {
+        match self.scope.table(name).filter(|_| !self.hidden) {
+            Some(item) => Some(self.scope.starred(item).into_iter().map(|(name, _)| name).collect()),
+            None => self.parent?.names_of(name),
+        }
+    }
+
+    /// What `make` says of the FROM item of that name in the nearest query around this one that has one.
+    pub fn of_table(
+        &self,
+        name: &str,
+        make: &mut dyn FnMut(&Scope) -> Vec<NamedExpr>,
+    ) -> Option<Vec<(Arc<str>, TypedExpr)>> {
+        let made = match (!self.hidden && self.scope.table(name).is_some(), self.parent) {
+            (true, _) => make(self.scope),
+            (false, parent) => parent?.of_table(name, make)?,
+        };
+        Some(made.into_iter().map(|(name, expr)| (name, self.hand_in(expr))).collect())
     }
 
     /// What stands inside for an expression over the columns here.
@@ -267,6 +303,16 @@ impl Scope {
         self.tables.iter().find(|table| table.name.as_deref() == Some(name))
     }
 
+    /// The columns that `item.*` means.
+    pub(super) fn starred(&self, item: &ScopeTable) -> Vec<(Arc<str>, TypedExpr)> {
+        let one = |index: usize| {
+            let (name, ty) = &self.columns[index];
+            (Arc::clone(name), TypedExpr::column(index, ty.clone()))
+        };
+        let own = item.columns.clone().map(one).filter(|(name, _)| !is_hidden(name));
+        own.chain(item.merged.iter().cloned()).collect()
+    }
+
     /// Finds what a name with or without a qualifier means. `variables` are searched from the end, innermost first.
     pub fn find(&self, parts: &[Name], variables: &[Variable]) -> Result<Meaning, SqlError> {
         let found = self.find_named(parts, variables)?;
@@ -305,6 +351,9 @@ impl Scope {
 
     /// The same among columns only; none where nothing here has that name.
     pub fn lookup(&self, parts: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
+        if parts.last().is_some_and(|name| name.text == "*") {
+            return Ok(None);
+        }
         let here = match parts {
             [name] => self.visible.iter().any(|(column, _)| **column == *name.text),
             [table, _] | [_, table, _] => self.table(&table.text).is_some(),

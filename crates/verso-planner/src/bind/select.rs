@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use verso_exec::plan::{Plan, SetColumns, TypedExpr};
-use verso_types::{CastKind, SqlType};
+use verso_exec::plan::{ExprKind as K, Plan, SetColumns, TypedExpr};
+use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
 use super::collate::ordered;
 use super::context::{Clause, Context, SET_BASE, WINDOW_BASE};
 use super::from::Input;
-use super::grouping::{Above, Grouping};
+use super::grouping::{Above, Grouping, Keys};
 use super::lock::{self, Locking, Mark};
 use super::names::output_name;
 use super::order::{Output, SortColumn};
-use super::scope::{Scope, is_hidden};
+use super::scope::Scope;
 use super::walk::{columns_of, map_columns, same};
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
@@ -65,7 +65,7 @@ impl Binder<'_> {
         let mut cx = Context { named_windows: &select.windows, ..Context::new(&scope, Clause::Select) };
         self.check_windows(&mut cx)?;
         let items = self.output_items(&select.items, targets, &mut cx)?;
-        let (keys, sets) = self.group_keys(&select.group_by, select.group_distinct, &items, &mut cx)?;
+        let keys = self.group_keys(&select.group_by, select.group_distinct, &items, &mut cx)?;
         let having = self.having(select.having.as_ref(), &mut cx)?;
         let distinct = Distinct { all: select.distinct, on: &select.distinct_on };
         let Sorting { sort, hidden, distinct_on } =
@@ -75,7 +75,7 @@ impl Binder<'_> {
         let grouped = !aggregates.is_empty()
             || !select.group_by.is_empty()
             || having.is_some()
-            || !groupings.is_empty();
+            || !groupings.borrow().is_empty();
         let names: Vec<Arc<str>> = items.iter().map(|item| Arc::clone(&item.name)).collect();
         let mut exprs: Vec<TypedExpr> = items.into_iter().map(|item| item.expr).chain(hidden).collect();
         let excluded = [
@@ -103,7 +103,7 @@ impl Binder<'_> {
             None => plan,
         };
         let mut above = Above { exprs, having, windows, set_calls };
-        let mut keys = keys;
+        let Keys { exprs: mut keys, entries, sets, .. } = keys;
         let mut done = vec![false; above.set_calls.len()];
         // Rows are grouped by what set-returning functions yield.
         let (over, made) = project_sets(plan, &above.set_calls, &mut done, &mut |number| {
@@ -120,14 +120,26 @@ impl Binder<'_> {
         }
         if grouped {
             let depends = |column: usize, keys: &[TypedExpr]| self.depends(&scope, column, keys);
-            let grouping = Grouping { keys, sets, aggregates, groupings, plain_columns: &plain_columns };
+            let groupings = groupings.into_inner();
+            let grouping =
+                Grouping { keys, entries, sets, aggregates, groupings, plain_columns: &plain_columns };
             plan = grouping.over(plan, &mut above, &depends)?;
         }
         let Above { exprs, having, windows, set_calls } = above;
         if let Some(predicate) = having {
             plan = Plan::Filter { input: Box::new(plan), predicate };
         }
-        let (plan, exprs) = over_windows_and_sets(plan, windows, set_calls, &mut done, exprs);
+        let (plan, exprs, set_calls) = over_windows(plan, windows, set_calls, exprs);
+        if let Some(late) = LateSets::of(&exprs, &sort, &distinct_on, &set_calls, &done) {
+            let output = Output { distinct_on, sort, ..Output::of_columns(late.below) };
+            let (plan, made) = project_sets(output.over(plan)?, &late.calls, &mut done, &mut |_| true);
+            let mut exprs = late.above;
+            let mut place = |column: usize| made.get(&column).copied().unwrap_or(column);
+            exprs.iter_mut().for_each(|expr| map_columns(expr, &mut place));
+            exprs.truncate(names.len());
+            return Ok((Plan::Project { input: Box::new(plan), exprs, names }, marks));
+        }
+        let (plan, exprs) = over_sets(plan, &set_calls, &mut done, exprs);
         if locking.export {
             let hidden = locked.iter().map(|_| Arc::from(""));
             let names = names.into_iter().chain(hidden).collect();
@@ -199,6 +211,13 @@ impl Binder<'_> {
                         all.extend(fields.into_iter().map(item));
                         continue;
                     }
+                    if let Some(table) = table
+                        && scope.table(&table.name.text).is_none()
+                        && let Some(columns) = self.starred_around(&table.name.text, at.start)
+                    {
+                        all.extend(columns.into_iter().map(|(name, expr)| Item { expr, name, at: at.start }));
+                        continue;
+                    }
                     if scope.tables.is_empty() && scope.columns.is_empty() {
                         return Err(
                             SqlError::syntax("SELECT * with no tables specified is not valid").at(at.start)
@@ -210,13 +229,7 @@ impl Binder<'_> {
                             let item = scope
                                 .table(&table.name.text)
                                 .ok_or_else(|| scope.missing_table(&table.name))?;
-                            let one = |index: usize| {
-                                let (name, ty) = &scope.columns[index];
-                                (Arc::clone(name), TypedExpr::column(index, ty.clone()))
-                            };
-                            let own = item.columns.clone().map(one);
-                            let own = own.filter(|(name, _)| !is_hidden(name));
-                            own.chain(item.merged.iter().cloned()).collect()
+                            scope.starred(item)
                         }
                     };
                     if let Some(trace) = self.traced {
@@ -340,36 +353,106 @@ fn distinct_on_first(at: u32) -> SqlError {
 pub(super) fn rows_of_sets(exprs: Vec<TypedExpr>, names: Vec<Arc<str>>, set_calls: Vec<SetColumns>) -> Plan {
     let row = Plan::Values { rows: vec![Vec::new()], columns: Vec::new() };
     let mut done = vec![false; set_calls.len()];
-    let (plan, exprs) = over_windows_and_sets(row, Windows::default(), set_calls, &mut done, exprs);
+    let (plan, exprs) = over_sets(row, &set_calls, &mut done, exprs);
     Plan::Project { input: Box::new(plan), exprs, names }
 }
 
-/// The functions over windows, then the set-returning ones level by level, and the output over both.
-fn over_windows_and_sets(
-    mut plan: Plan,
+/// The functions over windows.
+fn over_windows(
+    plan: Plan,
     windows: Windows,
     mut set_calls: Vec<SetColumns>,
+    mut exprs: Vec<TypedExpr>,
+) -> (Plan, Vec<TypedExpr>, Vec<SetColumns>) {
+    if windows.is_empty() {
+        return (plan, exprs, set_calls);
+    }
+    let (plan, places) = windows.over(plan);
+    let mut place = |column: usize| match column {
+        SET_BASE.. => column,
+        WINDOW_BASE.. => places[column - WINDOW_BASE],
+        _ => column,
+    };
+    exprs.iter_mut().for_each(|expr| map_columns(expr, &mut place));
+    let args = set_calls.iter_mut().flat_map(|call| call.call.args_mut());
+    args.for_each(|arg| map_columns(arg, &mut place));
+    (plan, exprs, set_calls)
+}
+
+/// The set-returning functions level by level, and the output over them.
+fn over_sets(
+    plan: Plan,
+    set_calls: &[SetColumns],
     done: &mut [bool],
     mut exprs: Vec<TypedExpr>,
 ) -> (Plan, Vec<TypedExpr>) {
-    if !windows.is_empty() {
-        let (over, places) = windows.over(plan);
-        plan = over;
-        let mut place = |column: usize| match column {
-            SET_BASE.. => column,
-            WINDOW_BASE.. => places[column - WINDOW_BASE],
-            _ => column,
-        };
-        exprs.iter_mut().for_each(|expr| map_columns(expr, &mut place));
-        let args = set_calls.iter_mut().flat_map(|call| call.call.args_mut());
-        args.for_each(|arg| map_columns(arg, &mut place));
-    }
-    let (plan, made) = project_sets(plan, &set_calls, done, &mut |_| true);
+    let (plan, made) = project_sets(plan, set_calls, done, &mut |_| true);
     if !made.is_empty() {
         let mut place = |column: usize| made.get(&column).copied().unwrap_or(column);
         exprs.iter_mut().for_each(|expr| map_columns(expr, &mut place));
     }
     (plan, exprs)
+}
+
+/// DISTINCT ON with ORDER BY takes the first row of each group before set-returning functions of the output make several of it,
+/// unless rows are told apart or ordered by what one of them yields.
+struct LateSets {
+    /// What is computed before; the first ones are entries of the output, or stand in place of them.
+    below: Vec<TypedExpr>,
+    /// The output over that.
+    above: Vec<TypedExpr>,
+    calls: Vec<SetColumns>,
+}
+
+impl LateSets {
+    fn of(
+        exprs: &[TypedExpr],
+        sort: &[SortColumn],
+        distinct_on: &[usize],
+        set_calls: &[SetColumns],
+        done: &[bool],
+    ) -> Option<LateSets> {
+        let has_set = |expr: &TypedExpr| columns_of(expr).into_iter().any(|column| column >= SET_BASE);
+        let mut keys = sort.iter().map(|key| key.column).chain(distinct_on.iter().copied());
+        if distinct_on.is_empty() || done.iter().all(|done| *done) || keys.any(|n| has_set(&exprs[n])) {
+            return None;
+        }
+        let (mut below, mut above, mut calls) = (exprs.to_vec(), exprs.to_vec(), set_calls.to_vec());
+        let mut known: Vec<(usize, usize)> = Vec::new();
+        let mut place = |expr: &mut TypedExpr, below: &mut Vec<TypedExpr>| {
+            let mut types = Vec::new();
+            expr.any(&mut |part| {
+                if let K::Column(column) = part.kind {
+                    types.push((column, part.clone()));
+                }
+                false
+            });
+            map_columns(expr, &mut |column| {
+                if column >= SET_BASE {
+                    return column;
+                }
+                let found = known.iter().find(|(of, _)| *of == column).map(|(_, at)| *at);
+                found.unwrap_or_else(|| {
+                    let part = types.iter().find(|(of, _)| *of == column).map(|(_, part)| part.clone());
+                    below.push(part.unwrap_or_else(|| TypedExpr::null(SqlType::Text)));
+                    known.push((column, below.len() - 1));
+                    below.len() - 1
+                })
+            });
+        };
+        for (n, expr) in above.iter_mut().enumerate() {
+            if has_set(expr) {
+                place(expr, &mut below);
+                below[n] = TypedExpr::literal(Value::Bool(true), SqlType::Bool);
+            } else {
+                let mut column = TypedExpr::column(n, expr.seen());
+                column.collation = expr.collation.clone();
+                *expr = column;
+            }
+        }
+        calls.iter_mut().flat_map(|call| call.call.args_mut()).for_each(|arg| place(arg, &mut below));
+        Some(LateSets { below, above, calls })
+    }
 }
 
 /// The wanted ones of the set-returning functions that are not `done` yet, level by level: those whose arguments need

@@ -111,6 +111,17 @@ impl Changed {
         self.shown.clone()
     }
 
+    /// Only these rows of the table are there.
+    pub fn show(&mut self, rows: Option<TypedExpr>) {
+        self.shown = rows;
+        self.demanded.clear();
+    }
+
+    /// This is demanded of new rows.
+    pub fn demand(&mut self, checks: Vec<Check>) {
+        self.demanded = checks;
+    }
+
     /// The view that the statement names.
     pub fn view(&self) -> Option<&Arc<str>> {
         let instead = self.table.is_view().then_some(&self.table.name);
@@ -153,7 +164,7 @@ impl Changed {
         let refuse = |name: &Name| self.refuse_computed(name, doing);
         assignments.iter().try_for_each(|assignment| match assignment {
             Assignment::Value(name, _) | Assignment::Part(name, ..) => refuse(name),
-            Assignment::Row(names, _) => names.iter().try_for_each(refuse),
+            Assignment::Row(names, _) | Assignment::List(names, ..) => names.iter().try_for_each(refuse),
         })
     }
 

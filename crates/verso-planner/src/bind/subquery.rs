@@ -52,6 +52,7 @@ impl Binder<'_> {
                 hidden: false,
                 lateral: false,
                 aggregates: Some((&cx.aggregates, refusal.as_deref())),
+                groupings: Some(&cx.groupings),
             };
             Binder { outer: Some(&around), ..self.clone() }.query_for(query, targets)?
         };
@@ -99,10 +100,7 @@ impl Binder<'_> {
         let (mut args, mut types, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
         for (index, ((arg, at), column)) in given.into_iter().zip(&output).enumerate() {
             let operands = vec![(arg, at), (TypedExpr::column(index, column.seen()), at)];
-            let K::Call { args: sides, .. } = self.operator("=", operands, point)?.kind else {
-                let what = "IN (subquery) by an operator = of your own";
-                return Err(SqlError::unsupported(what).at(point));
-            };
+            let sides = self.sides(operands, "IN (subquery)", point)?;
             let is_row = |side: &TypedExpr| matches!(side.ty, SqlType::Row(_) | SqlType::Record);
             // Rows of several types are compared field by field, whatever the types are called.
             let ty = match sides.iter().all(is_row) && sides.windows(2).any(|pair| pair[0].ty != pair[1].ty) {

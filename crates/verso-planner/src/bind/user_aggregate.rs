@@ -11,12 +11,13 @@ use verso_catalog::{
     AggregateDef, Callee, CatalogSnapshot, FunctionDef, FunctionReturn, Modify, MovingDef, Object, Oid,
     Rights,
 };
-use verso_exec::plan::{ExprKind as K, FoldRules, TypedExpr};
+use verso_exec::functions::Volatility;
+use verso_exec::plan::{ExprKind as K, FoldRules, FrameBound as PlanBound, TypedExpr, WindowFold};
 use verso_types::{CastKind, SqlType, TimeStyle, Value, parse_text};
 
 use super::Binder;
 use super::call::Found;
-use super::context::Context;
+use super::context::{Context, WINDOW_BASE};
 use super::json::named;
 use super::polymorphic::{follows_from, is_polymorphic, needed_for};
 use super::rights::denied;
@@ -190,6 +191,26 @@ impl Way<'_> {
     fn taken(&self, args: &[SqlType]) -> Vec<SqlType> {
         std::iter::once(self.state).chain(args).map(concrete).collect()
     }
+}
+
+/// What an aggregate is computed by, row by row or over a frame that moves.
+#[derive(Clone, Copy)]
+struct Steps<'a> {
+    step: &'a Callee,
+    state: Oid,
+    last: Option<&'a Callee>,
+    extra: bool,
+    initial: Option<&'a str>,
+}
+
+/// Whether an argument may be another one when its row leaves the frame.
+fn is_unsteady(arg: &TypedExpr) -> bool {
+    arg.any(&mut |part| match &part.kind {
+        K::Call { function, .. } => function.volatility == Volatility::Volatile,
+        K::UserCall { function, .. } => function.volatility == verso_catalog::Volatility::Volatile,
+        K::Subquery { .. } => true,
+        _ => false,
+    })
 }
 
 /// A type as a polymorphic aggregate has it that is called with integers.
@@ -367,6 +388,7 @@ impl Binder<'_> {
             };
             params.push((part, at));
         }
+        let windows = cx.windows.calls.len();
         let rows = self.call(&gathered, &like(ExprKind::Call(Box::new(gathered.clone())), expr), cx)?;
         let plain = Call::plain(call.name.clone(), call.args.clone());
         let Found::User(function, args) = self.function(&plain, params)? else {
@@ -396,20 +418,59 @@ impl Binder<'_> {
                 return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at.start));
             }
         }
-        self.fold(rows, &function, args, single, at)
+        let damaged = || SqlError::internal(format!("aggregate {} is damaged", function.signature()));
+        let definition = AggregateDef::parse(&function.body).ok_or_else(damaged)?;
+        let plain = Steps {
+            step: &definition.step,
+            state: definition.state,
+            last: definition.last.as_ref(),
+            extra: definition.extra,
+            initial: definition.initial.as_deref(),
+        };
+        let Some((_, window)) = cx.windows.calls.get_mut(windows) else {
+            let (rules, ty) = self.steps(&plain, &function, args, single, at)?;
+            return Ok(TypedExpr::new(K::Fold { rows: Box::new(rows), rules: Arc::new(rules) }, ty));
+        };
+        // Over a window the state goes from row to row.
+        let moving = definition.moving.as_ref().filter(|_| {
+            !matches!(window.frame.start, PlanBound::UnboundedPreceding)
+                && !args.iter().any(is_unsteady)
+                && !window.args.iter().any(is_unsteady)
+        });
+        let (rules, inverse, ty) = match moving {
+            None => {
+                let (rules, ty) = self.steps(&plain, &function, args, single, at)?;
+                (rules, None, ty)
+            }
+            Some(moving) => {
+                let steps = Steps {
+                    step: &moving.step,
+                    state: moving.state,
+                    last: moving.last.as_ref(),
+                    extra: moving.extra,
+                    initial: moving.initial.as_deref(),
+                };
+                let (rules, ty) = self.steps(&steps, &function, args.clone(), single, at)?;
+                let back = Steps { step: &moving.inverse, last: None, ..steps };
+                let inverse = self.steps(&back, &function, args, single, at)?.0.step;
+                (rules, Some(inverse), ty)
+            }
+        };
+        window.fold = Some(Arc::new(WindowFold { rules: Arc::new(rules), inverse }));
+        (window.ty, window.name) = (ty.clone(), Arc::clone(&function.name));
+        Ok(TypedExpr::column(WINDOW_BASE + windows, ty))
     }
 
-    /// What the steps of an aggregate make of gathered rows.
-    fn fold(
+    /// The steps of an aggregate over gathered rows, and the type of the result.
+    fn steps(
         &self,
-        rows: TypedExpr,
+        definition: &Steps<'_>,
         function: &Arc<FunctionDef>,
         args: Vec<TypedExpr>,
         single: bool,
         at: Span,
-    ) -> Result<TypedExpr, SqlError> {
+    ) -> Result<(FoldRules, SqlType), SqlError> {
         let damaged = || SqlError::internal(format!("aggregate {} is damaged", function.signature()));
-        let definition = AggregateDef::parse(&function.body).ok_or_else(damaged)?;
         let declared = self.catalog.function_by_oid(function.oid).ok_or_else(damaged)?;
         let state = self.type_numbered(definition.state).ok_or_else(damaged)?;
         let state = match is_polymorphic(&state) {
@@ -432,9 +493,9 @@ impl Binder<'_> {
         let mut taken = vec![(own.clone(), at.start)];
         let typed = |(n, arg): (usize, &TypedExpr)| TypedExpr::new(K::Parameter(n + 1), arg.ty.clone());
         taken.extend(args.iter().enumerate().map(|arg| (typed(arg), at.start)));
-        let (step, strict) = inner.called(&definition.step, taken, at)?;
+        let (step, strict) = inner.called(definition.step, taken, at)?;
         let step = inner.coerce(step, at.start, &state, CastKind::Implicit)?;
-        let last = match &definition.last {
+        let last = match definition.last {
             None => None,
             Some(last) => {
                 let mut taken = vec![(own, at.start)];
@@ -444,13 +505,12 @@ impl Binder<'_> {
                 Some(inner.called(last, taken, at)?.0)
             }
         };
-        let initial = match &definition.initial {
+        let initial = match definition.initial {
             None => Value::Null,
             Some(text) => parse_text(&state, text, self.time_zone)?,
         };
         let ty = last.as_ref().map_or_else(|| state.clone(), |last| last.ty.clone());
-        let rules = FoldRules { single, args, initial, strict, step, last };
-        Ok(TypedExpr::new(K::Fold { rows: Box::new(rows), rules: Arc::new(rules) }, ty))
+        Ok((FoldRules { single, args, initial, strict, step, last }, ty))
     }
 
     /// A call of a function that a definition names; whether it is strict.

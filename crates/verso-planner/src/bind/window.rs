@@ -28,7 +28,7 @@ use verso_parser::syntax::{self, Call, FrameExclude, FrameMode, Name, Over, Wind
 pub(super) struct Windows {
     definitions: Vec<Definition>,
     /// Each with the number of its definition; `Column(WINDOW_BASE + i)` stands for number `i`.
-    calls: Vec<(usize, WindowCall)>,
+    pub(super) calls: Vec<(usize, WindowCall)>,
 }
 
 /// Partitions and their order.
@@ -156,8 +156,15 @@ impl Binder<'_> {
             cx.windows.definitions.push(definition);
             cx.windows.definitions.len() - 1
         });
-        let call =
-            WindowCall { function, args, filter, frame, ty: ty.uncollated().clone(), name: name.into() };
+        let call = WindowCall {
+            function,
+            args,
+            filter,
+            frame,
+            ty: ty.uncollated().clone(),
+            name: name.into(),
+            fold: None,
+        };
         cx.windows.calls.push((number, call));
         let column = TypedExpr::column(WINDOW_BASE + cx.windows.calls.len() - 1, ty);
         shown.map_or(Ok(column.clone()), |shown| shown.over(column))

@@ -26,10 +26,29 @@ use node::Json;
 pub struct Summary {
     /// Settings that are not what they are by default, if asked for.
     pub settings: Option<Vec<(String, String)>>,
+    /// What it took to put the rows into the protocol's form, if asked for.
+    pub serialization: Option<Serialization>,
     /// Nanoseconds of planning.
     pub planning_nanos: Option<u64>,
     /// Nanoseconds of the run.
     pub execution_nanos: Option<u64>,
+}
+
+/// Rows in the protocol's form.
+#[derive(Clone, Copy, Debug)]
+pub struct Serialization {
+    /// Nanoseconds that it took, if time is measured.
+    pub nanos: Option<u64>,
+    /// How long all of it is.
+    pub bytes: u64,
+    /// The binary form?
+    pub binary: bool,
+}
+
+impl Serialization {
+    fn format(&self) -> &'static str {
+        if self.binary { "binary" } else { "text" }
+    }
 }
 
 /// A plan as lines.
@@ -42,6 +61,10 @@ pub fn text(node: &Node, shown: Shown, summary: &Summary) -> Vec<String> {
     }
     let milliseconds = |what: &str, nanos: u64| format!("{what} Time: {:.3} ms", nanos as f64 / 1e6);
     lines.extend(summary.planning_nanos.map(|nanos| milliseconds("Planning", nanos)));
+    lines.extend(summary.serialization.map(|done| {
+        let time = done.nanos.map_or(String::new(), |nanos| format!("time={:.3} ms  ", nanos as f64 / 1e6));
+        format!("Serialization: {time}output={}kB  format={}", done.bytes.div_ceil(1024), done.format())
+    }));
     lines.extend(summary.execution_nanos.map(|nanos| milliseconds("Execution", nanos)));
     lines
 }
@@ -57,6 +80,13 @@ pub fn json(node: &Node, shown: Shown, summary: &Summary) -> String {
     let milliseconds = |nanos: u64| Json::Number(format!("{:.3}", nanos as f64 / 1e6));
     if let Some(nanos) = summary.planning_nanos {
         fields.push(("Planning Time".to_string(), milliseconds(nanos)));
+    }
+    if let Some(done) = summary.serialization {
+        let time = done.nanos.map(|nanos| ("Time".to_string(), milliseconds(nanos)));
+        let volume = ("Output Volume".to_string(), Json::Number(done.bytes.div_ceil(1024).to_string()));
+        let format = ("Format".to_string(), Json::Text(done.format().to_string()));
+        let all = time.into_iter().chain([volume, format]).collect();
+        fields.push(("Serialization".to_string(), Json::Object(all)));
     }
     if let Some(nanos) = summary.execution_nanos {
         fields.push(("Execution Time".to_string(), milliseconds(nanos)));

@@ -475,6 +475,7 @@ fn limited(
         frame: WindowFrame::standard(),
         ty: SqlType::Int8,
         name: "row_number".into(),
+        fold: None,
     };
     let plan = Plan::Window {
         input: Box::new(by_domain(input, domain)?),

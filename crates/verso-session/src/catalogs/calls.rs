@@ -79,6 +79,7 @@ impl Call<'_> {
         let (catalog, args) = (self.catalog, &self.args);
         Ok(match function {
             "format_type" => self.format_type(),
+            "oidvectortypes" => self.types_in_words(),
             "pg_get_constraintdef" => {
                 text(definitions::constraint_text(self.views, catalog, args.oid(0), args.flag(1)))
             }
@@ -242,7 +243,9 @@ impl Call<'_> {
                 }
                 None => Value::Null,
             },
-            "pg_is_other_temp_schema" | "row_security_active" | "pg_jit_available" => Value::Bool(false),
+            "pg_is_other_temp_schema" | "row_security_active" | "pg_jit_available" | "pg_numa_available" => {
+                Value::Bool(false)
+            }
             "pg_relation_is_publishable" => {
                 Value::Bool(catalog.table_by_oid(args.oid(0)).is_some_and(|table| !table.is_system()))
             }
@@ -286,6 +289,19 @@ impl Call<'_> {
             }
             _ => return Err(ExecError::raised("XX000", format!("{function} is not known to the session"))),
         })
+    }
+
+    /// The types of a vector of numbers, as a function's arguments are shown.
+    fn types_in_words(&self) -> Value {
+        let Some(Value::Array(types)) = self.args.0.first() else { return Value::Null };
+        let word = |oid: &Value| {
+            let one = [oid.clone(), Value::Null];
+            match (Call { views: self.views, catalog: self.catalog, args: Args(&one) }).format_type() {
+                Value::Text(name) => name.to_string(),
+                _ => "???".to_string(),
+            }
+        };
+        Value::text(&types.iter().map(word).collect::<Vec<_>>().join(", "))
     }
 
     fn format_type(&self) -> Value {
@@ -507,6 +523,10 @@ impl Call<'_> {
             "pg_operator_is_visible" => fixed("pg_operator"),
             "pg_opclass_is_visible" => fixed("pg_opclass"),
             "pg_opfamily_is_visible" => fixed("pg_opfamily"),
+            "pg_ts_config_is_visible" => fixed("pg_ts_config"),
+            "pg_ts_dict_is_visible" => fixed("pg_ts_dict"),
+            "pg_ts_parser_is_visible" => fixed("pg_ts_parser"),
+            "pg_ts_template_is_visible" => fixed("pg_ts_template"),
             "pg_collation_is_visible" => match self.catalog.collation_by_oid(oid.0) {
                 Some(found) => Value::Bool(super::collations::is_visible(self.catalog, &found.collation)),
                 None => Value::Null,

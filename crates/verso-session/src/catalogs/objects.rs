@@ -67,7 +67,8 @@ pub(super) fn databases(views: &Views<'_>, catalog: &CatalogSnapshot) -> Vec<Vec
 
 /// The rows of `pg_tablespace`: the database's file is the one there is.
 pub(super) fn tablespaces() -> Vec<Vec<Value>> {
-    vec![vec![number(DEFAULT_TABLESPACE), Value::text("pg_default"), number(OWNER), Value::Null, Value::Null]]
+    let row = |oid, name| vec![number(oid), Value::text(name), number(OWNER), Value::Null, Value::Null];
+    vec![row(DEFAULT_TABLESPACE, "pg_default"), row(DEFAULT_TABLESPACE + 1, "pg_global")]
 }
 
 /// The rows of `pg_authid`.
@@ -222,8 +223,11 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
 pub(super) fn settings(views: &Views<'_>) -> Vec<Vec<Value>> {
     let row = |(name, description): &(&str, &str)| {
         let (name, setting) = views.services.shown_as(name).ok()?;
+        let unit = UNITS.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit);
+        let setting = unit.and_then(|unit| in_unit(&setting, unit)).unwrap_or(setting);
         let kind = match setting.as_str() {
             "on" | "off" => "bool",
+            _ if unit.is_some() => "integer",
             text if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => "integer",
             _ => "string",
         };
@@ -232,7 +236,7 @@ pub(super) fn settings(views: &Views<'_>) -> Vec<Vec<Value>> {
         Some(vec![
             Value::text(&name),
             Value::text(&setting),
-            Value::Null,
+            unit.map_or(Value::Null, Value::text),
             Value::text(if fixed { "Preset Options" } else { "Client Connection Defaults" }),
             Value::text(description),
             Value::Null,
@@ -250,6 +254,56 @@ pub(super) fn settings(views: &Views<'_>) -> Vec<Vec<Value>> {
         ])
     };
     SETTINGS.iter().chain(&FIXED).filter_map(row).collect()
+}
+
+/// What the numbers of settings count, as PostgreSQL's do where it has the setting.
+const UNITS: [(&str, &str); 19] = [
+    ("archive_timeout", "s"),
+    ("autovacuum_naptime", "s"),
+    ("buffer_pool", "kB"),
+    ("checkpoint_interval", "s"),
+    ("compress_delay", "s"),
+    ("deadlock_timeout", "ms"),
+    ("idle_in_transaction_session_timeout", "ms"),
+    ("idle_session_timeout", "ms"),
+    ("lock_timeout", "ms"),
+    ("maintenance_memory", "kB"),
+    ("maintenance_work_mem", "kB"),
+    ("max_wal_size", "MB"),
+    ("memory_limit", "kB"),
+    ("min_parallel_table_scan_size", "8kB"),
+    ("statement_timeout", "ms"),
+    ("transaction_timeout", "ms"),
+    ("wal_spare_size", "MB"),
+    ("work_mem", "kB"),
+    ("worker_idle_timeout", "s"),
+];
+
+/// A setting as a number of its units; none where it is no number.
+fn in_unit(setting: &str, unit: &str) -> Option<String> {
+    let end = setting.find(|c: char| !c.is_ascii_digit()).unwrap_or(setting.len());
+    let number: u64 = setting[..end].parse().ok()?;
+    let size = |unit: &str| {
+        Some(match unit {
+            "B" => 1,
+            "kB" => 1 << 10,
+            "8kB" => 8 << 10,
+            "MB" => 1 << 20,
+            "GB" => 1 << 30,
+            "TB" => 1 << 40,
+            "ms" => 1,
+            "s" => 1000,
+            "min" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return None,
+        })
+    };
+    if end == setting.len() {
+        return Some(number.to_string());
+    }
+    let all = number.checked_mul(size(setting[end..].trim_start())?)?;
+    Some((all / size(unit)?).to_string())
 }
 
 /// Settings that nobody changes while the database is open, and that tools look up.

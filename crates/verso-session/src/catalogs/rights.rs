@@ -355,7 +355,13 @@ pub(super) fn has_right(
     let (Some(object), Some(Value::Text(wanted))) = (rest.first(), rest.last()) else {
         return Ok(Value::Null);
     };
+    if kind == "parameter" {
+        return parameter_right(catalog, role, wanted);
+    }
     let wanted = asked(wanted)?;
+    if kind == "tablespace" {
+        return tablespace_right(catalog, role, object, &wanted);
+    }
     let member = &views.services.instance.member;
     let number = match object {
         Value::Text(name) => match kind {
@@ -428,6 +434,40 @@ pub(super) fn has_right(
         }
     };
     Ok(Value::Bool(wanted.iter().any(may)))
+}
+
+/// Of settings nothing is granted: superusers may set all of them.
+fn parameter_right(catalog: &CatalogSnapshot, role: Oid, wanted: &str) -> Result<Value> {
+    for part in wanted.split(',') {
+        let part = part.trim().to_ascii_uppercase();
+        let name = part.strip_suffix("WITH GRANT OPTION").map_or(part.as_str(), str::trim_end);
+        if !matches!(name, "SET" | "ALTER SYSTEM") {
+            let text = format!("unrecognized privilege type: \"{}\"", wanted.trim());
+            return Err(ExecError::raised("22023", text));
+        }
+    }
+    Ok(Value::Bool(role.0 != 0 && catalog.is_superuser(role)))
+}
+
+/// There are two tablespaces, in which only superusers may create something by name.
+fn tablespace_right(
+    catalog: &CatalogSnapshot,
+    role: Oid,
+    object: &Value,
+    wanted: &[(Rights, bool)],
+) -> Result<Value> {
+    let known = match object {
+        Value::Text(name) if !matches!(&**name, "pg_default" | "pg_global") => {
+            return Err(ExecError::raised("42704", format!("tablespace \"{name}\" does not exist")));
+        }
+        Value::Text(_) => true,
+        other => matches!(other.as_i64(), Some(1663 | 1664)),
+    };
+    if !known {
+        return Ok(Value::Null);
+    }
+    let may = role.0 != 0 && catalog.is_superuser(role);
+    Ok(Value::Bool(may && !wanted.is_empty()))
 }
 
 /// The number of a column by its name, or as it is given.

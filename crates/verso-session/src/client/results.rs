@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use verso_env::Clock;
 use verso_exec::Sink;
 use verso_exec::error::ExecError;
 use verso_exec::memory::Memory;
 use verso_exec::spill::Spool;
-use verso_types::Batch;
+use verso_types::{Batch, SqlType, TimeStyle};
 
 use crate::client::{Client, OutputColumn, Told};
 use crate::failure::Failure;
@@ -24,11 +25,56 @@ pub(crate) struct Results<'s> {
     pub(crate) streams: bool,
     /// Rows are counted by the executor and dropped here.
     pub(crate) counts_only: bool,
+    /// These rows are put into the protocol's form before.
+    pub(crate) serialized: Option<Serialized>,
     /// The client has seen something.
     pub(crate) sent: bool,
     columns: Option<Arc<[OutputColumn]>>,
     held: Spool,
     memory: Memory<'s>,
+}
+
+/// Rows that are put into the protocol's form and dropped.
+pub(crate) struct Serialized {
+    /// The types of their columns.
+    pub(crate) types: Vec<SqlType>,
+    pub(crate) binary: bool,
+    pub(crate) style: TimeStyle,
+    /// Measures the time, where it is to be.
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+    /// What came out so far, and in which time.
+    pub(crate) bytes: u64,
+    pub(crate) nanos: u64,
+    row: Vec<u8>,
+}
+
+impl Serialized {
+    pub(crate) fn new(
+        types: Vec<SqlType>,
+        binary: bool,
+        style: TimeStyle,
+        clock: Option<Arc<dyn Clock>>,
+    ) -> Serialized {
+        Serialized { types, binary, style, clock, bytes: 0, nanos: 0, row: Vec::new() }
+    }
+
+    fn take(&mut self, batch: &Batch) {
+        let start = self.clock.as_ref().map(|clock| clock.monotonic_nanos());
+        for row in 0..batch.rows {
+            self.row.clear();
+            for (column, ty) in batch.columns.iter().zip(&self.types) {
+                match self.binary {
+                    true => column.put_binary(row, ty, &mut self.row),
+                    false => column.put_text(row, ty, &self.style, &mut self.row),
+                }
+            }
+            // before them a row says how many columns it has
+            self.bytes += 2 + self.row.len() as u64;
+        }
+        if let (Some(clock), Some(start)) = (&self.clock, start) {
+            self.nanos += clock.monotonic_nanos().saturating_sub(start);
+        }
+    }
 }
 
 impl<'s> Results<'s> {
@@ -38,6 +84,7 @@ impl<'s> Results<'s> {
             silent: false,
             streams: false,
             counts_only: false,
+            serialized: None,
             sent: false,
             columns: None,
             held: Spool::default(),
@@ -116,6 +163,9 @@ impl<'s> Results<'s> {
 impl Sink for Results<'_> {
     fn batch(&mut self, batch: &Batch) -> Result<(), ExecError> {
         if self.counts_only {
+            if let Some(serialized) = &mut self.serialized {
+                serialized.take(batch);
+            }
             return Ok(());
         }
         if !self.streams {

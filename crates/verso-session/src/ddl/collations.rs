@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CollationChange, CollationDef, CollationUse, NewCollation, Oid, Relation, collation_uses,
+    CollationChange, CollationDef, CollationUse, NewCollation, OWNER_ROLE, Oid, Relation, collation_uses,
 };
 use verso_parser::syntax::{AlterAction, CollationOption, CollationStatement, Name, QualifiedName, Span};
 use verso_planner::bind::Binder;
@@ -151,7 +151,8 @@ impl Schema<'_> {
             self.skip_known(sqlstate::DUPLICATE_OBJECT, message);
             return Ok(());
         }
-        catalog.create_collation(&mut self.frame.txn.borrow_mut(), &new)?;
+        let owner = self.frame.catalog.acting_role().unwrap_or(OWNER_ROLE);
+        catalog.create_collation(&mut self.frame.txn.borrow_mut(), &new, owner)?;
         Ok(())
     }
 
@@ -184,14 +185,14 @@ impl Schema<'_> {
         Ok(tag("ALTER COLLATION"))
     }
 
-    fn collation(&self, name: &QualifiedName) -> Result<Arc<CollationDef>, SqlError> {
+    pub(super) fn collation(&self, name: &QualifiedName) -> Result<Arc<CollationDef>, SqlError> {
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         binder.collation_named(name.schema_text(), &name.name.text, name.at().start)
     }
 
-    /// Collations are the schema's: who owns that changes them.
-    fn own_collation(&self, collation: &CollationDef) -> Result<(), SqlError> {
-        self.may_create_in(&collation.collation.schema)
+    /// Refuses a collation that is another role's.
+    pub(super) fn own_collation(&self, collation: &CollationDef) -> Result<(), SqlError> {
+        self.own_role_object(collation.owner, "collation", &collation.collation.name)
     }
 }
 
@@ -262,14 +263,32 @@ fn from_options(
             if wanted.is_none() {
                 return Err(wrong("parameter \"locale\" must be specified".into(), 0));
             }
+            if other == "builtin" {
+                // All of them order by bytes; how letters change their case is the same everywhere.
+                let locale = match wanted {
+                    Some("C") => "C",
+                    Some("C.UTF-8" | "C.UTF8") => "C.UTF-8",
+                    Some("PG_UNICODE_FAST") => "PG_UNICODE_FAST",
+                    other => {
+                        let other = other.unwrap_or_default();
+                        let text = format!("invalid locale name \"{other}\" for builtin provider");
+                        return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+                    }
+                };
+                return Ok(NewCollation {
+                    schema,
+                    name,
+                    provider: 'b',
+                    locale: Some(locale.into()),
+                    deterministic,
+                });
+            }
             if !by_bytes(wanted) || ctype.as_deref().is_some_and(|ctype| !by_bytes(Some(ctype))) {
                 let text = format!("collations of the operating system (provider {other})");
                 let hint = "Use PROVIDER = icu, whose data are built in.";
                 return Err(SqlError::unsupported(text).with_hint(hint));
             }
-            let provider = if other == "libc" { 'c' } else { 'b' };
-            let locale = wanted.filter(|_| provider == 'b').map(Arc::from);
-            Ok(NewCollation { schema, name, provider, locale, deterministic })
+            Ok(NewCollation { schema, name, provider: 'c', locale: None, deterministic })
         }
         other => Err(wrong(format!("unrecognized collation provider: {other}"), 0)),
     }

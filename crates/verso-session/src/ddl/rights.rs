@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    Acl, CatalogError, MembershipChange, Object, ObjectKind, Oid, Relation, Rights, RightsOf, TableDef,
+    Acl, CatalogError, CollationChange, MembershipChange, Object, ObjectKind, Oid, Relation, Rights,
+    RightsOf, TableDef,
 };
 
 use super::{Schema, text};
@@ -725,6 +726,23 @@ impl Schema<'_> {
                 self.own(Object::Type(ty.oid), "type", &ty.name)?;
                 (Object::Type(ty.oid), Some(Arc::clone(&ty.schema)), "", "ALTER TYPE")
             }
+            Owned::Operator(reference) => {
+                let operator = self.user_operator(reference)?;
+                self.own_role_object(operator.owner, "operator", &operator.name)?;
+                self.may_hand_over(owner, Some(&operator.schema))?;
+                let store = &self.frame.services.instance.catalog;
+                store.set_operator_owner(&mut self.frame.txn.borrow_mut(), operator.oid, owner)?;
+                return Ok(tag("ALTER OPERATOR"));
+            }
+            Owned::Collation(name) => {
+                let collation = self.collation(name)?;
+                self.own_collation(&collation)?;
+                self.may_hand_over(owner, Some(&collation.collation.schema))?;
+                let store = &self.frame.services.instance.catalog;
+                let change = CollationChange::Owner(owner);
+                store.alter_collation(&mut self.frame.txn.borrow_mut(), &collation, &change)?;
+                return Ok(tag("ALTER COLLATION"));
+            }
             Owned::Database(name) => {
                 let database = self.frame.services.database();
                 if let Some(name) = name {
@@ -741,6 +759,14 @@ impl Schema<'_> {
 
     /// Gives an object to another role, which the session's has to be able to become.
     pub(super) fn give(&self, object: Object, owner: Oid, schema: Option<&str>) -> Result<(), Failure> {
+        self.may_hand_over(owner, schema)?;
+        let catalog = self.frame.catalog;
+        let store = &self.frame.services.instance.catalog;
+        Ok(store.set_owner(&mut self.frame.txn.borrow_mut(), catalog, &[object], owner)?)
+    }
+
+    /// Whether the session's role may give what is in a schema to another one.
+    fn may_hand_over(&self, owner: Oid, schema: Option<&str>) -> Result<(), Failure> {
         let catalog = self.frame.catalog;
         if let Some(role) = self.limited() {
             if !catalog.may_become(role, owner) {
@@ -753,8 +779,7 @@ impl Schema<'_> {
                 return Err(denied("schema", &schema.name).into());
             }
         }
-        let store = &self.frame.services.instance.catalog;
-        Ok(store.set_owner(&mut self.frame.txn.borrow_mut(), catalog, &[object], owner)?)
+        Ok(())
     }
 
     fn with_rights_of(&self, roles: &[RoleName], text: &str) -> Result<Vec<Oid>, SqlError> {

@@ -23,6 +23,9 @@ impl Schema<'_> {
                 self.alter_role(name.as_ref(), options, rename.as_ref())
             }
             RoleStatement::Setting { name, database, setting, value } => {
+                if let Some(database) = database {
+                    self.database(database)?;
+                }
                 self.role_setting(name.as_ref(), database.is_some(), setting.as_ref(), value.as_deref())
             }
             RoleStatement::Drop { names, if_exists } => self.drop_roles(names, *if_exists),

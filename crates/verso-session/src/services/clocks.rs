@@ -15,6 +15,8 @@ pub(crate) struct Clocks {
     /// Shared with the settings, which read `now` in texts.
     transaction_started: Arc<AtomicI64>,
     statement_started: Cell<i64>,
+    /// When the statement begins that is read now.
+    foreseen: Cell<Option<i64>>,
 }
 
 impl Clocks {
@@ -25,7 +27,25 @@ impl Clocks {
             clock,
             transaction_started: Arc::new(AtomicI64::new(now)),
             statement_started: Cell::new(now),
+            foreseen: Cell::new(None),
         }
+    }
+
+    /// A text is read whose first statement begins a transaction: what `now` means in its literals is when that begins.
+    pub(crate) fn foresee(&self) {
+        let now = self.now();
+        self.foreseen.set(Some(now));
+        self.transaction_started.store(now, Ordering::Relaxed);
+    }
+
+    /// No statement follows any more.
+    pub(crate) fn forget_foreseen(&self) {
+        self.foreseen.set(None);
+    }
+
+    /// Literals or parameters are read outside of a transaction.
+    pub(crate) fn read_outside(&self) {
+        self.transaction_started.store(self.now_rough(), Ordering::Relaxed);
     }
 
     /// When the transaction began.
@@ -64,7 +84,11 @@ impl Clocks {
     /// A statement begins now; when that is. Roughly, where nobody will ask for the time, but not before its transaction.
     #[inline]
     pub(crate) fn start_statement(&self, rough: bool) -> i64 {
-        let now = if rough { self.now_rough().max(self.transaction_started()) } else { self.now() };
+        let now = match self.foreseen.take() {
+            Some(foreseen) => foreseen,
+            None if rough => self.now_rough().max(self.transaction_started()),
+            None => self.now(),
+        };
         self.statement_started.set(now);
         now
     }

@@ -142,6 +142,20 @@ impl Session {
         params: &[Value],
         sink: &mut dyn StatementSink,
     ) -> Result<(), SqlError> {
+        if !self.transaction.is_open() {
+            self.services.clocks.foresee();
+        }
+        let result = self.execute_text(sql, params, sink);
+        self.services.clocks.forget_foreseen();
+        result
+    }
+
+    fn execute_text(
+        &mut self,
+        sql: &str,
+        params: &[Value],
+        sink: &mut dyn StatementSink,
+    ) -> Result<(), SqlError> {
         if let Some(result) = self.execute_cached(sql, params, sink) {
             return result;
         }
@@ -193,6 +207,7 @@ impl Session {
         let params = if prepared.takes(params) {
             params
         } else {
+            self.read_outside();
             let arguments =
                 prepared.arguments(params.to_vec(), self.timezone(), self.services.memory.lend().account);
             converted = arguments.inspect_err(|_| self.fail_transaction())?;

@@ -25,6 +25,7 @@ impl Session {
     /// in a failed transaction, but for statements that end it.
     pub fn prepare(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Arc<Prepared>, SqlError> {
         self.services.info.clear();
+        self.read_outside();
         let mut prepared = self.contained(|session| session.prepare_within(sql, types));
         if let Err(error) = &mut prepared {
             self.fail_work(error);
@@ -108,9 +109,19 @@ impl Session {
         Ok(nothing.with_columns(columns))
     }
 
+    /// Values are read: where no transaction is open, what `now` means in their texts is now.
+    pub(super) fn read_outside(&self) {
+        if !self.transaction.is_open() {
+            self.services.clocks.read_outside();
+        }
+    }
+
     /// Makes the names of the catalog of now known to the thread, where a value of one of these types is about to be read:
     /// parameters, and the literals of a text that was executed before, are read before the statement begins.
     pub fn know_names(&self, types: &[SqlType]) {
+        if types.iter().any(is_moment) {
+            self.read_outside();
+        }
         let refers = |ty: &SqlType| match ty {
             SqlType::Array(element) => matches!(&**element, SqlType::System(ty) if ty.is_reference()),
             SqlType::System(ty) => ty.is_reference(),
@@ -152,4 +163,10 @@ impl Session {
         self.services.lend_names(&snapshot);
         work(self, &snapshot, true)
     }
+}
+
+/// Is it a type of moments, in whose texts `now` may stand?
+fn is_moment(ty: &SqlType) -> bool {
+    use SqlType as T;
+    matches!(ty, T::Date | T::Time(_) | T::Timetz(_) | T::Timestamp(_) | T::Timestamptz(_))
 }

@@ -9,7 +9,7 @@ use crate::plan::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame
 type Row = Vec<Value>;
 
 fn call(function: WindowFunction, args: Vec<TypedExpr>, frame: WindowFrame, ty: SqlType) -> WindowCall {
-    WindowCall { function, args, filter: None, frame, ty, name: "w".into() }
+    WindowCall { function, args, filter: None, frame, ty, name: "w".into(), fold: None }
 }
 
 fn frame(unit: FrameUnit, start: FrameBound, end: FrameBound, exclude: FrameExclusion) -> WindowFrame {

@@ -4,6 +4,7 @@
 //! frame grows only at its end        one accumulator, fed on
 //! frame moves, sum or count          what leaves is taken out again (exact sums only)
 //! frame moves, min or max            a queue of candidates, best first
+//! an aggregate of users              as with sums where it has an inverse step (MINVFUNC)
 //! anything else                      the rows of the frame are added anew, unless the frame is the one before
 //! ```
 //!
@@ -11,6 +12,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use verso_types::{SqlType, Value, cmp_sql};
 
@@ -19,7 +21,7 @@ use super::frame::{Frame, FrameSpec, Frames};
 use super::partition::Partition;
 use crate::aggregate::{Accumulator, payload};
 use crate::error::Result;
-use crate::expr::Executor;
+use crate::expr::{Executor, FoldState, FoldSteps};
 use crate::functions::{AggregateFunction, AggregateKind};
 use crate::memory::Reservation;
 use crate::plan::{AggregateCall, WindowCall};
@@ -38,6 +40,8 @@ pub(super) struct AggregateWindow {
     /// The column that says which rows count; none means all.
     filter: Option<usize>,
     executor: Executor,
+    /// The steps of an aggregate of users.
+    fold: Option<Arc<FoldSteps>>,
 }
 
 /// The arguments of a partition's rows.
@@ -96,9 +100,10 @@ impl AggregateWindow {
             filter,
             call: AggregateCall {
                 args: call.args.clone(),
-                ..AggregateCall::plain(function, call.ty.clone(), std::sync::Arc::clone(&call.name))
+                ..AggregateCall::plain(function, call.ty.clone(), Arc::clone(&call.name))
             },
             executor,
+            fold: call.fold.as_deref().map(|fold| Arc::new(FoldSteps::of_window(fold))),
         }
     }
 
@@ -110,6 +115,7 @@ impl AggregateWindow {
         let frames = Frames::new(frame, cx)?;
         let moving = !frames.only_grows();
         let state: Box<dyn Moving> = match self.call.function.kind {
+            _ if let Some(steps) = &self.fold => Box::new(Folding::new(steps)),
             kind @ (AggregateKind::Min | AggregateKind::Max) if moving && !frames.leaves_out() => {
                 Box::new(Extremes::new(kind == AggregateKind::Max))
             }
@@ -286,6 +292,81 @@ impl Moving for Sliding {
 
     fn heap_bytes(&self) -> usize {
         self.accumulator.heap_bytes()
+    }
+}
+
+/// An aggregate of users.
+struct Folding {
+    steps: Arc<FoldSteps>,
+    state: FoldState,
+    /// What is in the state: rows from the first to before the second.
+    fed: (usize, usize),
+}
+
+impl Folding {
+    fn new(steps: &Arc<FoldSteps>) -> Self {
+        Self { state: steps.begin(), steps: Arc::clone(steps), fed: (0, 0) }
+    }
+
+    fn feed(&mut self, args: &Arguments<'_>, rows: Range<usize>) -> Result<()> {
+        for row in rows {
+            args.cx.check_cancelled()?;
+            if args.counts(row)? {
+                let value = args.partition.value(args.window.args.start, row)?;
+                self.steps.add(&args.cx.eval(), &mut self.state, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes rows out again; false where that cannot be.
+    fn take_out(&mut self, args: &Arguments<'_>, rows: Range<usize>) -> Result<bool> {
+        for row in rows {
+            args.cx.check_cancelled()?;
+            if args.counts(row)? {
+                let value = args.partition.value(args.window.args.start, row)?;
+                if !self.steps.take_out(&args.cx.eval(), &mut self.state, &value)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Moving for Folding {
+    fn over(&mut self, args: &Arguments<'_>, frame: &Frame) -> Result<Value> {
+        let known = match frame.one_run() {
+            Some((start, end)) if start == self.fed.0 && end >= self.fed.1 => true,
+            Some((start, end)) if start > self.fed.0 && start < self.fed.1 && end >= self.fed.1 => {
+                self.steps.takes_out() && self.take_out(args, self.fed.0..start)?
+            }
+            _ => false,
+        };
+        match frame.one_run() {
+            Some((start, end)) if known => {
+                self.feed(args, self.fed.1..end)?;
+                self.fed = (start, end);
+            }
+            one_run => {
+                self.state = self.steps.begin();
+                for (start, end) in frame.runs() {
+                    self.feed(args, start..end)?;
+                }
+                // With a gap it cannot be fed on.
+                self.fed = one_run.unwrap_or((usize::MAX, usize::MAX));
+            }
+        }
+        self.steps.result(&args.cx.eval(), &self.state)
+    }
+
+    fn kept(&self, frames: &Frames, next: usize) -> usize {
+        // What has been fed is not looked at again while frames only grow.
+        if frames.only_grows() { frames.kept(next) } else { frames.kept_whole(next) }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        payload(&self.state.value)
     }
 }
 

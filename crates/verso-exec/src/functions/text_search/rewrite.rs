@@ -6,13 +6,13 @@
 use std::cmp::Ordering;
 
 use verso_types::text_search::{Item, TsQuery};
-use verso_types::{TypeError, Value};
+use verso_types::{SqlType, TypeError, Value};
 
 use super::{ASKED, QUERY, TEXT, function, query};
 use crate::context::EvalContext;
 use crate::error::Result;
 use crate::functions::define::unexpected;
-use crate::functions::{BuiltinFunction, Volatility};
+use crate::functions::{BuiltinFunction, ResultType, Volatility};
 
 /// Operators one within another, those of the same kind counted as one.
 const DEPTH_MAX: usize = 500;
@@ -197,13 +197,21 @@ fn plain(query: &TsQuery) -> Result<Option<Node>> {
     Ok(done.pop().map(|(node, _)| node))
 }
 
-/// The form that takes targets and substitutes from a query of SQL.
-fn by_select(_: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
-    let text = "ts_rewrite with a query of SQL is not supported";
-    Err(TypeError::new("0A000", text).into())
+/// Those that take a query of SQL are written in PL/pgSQL, which binding puts in their place.
+fn written(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    Err(unexpected("a function that is written in PL/pgSQL", args))
 }
+
+static COUNTED: [(&str, ResultType); 3] = [
+    ("word", ResultType::Fixed(SqlType::Text)),
+    ("ndoc", ResultType::Fixed(SqlType::Int4)),
+    ("nentry", ResultType::Fixed(SqlType::Int4)),
+];
+const STATISTICS: ResultType = ResultType::Mixed(&COUNTED);
 
 pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
     function!("ts_rewrite" [ASKED, ASKED, ASKED] => QUERY, Volatility::Immutable, rewrite),
-    function!("ts_rewrite" [ASKED, TEXT] => QUERY, Volatility::Volatile, by_select),
+    function!("ts_rewrite" [ASKED, TEXT] => QUERY, Volatility::Volatile, written),
+    function!("ts_stat" [TEXT] => STATISTICS, Volatility::Volatile, written),
+    function!("ts_stat" [TEXT, TEXT] => STATISTICS, Volatility::Volatile, written),
 ];

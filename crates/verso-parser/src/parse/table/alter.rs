@@ -36,11 +36,15 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "type" => return super::super::user_type::alter_type(cursor),
         "domain" => return super::super::domain::alter_domain(cursor),
         "collation" => return super::super::collation::alter_collation(cursor),
+        "operator" => return super::super::operator_definition::alter_operator(cursor),
         "extension" => return super::super::extension::alter_extension(cursor),
         "function" | "procedure" | "routine" | "aggregate" => {
             return super::super::schema::alter_function(cursor);
         }
-        _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
+        _ => {
+            let kind = super::super::ddl::kind_in_words(cursor, &word);
+            return Err(SyntaxError::unsupported(format!("ALTER {kind}")).at(start));
+        }
     };
     cursor.advance();
     let if_exists = cursor.accept(&["if", "exists"]);

@@ -51,6 +51,16 @@ impl Binder<'_> {
                     let earlier = earlier.flatten();
                     vec![(index, self.assigned_part(table, index, name, steps, value, earlier, &mut cx)?)]
                 }
+                Assignment::List(names, values, at) => {
+                    let values = self.spread_all(values, scope);
+                    if values.len() != names.len() {
+                        let text = "number of columns does not match number of values";
+                        return Err(SqlError::syntax(text).at(at.start));
+                    }
+                    let pairs = names.iter().zip(&values);
+                    let pairs = pairs.map(|(name, value)| self.assigned_value(table, name, value, &mut cx));
+                    pairs.collect::<Result<_, _>>()?
+                }
                 Assignment::Row(names, query) => {
                     let first = rows.is_some().then_some(width);
                     let (assigned, source) = self.assigned_row(table, names, query, first, &mut cx)?;

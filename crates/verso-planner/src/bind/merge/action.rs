@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use verso_catalog::{Identity, Rights};
 use verso_exec::exec::{TriggerEvent, keep_others, rules_over, set_generated, triggers_change_rows};
-use verso_exec::plan::{Delete, Insert, MergeAction, Plan, Returning, TypedExpr, Update};
+use verso_exec::plan::{Check, Delete, Insert, MergeAction, Plan, Returning, TypedExpr, Update};
 use verso_types::{SqlType, Value};
 
-use super::ByAction;
+use super::{ByAction, Secured};
 use crate::bind::Binder;
 use crate::bind::context::{Clause, Context};
 use crate::bind::dml::{refuse_generated, refuse_identity};
@@ -51,6 +51,27 @@ enum Kind {
 impl Action {
     fn new(kind: Kind, values: Vec<TypedExpr>) -> Action {
         Action { kind, given: values.len(), named: values.len(), count: values.len(), values, first: 0 }
+    }
+
+    /// What policies demand of the row that it changes.
+    pub(super) fn guard(&self, secured: Option<&Secured>) -> Option<Check> {
+        match &self.kind {
+            Kind::Update(_) => secured?.updated.clone(),
+            Kind::Delete => secured?.deleted.clone(),
+            Kind::Insert => None,
+        }
+    }
+
+    /// What policies demand of the row that it makes, which has to be seen, too, where it was read or is given back.
+    pub(super) fn demanded(&self, secured: Option<&Secured>, returned: bool) -> Vec<Check> {
+        let Some(secured) = secured else { return Vec::new() };
+        let (own, read) = match &self.kind {
+            Kind::Update(_) => (&secured.new, &secured.read),
+            Kind::Insert if returned => (&secured.inserted, &secured.read),
+            Kind::Insert => (&secured.inserted, &None),
+            Kind::Delete => return Vec::new(),
+        };
+        own.iter().chain(read).cloned().collect()
     }
 
     /// Notes which rights it takes.

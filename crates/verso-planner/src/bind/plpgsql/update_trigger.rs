@@ -1,10 +1,29 @@
-//! `tsvector_update_trigger` and `tsvector_update_trigger_column` as bodies of PL/pgSQL.
+//! Trigger functions that are built in, as bodies of PL/pgSQL.
 
 use verso_catalog::{BuiltInTrigger, ColumnDef, TableDef, TriggerDef, TriggerKind};
 use verso_exec::functions::quote_ident;
 use verso_types::{SqlType, SystemType};
 
 use crate::errors::{SqlError, sqlstate};
+
+/// The body of a trigger that keeps rows from being updated to what they are. The texts of the rows are compared: numbers that are
+/// equal but not written alike are different, as in PostgreSQL.
+fn suppressing_body(trigger: &TriggerDef) -> Result<String, SqlError> {
+    let wrong = |text: &str| {
+        let text = format!("suppress_redundant_updates_trigger: must be called {text}");
+        Err(SqlError::new("39P01", text))
+    };
+    if trigger.kind.has(TriggerKind::INSERT) || trigger.kind.has(TriggerKind::DELETE) {
+        return wrong("on update");
+    }
+    if !trigger.kind.has(TriggerKind::BEFORE) {
+        return wrong("before update");
+    }
+    if !trigger.kind.is_row() {
+        return wrong("for each row");
+    }
+    Ok("BEGIN IF NEW::text = OLD::text THEN RETURN NULL; END IF; RETURN NEW; END".to_owned())
+}
 
 /// The body of such a trigger of a table: the texts of its columns become the column that the first argument names.
 ///
@@ -15,6 +34,9 @@ pub fn update_trigger_body(
     trigger: &TriggerDef,
     table: &TableDef,
 ) -> Result<String, SqlError> {
+    if built_in == BuiltInTrigger::SuppressRedundant {
+        return suppressing_body(trigger);
+    }
     let internal = |text: &str| SqlError::new("XX000", format!("tsvector_update_trigger: {text}"));
     if !trigger.kind.is_row() {
         return Err(internal("must be fired for row"));
@@ -65,6 +87,7 @@ pub fn update_trigger_body(
             );
             own
         }
+        BuiltInTrigger::SuppressRedundant => return suppressing_body(trigger),
     };
     let mut parts = Vec::new();
     for name in texts {

@@ -1,0 +1,117 @@
+//! Functions of PostgreSQL that are written in PL/pgSQL here: they run a query that they are given as a text, or one over the
+//! catalogs.
+
+use std::sync::{Arc, LazyLock};
+
+use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionReturn, Oid};
+use verso_exec::functions::BuiltinFunction;
+use verso_types::{SqlType, SystemType};
+
+/// `ts_stat`: lexemes of the documents that the query yields. With weights only positions with one of them count.
+const STAT: &str = "
+BEGIN
+    RETURN QUERY EXECUTE
+        'SELECT u.lexeme, pg_catalog.count(*)::int4, pg_catalog.sum(n.n)::int4 FROM (' || query || E'\\n) s (v), '
+        'LATERAL pg_catalog.unnest(s.v) u, LATERAL (SELECT '
+        || CASE WHEN $2 = '' THEN 'coalesce(pg_catalog.cardinality(u.positions), 1)'
+                ELSE '(SELECT pg_catalog.count(*) FROM pg_catalog.unnest(u.weights) w (w) WHERE w.w = ANY ($1))' END
+        || ') n (n) WHERE n.n > 0 GROUP BY u.lexeme ORDER BY u.lexeme COLLATE pg_catalog.\"C\"'
+        USING pg_catalog.regexp_split_to_array(pg_catalog.upper($2), '');
+END";
+
+/// `ts_rewrite`: with each target and substitute that the query yields.
+const REWRITE: &str = "
+DECLARE
+    result tsquery := $1;
+    target tsquery;
+    substitute tsquery;
+BEGIN
+    FOR target, substitute IN EXECUTE $2 LOOP
+        IF target IS NOT NULL AND substitute IS NOT NULL THEN
+            result := pg_catalog.ts_rewrite(result, target, substitute);
+        END IF;
+    END LOOP;
+    RETURN result;
+END";
+
+/// `pg_get_sequence_data`: what a sequence would say if it were read as a table.
+const SEQUENCE_DATA: &str = "
+BEGIN
+    RETURN QUERY SELECT coalesce(pg_catalog.pg_sequence_last_value(s.seqrelid::regclass), s.seqstart),
+                        pg_catalog.pg_sequence_last_value(s.seqrelid::regclass) IS NOT NULL
+        FROM pg_catalog.pg_sequence s WHERE s.seqrelid = $1;
+END";
+
+/// `pg_sequence_parameters`: what CREATE SEQUENCE said.
+const SEQUENCE_PARAMETERS: &str = "
+BEGIN
+    RETURN QUERY SELECT s.seqstart, s.seqmin, s.seqmax, s.seqincrement, s.seqcycle, s.seqcache, s.seqtypid
+        FROM pg_catalog.pg_sequence s WHERE s.seqrelid = $1;
+END";
+
+fn argument(name: &str, ty: SqlType) -> FunctionArg {
+    FunctionArg { name: name.into(), mode: ArgMode::In, ty, rows_of: None, default: None }
+}
+
+/// Their numbers are those of `pg_proc`.
+static WRITTEN: LazyLock<[Arc<FunctionDef>; 4]> = LazyLock::new(|| {
+    let query = SqlType::System(SystemType::TsQuery);
+    let column = |name: &str, ty: SqlType| (Arc::from(name), ty);
+    [
+        Arc::new(FunctionDef {
+            args: vec![argument("query", SqlType::Text), argument("weights", SqlType::Text)],
+            returns: FunctionReturn::Table(vec![
+                column("word", SqlType::Text),
+                column("ndoc", SqlType::Int4),
+                column("nentry", SqlType::Int4),
+            ]),
+            body: STAT.into(),
+            strict: true,
+            ..FunctionDef::new(Oid(3690), "pg_catalog", "ts_stat")
+        }),
+        Arc::new(FunctionDef {
+            args: vec![argument("query", query.clone()), argument("select", SqlType::Text)],
+            returns: FunctionReturn::Scalar(query),
+            body: REWRITE.into(),
+            strict: true,
+            ..FunctionDef::new(Oid(3685), "pg_catalog", "ts_rewrite")
+        }),
+        Arc::new(FunctionDef {
+            args: vec![argument("sequence_oid", SqlType::System(SystemType::Regclass))],
+            returns: FunctionReturn::Table(vec![
+                column("last_value", SqlType::Int8),
+                column("is_called", SqlType::Bool),
+            ]),
+            body: SEQUENCE_DATA.into(),
+            strict: true,
+            ..FunctionDef::new(Oid(6427), "pg_catalog", "pg_get_sequence_data")
+        }),
+        Arc::new(FunctionDef {
+            args: vec![argument("sequence_oid", SqlType::Oid)],
+            returns: FunctionReturn::Table(vec![
+                column("start_value", SqlType::Int8),
+                column("minimum_value", SqlType::Int8),
+                column("maximum_value", SqlType::Int8),
+                column("increment", SqlType::Int8),
+                column("cycle_option", SqlType::Bool),
+                column("cache_size", SqlType::Int8),
+                column("data_type", SqlType::Oid),
+            ]),
+            body: SEQUENCE_PARAMETERS.into(),
+            strict: true,
+            ..FunctionDef::new(Oid(3078), "pg_catalog", "pg_sequence_parameters")
+        }),
+    ]
+});
+
+/// The definition that stands for an entry of the registry, if it is such a function.
+pub(super) fn written(function: &BuiltinFunction) -> Option<Arc<FunctionDef>> {
+    let number = match (function.name, function.args.len()) {
+        ("ts_stat", _) => 0,
+        ("ts_rewrite", 2) => 1,
+        ("pg_get_sequence_data", _) => 2,
+        ("pg_sequence_parameters", _) => 3,
+        _ => return None,
+    };
+    Some(Arc::clone(&WRITTEN[number]))
+}
