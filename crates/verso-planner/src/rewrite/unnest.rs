@@ -84,7 +84,8 @@ impl Rewriter<'_> {
         if !self.pays(rows, &right, &conditions) {
             return Some(Way::Asked);
         }
-        Some(Way::Join(Join { right, conditions, outer: outer.to_vec(), args: args.to_vec(), anti }))
+        let (outer, args) = (outer.to_vec(), args.to_vec());
+        Some(Way::Join(Box::new(Join { right, conditions, outer, args, anti })))
     }
 
     /// The same where the query uses the row for something else: it runs for all that the rows hand in.
@@ -139,7 +140,7 @@ fn asked(condition: &TypedExpr) -> Option<Asked<'_>> {
 
 /// How a query in a condition is answered.
 enum Way {
-    Join(Join),
+    Join(Box<Join>),
     /// By an index, for each row.
     Asked,
 }
