@@ -7,7 +7,7 @@
 //! V4. A page is retired only when every transaction with entries in it is committed at or below the horizon, or dead
 //!     and fully backed out; a page waits in the list of the first of its transactions that has not ended.
 //! V5. A page with a purge list is read at retirement; one without is freed unread.
-//! V9. A page whose entries were all merged with others ([`crate::heap::merge`]) is retired without waiting for the horizon,
+//! V9. A page whose entries were all merged with others (`heap/merge.rs`) is retired without waiting for the horizon,
 //!     when its transactions have ended. Entries are counted in memory; those of before a restart stay.
 //! V8. Which transactions a page holds is logged, so that restart frees every page that names no dead one.
 
