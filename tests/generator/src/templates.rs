@@ -53,7 +53,8 @@ pub const TEMPLATES: &[(Type, &[&str])] = &[
             "starts_with({text}, {text})",
             "({text} ^@ 'a')",
             "({int} = ANY ({ints}))",
-            "({int} < ALL ({ints}))",
+            // Beside an empty array PostgreSQL 18 computes it above an outer join, where the row is not there.
+            "({int} < ALL (array_append({ints}, 1)))",
             "({text} = ANY ({texts}))",
             "({text} LIKE ANY ('{a%,%b}'))",
             "({int} <> ALL (ARRAY[{int}, {int}]))",

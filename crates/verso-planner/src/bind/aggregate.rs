@@ -163,6 +163,9 @@ impl Binder<'_> {
             Resolution::One(index, to) => (entries[index], to),
             found => return Err(function_error(name, &types, &found).at(at)),
         };
+        if name == "any_value" {
+            super::polymorphic::known_element(function.args, &types)?;
+        }
         if let Some(trace) = self.traced {
             trace.operands(at, &to);
         }
@@ -293,6 +296,9 @@ impl Binder<'_> {
                 Resolution::One(index, to) if entries[index].direct == direct.len() => (entries[index], to),
                 _ => return Err(missing()),
             };
+            if matches!(name, "mode" | "percentile_disc") {
+                super::polymorphic::known_element(function.args, &wanted)?;
+            }
             if let Some(trace) = self.traced {
                 trace.operands(at, &to);
             }

@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, FunctionReturn};
+use verso_exec::functions::ArgType;
 use verso_types::{RangeType, RowType, SqlType, SystemType as S};
 
 use super::resolve::{common_type, implicit, passed_on};
@@ -249,4 +250,17 @@ impl Meaning {
         own.variant = hasher.finish().max(1);
         own
     }
+}
+
+/// Refuses a built-in function whose type comes from arguments that all have none.
+///
+/// # Errors
+/// 42804.
+pub(super) fn known_element(declared: &[ArgType], types: &[SqlType]) -> Result<(), SqlError> {
+    let mut open = declared.iter().zip(types).filter(|(arg, _)| matches!(arg, ArgType::AnyElement));
+    if open.clone().next().is_none() || open.any(|(_, ty)| *ty != SqlType::Unknown) {
+        return Ok(());
+    }
+    let text = "could not determine polymorphic type because input has type unknown";
+    Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text))
 }

@@ -202,6 +202,10 @@ impl Binder<'_> {
             Resolution::One(index, to) if !call.star => (windows[index], to),
             found => return Err(function_error(name, &types, &found).at(at)),
         };
+        // With a default, lag and lead look for a type that both have.
+        if entry.args.len() < 3 {
+            super::polymorphic::known_element(entry.args, &types)?;
+        }
         if let Some(trace) = self.traced {
             trace.operands(at, &to);
         }
