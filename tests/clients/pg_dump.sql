@@ -12,7 +12,7 @@ CREATE TABLE parents (
     name text NOT NULL,
     kind mood DEFAULT 'sad',
     share percent,
-    both pair,
+    a_pair pair,
     span float_range,
     tags text[] DEFAULT '{a,"b,c"}',
     price numeric(10,2) CONSTRAINT positive CHECK (price >= 0),
@@ -26,7 +26,7 @@ CREATE TABLE parents (
 );
 COMMENT ON TABLE parents IS 'parents''s table';
 COMMENT ON COLUMN parents."Odd Name" IS 'odd';
-INSERT INTO parents (name, kind, both, span, price, doc, raw, "Odd Name")
+INSERT INTO parents (name, kind, a_pair, span, price, doc, raw, "Odd Name")
     SELECT 'name ' || g || E'\t\\', 'happy', (g, 'x"y'), float_range(g, g + 0.5), g, jsonb_build_object('a', g), '\x00ff', nullif(g, 3)
     FROM generate_series(1, 20) g;
 CREATE TABLE children (

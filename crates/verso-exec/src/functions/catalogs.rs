@@ -325,6 +325,23 @@ macro_rules! written {
     };
 }
 
+/// A counter of a table or an index, which binding puts a query over the views in the place of.
+macro_rules! counter {
+    ($name:literal) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[ArgType::Exact(SqlType::Oid)],
+            variadic: false,
+            result: ResultType::Fixed(SqlType::Int8),
+            strict: true,
+            volatility: Volatility::Stable,
+            body: Body::Scalar(|_, args| Err(unexpected($name, args))),
+            kernel: None,
+        }
+    };
+}
+
 /// What `pg_get_sequence_data` yields.
 static SEQUENCE_DATA: [(&str, SqlType); 2] = [("last_value", SqlType::Int8), ("is_called", SqlType::Bool)];
 
@@ -392,6 +409,16 @@ static OTHERS: &[BuiltinFunction] = &[
     of_any!("pg_column_toast_chunk_id" -> SqlType::Oid),
     written!("pg_get_sequence_data" (ty!(Regclass)) -> SEQUENCE_DATA, Volatility::Stable),
     written!("pg_sequence_parameters" (SqlType::Oid) -> SEQUENCE_PARAMETERS, Volatility::Stable),
+    counter!("pg_stat_get_numscans"),
+    counter!("pg_stat_get_tuples_returned"),
+    counter!("pg_stat_get_tuples_fetched"),
+    counter!("pg_stat_get_tuples_inserted"),
+    counter!("pg_stat_get_tuples_updated"),
+    counter!("pg_stat_get_tuples_deleted"),
+    counter!("pg_stat_get_tuples_hot_updated"),
+    counter!("pg_stat_get_dead_tuples"),
+    counter!("pg_stat_get_blocks_fetched"),
+    counter!("pg_stat_get_blocks_hit"),
     BuiltinFunction {
         name: "oidvectortypes",
         operator: None,

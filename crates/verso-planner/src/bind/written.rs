@@ -104,6 +104,48 @@ static WRITTEN: LazyLock<[Arc<FunctionDef>; 4]> = LazyLock::new(|| {
     ]
 });
 
+/// Counters: their names and numbers, the column of the view of tables, and that of the view of indexes; whether the views are
+/// those of blocks.
+const COUNTERS: [(&str, u32, &str, &str, bool); 10] = [
+    ("pg_stat_get_numscans", 1928, "seq_scan", "idx_scan", false),
+    ("pg_stat_get_tuples_returned", 1929, "seq_tup_read", "idx_tup_read", false),
+    ("pg_stat_get_tuples_fetched", 1930, "idx_tup_fetch", "idx_tup_fetch", false),
+    ("pg_stat_get_tuples_inserted", 1931, "n_tup_ins", "0", false),
+    ("pg_stat_get_tuples_updated", 1932, "n_tup_upd", "0", false),
+    ("pg_stat_get_tuples_deleted", 1933, "n_tup_del", "0", false),
+    ("pg_stat_get_tuples_hot_updated", 1972, "n_tup_hot_upd", "0", false),
+    ("pg_stat_get_dead_tuples", 2879, "n_dead_tup", "0", false),
+    (
+        "pg_stat_get_blocks_fetched",
+        1934,
+        "heap_blks_read + heap_blks_hit",
+        "idx_blks_read + idx_blks_hit",
+        true,
+    ),
+    ("pg_stat_get_blocks_hit", 1935, "heap_blks_hit", "idx_blks_hit", true),
+];
+
+static COUNTING: LazyLock<Vec<Arc<FunctionDef>>> = LazyLock::new(|| {
+    let definition = |(name, number, of_table, of_index, blocks): (&str, u32, &str, &str, bool)| {
+        let views = if blocks { "pg_statio_all" } else { "pg_stat_all" };
+        let body = format!(
+            "
+BEGIN
+    RETURN coalesce((SELECT {of_table} FROM pg_catalog.{views}_tables WHERE relid = $1),
+                    (SELECT {of_index} FROM pg_catalog.{views}_indexes WHERE indexrelid = $1), 0);
+END"
+        );
+        Arc::new(FunctionDef {
+            args: vec![argument("relation", SqlType::Oid)],
+            returns: FunctionReturn::Scalar(SqlType::Int8),
+            body: body.into(),
+            strict: true,
+            ..FunctionDef::new(Oid(number), "pg_catalog", name)
+        })
+    };
+    COUNTERS.into_iter().map(definition).collect()
+});
+
 /// The definition that stands for an entry of the registry, if it is such a function.
 pub(super) fn written(function: &BuiltinFunction) -> Option<Arc<FunctionDef>> {
     let number = match (function.name, function.args.len()) {
@@ -111,7 +153,10 @@ pub(super) fn written(function: &BuiltinFunction) -> Option<Arc<FunctionDef>> {
         ("ts_rewrite", 2) => 1,
         ("pg_get_sequence_data", _) => 2,
         ("pg_sequence_parameters", _) => 3,
-        _ => return None,
+        (name, _) => {
+            let at = COUNTERS.iter().position(|(of, ..)| *of == name)?;
+            return Some(Arc::clone(&COUNTING[at]));
+        }
     };
     Some(Arc::clone(&WRITTEN[number]))
 }

@@ -124,14 +124,14 @@ impl Node {
         if let (true, Some((known, width))) = (shown.costs, self.expected) {
             let (startup, total) = known.units();
             text.push_str(&format!(
-                "  (cost={startup:.2}..{total:.2} rows={:.0} width={width:.0})",
-                known.rows
+                "  (cost={startup:.2}..{total:.2} rows={:.0} width={:.0})",
+                known.rows,
+                width.abs()
             ));
         }
         if let (true, Some(actual)) = (shown.analyze, self.actual) {
-            let lead = if text.is_empty() { "  " } else { " " };
             if actual.loops == 0 {
-                text.push_str(&format!("{lead}(never executed)"));
+                text.push_str(" (never executed)");
             } else {
                 let times = match shown.timing {
                     true => {
@@ -141,7 +141,7 @@ impl Node {
                     false => String::new(),
                 };
                 let (rows, loops) = (actual.rows as f64 / actual.loops as f64, actual.loops);
-                text.push_str(&format!("{lead}(actual {times}rows={rows:.2} loops={loops})"));
+                text.push_str(&format!(" (actual {times}rows={rows:.2} loops={loops})"));
             }
         }
         text

@@ -231,7 +231,7 @@ fn plans_are_shown() {
     );
     let lines = client
         .run("EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) UPDATE t SET a = a + 1");
-    assert_eq!(lines[..2], ["Update on t  (actual rows=0.00 loops=1)", "  ->  Seq Scan on t"]);
+    assert_eq!(lines[..2], ["Update on t (actual rows=0.00 loops=1)", "  ->  Seq Scan on t"]);
     assert_eq!(client.value("SELECT sum(a) FROM t"), "5");
 }
 

@@ -1,8 +1,10 @@
 //! How commits reach the disk: how often it is synced, and what a call promises when it returns.
 
+use verso_sim::{FaultPlan, World};
 use versodb::{Connection, Database};
 
 use crate::new_database;
+use crate::simulated::{number, options, path};
 
 fn fsyncs(database: &Database) -> u64 {
     database.statistics().log.fsyncs
@@ -75,44 +77,28 @@ fn a_procedure_that_fails_has_its_commits_on_disk_too() {
 
 #[test]
 fn a_session_that_does_not_wait_leaves_the_disk_to_the_log_writer() {
-    let (directory, database) = new_database();
-    let mut connection = table(&database);
-    connection.execute("SET synchronous_commit = off").unwrap();
-    for _ in 0..10 {
-        connection.execute(&block(20, "COMMIT")).unwrap();
-        connection.execute("INSERT INTO t VALUES (-1)").unwrap();
-    }
-    let mut other = database.connect().unwrap();
-    let count = |connection: &mut Connection| -> i64 {
-        connection.query("SELECT count(*) FROM t").unwrap().next().unwrap().get(0).unwrap()
-    };
-    assert_eq!(count(&mut other), 211, "seen at once");
-    database.wait_durable().unwrap();
-    assert!(is_durable(&database));
-    // A crash now loses nothing: the database is opened from a copy of its files, without having been closed.
-    let copy = directory.path().join("copy");
-    std::fs::create_dir(&copy).unwrap();
-    drop((connection, other));
-    let files = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
-    for file in files.filter(|file| *file != copy) {
-        copy_all(&file, &copy.join(file.file_name().unwrap()));
-    }
-    let name = std::fs::read_dir(&copy).unwrap().map(|entry| entry.unwrap().path());
-    let file = name.filter(|path| path.is_file()).find(|path| path.extension().is_some_and(|e| e == "verso"));
-    let again = Database::open(file.unwrap(), versodb::Options::new()).unwrap();
-    assert_eq!(count(&mut again.connect().unwrap()), 211);
-}
-
-fn copy_all(from: &std::path::Path, to: &std::path::Path) {
-    if from.is_file() {
-        std::fs::copy(from, to).unwrap();
-        return;
-    }
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        copy_all(&path, &to.join(path.file_name().unwrap()));
-    }
+    let world = World::new(7);
+    world.run(|env| {
+        let database = Database::create(path(), options(env)).unwrap();
+        let mut connection = table(&database);
+        connection.execute("SET synchronous_commit = off").unwrap();
+        for _ in 0..10 {
+            connection.execute(&block(20, "COMMIT")).unwrap();
+            connection.execute("INSERT INTO t VALUES (-1)").unwrap();
+        }
+        let mut other = database.connect().unwrap();
+        assert_eq!(number(&mut other, "SELECT count(*) FROM t").unwrap(), 211, "seen at once");
+        database.wait_durable().unwrap();
+        assert!(is_durable(&database));
+        // From here on nothing reaches the disk.
+        world.vfs().set_faults(FaultPlan { power_off_at_op: Some(1), ..FaultPlan::default() });
+    });
+    world.crash();
+    world.run(|env| {
+        let database = Database::open(path(), options(env)).unwrap();
+        let mut connection = database.connect().unwrap();
+        assert_eq!(number(&mut connection, "SELECT count(*) FROM t").unwrap(), 211);
+    });
 }
 
 #[test]
