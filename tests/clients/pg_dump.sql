@@ -63,7 +63,7 @@ $body$;
 CREATE FUNCTION stamped() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.name := trim(NEW.name); RETURN NEW; END; $$;
 CREATE TRIGGER stamp BEFORE INSERT OR UPDATE OF name ON parents FOR EACH ROW WHEN (NEW.name IS NOT NULL) EXECUTE FUNCTION stamped();
 CREATE AGGREGATE total(integer) (SFUNC = int4pl, STYPE = integer, INITCOND = '0');
-CREATE OPERATOR +++ (FUNCTION = twice, LEFTARG = integer, RIGHTARG = integer);
+CREATE OPERATOR #+# (FUNCTION = twice, LEFTARG = integer, RIGHTARG = integer);
 CREATE FUNCTION mood_number(mood) RETURNS integer LANGUAGE sql AS 'SELECT 1';
 CREATE CAST (mood AS integer) WITH FUNCTION mood_number(mood) AS ASSIGNMENT;
 ALTER TABLE children ENABLE ROW LEVEL SECURITY;
