@@ -58,6 +58,16 @@ pub(super) fn depends(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             }
             _ => {}
         }
+        // They came with the type, and a dump that makes it leaves them out.
+        for function in catalog.all_functions().filter(|function| function.is_range_constructor()) {
+            let alike = match &function.returns {
+                FunctionReturn::Scalar(SqlType::Range(_)) => matches!(ty.ty, SqlType::Range(_)),
+                _ => matches!(ty.ty, SqlType::Multirange(_)),
+            };
+            if alike && function.makes(&ty.ty) {
+                rows.add((PROC, function.oid.0, 0), (TYPE, ty.oid.0, 0), 'i');
+            }
+        }
     }
     for policy in catalog.all_policies() {
         let place = (POLICY, policy.oid.0, 0);
