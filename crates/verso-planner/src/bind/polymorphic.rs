@@ -14,6 +14,9 @@ use verso_types::{RangeType, RowType, SqlType, SystemType as S};
 use super::resolve::{common_type, implicit, passed_on};
 use crate::errors::{SqlError, sqlstate};
 
+/// What is said where literals alone stand for a type.
+const UNKNOWN: &str = "could not determine polymorphic type because input has type unknown";
+
 /// Is the type one that each call decides?
 pub fn is_polymorphic(ty: &SqlType) -> bool {
     matches!(ty, SqlType::System(system) if system.is_polymorphic())
@@ -221,7 +224,7 @@ impl Meaning {
                     ty.pg_name()
                 )
             }
-            _ => "could not determine polymorphic type because input has type unknown".to_owned(),
+            _ => UNKNOWN.to_owned(),
         };
         Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text))
     }
@@ -261,6 +264,5 @@ pub(super) fn known_element(declared: &[ArgType], types: &[SqlType]) -> Result<(
     if open.clone().next().is_none() || open.any(|(_, ty)| *ty != SqlType::Unknown) {
         return Ok(());
     }
-    let text = "could not determine polymorphic type because input has type unknown";
-    Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text))
+    Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, UNKNOWN))
 }

@@ -53,42 +53,50 @@ fn argument(name: &str, ty: SqlType) -> FunctionArg {
     FunctionArg { name: name.into(), mode: ArgMode::In, ty, rows_of: None, default: None }
 }
 
-/// Their numbers are those of `pg_proc`.
+/// One of them, with its number in `pg_proc`.
+fn definition(
+    (number, name): (u32, &str),
+    args: Vec<FunctionArg>,
+    returns: FunctionReturn,
+    body: &str,
+) -> Arc<FunctionDef> {
+    let own = FunctionDef::new(Oid(number), "pg_catalog", name);
+    Arc::new(FunctionDef { args, returns, body: body.into(), strict: true, ..own })
+}
+
 static WRITTEN: LazyLock<[Arc<FunctionDef>; 4]> = LazyLock::new(|| {
     let query = SqlType::System(SystemType::TsQuery);
     let column = |name: &str, ty: SqlType| (Arc::from(name), ty);
     [
-        Arc::new(FunctionDef {
-            args: vec![argument("query", SqlType::Text), argument("weights", SqlType::Text)],
-            returns: FunctionReturn::Table(vec![
+        definition(
+            (3690, "ts_stat"),
+            vec![argument("query", SqlType::Text), argument("weights", SqlType::Text)],
+            FunctionReturn::Table(vec![
                 column("word", SqlType::Text),
                 column("ndoc", SqlType::Int4),
                 column("nentry", SqlType::Int4),
             ]),
-            body: STAT.into(),
-            strict: true,
-            ..FunctionDef::new(Oid(3690), "pg_catalog", "ts_stat")
-        }),
-        Arc::new(FunctionDef {
-            args: vec![argument("query", query.clone()), argument("select", SqlType::Text)],
-            returns: FunctionReturn::Scalar(query),
-            body: REWRITE.into(),
-            strict: true,
-            ..FunctionDef::new(Oid(3685), "pg_catalog", "ts_rewrite")
-        }),
-        Arc::new(FunctionDef {
-            args: vec![argument("sequence_oid", SqlType::System(SystemType::Regclass))],
-            returns: FunctionReturn::Table(vec![
+            STAT,
+        ),
+        definition(
+            (3685, "ts_rewrite"),
+            vec![argument("query", query.clone()), argument("select", SqlType::Text)],
+            FunctionReturn::Scalar(query),
+            REWRITE,
+        ),
+        definition(
+            (6427, "pg_get_sequence_data"),
+            vec![argument("sequence_oid", SqlType::System(SystemType::Regclass))],
+            FunctionReturn::Table(vec![
                 column("last_value", SqlType::Int8),
                 column("is_called", SqlType::Bool),
             ]),
-            body: SEQUENCE_DATA.into(),
-            strict: true,
-            ..FunctionDef::new(Oid(6427), "pg_catalog", "pg_get_sequence_data")
-        }),
-        Arc::new(FunctionDef {
-            args: vec![argument("sequence_oid", SqlType::Oid)],
-            returns: FunctionReturn::Table(vec![
+            SEQUENCE_DATA,
+        ),
+        definition(
+            (3078, "pg_sequence_parameters"),
+            vec![argument("sequence_oid", SqlType::Oid)],
+            FunctionReturn::Table(vec![
                 column("start_value", SqlType::Int8),
                 column("minimum_value", SqlType::Int8),
                 column("maximum_value", SqlType::Int8),
@@ -97,10 +105,8 @@ static WRITTEN: LazyLock<[Arc<FunctionDef>; 4]> = LazyLock::new(|| {
                 column("cache_size", SqlType::Int8),
                 column("data_type", SqlType::Oid),
             ]),
-            body: SEQUENCE_PARAMETERS.into(),
-            strict: true,
-            ..FunctionDef::new(Oid(3078), "pg_catalog", "pg_sequence_parameters")
-        }),
+            SEQUENCE_PARAMETERS,
+        ),
     ]
 });
 
@@ -126,7 +132,7 @@ const COUNTERS: [(&str, u32, &str, &str, bool); 10] = [
 ];
 
 static COUNTING: LazyLock<Vec<Arc<FunctionDef>>> = LazyLock::new(|| {
-    let definition = |(name, number, of_table, of_index, blocks): (&str, u32, &str, &str, bool)| {
+    let counter = |(name, number, of_table, of_index, blocks): (&str, u32, &str, &str, bool)| {
         let views = if blocks { "pg_statio_all" } else { "pg_stat_all" };
         let body = format!(
             "
@@ -135,15 +141,10 @@ BEGIN
                     (SELECT {of_index} FROM pg_catalog.{views}_indexes WHERE indexrelid = $1), 0);
 END"
         );
-        Arc::new(FunctionDef {
-            args: vec![argument("relation", SqlType::Oid)],
-            returns: FunctionReturn::Scalar(SqlType::Int8),
-            body: body.into(),
-            strict: true,
-            ..FunctionDef::new(Oid(number), "pg_catalog", name)
-        })
+        let relation = vec![argument("relation", SqlType::Oid)];
+        definition((number, name), relation, FunctionReturn::Scalar(SqlType::Int8), &body)
     };
-    COUNTERS.into_iter().map(definition).collect()
+    COUNTERS.into_iter().map(counter).collect()
 });
 
 /// The definition that stands for an entry of the registry, if it is such a function.

@@ -225,6 +225,17 @@ mod tests {
     use super::*;
     use crate::exec::keys::ZERO_HASHES;
 
+    fn column_of(keys: &[Option<i64>]) -> Column {
+        let mut column = Column::new(Physical::I64);
+        for key in keys {
+            match key {
+                Some(key) => column.data.i64s_mut().unwrap().push(*key),
+                None => column.push_null(),
+            }
+        }
+        column
+    }
+
     #[test]
     fn lists_are_in_the_order_of_the_rows_whatever_the_keys() {
         let close: Vec<Option<i64>> = (0..300i64).map(|i| (i % 7 != 0).then_some(i * 5 % 90 - 40)).collect();
@@ -232,13 +243,7 @@ mod tests {
         let ends = vec![Some(i64::MIN), Some(i64::MAX), None, Some(i64::MIN), Some(0)];
         for (zero, keys) in [(false, &close), (false, &far), (true, &far), (false, &ends), (false, &vec![])] {
             ZERO_HASHES.set(zero);
-            let mut column = Column::new(Physical::I64);
-            for key in keys {
-                match key {
-                    Some(key) => column.data.i64s_mut().unwrap().push(*key),
-                    None => column.push_null(),
-                }
-            }
+            let column = column_of(keys);
             let mut table = IntegerTable::new(Physical::I64);
             table.push(&column);
             let mut next = vec![NONE; keys.len()];
@@ -272,11 +277,7 @@ mod tests {
     #[test]
     fn rows_of_a_key_are_brought_together_in_their_order() {
         let keys: Vec<Option<i64>> = (0..300i64).map(|i| (i % 7 != 0).then_some(i * 5 % 90 - 40)).collect();
-        let mut column = Column::new(Physical::I64);
-        keys.iter().for_each(|key| match key {
-            Some(key) => column.data.i64s_mut().unwrap().push(*key),
-            None => column.push_null(),
-        });
+        let column = column_of(&keys);
         let mut table = IntegerTable::new(Physical::I64);
         table.push(&column);
         let mut next = vec![NONE; keys.len()];
