@@ -203,7 +203,7 @@ impl Catalog {
         self.change(txn, |txn| {
             self.removes(txn, found.oid)?;
             self.remove_role_rows(txn, found.oid)?;
-            self.delete_rows(txn, Of::All, |row: &AuthIdRow| row.oid == found.oid).map(drop)
+            self.remove_objects(txn, Of::All, |row: &AuthIdRow| row.oid == found.oid).map(drop)
         })
     }
 

@@ -31,7 +31,7 @@ pub struct DomainType {
     pub not_null_name: Arc<str>,
     /// The number of that constraint.
     pub not_null_oid: u32,
-    /// Its default, as SQL text.
+    /// Its default, as SQL text: at first that of the domain beneath, where none was given.
     pub default: Option<Arc<str>>,
     /// Its conditions, by name, as they are checked.
     pub checks: Vec<DomainCheck>,
@@ -59,14 +59,6 @@ impl DomainType {
     /// The condition of that name.
     pub fn check(&self, name: &str) -> Option<&DomainCheck> {
         self.checks.iter().find(|check| *check.name == *name)
-    }
-
-    /// The default that values without one of their own have: its own or that of the domain beneath.
-    pub fn inherited_default(&self) -> Option<&Arc<str>> {
-        self.default.as_ref().or_else(|| match &self.base {
-            SqlType::Domain(beneath) => beneath.inherited_default(),
-            _ => None,
-        })
     }
 
     /// The error of a NULL where the domain demands a value.

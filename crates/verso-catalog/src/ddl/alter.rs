@@ -28,7 +28,7 @@ use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::{attribute_row, options_row};
 use crate::system::field::{Letter, Name};
 use crate::system::row::{
-    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, IndexRow, PolicyRow, SystemRow, TriggerRow,
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, IndexRow, PolicyRow, TriggerRow,
 };
 use crate::system::{LOGGED, UNLOGGED};
 
@@ -527,14 +527,8 @@ impl Catalog {
         column: &ColumnDef,
     ) -> Result<(), CatalogError> {
         let number = i32::from(column.id);
-        let gone = self.delete_rows(txn, table.oid, |row: &DefaultRow| {
-            row.adrelid == table.oid && i32::from(row.adnum) == number
-        })?;
-        let gone: BTreeSet<Oid> = gone.iter().map(|default| default.oid).collect();
-        self.delete_rows(txn, &gone, |row: &DependRow| {
-            row.classid == DefaultRow::TABLE.oid && gone.contains(&row.objid)
-        })?;
-        Ok(())
+        let is_its = |row: &DefaultRow| row.adrelid == table.oid && i32::from(row.adnum) == number;
+        self.remove_objects(txn, table.oid, is_its).map(drop)
     }
 
     pub(super) fn rename_relation(
@@ -737,6 +731,7 @@ impl Catalog {
             row.atthasdef = false;
             row.attnotnull = false;
         })?;
+        self.remove_hanging_on_column(txn, table.oid, column.id)?;
         // Its collation may be dropped from now on.
         let uncollated = ColumnDef { ty: SqlType::Void, domain: None, ..column.clone() };
         self.write_collations(txn, table.oid, &[uncollated])

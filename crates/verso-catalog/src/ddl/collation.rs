@@ -16,7 +16,7 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::snapshot::CatalogSnapshot;
 use crate::store::{self, Of};
 use crate::system::field::{Letter, Name};
-use crate::system::row::{ClassRow, CollatedRow, CollationRow, DescriptionRow, IndexRow, SystemRow};
+use crate::system::row::{ClassRow, CollatedRow, CollationRow, IndexRow};
 
 /// CREATE COLLATION.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,15 +172,11 @@ impl Catalog {
 
     /// Removes a collation's rows; the change has begun.
     pub(super) fn remove_collation(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
-        let gone = self.delete_rows(txn, Of::All, |row: &CollationRow| row.oid == oid)?;
+        let gone = self.remove_objects(txn, Of::All, |row: &CollationRow| row.oid == oid)?;
         if gone.is_empty() {
             return Err(CatalogError::missing(ObjectKind::Collation, ""));
         }
-        self.removes(txn, oid)?;
-        self.delete_rows(txn, oid, |row: &DescriptionRow| {
-            row.classoid == CollationRow::TABLE.oid && row.objoid == oid
-        })?;
-        Ok(())
+        self.removes(txn, oid)
     }
 
     /// Writes the collations of columns of a relation, which may have had others.

@@ -1,7 +1,7 @@
 //! COMMENT ON.
 //!
 //! A comment goes with what it is on: objects have numbers that are never used again, so a comment that is left behind
-//! is nobody's; it is taken away where the object is.
+//! is nobody's; it is taken away with the object's row (`removal.rs`).
 
 use std::sync::Arc;
 
@@ -77,19 +77,5 @@ impl Catalog {
             let row = DescriptionRow { objoid, classoid, objsubid, description: Arc::clone(text) };
             self.insert_rows(txn, &[row])
         })
-    }
-
-    /// Takes away the comment on an object; the change has begun.
-    pub(super) fn remove_comment(&self, txn: &mut Txn, class: Oid, object: Oid) -> Result<(), CatalogError> {
-        let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == object;
-        self.delete_rows(txn, object, is_its).map(drop)
-    }
-
-    /// Takes away the comments on a relation and its columns; the change has begun.
-    pub(super) fn remove_comments(&self, txn: &mut Txn, relation: Oid) -> Result<(), CatalogError> {
-        let class = ClassRow::TABLE.oid;
-        self.remove_rights_of_relation(txn, relation)?;
-        let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == relation;
-        self.delete_rows(txn, relation, is_its).map(drop)
     }
 }

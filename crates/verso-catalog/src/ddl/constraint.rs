@@ -246,7 +246,7 @@ impl Catalog {
                 && row.contype.0 == 'n'
                 && row.conkey.as_deref().is_some_and(|key| key.iter().any(|own| i32::from(*own) == number))
         };
-        self.delete_rows(txn, table, is_it).map(drop)
+        self.remove_objects(txn, table, is_it).map(drop)
     }
 
     fn add_constraint(
@@ -581,7 +581,7 @@ impl Catalog {
 
     /// Removes an index's rows and its pages.
     pub(super) fn remove_index(&self, txn: &mut Txn, index: &IndexDef) -> Result<(), CatalogError> {
-        self.delete_rows(txn, index.oid, |row: &ClassRow| row.oid == index.oid)?;
+        self.remove_objects(txn, index.oid, |row: &ClassRow| row.oid == index.oid)?;
         self.removes(txn, index.oid)?;
         self.delete_rows(txn, index.oid, |row: &IndexRow| row.indexrelid == index.oid)?;
         self.delete_rows(txn, index.oid, |row: &InheritsRow| row.inhrelid == index.oid)?;
@@ -599,14 +599,14 @@ impl Catalog {
         table: &TableDef,
         constraint: &ConstraintDef,
     ) -> Result<(), CatalogError> {
-        self.delete_rows(txn, table.oid, |row: &ConstraintRow| row.oid == constraint.oid)?;
+        self.remove_objects(txn, table.oid, |row: &ConstraintRow| row.oid == constraint.oid)?;
         if let Some(index) = constraint.kind.own_index().and_then(|index| table.index(index)) {
             self.remove_index(txn, index)?;
             self.forget_hidden(txn, table, index)?;
             for (part, partition) in index_parts(table, index.oid) {
                 self.remove_index(txn, &part)?;
                 let oid = part.constraint;
-                self.delete_rows(txn, partition.oid, |row: &ConstraintRow| Some(row.oid) == oid)?;
+                self.remove_objects(txn, partition.oid, |row: &ConstraintRow| Some(row.oid) == oid)?;
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use crate::definition::{ExtensionDef, Oid};
 use crate::error::CatalogError;
 use crate::store::Of;
 use crate::system::field::Name;
-use crate::system::row::{DescriptionRow, ExtensionRow, SystemRow};
+use crate::system::row::ExtensionRow;
 
 impl Catalog {
     /// Notes that a database has an extension.
@@ -70,10 +70,7 @@ impl Catalog {
     /// Storage's.
     pub fn drop_extension(&self, txn: &mut Txn, extension: &ExtensionDef) -> Result<(), CatalogError> {
         self.change(txn, |txn| {
-            let class = ExtensionRow::TABLE.oid;
-            let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == extension.oid;
-            self.delete_rows(txn, extension.oid, is_its)?;
-            self.delete_rows(txn, Of::All, |row: &ExtensionRow| row.oid == extension.oid).map(drop)
+            self.remove_objects(txn, Of::All, |row: &ExtensionRow| row.oid == extension.oid).map(drop)
         })
     }
 }

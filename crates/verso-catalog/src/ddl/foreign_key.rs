@@ -27,7 +27,7 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let Some(table) = snapshot.table_by_oid(constraint.table) else { return Ok(()) };
         for (table, part) in table.parts_of_constraint(constraint.oid) {
-            self.delete_rows(txn, table.oid, |row: &ConstraintRow| row.oid == part.oid)?;
+            self.remove_objects(txn, table.oid, |row: &ConstraintRow| row.oid == part.oid)?;
         }
         Ok(())
     }

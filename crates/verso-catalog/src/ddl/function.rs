@@ -12,7 +12,6 @@ use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, Oid};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewFunction;
-use crate::rights::Object;
 use crate::system::assemble::proc_row;
 use crate::system::field::Name;
 use crate::system::row::ProcRow;
@@ -165,8 +164,7 @@ impl Catalog {
         let mut dropped = self.release_triggers(txn, &snapshot, function, cascade)?;
         self.change(txn, |txn| {
             self.remove_needing(txn, &needing)?;
-            self.remove_rights(txn, &[Object::Function(oid)])?;
-            self.delete_rows(txn, oid, |row: &ProcRow| row.oid == oid)
+            self.remove_objects(txn, oid, |row: &ProcRow| row.oid == oid)
         })?;
         dropped.extend(needing.names(&snapshot));
         Ok(dropped)

@@ -148,7 +148,7 @@ impl Catalog {
                 self.update_rows(txn, default.adrelid, is_column, |row| row.atthasdef = false)?;
             }
         }
-        self.remove_comments(txn, sequence.oid)?;
+        self.remove_hanging(txn, &BTreeSet::from([(ClassRow::TABLE.oid, sequence.oid)]))?;
         self.delete_rows(txn, sequence.oid, |row: &SequenceRow| row.seqrelid == sequence.oid)?;
         engine.drop_object(txn, sequence.object)?;
         Ok(())

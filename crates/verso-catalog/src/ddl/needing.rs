@@ -18,7 +18,6 @@ use crate::definition::{FunctionDef, FunctionReturn, Oid, TableDef, TypeDef, Vie
 use crate::error::{CatalogError, ObjectKind};
 use crate::needs::Need;
 use crate::operator::{CastDef, OperatorDef};
-use crate::rights::Object;
 use crate::row_type::relation_of;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::row::ProcRow;
@@ -264,8 +263,7 @@ impl Catalog {
         }
         let aggregates = needing.aggregates.iter().chain(&needing.bodies).map(|(function, _)| function);
         for function in needing.functions.iter().map(|(function, _)| function).chain(aggregates) {
-            self.remove_rights(txn, &[Object::Function(function.oid)])?;
-            self.delete_rows(txn, function.oid, |row: &ProcRow| row.oid == function.oid)?;
+            self.remove_objects(txn, function.oid, |row: &ProcRow| row.oid == function.oid)?;
         }
         views.try_for_each(|(view, _)| match remove(txn, view) {
             // It went with something else of the same statement.

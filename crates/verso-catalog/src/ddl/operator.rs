@@ -13,7 +13,7 @@ use crate::operator::{CastDef, OperatorDef};
 use crate::snapshot::CatalogSnapshot;
 use crate::store::Of;
 use crate::system::field::{Letter, Name};
-use crate::system::row::{CastRow, OperatorRow, SystemRow};
+use crate::system::row::{CastRow, OperatorRow};
 
 /// The row of an operator.
 fn operator_row(operator: &OperatorDef, oid: Oid, schema: Oid) -> OperatorRow {
@@ -79,8 +79,7 @@ impl Catalog {
 
     /// Takes an operator and the comment on it away; the change has begun.
     pub(super) fn remove_operator(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
-        self.remove_comment(txn, OperatorRow::TABLE.oid, oid)?;
-        self.delete_rows(txn, Of::All, |row: &OperatorRow| row.oid == oid).map(drop)
+        self.remove_objects(txn, Of::All, |row: &OperatorRow| row.oid == oid).map(drop)
     }
 
     /// Makes a cast; its number is given here.
@@ -120,7 +119,6 @@ impl Catalog {
 
     /// Takes a cast and the comment on it away; the change has begun.
     pub(super) fn remove_cast(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
-        self.remove_comment(txn, CastRow::TABLE.oid, oid)?;
-        self.delete_rows(txn, Of::All, |row: &CastRow| row.oid == oid).map(drop)
+        self.remove_objects(txn, Of::All, |row: &CastRow| row.oid == oid).map(drop)
     }
 }

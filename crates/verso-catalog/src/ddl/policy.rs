@@ -120,17 +120,7 @@ impl Catalog {
         table: Oid,
         gone: &BTreeSet<Oid>,
     ) -> Result<(), CatalogError> {
-        self.delete_rows(txn, table, |row: &PolicyRow| gone.contains(&row.oid))?;
-        self.forget_needs(txn, gone)
-    }
-
-    /// Removes what is noted of the needs of policies.
-    pub(super) fn forget_needs(&self, txn: &mut Txn, policies: &BTreeSet<Oid>) -> Result<(), CatalogError> {
-        if policies.is_empty() {
-            return Ok(());
-        }
-        let is_one = |row: &DependRow| row.classid == PolicyRow::TABLE.oid && policies.contains(&row.objid);
-        self.delete_rows(txn, policies, is_one).map(drop)
+        self.remove_objects(txn, table, |row: &PolicyRow| gone.contains(&row.oid)).map(drop)
     }
 
     /// ENABLE, DISABLE, FORCE, NO FORCE ROW LEVEL SECURITY; what is not given stays as it is.

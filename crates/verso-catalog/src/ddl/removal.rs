@@ -1,6 +1,8 @@
-//! What goes with tables that are dropped: their rows in all system tables.
+//! What goes with objects that are dropped: tables' rows in all system tables, and what is said of any object.
 //!
 //! R1. Each system table is read once, however many tables go: a session's temporary tables go together when it ends.
+//! R2. Comments, lists of rights, notes of what an object needs and default privileges within a schema go with the row of
+//!     their object: rows of objects are removed by [`Catalog::remove_objects`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,11 +12,12 @@ use verso_storage::Txn;
 use crate::catalog::Catalog;
 use crate::definition::{IndexDef, Oid, SequenceDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
-use crate::rights::Object;
 use crate::snapshot::CatalogSnapshot;
+use crate::store::Of;
 use crate::system::row::{
-    AclRow, AttributeRow, ClassRow, CollatedRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow,
-    IndexRow, InheritsRow, PartitionedRow, PolicyRow, RewriteRow, StatisticRow, SystemRow, TriggerRow,
+    AclRow, AttributeRow, ClassRow, CollatedRow, ConstraintRow, DefaultAclRow, DefaultRow, DependRow,
+    DescriptionRow, IndexRow, InheritsRow, NamespaceRow, Numbered, PartitionedRow, PolicyRow, RewriteRow,
+    StatisticRow, SystemRow, TriggerRow,
 };
 
 impl Catalog {
@@ -45,36 +48,81 @@ impl Catalog {
         if !indexes.is_empty() {
             self.delete_rows(txn, &relations, |row: &IndexRow| relations.contains(&row.indexrelid))?;
         }
-        let (class, ..) = Object::Relation(first.oid).key();
-        self.delete_rows(txn, &gone, |row: &AclRow| row.classoid == class && gone.contains(&row.objoid))?;
         let policies = self.delete_rows(txn, &gone, |row: &PolicyRow| gone.contains(&row.polrelid))?;
-        self.forget_needs(txn, &policies.iter().map(|policy| policy.oid).collect())?;
-        let described = ClassRow::TABLE.oid;
-        self.delete_rows(txn, &gone, |row: &DescriptionRow| {
-            row.classoid == described && gone.contains(&row.objoid)
-        })?;
         self.delete_rows(txn, &gone, |row: &StatisticRow| gone.contains(&row.starelid))?;
-        self.delete_rows(txn, &gone, |row: &ConstraintRow| gone.contains(&row.conrelid))?;
-        self.delete_rows(txn, &gone, |row: &TriggerRow| gone.contains(&row.tgrelid))?;
+        let constraints = self.delete_rows(txn, &gone, |row: &ConstraintRow| gone.contains(&row.conrelid))?;
+        let triggers = self.delete_rows(txn, &gone, |row: &TriggerRow| gone.contains(&row.tgrelid))?;
         let rules = self.delete_rows(txn, &gone, |row: &RewriteRow| gone.contains(&row.ev_class))?;
         self.delete_rows(txn, &gone, |row: &AttributeRow| gone.contains(&row.attrelid))?;
         self.delete_rows(txn, &relations, |row: &CollatedRow| relations.contains(&row.objid))?;
         self.delete_rows(txn, &gone, |row: &PartitionedRow| gone.contains(&row.partrelid))?;
         self.delete_rows(txn, &relations, |row: &InheritsRow| relations.contains(&row.inhrelid))?;
         let defaults = self.delete_rows(txn, &gone, |row: &DefaultRow| gone.contains(&row.adrelid))?;
-        let rules: BTreeSet<Oid> = rules.iter().map(|rule| rule.oid).collect();
-        let defaults: BTreeSet<Oid> = defaults.iter().map(|default| default.oid).collect();
-        if !rules.is_empty() || !defaults.is_empty() {
-            let both: BTreeSet<Oid> = rules.union(&defaults).copied().collect();
-            self.delete_rows(txn, &both, |row: &DependRow| {
-                row.classid == DefaultRow::TABLE.oid && defaults.contains(&row.objid)
-                    || row.classid == RewriteRow::TABLE.oid && rules.contains(&row.objid)
-            })?;
-        }
+        let mut all = numbers(&classes);
+        all.extend(numbers(&policies));
+        all.extend(numbers(&constraints));
+        all.extend(numbers(&triggers));
+        all.extend(numbers(&rules));
+        all.extend(numbers(&defaults));
+        self.remove_hanging(txn, &all)?;
         let objects = indexes.iter().filter(|index| index.valid).map(|index| index.object);
         for object in objects.chain(tables.iter().map(|table| table.heap)) {
             engine.drop_object(txn, object)?;
         }
         Ok(())
     }
+
+    /// Removes rows of objects, and what is said of these; the change has begun.
+    pub(crate) fn remove_objects<'o, R: Numbered>(
+        &self,
+        txn: &mut Txn,
+        of: impl Into<Of<'o>>,
+        matches: impl Fn(&R) -> bool,
+    ) -> Result<Vec<R>, CatalogError> {
+        let rows = self.delete_rows(txn, of, matches)?;
+        self.remove_hanging(txn, &numbers(&rows))?;
+        Ok(rows)
+    }
+
+    /// Removes what is said of objects that go (R2); the change has begun.
+    pub(super) fn remove_hanging(&self, txn: &mut Txn, gone: &BTreeSet<Gone>) -> Result<(), CatalogError> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let oids: BTreeSet<Oid> = gone.iter().map(|(_, oid)| *oid).collect();
+        self.delete_rows(txn, &oids, |row: &DescriptionRow| gone.contains(&(row.classoid, row.objoid)))?;
+        self.delete_rows(txn, &oids, |row: &AclRow| gone.contains(&(row.classoid, row.objoid)))?;
+        self.delete_rows(txn, &oids, |row: &DependRow| gone.contains(&(row.classid, row.objid)))?;
+        if gone.iter().any(|(class, _)| *class == NamespaceRow::TABLE.oid) {
+            let is_inside =
+                |row: &DefaultAclRow| gone.contains(&(NamespaceRow::TABLE.oid, row.defaclnamespace));
+            self.delete_rows(txn, Of::All, is_inside)?;
+        }
+        Ok(())
+    }
+
+    /// The same of a column of a relation that stays; what ANALYZE has found out of it goes, too.
+    pub(super) fn remove_hanging_on_column(
+        &self,
+        txn: &mut Txn,
+        relation: Oid,
+        column: u16,
+    ) -> Result<(), CatalogError> {
+        let is_it = |class: Oid, oid: Oid, number: i32| {
+            class == ClassRow::TABLE.oid && oid == relation && number == i32::from(column)
+        };
+        let is_its = |row: &DescriptionRow| is_it(row.classoid, row.objoid, row.objsubid);
+        self.delete_rows(txn, relation, is_its)?;
+        self.delete_rows(txn, relation, |row: &AclRow| is_it(row.classoid, row.objoid, row.objsubid))?;
+        let is_its = |row: &StatisticRow| row.starelid == relation && row.staattnum == i32::from(column);
+        self.delete_rows(txn, relation, is_its).map(drop)
+    }
+}
+
+/// An object: the system table that its row is in, and its number.
+pub(super) type Gone = (Oid, Oid);
+
+/// The objects of these rows.
+fn numbers<R: Numbered>(rows: &[R]) -> BTreeSet<Gone> {
+    rows.iter().map(|row| (R::TABLE.oid, row.oid())).collect()
 }

@@ -17,8 +17,7 @@ use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store::Of;
 use crate::system::field::Letter;
 use crate::system::row::{
-    AclRow, AuthMemberRow, ClassRow, DbRoleSettingRow, DefaultAclRow, NamespaceRow, PolicyRow, ProcRow,
-    TypeRow,
+    AclRow, AuthMemberRow, ClassRow, DbRoleSettingRow, DefaultAclRow, NamespaceRow, ProcRow, TypeRow,
 };
 
 /// What GRANT or REVOKE of a role changes; what is not said stays.
@@ -166,23 +165,6 @@ impl Catalog {
             self.insert_rows(txn, &[AclRow { classoid, objoid, objsubid, owner, acl: None }])?;
         }
         Ok(())
-    }
-
-    /// Takes away what was said of the rights on objects that go; the change has begun.
-    pub(crate) fn remove_rights(&self, txn: &mut Txn, objects: &[Object]) -> Result<(), CatalogError> {
-        let keys: Vec<_> = objects.iter().map(|object| object.key()).collect();
-        let numbers: BTreeSet<Oid> = keys.iter().map(|key| key.1).collect();
-        let is_its = |row: &AclRow| keys.contains(&(row.classoid, row.objoid, row.objsubid));
-        self.delete_rows(txn, &numbers, is_its).map(drop)
-    }
-
-    /// The same of a relation, its columns and policies.
-    pub(super) fn remove_rights_of_relation(&self, txn: &mut Txn, relation: Oid) -> Result<(), CatalogError> {
-        let (class, ..) = Object::Relation(relation).key();
-        let is_its = |row: &AclRow| row.classoid == class && row.objoid == relation;
-        self.delete_rows(txn, relation, is_its)?;
-        let policies = self.delete_rows(txn, relation, |row: &PolicyRow| row.polrelid == relation)?;
-        self.forget_needs(txn, &policies.iter().map(|policy| policy.oid).collect())
     }
 
     /// Says what rights things get that a role makes, in one schema or (0) in all of them; none takes that back.

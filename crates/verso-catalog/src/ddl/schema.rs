@@ -17,7 +17,6 @@ use crate::definition::{ExtensionDef, FunctionDef, Oid, SchemaDef, SequenceDef, 
 use crate::error::{CatalogError, ObjectKind};
 use crate::operator::{CastDef, OperatorDef};
 use crate::path::is_temporary;
-use crate::rights::Object;
 use crate::row_type::is_of_rows;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, Relation};
 use crate::store;
@@ -375,16 +374,13 @@ impl Catalog {
             self.remove_sequence(txn, sequence)?;
         }
         let functions: BTreeSet<Oid> = contents.functions.iter().map(|one| one.oid).collect();
-        self.delete_rows(txn, &functions, |row: &ProcRow| row.pronamespace == schema.oid)?;
+        self.remove_objects(txn, &functions, |row: &ProcRow| row.pronamespace == schema.oid)?;
         contents.types.iter().try_for_each(|ty| self.remove_type(txn, ty))?;
         contents.collations.iter().try_for_each(|one| self.remove_collation(txn, one.oid()))?;
-        self.delete_rows(txn, Of::All, |row: &ExtensionRow| row.extnamespace == schema.oid)?;
+        self.remove_objects(txn, Of::All, |row: &ExtensionRow| row.extnamespace == schema.oid)?;
         contents.operators.iter().try_for_each(|one| self.remove_operator(txn, one.oid))?;
         contents.casts.iter().try_for_each(|one| self.remove_cast(txn, one.oid))?;
-        let functions = contents.functions.iter().map(|one| Object::Function(one.oid));
-        let gone: Vec<Object> = functions.chain([Object::Schema(schema.oid)]).collect();
-        self.remove_rights(txn, &gone)?;
-        self.delete_rows(txn, schema.oid, |row: &NamespaceRow| row.oid == schema.oid)?;
+        self.remove_objects(txn, schema.oid, |row: &NamespaceRow| row.oid == schema.oid)?;
         self.removes(txn, schema.oid)
     }
 }

@@ -13,7 +13,7 @@ use crate::request::TriggersOf;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::system::assemble::trigger_row;
 use crate::system::field::{Letter, Name};
-use crate::system::row::{SystemRow, TriggerRow};
+use crate::system::row::TriggerRow;
 use crate::trigger::{TriggerDef, TriggerEnabled};
 
 impl Catalog {
@@ -95,8 +95,7 @@ impl Catalog {
 
     fn delete_triggers(&self, txn: &mut Txn, parts: &[(Arc<TableDef>, Oid)]) -> Result<(), CatalogError> {
         for (table, oid) in parts {
-            self.remove_comment(txn, TriggerRow::TABLE.oid, *oid)?;
-            self.delete_rows(txn, table.oid, |row: &TriggerRow| row.oid == *oid)?;
+            self.remove_objects(txn, table.oid, |row: &TriggerRow| row.oid == *oid)?;
         }
         Ok(())
     }
@@ -197,7 +196,7 @@ impl Catalog {
         }
         if !named.is_empty() {
             self.change(txn, |txn| {
-                self.delete_rows(txn, function.oid, |row: &TriggerRow| row.tgfoid == function.oid)
+                self.remove_objects(txn, function.oid, |row: &TriggerRow| row.tgfoid == function.oid)
             })?;
         }
         Ok(named.into_iter().map(|(_, text)| text).collect())
@@ -221,7 +220,7 @@ impl Catalog {
             let lines = needing.iter().map(line).collect();
             return super::refuse_if_needed(what, lines);
         }
-        self.delete_rows(txn, table.oid, |row: &TriggerRow| {
+        self.remove_objects(txn, table.oid, |row: &TriggerRow| {
             needing.iter().any(|trigger| trigger.oid == row.oid)
         })?;
         Ok(())
@@ -229,7 +228,7 @@ impl Catalog {
 
     /// Drops the triggers of a table or view that goes.
     pub(super) fn remove_triggers(&self, txn: &mut Txn, table: Oid) -> Result<(), CatalogError> {
-        self.delete_rows(txn, table, |row: &TriggerRow| row.tgrelid == table).map(drop)
+        self.remove_objects(txn, table, |row: &TriggerRow| row.tgrelid == table).map(drop)
     }
 }
 

@@ -21,9 +21,7 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewEnum, NewRange};
 use crate::snapshot::CatalogSnapshot;
 use crate::system::field::Name;
-use crate::system::row::{
-    AttributeRow, DescriptionRow, DomainRow, EnumRow, ProcRow, RangeRow, SystemRow, TypeRow,
-};
+use crate::system::row::{AttributeRow, DomainRow, EnumRow, ProcRow, RangeRow, TypeRow};
 use crate::system::types::{enum_rows, label_row, range_rows};
 
 /// Greatest length of a name, in bytes.
@@ -219,7 +217,7 @@ impl Catalog {
             self.change(txn, |txn| {
                 self.remove_needing(txn, &uses.needing(&snapshot, ty))?;
                 let gone: BTreeSet<Oid> = uses.functions.iter().chain(&uses.constructors).copied().collect();
-                self.delete_rows(txn, &gone, |row: &ProcRow| gone.contains(&row.oid))?;
+                self.remove_objects(txn, &gone, |row: &ProcRow| gone.contains(&row.oid))?;
                 self.remove_type(txn, ty)
             })?;
         }
@@ -228,12 +226,12 @@ impl Catalog {
 
     /// Removes a type's rows; the change has begun.
     pub(super) fn remove_type(&self, txn: &mut Txn, ty: &TypeDef) -> Result<(), CatalogError> {
-        let gone = self.delete_rows(txn, ty.oid, |row: &TypeRow| row.oid == ty.oid || row.oid == ty.array)?;
+        let gone =
+            self.remove_objects(txn, ty.oid, |row: &TypeRow| row.oid == ty.oid || row.oid == ty.array)?;
         if gone.is_empty() {
             return Err(CatalogError::missing(ObjectKind::Type, &*ty.name));
         }
         self.removes(txn, ty.oid)?;
-        self.remove_rights(txn, &[crate::rights::Object::Type(ty.oid)])?;
         self.delete_rows(txn, ty.oid, |row: &EnumRow| row.enumtypid == ty.oid)?;
         self.delete_rows(txn, ty.oid, |row: &DomainRow| row.oid == ty.oid)?;
         if let SqlType::Range(of) = &ty.ty
@@ -241,17 +239,13 @@ impl Catalog {
         {
             self.delete_rows(txn, ty.oid, |row: &RangeRow| row.rngtypid == ty.oid)?;
             let (multi, array) = (Oid(multi.oid), Oid(multi.array));
-            self.delete_rows(txn, multi, |row: &TypeRow| row.oid == multi || row.oid == array)?;
+            self.remove_objects(txn, multi, |row: &TypeRow| row.oid == multi || row.oid == array)?;
             self.removes(txn, multi)?;
-            self.remove_rights(txn, &[crate::rights::Object::Type(multi)])?;
         }
         self.remove_collated(txn, ty.oid)?;
         if ty.ty.is_row() {
             self.delete_rows(txn, ty.oid, |row: &AttributeRow| row.attrelid == ty.oid)?;
         }
-        self.delete_rows(txn, ty.oid, |row: &DescriptionRow| {
-            row.classoid == TypeRow::TABLE.oid && row.objoid == ty.oid
-        })?;
         Ok(())
     }
 

@@ -1,6 +1,5 @@
 //! CREATE VIEW, ALTER VIEW, DROP VIEW.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
@@ -145,23 +144,17 @@ impl Catalog {
     }
 
     pub(super) fn remove_rule(&self, txn: &mut Txn, view: Oid) -> Result<(), CatalogError> {
-        let rules = self.delete_rows(txn, view, |row: &RewriteRow| row.ev_class == view)?;
-        let rules: BTreeSet<Oid> = rules.iter().map(|rule| rule.oid).collect();
-        self.delete_rows(txn, &rules, |row: &DependRow| {
-            row.classid == RewriteRow::TABLE.oid && rules.contains(&row.objid)
-        })?;
-        Ok(())
+        self.remove_objects(txn, view, |row: &RewriteRow| row.ev_class == view).map(drop)
     }
 
     /// Removes a view's rows; the change has begun.
     pub(super) fn remove_view(&self, txn: &mut Txn, view: &ViewDef) -> Result<(), CatalogError> {
-        if self.delete_rows(txn, view.oid, |row: &ClassRow| row.oid == view.oid)?.is_empty() {
+        if self.remove_objects(txn, view.oid, |row: &ClassRow| row.oid == view.oid)?.is_empty() {
             return Err(CatalogError::missing(ObjectKind::View, &*view.name));
         }
         self.removes(txn, view.oid)?;
         self.delete_rows(txn, view.oid, |row: &AttributeRow| row.attrelid == view.oid)?;
         self.remove_collated(txn, view.oid)?;
-        self.remove_comments(txn, view.oid)?;
         self.remove_triggers(txn, view.oid)?;
         self.remove_rule(txn, view.oid)
     }

@@ -60,6 +60,33 @@ pub(crate) trait SystemRow: Sized {
     }
 }
 
+/// Rows of objects that have a number: rows of other system tables say something of them by their table and number.
+pub(crate) trait Numbered: SystemRow {
+    /// The object's number.
+    fn oid(&self) -> Oid;
+}
+
+macro_rules! numbered {
+    ($($row:ident),+) => { $(impl Numbered for $row { fn oid(&self) -> Oid { self.oid } })+ };
+}
+
+numbered!(
+    AuthIdRow,
+    CastRow,
+    ClassRow,
+    CollationRow,
+    ConstraintRow,
+    DefaultRow,
+    ExtensionRow,
+    NamespaceRow,
+    OperatorRow,
+    PolicyRow,
+    ProcRow,
+    RewriteRow,
+    TriggerRow,
+    TypeRow
+);
+
 macro_rules! system_row {
     ($(#[$doc:meta])* $row:ident, $oid:literal, $heap:literal, $name:literal $(of($($key:ident),+))? { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
         $(#[$doc])*

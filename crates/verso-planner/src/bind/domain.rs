@@ -105,7 +105,7 @@ impl Binder<'_> {
     /// The default of the domain of a column that has none of its own.
     pub(super) fn domain_default(&self, column: &ColumnDef) -> Result<Option<TypedExpr>, SqlError> {
         let Some(SqlType::Domain(domain)) = &column.domain else { return Ok(None) };
-        let Some(text) = domain.inherited_default() else { return Ok(None) };
+        let Some(text) = &domain.default else { return Ok(None) };
         if let Some(plain) = self.plain_names() {
             return Binder { catalog: &plain, ..self.clone() }.domain_default(column);
         }

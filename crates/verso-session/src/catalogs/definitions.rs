@@ -10,6 +10,7 @@ use verso_exec::functions::quote_ident;
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_planner::bind::Binder;
 use verso_planner::deparse;
+use verso_types::DomainType;
 
 use super::names::relation_name;
 use crate::views::Views;
@@ -76,6 +77,18 @@ pub(super) fn default_text(
     }
     let bound = binder(views, catalog).stored_default(column);
     Some(bound.map_or_else(|_| stored.to_string(), |bound| deparse::expression(&bound, &[], false)))
+}
+
+/// The default of a domain as SQL.
+pub(super) fn domain_default(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    domain: &DomainType,
+) -> Option<String> {
+    let column =
+        ColumnDef { default: Some(domain.default.clone()?), ..ColumnDef::new("", 1, domain.base.erased()) };
+    let nothing = Arc::new(TableDef::new(Oid(0), "", "", verso_storage::ObjectId(0), Vec::new()));
+    default_text(views, catalog, &nothing, &column)
 }
 
 /// A number as it was given: the type of the column does not change it.

@@ -123,24 +123,26 @@ pub(super) fn table(relation: &str) -> Option<Rows> {
 }
 
 /// What a type is to columns of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct TypeFacts {
-    pub(super) by_value: Value,
-    pub(super) alignment: Value,
-    pub(super) storage: Value,
-    pub(super) collation: Value,
+    pub(super) by_value: bool,
+    pub(super) alignment: char,
+    pub(super) storage: char,
+    /// The collation of its values; 0 where they have none.
+    pub(super) collation: u32,
 }
 
-/// The facts of every type with a row in `pg_type`.
-pub(super) fn type_facts() -> &'static HashMap<i64, TypeFacts> {
+/// The facts of every type with a row in the file of `pg_type`.
+fn type_facts() -> &'static HashMap<i64, TypeFacts> {
     static FACTS: OnceLock<HashMap<i64, TypeFacts>> = OnceLock::new();
     FACTS.get_or_init(|| {
+        let letter = |value: &Value| value.as_str()?.chars().next();
         let facts = |row: &Vec<Value>| {
             let facts = TypeFacts {
-                by_value: row[5].clone(),
-                alignment: row[22].clone(),
-                storage: row[23].clone(),
-                collation: row[28].clone(),
+                by_value: row[5] == Value::Bool(true),
+                alignment: letter(&row[22])?,
+                storage: letter(&row[23])?,
+                collation: u32::try_from(row[28].as_i64()?).ok()?,
             };
             Some((row[0].as_i64()?, facts))
         };
@@ -148,11 +150,54 @@ pub(super) fn type_facts() -> &'static HashMap<i64, TypeFacts> {
     })
 }
 
+/// What a type is to columns of it, be it the system's or users': a domain is what the type beneath it is.
+pub(super) fn facts_of(ty: &SqlType) -> TypeFacts {
+    let own = type_facts();
+    let mut ty = ty.clone();
+    while let Some(beneath) = beneath(&ty) {
+        ty = beneath;
+    }
+    if let Some(facts) = own.get(&i64::from(ty.pg_oid())) {
+        return *facts;
+    }
+    let long = TypeFacts { by_value: false, alignment: 'i', storage: 'x', collation: 0 };
+    match ty {
+        SqlType::Enum(_) => TypeFacts { by_value: true, alignment: 'i', storage: 'p', collation: 0 },
+        SqlType::Row(_) => TypeFacts { alignment: 'd', ..long },
+        // As what they are made of, which may be of another such type, but at least as integers.
+        SqlType::Array(_) | SqlType::Range(_) | SqlType::Multirange(_) => {
+            while let Some(part) = part(&ty) {
+                ty = part;
+            }
+            let known = own.get(&i64::from(ty.pg_oid())).map(|facts| facts.alignment);
+            let wide = ty.is_row() || known == Some('d');
+            TypeFacts { alignment: if wide { 'd' } else { 'i' }, ..long }
+        }
+        _ => long,
+    }
+}
+
+/// The type beneath a domain, or beneath a collation.
+fn beneath(ty: &SqlType) -> Option<SqlType> {
+    match ty {
+        SqlType::Domain(domain) => Some(domain.base.clone()),
+        SqlType::Collated(collated) => Some(collated.base.clone()),
+        _ => None,
+    }
+}
+
+/// The type that values of another one consist of.
+fn part(ty: &SqlType) -> Option<SqlType> {
+    match ty {
+        SqlType::Array(element) => Some((**element).clone()),
+        SqlType::Range(of) | SqlType::Multirange(of) => Some(of.subtype()),
+        ty => beneath(ty),
+    }
+}
+
 /// How PostgreSQL stores values of a type: the letter in `pg_type.typstorage`.
 pub(crate) fn storage_of(ty: &SqlType) -> char {
-    let facts = type_facts().get(&i64::from(ty.pg_oid()));
-    let letter = facts.and_then(|facts| facts.storage.as_str()?.chars().next());
-    letter.unwrap_or('x')
+    facts_of(ty).storage
 }
 
 /// The access method `btree` in `pg_am`.

@@ -89,7 +89,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_rewrite" => all(triggers::rules(&catalog, &keys)),
         "pg_trigger" => all(triggers::triggers(&catalog, &keys)),
         "pg_depend" => all(depends::depends(views, &catalog, &keys)),
-        "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(&catalog, &keys))),
+        "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(views, &catalog, &keys))),
         "pg_collation" => collations::collations(&catalog, &keys),
         "pg_enum" => all(types::labels(&catalog, &keys)),
         "pg_inherits" => all(partitions::inherits(&catalog, &keys)),

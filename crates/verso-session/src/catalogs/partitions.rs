@@ -7,7 +7,7 @@ use verso_catalog::{CatalogSnapshot, IndexDef, Oid, Relation, TableDef};
 use verso_exec::functions::quote_ident;
 use verso_types::{SqlType, Value};
 
-use super::fixed::{default_class, hash_class, type_facts};
+use super::fixed::{default_class, facts_of, hash_class};
 use super::keys::Keys;
 use super::{attnum, letter, number, oid, short, vector};
 
@@ -65,10 +65,7 @@ fn parts(table: &TableDef) -> Vec<Arc<TableDef>> {
 pub(super) fn partitioned(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |table: Arc<TableDef>| {
         let own = table.partitioned.as_ref()?;
-        let collation = |ty: &SqlType| {
-            let facts = type_facts().get(&i64::from(ty.pg_oid()));
-            super::collations::of_type(ty, facts.map_or(Value::Int8(0), |facts| facts.collation.clone()))
-        };
+        let collation = |ty: &SqlType| super::collations::of_type(ty, super::number(facts_of(ty).collation));
         let class = match own.strategy {
             Strategy::Hash => hash_class,
             Strategy::List | Strategy::Range => default_class,

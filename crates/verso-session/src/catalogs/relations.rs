@@ -9,7 +9,7 @@ use verso_catalog::{
 };
 use verso_types::{SqlType, SystemType, Value};
 
-use super::fixed::{default_class, type_facts};
+use super::fixed::{default_class, facts_of};
 use super::keys::Keys;
 use super::{attnum, letter, number, oid, partitions, rights, short, vector};
 use crate::views::Views;
@@ -336,10 +336,7 @@ struct Attribute<'a> {
 
 impl Attribute<'_> {
     fn row(self) -> Vec<Value> {
-        let facts = type_facts().get(&i64::from(self.ty.pg_oid()));
-        let fact = |choose: fn(&super::fixed::TypeFacts) -> &Value, other: Value| {
-            facts.map_or(other, |facts| choose(facts).clone())
-        };
+        let facts = facts_of(self.ty);
         vec![
             oid(self.relation),
             Value::text(self.name),
@@ -348,9 +345,9 @@ impl Attribute<'_> {
             Value::Int2(self.number),
             Value::Int4(self.ty.typmod()),
             Value::Int2(i16::from(matches!(self.ty, SqlType::Array(_)) && self.ty.vector_name().is_none())),
-            fact(|facts| &facts.by_value, Value::Bool(false)),
-            fact(|facts| &facts.alignment, letter('i')),
-            fact(|facts| &facts.storage, letter('x')),
+            Value::Bool(facts.by_value),
+            letter(facts.alignment),
+            letter(facts.storage),
             Value::text(""),
             Value::Bool(self.not_null),
             Value::Bool(self.has_default),
@@ -360,7 +357,7 @@ impl Attribute<'_> {
             Value::Bool(false),
             Value::Bool(!self.inherited),
             Value::Int2(i16::from(self.inherited)),
-            super::collations::of_type(self.ty, fact(|facts| &facts.collation, Value::Int8(0))),
+            super::collations::of_type(self.ty, number(facts.collation)),
             self.statistics
                 .map_or(Value::Null, |target| Value::Int2(i16::try_from(target).unwrap_or(i16::MAX))),
             self.acl,
@@ -613,9 +610,7 @@ pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             })
             .collect();
         let columns = parts.iter().map(|part| part.column).chain(index.include.iter().copied());
-        let collation = |ty: &SqlType| {
-            type_facts().get(&i64::from(ty.pg_oid())).map_or(Value::Int8(0), |facts| facts.collation.clone())
-        };
+        let collation = |ty: &SqlType| number(facts_of(ty).collation);
         let yes = |value: bool| Value::Bool(value);
         Some(vec![
             oid(index.oid),

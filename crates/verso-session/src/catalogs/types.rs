@@ -5,12 +5,14 @@ use std::sync::Arc;
 use verso_catalog::{CatalogSnapshot, Object, Relation, TypeDef};
 use verso_types::{Collation, DomainType, SqlType, Value};
 
-use super::fixed::{default_class, type_facts};
+use super::fixed::{TypeFacts, by_oid, default_class, facts_of};
 use super::keys::Keys;
 use super::relations::{OWNER, namespace};
-use super::{letter, number};
+use super::{definitions, letter, number};
+use crate::views::Views;
 
 /// The functions that read and write values of a type, by their numbers in `pg_proc`.
+#[derive(Clone, Copy)]
 struct Io {
     input: u32,
     output: u32,
@@ -28,23 +30,53 @@ const MULTIRANGE: Io =
     Io { input: 4231, output: 4232, receive: 4233, send: 4234, analyze: 4242, subscript: 0 };
 const ARRAY: Io = Io { input: 750, output: 751, receive: 2400, send: 2401, analyze: 3816, subscript: 6179 };
 
+impl Io {
+    /// Those of a type: a domain writes as the type beneath it does.
+    fn of(ty: &SqlType) -> Io {
+        match ty {
+            SqlType::Enum(_) => ENUM,
+            SqlType::Row(_) => RECORD,
+            SqlType::Domain(domain) => {
+                let mut beneath = &domain.base;
+                while let SqlType::Domain(domain) = beneath {
+                    beneath = &domain.base;
+                }
+                Io { input: DOMAIN.input, receive: DOMAIN.receive, subscript: 0, ..Io::of(beneath) }
+            }
+            ty => Io::in_file(ty).unwrap_or(match ty {
+                SqlType::Range(_) => RANGE,
+                SqlType::Multirange(_) => MULTIRANGE,
+                _ => ARRAY,
+            }),
+        }
+    }
+
+    /// Those of a type of the system's.
+    fn in_file(ty: &SqlType) -> Option<Io> {
+        let row = by_oid("pg_type", ty.pg_oid().into())?;
+        let of = |column: usize| u32::try_from(row[column].as_i64()?).ok();
+        let (input, output, receive, send) = (of(15)?, of(16)?, of(17)?, of(18)?);
+        Some(Io { input, output, receive, send, analyze: of(21)?, subscript: of(12)? })
+    }
+}
+
 /// What rows of `pg_type` differ in.
 struct Row<'a> {
     oid: u32,
     name: String,
     length: i16,
-    by_value: bool,
     kind: char,
     category: char,
     element: u32,
     array: u32,
-    io: &'a Io,
-    storage: char,
+    io: Io,
+    facts: TypeFacts,
     domain: Option<&'a DomainType>,
 }
 
 impl Row<'_> {
-    fn values(self, namespace: Value) -> Vec<Value> {
+    /// The values; `default` is that of a domain as SQL.
+    fn values(self, namespace: Value, default: Value) -> Vec<Value> {
         let no = || Value::Bool(false);
         vec![
             number(self.oid),
@@ -52,7 +84,7 @@ impl Row<'_> {
             namespace,
             number(OWNER),
             Value::Int2(self.length),
-            Value::Bool(self.by_value),
+            Value::Bool(self.facts.by_value),
             letter(self.kind),
             letter(self.category),
             no(),
@@ -69,51 +101,50 @@ impl Row<'_> {
             number(0),
             number(0),
             number(self.io.analyze),
-            letter(if self.kind == 'c' { 'd' } else { 'i' }),
-            letter(self.storage),
+            letter(self.facts.alignment),
+            letter(self.facts.storage),
             Value::Bool(self.domain.is_some_and(|domain| domain.not_null)),
             number(self.domain.map_or(0, |domain| domain.base.pg_oid())),
             Value::Int4(self.domain.map_or(-1, |domain| domain.base.typmod())),
             Value::Int4(i32::from(
                 self.domain.is_some_and(|domain| matches!(domain.base, SqlType::Array(_))),
             )),
-            number(self.domain.map_or(0, collation_of)),
-            Value::Null,
-            self.domain.and_then(|domain| domain.default.clone()).map_or(Value::Null, Value::Text),
+            number(self.facts.collation),
+            default.clone(),
+            default,
             Value::Null,
         ]
     }
 }
 
-/// `typcollation` of a domain.
-fn collation_of(domain: &verso_types::DomainType) -> u32 {
-    let usual = if domain.base.is_collatable() { Collation::DEFAULT } else { 0 };
-    domain.base.collation().map_or(usual, |collation| collation.oid)
-}
-
 /// The users' rows of `pg_type`: each type and its array.
-pub(super) fn types(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+pub(super) fn types(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let (relations, types) = candidates(catalog, keys);
     let row_types = relations.iter().filter_map(Relation::row_type).flat_map(|ty| {
         let owner = super::rights::owner(catalog, Object::Relation(ty.oid));
         [own_row(&ty), array_row(&ty)].map(|row| {
-            let mut values = row.values(namespace(catalog, &ty.schema));
+            let mut values = row.values(namespace(catalog, &ty.schema), Value::Null);
             values[3] = owner.clone();
             values
         })
     });
+    let reads_default = keys.reads("typdefault") || keys.reads("typdefaultbin");
     let rows = types.iter().flat_map(|ty| {
         let owner = super::rights::owner(catalog, Object::Type(ty.oid));
-        let of = |row: Row<'_>| {
-            let mut values = row.values(namespace(catalog, &ty.schema));
+        let of = |row: Row<'_>, default: Value| {
+            let mut values = row.values(namespace(catalog, &ty.schema), default);
             values[3] = owner.clone();
             values
         };
-        let mut own = of(own_row(ty));
+        let default = match &ty.ty {
+            SqlType::Domain(domain) if reads_default => definitions::domain_default(views, catalog, domain),
+            _ => None,
+        };
+        let mut own = of(own_row(ty), default.map_or(Value::Null, |text| Value::text(&text)));
         if let Some(acl) = own.last_mut() {
             *acl = super::rights::own_acl(catalog, Object::Type(ty.oid));
         }
-        [own, of(array_row(ty))]
+        [own, of(array_row(ty), Value::Null)]
     });
     rows.chain(row_types).filter(|row| keys.fit(row)).collect()
 }
@@ -137,80 +168,44 @@ fn candidates(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> (Vec<Relation>, Vec
 }
 
 fn own_row(ty: &TypeDef) -> Row<'_> {
-    if let SqlType::Domain(domain) = &ty.ty {
-        let facts = type_facts().get(&i64::from(domain.base.erased().pg_oid()));
-        return Row {
-            oid: ty.oid.0,
-            name: ty.name.to_string(),
-            length: ty.ty.typlen(),
-            by_value: facts.is_some_and(|facts| facts.by_value == Value::Bool(true)),
-            kind: 'd',
-            category: verso_planner::bind::category(&ty.ty),
-            element: 0,
-            array: ty.array.0,
-            io: &DOMAIN,
-            storage: if ty.ty.typlen() < 0 { 'x' } else { 'p' },
-            domain: Some(domain),
-        };
-    }
-    if ty.ty.is_row() {
-        return Row {
-            oid: ty.oid.0,
-            name: ty.name.to_string(),
-            length: -1,
-            by_value: false,
-            kind: 'c',
-            category: 'C',
-            element: 0,
-            array: ty.array.0,
-            io: &RECORD,
-            storage: 'x',
-            domain: None,
-        };
-    }
-    if let SqlType::Range(_) | SqlType::Multirange(_) = &ty.ty {
-        let multi = matches!(ty.ty, SqlType::Multirange(_));
-        return Row {
-            oid: ty.oid.0,
-            name: ty.name.to_string(),
-            length: -1,
-            by_value: false,
-            kind: if multi { 'm' } else { 'r' },
-            category: 'R',
-            element: 0,
-            array: ty.array.0,
-            io: if multi { &MULTIRANGE } else { &RANGE },
-            storage: 'x',
-            domain: None,
-        };
+    let (kind, category, domain) = match &ty.ty {
+        SqlType::Domain(domain) => ('d', verso_planner::bind::category(&ty.ty), Some(&**domain)),
+        SqlType::Range(_) => ('r', 'R', None),
+        SqlType::Multirange(_) => ('m', 'R', None),
+        own if own.is_row() => ('c', 'C', None),
+        _ => ('e', 'E', None),
+    };
+    let mut facts = facts_of(&ty.ty);
+    if let Some(own) = domain.and_then(|domain| domain.base.collation()) {
+        facts.collation = own.oid;
     }
     Row {
         oid: ty.oid.0,
         name: ty.name.to_string(),
         length: ty.ty.typlen(),
-        by_value: true,
-        kind: 'e',
-        category: 'E',
+        kind,
+        category,
         element: 0,
         array: ty.array.0,
-        io: &ENUM,
-        storage: 'p',
-        domain: None,
+        io: Io::of(&ty.ty),
+        facts,
+        domain,
     }
 }
 
 fn array_row(ty: &TypeDef) -> Row<'static> {
+    let array = SqlType::Array(Box::new(ty.ty.clone()));
+    let collation = own_row(ty).facts.collation;
     Row {
         oid: ty.array.0,
-        name: SqlType::Array(Box::new(ty.ty.clone())).internal_name(),
+        name: array.internal_name(),
         length: -1,
-        by_value: false,
         kind: 'b',
         category: 'A',
         element: ty.oid.0,
         array: 0,
-        io: &ARRAY,
-        storage: 'x',
+        io: ARRAY,
+        facts: TypeFacts { collation, ..facts_of(&array) },
         domain: None,
     }
 }

@@ -23,9 +23,10 @@ impl Schema<'_> {
             return Err(SqlError::new("42804", text).into());
         }
         let name = text(&create.name.name);
-        let default = match &create.default {
-            Some(default) => Some(self.domain_default_text(&binder, default, &name, &base)?),
-            None => None,
+        let default = match (&create.default, &base) {
+            (Some(default), base) => self.domain_default_text(&binder, default, &name, base)?,
+            (None, SqlType::Domain(beneath)) => beneath.default.clone(),
+            (None, _) => None,
         };
         let mut checks = Vec::new();
         for check in &create.checks {
@@ -51,7 +52,7 @@ impl Schema<'_> {
             DomainAction::Default(None) => DomainChange::Default(None),
             DomainAction::Default(Some(default)) => {
                 let kept = self.domain_default_text(&binder, default, &domain.name, &domain.base)?;
-                DomainChange::Default(Some(kept))
+                DomainChange::Default(kept)
             }
             DomainAction::NotNull(true, _) if domain.not_null => return Ok(()),
             DomainAction::NotNull(true, name) => {
@@ -111,15 +112,19 @@ impl Schema<'_> {
         Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[])
     }
 
+    /// The text that is kept of a default; none of a NULL, which is what there is without one. A NULL of a domain is kept: the
+    /// domain may refuse it.
     fn domain_default_text(
         &self,
         binder: &Binder<'_>,
         (expr, source): &(Expr, String),
         name: &str,
         base: &SqlType,
-    ) -> Result<Arc<str>, SqlError> {
+    ) -> Result<Option<Arc<str>>, SqlError> {
         let bind = |binder: &Binder<'_>| binder.default_value(expr, name, &base.erased());
-        Ok(binder.kept_text(expr, source, bind)?.0.into())
+        let (kept, bound) = binder.kept_text(expr, source, bind)?;
+        let is_null = matches!(&bound.kind, ExprKind::Literal(value) if value.is_null());
+        Ok((!is_null || matches!(base, SqlType::Domain(_))).then(|| kept.into()))
     }
 
     fn condition_text(

@@ -847,7 +847,12 @@ impl Schema<'_> {
             let of = (default.role, default.schema, default.kind);
             let mut acl = default.acl.clone();
             acl.0.retain(|item| !roles.contains(&item.grantee));
-            let kept = Some(&acl).filter(|acl| !acl.0.is_empty());
+            let system = if default.schema.0 == 0 {
+                Acl::default_of(default.kind, default.role)
+            } else {
+                Acl::default()
+            };
+            let kept = Some(&acl).filter(|acl| **acl != system);
             self.frame.inside(|frame| {
                 Ok(store.set_default_acl(&mut frame.txn.borrow_mut(), frame.catalog, of, kept)?)
             })?;
