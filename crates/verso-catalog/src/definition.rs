@@ -15,7 +15,7 @@ use crate::key_class::KeyClass;
 use crate::needs::Need;
 use crate::partition::{PartitionOf, Partitioned};
 use crate::sequence::SequenceBounds;
-use crate::stored::StoredQuery;
+use crate::stored::{StoredBody, StoredQuery};
 use crate::trigger::TriggerDef;
 
 /// Number of a catalog entry, as in PostgreSQL; unique within its system table and never reused.
@@ -787,6 +787,8 @@ pub struct FunctionDef {
     pub leakproof: bool,
     /// What its body needs, where that is SQL's own.
     pub needs: Vec<Need>,
+    /// What the names in such a body mean.
+    pub stored: Option<Arc<StoredBody>>,
     /// The relation whose rows it gives (`RETURNS [SETOF] t`).
     pub rows_of: Option<Oid>,
     /// Is the body a statement of SQL's own (`RETURN …`, `BEGIN ATOMIC … END`) and no text?
@@ -818,6 +820,7 @@ impl FunctionDef {
             security_definer: false,
             leakproof: false,
             needs: Vec::new(),
+            stored: None,
             rows_of: None,
             standard_body: false,
             settings: Vec::new(),

@@ -95,7 +95,7 @@ pub use sequence::{SequenceBounds, SequenceChange, SequenceOwner, SequenceReques
 pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};
 pub use statistics::{ColumnStatistics, TableStatistics};
-pub use stored::{StoredColumn, StoredQuery, StoredRelation};
+pub use stored::{StoredBody, StoredColumn, StoredQuery, StoredRelation};
 pub use trigger::{BuiltInTrigger, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 pub use view::{Asked, SystemRowIter, SystemRows, SystemView, ViewColumn};
 pub use view_text::view_text;

@@ -1,6 +1,6 @@
 //! What the text of a policy, or of a function whose body is SQL's own, needs: noted when the text was bound.
 //!
-//! A function's stand in its row behind the names of its arguments, a policy's in `pg_depend`.
+//! A function's follow from what the names in its body mean (`stored.rs`), a policy's stand in `pg_depend`.
 
 use crate::definition::Oid;
 

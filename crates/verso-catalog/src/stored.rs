@@ -1,4 +1,4 @@
-//! The query of a view, as the catalog keeps it: its text, and what the names in it meant when it was made.
+//! The query of a view or the body of a function, as the catalog keeps it: its text, and what the names in it meant when it was made.
 //!
 //! ```text
 //! text  SELECT n, f(m) FROM t AS x
@@ -11,10 +11,12 @@
 //! Q2. A name without a note means what the system has under it: a system view, a built-in function.
 //! Q3. Places are characters from the beginning of the text.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::definition::Oid;
 use crate::error::CatalogError;
+use crate::needs::Need;
 
 /// A query that the catalog keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,6 +121,31 @@ impl StoredQuery {
             }
         }
         Ok(query)
+    }
+}
+
+/// The body of a function that is SQL's own (`RETURN …`, `BEGIN ATOMIC … END`): what it says is settled when it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredBody {
+    /// What the function was called then: its arguments are named by it (`f.x`).
+    pub name: Arc<str>,
+    /// Its text, and what the names in it mean.
+    pub query: StoredQuery,
+}
+
+impl StoredBody {
+    /// What it needs, but for the function itself.
+    pub fn needs(&self, own: Oid) -> Vec<Need> {
+        let mut needs: BTreeSet<Need> = BTreeSet::new();
+        for relation in &self.query.relations {
+            needs.insert(Need::Relation(relation.relation));
+            let used = relation.columns.iter().filter(|column| column.used);
+            needs.extend(used.map(|column| Need::Column(relation.relation, column.id)));
+        }
+        let functions = self.query.functions.iter().filter(|(_, oid)| *oid != own);
+        needs.extend(functions.map(|(_, oid)| Need::Function(*oid)));
+        needs.extend(self.query.types.iter().map(|(_, oid)| Need::Type(*oid)));
+        needs.into_iter().collect()
     }
 }
 

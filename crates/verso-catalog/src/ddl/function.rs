@@ -66,6 +66,7 @@ impl Catalog {
             security_definer: new.security_definer,
             leakproof: new.leakproof,
             needs: Vec::new(),
+            stored: None,
             rows_of: new.rows_of,
             standard_body: new.standard_body,
             settings: new.settings.clone(),

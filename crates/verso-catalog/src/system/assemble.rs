@@ -34,7 +34,7 @@ use crate::operator::{CastContext, CastDef, OperatorDef};
 use crate::row_type::{is_held, relation_of};
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, Relation, SameNames, SnapshotBuilder};
-use crate::stored::StoredQuery;
+use crate::stored::{StoredBody, StoredQuery};
 use crate::trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 
 /// `pg_language.oid` of `sql`.
@@ -961,6 +961,15 @@ fn definition(
     rows_of: Option<Oid>,
 ) -> Result<FunctionDef, CatalogError> {
     let flaw = |what: &str| corrupt(format!("function \"{}\" has {what}", row.proname.0));
+    let stored = match extras(row, '$').next() {
+        // Bodies of older versions have no notes: they are bound by the names of the caller.
+        None | Some("") => None,
+        Some(name) => {
+            let notes: Vec<Arc<str>> = extras(row, '~').map(Arc::from).collect();
+            let query = StoredQuery::read(Arc::clone(&row.prosrc), &notes)?;
+            Some(Arc::new(StoredBody { name: name.into(), query }))
+        }
+    };
     Ok(FunctionDef {
         oid: row.oid,
         schema,
@@ -983,7 +992,11 @@ fn definition(
         strict: row.proisstrict,
         security_definer: row.prosecdef,
         leakproof: extras(row, '!').next().is_some(),
-        needs: extras(row, '#').filter_map(Need::read).collect(),
+        needs: match &stored {
+            Some(stored) => stored.needs(row.oid),
+            None => extras(row, '#').filter_map(Need::read).collect(),
+        },
+        stored,
         rows_of,
         standard_body: extras(row, '$').next().is_some(),
         settings: extras(row, '@')
@@ -1100,10 +1113,12 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
     let named = names.iter().any(|name| !name.is_empty());
     let defaults = function.inputs().filter_map(|arg| Some(format!("={}", arg.default.as_ref()?)));
     let settings = function.settings.iter().map(|(name, value)| format!("@{name}={value}"));
-    let standard = function.standard_body.then(|| "$".to_string());
+    let stored = function.stored.as_deref();
+    let standard = function.standard_body.then(|| format!("${}", stored.map_or("", |stored| &*stored.name)));
     let leakproof = function.leakproof.then(|| "!".to_string());
-    let needs = function.needs.iter().map(|need| format!("#{}", need.note()));
-    let extras = defaults.chain(settings).chain(standard).chain(leakproof).chain(needs);
+    let needs = function.needs.iter().filter(|_| stored.is_none()).map(|need| format!("#{}", need.note()));
+    let notes = stored.iter().flat_map(|stored| stored.query.notes()).map(|note| format!("~{note}"));
+    let extras = defaults.chain(settings).chain(standard).chain(leakproof).chain(needs).chain(notes);
     let extras: Vec<Arc<str>> = extras.map(Arc::from).collect();
     let named = named || !extras.is_empty();
     names.extend(extras);

@@ -22,6 +22,7 @@ fn function(oid: u32, returns: FunctionReturn) -> FunctionDef {
         security_definer: false,
         leakproof: false,
         needs: Vec::new(),
+        stored: None,
         rows_of: None,
         standard_body: false,
         settings: Vec::new(),

@@ -103,6 +103,20 @@ pub fn parse_expression(text: &str) -> Result<Expr, SyntaxError> {
     Ok(expr)
 }
 
+/// The query that the body `RETURN e` stands for: it is what SELECT yields. Places in it are those of its own text.
+///
+/// # Errors
+/// Those of the tokens.
+pub fn returned_query(text: &str) -> Result<Option<String>, SyntaxError> {
+    let source = Source::new(text)?;
+    let mut cursor = Cursor::new(&source, source.tokens());
+    if !cursor.accept(&["return"]) {
+        return Ok(None);
+    }
+    let expression = Span { start: cursor.here().start, end: source.end() };
+    Ok(Some(format!("SELECT {}", source.slice(expression))))
+}
+
 /// Parses a body that is no literal: `RETURN e`, `BEGIN ATOMIC … END`.
 ///
 /// # Errors
@@ -110,12 +124,8 @@ pub fn parse_expression(text: &str) -> Result<Expr, SyntaxError> {
 pub fn parse_standard_body(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
     let source = Source::new(text)?;
     let mut cursor = Cursor::new(&source, source.tokens());
-    if cursor.accept(&["return"]) {
-        // It is what SELECT yields.
-        return parse_script(&format!(
-            "SELECT {}",
-            source.slice(Span { start: cursor.here().start, end: source.end() })
-        ));
+    if let Some(query) = returned_query(text)? {
+        return parse_script(&query);
     }
     cursor.expect(&["begin", "atomic"])?;
     let mut statements = Vec::new();

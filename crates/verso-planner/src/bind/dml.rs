@@ -71,8 +71,10 @@ impl Binder<'_> {
                 None => self.column_default(&table, index)?,
             });
         }
-        debug_assert!(explicit || changed.view().is_some() || columns.len() == table.shown().len());
+        let all = columns.len() == table.shown().len();
+        debug_assert!(explicit || changed.view().is_some() || self.stored.is_some() || all);
         let mut scope = changed.scope(insert.alias.as_ref());
+        begins_at(&mut scope, insert.table.at().start);
         let numbers = self.numbers_of(&changed);
         let numbers = if numbers.has(RowNumber::Place) { RowNumbers::default() } else { numbers };
         numbers.add_to(&mut scope);
@@ -217,6 +219,10 @@ impl Binder<'_> {
         let Some(update) = &clause.update else { return Ok(OnConflict { indexes, all, update: None }) };
         let mut scope = table_scope(table, insert.alias.as_ref()).with_second("excluded");
         changed.note(&mut scope);
+        begins_at(&mut scope, insert.table.at().start);
+        if let Some(second) = scope.tables.last_mut() {
+            second.place = EXCLUDED;
+        }
         let own = &changed.table;
         let both = |expr| self.expanded(self.expanded(expr, own, 0)?, own, own.columns.len());
         let filter = self.filter(update.filter.as_ref(), &scope)?.map(both).transpose()?;
@@ -495,8 +501,19 @@ impl Binder<'_> {
             return Err(SqlError::internal("the target of a change is a table"));
         };
         let changed = self.changed(name, change)?;
-        let scope = changed.scope(item.alias.as_ref());
+        let mut scope = changed.scope(item.alias.as_ref());
+        begins_at(&mut scope, name.at().start);
         Ok((changed, scope))
+    }
+}
+
+/// Where a trace says that the row begins which an INSERT would add: nothing of a text is there.
+pub(crate) const EXCLUDED: u32 = u32::MAX;
+
+/// The table that a statement changes is named there.
+fn begins_at(scope: &mut Scope, place: u32) {
+    if let Some(table) = scope.tables.first_mut() {
+        table.place = place;
     }
 }
 

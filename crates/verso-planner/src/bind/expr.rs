@@ -306,7 +306,12 @@ impl Binder<'_> {
                 let name = parts.last().map_or("", |name| name.text.as_str());
                 Err(super::plpgsql::not_assigned(name))
             }
-            Meaning::Variable(slot, ty) => Ok(TypedExpr::new(K::Parameter(slot), ty)),
+            Meaning::Variable(slot, ty) => {
+                if let (Some(trace), Some(first)) = (self.traced, parts.first()) {
+                    trace.column(first.at.start, Source::Variable(slot));
+                }
+                Ok(TypedExpr::new(K::Parameter(slot), ty))
+            }
             Meaning::Column(column) => {
                 cx.uses(&column, parts.first().map_or(0, |part| part.at.start));
                 Ok(column)

@@ -126,6 +126,7 @@ use verso_parser::syntax;
 
 pub(crate) use coerce::exactly;
 pub(crate) use collate::unkeyed;
+pub(crate) use dml::EXCLUDED;
 pub(crate) use from::place_of;
 pub use generated::{columns_in_scope, filled_text};
 pub use names::index_name;
@@ -134,6 +135,7 @@ pub(crate) use null::may_be_null;
 pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_sql_function;
+pub(crate) use plpgsql::traced_body;
 pub use plpgsql::{bind_function, function_statements};
 pub use plpgsql::{bind_trigger, update_trigger_body};
 pub use plpgsql::{check_function, shadowed};
@@ -142,7 +144,7 @@ pub use resolve::category;
 pub(crate) use resolve::common_type;
 pub(crate) use start::before_changes;
 pub use user_aggregate::{NewAggregate, NewMoving, Part, check_aggregate, part_of_definition};
-pub use view::function_needs;
+pub use view::function_body;
 pub use walk::columns_of;
 pub(crate) use walk::{map_columns, replace_columns, same};
 
@@ -217,6 +219,15 @@ impl<'c> Binder<'c> {
             hints: Rc::default(),
             numbered: table_number::RowNumbers::default(),
         }
+    }
+
+    /// The same over a text that the catalog keeps.
+    pub(crate) fn over_stored(
+        catalog: &'c Arc<CatalogSnapshot>,
+        time_zone: &'c TimeStyle,
+        stored: &'c StoredQuery,
+    ) -> Binder<'c> {
+        Binder { stored: Some(stored), ..Binder::new(catalog, time_zone, &[]) }
     }
 
     /// What rewriting needs to know.

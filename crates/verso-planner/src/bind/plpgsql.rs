@@ -32,6 +32,7 @@ mod update_trigger;
 pub use shadowed::shadowed;
 pub(in crate::bind) use sql::bind_noting;
 pub use sql::bind_sql_function;
+pub(crate) use sql::traced_body;
 
 use std::cell::Cell;
 use std::sync::Arc;

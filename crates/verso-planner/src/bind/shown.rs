@@ -12,7 +12,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{PolicyFor, Relation, Rights, TableDef, TriggerKind, ViewDef};
+use verso_catalog::{PolicyFor, Relation, Rights, StoredColumn, TableDef, TriggerKind, ViewDef};
 use verso_env::recursion;
 use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, RowRules, TypedExpr};
 use verso_types::SqlType;
@@ -55,6 +55,8 @@ pub(super) struct Changed {
     /// The same by the names that the statement knows: the view's, where it names a view.
     pub seen: Arc<TableDef>,
     view: Option<Shown>,
+    /// Of a table that a stored text names: the columns that it had then, by their places and names.
+    known: Option<Vec<(usize, Arc<str>)>>,
     /// The rows of a view that stands in place of the table: triggers do what would be done to them.
     rows: Option<Plan>,
     /// What the role needs for it: of the view and those below it, of the table.
@@ -77,7 +79,31 @@ struct Shown {
 impl Changed {
     fn of(table: Arc<TableDef>) -> Changed {
         let seen = Arc::clone(&table);
-        Changed { seen, table, view: None, rows: None, needs: Vec::new(), shown: None, demanded: Vec::new() }
+        let (needs, demanded) = (Vec::new(), Vec::new());
+        Changed { seen, table, view: None, known: None, rows: None, needs, shown: None, demanded }
+    }
+
+    /// The same by the names that a stored text knows: the columns of a table at their places, those of a view in its order.
+    fn known_as(mut self, name: &str, columns: Vec<(usize, Arc<str>)>) -> Changed {
+        let seen = Arc::make_mut(&mut self.seen);
+        seen.name = name.into();
+        match &mut self.view {
+            Some(view) => {
+                for (at, known) in columns {
+                    let Some((own, expr)) = view.columns.get_mut(at) else { continue };
+                    if let Some(column) = plain(expr) {
+                        seen.columns[column].name = Arc::clone(&known);
+                    }
+                    *own = known;
+                }
+            }
+            None => {
+                seen.columns.iter_mut().enumerate().for_each(|(at, column)| column.name = hidden(at));
+                columns.iter().for_each(|(at, known)| seen.columns[*at].name = Arc::clone(known));
+                self.known = Some(columns);
+            }
+        }
+        self
     }
 
     /// Notes that it takes a right on these columns.
@@ -142,6 +168,12 @@ impl Changed {
             scope.tables[0].merged.clone_from(&view.columns);
             scope.visible.clone_from(&view.columns);
         }
+        if let Some(known) = &self.known {
+            let column = |(at, name): &(usize, Arc<str>)| {
+                (Arc::clone(name), TypedExpr::column(*at, self.seen.columns[*at].seen()))
+            };
+            scope.visible = known.iter().map(column).collect();
+        }
         self.note(&mut scope);
         scope
     }
@@ -151,6 +183,9 @@ impl Changed {
         match &self.view {
             Some(view) if names.is_empty() => {
                 Ok(view.columns.iter().map_while(|(_, expr)| plain(expr)).collect())
+            }
+            None if names.is_empty() && self.known.is_some() => {
+                Ok(self.known.iter().flatten().map(|(at, _)| *at).collect())
             }
             _ => {
                 names.iter().try_for_each(|name| self.refuse_computed(name, "insert into"))?;
@@ -207,10 +242,29 @@ impl Binder<'_> {
     /// The table whose rows a statement changes by this name.
     pub(super) fn changed(&self, name: &QualifiedName, change: Change) -> Result<Changed, SqlError> {
         match self.relation_named(name) {
-            Some(Relation::View(view)) => self.view_changed(&view, change, true),
+            Some(Relation::View(view)) => {
+                if let Some(noting) = self.noting {
+                    noting.relation(name.at().start, view.oid, &view.columns);
+                }
+                let changed = self.view_changed(&view, change, true)?;
+                Ok(match self.stored.and_then(|stored| stored.relation_at(name.at().start)) {
+                    None => changed,
+                    Some(noted) => {
+                        let place = |id: u16| view.columns.iter().position(|column| column.id == id);
+                        let column = |noted: &StoredColumn| Some((place(noted.id)?, Arc::clone(&noted.name)));
+                        let columns = noted.columns.iter().filter_map(column).collect();
+                        changed.known_as(&name.name.text, columns)
+                    }
+                })
+            }
             _ => {
                 let table = self.target(name)?;
-                self.table_changed(table, change)
+                let known = self.stored_columns(name.at().start, &table);
+                let changed = self.table_changed(table, change)?;
+                Ok(match known {
+                    None => changed,
+                    Some(columns) => changed.known_as(&name.name.text, columns),
+                })
             }
         }
     }
@@ -338,7 +392,8 @@ impl Binder<'_> {
         let shown = Shown { name: Arc::clone(&view.name), columns, filters, checks };
         let (policy, demanded) = (source.shown, source.demanded);
         let (table, seen, rows) = (source.table, Arc::new(seen), source.rows);
-        Ok(Changed { table, seen, view: Some(shown), rows, needs, shown: policy, demanded })
+        let view = Some(shown);
+        Ok(Changed { table, seen, view, known: None, rows, needs, shown: policy, demanded })
     }
 
     /// The columns that a view's query sees, over those of the table.

@@ -23,6 +23,8 @@ pub(crate) enum Source {
     Merged(Arc<str>),
     /// A whole row of the FROM item that begins there.
     Row(u32),
+    /// The argument of a function with that number, from 0 on.
+    Variable(usize),
 }
 
 /// One of the columns that a star stands for.

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, FunctionDef, Need, Oid, Relation, StoredColumn, StoredQuery, StoredRelation,
-    TableDef, ViewDef,
+    CatalogSnapshot, ColumnDef, FunctionDef, Need, Oid, Relation, StoredBody, StoredColumn, StoredQuery,
+    StoredRelation, TableDef, ViewDef,
 };
 use verso_env::recursion;
 use verso_exec::plan::{ExprKind, PlStatementKind, Plan, Statement, TypedExpr};
@@ -52,6 +52,17 @@ impl Noting {
         }
     }
 
+    /// The text whose names these are; of the tables it uses these columns.
+    fn into_query(self, text: &str, used: &BTreeMap<Oid, BTreeSet<u16>>) -> StoredQuery {
+        let mut relations = self.relations.into_inner();
+        for relation in &mut relations {
+            let Some(used) = used.get(&relation.relation) else { continue };
+            relation.columns.iter_mut().for_each(|column| column.used = used.contains(&column.id));
+        }
+        let (functions, types) = (self.functions.into_inner(), self.types.into_inner());
+        StoredQuery { rule: Oid(0), text: text.into(), relations, functions, types }
+    }
+
     /// A name means a user's function.
     pub(super) fn function(&self, place: u32, function: Oid) {
         let mut functions = self.functions.borrow_mut();
@@ -75,14 +86,7 @@ impl Binder<'_> {
         let plan = Binder { noting: Some(&noting), acting: None, ..self.clone() }.query(&query)?;
         let columns =
             plan.output().into_iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
-        let used = used_columns(plan)?;
-        let mut relations = noting.relations.into_inner();
-        for relation in &mut relations {
-            let Some(used) = used.get(&relation.relation) else { continue };
-            relation.columns.iter_mut().for_each(|column| column.used = used.contains(&column.id));
-        }
-        let (functions, types) = (noting.functions.into_inner(), noting.types.into_inner());
-        Ok((StoredQuery { rule: Oid(0), text: text.into(), relations, functions, types }, columns))
+        Ok((noting.into_query(text, &used_columns(plan)?), columns))
     }
 
     /// What the condition of a policy needs.
@@ -294,15 +298,15 @@ fn needed(noting: Noting, used: &BTreeMap<Oid, BTreeSet<u16>>, own: Option<Oid>)
     needs.into_iter().collect()
 }
 
-/// What a body of SQL's own needs (`RETURN …`, `BEGIN ATOMIC … END`).
+/// A body of SQL's own (`RETURN …`, `BEGIN ATOMIC … END`), with what its names mean now.
 ///
 /// # Errors
 /// Those of binding it.
-pub fn function_needs(
+pub fn function_body(
     function: &FunctionDef,
     catalog: &Arc<CatalogSnapshot>,
     time_zone: &TimeStyle,
-) -> Result<Vec<Need>, SqlError> {
+) -> Result<StoredBody, SqlError> {
     let noting = Noting::default();
     let mut used: BTreeMap<Oid, BTreeSet<u16>> = BTreeMap::new();
     let mut bound = bind_noting(function, catalog, time_zone, &noting)?;
@@ -313,7 +317,8 @@ pub fn function_needs(
             }
         }
     }
-    Ok(needed(noting, &used, None).into_iter().filter(|need| *need != Need::Function(function.oid)).collect())
+    let query = noting.into_query(&function.body, &used);
+    Ok(StoredBody { name: Arc::clone(&function.name), query })
 }
 
 /// The first columns of a plan.

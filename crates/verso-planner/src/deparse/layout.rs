@@ -13,7 +13,7 @@ use super::print::{Label, constant};
 use crate::bind::trace::Source;
 
 /// Steps of indentation: of clauses, of joins, of what goes on in the next line.
-const STEP: i32 = 8;
+pub(super) const STEP: i32 = 8;
 const JOIN_STEP: i32 = 4;
 const WRAP_STEP: i32 = 4;
 /// From here on a step is a quarter.
@@ -29,12 +29,41 @@ pub(super) struct Printer {
     /// The names that the columns of the output are given, where others decide that.
     names: Option<Vec<Arc<str>>>,
     /// The names of the output's columns matter.
-    named_output: bool,
+    pub(super) named_output: bool,
+    /// All of it stands in one line.
+    pub(super) flat: bool,
+    /// Of the body of a function: its name as it is shown, and the names of its arguments.
+    pub(super) function: String,
+    pub(super) arguments: Vec<String>,
 }
 
 impl Printer {
     pub(super) fn new(style: Style) -> Printer {
-        Printer { style, out: String::new(), indent: 0, levels: Vec::new(), names: None, named_output: true }
+        Printer {
+            style,
+            out: String::new(),
+            indent: 0,
+            levels: Vec::new(),
+            names: None,
+            named_output: true,
+            flat: false,
+            function: String::new(),
+            arguments: Vec::new(),
+        }
+    }
+
+    /// Begins the statements of a function's body, so far from the left; what they read is named with its item.
+    pub(super) fn begin(&mut self, indent: i32) {
+        self.indent = indent;
+        self.levels = vec![Level::default()];
+    }
+
+    /// A step to the right, behind which a statement or query begins.
+    pub(super) fn step_in(&mut self) {
+        if !self.flat {
+            self.indent += STEP;
+            self.out.push(' ');
+        }
     }
 
     /// The query of a view with these columns.
@@ -46,6 +75,10 @@ impl Printer {
 
     /// A word at the beginning of a line.
     pub(super) fn keyword(&mut self, word: &str, before: i32, after: i32, more: i32) {
+        if self.flat {
+            self.out.push_str(word);
+            return;
+        }
         self.indent += before;
         self.out.truncate(self.out.trim_end_matches(' ').len());
         self.out.push('\n');
@@ -110,8 +143,7 @@ impl Printer {
                 targets = &select.targets;
             }
             Body::Values(rows) => {
-                self.indent += STEP;
-                self.out.push(' ');
+                self.step_in();
                 self.values(query, rows)?;
             }
             Body::Set(left, operator, all, right) => {
@@ -151,12 +183,11 @@ impl Printer {
         Some(())
     }
 
-    fn with(&mut self, query: &Query) -> Option<()> {
+    pub(super) fn with(&mut self, query: &Query) -> Option<()> {
         if query.with.is_empty() {
             return Some(());
         }
-        self.indent += STEP;
-        self.out.push(' ');
+        self.step_in();
         for (n, cte) in query.with.iter().enumerate() {
             self.out.push_str(match (n, query.recursive) {
                 (0, true) => "WITH RECURSIVE ",
@@ -179,7 +210,7 @@ impl Printer {
             self.out.push(')');
             self.out.push_str(behind);
         }
-        self.keyword("", -STEP, 0, 0);
+        self.keyword(if self.flat { " " } else { "" }, -STEP, 0, 0);
         Some(())
     }
 
@@ -213,7 +244,8 @@ impl Printer {
             self.keyword("", step, 0, 0);
         }
         self.side(left)?;
-        self.keyword(if parentheses { ") " } else { "" }, -step, 0, 0);
+        let between = if self.flat { " " } else { "" };
+        self.keyword(if parentheses { ") " } else { between }, -step, 0, 0);
         self.out.push_str(operator.as_str());
         self.out.push_str(if all { " ALL " } else { " " });
         let parentheses = matches!(right, Side::Set(..));
@@ -259,8 +291,8 @@ impl Printer {
     // ── SELECT ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     fn select(&mut self, select: &Select) -> Option<()> {
-        self.indent += STEP;
-        self.out.push_str(" SELECT");
+        self.step_in();
+        self.out.push_str("SELECT");
         if !select.distinct_on.is_empty() {
             self.out.push_str(" DISTINCT ON (");
             self.keys(&select.distinct_on, &select.targets)?;
@@ -302,7 +334,7 @@ impl Printer {
         Some(())
     }
 
-    fn targets(&mut self, targets: &[Target]) -> Option<()> {
+    pub(super) fn targets(&mut self, targets: &[Target]) -> Option<()> {
         let mut several_lines = false;
         for (n, target) in targets.iter().enumerate() {
             self.out.push_str(if n == 0 { " " } else { ", " });
@@ -351,7 +383,7 @@ impl Printer {
         let Node::Var { source, .. } = node else { return None };
         match source {
             Source::Merged(name) => Some(name.to_string()),
-            Source::Row(_) => None,
+            Source::Row(_) | Source::Variable(_) => None,
             Source::Column(place, number) => self.named(*place)?.columns.get(*number).cloned(),
         }
     }
@@ -485,9 +517,14 @@ impl Printer {
     // ── FROM ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     fn from(&mut self, items: &[Item]) -> Option<()> {
+        self.items(" FROM ", items)
+    }
+
+    /// What is read, behind a word.
+    pub(super) fn items(&mut self, word: &str, items: &[Item]) -> Option<()> {
         for (n, item) in items.iter().enumerate() {
             if n == 0 {
-                self.keyword(" FROM ", -STEP, STEP, 2);
+                self.keyword(word, -STEP, STEP, 2);
                 self.item(item)?;
                 continue;
             }
@@ -634,6 +671,6 @@ impl Printer {
 }
 
 /// Names beside each other.
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     names.iter().map(|name| quote_ident(name)).collect::<Vec<_>>().join(", ")
 }

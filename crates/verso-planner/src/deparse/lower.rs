@@ -110,6 +110,9 @@ impl<'b> Lowering<'b> {
         Some(match &expr.kind {
             ExprKind::Column(parts) => {
                 let source = self.trace.source(parts.first()?.at.start)?;
+                if let Source::Variable(slot) = source {
+                    return Some(Node::Param(u32::try_from(slot + 1).ok()?));
+                }
                 Node::Var { source, name: parts.last()?.text.as_str().into() }
             }
             ExprKind::Literal(literal) => self.literal(literal)?,

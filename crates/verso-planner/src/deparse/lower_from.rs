@@ -201,7 +201,7 @@ impl Lowering<'_> {
     }
 
     /// With its schema, where the path does not lead to it.
-    fn relation_name(&self, oid: Oid, schema: &str, name: &str) -> String {
+    pub(super) fn relation_name(&self, oid: Oid, schema: &str, name: &str) -> String {
         let catalog = self.binder.catalog;
         let visible = catalog.system_view(None, name).is_none()
             && catalog.relation(None, name).is_some_and(|found| found.oid() == oid);

@@ -16,11 +16,19 @@ impl Lowering<'_> {
         verso_env::stack::check().ok()?;
         let known = self.ctes.len();
         let recursive = query.with.iter().any(|cte| cte.recursive);
-        if recursive {
-            self.ctes.extend(query.with.iter().map(|cte| cte.name.text.clone()));
+        let with = self.with(&query.with)?;
+        let lowered = self.body(query, with, recursive);
+        self.ctes.truncate(known);
+        lowered
+    }
+
+    /// WITH, whose names are in scope from then on.
+    pub(super) fn with(&mut self, ctes: &[syntax::Cte]) -> Option<Vec<Cte>> {
+        if ctes.iter().any(|cte| cte.recursive) {
+            self.ctes.extend(ctes.iter().map(|cte| cte.name.text.clone()));
         }
         let mut with = Vec::new();
-        for cte in &query.with {
+        for cte in ctes {
             let own = self.query(&cte.query)?;
             self.ctes.push(cte.name.text.clone());
             with.push(Cte {
@@ -31,9 +39,7 @@ impl Lowering<'_> {
                 behind: self.behind(cte)?,
             });
         }
-        let lowered = self.body(query, with, recursive);
-        self.ctes.truncate(known);
-        lowered
+        Some(with)
     }
 
     fn body(&mut self, query: &syntax::Query, with: Vec<Cte>, recursive: bool) -> Option<Query> {
@@ -276,30 +282,7 @@ impl Lowering<'_> {
             Some(item) => self.from(item)?,
             None => Vec::new(),
         };
-        let mut targets = Vec::new();
-        for item in &select.items {
-            match item {
-                SelectItem::Expr { expr, alias } => {
-                    let name = alias.as_ref().map_or_else(|| output_name(expr), |alias| alias.text.clone());
-                    let node = match (self.type_of(expr), self.trace.output_type(expr.at.start)) {
-                        (SqlType::Unknown, Some(ty)) => self.typed(expr, &ty)?,
-                        (SqlType::Unknown, None) => self.typed(expr, &SqlType::Text)?,
-                        _ => self.expr(expr)?,
-                    };
-                    targets.push(Target { node, name });
-                }
-                SelectItem::Wildcard { at, .. } => {
-                    for column in self.trace.starred(at.start)? {
-                        let name = column.name.to_string();
-                        targets.push(Target {
-                            node: Node::Var { source: column.source, name: column.name },
-                            name,
-                        });
-                    }
-                }
-                SelectItem::Fields { .. } => return None,
-            }
-        }
+        let targets = self.targets(&select.items)?;
         let named: Vec<(String, Option<Node>)> =
             targets.iter().map(|target| (target.name.clone(), Some(target.node.clone()))).collect();
         let filter = self.condition(select.filter.as_ref())?;
@@ -327,6 +310,35 @@ impl Lowering<'_> {
             having,
             windows,
         })
+    }
+
+    /// The columns of an output.
+    pub(super) fn targets(&mut self, items: &[SelectItem]) -> Option<Vec<Target>> {
+        let mut targets = Vec::new();
+        for item in items {
+            match item {
+                SelectItem::Expr { expr, alias } => {
+                    let name = alias.as_ref().map_or_else(|| output_name(expr), |alias| alias.text.clone());
+                    let node = match (self.type_of(expr), self.trace.output_type(expr.at.start)) {
+                        (SqlType::Unknown, Some(ty)) => self.typed(expr, &ty)?,
+                        (SqlType::Unknown, None) => self.typed(expr, &SqlType::Text)?,
+                        _ => self.expr(expr)?,
+                    };
+                    targets.push(Target { node, name });
+                }
+                SelectItem::Wildcard { at, .. } => {
+                    for column in self.trace.starred(at.start)? {
+                        let name = column.name.to_string();
+                        targets.push(Target {
+                            node: Node::Var { source: column.source, name: column.name },
+                            name,
+                        });
+                    }
+                }
+                SelectItem::Fields { .. } => return None,
+            }
+        }
+        Some(targets)
     }
 
     /// A condition, if there is one. The outer `Option` is that of the lowering.

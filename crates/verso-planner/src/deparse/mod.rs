@@ -13,17 +13,21 @@
 //! | [`print`], [`forms`] | expressions as text |
 //! | [`layout`], [`names`] | queries as text: line breaks, indentation; which names tell the items of FROM apart |
 //! | [`stored`] | expressions that the catalog keeps as text: defaults, checks, keys of indexes, conditions of triggers |
+//! | [`body`], [`lower_change`], [`layout_change`] | bodies of functions that are SQL's own, and the changes of rows in them |
 //! | [`bound`] | expressions that are bound already: what the others have no node for, conditions of domains |
 //!
 //! T1. What cannot be lowered (a form of SQL/JSON, a change in WITH) has no text here: whoever asks shows the text
 //!     as it was given, or what [`bound`] makes of it.
 //! T2. The text of a definition defines the same again.
 
+mod body;
 mod bound;
 mod calls;
 mod forms;
 mod layout;
+mod layout_change;
 mod lower;
+mod lower_change;
 mod lower_from;
 mod lower_query;
 mod names;
@@ -38,6 +42,7 @@ use verso_catalog::ViewDef;
 
 use crate::bind::Binder;
 use crate::bind::trace::Trace;
+pub use body::body;
 pub use bound::{domain_condition, expression, identifier, literal};
 use layout::Printer;
 use lower::Lowering;

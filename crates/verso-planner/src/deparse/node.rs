@@ -14,7 +14,7 @@ pub(super) enum Node {
     Var { source: Source, name: Arc<str> },
     /// A constant; `None` is NULL. `Unknown` is the type of a literal that nothing has given one yet.
     Const { text: Option<String>, ty: SqlType },
-    /// `$1`.
+    /// `$1`, or the argument of a function with that number.
     Param(u32),
     /// An operator before or between its operands.
     Op { op: String, args: Vec<Node> },
@@ -249,6 +249,108 @@ pub(super) enum Group {
     Rollup(Vec<Vec<SortKey>>),
     Cube(Vec<Vec<SortKey>>),
     Sets(Vec<Group>),
+}
+
+/// A statement of a function's body.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Statement {
+    Query(Query),
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+    Merge(Box<Merge>),
+}
+
+/// WITH before a change.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct With {
+    pub(super) ctes: Vec<Cte>,
+    pub(super) recursive: bool,
+}
+
+/// INSERT.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Insert {
+    pub(super) with: With,
+    pub(super) target: Item,
+    pub(super) columns: Vec<String>,
+    pub(super) overriding: Option<bool>,
+    pub(super) source: Given,
+    pub(super) conflict: Option<Conflict>,
+    pub(super) returning: Vec<Target>,
+}
+
+/// What an INSERT adds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Given {
+    Defaults,
+    Rows(Vec<Vec<Node>>),
+    Query(Box<Query>),
+}
+
+/// ON CONFLICT; without DO UPDATE, DO NOTHING.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Conflict {
+    pub(super) constraint: Option<String>,
+    pub(super) columns: Vec<String>,
+    pub(super) update: Option<(Vec<Set>, Option<Node>)>,
+}
+
+/// An item of SET; `row`: a query for several columns.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Set {
+    pub(super) columns: Vec<String>,
+    pub(super) node: Node,
+    pub(super) row: bool,
+}
+
+/// UPDATE.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Update {
+    pub(super) with: With,
+    pub(super) target: Item,
+    pub(super) sets: Vec<Set>,
+    pub(super) from: Vec<Item>,
+    pub(super) filter: Option<Node>,
+    pub(super) returning: Vec<Target>,
+}
+
+/// DELETE; `from` is USING.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Delete {
+    pub(super) with: With,
+    pub(super) target: Item,
+    pub(super) from: Vec<Item>,
+    pub(super) filter: Option<Node>,
+    pub(super) returning: Vec<Target>,
+}
+
+/// MERGE.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Merge {
+    pub(super) with: With,
+    pub(super) target: Item,
+    pub(super) source: Item,
+    pub(super) on: Node,
+    pub(super) clauses: Vec<When>,
+    pub(super) returning: Vec<Target>,
+}
+
+/// `WHEN … THEN …`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct When {
+    pub(super) rows: &'static str,
+    pub(super) condition: Option<Node>,
+    pub(super) action: Action,
+}
+
+/// What a WHEN does.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Action {
+    Nothing,
+    Delete,
+    Update(Vec<Set>),
+    Insert { columns: Vec<String>, overriding: Option<bool>, values: Option<Vec<Node>> },
 }
 
 /// What is read.

@@ -31,6 +31,7 @@ pub(super) fn constant(text: Option<&str>, ty: &SqlType, label: Label) -> String
         SqlType::Numeric(_) if float => (text.to_string(), false),
         SqlType::Numeric(_) => (format!("'{text}'"), true),
         SqlType::Bool => (if text.starts_with('t') { "true".into() } else { "false".into() }, false),
+        SqlType::Unknown => (literal(text), false),
         _ => (literal(text), true),
     };
     match label {
@@ -53,7 +54,7 @@ impl Printer {
                 let text = constant(text.as_deref(), ty, Label::AsNeeded);
                 self.out.push_str(&text);
             }
-            Node::Param(number) => self.out.push_str(&format!("${number}")),
+            Node::Param(number) => self.argument(*number),
             Node::Op { op, args } => {
                 self.open();
                 match args.as_slice() {
@@ -127,14 +128,14 @@ impl Printer {
                     self.expr(operand, true)?;
                 }
                 for (condition, result) in branches {
-                    self.keyword("WHEN ", 0, 0, 0);
+                    self.keyword(if self.flat { " WHEN " } else { "WHEN " }, 0, 0, 0);
                     self.expr(condition, false)?;
                     self.out.push_str(" THEN ");
                     self.expr(result, true)?;
                 }
-                self.keyword("ELSE ", 0, 0, 0);
+                self.keyword(if self.flat { " ELSE " } else { "ELSE " }, 0, 0, 0);
                 self.expr(otherwise, true)?;
-                self.keyword("END", -CASE_STEP, 0, 0);
+                self.keyword(if self.flat { " END" } else { "END" }, -CASE_STEP, 0, 0);
             }
             Node::Form(name, args) => {
                 self.out.push_str(&format!("{name}("));
@@ -207,6 +208,22 @@ impl Printer {
         Some(())
     }
 
+    /// A parameter; the argument of a function by its name, behind that of the function where columns are in scope.
+    fn argument(&mut self, number: u32) {
+        let place = (number as usize).checked_sub(1);
+        let name = place.and_then(|place| self.arguments.get(place)).filter(|name| !name.is_empty());
+        let Some(name) = name else {
+            self.out.push_str(&format!("${number}"));
+            return;
+        };
+        let name = quote_ident(name);
+        if self.levels.iter().any(|level| !level.items.is_empty()) {
+            self.out.push_str(&format!("{}.{name}", self.function));
+        } else {
+            self.out.push_str(&name);
+        }
+    }
+
     /// A parenthesis that precedence may make needless.
     fn open(&mut self) {
         if !self.style.pretty {
@@ -248,6 +265,7 @@ impl Printer {
         let Node::Var { source, .. } = node else { return None };
         match source {
             Source::Merged(name) => Some(quote_ident(name)),
+            Source::Variable(_) => None,
             Source::Row(place) => {
                 let item = self.named(*place)?;
                 Some(format!("{}.*", quote_ident(item.name.as_deref()?)))

@@ -95,7 +95,10 @@ impl Call<'_> {
                     let text = format!("\"{}\" is an aggregate function", aggregate.name);
                     return Err(ExecError::raised("42809", text));
                 }
-                self.of_function(definitions::function_text)?
+                match definitions::function(catalog, args.oid(0)) {
+                    Some(own) => Value::text(&definitions::function_text(self.views, catalog, own)),
+                    None => Value::Null,
+                }
             }
             "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
                 let own = match function {
@@ -156,7 +159,8 @@ impl Call<'_> {
             }
             "pg_get_function_sqlbody" => {
                 let own = definitions::function(catalog, args.oid(0));
-                text(own.filter(|own| own.standard_body).map(|own| own.body.to_string()))
+                let own = own.filter(|own| own.standard_body);
+                text(own.map(|own| definitions::body_text(self.views, catalog, own)))
             }
             "pg_get_ruledef" => text(definitions::rule_text(self.views, catalog, args.oid(0), args.flag(1))),
             // What there is nothing of in Verso has no definition.
@@ -331,16 +335,6 @@ impl Call<'_> {
         }
         let pretty = definitions::pretty(self.views, self.catalog, self.args.oid(1), stored);
         Value::text(pretty.as_deref().unwrap_or_else(|| without_outer(stored)))
-    }
-
-    fn of_function(
-        &self,
-        text: fn(&verso_catalog::CatalogSnapshot, &verso_catalog::FunctionDef) -> String,
-    ) -> Result<Value> {
-        match definitions::function(self.catalog, self.args.oid(0)) {
-            Some(function) => Ok(Value::text(&text(self.catalog, function))),
-            None => Ok(Value::Null),
-        }
     }
 
     /// Of a function of users, or of the row of a built-in one.

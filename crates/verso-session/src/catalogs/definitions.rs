@@ -482,7 +482,11 @@ fn type_name(catalog: &CatalogSnapshot, ty: &verso_types::SqlType, rows_of: Opti
 }
 
 /// `pg_get_functiondef`.
-pub(super) fn function_text(catalog: &CatalogSnapshot, function: &FunctionDef) -> String {
+pub(super) fn function_text(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    function: &FunctionDef,
+) -> String {
     let mut text = format!(
         "CREATE OR REPLACE {} {}.{}({})\n{} LANGUAGE {}\n",
         if function.is_procedure() { "PROCEDURE" } else { "FUNCTION" },
@@ -521,7 +525,7 @@ pub(super) fn function_text(catalog: &CatalogSnapshot, function: &FunctionDef) -
         text.push_str(&format!(" SET {} TO {}\n", quote_ident(setting_name(name)), values.join(", ")));
     }
     if function.standard_body {
-        return text + &function.body + "\n";
+        return text + &body_text(views, catalog, function) + "\n";
     }
     let word = if function.is_procedure() { "procedure" } else { "function" };
     let mut tag = format!("${word}");
@@ -530,6 +534,11 @@ pub(super) fn function_text(catalog: &CatalogSnapshot, function: &FunctionDef) -
     }
     tag.push('$');
     text + &format!("AS {tag}{}{tag}\n", function.body)
+}
+
+/// A body that is SQL's own, with the names of today.
+pub(super) fn body_text(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, function: &FunctionDef) -> String {
+    deparse::body(function, catalog, &views.services.settings.time_zone)
 }
 
 /// The name of a setting in PostgreSQL's letters.

@@ -17,7 +17,7 @@ use verso_parser::syntax::{
     self, CreateFunction, DropFunction, FunctionBody, FunctionSetting, QualifiedName, RoutineKind,
     RoutineType,
 };
-use verso_planner::bind::{check_function, function_needs, shadowed};
+use verso_planner::bind::{check_function, function_body, shadowed};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// 42712
@@ -83,6 +83,11 @@ impl Schema<'_> {
             settings,
         };
         self.may_define(&new)?;
+        let polymorphic = |ty: &SqlType| matches!(ty, SqlType::System(system) if system.is_polymorphic());
+        if new.standard_body && new.args.iter().any(|arg| polymorphic(&arg.ty)) {
+            let text = "SQL function with unquoted function body cannot have polymorphic arguments";
+            return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).into());
+        }
         let procedure = create.procedure;
         self.may_be_leakproof(create.leakproof)?;
         let inputs = new.args.iter().filter(|arg| arg.mode.goes_in());
@@ -124,19 +129,21 @@ impl Schema<'_> {
                 security_definer: new.security_definer,
                 leakproof: new.leakproof,
                 needs: Vec::new(),
+                stored: None,
                 rows_of: new.rows_of,
                 standard_body: new.standard_body,
                 settings: new.settings,
                 variant: 0,
             };
-            // One that calls itself is to be found. What the body takes is looked at when it runs.
-            let names_itself = checked.body.to_lowercase().contains(&*checked.name);
+            // One that calls itself is to be found, but for a body that is bound now. What the body takes is looked at when it runs.
+            let names_itself = !checked.standard_body && checked.body.to_lowercase().contains(&*checked.name);
             let catalog = match names_itself {
                 true => services.snapshot(&self.frame.txn.borrow())?.with_role(None),
                 false => self.frame.catalog.with_role(None),
             };
             self.check_shadowed(&checked, body)?;
-            match checked.settings.is_empty() {
+            // A body of SQL's own is bound as the session sees names now, not as the function will.
+            match checked.settings.is_empty() || checked.standard_body {
                 true => check_function(&checked, &catalog, &services.settings.time_zone),
                 false => {
                     let held = services.hold(&checked.settings, &catalog)?;
@@ -147,8 +154,8 @@ impl Schema<'_> {
             }
             .map_err(|error| in_literal(error, body))?;
             if checked.standard_body {
-                let needs = function_needs(&checked, &catalog, &services.settings.time_zone)?;
-                let noted = FunctionDef { oid, needs, ..checked };
+                let stored = function_body(&checked, &catalog, &services.settings.time_zone)?;
+                let noted = FunctionDef { oid, stored: Some(Arc::new(stored)), ..checked };
                 store.set_function_properties(&mut self.frame.txn.borrow_mut(), &noted)?;
             }
         }

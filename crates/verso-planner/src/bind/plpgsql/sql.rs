@@ -13,6 +13,7 @@ use super::Body;
 use super::statement::planned;
 use crate::bind::Binder;
 use crate::bind::scope::value_type;
+use crate::bind::trace::Trace;
 use crate::bind::view::Noting;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Parsed, PlConflict, Statement};
@@ -27,7 +28,29 @@ pub fn bind_sql_function(
     catalog: &Arc<CatalogSnapshot>,
     time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
-    bind_noted(function, statements, (catalog, time_zone), None)
+    bind_noted(function, statements, (catalog, time_zone), Watch::default())
+}
+
+/// What is noted while a body is bound.
+#[derive(Clone, Copy, Default)]
+struct Watch<'w> {
+    /// What its names mean; they are looked up anew.
+    noting: Option<&'w Noting>,
+    /// What its text means.
+    traced: Option<&'w Trace>,
+}
+
+/// Binds a body that is SQL's own again and notes what its text means.
+pub(crate) fn traced_body(
+    function: &FunctionDef,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+    trace: &Trace,
+) -> Result<Vec<Parsed>, SqlError> {
+    let statements = super::function_statements(function)?;
+    let watch = Watch { noting: None, traced: Some(trace) };
+    bind_noted(function, &statements, (catalog, time_zone), watch)?;
+    Ok(statements)
 }
 
 /// The same of a function whose body is SQL's own; what its names mean is noted.
@@ -41,19 +64,23 @@ pub(in crate::bind) fn bind_noting(
     noting: &Noting,
 ) -> Result<PlFunction, SqlError> {
     let statements = super::function_statements(function)?;
-    bind_noted(function, &statements, (catalog, time_zone), Some(noting))
+    bind_noted(function, &statements, (catalog, time_zone), Watch { noting: Some(noting), traced: None })
 }
 
 fn bind_noted(
     function: &FunctionDef,
     statements: &[Parsed],
     (catalog, time_zone): (&Arc<CatalogSnapshot>, &TimeStyle),
-    noting: Option<&Noting>,
+    watch: Watch<'_>,
 ) -> Result<PlFunction, SqlError> {
     let inputs = || function.called_with();
     let types: Vec<SqlType> = inputs().map(|arg| value_type(&arg.ty)).collect();
-    let binder = Binder { noting, ..Binder::new(catalog, time_zone, &types) };
-    let mut body = Body::new(binder, Arc::clone(&function.name));
+    let stored = function.stored.as_deref().filter(|_| watch.noting.is_none());
+    let own = Binder::new(catalog, time_zone, &types);
+    let Watch { noting, traced } = watch;
+    let binder = Binder { noting, traced, stored: stored.map(|stored| &stored.query), ..own };
+    let name = stored.map_or(&function.name, |stored| &stored.name);
+    let mut body = Body::new(binder, Arc::clone(name));
     body.conflict = PlConflict::Column;
     for arg in inputs() {
         body.declare(&arg.name, arg.ty.clone(), false);
@@ -134,6 +161,10 @@ impl Body<'_> {
         }
         let text = function.body.get(parsed.at.start as usize..parsed.at.end as usize).unwrap_or_default();
         match &parsed.statement {
+            Statement::Call(_) if function.standard_body => {
+                let text = "CALL is not yet supported in unquoted SQL function body";
+                Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
+            }
             Statement::Call(call) => {
                 let (called, args) = self.binder.procedure(call)?;
                 if called.args.iter().any(|arg| arg.mode.goes_out()) {

@@ -1,0 +1,176 @@
+//! Bodies of functions that are SQL's own (`RETURN …`, `BEGIN ATOMIC … END`), with the names of today.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, FunctionDef, Relation, StoredQuery};
+use verso_exec::functions::quote_ident;
+use verso_parser::syntax::{QueryBody, SelectItem, Statement};
+use verso_types::TimeStyle;
+
+use super::Style;
+use super::layout::Printer;
+use super::lower::Lowering;
+use super::node::Node;
+use crate::bind::trace::Trace;
+use crate::bind::{Binder, traced_body};
+
+/// The body of a function; where it has no text here (T1) as it was given, but with the names of relations, functions and
+/// types that are in it as they are today.
+pub fn body(function: &FunctionDef, catalog: &Arc<CatalogSnapshot>, time_zone: &TimeStyle) -> String {
+    let Some(stored) = function.stored.as_deref() else { return function.body.to_string() };
+    // Whoever asks may see the text of any function.
+    let free = catalog.with_role(None);
+    let returned = verso_parser::returned_query(&function.body).ok().flatten();
+    let text = returned.as_deref().unwrap_or(&function.body);
+    let printed = printed(function, &stored.query, text, (&free, time_zone), returned.is_some());
+    printed.unwrap_or_else(|| {
+        let text = renamed(text, &stored.query, &free);
+        match returned.is_some() {
+            true => text.replacen("SELECT", "RETURN", 1),
+            false => text,
+        }
+    })
+}
+
+fn printed(
+    function: &FunctionDef,
+    stored: &StoredQuery,
+    text: &str,
+    (catalog, time_zone): (&Arc<CatalogSnapshot>, &TimeStyle),
+    returned: bool,
+) -> Option<String> {
+    let trace = Trace::default();
+    let statements = traced_body(function, catalog, time_zone, &trace).ok()?;
+    let binder = Binder::over_stored(catalog, time_zone, stored);
+    let mut lowering = Lowering::new(&binder, &trace, text);
+    let mut printer = Printer::new(Style { pretty: false, wrap: 0 });
+    printer.function = quote_ident(&function.name);
+    printer.arguments = function.called_with().map(|arg| arg.name.to_string()).collect();
+    if returned {
+        let Statement::Query(query) = &statements.first()?.statement else { return None };
+        let QueryBody::Select(select) = &query.body else { return None };
+        let SelectItem::Expr { expr, .. } = select.items.first()? else { return None };
+        let node: Node = lowering.settled(expr)?;
+        return printer.returned(&node);
+    }
+    let lowered: Option<Vec<_>> =
+        statements.iter().map(|parsed| lowering.statement(&parsed.statement)).collect();
+    printer.body(&lowered?)
+}
+
+/// A text in which relations, functions and types are named as they are today.
+fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> String {
+    let shown = |schema: &str, name: &str| format!("{}.{}", quote_ident(schema), quote_ident(name));
+    let mut named: Vec<(u32, String, Option<&Relation>)> = Vec::new();
+    for noted in &stored.relations {
+        if let Some(relation) = catalog.relation_by_oid(noted.relation) {
+            named.push((noted.place, shown(relation.schema(), relation.name()), Some(relation)));
+        }
+    }
+    for (place, oid) in &stored.functions {
+        if let Some(function) = catalog.function_by_oid(*oid) {
+            named.push((*place, shown(&function.schema, &function.name), None));
+        }
+    }
+    for (place, oid) in &stored.types {
+        if let Some(ty) = catalog.type_or_row_by_oid(*oid) {
+            named.push((*place, shown(&ty.schema, &ty.name), None));
+        }
+    }
+    named.sort_by_key(|(place, ..)| *place);
+    let text: Vec<char> = text.chars().collect();
+    let mut out = String::new();
+    let mut at = 0;
+    for (place, name, relation) in named {
+        let place = place as usize;
+        if place < at {
+            continue;
+        }
+        out.extend(text.get(at..place).unwrap_or_default());
+        let (then, end) = name_at(&text, place);
+        at = end;
+        out.push_str(&name);
+        // What goes on calls it by the name that it had.
+        if let Some(relation) = relation
+            && **relation.name() != *then
+            && !is_aliased(&text, end)
+        {
+            out.push_str(&format!(" AS {}", quote_ident(&then)));
+        }
+    }
+    out.extend(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// The last part of the name that begins at a place, and where the name ends.
+fn name_at(text: &[char], place: usize) -> (String, usize) {
+    let mut at = place;
+    loop {
+        let mut part = String::new();
+        if text.get(at) == Some(&'"') {
+            at += 1;
+            while let Some(c) = text.get(at) {
+                at += 1;
+                if *c == '"' {
+                    if text.get(at) != Some(&'"') {
+                        break;
+                    }
+                    at += 1;
+                }
+                part.push(*c);
+            }
+        } else {
+            while let Some(c) = text.get(at).filter(|c| c.is_alphanumeric() || matches!(c, '_' | '$')) {
+                part.extend(c.to_lowercase());
+                at += 1;
+            }
+        }
+        if text.get(at) != Some(&'.') {
+            return (part, at);
+        }
+        at += 1;
+    }
+}
+
+/// Whether an alias stands there: a name that no clause begins with.
+fn is_aliased(text: &[char], at: usize) -> bool {
+    const CLAUSES: [&str; 31] = [
+        "set",
+        "where",
+        "on",
+        "using",
+        "join",
+        "inner",
+        "left",
+        "right",
+        "full",
+        "cross",
+        "natural",
+        "order",
+        "group",
+        "having",
+        "limit",
+        "offset",
+        "fetch",
+        "for",
+        "union",
+        "intersect",
+        "except",
+        "values",
+        "select",
+        "default",
+        "overriding",
+        "returning",
+        "when",
+        "tablesample",
+        "with",
+        "window",
+        "end",
+    ];
+    let mut start = at;
+    while text.get(start).is_some_and(|c| c.is_whitespace()) {
+        start += 1;
+    }
+    let (word, end) = name_at(text, start);
+    end > start && !CLAUSES.contains(&word.as_str())
+}
