@@ -3,7 +3,7 @@
 use super::lexer::Token;
 
 use super::cursor::Cursor;
-use verso_types::sqlstate;
+use verso_types::{SqlType, sqlstate};
 
 use crate::error::SyntaxError;
 use crate::syntax::{
@@ -70,6 +70,20 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Option<Statement
     }))
 }
 
+/// `void`, perhaps with its schema: it is a type of parameters here.
+fn is_void(cursor: &mut Cursor<'_>) -> bool {
+    let start = cursor.mark();
+    if cursor.accept(&["pg_catalog"]) && !cursor.accept_token(&Token::Period) {
+        cursor.back(start);
+        return false;
+    }
+    let is = cursor.accept(&["void"]);
+    if !is {
+        cursor.back(start);
+    }
+    is
+}
+
 /// `PREPARE name [(type, …)] AS statement`.
 fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
@@ -78,7 +92,13 @@ fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.accept_token(&Token::LParen) {
         types = cursor.list(|cursor| {
             let unknown = cursor.accept(&["unknown"]);
-            Ok(if unknown { None } else { Some(cursor.data_type()?.without_modifiers()) })
+            // A parameter that only comes out, as drivers declare it.
+            let void = !unknown && is_void(cursor);
+            Ok(match (unknown, void) {
+                (true, _) => None,
+                (_, true) => Some(SqlType::Void),
+                _ => Some(cursor.data_type()?.without_modifiers()),
+            })
         })?;
         cursor.expect_token(&Token::RParen)?;
     }

@@ -252,7 +252,9 @@ impl Binder<'_> {
     }
 
     /// Finds the function a call means, which must not be a procedure.
-    pub(super) fn function(&self, call: &Call, args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
+    pub(super) fn function(&self, call: &Call, mut args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
+        // As in PostgreSQL: so drivers of JDBC declare the parameters that only come out.
+        args.retain(|(arg, _)| !(matches!(arg.kind, K::Parameter(_)) && arg.ty == SqlType::Void));
         let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
         match self.function_or_procedure(call, args)? {
             Found::User(function, _) if function.is_procedure() => {
@@ -281,11 +283,9 @@ impl Binder<'_> {
     }
 
     /// Finds the function a call means; built-in ones first, as `pg_catalog` is searched first.
-    fn function_or_procedure(&self, call: &Call, mut args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
+    fn function_or_procedure(&self, call: &Call, args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
-        // As in PostgreSQL: so drivers of JDBC declare the parameters that only come out.
-        args.retain(|(arg, _)| !(matches!(arg.kind, K::Parameter(_)) && arg.ty == SqlType::Void));
         let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
         let schema = call.name.schema_text();
         if let Some(schema) = &call.name.schema
@@ -332,8 +332,10 @@ impl Binder<'_> {
             spread => spread,
         };
         let mut declared: Vec<Declared> = entries.iter().map(expand).collect();
-        let mut fits: Vec<(&Arc<FunctionDef>, Fit)> =
-            users.iter().filter_map(|function| Some((function, Fit::of(function, call)?))).collect();
+        let mut fits: Vec<(&Arc<FunctionDef>, Fit)> = users
+            .iter()
+            .filter_map(|function| Some((function, Fit::of(function, call, args.len())?)))
+            .collect();
         // One that lists arguments is none beside another of its schema that takes the same without.
         let plain: Vec<_> = fits
             .iter()

@@ -25,12 +25,11 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// How the call fits, if it does.
-    pub(super) fn of(function: &FunctionDef, call: &Call) -> Option<Fit> {
+    /// How the call fits with so many arguments, if it does.
+    pub(super) fn of(function: &FunctionDef, call: &Call, given: usize) -> Option<Fit> {
         let parameters: Vec<&FunctionArg> = function.called_with().collect();
         let variadic = parameters.last().is_some_and(|last| last.mode == ArgMode::Variadic);
-        let given = call.args.len();
-        let plain = given - call.names.len();
+        let plain = given.checked_sub(call.names.len())?;
         if call.variadic && !variadic {
             return None;
         }
