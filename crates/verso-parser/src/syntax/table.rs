@@ -162,6 +162,10 @@ pub struct ColumnDefinition {
     pub is_virtual: bool,
     /// RESERVABLE.
     pub reservable: bool,
+    /// STORAGE.
+    pub storage: Option<Name>,
+    /// COMPRESSION.
+    pub compression: Option<Name>,
     /// Its constraints.
     pub constraints: Vec<ConstraintDefinition>,
 }

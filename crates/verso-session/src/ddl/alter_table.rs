@@ -51,10 +51,9 @@ fn column_named<'t>(table: &'t TableDef, column: &Name) -> Result<&'t ColumnDef,
     })
 }
 
-/// SET STORAGE: where values stand is decided by their length alone, so only what a type has anyhow is taken.
-fn check_storage(table: &TableDef, column: &Name, how: &Name) -> Result<(), SqlError> {
-    let column = column_named(table, column)?;
-    let known = crate::catalogs::storage_of(&column.ty);
+/// STORAGE of a column: where values stand is decided by their length alone, so only what a type has anyhow is taken.
+pub(super) fn check_storage(ty: &SqlType, how: &Name) -> Result<(), SqlError> {
+    let known = crate::catalogs::storage_of(ty);
     let wanted = match how.text.to_ascii_lowercase().as_str() {
         "plain" => 'p',
         "external" => 'e',
@@ -66,7 +65,7 @@ fn check_storage(table: &TableDef, column: &Name, how: &Name) -> Result<(), SqlE
     if wanted == known {
         return Ok(());
     }
-    let shown = column.ty.without_modifiers().pg_name();
+    let shown = ty.without_modifiers().pg_name();
     if known == 'p' {
         let text = format!("column data type {shown} can only have storage PLAIN");
         return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
@@ -74,12 +73,11 @@ fn check_storage(table: &TableDef, column: &Name, how: &Name) -> Result<(), SqlE
     Err(SqlError::unsupported(format!("SET STORAGE {}", how.text.to_uppercase())))
 }
 
-/// SET COMPRESSION: values are not compressed one by one, so only DEFAULT is taken.
-fn check_compression(table: &TableDef, column: &Name, method: &Name) -> Result<(), SqlError> {
-    let column = column_named(table, column)?;
+/// COMPRESSION of a column: values are not compressed one by one, so only DEFAULT is taken.
+pub(super) fn check_compression(ty: &SqlType, method: &Name) -> Result<(), SqlError> {
     let refused = |text: String| Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
-    if crate::catalogs::storage_of(&column.ty) == 'p' {
-        let shown = column.ty.without_modifiers().pg_name();
+    if crate::catalogs::storage_of(ty) == 'p' {
+        let shown = ty.without_modifiers().pg_name();
         return refused(format!("column data type {shown} does not support compression"));
     }
     match method.text.to_ascii_lowercase().as_str() {
@@ -278,10 +276,11 @@ impl Schema<'_> {
                 TableChange::ClusterOn(index)
             }
             AlterAction::Storage { column, how } => {
-                return check_storage(&table, column, how).map_err(Into::into);
+                return check_storage(column_named(&table, column)?.declared(), how).map_err(Into::into);
             }
             AlterAction::Compression { column, method } => {
-                return check_compression(&table, column, method).map_err(Into::into);
+                return check_compression(column_named(&table, column)?.declared(), method)
+                    .map_err(Into::into);
             }
             AlterAction::Default { column, default } => {
                 let at = table.column(&column.text);

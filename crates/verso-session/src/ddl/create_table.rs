@@ -5,6 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{Identity, NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Oid, Rights};
 use verso_types::SqlType;
 
+use super::alter_table::{check_compression, check_storage};
 use super::like::{copy_columns, copy_constraints, plain_indexes};
 use super::partition::{divided_by, same_kind};
 use super::sequence::bounds;
@@ -198,6 +199,12 @@ impl Schema<'_> {
     ) -> Result<NewColumn, Failure> {
         let ty = binder.data_type(&column.ty)?;
         self.may_use(&ty)?;
+        if let Some(how) = &column.storage {
+            check_storage(&ty, how)?;
+        }
+        if let Some(method) = &column.compression {
+            check_compression(&ty, method)?;
+        }
         let mut new = NewColumn::new(column.name.text.as_str(), ty.clone());
         new.not_null = column.not_null;
         new.serial = column.serial;

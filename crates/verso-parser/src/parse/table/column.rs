@@ -22,7 +22,10 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
         }
         None => cursor.data_type()?,
     };
-    let column = ColumnDefinition { serial: serial.is_some(), ..plain(name, ty) };
+    let storage = if cursor.accept(&["storage"]) { Some(cursor.label()?) } else { None };
+    let compression = if cursor.accept(&["compression"]) { Some(cursor.label()?) } else { None };
+    let serial = serial.is_some();
+    let column = ColumnDefinition { serial, storage, compression, ..plain(name, ty) };
     with_constraints(cursor, column)
 }
 
@@ -44,6 +47,8 @@ fn plain(name: Name, ty: SqlType) -> ColumnDefinition {
         generated: None,
         is_virtual: false,
         reservable: false,
+        storage: None,
+        compression: None,
         constraints: Vec::new(),
     }
 }
@@ -139,14 +144,7 @@ fn with_constraints(
                 let name = collate(cursor)?;
                 column.ty = collated(column.ty, &name);
             }
-            _ => {
-                for (words, what) in [(&["storage"][..], "STORAGE"), (&["compression"], "COMPRESSION")] {
-                    if cursor.is(words) {
-                        return Err(cursor.unsupported(what));
-                    }
-                }
-                return Err(cursor.unexpected());
-            }
+            _ => return Err(cursor.unexpected()),
         }
         if null && not_null {
             let text = format!("conflicting NULL/NOT NULL declarations for column \"{}\"", column.name.text);
