@@ -2,12 +2,47 @@
 
 use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
+use super::NamedStatements;
+use crate::settings::LogStatement;
 use verso_parser::syntax::RoutineKind;
 use verso_parser::syntax::{
     CastStatement, CollationStatement, Copy, CopyWhat, DatabaseStatement, DropKind, ExtensionStatement,
     OperatorStatement, RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement,
     ViewStatement,
 };
+
+/// With which `log_statement` a statement is logged, as in PostgreSQL. What a prepared statement is tells its name.
+pub(crate) fn log_class(statement: &Statement, named: &NamedStatements) -> LogStatement {
+    match statement {
+        Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Merge(_)
+        | Statement::Truncate(_)
+        | Statement::Flashback(_) => LogStatement::Mod,
+        Statement::Copy(copy) if copy.from => LogStatement::Mod,
+        Statement::Copy(_)
+        | Statement::Query(_)
+        | Statement::Reindex(_)
+        | Statement::LockTable(_)
+        | Statement::SetConstraints(_)
+        | Statement::Listen(_)
+        | Statement::Notify(..)
+        | Statement::Unlisten(_)
+        | Statement::Analyze(_) => LogStatement::All,
+        Statement::Prepare(prepare) => log_class(&prepare.statement.statement, named),
+        Statement::Execute { name, .. } => {
+            let prepared = named.get(&name.text).ok().and_then(|known| known.parsed.as_ref());
+            // What is prepared is no EXECUTE.
+            let inner = prepared.map(|parsed| &parsed.statement);
+            let inner = inner.filter(|inner| !matches!(inner, Statement::Execute { .. }));
+            inner.map_or(LogStatement::All, |inner| log_class(inner, named))
+        }
+        Statement::Explain { options, statement, .. } if options.analyze => log_class(statement, named),
+        other if other.defines() || changes(other).is_some() => LogStatement::Ddl,
+        _ => LogStatement::All,
+    }
+}
 
 /// The word for what a statement changes in the database; none for those that only read.
 pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {

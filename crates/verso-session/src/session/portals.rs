@@ -177,6 +177,9 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<PortalEnd, SqlError> {
         self.begin_work(job)?;
+        if open.is_none() {
+            self.tell_begin(job);
+        }
         let slow = self.slow_start();
         self.services.settings.take_asked();
         let mut result =

@@ -1,13 +1,24 @@
-//! The log of slow statements: those that take `log_min_duration_statement` or longer, with their text, and with their plan
+//! The log of statements: those that `log_statement` names, when they begin, and the slow ones: those that take `log_min_duration_statement` or longer, with their text, and with their plan
 //! where `log_plans` asks for it.
 //!
 //! 1. Where it is off, a statement pays for a look at the setting.
 //! 2. A statement that fails is told too, as in PostgreSQL; one in portions tells of each of them.
 
 use super::Session;
-use crate::plans::Job;
+use crate::plans::{Job, log_class};
+use crate::settings::LogStatement;
 
 impl Session {
+    /// Tells of the statement that begins now, where `log_statement` asks for it.
+    pub(super) fn tell_begin(&self, job: &Job<'_>) {
+        let wanted = self.services.settings.log_statement;
+        if wanted != LogStatement::None && log_class(job.statement, &self.plans.named) <= wanted {
+            let (text, cut) = (job.shown(), if job.is_cut() { " …" } else { "" });
+            let session = self.services.info.number;
+            tracing::info!(session, "statement: {text}{cut}");
+        }
+    }
+
     /// When the statement that begins now is to be told of by its duration: now.
     pub(super) fn slow_start(&self) -> Option<u64> {
         let start = (self.services.log_min_duration_ms() >= 0).then(|| self.services.clocks.nanos());

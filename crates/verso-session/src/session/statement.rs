@@ -39,6 +39,7 @@ impl Session {
     /// Runs a statement; with all that goes around it.
     pub(crate) fn perform(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
         self.begin_work(job)?;
+        self.tell_begin(job);
         let slow = self.slow_start();
         let measures = self.services.settings.statement_statistics
             && *job.statement != Statement::ShowStatementStatistics;

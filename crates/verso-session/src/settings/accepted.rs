@@ -27,7 +27,6 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         "effective_cache_size" => "4GB",
         "idle_session_timeout" => "0",
         "from_collapse_limit" | "join_collapse_limit" => "8",
-        "log_statement" => "none",
         "max_parallel_workers_per_gather" => "2",
         "plan_cache_mode" => "auto",
         "quote_all_identifiers" | "default_with_oids" | "array_nulls" => "off",

@@ -92,6 +92,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("long_tx_wal_limit", "Most log that a transaction may span; 0 is no limit (ALTER SYSTEM SET)."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
     ("log_min_duration_statement", "Logs statements that take so long or longer; -1 logs none."),
+    ("log_statement", "Sets the type of statements logged."),
     ("log_plans", "Logs the plans of slow statements, too: off, on, or analyze, with what was measured."),
     (
         "lru_max_dirty",
@@ -225,6 +226,8 @@ pub struct Settings {
     pub log_min_duration_ms: Option<i64>,
     /// Whether their plans are.
     pub log_plans: LogPlans,
+    /// Which statements are logged when they begin.
+    pub log_statement: LogStatement,
     /// From which level on messages go to the client.
     pub messages_from: MessageLevel,
     /// How commits are written, where the session says something about it.
@@ -249,6 +252,35 @@ pub struct Settings {
     pub row_security: bool,
     /// Of the client's own making: names with a period.
     pub custom: BTreeMap<String, String>,
+}
+
+/// Which statements are logged when they begin; each of these includes those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogStatement {
+    /// None.
+    #[default]
+    None,
+    /// Those that define something.
+    Ddl,
+    /// Those that change rows.
+    Mod,
+    /// All.
+    All,
+}
+
+impl LogStatement {
+    const ALL: [LogStatement; 4] =
+        [LogStatement::None, LogStatement::Ddl, LogStatement::Mod, LogStatement::All];
+
+    /// As SHOW prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogStatement::None => "none",
+            LogStatement::Ddl => "ddl",
+            LogStatement::Mod => "mod",
+            LogStatement::All => "all",
+        }
+    }
 }
 
 /// What is logged of the plans of slow statements.
@@ -300,6 +332,7 @@ impl Default for Settings {
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
             log_min_duration_ms: None,
+            log_statement: LogStatement::None,
             log_plans: LogPlans::Off,
             messages_from: MessageLevel::Notice,
             commit: CommitLevel::default(),
@@ -544,6 +577,12 @@ impl Settings {
                 let least = |value: &str| least_duration(value).ok_or_else(|| invalid(value));
                 self.log_min_duration_ms = value.map(least).transpose()?;
             }
+            ("log_statement", value) => {
+                let wanted = value.unwrap_or("none");
+                let found = LogStatement::ALL.into_iter().find(|one| wanted.eq_ignore_ascii_case(one.name()));
+                self.log_statement = found
+                    .ok_or_else(|| invalid(wanted).with_hint("Available values: none, ddl, mod, all."))?;
+            }
             ("log_plans", value) => {
                 self.log_plans = match value.map(str::to_ascii_lowercase).as_deref() {
                     Some("analyze") => LogPlans::Analyze,
@@ -697,6 +736,7 @@ impl Settings {
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
             "log_min_duration_statement" => least_duration_text(self.log_min_duration_ms.unwrap_or(-1)),
+            "log_statement" => self.log_statement.name().to_string(),
             "log_plans" => self.log_plans.name().to_string(),
             "work_mem" => size_text(self.work_memory_bytes),
             "min_parallel_table_scan_size" => size_text(self.parallel_scan_bytes),

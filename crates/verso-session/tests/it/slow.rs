@@ -1,4 +1,4 @@
-//! The log of slow statements.
+//! The log of statements: of all that `log_statement` names, and of slow ones.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -43,13 +43,18 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
-/// The statements that are logged while the text runs.
-fn logged(client: &mut Client, sql: &str) -> Vec<String> {
+/// What is logged while the text runs, behind these words.
+fn lines(client: &mut Client, sql: &str, words: &str) -> Vec<String> {
     let log = Log::default();
     tracing::subscriber::with_default(log.clone(), || drop(client.try_run(sql)));
     let lines = log.0.lock().expect("no panic");
-    let told = lines.iter().filter_map(|line| line.strip_prefix("duration: "));
-    told.map(|line| line.split_once(" ms  statement: ").expect("its parts").1.to_string()).collect()
+    lines.iter().filter_map(|line| line.strip_prefix(words)).map(str::to_string).collect()
+}
+
+/// The slow statements that are logged while the text runs.
+fn logged(client: &mut Client, sql: &str) -> Vec<String> {
+    let told = lines(client, sql, "duration: ");
+    told.iter().map(|line| line.split_once(" ms  statement: ").expect("its parts").1.to_string()).collect()
 }
 
 #[test]
@@ -119,4 +124,39 @@ fn the_database_says_it_for_sessions_that_do_not() {
     assert_eq!(logged(&mut other, "SELECT 2"), ["SELECT 2"]);
     client.run("CREATE ROLE ann LOGIN; SET SESSION AUTHORIZATION ann");
     assert_eq!(client.fails("SET log_min_duration_statement = -1").0, "42501");
+}
+
+#[test]
+fn statements_are_logged_by_what_they_do() {
+    let world = World::new();
+    let mut client = world.connect();
+    let told = |client: &mut Client, sql: &str| lines(client, sql, "statement: ");
+    assert_eq!(client.value("SHOW log_statement"), "none");
+    assert!(told(&mut client, "CREATE TABLE t (id int)").is_empty());
+    let statements = [
+        ("ALTER TABLE t ADD c int", 1),
+        ("INSERT INTO t VALUES (1)", 2),
+        ("TRUNCATE t", 2),
+        ("EXPLAIN ANALYZE DELETE FROM t", 2),
+        ("PREPARE p AS UPDATE t SET c = 1", 2),
+        ("EXECUTE p", 2),
+        ("DEALLOCATE p", 3),
+        ("EXPLAIN DELETE FROM t", 3),
+        ("SELECT 1", 3),
+        ("SELECT no_such_column", 3),
+        ("ANALYZE t", 3),
+    ];
+    for (level, setting) in ["ddl", "mod", "all"].iter().zip(1..) {
+        client.run(&format!("SET log_statement = {setting}", setting = level));
+        for (sql, from) in statements {
+            let wanted = if setting >= from { vec![sql.to_string()] } else { Vec::new() };
+            assert_eq!(told(&mut client, sql), wanted, "{level}: {sql}");
+        }
+        client.run("ALTER TABLE t DROP c");
+    }
+    assert_eq!(client.fails("SET log_statement = 'some'").0, "22023");
+    let shown = "SELECT setting FROM pg_settings WHERE name = 'log_statement'";
+    assert_eq!(client.value(shown), "all");
+    client.run("CREATE ROLE plain; SET ROLE plain");
+    assert_eq!(client.fails("SET log_statement = none").0, "42501");
 }
