@@ -25,7 +25,8 @@ for form in sql dump folder; do
   plain "$WORK/first.sql" > "$WORK/a"; plain "$WORK/again.sql" > "$WORK/b"
   diff "$WORK/a" "$WORK/b" || { echo "restored from $form it is something else"; exit 1; }
 done
-"$bin/pg_dumpall" -h "$PGHOST" -p "$PGPORT" -U "$PGUSER" -g > "$WORK/globals.sql"
+# A server of one file has this database only.
+"$bin/pg_dumpall" -h "$PGHOST" -p "$PGPORT" -U "$PGUSER" -l "$PGDATABASE" -g > "$WORK/globals.sql"
 grep -q 'CREATE ROLE dump_reader' "$WORK/globals.sql"
 dump -n dumped --inserts --rows-per-insert=10 -a > "$WORK/inserts.sql"
 grep -q 'INSERT INTO dumped.parents' "$WORK/inserts.sql"
@@ -34,10 +35,10 @@ grep -q 'INSERT INTO dumped.parents' "$WORK/inserts.sql"
 if [ -x "$bin/initdb" ] && [ "$(id -u)" = 0 ]; then owner="setpriv --reuid=nobody --regid=nogroup --clear-groups"; else owner=; fi
 pg=$(mktemp -d); chmod 755 "$pg"; [ -n "$owner" ] && chown nobody "$pg"
 if $owner "$bin/initdb" -D "$pg/data" -U "$PGUSER" -A trust --no-sync --locale-provider=builtin --locale=C.UTF-8 -E UTF8 > "$WORK/initdb" 2>&1; then
-  $owner "$bin/postgres" -D "$pg/data" -k "$pg" -c listen_addresses= -c fsync=off > "$WORK/postgres" 2>&1 &
+  $owner "$bin/postgres" -D "$pg/data" -k "$pg" -p 5432 -c listen_addresses= -c fsync=off > "$WORK/postgres" 2>&1 &
   postgres=$!
   trap 'kill $postgres; wait $postgres 2> /dev/null; rm -rf "$pg"' EXIT
-  for _ in $(seq 100); do "$bin/pg_isready" -q -h "$pg" && break; sleep 0.1; done
+  for _ in $(seq 100); do "$bin/pg_isready" -q -h "$pg" -p 5432 && break; sleep 0.1; done
   (
     export PGHOST=$pg PGPORT=5432 PGDATABASE=postgres
     run -c 'CREATE ROLE dump_reader'

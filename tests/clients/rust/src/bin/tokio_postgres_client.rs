@@ -45,7 +45,7 @@ async fn main() {
     transaction.rollback().await.unwrap();
     let mut sink = Box::pin(client.copy_in::<_, bytes_of::Bytes>("COPY rs_t (id, name) FROM STDIN").await.unwrap());
     sink.send(bytes_of::from("2\ttwo\n3\tthree\n")).await.unwrap();
-    assert_eq!(sink.finish().await.unwrap(), 2);
+    assert_eq!(sink.as_mut().finish().await.unwrap(), 2);
     let out: Vec<_> = client.copy_out("COPY (SELECT id FROM rs_t ORDER BY id) TO STDOUT").await.unwrap().try_collect().await.unwrap();
     assert_eq!(out.concat(), b"1\n2\n3\n");
     client.batch_execute("LISTEN rs_news; NOTIFY rs_news, 'hello'").await.unwrap();

@@ -106,7 +106,7 @@ public class Jdbc {
             check(column(meta.getIndexInfo(null, "public", "jdbc_parent", false, true), "COLUMN_NAME").contains("lower((name)::text)"), "expression");
             check(column(meta.getProcedures(null, "public", "jdbc%"), "PROCEDURE_NAME").isEmpty(), "procedures");
             check(column(meta.getFunctions(null, "public", "jdbc_f"), "FUNCTION_NAME").equals(List.of("jdbc_f")), "functions");
-            check(column(meta.getFunctionColumns(null, "public", "jdbc_f", "%"), "COLUMN_NAME").equals(List.of("a", "b")), "arguments");
+            check(column(meta.getFunctionColumns(null, "public", "jdbc_f", "%"), "COLUMN_NAME").equals(List.of("returnValue", "a", "b")), "arguments");
             check(column(meta.getSchemas(), "TABLE_SCHEM").contains("public"), "schemas");
             check(column(meta.getCatalogs(), "TABLE_CAT").contains(System.getenv("PGDATABASE")), "catalogs");
             check(column(meta.getTypeInfo(), "TYPE_NAME").containsAll(List.of("int4", "text", "jsonb")), "types");
