@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::TimeStyle;
 
 use crate::array::{Array, Dimension, element_count};
-use crate::cast::{CastKind, cast};
+use crate::cast::{CastKind, byte_of_char, cast, char_of_byte};
 use crate::column::{Column, ColumnData};
 use crate::datetime::{is_date, is_timestamp};
 use crate::decimal::Decimal;
@@ -57,6 +57,8 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Numeric(v) => put_numeric(v, out),
         Value::Big(v) => v.put_binary(out),
+        // One byte, be it 0.
+        Value::Text(v) if *ty == SqlType::System(SystemType::Char) => out.push(byte_of_char(v)),
         Value::Text(v) => {
             out.extend_from_slice(v.as_bytes());
             pad(v, ty, out);
@@ -334,7 +336,11 @@ impl<'b> Reader<'b> {
             SystemType::VectorInt2 => Value::Int2(self.u16()?.cast_signed()),
             ty if ty.is_four_bytes() => Value::Int8(self.i32()?.cast_unsigned().into()),
             SystemType::Xid8 => Value::Int8(self.i64()?),
-            SystemType::Char | SystemType::NodeTree => self.text()?,
+            SystemType::Char => {
+                let [byte] = self.array()?;
+                Value::text(char_of_byte(byte))
+            }
+            SystemType::NodeTree => self.text()?,
             _ => {
                 let text = format!("binary input of type {}", ty.name());
                 return Err(TypeError::new(

@@ -363,12 +363,30 @@ impl Call<'_> {
     }
 
     fn serial_sequence(&self) -> Result<Value> {
-        let table = self.table(self.args.text(0))?;
         let name = self.args.text(1);
-        let Some(at) = table.column(name) else {
-            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
-            return Err(ExecError::raised("42703", message));
+        let oid = references::parse_reference(SystemType::Regclass, self.args.text(0))?;
+        let oid = Oid(u32::try_from(oid).unwrap_or_default());
+        let missing = |relation: &str| {
+            let message = format!("column \"{name}\" of relation \"{relation}\" does not exist");
+            ExecError::raised("42703", message)
         };
+        // Columns of views and of the system's relations own no sequences.
+        let other = match (self.catalog.view_by_oid(oid), SystemRelation::by_oid(oid)) {
+            (Some(view), _) => {
+                Some((view.name.to_string(), view.columns.iter().any(|column| *column.name == *name)))
+            }
+            (None, Some(own)) => {
+                Some((own.name.to_string(), own.columns.iter().any(|column| column.name == name)))
+            }
+            (None, None) => None,
+        };
+        match other {
+            Some((_, true)) => return Ok(Value::Null),
+            Some((relation, false)) => return Err(missing(&relation)),
+            None => {}
+        }
+        let table = self.table(self.args.text(0))?;
+        let Some(at) = table.column(name) else { return Err(missing(&table.name)) };
         Ok(text(definitions::serial_sequence(self.catalog, &table, table.columns[at].id)))
     }
 

@@ -82,6 +82,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
     match relation.get().name {
         "pg_class" => relations::classes(views, &catalog, &keys),
         "pg_attribute" => relations::attributes(&catalog, &keys),
+        "pg_init_privs" => all(rights::initial(&catalog, &keys)),
         "pg_attrdef" => all(relations::defaults(views, &catalog, &keys)),
         "pg_index" => all(relations::indexes(views, &catalog, &keys)),
         "pg_sequence" => all(relations::sequences(&catalog, &keys)),

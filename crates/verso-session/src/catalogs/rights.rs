@@ -73,6 +73,24 @@ pub(super) fn defaults(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
     catalog.default_acls().iter().map(row).collect()
 }
 
+/// `pg_namespace.oid` of `public`.
+const PUBLIC: Oid = Oid(2200);
+
+/// The rows of `pg_init_privs`: the lists that the system's relations and schemas have from the beginning. A dump leaves them out.
+pub(super) fn initial(catalog: &CatalogSnapshot, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let relations = SystemRelation::all().iter().map(|relation| Object::Relation(relation.oid));
+    let schemas = catalog.schemas().map(|schema| schema.oid).filter(|oid| oid.is_system());
+    let schemas = schemas.chain([Oid(super::relations::INFORMATION_SCHEMA_OID)]).map(Object::Schema);
+    let row = |object: Object| {
+        let (class, number, part) = object.key();
+        let acl = own_acl(catalog, object);
+        let row = vec![oid(number), oid(class), Value::Int4(part), letter('i'), acl.clone()];
+        (!acl.is_null() && keys.fit(&row)).then_some(row)
+    };
+    // That of `public` may be changed as any other's.
+    relations.chain(schemas).filter(|object| *object != Object::Schema(PUBLIC)).filter_map(row).collect()
+}
+
 /// The rows of `pg_policy`.
 pub(super) fn policies(
     views: &Views<'_>,

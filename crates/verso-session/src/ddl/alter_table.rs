@@ -135,6 +135,11 @@ impl Schema<'_> {
         if let Some(Relation::Table(table)) = relation {
             self.refuse_reserved(table)?;
         }
+        if let (Some(relation), [action], false) = (relation, alter.actions.as_slice(), alter.materialized)
+            && self.renamed_beside(relation, &name, action)?
+        {
+            return Ok(done);
+        }
         let is_whole = matches!(relation, Some(Relation::Table(table)) if table.partitioned.is_some());
         let mut actions = alter.actions.as_slice();
         while let Some(action) = actions.first() {
@@ -152,6 +157,28 @@ impl Schema<'_> {
             actions = &actions[1..];
         }
         Ok(done)
+    }
+
+    /// ALTER TABLE also gives views, sequences and indexes other names, and the columns of views; whether that was asked for.
+    fn renamed_beside(
+        &self,
+        relation: &Relation,
+        name: &QualifiedName,
+        action: &AlterAction,
+    ) -> Result<bool, Failure> {
+        let store = &self.frame.services.instance.catalog;
+        let txn = &mut self.frame.txn.borrow_mut();
+        match (relation, action) {
+            (Relation::Table(_), _) => return Ok(false),
+            (relation, AlterAction::Rename(to)) => {
+                store.rename(txn, relation.kind(), name.schema_text(), &name.name.text, &text(to))?;
+            }
+            (Relation::View(view), AlterAction::RenameColumn { column, to }) => {
+                store.rename_view_column(txn, view, &column.text, &text(to))?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Several keys of a table, which are built from one scan.

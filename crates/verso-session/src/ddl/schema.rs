@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, FunctionDef, Object, ObjectKind, Rights};
+use verso_catalog::{CatalogError, FunctionDef, Object, ObjectKind, Relation, Rights};
 use verso_types::SqlType;
 
 use super::alter_table::altered;
@@ -118,10 +118,22 @@ impl Schema<'_> {
             SchemaStatement::Move { kind, name, to, if_exists } => {
                 let (kind, word) = (kind_of(*kind), altered(*kind));
                 let home = self.home(name);
-                if *if_exists && self.frame.catalog.relation(Some(&home), &name.name.text).is_none() {
+                let relation = self.frame.catalog.relation(Some(&home), &name.name.text);
+                if *if_exists && relation.is_none() {
                     self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
                     return Ok(tag(word));
                 }
+                // ALTER TABLE moves views and sequences, too.
+                let kind = match relation {
+                    Some(Relation::Index(index)) if kind == ObjectKind::Table => {
+                        let text = format!("cannot change schema of index \"{}\"", index.name);
+                        return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                            .with_hint("Change the schema of the table instead.")
+                            .into());
+                    }
+                    Some(relation) if kind == ObjectKind::Table => relation.kind(),
+                    _ => kind,
+                };
                 self.own_named(name)?;
                 self.may_create_in(&to.text)?;
                 let place = (Some(&*home), name.name.text.as_str());

@@ -2,7 +2,7 @@
 
 use verso_exec::memory::{Account, room_to_read};
 use verso_types::text::type_of;
-use verso_types::{CastKind, OpaqueKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_text};
+use verso_types::{CastKind, OpaqueKind, SqlType, SystemType, TimeStyle, Value, cast, cast_kind, parse_text};
 
 use crate::plans::Prepared;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -75,6 +75,11 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
         | (Value::Interval(_), SqlType::Interval(None))
         | (Value::Jsonb(_), SqlType::Jsonb)
         | (Value::Uuid(_), SqlType::Uuid) => true,
+        // Numbers of objects and transactions, as they come in binary form.
+        (Value::Int8(number), SqlType::System(system)) => match system.is_four_bytes() {
+            true => u32::try_from(*number).is_ok(),
+            false => *system == SystemType::Xid8,
+        },
         (Value::Opaque(value), ty) if ty.typmod() < 0 => OpaqueKind::of(ty) == Some(value.kind()),
         // Only places of labels are values of the type.
         (Value::Int8(place), SqlType::Enum(ty)) => ty.at(*place).is_some(),
@@ -102,6 +107,15 @@ fn convert(
             parse_text(to, text, time_zone)
         }
         value if from.same_base(to) => return Ok(value.clone()),
+        // Elements that came as texts are read one by one.
+        Value::Array(values) if let SqlType::Array(element) = to => {
+            let convert = |value: &Value| match value.is_null() || fits(value, element) {
+                true => Ok(value.clone()),
+                false => convert(value, element, time_zone, index, account),
+            };
+            let read = values.iter().map(convert).collect::<Result<Vec<_>, _>>()?;
+            return Ok(Value::Array(values.with_values(read)));
+        }
         value if cast_kind(&from, to).is_some_and(|kind| kind <= CastKind::Assignment) => {
             cast(value, &from, to, CastKind::Assignment, time_zone)
         }

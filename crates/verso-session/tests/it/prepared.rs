@@ -192,3 +192,25 @@ fn a_portal_in_portions_sees_the_catalog_of_now_behind_a_function_that_defined_s
     assert_eq!(sink.lines, ["later", "own"]);
     client.session.sync().expect("commits");
 }
+
+#[test]
+fn values_as_the_binary_protocol_carries_them() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TYPE whole AS RANGE (subtype = int4)");
+    // Elements that are texts, of arrays of types that texts are read as.
+    let texts = Value::Array(vec![Value::text("{\"a\":1}"), Value::Null].into());
+    let lines = client.prepared("SELECT $1::json[]", &[texts]).unwrap();
+    assert_eq!(lines[0], "{\"{\\\"a\\\":1}\",NULL}");
+    let broken = Value::Array(vec![Value::text("{")].into());
+    assert_eq!(client.prepared("SELECT $1::json[]", &[broken]).unwrap_err().sqlstate, "22P02");
+    // Numbers of transactions and objects.
+    let number = [Value::Int8(77)];
+    for ty in ["xid", "xid8", "oid", "regclass"] {
+        assert_eq!(client.prepared(&format!("SELECT $1::{ty}"), &number).unwrap()[0], "77", "{ty}");
+    }
+    assert_eq!(client.prepared("SELECT $1::xid", &[Value::Int8(-1)]).unwrap_err().sqlstate, "42804");
+    // A range type of users.
+    assert_eq!(types(&mut client, "SELECT $1::whole"), Ok(vec!["whole".to_string()]));
+    assert_eq!(client.prepared("SELECT $1::whole", &[Value::text("[1,3)")]).unwrap()[0], "[1,3)");
+}

@@ -47,6 +47,19 @@ fn infinite_intervals_are_read() {
 }
 
 #[test]
+fn a_char_is_one_byte() {
+    // As charsend gives them.
+    let ty = SqlType::System(SystemType::Char);
+    for (text, byte) in [("", 0), ("a", b'a'), ("\\377", 255)] {
+        let value = Value::text(text);
+        assert_eq!(binary(&value, &ty), [byte], "{text}");
+        assert_eq!(parse_binary(&ty, &[byte]).unwrap(), value);
+    }
+    assert_eq!(parse_binary(&ty, &[]).unwrap_err().sqlstate, sqlstate::PROTOCOL_VIOLATION);
+    assert_eq!(parse_binary(&ty, b"ab").unwrap_err().sqlstate, sqlstate::INVALID_BINARY_REPRESENTATION);
+}
+
+#[test]
 fn arrays_carry_their_element_type_and_nulls() {
     let ty = SqlType::Array(Box::new(SqlType::Int4));
     let value = Value::Array([Value::Int4(7), Value::Null].into());
