@@ -360,7 +360,7 @@ impl Schema<'_> {
 }
 
 /// `operator ===(integer,integer)`.
-fn operator_name(catalog: &CatalogSnapshot, operator: &OperatorDef) -> String {
+pub(super) fn operator_name(catalog: &CatalogSnapshot, operator: &OperatorDef) -> String {
     let name = |oid: Oid| {
         SqlType::from_pg_oid(oid.0, -1)
             .map(|ty| ty.pg_name())

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    Acl, CatalogError, CollationChange, MembershipChange, Object, ObjectKind, Oid, Relation, Rights,
-    RightsOf, TableDef,
+    Acl, CatalogError, CollationChange, MembershipChange, Object, ObjectKind, Oid, PolicyDef, Relation,
+    Rights, RightsOf, TableDef,
 };
 
 use super::{Schema, text};
@@ -811,7 +811,14 @@ impl Schema<'_> {
         let objects = self.frame.catalog.owned().filter(|(_, owner)| from.contains(owner));
         let objects: Vec<Object> = objects.map(|(object, _)| object).collect();
         let store = &self.frame.services.instance.catalog;
-        store.set_owner(&mut self.frame.txn.borrow_mut(), self.frame.catalog, &objects, to)?;
+        let txn = &mut self.frame.txn.borrow_mut();
+        store.set_owner(txn, self.frame.catalog, &objects, to)?;
+        for operator in self.frame.catalog.operators().iter().filter(|one| from.contains(&one.owner)) {
+            store.set_operator_owner(txn, operator.oid, to)?;
+        }
+        for collation in self.frame.catalog.collations().iter().filter(|one| from.contains(&one.owner)) {
+            store.alter_collation(txn, collation, &CollationChange::Owner(to))?;
+        }
         Ok(tag("REASSIGN OWNED"))
     }
 
@@ -857,6 +864,21 @@ impl Schema<'_> {
                 Ok(store.set_default_acl(&mut frame.txn.borrow_mut(), frame.catalog, of, kept)?)
             })?;
         }
+        for policy in
+            catalog.all_policies().filter(|policy| policy.roles.iter().any(|role| roles.contains(role)))
+        {
+            let Some(table) = catalog.table_by_oid(policy.table) else { continue };
+            let mut rest = PolicyDef::clone(policy);
+            rest.roles.retain(|role| !roles.contains(role));
+            self.frame.inside(|frame| {
+                let txn = &mut frame.txn.borrow_mut();
+                match rest.roles.is_empty() {
+                    true => store.drop_policy(txn, &table, policy.oid)?,
+                    false => store.put_policy(txn, &table, &rest).map(drop)?,
+                }
+                Ok(())
+            })?;
+        }
         let mut owned: Vec<Object> =
             catalog.owned().filter(|(_, owner)| roles.contains(owner)).map(|(object, _)| object).collect();
         owned.sort_unstable();
@@ -871,6 +893,16 @@ impl Schema<'_> {
         for object in owned {
             self.frame.inside(|frame| Schema { frame }.drop_object(object, cascade))?;
         }
+        self.frame.inside(|frame| {
+            let txn = &mut frame.txn.borrow_mut();
+            for operator in frame.catalog.operators().iter().filter(|one| roles.contains(&one.owner)) {
+                store.drop_operator(txn, operator)?;
+            }
+            for collation in frame.catalog.collations().iter().filter(|one| roles.contains(&one.owner)) {
+                store.drop_collation(txn, collation)?;
+            }
+            Ok(())
+        })?;
         Ok(tag("DROP OWNED"))
     }
 
@@ -917,6 +949,12 @@ impl Schema<'_> {
             if let Some(shown) = self.shown_object(object) {
                 lines.push((0, format!("owner of {shown}")));
             }
+        }
+        for one in catalog.collations().iter().filter(|one| one.owner == role) {
+            lines.push((0, format!("owner of collation {}", one.collation.name)));
+        }
+        for operator in catalog.operators().iter().filter(|operator| operator.owner == role) {
+            lines.push((0, format!("owner of {}", super::operators::operator_name(catalog, operator))));
         }
         for (object, _) in catalog.acls().filter(|(_, acl)| acl.names(role)) {
             if catalog.owner_of(object) != role
