@@ -65,6 +65,8 @@ impl Cursor<'_> {
                 self.numeric(at)
             }
             "varchar" | "character" | "char" | "nchar" | "national" => self.character(at),
+            // By the name that it has in the catalogs, where a length is no one character without.
+            "bpchar" if self.peek_at(1) == Token::LParen => self.character(at),
             "bit" => {
                 self.advance();
                 let varying = self.accept(&["varying"]);

@@ -163,9 +163,9 @@ pub struct ColumnDefinition {
     /// RESERVABLE.
     pub reservable: bool,
     /// STORAGE.
-    pub storage: Option<Name>,
+    pub storage: Option<Box<Name>>,
     /// COMPRESSION.
-    pub compression: Option<Name>,
+    pub compression: Option<Box<Name>>,
     /// Its constraints.
     pub constraints: Vec<ConstraintDefinition>,
 }

@@ -46,7 +46,7 @@ impl Lowering<'_> {
     pub(super) fn statement(&mut self, statement: &syntax::Statement) -> Option<Statement> {
         let known = self.ctes.len();
         let lowered = match statement {
-            syntax::Statement::Query(query) => Statement::Query(self.query(query)?),
+            syntax::Statement::Query(query) => Statement::Query(Box::new(self.query(query)?)),
             syntax::Statement::Insert(insert) => Statement::Insert(Box::new(self.insert(insert)?)),
             syntax::Statement::Update(update) => Statement::Update(Box::new(self.update(update)?)),
             syntax::Statement::Delete(delete) => Statement::Delete(Box::new(self.delete(delete)?)),

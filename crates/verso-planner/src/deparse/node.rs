@@ -254,7 +254,7 @@ pub(super) enum Group {
 /// A statement of a function's body.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Statement {
-    Query(Query),
+    Query(Box<Query>),
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),

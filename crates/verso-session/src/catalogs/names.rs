@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
-use verso_catalog::{CatalogSnapshot, INFORMATION_SCHEMA, Oid, RelationId, SystemRelation};
+use verso_catalog::{CatalogSnapshot, INFORMATION_SCHEMA, Oid, RelationId, SystemRelation, TypeDef};
 use verso_exec::functions::quote_ident;
 use verso_types::names::ObjectNames;
 use verso_types::{SqlType, SystemType, TypeError, Value};
@@ -143,13 +143,21 @@ pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
         return Some(ty.regtype_name());
     }
     if let Some(ty) = catalog.type_or_row_by_oid(Oid(oid)) {
-        let name = match catalog.is_visible_type(&ty) {
+        let name = match catalog.is_visible_type(&ty) && !is_hidden_by_system(catalog, &ty) {
             true => quote_ident(&ty.name),
             false => format!("{}.{}", quote_ident(&ty.schema), quote_ident(&ty.name)),
         };
         return Some(if ty.oid.0 == oid { name } else { name + "[]" });
     }
     fixed_row("pg_type", oid).and_then(|row| row[1].as_str().map(quoted_type))
+}
+
+/// Whether the system has a type of the name of a user's, and the path comes by it first.
+fn is_hidden_by_system(catalog: &CatalogSnapshot, ty: &TypeDef) -> bool {
+    let path = catalog.search_path().searched();
+    let place = |schema: &str| path.iter().position(|known| **known == *schema);
+    let before = matches!((place(PG_CATALOG), place(&ty.schema)), (Some(system), Some(own)) if system < own);
+    before && !fixed_by_name("pg_type", &ty.name).is_empty()
 }
 
 /// `"any"` needs its quotes.

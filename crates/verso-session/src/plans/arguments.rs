@@ -2,7 +2,8 @@
 
 use verso_exec::memory::{Account, room_to_read};
 use verso_types::text::type_of;
-use verso_types::{CastKind, OpaqueKind, SqlType, SystemType, TimeStyle, Value, cast, cast_kind, parse_text};
+use verso_types::{CastKind, OpaqueKind, Range, RangeKind, SqlType, SystemType, TimeStyle, Value};
+use verso_types::{cast, cast_kind, parse_text};
 
 use crate::plans::Prepared;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -80,6 +81,14 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
             true => u32::try_from(*number).is_ok(),
             false => *system == SystemType::Xid8,
         },
+        // A range of a type of users does not tell the type.
+        (Value::Range(range), SqlType::Range(of)) => {
+            range.kind == RangeKind::Own && of.own_name(false).is_some() && within(range, &of.subtype())
+        }
+        (Value::Multirange(many), SqlType::Multirange(of)) => {
+            let within = |range: &Range| within(range, &of.subtype());
+            many.kind == RangeKind::Own && of.own_name(true).is_some() && many.ranges.iter().all(within)
+        }
         (Value::Opaque(value), ty) if ty.typmod() < 0 => OpaqueKind::of(ty) == Some(value.kind()),
         // Only places of labels are values of the type.
         (Value::Int8(place), SqlType::Enum(ty)) => ty.at(*place).is_some(),
@@ -91,6 +100,12 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
         }
         _ => type_of(value) == *ty,
     }
+}
+
+/// Whether the bounds of a range are values of a type.
+fn within(range: &Range, subtype: &SqlType) -> bool {
+    let bounds = range.bounds.iter().flat_map(|(lower, upper)| [lower, upper]);
+    bounds.filter_map(|bound| bound.value.as_ref()).all(|value| fits(value, &subtype.without_modifiers()))
 }
 
 fn convert(

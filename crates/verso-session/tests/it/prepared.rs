@@ -213,4 +213,9 @@ fn values_as_the_binary_protocol_carries_them() {
     // A range type of users.
     assert_eq!(types(&mut client, "SELECT $1::whole"), Ok(vec!["whole".to_string()]));
     assert_eq!(client.prepared("SELECT $1::whole", &[Value::text("[1,3)")]).unwrap()[0], "[1,3)");
+    let ty = client.session.prepare("SELECT $1::whole", &[]).unwrap().params()[0].clone();
+    let range = verso_types::parse_text(&ty, "[1,3)", &verso_types::TimeStyle::UTC).unwrap();
+    let range = [range];
+    assert_eq!(client.prepared("SELECT $1::whole", &range).unwrap()[0], "[1,3)");
+    assert_eq!(client.prepared("SELECT $1::int4range", &range).unwrap_err().sqlstate, "42846");
 }

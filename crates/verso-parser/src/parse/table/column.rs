@@ -22,8 +22,10 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
         }
         None => cursor.data_type()?,
     };
-    let storage = if cursor.accept(&["storage"]) { Some(cursor.label()?) } else { None };
-    let compression = if cursor.accept(&["compression"]) { Some(cursor.label()?) } else { None };
+    let mut named = |word: &str| -> Result<Option<Box<Name>>, SyntaxError> {
+        Ok(if cursor.accept(&[word]) { Some(Box::new(cursor.label()?)) } else { None })
+    };
+    let (storage, compression) = (named("storage")?, named("compression")?);
     let serial = serial.is_some();
     let column = ColumnDefinition { serial, storage, compression, ..plain(name, ty) };
     with_constraints(cursor, column)
