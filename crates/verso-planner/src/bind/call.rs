@@ -208,7 +208,7 @@ impl Binder<'_> {
     pub fn procedure(&self, call: &Call) -> Result<(Arc<FunctionDef>, Vec<TypedExpr>), SqlError> {
         let at = call.name.at().start;
         let scope = Scope::default();
-        let mut args = self.located(&call.args, &mut Context::new(&scope, Clause::Procedure))?;
+        let mut args = self.located(&call.args, &mut Context::new(&scope, Clause::CallArgument))?;
         for (arg, _) in &mut args {
             crate::plan::expression(arg, self.planning())?;
         }

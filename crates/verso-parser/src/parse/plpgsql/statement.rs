@@ -122,7 +122,7 @@ impl<'s> Body<'s> {
             }
             self.expect(&["end", "if"])?;
             self.semicolon()?;
-            return Ok(PlStatementKind::If { branches, otherwise, case: false });
+            return Ok(PlStatementKind::If { branches, otherwise, word: "IF" });
         }
     }
 
@@ -170,7 +170,7 @@ impl<'s> Body<'s> {
         };
         self.expect(&["end", "case"])?;
         self.semicolon()?;
-        Ok(PlStatementKind::If { branches, otherwise, case: true })
+        Ok(PlStatementKind::If { branches, otherwise, word: "CASE" })
     }
 
     /// `LOOP … END LOOP [label];`
@@ -215,8 +215,9 @@ impl<'s> Body<'s> {
                 return Ok(PlStatementKind::ForExecute { label, targets, text, body });
             }
             let statement = self.rows(range)?;
+            let text = self.text_of(range).to_owned();
             let body = self.loop_body(label.as_ref())?;
-            return Ok(PlStatementKind::ForQuery { label, targets, statement, body });
+            return Ok(PlStatementKind::ForQuery { label, targets, statement, text, body });
         };
         let from = self.expr(&range[..dots])?;
         let rest = &range[dots + 1..];
@@ -368,7 +369,7 @@ impl<'s> Body<'s> {
     }
 
     /// The text of these tokens.
-    fn text_of(&self, tokens: &[Lexeme]) -> &'s str {
+    pub(super) fn text_of(&self, tokens: &[Lexeme]) -> &'s str {
         tokens.first().zip(tokens.last()).map_or("", |(first, last)| self.source.between(first, last))
     }
 
@@ -417,6 +418,12 @@ impl<'s> Body<'s> {
             Ok(names)
         };
         let names = cursor.list(target)?;
+        // An element is no target.
+        if let Some(next) =
+            tokens[into + 1..].get(cursor.mark().0).filter(|next| next.token == Token::LBracket)
+        {
+            return Err(self.source.near(next.at.start));
+        }
         let taken = 1 + cursor.mark().0;
         let mut rest = tokens[..into].to_vec();
         rest.extend_from_slice(&tokens[into + taken..]);

@@ -22,7 +22,7 @@ use verso_parser::syntax::{PlBlock, PlConflict, PlSource, PlStatement, PlStateme
 
 /// A statement, and what is in scope where it stands.
 #[derive(Debug)]
-struct Waiting {
+pub(super) struct Waiting {
     statement: Syntax,
     variables: Vec<PlVariable>,
     open: Vec<usize>,
@@ -71,7 +71,7 @@ impl Body<'_> {
         Ok(PlStatementKind::Later(Arc::new(PlLater { name, records, unbound })))
     }
 
-    fn waiting(&self, statement: &Syntax) -> Waiting {
+    pub(super) fn waiting(&self, statement: &Syntax) -> Waiting {
         Waiting {
             statement: statement.clone(),
             variables: self.variables.clone(),
@@ -155,8 +155,9 @@ impl Unbound for Waiting {
             ..Body::new(binder, Arc::clone(&self.block))
         };
         body.set_shapes(shapes);
-        let kind = body.statement(&self.statement).map_err(|error| located(error, &self.source))?;
-        Ok(LateBound { kind, variables: body.variables.into() })
+        let (kind, within) = body.told(&self.statement, Body::statement);
+        let kind = kind.map_err(|error| located(error, &self.source))?;
+        Ok(LateBound { kind, within, variables: body.variables.into() })
     }
 }
 
@@ -210,7 +211,7 @@ fn name_of(statement: &Syntax) -> &'static str {
     match statement {
         Syntax::Block(_) => "statement block",
         Syntax::Assign { .. } => "assignment",
-        Syntax::If { .. } => "IF",
+        Syntax::If { word, .. } => word,
         Syntax::Loop { .. } => "LOOP",
         Syntax::While { .. } => "WHILE",
         Syntax::ForInteger { .. } => "FOR with integer loop variable",

@@ -258,7 +258,7 @@ impl Body<'_> {
                 steps.push(PlStatementKind::If {
                     branches: vec![(condition, vec![line(returned)])],
                     otherwise: vec![line(PlStatementKind::Return { value: Some(nothing) })],
-                    case: false,
+                    word: "IF",
                 });
             }
             _ => steps.push(PlStatementKind::ReturnQuery { query: bound, text: None }),
