@@ -10,7 +10,7 @@ use super::cursor::{begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
 use super::dynamic::{execute, no_rows, return_execute};
 use super::embedded::{Taken, define_into, in_statement, may_change, run_embedded, run_sql};
-use super::frame::{Frame, as_declared, check_columns};
+use super::frame::{Frame, as_declared, check_assignable, check_columns};
 use super::loops::{RowLoop, Turn, run_for_query, run_range, slices, turn};
 use super::message::raise;
 use super::program::{Program, Step, StepKind};
@@ -251,14 +251,22 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                     )?
                     .into(),
                 ),
+                (Value::Record(row), None) if frame.function.sql && !frame.row_types.is_empty() => {
+                    let from: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                    check_assignable(&from, &frame.row_types)?;
+                    let mut row = row.to_vec();
+                    cast_row(cx, &mut row, &from, &frame.row_types)?;
+                    Value::Record(row.into())
+                }
                 (value, _) => value,
             };
-            if types.is_none() {
+            if types.is_none() && !frame.function.sql {
                 frame.value_shape = Some(Arc::clone(shape));
             }
             return Ok(Flow::Return);
         }
         StepKind::ReturnNextComposite { value, shape } => {
+            frame.check_takes_rows()?;
             let types = frame.row_types.clone();
             let row = match frame.eval(cx, value)? {
                 Value::Record(row) => {
@@ -382,6 +390,10 @@ fn may_end<'a>(cx: &ExecContext<'a>, frame: &Frame, what: &str) -> Result<&'a dy
     let Some(ends) = cx.ends() else { return Err(refused("invalid transaction termination")) };
     if frame.savepoints > 0 {
         return Err(refused(&format!("cannot {what} while a subtransaction is active")));
+    }
+    if frame.changing > 0 {
+        let text = "cannot perform transaction commands inside a cursor loop that is not read-only";
+        return Err(ExecError::raised("55000", text));
     }
     Ok(ends)
 }

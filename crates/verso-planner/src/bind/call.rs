@@ -153,7 +153,9 @@ impl Binder<'_> {
                     FunctionReturn::Void | FunctionReturn::Procedure => SqlType::Void,
                     FunctionReturn::Trigger => {
                         let text = "trigger functions can only be called as triggers";
-                        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
+                        let line =
+                            format!("compilation of PL/pgSQL function \"{}\" near line 1", function.name);
+                        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_context(&line));
                     }
                     FunctionReturn::Scalar(ty) => ty.erased(),
                     FunctionReturn::Set(ty) => {

@@ -358,7 +358,7 @@ impl<'c> Body<'c> {
             let name = &declaration.name.text;
             if again {
                 let text = format!("duplicate declaration at or near \"{name}\"");
-                return Err(self.refuse(SqlError::syntax(text)));
+                return Err(self.refuse(SqlError::syntax(text).at(declaration.name.at.start)));
             }
             if let Some(cursor) = &declaration.cursor {
                 cursors.push(self.declare_cursor(&declaration.name, cursor));

@@ -322,11 +322,6 @@ impl<'s> Body<'s> {
             }
         };
         match &statement {
-            Statement::Query(_) if into.is_empty() => {
-                return Err(SyntaxError::new("42601", "query has no destination for result data")
-                    .with_hint("If you want to discard the results of a SELECT, use PERFORM instead.")
-                    .at(tokens[0].at.start));
-            }
             Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)

@@ -187,6 +187,10 @@ impl Body<'_> {
             Syntax::Sql { statement, into, strict, text } => {
                 let mut into = self.row_targets(into, *strict)?;
                 let statement = self.binder.statement(statement)?;
+                if into.is_none() && statement.is_query() {
+                    return Err(SqlError::syntax("query has no destination for result data")
+                        .with_hint("If you want to discard the results of a SELECT, use PERFORM instead."));
+                }
                 if let Some(into) = into.as_mut().filter(|into| into.strict) {
                     into.params = read_slots(&statement);
                 }
