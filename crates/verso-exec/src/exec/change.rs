@@ -15,7 +15,7 @@ use verso_types::{Batch, Column, SqlType, Value};
 use self::parts::{DeleteParts, Leaving, UpdateParts};
 use super::access::{Access, Found};
 use super::check::{RowChecks, row_text};
-use super::foreign::ForeignKeys;
+use super::foreign::{ForeignKeys, finish_keys};
 use super::found::{FoundRows, Gathered, by_record};
 use super::operator::{Operator, compile, types_of};
 use super::statement::Sink;
@@ -284,6 +284,11 @@ impl UpdateStatement {
         (self.keys, self.triggers)
     }
 
+    /// Its triggers.
+    pub fn triggers_mut(&mut self) -> Option<&mut Triggers> {
+        self.triggers.as_deref_mut()
+    }
+
     /// Gives and takes the triggers of the statement that this one is a part of.
     pub fn exchange_triggers(&mut self, triggers: &mut Option<Box<Triggers>>) {
         std::mem::swap(&mut self.triggers, triggers);
@@ -407,18 +412,13 @@ fn whole(table: &TableDef, rows: &Batch, read: &[usize]) -> Vec<Column> {
     (0..table.columns.len()).map(column).collect()
 }
 
-/// The end of a statement: foreign keys, then AFTER triggers, those of what went along behind its own.
+/// The end of a statement: foreign keys and AFTER triggers.
 pub(super) fn finish(
     cx: &ExecContext<'_>,
     keys: &mut ForeignKeys,
     triggers: &mut Option<Box<Triggers>>,
 ) -> Result<()> {
-    let mut along = Vec::new();
-    keys.finish(cx, &mut along)?;
-    if let Some(triggers) = triggers {
-        triggers.finish(cx)?;
-    }
-    along.iter_mut().try_for_each(|triggers| triggers.finish(cx))
+    finish_keys(cx, [Some(keys)], triggers.as_deref_mut())
 }
 
 /// The error with the whole new row in its detail.
@@ -512,6 +512,11 @@ impl DeleteStatement {
     /// The keys and rows noted, for the statement that this one belongs to.
     pub fn into_parts(self) -> (ForeignKeys, Option<Box<Triggers>>) {
         (self.keys, self.triggers)
+    }
+
+    /// Its triggers.
+    pub fn triggers_mut(&mut self) -> Option<&mut Triggers> {
+        self.triggers.as_deref_mut()
     }
 
     /// Gives and takes the triggers of the statement that this one is a part of.

@@ -136,9 +136,9 @@ impl ConflictClause {
         Err(ExecError::raised("40001", "could not serialize access due to concurrent update"))
     }
 
-    /// What changed rows mean for other tables, at the end of the statement.
-    pub fn finish(&mut self, cx: &ExecContext<'_>, along: &mut Vec<Triggers>) -> Result<()> {
-        self.update.as_mut().map_or(Ok(()), |update| update.keys.finish(cx, along))
+    /// The keys of the rows that it has changed.
+    pub fn keys(&mut self) -> Option<&mut ForeignKeys> {
+        self.update.as_mut().map(|update| &mut update.keys)
     }
 
     /// Whether a row that is there excludes the new one, which is a reason to do nothing.

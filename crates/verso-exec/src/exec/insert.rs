@@ -8,11 +8,10 @@ use verso_catalog::TableDef;
 use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, SqlType, Value};
 
-use super::change::finish;
 use super::check::RowChecks;
 use super::conflict::ConflictClause;
 use super::direct::DirectRow;
-use super::foreign::ForeignKeys;
+use super::foreign::{ForeignKeys, finish_keys};
 use super::operator::{Operator, compile, types_of};
 use super::route::Router;
 use super::statement::{Sink, column_types};
@@ -211,12 +210,8 @@ impl InsertStatement {
         if let Some(router) = &mut self.router {
             router.finish(cx)?;
         }
-        let mut along = Vec::new();
-        if let Some(conflict) = &mut self.conflict {
-            conflict.finish(cx, &mut along)?;
-        }
-        finish(cx, &mut self.keys, &mut self.triggers)?;
-        along.iter_mut().try_for_each(|triggers| triggers.finish(cx))
+        let changed = self.conflict.as_mut().and_then(|conflict| conflict.keys());
+        finish_keys(cx, [changed, Some(&mut self.keys)], self.triggers.as_deref_mut())
     }
 
     /// Runs the statement for each set of parameters; the rows of many sets reach the table together. None where the
@@ -253,12 +248,8 @@ impl InsertStatement {
             if let Some(router) = &mut *target.router {
                 router.finish(cx)?;
             }
-            let mut along = Vec::new();
-            target.keys.finish(cx, &mut along)?;
-            if let Some(conflict) = target.conflict {
-                conflict.finish(cx, &mut along)?;
-            }
-            along.iter_mut().try_for_each(|triggers| triggers.finish(cx))?;
+            let changed = target.conflict.as_mut().and_then(|conflict| conflict.keys());
+            finish_keys(cx, [Some(&mut *target.keys), changed], None)?;
             Ok(target.count)
         };
         Some(add_all())

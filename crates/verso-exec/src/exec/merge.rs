@@ -125,7 +125,7 @@ impl MergeStatement {
             Action::Delete(delete) => delete.finish(cx),
             Action::Insert(insert) => insert.finish(cx),
         })?;
-        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.finish(cx))
+        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.finish(cx).map(drop))
     }
 
     pub fn close(&mut self) {

@@ -36,9 +36,9 @@ pub use query::{
     SortKey,
 };
 pub use routine::{
-    CommitWrite, LateBound, Movement, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDiagnostic, PlDynamic,
-    PlFunction, PlHandler, PlInto, PlLater, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
-    PlTrigger, PlVariable, RaiseLevel, TransitionTable, TriggerFact, Unbound,
+    CommitWrite, LateBound, Movement, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDefault, PlDiagnostic,
+    PlDynamic, PlFunction, PlHandler, PlInto, PlLater, PlPlace, PlReturn, PlStatement, PlStatementKind,
+    PlTargets, PlTrigger, PlVariable, PlWithin, RaiseLevel, TransitionTable, TriggerFact, Unbound,
 };
 pub use statement::{
     Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict,

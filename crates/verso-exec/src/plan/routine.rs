@@ -126,11 +126,31 @@ pub struct PlDeclaration {
     /// The slot.
     pub slot: usize,
     /// The value.
-    pub default: Option<TypedExpr>,
+    pub default: PlDefault,
     /// Its line.
     pub line: u32,
     /// As [`PlStatement::within`].
-    pub within: Option<Arc<str>>,
+    pub within: Vec<PlWithin>,
+}
+
+/// The first value of a variable.
+#[derive(Clone, Debug)]
+pub enum PlDefault {
+    /// NULL.
+    Null,
+    /// That of an expression.
+    Value(TypedExpr),
+    /// What a statement gives it: a row, or an expression that is bound when it is reached.
+    Statement(Box<PlStatementKind>),
+}
+
+/// A line of an error's context that says what PostgreSQL runs or plans as a query.
+#[derive(Clone, Debug)]
+pub struct PlWithin {
+    /// The line.
+    pub line: Arc<str>,
+    /// Only of an error that one of these expressions gives, which are computed in planning; any error without it.
+    pub of: Option<Vec<TypedExpr>>,
 }
 
 /// `WHEN condition OR … THEN …`.
@@ -156,8 +176,8 @@ pub enum PlCondition {
 pub struct PlStatement {
     /// Line within the body, from 1, for error contexts.
     pub line: u32,
-    /// What an error of its expression says before that, where PostgreSQL runs the expression as a query.
-    pub within: Option<Arc<str>>,
+    /// What errors say before that, where PostgreSQL runs an expression as a query, or plans it.
+    pub within: Vec<PlWithin>,
     /// What it does.
     pub kind: PlStatementKind,
 }
@@ -165,7 +185,7 @@ pub struct PlStatement {
 impl PlStatement {
     /// A statement whose errors say nothing of an expression.
     pub fn new(line: u32, kind: PlStatementKind) -> PlStatement {
-        PlStatement { line, within: None, kind }
+        PlStatement { line, within: Vec::new(), kind }
     }
 }
 
@@ -212,8 +232,8 @@ pub enum PlStatementKind {
         branches: Vec<(TypedExpr, Vec<PlStatement>)>,
         /// `ELSE`.
         otherwise: Vec<PlStatement>,
-        /// It is a CASE.
-        case: bool,
+        /// What errors call it: IF, CASE, or WHILE, of which it is the condition.
+        word: &'static str,
     },
     /// `LOOP`.
     Loop {
@@ -258,6 +278,8 @@ pub enum PlStatementKind {
         targets: PlTargets,
         /// It is the query of this cursor, which is open meanwhile.
         cursor: Option<PlCursor>,
+        /// The arguments of the cursor, by slot.
+        args: Vec<(usize, TypedExpr)>,
         /// The body.
         body: Vec<PlStatement>,
     },
@@ -572,6 +594,8 @@ pub trait Unbound: std::fmt::Debug + Send + Sync {
 pub struct LateBound {
     /// The statement.
     pub kind: PlStatementKind,
+    /// As [`PlStatement::within`].
+    pub within: Vec<PlWithin>,
     /// Every variable that it knows.
     pub variables: Arc<[PlVariable]>,
 }

@@ -3,8 +3,8 @@
 use verso_types::Value;
 
 use super::frame::Frame;
-use super::program::{Block, Declaration, Handler};
-use super::run::{Flow, run_steps};
+use super::program::{Block, Declaration, Default, Handler};
+use super::run::{Flow, run_step, run_steps, within};
 use crate::context::Described;
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
@@ -19,14 +19,21 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
         frame.looping.remove(slot);
         frame.clear(*slot);
     }
-    for Declaration { slot, default, line, within } in &block.declarations {
-        // NULL without a default is checked where it is declared (42601), by the binder
-        let Some(default) = default else {
-            frame.clear(*slot);
-            continue;
+    for declaration in &mut block.declarations {
+        let slot = declaration.slot;
+        let given = match &mut declaration.default {
+            // NULL without a default is checked where it is declared (42601), by the binder
+            Default::Null => {
+                frame.clear(slot);
+                continue;
+            }
+            Default::Value(value) => frame.eval(cx, value).and_then(|value| frame.assign(cx, slot, value)),
+            Default::Step(step) => {
+                frame.clear(slot);
+                run_step(step, cx, frame).map(drop)
+            }
         };
-        let value = frame.eval(cx, default).and_then(|value| frame.assign(cx, *slot, value));
-        value.map_err(|error| in_declaration(error, frame, *line, within.as_deref()))?;
+        given.map_err(|error| in_declaration(error, cx, frame, declaration))?;
     }
     let flow = if block.handlers.is_empty() {
         run_steps(&mut block.body, cx, frame)?
@@ -41,10 +48,16 @@ pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Fra
 
 /// Adds where a variable that has no value is declared.
 #[cold]
-fn in_declaration(error: ExecError, frame: &mut Frame, line: u32, within: Option<&str>) -> ExecError {
-    let error = match within {
-        Some(within) => error.in_function(within.to_owned()),
-        None => error,
+fn in_declaration(
+    error: ExecError,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+    declaration: &Declaration,
+) -> ExecError {
+    let Declaration { default, line, .. } = declaration;
+    let error = match default {
+        Default::Step(step) => within(error, step.within(), cx, frame),
+        _ => within(error, &declaration.within, cx, frame),
     };
     frame.located = true;
     let signature = &frame.function.signature;

@@ -182,6 +182,7 @@ pub(super) fn return_execute(text: &Dynamic, cx: &ExecContext<'_>, frame: &mut F
     Ok(())
 }
 
-fn no_rows(word: &str) -> ExecError {
+/// Of RETURN QUERY with a statement that yields no rows.
+pub(super) fn no_rows(word: &str) -> ExecError {
     ExecError::raised("42601", format!("{word} query does not return tuples"))
 }

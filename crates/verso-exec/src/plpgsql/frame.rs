@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use verso_types::{Batch, RowType, SqlType, TypeError, Value};
+use verso_types::{Batch, CastKind, RowType, SqlType, TypeError, Value, cast_kind};
 
 use super::embedded::in_statement;
 use super::held::Held;
@@ -35,6 +35,8 @@ pub(crate) struct Frame {
     /// What RETURN NEXT and RETURN QUERY gave.
     pub rows: Spool,
     pub(super) row_types: Vec<SqlType>,
+    /// How many loops run over the rows of statements that change something: no transaction ends meanwhile.
+    pub(super) changing: usize,
     pending: Batch,
     pub(super) row_count: i64,
     /// Savepoints open in this call.
@@ -63,6 +65,7 @@ impl Frame {
             rows: Spool::default(),
             pending: Batch::of_types(&row_types),
             row_types,
+            changing: 0,
             row_count: 0,
             savepoints: 0,
             looping: BTreeSet::new(),
@@ -114,9 +117,35 @@ impl Frame {
         is_row.then(|| self.slots[first..first + width].to_vec())
     }
 
+    /// Whether a row that a trigger returns has the columns of its table, which are variables from the slot `first` on.
+    fn check_row_of_table(&mut self, types: &[SqlType], wanted: &[SqlType], first: usize) -> Result<()> {
+        let other =
+            |(given, wanted): (&SqlType, &SqlType)| *given != SqlType::Unknown && !given.same_base(wanted);
+        let detail = match types.iter().zip(wanted).position(other) {
+            Some(n) => format!(
+                "Returned type {} does not match expected type {} in column \"{}\" (position {}).",
+                types[n].pg_name(),
+                wanted[n].pg_name(),
+                self.variables[first + n].name,
+                n + 1
+            ),
+            None if types.len() == wanted.len() => return Ok(()),
+            None => format!(
+                "Number of returned columns ({}) does not match expected column count ({}).",
+                types.len(),
+                wanted.len()
+            ),
+        };
+        self.located = true;
+        let context = format!("PL/pgSQL function {} during function exit", self.function.signature);
+        let message = "returned row structure does not match the structure of the triggering table".into();
+        let raised = Raised { sqlstate: "42804".into(), message, detail: Some(detail), hint: None };
+        Err(ExecError::Raised(Box::new(raised)).in_function(context))
+    }
+
     /// A row that a trigger returns, as one of its table.
     pub(super) fn as_row_of_table(
-        &self,
+        &mut self,
         cx: &ExecContext<'_>,
         mut row: Vec<Value>,
         types: &[SqlType],
@@ -124,12 +153,9 @@ impl Frame {
         let trigger = self.function.trigger.as_ref();
         let (new, width, shown) =
             trigger.map_or((0, 0, 0), |trigger| (trigger.new, trigger.columns, trigger.shown));
-        if types.len() != shown {
-            let text = "returned row structure does not match the structure of the triggering table";
-            return Err(ExecError::raised("42804", text));
-        }
         let to: Vec<SqlType> =
             self.variables[new..new + width].iter().map(|column| column.ty.clone()).collect();
+        self.check_row_of_table(types, &to[..shown], new)?;
         cast_row(cx, &mut row, types, &to[..shown])?;
         // What indexes keep beside the columns is computed anew.
         row.resize(width, Value::Null);
@@ -166,6 +192,22 @@ impl Frame {
         self.rows.push(cx.services.memory, "the rows of a function", batch)
     }
 
+    /// Whether the caller wants rows of a function that returns records of any kind as values.
+    pub(super) fn wants_records(&self) -> bool {
+        self.function.returns == PlReturn::Records && self.row_types == [SqlType::Record]
+    }
+
+    /// Whether the rows go to where PL/pgSQL may put them: records of any kind only with a list of columns.
+    pub(super) fn check_takes_rows(&self) -> Result<()> {
+        match self.wants_records() {
+            true => Err(ExecError::raised(
+                "0A000",
+                "materialize mode required, but it is not allowed in this context",
+            )),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn push_batch(
         &mut self,
         cx: &ExecContext<'_>,
@@ -180,6 +222,13 @@ impl Frame {
         if types == self.row_types && domains.is_none() {
             self.flush(cx)?;
             return self.rows.push(cx.services.memory, "the rows of a function", batch.clone());
+        }
+        // In an output column a row is one value.
+        if self.wants_records() && !matches!(types, [row] if row.is_row()) {
+            for row in 0..batch.rows {
+                self.push_row(cx, &[Value::Record(batch.row(row, types).into())])?;
+            }
+            return Ok(());
         }
         // One column may be the whole row.
         if let ([SqlType::Row(row_type)], true) = (types, self.row_types.len() != 1) {
@@ -378,8 +427,15 @@ pub(super) fn as_declared(
 }
 
 /// Rows of RETURN QUERY have the columns that the function returns, or that its caller wants; nothing is cast. A function in SQL
-/// has cast them itself.
+/// casts them, or has cast them itself.
 pub(super) fn check_columns(frame: &Frame, query: &Embedded) -> Result<()> {
+    if frame.function.sql && frame.function.returns == PlReturn::Records {
+        return match frame.wants_records() {
+            true => Ok(()),
+            false => check_assignable(&query.types, &frame.row_types),
+        };
+    }
+    frame.check_takes_rows()?;
     let wanted = match &frame.function.returns {
         PlReturn::Records => frame.row_types.as_slice(),
         PlReturn::Rows(types) if !frame.function.sql => types,
@@ -392,6 +448,39 @@ pub(super) fn check_columns(frame: &Frame, query: &Embedded) -> Result<()> {
             None => error,
         }
     })
+}
+
+/// Whether the columns of a function in SQL become those that its caller wants.
+pub(super) fn check_assignable(given: &[SqlType], wanted: &[SqlType]) -> Result<()> {
+    let mismatch = |detail: String| {
+        Err(ExecError::Raised(Box::new(Raised {
+            sqlstate: "42P13".into(),
+            message: "return type mismatch in function declared to return record".into(),
+            detail: Some(detail),
+            hint: None,
+        })))
+    };
+    // One column may be the whole row.
+    if matches!(given, [row] if row.is_row()) {
+        return Ok(());
+    }
+    if given.len() != wanted.len() {
+        let many = if given.len() < wanted.len() { "few" } else { "many" };
+        return mismatch(format!("Final statement returns too {many} columns."));
+    }
+    for (n, (given, wanted)) in given.iter().zip(wanted).enumerate() {
+        let fits = *given == SqlType::Unknown
+            || given.same_base(wanted)
+            || cast_kind(given, wanted).is_some_and(|kind| kind <= CastKind::Assignment);
+        if !fits {
+            let (given, wanted) = (given.pg_name(), wanted.pg_name());
+            return mismatch(format!(
+                "Final statement returns {given} instead of {wanted} at column {}.",
+                n + 1
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a row's columns have the types that are wanted of them; `text` says of what the error is (42804), `names` what the

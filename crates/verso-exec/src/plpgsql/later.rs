@@ -16,7 +16,7 @@ use super::program::{Step, step};
 use super::run::{Flow, run_step};
 use crate::error::Result;
 use crate::exec::ExecContext;
-use crate::plan::{PlLater, PlVariable};
+use crate::plan::{PlLater, PlVariable, PlWithin};
 
 /// A statement, and what it was bound to last.
 pub(super) struct Later {
@@ -41,6 +41,11 @@ impl Later {
     /// How PostgreSQL calls the statement in an error's context.
     pub fn name(&self) -> &'static str {
         self.bound.as_ref().map_or(self.plan.name, |bound| bound.step.kind.name())
+    }
+
+    /// What its errors say first.
+    pub fn within(&self) -> &[PlWithin] {
+        self.bound.as_ref().map_or(&[], |bound| &bound.step.within)
     }
 
     /// Binds the statement where that is needed, and runs it.
@@ -80,6 +85,6 @@ fn bind(plan: &PlLater, line: u32, cx: &ExecContext<'_>, frame: &Frame) -> Resul
     let shapes: Vec<Option<Arc<RowType>>> =
         plan.records.iter().map(|slot| frame.shape(*slot).cloned()).collect();
     let bound = plan.unbound.bind(&shapes, cx.catalog, cx.services.time_zone)?;
-    let step = Step::new(line, step(&bound.kind, cx.executor));
+    let step = Step { within: bound.within, ..Step::new(line, step(&bound.kind, cx.executor)) };
     Ok(Bound { catalog: cx.catalog.key(), shapes, step, variables: bound.variables })
 }

@@ -84,6 +84,21 @@ pub(super) struct RowLoop<'l> {
 }
 
 pub(super) fn run_for_query(
+    looping: RowLoop<'_>,
+    query: &mut Embedded,
+    params: Option<&[Value]>,
+    body: &mut [Step],
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<Flow> {
+    let changes = usize::from(!query.is_query);
+    frame.changing += changes;
+    let flow = run_rows(looping, query, params, body, cx, frame);
+    frame.changing -= changes;
+    flow
+}
+
+fn run_rows(
     RowLoop { label, cursor, targets }: RowLoop<'_>,
     query: &mut Embedded,
     params: Option<&[Value]>,

@@ -55,20 +55,21 @@ pub(crate) fn call_scalar(
     function: &Arc<FunctionDef>,
     args: Vec<Value>,
 ) -> Result<Value> {
-    Ok(call_for_value(cx, function, args)?.0)
+    Ok(call_for_value(cx, function, args, &[])?.0)
 }
 
-/// The same, and of a record the columns that it has.
+/// The same, and of a record the columns that it has; `types` are those that the caller wants of a row.
 fn call_for_value(
     cx: &ExecContext<'_>,
     function: &Arc<FunctionDef>,
     args: Vec<Value>,
+    types: &[SqlType],
 ) -> Result<(Value, Option<Arc<RowType>>)> {
     check_right(cx, function)?;
     if function.strict && args.iter().any(Value::is_null) {
         return Ok((Value::Null, None));
     }
-    let frame = as_definer(cx, function, |cx| call(cx, function, args, Vec::new()))?;
+    let frame = as_definer(cx, function, |cx| call(cx, function, args, types.to_vec()))?;
     let value = if function.returns == FunctionReturn::Void { void() } else { frame.value };
     Ok((value, frame.value_shape))
 }
@@ -182,7 +183,7 @@ pub(crate) fn call_rows(
             None => Ok(rows),
         };
     }
-    let (value, shape) = call_for_value(cx, function, args)?;
+    let (value, shape) = call_for_value(cx, function, args, types)?;
     let mut row = Batch::of_types(types);
     match (&function.returns, value) {
         (FunctionReturn::Scalar(ty), Value::Record(values)) if ty.is_row() => {

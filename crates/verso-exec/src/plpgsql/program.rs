@@ -15,9 +15,9 @@ use crate::error::Result;
 use crate::exec::{Compiled, ExecContext, TriggerCall};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{
-    CommitWrite, Movement, Origin, OutputColumn, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDiagnostic,
-    PlFunction, PlInto, PlPlace, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement,
-    TypedExpr,
+    CommitWrite, Movement, Origin, OutputColumn, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDefault,
+    PlDiagnostic, PlFunction, PlInto, PlPlace, PlStatement, PlStatementKind, PlTargets, PlWithin, Plan,
+    RaiseLevel, Statement, TypedExpr,
 };
 
 /// A compiled function. One run at a time: recursion takes another one.
@@ -38,9 +38,15 @@ pub(super) struct Block {
 /// A variable: its slot, its first value, its line, and what an error of that says first.
 pub(super) struct Declaration {
     pub slot: usize,
-    pub default: Option<RowExpr>,
+    pub default: Default,
     pub line: u32,
-    pub within: Option<Arc<str>>,
+    pub within: Vec<PlWithin>,
+}
+
+pub(super) enum Default {
+    Null,
+    Value(RowExpr),
+    Step(Step),
 }
 
 pub(super) struct Handler {
@@ -53,14 +59,22 @@ pub(super) struct Step {
     pub line: u32,
     /// How PostgreSQL calls it.
     pub name: &'static str,
-    /// What an error of its expression says first.
-    pub within: Option<Arc<str>>,
+    /// What errors of its expressions say first.
+    pub within: Vec<PlWithin>,
     pub kind: StepKind,
 }
 
 impl Step {
     pub fn new(line: u32, kind: StepKind) -> Step {
-        Step { line, name: kind.name(), within: None, kind }
+        Step { line, name: kind.name(), within: Vec::new(), kind }
+    }
+
+    /// What errors of its expressions say first.
+    pub fn within(&self) -> &[PlWithin] {
+        match &self.kind {
+            StepKind::Later(later) => later.within(),
+            _ => &self.within,
+        }
     }
 }
 
@@ -85,7 +99,7 @@ pub(super) enum StepKind {
     If {
         branches: Vec<(BodyExpr, Vec<Step>)>,
         otherwise: Vec<Step>,
-        case: bool,
+        word: &'static str,
     },
     Loop {
         label: Option<Arc<str>>,
@@ -102,6 +116,7 @@ pub(super) enum StepKind {
         query: Embedded,
         targets: PlTargets,
         cursor: Option<PlCursor>,
+        args: Vec<(usize, RowExpr)>,
         body: Vec<Step>,
     },
     Foreach {
@@ -276,7 +291,14 @@ fn block(block: &PlBlock, executor: Executor) -> Block {
             .iter()
             .map(|PlDeclaration { slot, default, line, within }| Declaration {
                 slot: *slot,
-                default: optional(default.as_ref()),
+                default: match default {
+                    PlDefault::Null => Default::Null,
+                    PlDefault::Value(value) => Default::Value(RowExpr::compile(value)),
+                    PlDefault::Statement(kind) => {
+                        let within = within.clone();
+                        Default::Step(Step { within, ..Step::new(*line, step(kind, executor)) })
+                    }
+                },
                 line: *line,
                 within: within.clone(),
             })
@@ -367,8 +389,8 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             types: types_of(shape),
             shape: Arc::clone(shape),
         })),
-        PlStatementKind::If { branches, otherwise, case } => StepKind::If {
-            case: *case,
+        PlStatementKind::If { branches, otherwise, word } => StepKind::If {
+            word,
             branches: branches
                 .iter()
                 .map(|(condition, body)| (BodyExpr::compile(condition), steps(body, executor)))
@@ -394,8 +416,9 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
                 body: steps(body, executor),
             }))
         }
-        PlStatementKind::ForQuery { label, query, targets, cursor, body } => StepKind::ForQuery {
+        PlStatementKind::ForQuery { label, query, targets, cursor, args, body } => StepKind::ForQuery {
             cursor: cursor.clone(),
+            args: args.iter().map(|(slot, value)| (*slot, RowExpr::compile(value))).collect(),
             label: label.clone(),
             query: embedded(query, executor),
             targets: targets.clone(),
@@ -504,8 +527,7 @@ impl StepKind {
             | StepKind::Change(_)
             | StepKind::AssignField { .. }
             | StepKind::AssignRow(_) => "assignment",
-            StepKind::If { case: true, .. } => "CASE",
-            StepKind::If { .. } => "IF",
+            StepKind::If { word, .. } => word,
             StepKind::Loop { .. } => "LOOP",
             StepKind::While { .. } => "WHILE",
             StepKind::ForRange(_) => "FOR with integer loop variable",

@@ -8,9 +8,9 @@ use super::block::{reraise, run_block};
 use super::call_procedure;
 use super::cursor::{begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
-use super::dynamic::{execute, return_execute};
+use super::dynamic::{execute, no_rows, return_execute};
 use super::embedded::{Taken, define_into, in_statement, may_change, run_embedded, run_sql};
-use super::frame::{Frame, as_declared, check_columns};
+use super::frame::{Frame, as_declared, check_assignable, check_columns};
 use super::loops::{RowLoop, Turn, run_for_query, run_range, slices, turn};
 use super::message::raise;
 use super::program::{Program, Step, StepKind};
@@ -18,6 +18,8 @@ use super::site::{CallSite, context_line};
 use crate::context::{Services, TransactionEnds};
 use crate::error::{ExecError, Result};
 use crate::exec::{ExecContext, cast_row};
+use crate::expr::RowExpr;
+use crate::plan::{PlWithin, TypedExpr};
 
 /// Where to go on.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ fn run_located(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Resu
         site.stands_at(step);
     }
     match run_step(step, cx, frame) {
-        Err(error) => Err(in_context(error, frame, step)),
+        Err(error) => Err(in_context(error, cx, frame, step)),
         flow => flow,
     }
 }
@@ -81,15 +83,35 @@ pub(super) fn as_of_now<T>(
 
 /// Adds the line of the innermost statement, once per call: a statement within this one has said it already.
 #[cold]
-fn in_context(error: ExecError, frame: &mut Frame, step: &Step) -> ExecError {
+fn in_context(error: ExecError, cx: &ExecContext<'_>, frame: &mut Frame, step: &Step) -> ExecError {
     if std::mem::replace(&mut frame.located, true) {
         return error;
     }
-    let error = match &step.within {
-        Some(within) => error.in_function(within.to_string()),
-        None => error,
+    within(error, step.within(), cx, frame).in_function(context_line(
+        &frame.function,
+        step.line,
+        step.kind.name(),
+    ))
+}
+
+/// Adds the line of the query that PostgreSQL was running or planning, if it was. What it computes in planning depends on
+/// nothing but the variables, and is computed here again: an error of another part says nothing of it.
+#[cold]
+pub(super) fn within(error: ExecError, lines: &[PlWithin], cx: &ExecContext<'_>, frame: &Frame) -> ExecError {
+    if lines.is_empty() {
+        return error;
+    }
+    let told = |error: &ExecError| cx.services.binding.describe_error(error).message;
+    let message = told(&error);
+    let gives = |expr: &TypedExpr| match frame.eval(cx, &RowExpr::compile(expr)) {
+        Err(error) => told(&error) == message,
+        Ok(_) => false,
     };
-    error.in_function(context_line(&frame.function, step.line, step.kind.name()))
+    let line = lines.iter().find(|line| line.of.as_ref().is_none_or(|exprs| exprs.iter().any(gives)));
+    match line {
+        Some(line) => error.in_function(line.line.to_string()),
+        None => error,
+    }
 }
 
 pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
@@ -135,7 +157,11 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                 }
             }
         }
-        StepKind::ForQuery { label, query, targets, cursor: Some(cursor), body } => {
+        StepKind::ForQuery { label, query, targets, cursor: Some(cursor), args, body } => {
+            for (slot, value) in args {
+                let value = frame.eval(cx, value)?;
+                frame.assign(cx, *slot, value)?;
+            }
             let looping = begin_loop(cursor, query, cx, frame)?;
             let flow = run_for_query(
                 RowLoop { label: label.as_ref(), cursor: Some(&looping), targets },
@@ -148,7 +174,7 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             end_loop(looping, cx, frame);
             return flow;
         }
-        StepKind::ForQuery { label, query, targets, cursor: None, body } => {
+        StepKind::ForQuery { label, query, targets, cursor: None, args: _, body } => {
             return run_for_query(
                 RowLoop { label: label.as_ref(), cursor: None, targets },
                 query,
@@ -225,14 +251,22 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                     )?
                     .into(),
                 ),
+                (Value::Record(row), None) if frame.function.sql && !frame.row_types.is_empty() => {
+                    let from: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                    check_assignable(&from, &frame.row_types)?;
+                    let mut row = row.to_vec();
+                    cast_row(cx, &mut row, &from, &frame.row_types)?;
+                    Value::Record(row.into())
+                }
                 (value, _) => value,
             };
-            if types.is_none() {
+            if types.is_none() && !frame.function.sql {
                 frame.value_shape = Some(Arc::clone(shape));
             }
             return Ok(Flow::Return);
         }
         StepKind::ReturnNextComposite { value, shape } => {
+            frame.check_takes_rows()?;
             let types = frame.row_types.clone();
             let row = match frame.eval(cx, value)? {
                 Value::Record(row) => {
@@ -258,6 +292,13 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             frame.push_row(cx, &row)?;
         }
         StepKind::ReturnQuery { query } => {
+            if let (true, Some(change)) = (query.types.is_empty(), query.change) {
+                let error = no_rows(change);
+                return Err(match &query.text {
+                    Some(text) => in_statement(error, text),
+                    None => error,
+                });
+            }
             check_columns(frame, query)?;
             let rows = run_embedded(query, None, cx, frame, Taken::Result)?;
             frame.counted(rows);
@@ -315,7 +356,8 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
         StepKind::Call { function, args, out, text } => {
             let word = if function.oid.0 == 0 { "DO" } else { "CALL" };
             may_change(frame, word).map_err(|error| in_statement(error, text))?;
-            let args = args.iter().map(|arg| frame.eval(cx, arg)).collect::<Result<Vec<_>>>()?;
+            let args = args.iter().map(|arg| frame.eval(cx, arg)).collect::<Result<Vec<_>>>();
+            let args = args.map_err(|error| in_statement(error, text))?;
             let site = CallSite::of_statement(cx.calls(), text);
             let values = call_procedure(&cx.calling(&site), function, args, frame.savepoints > 0)
                 .map_err(|error| in_statement(error, text))?;
@@ -348,6 +390,10 @@ fn may_end<'a>(cx: &ExecContext<'a>, frame: &Frame, what: &str) -> Result<&'a dy
     let Some(ends) = cx.ends() else { return Err(refused("invalid transaction termination")) };
     if frame.savepoints > 0 {
         return Err(refused(&format!("cannot {what} while a subtransaction is active")));
+    }
+    if frame.changing > 0 {
+        let text = "cannot perform transaction commands inside a cursor loop that is not read-only";
+        return Err(ExecError::raised("55000", text));
     }
     Ok(ends)
 }

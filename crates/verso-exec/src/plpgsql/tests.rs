@@ -9,9 +9,9 @@ use verso_types::{CastKind, SqlType, Value};
 use crate::expr::Executor;
 use crate::functions::aggregate_candidates;
 use crate::plan::{
-    AggregateCall, ExprKind, Insert, OutputColumn, PlBlock, PlCondition, PlDeclaration, PlDiagnostic,
-    PlFunction, PlHandler, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets, PlVariable,
-    Plan, RaiseLevel, SetCall, Statement, TypedExpr,
+    AggregateCall, ExprKind, Insert, OutputColumn, PlBlock, PlCondition, PlDeclaration, PlDefault,
+    PlDiagnostic, PlFunction, PlHandler, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
+    PlVariable, Plan, RaiseLevel, SetCall, Statement, TypedExpr,
 };
 use crate::testing::{World, call, cast, column, literal, table};
 
@@ -189,7 +189,7 @@ fn loops_exit_continue_and_count_down() {
         PlStatementKind::If {
             branches: vec![(is(4), lines(vec![PlStatementKind::Return { value: Some(int(-1)) }]))],
             otherwise: lines(vec![PlStatementKind::Return { value: Some(parameter(0, SqlType::Int4)) }]),
-            case: false,
+            word: "IF",
         },
     ]);
     let (world, table) =
@@ -244,7 +244,7 @@ fn errors_name_the_line_and_undo_the_statement() {
                 vec![PlStatement::new(7, PlStatementKind::Assign { slot: 0, value: fail })],
             )],
             otherwise: Vec::new(),
-            case: false,
+            word: "IF",
         },
     ]);
     let (world, table) =
@@ -278,6 +278,7 @@ fn queries_fill_variables_and_loops() {
             label: None,
             query: select.clone(),
             cursor: None,
+            args: Vec::new(),
             targets: PlTargets::Places(vec![place(1, SqlType::Int8)]),
             // adds to the table it reads: the loop still ends
             body: lines(vec![insert(cast(
@@ -290,7 +291,7 @@ fn queries_fill_variables_and_loops() {
         PlStatementKind::If {
             branches: vec![(parameter(2, SqlType::Bool), lines(vec![into(true)]))],
             otherwise: Vec::new(),
-            case: false,
+            word: "IF",
         },
     ]);
     let variables =
@@ -331,7 +332,12 @@ fn messages_and_raised_errors() {
 #[test]
 fn variables_are_initialised_checked_and_cast() {
     let body = PlBlock {
-        declarations: vec![PlDeclaration { slot: 0, default: Some(int(3)), line: 1, within: None }],
+        declarations: vec![PlDeclaration {
+            slot: 0,
+            default: PlDefault::Value(int(3)),
+            line: 1,
+            within: Vec::new(),
+        }],
         body: lines(vec![PlStatementKind::Assign { slot: 0, value: TypedExpr::null(SqlType::Int4) }]),
         ..PlBlock::default()
     };
@@ -359,7 +365,7 @@ fn recursion_has_slots_of_its_own_and_an_end() {
                 lines(vec![PlStatementKind::Return { value: Some(int(0)) }]),
             )],
             otherwise: Vec::new(),
-            case: false,
+            word: "IF",
         },
         PlStatementKind::Return { value: Some(call("+", vec![inner, n()])) },
     ]);

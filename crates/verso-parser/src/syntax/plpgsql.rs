@@ -110,6 +110,8 @@ pub struct PlCursor {
     pub args: Vec<(Name, SqlType)>,
     /// Its query, or a change with RETURNING.
     pub statement: Statement,
+    /// The text of that.
+    pub text: String,
 }
 
 /// An argument of OPEN, perhaps by name.
@@ -168,8 +170,8 @@ pub enum PlStatementKind {
     Null,
     /// `a := e`, `r.a := e`, `a[i] := e`.
     Assign { target: PlTarget, path: Vec<Step>, value: Expr },
-    /// `IF … THEN … ELSIF … ELSE … END IF`, and CASE.
-    If { branches: Vec<(Expr, Vec<PlStatement>)>, otherwise: Vec<PlStatement>, case: bool },
+    /// `IF … THEN … ELSIF … ELSE … END IF`, and CASE; `word` is what errors call it.
+    If { branches: Vec<(Expr, Vec<PlStatement>)>, otherwise: Vec<PlStatement>, word: &'static str },
     /// `CASE …` without a fitting branch and without ELSE: error 20000.
     CaseNotFound,
     /// `LOOP … END LOOP`.
@@ -191,6 +193,7 @@ pub enum PlStatementKind {
         label: Option<Name>,
         targets: Vec<PlTarget>,
         statement: Box<Statement>,
+        text: String,
         body: Vec<PlStatement>,
     },
     /// `FOR r IN cursor [(…)] LOOP … END LOOP`.
@@ -204,7 +207,7 @@ pub enum PlStatementKind {
     /// `OPEN cursor [(…)]`.
     Open { cursor: Name, args: Vec<PlCursorArg> },
     /// `OPEN cursor [[NO] SCROLL] FOR query`.
-    OpenFor { cursor: Name, forward: bool, statement: Box<Statement> },
+    OpenFor { cursor: Name, forward: bool, statement: Box<Statement>, text: String },
     /// `OPEN cursor [[NO] SCROLL] FOR EXECUTE text [USING …]`.
     OpenExecute { cursor: Name, forward: bool, text: PlDynamic },
     /// `FETCH [direction FROM] cursor INTO a, b`, `MOVE [direction FROM] cursor`.

@@ -153,7 +153,9 @@ impl Binder<'_> {
                     FunctionReturn::Void | FunctionReturn::Procedure => SqlType::Void,
                     FunctionReturn::Trigger => {
                         let text = "trigger functions can only be called as triggers";
-                        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
+                        let line =
+                            format!("compilation of PL/pgSQL function \"{}\" near line 1", function.name);
+                        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_context(&line));
                     }
                     FunctionReturn::Scalar(ty) => ty.erased(),
                     FunctionReturn::Set(ty) => {
@@ -208,7 +210,7 @@ impl Binder<'_> {
     pub fn procedure(&self, call: &Call) -> Result<(Arc<FunctionDef>, Vec<TypedExpr>), SqlError> {
         let at = call.name.at().start;
         let scope = Scope::default();
-        let mut args = self.located(&call.args, &mut Context::new(&scope, Clause::Procedure))?;
+        let mut args = self.located(&call.args, &mut Context::new(&scope, Clause::CallArgument))?;
         for (arg, _) in &mut args {
             crate::plan::expression(arg, self.planning())?;
         }

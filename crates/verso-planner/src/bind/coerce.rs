@@ -131,9 +131,7 @@ impl Binder<'_> {
         column: &str,
         to: &SqlType,
     ) -> Result<TypedExpr, SqlError> {
-        let allowed = cast_kind(&expr.ty, to).is_some_and(|kind| kind <= CastKind::Assignment)
-            || self.has_user_cast(&expr.ty, to, CastKind::Assignment);
-        if !allowed && expr.ty != SqlType::Unknown {
+        if !self.is_assignable(&expr.ty, to) {
             let text = format!(
                 "column \"{column}\" is of type {} but expression is of type {}",
                 shown(to),
@@ -144,6 +142,35 @@ impl Binder<'_> {
                 .at(at));
         }
         self.coerce(expr, at, to, CastKind::Assignment)
+    }
+
+    /// Whether an assignment casts from a type to another.
+    pub(super) fn is_assignable(&self, from: &SqlType, to: &SqlType) -> bool {
+        *from == SqlType::Unknown
+            || cast_kind(from, to).is_some_and(|kind| kind <= CastKind::Assignment)
+            || self.has_user_cast(from, to, CastKind::Assignment)
+    }
+
+    /// Casts as PL/pgSQL does where there is no such cast: what one type writes the other reads.
+    pub(super) fn by_way_of_text(
+        &self,
+        expr: TypedExpr,
+        at: u32,
+        to: &SqlType,
+    ) -> Result<TypedExpr, SqlError> {
+        let text = self.written(expr, at)?;
+        self.coerce(text, at, to, CastKind::Explicit)
+    }
+
+    /// A value as the output function of its type writes it, which is not always its cast to text.
+    pub(super) fn written(&self, expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
+        if expr.ty != SqlType::Bool {
+            return self.coerce(expr, at, &SqlType::Text, CastKind::Explicit);
+        }
+        let word = |word: &str| TypedExpr::literal(Value::text(word), SqlType::Text);
+        let not = TypedExpr::new(ExprKind::Not(Box::new(expr.clone())), SqlType::Bool);
+        let branches = vec![(expr, word("t")), (not, word("f"))];
+        Ok(TypedExpr::new(ExprKind::Case { branches, otherwise: None }, SqlType::Text))
     }
 
     /// A literal that nothing gave a type becomes text.

@@ -68,6 +68,8 @@ pub enum Clause {
     TriggerWhen,
     /// An expression of PL/pgSQL.
     Procedure,
+    /// An argument of CALL.
+    CallArgument,
 }
 
 impl Clause {
@@ -95,6 +97,7 @@ impl Clause {
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",
             Clause::Window => "window definitions",
+            Clause::CallArgument => "CALL arguments",
         }
     }
 

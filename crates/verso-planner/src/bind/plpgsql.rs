@@ -12,6 +12,7 @@
 //! | [`target`] | what values are assigned to |
 //! | [`cursor`] | cursors |
 //! | [`later`] | statements that are bound when they are reached |
+//! | [`within`] | which query an error of an expression names |
 //!
 //! As in PostgreSQL the statements and expressions of a body are bound when they are reached, at the latest: its tables may
 //! come later than the function. What PostgreSQL says when a function is created is said then: an unknown variable, a RETURN
@@ -28,19 +29,20 @@ mod statement;
 mod target;
 mod trigger;
 mod update_trigger;
+mod within;
 
 pub use shadowed::shadowed;
 pub(in crate::bind) use sql::bind_noting;
 pub use sql::bind_sql_function;
 pub(crate) use sql::traced_body;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Relation, Volatility};
 use verso_exec::plan::{
-    ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlStatement,
-    PlStatementKind, PlTrigger, PlVariable, TypedExpr,
+    ExprKind, PlBlock, PlCondition, PlDeclaration, PlDefault, PlFunction, PlHandler, PlLater, PlReturn,
+    PlStatement, PlStatementKind, PlTrigger, PlVariable, PlWithin, TypedExpr,
 };
 use verso_types::{CastKind, RowType, SqlType, TimeStyle};
 
@@ -231,6 +233,10 @@ struct Body<'c> {
     columns: Arc<[Arc<str>]>,
     /// The text of the body.
     source: Arc<syntax::PlSource>,
+    /// What errors of the statement that is bound say first.
+    noted: RefCell<Vec<PlWithin>>,
+    /// It is an assignment.
+    assigns: Cell<bool>,
 }
 
 /// An error whose place in a body becomes one in the expression or statement there.
@@ -265,6 +271,8 @@ impl<'c> Body<'c> {
             line: 1,
             oid: 0,
             source: Arc::default(),
+            noted: RefCell::default(),
+            assigns: Cell::default(),
         }
     }
 
@@ -344,14 +352,14 @@ impl<'c> Body<'c> {
         self.block = block.label.as_ref().map_or("", |label| label.text.as_str()).into();
         let outer_cursors = self.cursors.len();
         let mut cursors = Vec::new();
-        let (mut declarations, mut first) = (Vec::new(), Vec::new());
+        let mut declarations = Vec::new();
         for (n, declaration) in block.declarations.iter().enumerate() {
             self.line = declaration.line;
             let again = block.declarations[..n].iter().any(|other| other.name.text == declaration.name.text);
             let name = &declaration.name.text;
             if again {
                 let text = format!("duplicate declaration at or near \"{name}\"");
-                return Err(self.refuse(SqlError::syntax(text)));
+                return Err(self.refuse(SqlError::syntax(text).at(declaration.name.at.start)));
             }
             if let Some(cursor) = &declaration.cursor {
                 cursors.push(self.declare_cursor(&declaration.name, cursor));
@@ -363,17 +371,8 @@ impl<'c> Body<'c> {
             }
             let ty = self.declared_type(declaration).map_err(|error| self.refuse(error))?;
             // The default is bound before the name exists, so it may mean an outer variable.
-            let default = match &declaration.default {
-                Some(default) if ty.is_row() => {
-                    first.push(self.first_row(declaration, &ty, default)?);
-                    None
-                }
-                Some(default) => Some(self.first_value(default, &declaration.name.text, &ty)?),
-                None if ty.is_constrained() => {
-                    Some(self.binder.of_domain(TypedExpr::null(ty.erased()), &ty)?)
-                }
-                None => None,
-            };
+            let default = self.first(declaration, &ty)?;
+            let within = self.noted.take();
             let is_record = ty == SqlType::Record;
             let slot = self.declare(&declaration.name.text, ty, declaration.not_null);
             if is_record {
@@ -382,15 +381,10 @@ impl<'c> Body<'c> {
             if declaration.constant {
                 self.constants.push(slot);
             }
-            let within = match (&declaration.default, &default) {
-                (Some(expr), Some(value)) => self.run_as_query("expression", expr, value),
-                _ => None,
-            };
             declarations.push(PlDeclaration { slot, default, line: declaration.line, within });
         }
         self.labels.push((block.label.as_ref().map(|label| label.text.clone()), false));
-        first.extend(self.statements(&block.body)?);
-        let body = first;
+        let body = self.statements(&block.body)?;
         let (handlers, error_slots) = self.handlers(&block.handlers)?;
         self.labels.pop();
         self.binder.variables.truncate(outer);
@@ -531,17 +525,37 @@ impl<'c> Body<'c> {
         Ok(())
     }
 
-    /// The first value of a row, as an assignment.
-    fn first_row(
-        &self,
-        declaration: &syntax::PlDeclaration,
-        ty: &SqlType,
-        value: &Expr,
-    ) -> Result<PlStatement, SqlError> {
-        // It takes the slot that is declared next.
+    /// The first value of the variable that is declared next.
+    fn first(&mut self, declaration: &syntax::PlDeclaration, ty: &SqlType) -> Result<PlDefault, SqlError> {
+        let Some(value) = &declaration.default else {
+            return match ty.is_constrained() {
+                true => self.binder.of_domain(TypedExpr::null(ty.erased()), ty).map(PlDefault::Value),
+                false => Ok(PlDefault::Null),
+            };
+        };
         let slot = self.variables.len();
-        let kind = self.row_assignment(slot, ty, value)?;
-        Ok(PlStatement::new(declaration.line, kind))
+        let bound = match ty.is_row() {
+            true => self.row_assignment(slot, ty, value).map(|kind| PlDefault::Statement(Box::new(kind))),
+            false => self.first_value(value, &declaration.name.text, ty).map(PlDefault::Value),
+        };
+        if bound.is_ok() || self.refused.get() {
+            return bound;
+        }
+        // It is bound when it is reached: as an assignment, under a name that no variable has.
+        self.noted.take();
+        let name = Name { text: " first".to_owned(), at: declaration.name.at };
+        let block = Arc::clone(&self.block);
+        let (hidden, own) = (name.text.as_str().into(), ty.clone());
+        self.binder.variables.push(Variable { block, name: hidden, slot, ty: own, conflict: self.conflict });
+        let (shown, own) = (declaration.name.text.as_str().into(), ty.clone());
+        self.variables.push(PlVariable { name: shown, ty: own, not_null: declaration.not_null });
+        let assignment =
+            syntax::PlStatementKind::Assign { target: vec![name], path: Vec::new(), value: value.clone() };
+        let unbound = Box::new(self.waiting(&assignment));
+        self.binder.variables.pop();
+        self.variables.pop();
+        let later = PlLater { name: "assignment", records: self.open.clone(), unbound };
+        Ok(PlDefault::Statement(Box::new(PlStatementKind::Later(Arc::new(later)))))
     }
 
     /// EXCEPTION, and the slots of SQLSTATE and SQLERRM, which its handlers see.
@@ -575,6 +589,7 @@ impl<'c> Body<'c> {
         let scope = Scope::default();
         let mut bound = self.binder.expr(expr, &mut Context::new(&scope, Clause::Procedure))?;
         crate::plan::expression(&mut bound, self.binder.planning())?;
+        self.note_expression(expr, &bound);
         Ok(bound)
     }
 
@@ -604,13 +619,10 @@ impl<'c> Body<'c> {
         name: &str,
         ty: &SqlType,
     ) -> Result<TypedExpr, SqlError> {
-        let direct = verso_types::cast_kind(&bound.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment)
-            || self.binder.has_user_cast(&bound.ty, ty, CastKind::Assignment);
-        if direct || bound.ty == SqlType::Unknown {
-            return self.binder.assign(bound, start, name, ty);
+        match self.binder.is_assignable(&bound.ty, ty) {
+            true => self.binder.assign(bound, start, name, ty),
+            false => self.binder.by_way_of_text(bound, start, ty),
         }
-        let as_text = self.binder.coerce(bound, start, &SqlType::Text, CastKind::Explicit)?;
-        self.binder.coerce(as_text, start, ty, CastKind::Explicit)
     }
 
     /// The new value of a variable of which a part is assigned.
@@ -641,12 +653,12 @@ impl<'c> Body<'c> {
         let named = (target.text.as_str(), target.at.start);
         let mut new = self.binder.assigned_within(old, named, path, bound, &mut cx)?;
         crate::plan::expression(&mut new, self.binder.planning())?;
+        self.note_expression(value, &new);
         Ok(new)
     }
 
-    /// The condition of IF, WHILE, WHEN.
-    fn condition(&self, expr: &Expr, word: &str) -> Result<TypedExpr, SqlError> {
-        let bound = self.bind(expr)?;
-        self.binder.boolean(bound, expr.at.start, word)
+    /// The condition of IF, WHILE, WHEN: any value that is assigned to a boolean.
+    fn condition(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
+        self.value(expr, "condition", &SqlType::Bool)
     }
 }

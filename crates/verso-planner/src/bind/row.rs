@@ -200,7 +200,7 @@ impl Binder<'_> {
         let SqlType::Row(columns) = &row.ty else {
             return Err(match &row.ty {
                 SqlType::Record => {
-                    SqlError::unsupported("the fields of a record whose columns are not known")
+                    SqlError::new(sqlstate::WRONG_OBJECT_TYPE, "record type has not been registered")
                 }
                 other => {
                     let text = format!("type {} is not composite", super::resolve::shown(other));
@@ -229,7 +229,8 @@ impl Binder<'_> {
                 Some(of) => format!("column \"{}\" not found in data type {of}", name.text),
                 None => format!("could not identify column \"{}\" in record data type", name.text),
             };
-            SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start)
+            let at = if of.is_some() { name.at.start } else { arg.at.start };
+            SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(at)
         };
         let place = match (&bound.ty, &bound.kind) {
             (SqlType::Row(row), _) => row.fields.iter().position(|(field, _)| **field == *name.text),

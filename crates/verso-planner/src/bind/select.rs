@@ -198,7 +198,10 @@ impl Binder<'_> {
                 }
                 SelectItem::Fields { expr, at } => {
                     let row = self.expr(expr, cx)?;
-                    let fields = self.fields(&row).map_err(|error| error.at(at.start))?;
+                    let fields = self.fields(&row).map_err(|error| match row.ty {
+                        SqlType::Record => error,
+                        _ => error.at(at.start),
+                    })?;
                     all.extend(fields.into_iter().map(|(name, expr)| Item { expr, name, at: at.start }));
                 }
                 SelectItem::Wildcard { table, at } => {

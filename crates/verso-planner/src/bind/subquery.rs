@@ -36,6 +36,7 @@ impl Binder<'_> {
             Clause::IndexPredicate => Some("index predicate"),
             Clause::TriggerWhen => Some("trigger WHEN condition"),
             Clause::CopyWhere => Some("COPY FROM WHERE condition"),
+            Clause::CallArgument => Some("CALL argument"),
             _ => None,
         };
         if let Some(place) = refused {

@@ -11,7 +11,7 @@ use verso_types::{CastKind, SqlType, SystemType, Value, cast_kind};
 
 use super::Binder;
 use super::coerce::exactly;
-use super::context::Context;
+use super::context::{Clause, Context};
 use super::resolve::{passed_on, shown};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Name, Step};
@@ -165,17 +165,9 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let (value, at) = value;
-        let fits = cast_kind(&value.ty, &SqlType::Jsonb).is_some_and(|kind| kind <= CastKind::Assignment);
-        if !fits {
-            let text = format!(
-                "subscripted assignment to \"{name}\" requires type jsonb but expression is of type {}",
-                shown(&value.ty)
-            );
-            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
-                .with_hint("You will need to rewrite or cast the expression.")
-                .at(at));
-        }
-        let value = self.coerce(value, at, &SqlType::Jsonb, CastKind::Assignment)?;
+        let value = self.value_of_part((value, at), &SqlType::Jsonb, cx, |wanted| {
+            format!("subscripted assignment to \"{name}\" requires type {wanted}")
+        })?;
         let mut args = vec![target, value];
         for (n, step) in steps.iter().enumerate() {
             let (key, is_index) = self.json_subscript(step, cx)?;
@@ -261,22 +253,12 @@ impl Binder<'_> {
         let SqlType::Array(element) = ty.without_modifiers() else {
             return Err(no_subscripts(&ty).at(at));
         };
-        let (value, at_value) = value;
+        let places = self.brackets(&steps, at, cx)?;
         let assign = |to: &SqlType| {
-            let fits = cast_kind(&value.ty, to).is_some_and(|kind| kind <= CastKind::Assignment);
-            if !fits && value.ty != SqlType::Unknown {
-                let text = format!(
-                    "subscripted assignment to \"{name}\" requires type {} but expression is of type {}",
-                    shown(to),
-                    shown(&value.ty)
-                );
-                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
-                    .with_hint("You will need to rewrite or cast the expression.")
-                    .at(at_value));
-            }
-            self.coerce(value.clone(), at_value, to, CastKind::Assignment)
+            let wants = |wanted: &str| format!("subscripted assignment to \"{name}\" requires type {wanted}");
+            self.value_of_part(value, to, cx, wants)
         };
-        let (function, value, rest) = match self.brackets(&steps, at, cx)? {
+        let (function, value, rest) = match places {
             Access::Element(subscripts) => {
                 // The element's modifier is that of the column.
                 let to = match &ty {
@@ -324,6 +306,26 @@ impl Binder<'_> {
         Ok(TypedExpr::new(K::Call { function: &SET_ELEMENT, args }, ty))
     }
 
+    /// A value cast for a part that is assigned; `wants` says in errors what that wants.
+    fn value_of_part(
+        &self,
+        (value, at): (TypedExpr, u32),
+        to: &SqlType,
+        cx: &Context<'_>,
+        wants: impl Fn(&str) -> String,
+    ) -> Result<TypedExpr, SqlError> {
+        if self.is_assignable(&value.ty, to) {
+            return self.coerce(value, at, to, CastKind::Assignment);
+        }
+        if cx.clause == Clause::Procedure {
+            return self.by_way_of_text(value, at, to);
+        }
+        let text = format!("{} but expression is of type {}", wants(&shown(to)), shown(&value.ty));
+        Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+            .with_hint("You will need to rewrite or cast the expression.")
+            .at(at))
+    }
+
     /// The new value of a row where a field, or what `within` names in it, gets a value.
     fn assigned_field(
         &self,
@@ -351,20 +353,8 @@ impl Binder<'_> {
         let number = |n: usize| TypedExpr::literal(Value::Int4(n as i32), SqlType::Int4);
         let wanted = &row.fields[place].1;
         let value = if within.is_empty() {
-            let (value, at) = value;
-            let fits = cast_kind(&value.ty, wanted).is_some_and(|kind| kind <= CastKind::Assignment);
-            if !fits && value.ty != SqlType::Unknown {
-                let text = format!(
-                    "subfield \"{}\" is of type {} but expression is of type {}",
-                    field.text,
-                    shown(wanted),
-                    shown(&value.ty)
-                );
-                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
-                    .with_hint("You will need to rewrite or cast the expression.")
-                    .at(at));
-            }
-            exactly(self.coerce(value, at, wanted, CastKind::Assignment)?, wanted)
+            let is = |wanted: &str| format!("subfield \"{}\" is of type {wanted}", field.text);
+            exactly(self.value_of_part(value, wanted, cx, is)?, wanted)
         } else {
             let args = vec![target.clone(), number(place)];
             let inner = TypedExpr::new(K::Call { function: &FIELD, args }, wanted.clone());

@@ -19,11 +19,13 @@ mod later;
 mod parent;
 mod referenced;
 mod referencing;
+mod rounds;
+
+pub(in crate::exec) use rounds::finish_keys;
 
 pub use child::{keep_others, rules_over, set_generated};
 pub use later::{check_deferred_key, check_foreign_key, check_not_referenced};
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, TableDef};
@@ -32,7 +34,7 @@ use verso_types::{Collator, Value, eq_sql};
 use self::referenced::Incoming;
 use self::referencing::Outgoing;
 use super::ExecContext;
-use super::trigger::{TriggerEvent, Triggers, triggers_read_rows};
+use super::trigger::{TriggerEvent, triggers_read_rows};
 use crate::error::Result;
 use crate::memory::{Reservation, SMALL_BYTES};
 
@@ -203,54 +205,6 @@ impl ForeignKeys {
             self.held.get_or_insert_with(|| account.reserve("foreign keys", u64::MAX)).resize(bytes)?;
         }
         Ok(())
-    }
-
-    /// At the end of the statement: checks and does what the keys noted ask for. The triggers of what goes along are left
-    /// to the caller, whose own come first.
-    pub fn finish(&mut self, cx: &ExecContext<'_>, along: &mut Vec<Triggers>) -> Result<()> {
-        if self.outgoing.iter().all(|key| key.keys.is_empty())
-            && self.incoming.iter().all(|key| key.keys.is_empty())
-        {
-            return Ok(());
-        }
-        let first = ForeignKeys {
-            table: Arc::clone(&self.table),
-            outgoing: self.outgoing.iter_mut().map(Outgoing::take).collect(),
-            incoming: self.incoming.iter_mut().map(Incoming::take).collect(),
-            held: self.held.take(),
-        };
-        let mut queue = VecDeque::from([first]);
-        // Other checks come last, when all that goes along has gone.
-        let mut checks = Vec::new();
-        while let Some(keys) = queue.pop_front() {
-            cx.check_cancelled()?;
-            within_statement(cx, |cx| {
-                for key in keys.incoming.iter().filter(|key| !key.keys.is_empty()) {
-                    key.act(cx, &keys.table, &mut queue, along)?;
-                }
-                Ok(())
-            })?;
-            // Before what goes along takes others along.
-            let restricts = |key: &&Incoming| !key.keys.is_empty() && key.restricts();
-            if keys.incoming.iter().any(|key| restricts(&key)) {
-                within_statement(cx, |cx| {
-                    let mut restricting = keys.incoming.iter().filter(restricts);
-                    restricting.try_for_each(|key| key.check(cx, &keys.table, true))
-                })?;
-            }
-            checks.push(keys);
-        }
-        within_statement(cx, |cx| {
-            for keys in &checks {
-                for key in &keys.incoming {
-                    key.check(cx, &keys.table, false)?;
-                }
-                for key in &keys.outgoing {
-                    key.check(cx, &keys.table)?;
-                }
-            }
-            Ok(())
-        })
     }
 }
 

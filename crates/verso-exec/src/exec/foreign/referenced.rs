@@ -1,17 +1,17 @@
 //! Rows that others reference go or change: what goes along, what is refused.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, ReferentialAction, TableDef};
-use verso_types::{Batch, CastKind, Value, cast};
+use verso_types::{Batch, CastKind, SqlType, Value, cast};
 
-use super::super::trigger::Triggers;
 use super::super::{ExecContext, Sink};
 use super::child::{Child, still_referenced};
+use super::foreign;
 use super::parent::Parent;
-use super::{ForeignKeys, foreign};
-use crate::error::Result;
+use super::rounds::Rounds;
+use crate::error::{ExecError, Result};
 use crate::plan::{ExprKind, TypedExpr};
 
 /// A referenced key before and after an UPDATE.
@@ -47,13 +47,12 @@ impl Incoming {
         [true, false].iter().any(|update| self.action(*update) == ReferentialAction::Restrict)
     }
 
-    /// Does what goes along; the keys that these statements note go to the end of the queue.
+    /// Does what goes along, in statements of which the keys and triggers come later.
     pub(super) fn act(
         &self,
         cx: &ExecContext<'_>,
         parent: &Arc<TableDef>,
-        queue: &mut VecDeque<ForeignKeys>,
-        along: &mut Vec<Triggers>,
+        rounds: &mut Rounds<'_>,
     ) -> Result<()> {
         let update = self.keys.iter().any(|(_, new)| new.is_some());
         let action = self.action(update);
@@ -63,27 +62,33 @@ impl Incoming {
         let Some(child) = Child::find(cx, parent, &self.constraint) else { return Ok(()) };
         if action == ReferentialAction::Cascade && !update {
             let mut delete = child.delete(cx.executor);
-            delete.begin(cx)?;
-            for (old, _) in &self.keys {
-                if let Some(key) = child.key(cx, old) {
-                    delete.run_changes(&cx.with_params(&key), &mut Nowhere)?;
+            rounds.enter(delete.triggers_mut());
+            let mut run = || -> Result<()> {
+                delete.begin(cx)?;
+                for (old, _) in &self.keys {
+                    if let Some(key) = child.key(cx, old) {
+                        delete.run_changes(&cx.with_params(&key), &mut Nowhere)?;
+                    }
                 }
-            }
+                Ok(())
+            };
+            run().map_err(|error| self.within(error, &child, action, update))?;
             let (keys, triggers) = delete.into_parts();
-            queue.push_back(keys);
-            along.extend(triggers.map(|triggers| *triggers));
+            rounds.push(keys, triggers);
             return Ok(());
         }
         let moves = if action == ReferentialAction::Cascade { self.moves(cx, &child)? } else { Vec::new() };
-        let statement = if Incoming::meet(&child, &moves) {
-            let mut statement = child.update_together(cx, moves)?;
+        let together = Incoming::meet(&child, &moves);
+        let (mut statement, moves) = match together {
+            true => (child.update_together(cx, moves)?, Vec::new()),
+            false => (child.update(cx, self.assignments(cx, &child, action, update)?)?, moves),
+        };
+        rounds.enter(statement.triggers_mut());
+        let run = || -> Result<()> {
             statement.begin(cx)?;
-            statement.run_changes(cx, &mut Nowhere)?;
-            statement
-        } else {
-            let mut statement = child.update(cx, self.assignments(cx, &child, action, update)?)?;
-            statement.begin(cx)?;
-            if action == ReferentialAction::Cascade {
+            if together {
+                statement.run_changes(cx, &mut Nowhere)?;
+            } else if action == ReferentialAction::Cascade {
                 for (mut params, new) in moves {
                     params.extend(new);
                     statement.run_changes(&cx.with_params(&params), &mut Nowhere)?;
@@ -93,12 +98,49 @@ impl Incoming {
                     statement.run_changes(&cx.with_params(&key), &mut Nowhere)?;
                 }
             }
-            statement
+            Ok(())
         };
+        run().map_err(|error| self.within(error, &child, action, update))?;
         let (keys, triggers) = statement.into_parts();
-        queue.push_back(keys);
-        along.extend(triggers.map(|triggers| *triggers));
+        rounds.push(keys, triggers);
         Ok(())
+    }
+
+    /// The error with the statement that PostgreSQL would run for the key.
+    #[cold]
+    fn within(&self, error: ExecError, child: &Child, action: ReferentialAction, update: bool) -> ExecError {
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let table = format!("{}.{}", quoted(&child.table.schema), quoted(&child.table.name));
+        let columns: Vec<String> =
+            child.columns.iter().map(|at| quoted(&child.table.columns[*at].name)).collect();
+        // Texts of limited length are compared as texts.
+        let cast = |ty: &SqlType| match ty.without_modifiers() {
+            SqlType::Varchar(_) => "::pg_catalog.text",
+            _ => "",
+        };
+        let cascades = action == ReferentialAction::Cascade;
+        let first = if cascades && update { columns.len() } else { 0 };
+        let equal = |(n, column): (usize, &String)| {
+            let (left, right) = (cast(&child.from[n]), cast(&child.table.columns[child.columns[n]].ty));
+            format!("${}{left} OPERATOR(pg_catalog.=) {column}{right}", first + n + 1)
+        };
+        let filter = columns.iter().enumerate().map(equal).collect::<Vec<_>>().join(" AND ");
+        let only = foreign(&self.constraint).map(|key| key.delete_columns.as_slice()).unwrap_or_default();
+        let set = |(n, column): (usize, &String)| {
+            let own = child.table.columns[child.columns[n]].id;
+            let left_out = !update && !only.is_empty() && !only.contains(&own);
+            (!left_out).then(|| match action {
+                ReferentialAction::Cascade => format!("{column} = ${}", n + 1),
+                ReferentialAction::SetDefault => format!("{column} = DEFAULT"),
+                _ => format!("{column} = NULL"),
+            })
+        };
+        let assigned = columns.iter().enumerate().filter_map(set).collect::<Vec<_>>().join(", ");
+        let text = match cascades && !update {
+            true => format!("DELETE FROM ONLY {table} WHERE {filter}"),
+            false => format!("UPDATE ONLY {table} SET {assigned} WHERE {filter}"),
+        };
+        error.in_function(format!("SQL statement \"{text}\""))
     }
 
     /// Old and new keys of an UPDATE that goes along, as values of the referencing columns.

@@ -4,7 +4,7 @@
 //! BEFORE STATEMENT ─► each row: BEFORE ROW ─► check, change ─► noted ─┐
 //!                                                                     ▼ end of the statement
 //!                   keys of foreign keys, and what goes along ─► AFTER ROW of the rows noted ─► AFTER STATEMENT
-//!                                                            └─► the same of what went along, table by table
+//!                                                            └─► then the same of each statement that went along
 //! ```
 //!
 //! G1. A statement over a table without triggers for it has no [`Triggers`]: it pays for one check.
@@ -18,6 +18,7 @@
 //!     RETURNING. Where `session_replication_role` keeps them from firing, nothing is done.
 //! G7. Rows of transition tables of a partitioned table are noted where they are changed, in its leaves, and handed up when the
 //!     statement ends. A row that an UPDATE moves is one that it updates.
+//! G8. Statements that go along for foreign keys share the statement triggers of a table (`foreign/rounds.rs`).
 
 mod call;
 mod condition;
@@ -125,6 +126,17 @@ pub(crate) struct Triggers {
     noted: Noted,
     /// Once they are bound: whether the session's role was replica then.
     bound: Option<bool>,
+    /// BEFORE STATEMENT triggers have fired for a statement before (G8).
+    goes_on: bool,
+    /// Events whose AFTER STATEMENT triggers another statement fires, by its number (G8).
+    passed: Vec<(TriggerEvent, usize)>,
+}
+
+/// The rows of the transition tables of an event, for the statement of this number.
+pub(super) struct Passed {
+    pub(super) to: usize,
+    event: TriggerEvent,
+    rows: Transitions,
 }
 
 /// The triggers of one event, each kind by name.
@@ -166,7 +178,14 @@ impl Triggers {
             return None;
         }
         let noted = Noted::new(table, sets.iter().map(|set| set.event));
-        Some(Box::new(Triggers { table: Arc::clone(table), sets, noted, bound: None }))
+        Some(Box::new(Triggers {
+            table: Arc::clone(table),
+            sets,
+            noted,
+            bound: None,
+            goes_on: false,
+            passed: Vec::new(),
+        }))
     }
 
     /// Of a part of a statement for a table that this one is a part of: those of rows, and what those of the statement want to
@@ -201,7 +220,14 @@ impl Triggers {
             return None;
         }
         let noted = Noted::new(table, sets.iter().map(|set| set.event));
-        Some(Box::new(Triggers { table: Arc::clone(table), sets, noted, bound: None }))
+        Some(Box::new(Triggers {
+            table: Arc::clone(table),
+            sets,
+            noted,
+            bound: None,
+            goes_on: false,
+            passed: Vec::new(),
+        }))
     }
 
     /// Takes the rows that a part of the statement hands up.
@@ -222,6 +248,10 @@ impl Triggers {
     pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.bind(cx)?;
         self.noted.clear();
+        self.passed.clear();
+        if self.goes_on {
+            return Ok(());
+        }
         for set in &mut self.sets {
             for trigger in &mut set.before_statement {
                 if trigger.wants(cx, None, None)? {
@@ -323,11 +353,15 @@ impl Triggers {
     }
 
     /// The end of the statement: AFTER triggers fire, those of rows in the order of the rows, then those of the statement.
-    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let Triggers { table, sets, noted, .. } = self;
+    /// Rows of transition tables of which another statement fires the triggers are handed on.
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<Vec<Passed>> {
+        let Triggers { table, sets, noted, passed, .. } = self;
         noted.fire(cx, table, sets)?;
         // ON CONFLICT: those of UPDATE come first.
         for set in sets.iter_mut().rev() {
+            if passed.iter().any(|(event, _)| *event == set.event) {
+                continue;
+            }
             let (event, transitions) = (set.event, noted.transitions(set.event));
             for trigger in &mut set.after_statement {
                 if trigger.wants(cx, None, None)? {
@@ -336,8 +370,40 @@ impl Triggers {
                 }
             }
         }
+        let mut handed = Vec::new();
+        for (event, to) in passed.drain(..) {
+            handed.extend(noted.take_transitions(event).map(|rows| Passed { to, event, rows }));
+        }
         noted.clear();
-        Ok(())
+        Ok(handed)
+    }
+
+    /// Whether they are of the same table, and of an event of the others.
+    pub(super) fn is_like(&self, others: &Triggers) -> bool {
+        self.table.oid == others.table.oid
+            && self.sets.iter().any(|set| others.sets.iter().any(|other| other.event == set.event))
+    }
+
+    /// Whether one of them, for an event of the others, has a transition table.
+    pub(super) fn has_transitions(&self, others: &Triggers) -> bool {
+        let mut shared =
+            self.sets.iter().filter(|set| others.sets.iter().any(|other| other.event == set.event));
+        shared.any(|set| set.wants_old() || set.wants_new())
+    }
+
+    /// The statement of that number fires what is left of the statement triggers for the events of these.
+    pub(super) fn pass_to(&mut self, number: usize, triggers: &Triggers) {
+        self.passed.extend(triggers.sets.iter().map(|set| (set.event, number)));
+    }
+
+    /// The BEFORE STATEMENT triggers have fired already.
+    pub(super) fn go_on(&mut self) {
+        self.goes_on = true;
+    }
+
+    /// Takes the rows of transition tables over from a statement before.
+    pub(super) fn take_over(&mut self, cx: &ExecContext<'_>, passed: Passed) -> Result<()> {
+        self.noted.put_before(cx, passed.event, passed.rows)
     }
 }
 
@@ -396,7 +462,7 @@ pub fn fire_statement(
     before: bool,
 ) -> Result<()> {
     let Some(mut triggers) = Triggers::of(table, &[(event, &[])]) else { return Ok(()) };
-    if before { triggers.begin(cx) } else { triggers.bind(cx).and_then(|()| triggers.finish(cx)) }
+    if before { triggers.begin(cx) } else { triggers.bind(cx).and_then(|()| triggers.finish(cx)).map(drop) }
 }
 
 /// `27000`: a BEFORE trigger has changed the very row.

@@ -186,6 +186,25 @@ impl Noted {
         Some(self.transitions.swap_remove(at).1)
     }
 
+    /// Puts rows of a statement before to the front of the transition tables of an event.
+    pub fn put_before(
+        &mut self,
+        cx: &ExecContext<'_>,
+        event: TriggerEvent,
+        mut before: Transitions,
+    ) -> Result<()> {
+        let after = self.take_transitions(event).unwrap_or_default();
+        let mut batch = Batch::default();
+        for (spool, mut rest) in [(&mut before.old, after.old), (&mut before.new, after.new)] {
+            while rest.next(&mut batch)? {
+                cx.check_cancelled()?;
+                spool.push(cx.services.memory, TRANSITIONS, batch.clone())?;
+            }
+        }
+        self.transitions.push((event, before));
+        Ok(())
+    }
+
     /// Keeps the rows of a part of the table, which has the same columns at other places.
     pub fn keep_of_part(
         &mut self,

@@ -38,8 +38,9 @@ impl Body<'_> {
         }
         let tokens = self.until_semicolon()?;
         let statement = *self.rows(tokens)?;
+        let text = self.text_of(tokens).to_owned();
         self.semicolon()?;
-        Ok(Some(PlCursor { forward, args, statement }))
+        Ok(Some(PlCursor { forward, args, statement, text }))
     }
 
     /// Whether these tokens, between IN and LOOP, name a cursor.
@@ -95,8 +96,9 @@ impl Body<'_> {
                 return Ok(PlStatementKind::OpenExecute { cursor, forward, text });
             }
             let statement = self.rows(tokens)?;
+            let text = self.text_of(tokens).to_owned();
             self.semicolon()?;
-            return Ok(PlStatementKind::OpenFor { cursor, forward, statement });
+            return Ok(PlStatementKind::OpenFor { cursor, forward, statement, text });
         }
         self.semicolon()?;
         Ok(PlStatementKind::Open { cursor, args })

@@ -122,7 +122,7 @@ impl<'s> Body<'s> {
             }
             self.expect(&["end", "if"])?;
             self.semicolon()?;
-            return Ok(PlStatementKind::If { branches, otherwise, case: false });
+            return Ok(PlStatementKind::If { branches, otherwise, word: "IF" });
         }
     }
 
@@ -170,7 +170,7 @@ impl<'s> Body<'s> {
         };
         self.expect(&["end", "case"])?;
         self.semicolon()?;
-        Ok(PlStatementKind::If { branches, otherwise, case: true })
+        Ok(PlStatementKind::If { branches, otherwise, word: "CASE" })
     }
 
     /// `LOOP … END LOOP [label];`
@@ -215,8 +215,9 @@ impl<'s> Body<'s> {
                 return Ok(PlStatementKind::ForExecute { label, targets, text, body });
             }
             let statement = self.rows(range)?;
+            let text = self.text_of(range).to_owned();
             let body = self.loop_body(label.as_ref())?;
-            return Ok(PlStatementKind::ForQuery { label, targets, statement, body });
+            return Ok(PlStatementKind::ForQuery { label, targets, statement, text, body });
         };
         let from = self.expr(&range[..dots])?;
         let rest = &range[dots + 1..];
@@ -321,11 +322,6 @@ impl<'s> Body<'s> {
             }
         };
         match &statement {
-            Statement::Query(_) if into.is_empty() => {
-                return Err(SyntaxError::new("42601", "query has no destination for result data")
-                    .with_hint("If you want to discard the results of a SELECT, use PERFORM instead.")
-                    .at(tokens[0].at.start));
-            }
             Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)
@@ -368,7 +364,7 @@ impl<'s> Body<'s> {
     }
 
     /// The text of these tokens.
-    fn text_of(&self, tokens: &[Lexeme]) -> &'s str {
+    pub(super) fn text_of(&self, tokens: &[Lexeme]) -> &'s str {
         tokens.first().zip(tokens.last()).map_or("", |(first, last)| self.source.between(first, last))
     }
 
@@ -417,6 +413,12 @@ impl<'s> Body<'s> {
             Ok(names)
         };
         let names = cursor.list(target)?;
+        // An element is no target.
+        if let Some(next) =
+            tokens[into + 1..].get(cursor.mark().0).filter(|next| next.token == Token::LBracket)
+        {
+            return Err(self.source.near(next.at.start));
+        }
         let taken = 1 + cursor.mark().0;
         let mut rest = tokens[..into].to_vec();
         rest.extend_from_slice(&tokens[into + taken..]);

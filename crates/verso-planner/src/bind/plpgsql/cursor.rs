@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_exec::plan::{
-    Movement, PlBlock, PlCursor, PlDeclaration, PlStatement, PlStatementKind, PlTargets, TypedExpr,
+    Movement, PlBlock, PlCursor, PlDeclaration, PlDefault, PlStatement, PlStatementKind, PlTargets, TypedExpr,
 };
 use verso_types::{SqlType, SystemType};
 
@@ -66,7 +66,7 @@ impl Body<'_> {
         &self,
         cursor: &Name,
         forward: bool,
-        statement: &syntax::Statement,
+        (statement, text): (&syntax::Statement, &str),
     ) -> Result<PlStatementKind, SqlError> {
         let cursor = self.unbound_cursor(cursor)?;
         let query = Box::new(self.binder.statement(&placed(statement))?);
@@ -74,6 +74,7 @@ impl Body<'_> {
             let text = "cannot open a query that returns no rows as a cursor";
             return Err(SqlError::new("42P11", text));
         }
+        self.note_query(&query, text);
         Ok(PlStatementKind::Open { cursor, args: Vec::new(), query, forward })
     }
 
@@ -167,7 +168,9 @@ impl Body<'_> {
         let query = self.binder.statement(&placed(&declared.cursor.statement));
         self.binder.variables = here;
         self.block = block;
-        Ok((slots.into_iter().zip(bound).collect(), Box::new(query?)))
+        let query = query?;
+        self.note_query(&query, &declared.cursor.text);
+        Ok((slots.into_iter().zip(bound).collect(), Box::new(query)))
     }
 
     /// OPEN.
@@ -224,17 +227,15 @@ impl Body<'_> {
         let body = self.loop_body(label, body)?;
         self.binder.variables.truncate(outer);
         let line = self.line;
-        let mut steps: Vec<PlStatement> = args
-            .into_iter()
-            .map(|(slot, value)| PlStatement::new(line, PlStatementKind::Assign { slot, value }))
-            .collect();
         let label = label.as_ref().map(|label| Arc::from(label.text.as_str()));
         let targets = PlTargets::Record { slot };
         let cursor = Some(declared.plan());
-        let looping = PlStatementKind::ForQuery { label, query, targets, cursor, body };
-        steps.push(PlStatement::new(line, looping));
-        let declarations = vec![PlDeclaration { slot, default: None, line: self.line, within: None }];
-        Ok(PlStatementKind::Block(PlBlock { declarations, body: steps, ..PlBlock::default() }))
+        let looping = PlStatementKind::ForQuery { label, query, targets, cursor, args, body };
+        let within = self.noted.take().into_iter().filter(|line| line.of.is_some()).collect();
+        let looping = PlStatement { line, within, kind: looping };
+        let declarations =
+            vec![PlDeclaration { slot, default: PlDefault::Null, line: self.line, within: Vec::new() }];
+        Ok(PlStatementKind::Block(PlBlock { declarations, body: vec![looping], ..PlBlock::default() }))
     }
 }
 

@@ -16,13 +16,13 @@ use super::super::scope::{Record, Variable};
 use super::super::with::Cte;
 use super::cursor::Declared;
 use super::{Body, located};
-use crate::errors::SqlError;
+use crate::errors::{SqlError, sqlstate};
 use crate::rewrite::Rules;
 use verso_parser::syntax::{PlBlock, PlConflict, PlSource, PlStatement, PlStatementKind as Syntax};
 
 /// A statement, and what is in scope where it stands.
 #[derive(Debug)]
-struct Waiting {
+pub(super) struct Waiting {
     statement: Syntax,
     variables: Vec<PlVariable>,
     open: Vec<usize>,
@@ -71,7 +71,7 @@ impl Body<'_> {
         Ok(PlStatementKind::Later(Arc::new(PlLater { name, records, unbound })))
     }
 
-    fn waiting(&self, statement: &Syntax) -> Waiting {
+    pub(super) fn waiting(&self, statement: &Syntax) -> Waiting {
         Waiting {
             statement: statement.clone(),
             variables: self.variables.clone(),
@@ -155,9 +155,35 @@ impl Unbound for Waiting {
             ..Body::new(binder, Arc::clone(&self.block))
         };
         body.set_shapes(shapes);
-        let kind = body.statement(&self.statement).map_err(|error| located(error, &self.source))?;
-        Ok(LateBound { kind, variables: body.variables.into() })
+        let (kind, within) = body.told(&self.statement, Body::statement);
+        let kind = kind.map_err(|error| late_error(error, &self.statement, &self.source))?;
+        Ok(LateBound { kind, within, variables: body.variables.into() })
     }
+}
+
+/// An error of binding a statement when it is reached. What a record lacks PostgreSQL finds when it runs the expression, and not in
+/// its text.
+fn late_error(error: SqlError, statement: &Syntax, source: &PlSource) -> ExecError {
+    let lacks_field = error.sqlstate == sqlstate::UNDEFINED_COLUMN && error.message.starts_with("record \"");
+    let is_unassigned = error.sqlstate == "55000" && error.message.ends_with("is not assigned yet");
+    let expr = match statement {
+        Syntax::Assign { value, .. } | Syntax::Return(Some(value)) => Some(value),
+        Syntax::If { branches, .. } => branches.first().map(|(condition, _)| condition),
+        Syntax::Raise(raise) => raise.args.first(),
+        _ => None,
+    };
+    let position = error.position.or_else(|| expr.map(|expr| expr.at.start + 1));
+    let part = position.filter(|_| lacks_field || is_unassigned).and_then(|at| source.part_at(at));
+    let Some((text, _)) = part else { return located(error, source).into() };
+    let word = match statement {
+        Syntax::Assign { .. } => "PL/pgSQL assignment",
+        Syntax::Sql { .. }
+        | Syntax::Perform { .. }
+        | Syntax::ForQuery { .. }
+        | Syntax::ReturnQuery { .. } => "SQL statement",
+        _ => "PL/pgSQL expression",
+    };
+    ExecError::from(SqlError { position: None, ..error }).in_function(format!("{word} \"{text}\""))
 }
 
 /// Whether a statement of a body may define something, or run a text that does.
@@ -210,7 +236,7 @@ fn name_of(statement: &Syntax) -> &'static str {
     match statement {
         Syntax::Block(_) => "statement block",
         Syntax::Assign { .. } => "assignment",
-        Syntax::If { .. } => "IF",
+        Syntax::If { word, .. } => word,
         Syntax::Loop { .. } => "LOOP",
         Syntax::While { .. } => "WHILE",
         Syntax::ForInteger { .. } => "FOR with integer loop variable",

@@ -1,7 +1,7 @@
 //! RAISE: messages and errors of a body's own.
 
-use verso_exec::plan::{ExprKind as ExecKind, PlStatementKind, RaiseLevel, TypedExpr};
-use verso_types::{CastKind, SqlType, Value};
+use verso_exec::plan::{PlStatementKind, RaiseLevel};
+use verso_types::{CastKind, SqlType};
 
 use super::Body;
 use crate::errors::SqlError;
@@ -23,15 +23,7 @@ impl Body<'_> {
         // As its output function writes it, which is not its cast to text.
         let shown = |expr: &Expr| {
             let bound = self.bind(expr)?;
-            let word = |word: &str| TypedExpr::literal(Value::text(word), SqlType::Text);
-            match bound.ty {
-                SqlType::Bool => {
-                    let not = TypedExpr::new(ExecKind::Not(Box::new(bound.clone())), SqlType::Bool);
-                    let branches = vec![(bound, word("t")), (not, word("f"))];
-                    Ok(TypedExpr::new(ExecKind::Case { branches, otherwise: None }, SqlType::Text))
-                }
-                _ => self.binder.coerce(bound, expr.at.start, &SqlType::Text, CastKind::Explicit),
-            }
+            self.binder.written(bound, expr.at.start)
         };
         let mut format = raise.format.clone();
         let mut args = raise.args.iter().map(shown).collect::<Result<Vec<_>, _>>()?;

@@ -7,7 +7,7 @@ use verso_exec::plan::{
     ExprKind, PlBlock, PlFunction, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
     Statement as Planned, TypedExpr,
 };
-use verso_types::{SqlType, TimeStyle};
+use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::Body;
 use super::statement::planned;
@@ -277,7 +277,14 @@ impl Body<'_> {
                 steps.push(of_function(bound, into));
                 let row = ty.is_row();
                 let value = TypedExpr::new(ExprKind::Parameter(slot), ty.erased());
-                let returned = PlStatementKind::Return { value: Some(value) };
+                let returned = match returns {
+                    PlReturn::Record if !whole => {
+                        let fields = given.into_iter().map(|column| (column.name, column.ty)).collect();
+                        let shape = Arc::new(RowType { of: None, fields });
+                        PlStatementKind::ReturnComposite { value, shape, types: None }
+                    }
+                    _ => PlStatementKind::Return { value: Some(value) },
+                };
                 if !row {
                     steps.push(returned);
                     return Ok(());
@@ -289,7 +296,7 @@ impl Body<'_> {
                 steps.push(PlStatementKind::If {
                     branches: vec![(condition, vec![line(returned)])],
                     otherwise: vec![line(PlStatementKind::Return { value: Some(nothing) })],
-                    case: false,
+                    word: "IF",
                 });
             }
             _ => steps.push(PlStatementKind::ReturnQuery { query: bound, text: None }),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use verso_catalog::{ArgMode, FunctionDef};
-use verso_exec::functions::Volatility;
 use verso_exec::plan::{
     CommitWrite, ExprKind, PlInto, PlStatement, PlStatementKind, PlTargets, Plan, RaiseLevel, Statement,
     TypedExpr,
@@ -27,56 +26,13 @@ impl Body<'_> {
         let mut all = Vec::with_capacity(statements.len());
         for statement in statements {
             self.line = statement.line;
-            let kind = self.lazily(&statement.kind)?;
-            let within = self.within(&statement.kind, &kind);
+            let (kind, within) = self.told(&statement.kind, Body::lazily);
+            let kind = kind?;
+            let within = if matches!(kind, PlStatementKind::Later(_)) { Vec::new() } else { within };
             all.push(PlStatement { line: statement.line, within, kind });
         }
         self.set_shapes(&shapes);
         Ok(all)
-    }
-
-    /// What an error of a statement's expression says first ([`PlStatement::within`]).
-    fn within(&self, statement: &Syntax, bound: &PlStatementKind) -> Option<Arc<str>> {
-        use PlStatementKind as P;
-        let expr = match statement {
-            Syntax::Assign { value, .. } | Syntax::Return(Some(value)) => value,
-            Syntax::If { branches, .. } => &branches.first()?.0,
-            Syntax::While { condition, .. } => condition,
-            Syntax::Exit { when, .. } | Syntax::Continue { when, .. } => when.as_ref()?,
-            _ => return None,
-        };
-        let value = match bound {
-            P::Assign { value, .. } | P::AssignField { value, .. } | P::AssignRow { value, .. } => value,
-            P::Return { value } => value.as_ref()?,
-            P::ReturnCast { value, .. } | P::ReturnComposite { value, .. } => value,
-            P::If { branches, .. } => &branches.first()?.0,
-            P::While { condition, .. } => condition,
-            P::Exit { when, .. } | P::Continue { when, .. } => when.as_ref()?,
-            _ => return None,
-        };
-        let is_assignment = matches!(statement, Syntax::Assign { .. });
-        self.run_as_query(if is_assignment { "assignment" } else { "expression" }, expr, value)
-    }
-
-    /// The line that names an expression in errors, where PostgreSQL runs it as a query: one with a subquery; or plans it as one,
-    /// which fails where a part of it that is constant does.
-    pub(super) fn run_as_query(&self, word: &str, expr: &Expr, value: &TypedExpr) -> Option<Arc<str>> {
-        let is_query = |expr: &TypedExpr| match &expr.kind {
-            ExprKind::Subquery { .. } => true,
-            ExprKind::Call { function, args } => {
-                function.volatility == Volatility::Immutable
-                    && !args.is_empty()
-                    && args.iter().all(is_literal)
-            }
-            // A text becomes a variable's type behind the expression.
-            ExprKind::Cast { arg, .. } => is_literal(arg) && arg.ty != SqlType::Text,
-            _ => false,
-        };
-        if !value.any(&mut |expr| is_query(expr)) {
-            return None;
-        }
-        let (text, _) = self.source.part_at(expr.at.start + 1)?;
-        Some(format!("PL/pgSQL {word} \"{text}\"").into())
     }
 
     pub(super) fn statement(&mut self, statement: &Syntax) -> Result<PlStatementKind, SqlError> {
@@ -98,13 +54,13 @@ impl Body<'_> {
                 PlStatementKind::Call { function, args: Vec::new(), out: Vec::new(), text }
             }
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
-            Syntax::If { branches, otherwise, case } => {
+            Syntax::If { branches, otherwise, word } => {
                 let mut bound = Vec::new();
                 for (condition, body) in branches {
-                    bound.push((self.condition(condition, "IF")?, self.statements(body)?));
+                    bound.push((self.condition(condition)?, self.statements(body)?));
                 }
                 let otherwise = self.statements(otherwise)?;
-                PlStatementKind::If { branches: bound, otherwise, case: *case }
+                PlStatementKind::If { branches: bound, otherwise, word }
             }
             Syntax::CaseNotFound => PlStatementKind::Raise {
                 level: RaiseLevel::Exception,
@@ -122,7 +78,7 @@ impl Body<'_> {
             Syntax::Loop { label, body } => {
                 PlStatementKind::Loop { label: text_of(label), body: self.loop_body(label, body)? }
             }
-            Syntax::While { label, condition, body } => match self.condition(condition, "WHILE") {
+            Syntax::While { label, condition, body } => match self.condition(condition) {
                 Ok(condition) if !self.defines => PlStatementKind::While {
                     label: text_of(label),
                     condition,
@@ -136,7 +92,7 @@ impl Body<'_> {
                     let test = Syntax::If {
                         branches: vec![(condition.clone(), Vec::new())],
                         otherwise: vec![leave],
-                        case: false,
+                        word: "WHILE",
                     };
                     let test = syntax::PlStatement { kind: test, line: self.line };
                     let body: Vec<_> = std::iter::once(test).chain(body.iter().cloned()).collect();
@@ -151,7 +107,7 @@ impl Body<'_> {
                 let label = text_of(label);
                 PlStatementKind::ForRange { label, slot, from, to, by, reverse: *reverse, body }
             }
-            Syntax::ForQuery { label, targets, statement, body } => {
+            Syntax::ForQuery { label, targets, statement, text, body } => {
                 let targets = self.loop_targets(targets)?;
                 let query = Box::new(self.binder.statement(statement)?);
                 if query.output().is_empty() {
@@ -160,14 +116,18 @@ impl Body<'_> {
                         "cannot open a query that returns no rows as a cursor",
                     ));
                 }
+                self.note_query(&query, text);
                 let body = self.loop_body(label, body)?;
-                PlStatementKind::ForQuery { label: text_of(label), query, targets, cursor: None, body }
+                let (label, args) = (text_of(label), Vec::new());
+                PlStatementKind::ForQuery { label, query, targets, cursor: None, args, body }
             }
             Syntax::ForCursor { label, variable, cursor, args, body } => {
                 self.cursor_loop(label, variable, (cursor, args), body)?
             }
             Syntax::Open { cursor, args } => self.open_cursor(cursor, args)?,
-            Syntax::OpenFor { cursor, forward, statement } => self.open_for(cursor, *forward, statement)?,
+            Syntax::OpenFor { cursor, forward, statement, text } => {
+                self.open_for(cursor, *forward, (statement, text))?
+            }
             Syntax::OpenExecute { cursor, forward, text } => self.open_execute(cursor, *forward, text)?,
             Syntax::Fetch { cursor, direction, into } => self.fetch_cursor(cursor, *direction, into)?,
             Syntax::Close(cursor) => self.close_cursor(cursor)?,
@@ -176,14 +136,11 @@ impl Body<'_> {
             }
             Syntax::Exit { label, when } => {
                 self.check_label(label.as_ref(), "EXIT").map_err(|error| self.refuse(error))?;
-                PlStatementKind::Exit { label: text_of(label), when: self.optional_condition(when, "EXIT")? }
+                PlStatementKind::Exit { label: text_of(label), when: self.optional_condition(when)? }
             }
             Syntax::Continue { label, when } => {
                 self.check_label(label.as_ref(), "CONTINUE").map_err(|error| self.refuse(error))?;
-                PlStatementKind::Continue {
-                    label: text_of(label),
-                    when: self.optional_condition(when, "CONTINUE")?,
-                }
+                PlStatementKind::Continue { label: text_of(label), when: self.optional_condition(when)? }
             }
             Syntax::Return(value) => self.return_value(value.as_ref())?,
             Syntax::ReturnNext(value) => self.return_next(value.as_ref())?,
@@ -218,7 +175,7 @@ impl Body<'_> {
             }
             Syntax::ReturnExecute(text) => self.return_execute(text)?,
             Syntax::Assert { condition, message } => PlStatementKind::Assert {
-                condition: self.condition(condition, "ASSERT")?,
+                condition: self.condition(condition)?,
                 message: message.as_ref().map(|message| self.as_text(message)).transpose()?,
             },
             Syntax::Raise(raise) => self.raise(raise)?,
@@ -230,6 +187,10 @@ impl Body<'_> {
             Syntax::Sql { statement, into, strict, text } => {
                 let mut into = self.row_targets(into, *strict)?;
                 let statement = self.binder.statement(statement)?;
+                if into.is_none() && statement.is_query() {
+                    return Err(SqlError::syntax("query has no destination for result data")
+                        .with_hint("If you want to discard the results of a SELECT, use PERFORM instead."));
+                }
                 if let Some(into) = into.as_mut().filter(|into| into.strict) {
                     into.params = read_slots(&statement);
                 }
@@ -362,8 +323,8 @@ impl Body<'_> {
         }
     }
 
-    fn optional_condition(&self, expr: &Option<Expr>, word: &str) -> Result<Option<TypedExpr>, SqlError> {
-        expr.as_ref().map(|expr| self.condition(expr, word)).transpose()
+    fn optional_condition(&self, expr: &Option<Expr>) -> Result<Option<TypedExpr>, SqlError> {
+        expr.as_ref().map(|expr| self.condition(expr)).transpose()
     }
 
     fn integer(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
@@ -405,8 +366,4 @@ fn text_of(name: &Option<Name>) -> Option<Arc<str>> {
 pub(super) fn planned(binder: &crate::bind::Binder<'_>, mut query: Plan) -> Result<Box<Statement>, SqlError> {
     crate::plan::query(&mut query, binder.planning())?;
     Ok(Box::new(Statement::Query(query)))
-}
-
-fn is_literal(expr: &TypedExpr) -> bool {
-    matches!(expr.kind, ExprKind::Literal(_))
 }
