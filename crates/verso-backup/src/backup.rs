@@ -118,8 +118,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     pub fn take(database: &Database, job: &Job) -> Result<Snapshot, BackupError> {
-        let mut connection = database.connect()?;
-        job.joined_by(&connection);
+        let mut connection = job.session(database, "verso backup")?;
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         let exported = connection.prepare("SELECT pg_export_snapshot()")?;
         let name: Option<String> = exported.query_row(&[], |row| row.get(0))?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use verso_env::{Env, OpenMode, VfsFile, open_alone};
+use verso_storage::recovery::wal_dir;
 
 use crate::error::BackupError;
 
@@ -105,6 +106,10 @@ pub fn write_whole<T>(
     let vfs = &env.vfs;
     let error = |error| BackupError::io(path.display().to_string())(error);
     let refuse_whole = || -> Result<(), BackupError> {
+        // The log of a database stands beside its file.
+        if vfs.exists(&wal_dir(path)).map_err(error)? {
+            return Err(BackupError::Refused(format!("{} is a database", path.display())));
+        }
         if !replace && vfs.exists(path).map_err(error)? {
             let text = format!("{} exists; --replace replaces it", path.display());
             return Err(BackupError::Refused(text));

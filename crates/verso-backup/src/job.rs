@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use verso_env::sync::Mutex;
 use verso_storage::Engine;
 use verso_storage::workers::Listed;
-use versodb::{CancelHandle, Connection};
+use versodb::{CancelHandle, Connection, Database};
 
 use crate::error::BackupError;
 
@@ -168,6 +168,23 @@ impl Job {
             }
         }
         (self.listener)(&event);
+    }
+
+    /// A session of the job. What the database says of sessions that take long or do nothing is not for it: its work is done
+    /// beside it.
+    pub(crate) fn session(&self, database: &Database, name: &str) -> Result<Connection, BackupError> {
+        let mut connection = database.connect()?;
+        self.joined_by(&connection);
+        connection.execute(&format!("SET application_name = '{name}'"))?;
+        for timeout in [
+            "statement_timeout",
+            "lock_timeout",
+            "transaction_timeout",
+            "idle_in_transaction_session_timeout",
+        ] {
+            connection.execute(&format!("SET {timeout} = 0"))?;
+        }
+        Ok(connection)
     }
 
     /// A session works for the job from now on.

@@ -266,6 +266,44 @@ impl Catalog {
     /// # Errors
     /// As [`Catalog::snapshot`].
     pub fn is_current(&self, table: &TableDef, version: u64, txn: &Txn) -> Result<bool, CatalogError> {
+        let unique = |table: &TableDef| -> Vec<_> {
+            table.indexes.iter().filter(|index| index.unique).map(|index| index.oid).collect()
+        };
+        // Storage keeps other indexes in step by itself.
+        self.is_still(table, version, txn, |now| {
+            now.name == table.name
+                && now.heap == table.heap
+                && now.columns == table.columns
+                && now.constraints == table.constraints
+                && now.referenced_by == table.referenced_by
+                && now.triggers == table.triggers
+                && now.partitioned == table.partitioned
+                && now.partition_of == table.partition_of
+                && unique(now) == unique(table)
+        })
+    }
+
+    /// As [`Catalog::is_current`] for who changes the definition: nothing of it may be another by now.
+    ///
+    /// # Errors
+    /// As [`Catalog::snapshot`].
+    pub(crate) fn is_unchanged(
+        &self,
+        table: &TableDef,
+        version: u64,
+        txn: &Txn,
+    ) -> Result<bool, CatalogError> {
+        self.is_still(table, version, txn, |now| now == table)
+    }
+
+    /// Whether a table is the `same` to everybody as it is in this version, or nobody else can have changed it.
+    fn is_still(
+        &self,
+        table: &TableDef,
+        version: u64,
+        txn: &Txn,
+        same: impl Fn(&TableDef) -> bool,
+    ) -> Result<bool, CatalogError> {
         let announced = self.announced.load(Ordering::Acquire);
         if self.settled.version(announced, u64::MAX) == Some(version) {
             return Ok(true);
@@ -275,24 +313,9 @@ impl Catalog {
             versions.is_held(txn, table.oid)
                 || (versions.is_changed_by(txn) && versions.differ_in_own_only(version, newest.version))
         });
-        if is_own {
-            return Ok(true);
-        }
-        let unique = |table: &TableDef| -> Vec<_> {
-            table.indexes.iter().filter(|index| index.unique).map(|index| index.oid).collect()
-        };
-        let same = |now: Arc<TableDef>| {
-            now.name == table.name
-                && now.heap == table.heap
-                && now.columns == table.columns
-                && now.constraints == table.constraints
-                && now.referenced_by == table.referenced_by
-                && now.triggers == table.triggers
-                && now.partitioned == table.partitioned
-                && now.partition_of == table.partition_of
-                && unique(&now) == unique(table)
-        };
-        Ok(newest.version == version || newest.table_by_oid(table.oid).is_some_and(same))
+        Ok(is_own
+            || newest.version == version
+            || newest.table_by_oid(table.oid).is_some_and(|now| same(&now)))
     }
 
     /// Whether this version is what everybody sees: nobody has just changed the schema or is about to.
@@ -638,6 +661,7 @@ mod tests {
             enforced: true,
             part_of: None,
             no_inherit: false,
+            options: crate::TableOptions::default(),
         });
         statement(&catalog, |txn| catalog.create_table(txn, &table, false));
         statement(&catalog, |txn| catalog.rename_schema(txn, "one", &"two".into()));

@@ -388,6 +388,8 @@ pub struct IndexDef {
     pub excluding: Option<Arc<Excluding>>,
     /// CLUSTER ON: is it the one in whose order CLUSTER puts the table?
     pub clustered: bool,
+    /// Storage parameters.
+    pub options: TableOptions,
 }
 
 impl IndexDef {
@@ -455,8 +457,25 @@ impl IndexDef {
         })
     }
 
-    /// What stands behind the table's name in CREATE INDEX, or behind EXCLUDE, as the catalog keeps it.
+    /// What stands behind the table's name in CREATE INDEX, or behind EXCLUDE, as the catalog keeps it, but for storage
+    /// parameters: what it is an index of.
     pub fn body(&self, table: &TableDef, quote: impl Fn(&str) -> String) -> String {
+        self.text(table, quote, "")
+    }
+
+    /// As [`IndexDef::body`] with storage parameters.
+    pub fn declaration(&self, table: &TableDef, quote: impl Fn(&str) -> String) -> String {
+        self.text(table, quote, &self.with_options())
+    }
+
+    /// ` WITH (…)`, or nothing.
+    pub fn with_options(&self) -> String {
+        let option = |(name, value): &(Arc<str>, Arc<str>)| format!("{name}='{value}'");
+        let options: Vec<String> = self.options.given.iter().map(option).collect();
+        if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) }
+    }
+
+    fn text(&self, table: &TableDef, quote: impl Fn(&str) -> String, options: &str) -> String {
         let name = |id: u16| match self.expression(table, id) {
             Some(text) => format!("({text})"),
             None => table.column_with_id(id).map_or_else(String::new, |at| quote(&table.columns[at].name)),
@@ -487,6 +506,7 @@ impl IndexDef {
         if !self.nulls_distinct {
             text.push_str(" NULLS NOT DISTINCT");
         }
+        text.push_str(options);
         if let Some(condition) = self.guard.and_then(|guard| self.expression(table, guard)) {
             text.push_str(&format!(" WHERE ({condition})"));
         }

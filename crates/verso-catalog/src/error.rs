@@ -85,7 +85,7 @@ pub enum CatalogError {
         name: String,
     },
     /// The name means something else (42809).
-    #[error("\"{name}\" is not a {kind}")]
+    #[error("\"{name}\" is not {} {kind}", if *.kind == ObjectKind::Index { "an" } else { "a" })]
     WrongKind {
         /// What was expected.
         kind: ObjectKind,

@@ -72,6 +72,8 @@ pub struct NewConstraint {
     pub part_of: Option<Oid>,
     /// NO INHERIT?
     pub no_inherit: bool,
+    /// Storage parameters of its index.
+    pub options: TableOptions,
 }
 
 /// What a new constraint demands; columns by name.
@@ -159,6 +161,8 @@ pub struct NewIndex {
     pub concurrently: bool,
     /// In a partition: the index of the whole table that it is a part of.
     pub part_of: Option<Oid>,
+    /// Storage parameters.
+    pub options: TableOptions,
 }
 
 /// A part of a new index's key.

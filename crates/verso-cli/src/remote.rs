@@ -182,7 +182,11 @@ fn reading(error: std::io::Error) -> BackupError {
 }
 
 fn failure(error: postgres::Error) -> BackupError {
-    let Some(said) = error.as_db_error() else { return BackupError::Refused(error.to_string()) };
+    let Some(said) = error.as_db_error() else {
+        // Why there was no answer stands behind it.
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        return BackupError::Refused(format!("{error}{}", cause.unwrap_or_default()));
+    };
     if said.code().code() == "57014" {
         return BackupError::Cancelled;
     }

@@ -21,9 +21,11 @@ const STATISTICS: &str = "\\x on\nSELECT * FROM verso_database;\n\\x off\nSELECT
 /// `verso sweep`: backs out the dead and moves OIT; prints the markers before and after.
 pub fn sweep(arguments: &SweepArguments) -> ExitCode {
     with_database(&arguments.database, |database, out| {
+        let workers = workers(&mut database.connect()?, arguments.parallel)?;
+        let sweep = SweepOptions { workers, waits: true, ..SweepOptions::default() };
         let bar = progress_bar("pages");
         let stop = interrupted();
-        let swept = database.sweep(sweep_options(arguments), &mut |progress| {
+        let swept = database.sweep(sweep, &mut |progress| {
             bar.set_length(progress.pages_total);
             bar.set_position(progress.pages_done);
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -65,7 +67,7 @@ pub fn reindex_collations(arguments: &SweepArguments) -> ExitCode {
             Ok(rows.into_rows().iter().map(|row| row.text(0)).collect())
         };
         let before = idle(&mut connection)?;
-        let workers = arguments.parallel.unwrap_or_else(|| verso_env::process::processors() as u32);
+        let workers = workers(&mut connection, arguments.parallel)?;
         connection.execute(&format!("REINDEX (PARALLEL {workers}) COLLATIONS"))?;
         let after = idle(&mut connection)?;
         let built: Vec<&String> = before.iter().filter(|name| !after.contains(name)).collect();
@@ -77,9 +79,18 @@ pub fn reindex_collations(arguments: &SweepArguments) -> ExitCode {
     })
 }
 
-fn sweep_options(arguments: &SweepArguments) -> SweepOptions {
-    let workers = arguments.parallel.unwrap_or_else(|| verso_env::process::processors() as u32);
-    SweepOptions { workers, waits: true, ..SweepOptions::default() }
+/// How many workers a job gets: those asked for, or the processors, within what the database allows; a warning says where
+/// more were asked for (01V10).
+fn workers(connection: &mut Connection, asked: Option<u32>) -> Result<u32, Error> {
+    let rows = connection.query("SHOW max_parallel_workers")?.into_rows();
+    let most = rows.first().and_then(|row| row.text(0).parse().ok()).unwrap_or(1);
+    if let Some(asked) = asked.filter(|asked| *asked > most) {
+        eprintln!(
+            "warning: {asked} workers are more than max_parallel_workers allows: {most} work (SQLSTATE 01V10)"
+        );
+    }
+    let wanted = asked.unwrap_or_else(|| verso_env::process::processors() as u32);
+    Ok(wanted.clamp(1, most))
 }
 
 fn markers(markers: &Markers) -> String {

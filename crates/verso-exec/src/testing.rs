@@ -837,6 +837,10 @@ impl TransactionControl for MemoryTables {
         self.frames.borrow_mut().push((None, self.rows.lock().clone()));
         Ok(())
     }
+    fn begin_row(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     fn end_statement(&self) -> Result<()> {
         self.pop(false)
     }

@@ -176,7 +176,9 @@ fn round(instance: &Arc<Instance>, naps: bool, stop: &AtomicBool) -> Result<Opti
 
 impl Session {
     fn analyze_due(&mut self, naps: bool, stop: &AtomicBool) -> Result<Option<Duration>, SqlError> {
-        self.execute("SET application_name = 'autovacuum'", &[], &mut Nowhere)?;
+        let settings = "SET application_name = 'autovacuum'; SET statement_timeout = 0; SET lock_timeout = 0;
+                        SET transaction_timeout = 0; SET idle_in_transaction_session_timeout = 0";
+        self.execute(settings, &[], &mut Nowhere)?;
         self.set_automatic();
         let mut tried = Vec::new();
         let mut next = None;

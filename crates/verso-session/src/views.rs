@@ -320,12 +320,19 @@ impl Views<'_> {
     fn progress_rows(&self) -> Vec<Vec<Value>> {
         let engine = &self.services.instance.engine;
         let now = engine.env().clock.monotonic_nanos();
-        let row = |job: JobInfo| {
+        let jobs = engine.jobs();
+        let table = |job: &JobInfo| job.table.and_then(|table| self.table_of(table)).map(|(name, _)| name);
+        // A part of a statement may work at a heap that is nobody's yet.
+        let of_statement = |job: &JobInfo| {
+            let others = jobs.iter().filter(|other| other.session == job.session && job.session != 0);
+            others.filter_map(table).next()
+        };
+        let row = |job: &JobInfo| {
             let seconds = now.saturating_sub(job.started_nanos) as f64 / 1e9;
             vec![
                 if job.session == 0 { Value::Null } else { int(job.session) },
                 Value::text(job.what),
-                job.table.and_then(|table| self.table_of(table)).map_or(Value::Null, |(name, _)| name),
+                table(job).or_else(|| of_statement(job)).unwrap_or(Value::Null),
                 Value::text(job.phase),
                 int(job.done),
                 if job.total == 0 { Value::Null } else { int(job.total) },
@@ -336,7 +343,7 @@ impl Views<'_> {
                 Value::Float8(seconds),
             ]
         };
-        engine.jobs().into_iter().map(row).collect()
+        jobs.iter().map(row).collect()
     }
 
     /// `verso_reservations`: each amount by itself.

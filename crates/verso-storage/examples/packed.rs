@@ -189,7 +189,13 @@ fn main() -> Result<(), StorageError> {
     let mut txn = engine.begin(TxnOptions::default());
     let object = engine.create_heap(&mut txn, &columns())?;
     let parts = vec![KeyPart::ascending(1, KeyType::I64)];
-    let spec = IndexSpec { table: object, parts, unique: true, nulls_distinct: true };
+    let spec = IndexSpec {
+        table: object,
+        parts,
+        unique: true,
+        nulls_distinct: true,
+        fill_factor: IndexSpec::FILL_FACTOR,
+    };
     engine.create_index(&mut txn, spec, &mut |_| std::ops::ControlFlow::Continue(()))?;
     txn.commit(CommitMode::Wait)?;
     let heap = engine.heap(object)?;

@@ -241,6 +241,9 @@ pub enum StorageError {
         /// Format version of this program.
         supported: u32,
     },
+    /// A new database was to have pages of another size than the format has.
+    #[error("pages of {0} bytes are not possible: 4096, 8192, 16384 and 32768 are")]
+    PageSize(u32),
     /// A write or an fsync failed, so what is durable is unknown. An fsync is never retried.
     #[error("no changes are possible after a failed write or sync: the database has to be opened again")]
     Poisoned,

@@ -25,7 +25,7 @@ use crate::StorageError;
 use crate::buffer::ExclusivePage;
 use crate::engine_core::Core;
 use crate::heap::layout::FLAG_SWEPT;
-use crate::page::{Lsn, PageId, PageKind, TxnId, header};
+use crate::page::{Flaw, Lsn, PageId, PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::space::SpaceChange;
 use crate::wal::{Group, GroupView, Promise, RecordKind, RecordShape, Reservation};
@@ -219,6 +219,23 @@ impl<'e> Mini<'e> {
         kind: RecordKind,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), StorageError> {
+        let core = self.core;
+        self.apply_known(handle, kind, write, |page, payload| core.redo.redo(kind, page, payload))
+    }
+
+    /// As [`Mini::apply_with`] for who knows of the page what the redo function of `kind` would look up first: `redo` is what
+    /// that does then (M1).
+    ///
+    /// # Errors
+    /// As [`Mini::apply`].
+    #[inline]
+    pub fn apply_known(
+        &mut self,
+        handle: PageHandle,
+        kind: RecordKind,
+        write: impl FnOnce(&mut Vec<u8>),
+        redo: impl FnOnce(&mut [u8], &[u8]) -> Result<(), Flaw>,
+    ) -> Result<(), StorageError> {
         if !self.promised {
             self.reserve(RESERVE_BYTES)?;
         }
@@ -227,8 +244,13 @@ impl<'e> Mini<'e> {
         taken.is_not_clean(self.core);
         let start = self.group.push_with(kind, id, write);
         let before = cfg!(debug_assertions).then(|| taken.page.to_vec());
-        match self.core.redo.redo(kind, &mut taken.page, self.group.payload(start)) {
+        match redo(&mut taken.page, self.group.payload(start)) {
             Ok(()) => {
+                if let Some(mut redone) = before {
+                    let result = self.core.redo.redo(kind, &mut redone, self.group.payload(start));
+                    let same = result.is_ok() && redone[..] == taken.page[..];
+                    assert!(same, "M1: {kind} of {id} is not what its redo does: {result:?}");
+                }
                 taken.changed = true;
                 self.changed = true;
                 if self.core.unlogged.contains(header::owner(&taken.page)) {

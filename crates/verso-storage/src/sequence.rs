@@ -1,7 +1,7 @@
 //! Sequences: numbers handed out once, whatever becomes of the transaction that asked.
 //!
 //! The root page holds `start, increment, min, max, last logged (i64 each), flags (bit 0 cycle, bit 1 called)`. Numbers
-//! are logged 32 ahead, so a crash leaves a gap and never repeats one.
+//! are logged 32 ahead, so a crash leaves a gap and never repeats one. Who closes the database leaves none.
 
 use std::sync::Arc;
 
@@ -140,6 +140,16 @@ impl Sequence {
     /// How many numbers may be handed out before the next log record.
     pub fn ahead(&self) -> i64 {
         self.state.lock().ahead
+    }
+
+    /// Logs the number as it is: nothing is handed out any more.
+    pub(crate) fn settle(&self) -> Result<(), StorageError> {
+        let mut state = self.state.lock();
+        if state.ahead > 0 {
+            self.log(state.last, state.called)?;
+            state.ahead = 0;
+        }
+        Ok(())
     }
 
     /// Sets the number; with `is_called` the next one is behind it, otherwise it is the next one itself.

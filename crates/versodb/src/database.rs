@@ -47,7 +47,7 @@ impl Database {
             let message = format!("database \"{}\" is unfinished", path.as_ref().display());
             return Err(Error::new("55000", message)
                 .with_detail("A restore into it has begun and not ended.")
-                .with_hint("Run the restore again: it replaces an unfinished database."));
+                .with_hint("Run the restore again: it goes on with what is there, or replaces it."));
         }
         Ok(Database::of(instance, options.auto_analyze))
     }

@@ -24,8 +24,7 @@ pub(super) fn restore(
     env: &Env,
     job: &Arc<Job>,
 ) -> Result<RestoreReport, BackupError> {
-    let mut connection = database.connect()?;
-    job.joined_by(&connection);
+    let mut connection = job.session(database, "verso restore")?;
     connection.execute("BEGIN")?;
     job.list(database.engine(), "RESTORE", 1);
     let done = job.unlist(fill(&mut connection, reader, plan, env, job));

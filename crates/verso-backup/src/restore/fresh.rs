@@ -118,8 +118,7 @@ fn create(path: &Path, options: &RestoreOptions, env: &Env) -> Result<Database, 
 
 /// A session that does what the archive says, and does not wait for the disk: the end of the restore does.
 fn connect(database: &Database, options: &RestoreOptions, job: &Job) -> Result<Connection, BackupError> {
-    let mut connection = database.connect()?;
-    job.joined_by(&connection);
+    let mut connection = job.session(database, "verso restore")?;
     connection.execute("SET synchronous_commit = off")?;
     connection.execute("SET check_function_bodies = off")?;
     let most =
@@ -199,9 +198,13 @@ impl Fill<'_> {
         ] {
             self.phase(&mut connection, &marks, &of(kinds), name, Mark::After)?;
         }
+        // The notes stay until all pages are written, which takes long: who is cut off before goes on from here.
+        job.tell(Event::Phase { name: "writing pages", total: 0, unit: Unit::Statements });
+        database.wait_durable()?;
+        database.checkpoint()?;
+        job.check()?;
         Marks::end(&mut connection)?;
         drop(connection);
-        job.check()?;
         database.wait_durable()?;
         database.checkpoint()?;
         job.check()?;

@@ -119,6 +119,9 @@ pub fn restore(
             "{} does not exist: there is nothing to put rows into",
             path.display()
         )));
+    } else if !plan.definitions.schema {
+        let text = "the archive has rows only: --data-only puts them into a database that has its tables";
+        return Err(BackupError::Refused(text.to_owned()));
     }
     fresh::restore(path, None, (reader, plan), options, &env, job)
 }

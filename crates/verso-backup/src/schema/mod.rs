@@ -166,6 +166,13 @@ impl Maker<'_, '_> {
         self.steps.push(Step { kind, table: table.map(of), other: None, sql });
     }
 
+    /// The last step is about this table, too.
+    fn with_other(&mut self, other: Option<&TableDef>) {
+        if let Some(step) = self.steps.last_mut() {
+            step.other = other.map(|other| (other.schema.to_string(), other.name.to_string()));
+        }
+    }
+
     /// What a function over the catalog says of an object.
     fn ask(&mut self, function: &str, oid: Oid) -> Result<String, BackupError> {
         let statement = self.source.connection.prepare(&format!("SELECT {function}($1)"))?;
@@ -238,8 +245,12 @@ impl Maker<'_, '_> {
                 }
                 Waiting::Table(table) => table,
             };
-            for sql in partitions::table_texts(&catalog, &table, tables, self.source.dialect) {
+            let texts = partitions::table_texts(&catalog, &table, tables, self.source.dialect);
+            for (n, sql) in texts.into_iter().enumerate() {
                 self.add(Kind::Table, Some(&table), sql);
+                if n > 0 {
+                    self.with_other(partitions::whole_of(&table, tables).map(|whole| &**whole));
+                }
             }
         }
         if all {
@@ -514,7 +525,14 @@ impl Maker<'_, '_> {
         table: &TableDef,
         constraint: &ConstraintDef,
     ) -> Result<(), BackupError> {
-        let definition = self.ask("pg_get_constraintdef", constraint.oid)?;
+        let mut definition = self.ask("pg_get_constraintdef", constraint.oid)?;
+        if let ConstraintKind::Unique { index, .. } = &constraint.kind
+            && let Some(index) = table.index(*index)
+        {
+            // In front of what else is said of the constraint.
+            let at = [" DEFERRABLE", " INITIALLY"].iter().filter_map(|word| definition.find(word)).min();
+            definition.insert_str(at.unwrap_or(definition.len()), &index.with_options());
+        }
         let sql = format!(
             "ALTER TABLE {} ADD CONSTRAINT {} {definition}",
             qualified(&table.schema, &table.name),

@@ -22,7 +22,7 @@ pub(super) fn divided_by(table: &TableDef) -> String {
 }
 
 /// The table among these that one is a part of.
-fn whole_of<'t>(table: &TableDef, tables: &'t [Arc<TableDef>]) -> Option<&'t Arc<TableDef>> {
+pub(super) fn whole_of<'t>(table: &TableDef, tables: &'t [Arc<TableDef>]) -> Option<&'t Arc<TableDef>> {
     let of = table.partition_of.as_ref()?;
     tables.iter().find(|one| one.oid == of.parent)
 }
@@ -49,7 +49,8 @@ pub(super) fn comes_with_whole(is_part: bool, table: &TableDef, tables: &[Arc<Ta
     is_part && whole_of(table, tables).is_some()
 }
 
-/// CREATE TABLE, of a partition as one; where its columns stand in another order it is attached.
+/// CREATE TABLE, of a partition as one. In an archive, from which it may be restored alone, and where its columns stand in another
+/// order, it is attached by a statement of its own.
 pub(super) fn table_texts(
     catalog: &CatalogSnapshot,
     table: &TableDef,
@@ -64,7 +65,7 @@ pub(super) fn table_texts(
     let (place, of) = (qualified(&table.schema, &table.name), qualified(&whole.schema, &whole.name));
     let names =
         |table: &TableDef| table.shown().iter().map(|column| Arc::clone(&column.name)).collect::<Vec<_>>();
-    if names(table) != names(whole) {
+    if dialect == Dialect::Verso || names(table) != names(whole) {
         let attach = format!("ALTER TABLE ONLY {of} ATTACH PARTITION {place} {bound}");
         return vec![table_text(catalog, table, dialect), attach];
     }
@@ -132,6 +133,7 @@ impl Maker<'_, '_> {
             let Some(of) = whole.and_then(|whole| of(index, whole)) else { continue };
             let (place, part) = (qualified(&of.schema, &of.name), qualified(&index.schema, &index.name));
             self.add(Kind::View, Some(table), format!("ALTER INDEX {place} ATTACH PARTITION {part}"));
+            self.with_other(whole.map(|whole| &**whole));
         }
         Ok(())
     }

@@ -46,6 +46,12 @@ fn a_cancelled_backup_leaves_no_file() {
     let error = backup_to_file(&saved, &path, false, &BackupOptions::default(), &Arc::default()).unwrap_err();
     assert!(error.to_string().contains("--replace"), "{error}");
     backup_to_file(&saved, &path, true, &BackupOptions::default(), &Arc::default()).unwrap();
+    // A database is replaced by nothing, itself least of all.
+    let path = folder.path().join("a.verso");
+    let error = backup_to_file(&saved, &path, true, &BackupOptions::default(), &Arc::default()).unwrap_err();
+    assert!(error.to_string().contains("is a database"), "{error}");
+    let error = script_to_file(&saved, &path, true, &BackupOptions::default(), &Arc::default()).unwrap_err();
+    assert!(error.to_string().contains("is a database"), "{error}");
 }
 
 #[test]
@@ -182,4 +188,26 @@ fn a_statement_that_fails_is_named() {
     let bytes = archive(&saved, &BackupOptions::default());
     let error = restore(&bytes, &folder.path().join("b.verso"), &RestoreOptions::default()).unwrap_err();
     assert!(error.to_string().contains("ADD CONSTRAINT c_p_fkey FOREIGN KEY"), "{error}");
+}
+
+/// What a database says of sessions that take long or do nothing is not for those of a backup, a restore or an export.
+#[test]
+fn timeouts_of_sessions_end_no_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("a.verso"), SCRIPT);
+    let mut connection = saved.connect().unwrap();
+    for timeout in ["idle_in_transaction_session_timeout", "statement_timeout", "transaction_timeout"] {
+        connection.execute(&format!("ALTER SYSTEM SET {timeout} = '50ms'")).unwrap();
+    }
+    drop(connection);
+    let slow = || {
+        Arc::new(Job::new(|event| {
+            if let Event::Rows { .. } = event {
+                std::thread::sleep(std::time::Duration::from_millis(120));
+            }
+        }))
+    };
+    let path = folder.path().join("a.backup");
+    backup_to_file(&saved, &path, false, &BackupOptions::default(), &slow()).unwrap();
+    script_to_file(&saved, &folder.path().join("a.sql"), false, &BackupOptions::default(), &slow()).unwrap();
 }

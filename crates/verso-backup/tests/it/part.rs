@@ -99,3 +99,36 @@ fn a_table_is_restored_into_a_database_that_is_there() {
     let error = restore(&bytes, &path, &b).unwrap_err();
     assert!(error.to_string().contains("already exists"), "{error}");
 }
+
+#[test]
+fn a_partition_is_restored_alone_or_with_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "CREATE TABLE p (id integer PRIMARY KEY, v text CHECK (v <> '')) PARTITION BY RANGE (id);
+        CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10); CREATE TABLE p2 PARTITION OF p DEFAULT;
+        CREATE INDEX p_v ON p (v); INSERT INTO p SELECT n, 'v' || n FROM generate_series(5, 15) AS s(n)";
+    let all = archive(&database(&folder.path().join("saved.verso"), script), &BackupOptions::default());
+    let alone = RestoreOptions { tables: tables(&["p1"]), ..RestoreOptions::default() };
+    let path = folder.path().join("1");
+    restore(&all, &path, &alone).unwrap();
+    let copy = open(&path);
+    let mut connection = copy.connect().unwrap();
+    assert_eq!(answer(&mut connection, "SELECT count(*), min(id), max(v) FROM p1"), "5|5|v9");
+    for (sql, sqlstate) in [
+        ("INSERT INTO p1 VALUES (5, 'x')", "23505"),
+        ("INSERT INTO p1 VALUES (6, '')", "23514"),
+        ("SELECT * FROM p", "42P01"),
+    ] {
+        assert_eq!(connection.execute(sql).unwrap_err().sqlstate, sqlstate, "{sql}");
+    }
+    assert_eq!(connection.execute("INSERT INTO p1 VALUES (77, 'x')").unwrap(), 1, "it is no partition");
+    let some = RestoreOptions { tables: tables(&["p", "p1"]), ..RestoreOptions::default() };
+    let path = folder.path().join("2");
+    restore(&all, &path, &some).unwrap();
+    let copy = open(&path);
+    let mut connection = copy.connect().unwrap();
+    assert_eq!(answer(&mut connection, "SELECT count(*), max(tableoid::regclass) FROM p"), "5|p1");
+    assert_eq!(connection.execute("INSERT INTO p VALUES (77, 'x')").unwrap_err().sqlstate, "23514");
+    let parts =
+        "SELECT count(*) FROM pg_inherits WHERE inhrelid::regclass::text IN ('p1', 'p1_pkey', 'p1_v_idx')";
+    assert_eq!(answer(&mut connection, parts), "3");
+}

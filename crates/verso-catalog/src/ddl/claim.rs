@@ -43,6 +43,15 @@ fn number(of: NameOf, parts: [&str; 2]) -> u64 {
     bytes.fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
+/// What nobody has beside somebody else's [`TableLockMode::Share`].
+const AGAINST_SHARE: [TableLockMode; 5] = [
+    TableLockMode::RowExclusive,
+    TableLockMode::ShareUpdateExclusive,
+    TableLockMode::ShareRowExclusive,
+    TableLockMode::Exclusive,
+    TableLockMode::AccessExclusive,
+];
+
 /// The statement is to begin anew, with a newer snapshot where its level has one.
 pub(crate) fn conflict() -> CatalogError {
     let record = RecordId { page_index: 0, slot: 0 };
@@ -86,7 +95,7 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         self.engine.lock_table(txn, table.heap, mode, WaitPolicy::Block)?;
         txn.pin_lock(table.heap);
-        if !self.is_current(table, snapshot.version, txn)? {
+        if !self.is_unchanged(table, snapshot.version, txn)? {
             txn.forget_lock(table.heap);
             return Err(conflict());
         }
@@ -129,14 +138,18 @@ impl Catalog {
     }
 
     /// Keeps writers out of a table of which an index is built, and whoever would build another one; readers go on. Several
-    /// have such a lock of rows by LOCK TABLE, so the builders have a name between them.
+    /// have such a lock of rows by LOCK TABLE, so the builders have a name between them. Who keeps builders out by a lock that it
+    /// has already needs none: it would wait for one who waits for the table.
     pub(super) fn lock_for_build(
         &self,
         txn: &mut Txn,
         table: &TableDef,
         snapshot: &CatalogSnapshot,
     ) -> Result<(), CatalogError> {
-        self.lock_name(txn, NameOf::Build, [&table.oid.0.to_string(), ""])?;
+        let keeps_out = |mode: &TableLockMode| txn.knows_lock(table.heap, *mode);
+        if !self.is_held(txn, table.oid) && !AGAINST_SHARE.iter().any(keeps_out) {
+            self.lock_name(txn, NameOf::Build, [&table.oid.0.to_string(), ""])?;
+        }
         self.lock_definition(txn, table, snapshot, TableLockMode::Share)
     }
 

@@ -14,6 +14,7 @@ use verso_types::{Exclusion, SqlType};
 use super::foreign_key::{check_types, foreign_key};
 use super::index::index_parts;
 use super::names::Names;
+use crate::TableOptions;
 use crate::catalog::Catalog;
 use crate::definition::{
     ColumnDef, ConstraintDef, ConstraintKind, Excluding, IndexDef, IndexPart, Oid, SchemaDef, TableDef,
@@ -22,7 +23,7 @@ use crate::error::{CatalogError, ObjectKind};
 use crate::key_class::KeyClass;
 use crate::request::{NewConstraint, NewConstraintKind};
 use crate::snapshot::CatalogSnapshot;
-use crate::system::assemble::{class_row, constraint_row, index_row};
+use crate::system::assemble::{class_row, constraint_row, index_row, options_row};
 use crate::system::field::Letter;
 use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, IndexRow, InheritsRow};
 use crate::system::{KIND_INDEX, UNLOGGED};
@@ -164,6 +165,7 @@ impl Catalog {
             enforced: true,
             part_of: None,
             no_inherit,
+            options: TableOptions::default(),
         };
         let oid = self.new_oid()?;
         self.insert_constraint(txn, target, &plain, oid, name, ConstraintKind::NotNull { column })
@@ -404,6 +406,7 @@ impl Catalog {
             part_of: new.part_of,
             excluding: None,
             clustered: false,
+            options: new.options.clone(),
         };
         let index = self.insert_index(txn, target, definition)?;
         let kind = ConstraintKind::Unique { columns: ids, index, primary };
@@ -539,6 +542,7 @@ impl Catalog {
             part_of: new.part_of,
             excluding: Some(Arc::clone(&declaration)),
             clustered: false,
+            options: new.options.clone(),
         };
         let index = self.insert_index(txn, target, definition)?;
         let kind = ConstraintKind::Exclude { columns, index, declared: declaration };
@@ -567,7 +571,7 @@ impl Catalog {
         );
         let relpersistence =
             if target.unlogged { Letter(UNLOGGED) } else { super::persistence(&target.schema) };
-        let class = ClassRow { relpersistence, ..class };
+        let class = ClassRow { relpersistence, reloptions: options_row(&definition.options), ..class };
         self.insert_rows(txn, &[class])?;
         self.insert_rows(txn, &[index_row(&definition)])?;
         self.write_index_collations(txn, &definition)?;

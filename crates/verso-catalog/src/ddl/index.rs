@@ -16,13 +16,14 @@ use verso_types::{Exclusion, SqlType, SystemType, TimeStyle, Value, format_text}
 use super::constraint::{Target, refuse_virtual_among, relying_on};
 use super::names::Names;
 use super::table::find_table;
+use crate::TableOptions;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, IndexDef, IndexPart, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::key_class::KeyClass;
 use crate::request::{NewIndex, NewIndexPart};
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::system::assemble::attribute_row;
+use crate::system::assemble::{attribute_row, options_row};
 use crate::system::row::{AttributeRow, ClassRow, IndexRow, InheritsRow};
 
 /// Greatest number of columns in a key, as in PostgreSQL.
@@ -126,6 +127,7 @@ impl Catalog {
             part_of: new.part_of,
             excluding: None,
             clustered: false,
+            options: new.options.clone(),
         };
         if new.concurrently {
             definition.object = self.build_concurrently(txn, &table, &definition)?;
@@ -204,6 +206,30 @@ impl Catalog {
         whole: Oid,
     ) -> Result<(), CatalogError> {
         self.insert_rows(txn, &[InheritsRow { inhrelid: index, inhparent: whole, bound: Vec::new() }])
+    }
+
+    /// Sets storage parameters of an index, and gives up those that are named: they act when it is built anew.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`; storage's.
+    pub fn set_index_options(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        name: &str,
+        set: &TableOptions,
+        reset: &[Arc<str>],
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let (index, table) = find_index(&snapshot, schema, name)?;
+        self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;
+        let mut all = index.options.clone();
+        all.given.retain(|(known, _)| !reset.contains(known) && set.get(known).is_none());
+        all.given.extend(set.given.iter().cloned());
+        self.change(txn, |txn| {
+            let is_it = |row: &ClassRow| row.oid == index.oid;
+            self.update_rows(txn, index.oid, is_it, |row| row.reloptions = options_row(&all)).map(drop)
+        })
     }
 
     /// Takes an index out of use: its entries go, its definition stays (N2).
@@ -537,7 +563,9 @@ fn find_index(
 /// An index over a heap as storage knows it.
 fn index_spec(heap: ObjectId, columns: &[ColumnDef], index: &IndexDef) -> Result<IndexSpec, CatalogError> {
     let (unique, nulls_distinct) = (index.unique, index.nulls_distinct);
-    Ok(IndexSpec { table: heap, parts: key_parts(columns, index)?, unique, nulls_distinct })
+    let fill_factor = index.options.get("fillfactor").and_then(|value| value.parse().ok());
+    let fill_factor = fill_factor.unwrap_or(IndexSpec::FILL_FACTOR);
+    Ok(IndexSpec { table: heap, parts: key_parts(columns, index)?, unique, nulls_distinct, fill_factor })
 }
 
 /// The parts of an index's key as storage knows them.

@@ -7,7 +7,7 @@ use verso_storage::Txn;
 
 use super::composite::check_depth;
 use super::constraint::Target;
-use super::names::Names;
+use super::names::{Names, free};
 use super::needing::{Lost, Needing};
 use super::partition::with_partitions;
 use super::{next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema};
@@ -279,21 +279,27 @@ impl Catalog {
             }
             return self.owned_sequence(txn, schema, name, (table_oid, table.unlogged), column, wanted);
         }
-        let base = format!("{}_{}_seq", table.name, column.name);
-        let taken = |name: &str| {
-            snapshot.relation(Some(&schema.name), name).is_some()
-                || *name == *table.name
-                || table.columns.iter().any(|other| {
-                    other.serial
-                        && other.name != column.name
-                        && name == format!("{}_{}_seq", table.name, other.name)
-                })
+        let wanted_name = |column: &str, taken: &dyn Fn(&str) -> bool| {
+            free(&table.name, &[column], "seq", |name| taken(name))
         };
-        let mut numbered = (1u32..).map(|number| format!("{base}{number}"));
-        let mut name = base.clone();
-        while taken(&name) || !self.take_name(txn, &schema.name, &name)? {
-            name = numbered.next().expect("there are more numbers than names");
-        }
+        let others: Vec<String> = table
+            .columns
+            .iter()
+            .filter(|other| other.serial && other.name != column.name)
+            .map(|other| wanted_name(&other.name, &|_| false))
+            .collect();
+        let mut tried = Vec::new();
+        let name = loop {
+            let name = wanted_name(&column.name, &|name| {
+                snapshot.relation(Some(&schema.name), name).is_some()
+                    || *name == *table.name
+                    || others.iter().chain(&tried).any(|other| other == name)
+            });
+            if self.take_name(txn, &schema.name, &name)? {
+                break name;
+            }
+            tried.push(name);
+        };
         self.owned_sequence(txn, schema, &name.into(), (table_oid, table.unlogged), column, wanted)
     }
 

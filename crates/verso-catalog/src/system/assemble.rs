@@ -494,6 +494,7 @@ impl CatalogRows {
                 initially_deferred: constraint.is_some_and(|constraint| constraint.initially_deferred),
                 part_of: parts_of.get(&row.indexrelid).copied(),
                 clustered: row.is_clustered(),
+                options: options_of(class.reloptions.as_deref()),
                 excluding: constraint.and_then(|constraint| match &constraint.kind {
                     ConstraintKind::Exclude { declared, .. } => Some(Arc::clone(declared)),
                     _ => None,

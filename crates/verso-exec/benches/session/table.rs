@@ -206,6 +206,10 @@ impl TransactionControl for Doubles {
     fn begin_statement(&self) -> Result<()> {
         nothing()
     }
+    fn begin_row(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     fn end_statement(&self) -> Result<()> {
         nothing()
     }

@@ -8,9 +8,14 @@ use verso_types::{Batch, ColumnData, SqlType, Value};
 
 use crate::plan::{ExprKind, Insert, TypedExpr};
 
-/// Where the values of the row come from, one of each column.
+/// Of such an INSERT: what there is to its row.
 #[derive(Debug)]
-pub(super) struct DirectRow(Vec<(Source, bool)>);
+pub(super) struct DirectRow {
+    /// Columns that take no NULL.
+    not_null: Box<[bool]>,
+    /// Where the values come from, where none has to be computed.
+    sources: Option<Box<[Source]>>,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -29,22 +34,37 @@ impl DirectRow {
             || !insert.routes.is_empty()
             || insert.table.partitioned.is_some()
             || insert.returning.is_some();
-        if more || insert.table.indexes.iter().any(|index| index.deferrable) {
+        if more || insert.table.indexes.iter().any(|index| index.deferrable) || row.iter().any(may_read) {
             return None;
         }
-        let source = |(value, column): (&TypedExpr, &verso_catalog::ColumnDef)| match &value.kind {
-            ExprKind::Parameter(index) => Some((Source::Parameter(*index), column.not_null)),
-            ExprKind::Literal(value) => Some((Source::Constant(value.clone()), column.not_null)),
+        let source = |value: &TypedExpr| match &value.kind {
+            ExprKind::Parameter(index) => Some(Source::Parameter(*index)),
+            ExprKind::Literal(value) => Some(Source::Constant(value.clone())),
             _ => None,
         };
-        row.iter().zip(&insert.table.columns).map(source).collect::<Option<_>>().map(DirectRow)
+        let not_null = insert.table.columns.iter().map(|column| column.not_null).collect();
+        Some(DirectRow { not_null, sources: row.iter().map(source).collect() })
     }
 
-    /// Appends the row to a batch of columns of these types; `None` where a value is not what its column takes. The batch
-    /// is of no use then.
+    /// Whether no value has to be computed.
+    pub(super) fn is_given(&self) -> bool {
+        self.sources.is_some()
+    }
+
+    /// Whether the first row of the batch has no NULL where none may be.
+    #[inline]
+    pub(super) fn accepts(&self, rows: &Batch) -> bool {
+        self.not_null.iter().zip(&rows.columns).all(|(not_null, column)| !not_null || !column.is_null(0))
+    }
+
+    /// Appends the row to a batch of columns of these types; `None` where a value has to be computed or is not what its column
+    /// takes. The batch is of no use then.
     #[inline]
     pub(super) fn push(&self, params: &[Value], types: &[SqlType], out: &mut Batch) -> Option<()> {
-        for (((source, not_null), column), ty) in self.0.iter().zip(&mut out.columns).zip(types) {
+        let sources = self.sources.as_deref()?;
+        for (((source, not_null), column), ty) in
+            sources.iter().zip(&self.not_null).zip(&mut out.columns).zip(types)
+        {
             let value = match source {
                 Source::Parameter(index) => params.get(*index)?,
                 Source::Constant(value) => value,
@@ -63,4 +83,11 @@ impl DirectRow {
         out.rows += 1;
         Some(())
     }
+}
+
+/// Whether the value may come out of a table, now or in a function that somebody wrote: that takes a snapshot.
+fn may_read(value: &TypedExpr) -> bool {
+    value.any(&mut |part| {
+        matches!(part.kind, ExprKind::Subquery { .. } | ExprKind::UserCall { .. } | ExprKind::Domain { .. })
+    })
 }

@@ -19,6 +19,7 @@ use super::tables::Change;
 use super::trigger::{TriggerEvent, Triggers};
 use super::values::ListedRows;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
+use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
 use crate::plan::{ExprKind, Insert, Plan, TypedExpr};
@@ -257,7 +258,27 @@ impl InsertStatement {
 
     /// Whether [`InsertStatement::run_direct`] may do.
     pub fn is_direct(&self) -> bool {
+        self.direct.as_ref().is_some_and(DirectRow::is_given)
+    }
+
+    /// Whether [`InsertStatement::run_row`] may do.
+    #[inline]
+    pub fn adds_row(&self) -> bool {
         self.direct.is_some()
+    }
+
+    /// As [`InsertStatement::run_direct`], also for a row that has to be computed.
+    #[inline]
+    pub fn run_row(&mut self, cx: &EvalContext<'_>, tables: &dyn Change) -> Option<Result<u64>> {
+        let direct = self.direct.as_ref()?;
+        self.rows.recycle(KEEP_BYTES);
+        match &self.source {
+            Source::Rows(list) if !direct.is_given() => {
+                list.push(0, cx, &mut self.rows).ok().filter(|()| direct.accepts(&self.rows))?;
+            }
+            _ => direct.push(cx.params, &self.types, &mut self.rows)?,
+        }
+        Some(tables.insert(&self.table, &self.rows).map(|()| 1))
     }
 
     /// Adds the row by the short way; `None` where that will not do, and nothing has happened.

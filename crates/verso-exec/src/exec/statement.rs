@@ -11,6 +11,7 @@ use super::operator::{Operator, compile, types_of};
 use super::subquery::StatementState;
 use super::tables::Change;
 use super::with::WithStatement;
+use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::plan::Statement;
@@ -135,6 +136,21 @@ impl Compiled {
     pub fn run_direct(&mut self, params: &[Value], tables: &dyn Change) -> Option<Result<u64>> {
         match &mut self.kind {
             Kind::Insert(insert) => insert.run_direct(params, tables),
+            Kind::Query { .. } | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => None,
+        }
+    }
+
+    /// Whether the statement adds one row, by a short way that [`Compiled::run_row`] goes.
+    #[inline]
+    pub(crate) fn adds_row(&self) -> bool {
+        matches!(&self.kind, Kind::Insert(insert) if insert.adds_row())
+    }
+
+    /// As [`Compiled::run_direct`], also for a row that has to be computed.
+    #[inline]
+    pub(crate) fn run_row(&mut self, cx: &EvalContext<'_>, tables: &dyn Change) -> Option<Result<u64>> {
+        match &mut self.kind {
+            Kind::Insert(insert) => insert.run_row(cx, tables),
             Kind::Query { .. } | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => None,
         }
     }

@@ -257,6 +257,9 @@ pub trait TransactionState {
 pub trait TransactionControl {
     /// Opens a statement's frame and takes its snapshot; statements nest.
     fn begin_statement(&self) -> Result<()>;
+    /// As [`TransactionControl::begin_statement`] for one that adds a row and reads nothing, and needs no snapshot for it.
+    /// False where it has to begin like any other.
+    fn begin_row(&self) -> Result<bool>;
     /// Keeps what the statement did.
     fn end_statement(&self) -> Result<()>;
     /// Undoes what the statement did.

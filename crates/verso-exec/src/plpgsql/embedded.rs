@@ -7,7 +7,7 @@ use super::dynamic::NO_DATA;
 use super::frame::Frame;
 use super::program::Embedded;
 use super::site::CallSite;
-use crate::context::{Given, Served};
+use crate::context::{EvalContext, Given, Served};
 use crate::error::{ExecError, Result};
 use crate::exec::{ExecContext, Sink};
 use crate::plan::{PlInto, Statement};
@@ -41,6 +41,16 @@ pub(super) fn define_into(
         (Some(rows), Some(into)) => run_sql(&mut Embedded::new(&rows, cx.executor), Some(into), cx, frame),
         (Some(_), None) => Err(ExecError::raised("42601", "query has no destination for result data")),
         (None, Some(_)) => Err(ExecError::raised("42601", NO_DATA)),
+    }
+}
+
+impl Embedded {
+    /// An error of the statement, with its text if errors name that.
+    fn named_in(&self, error: ExecError) -> ExecError {
+        match &self.text {
+            Some(text) => in_statement(error, text),
+            None => error,
+        }
     }
 }
 
@@ -139,10 +149,12 @@ pub(super) fn run_embedded(
 ) -> Result<u64> {
     let to_result = matches!(taken, Taken::Result);
     if let Some(word) = statement.change {
-        may_change(frame, word).map_err(|error| match &statement.text {
-            Some(text) => in_statement(error, text),
-            None => error,
-        })?;
+        may_change(frame, word).map_err(|error| statement.named_in(error))?;
+    }
+    if statement.compiled.adds_row()
+        && let Some(rows) = add_row(statement, params, cx, frame)?
+    {
+        return Ok(rows);
     }
     let mut result = {
         let site = statement.text.as_ref().map(|text| CallSite::of_statement(cx.calls(), text));
@@ -169,10 +181,7 @@ pub(super) fn run_embedded(
                 || !error.is_conflict()
                 || !cx.tables()?.restarts()
             {
-                return Err(match &statement.text {
-                    Some(text) => in_statement(error, text),
-                    None => error,
-                });
+                return Err(statement.named_in(error));
             }
             tries += 1;
             taker.forget();
@@ -186,4 +195,37 @@ pub(super) fn run_embedded(
         }
     }
     Ok(result.0)
+}
+
+/// Runs an INSERT of one row that reads nothing by the short way; `None` where that will not do, and nothing has happened.
+#[inline]
+fn add_row(
+    statement: &mut Embedded,
+    params: Option<&[Value]>,
+    cx: &ExecContext<'_>,
+    frame: &Frame,
+) -> Result<Option<u64>> {
+    let tables = cx.tables()?;
+    if !tables.begin_row()? {
+        return Ok(None);
+    }
+    let eval = EvalContext { params: params.unwrap_or(&frame.slots), ..cx.eval() };
+    match statement.compiled.run_row(&eval, tables) {
+        Some(Ok(rows)) => {
+            tables.end_statement()?;
+            Ok(Some(rows))
+        }
+        None => {
+            tables.end_statement()?;
+            Ok(None)
+        }
+        Some(Err(error)) => {
+            tables.abort_statement()?;
+            // The general way tries again.
+            if error.is_conflict() {
+                return Ok(None);
+            }
+            Err(statement.named_in(error))
+        }
+    }
 }

@@ -43,6 +43,7 @@ pub(super) struct Declaration {
     pub within: Vec<PlWithin>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "one for each variable of a body")]
 pub(super) enum Default {
     Null,
     Value(RowExpr),

@@ -178,8 +178,18 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             sweep_options(cursor, &mut options, false)?;
         }
     }
-    let SweepOptions { verbose, parallel, full, .. } = options;
-    Ok(Statement::Sweep { tables, verbose, parallel, vacuum, analyze, full })
+    let SweepOptions { verbose, parallel, full, nothing, .. } = options;
+    let refused = match nothing {
+        false => None,
+        true if !tables.is_empty() => Some("a list of tables"),
+        true if verbose || full || analyze.is_some() || parallel.is_some() => Some("other VACUUM options"),
+        true => None,
+    };
+    if let Some(what) = refused {
+        let text = format!("ONLY_DATABASE_STATS cannot be specified with {what}");
+        return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+    }
+    Ok(Statement::Sweep { tables, verbose, parallel, vacuum, analyze, full, nothing })
 }
 
 /// What stands in parentheses behind SWEEP and VACUUM.
@@ -188,17 +198,17 @@ struct SweepOptions {
     verbose: bool,
     analyze: bool,
     full: bool,
+    nothing: bool,
     parallel: Option<u32>,
 }
 
 /// Options of VACUUM, the value that says nothing else than what a sweep does, and whether the other one is PostgreSQL's, too.
-const VACUUM_FLAGS: [(&str, bool); 8] = [
+const VACUUM_FLAGS: [(&str, bool); 7] = [
     ("disable_page_skipping", false),
     ("process_main", true),
     ("process_toast", true),
     ("truncate", true),
     ("index_cleanup", true),
-    ("only_database_stats", false),
     // Nothing of a database has to be frozen, has statistics of its own, or is locked by a sweep: both values are the same.
     ("freeze", false),
     ("skip_locked", false),
@@ -234,6 +244,7 @@ fn sweep_options(
             ("verbose", _) => options.verbose = flag(cursor, &word)?,
             ("analyze", _) if vacuum => options.analyze = flag(cursor, &word)?,
             ("full", _) if vacuum => options.full = flag(cursor, &word)?,
+            ("only_database_stats", _) if vacuum => options.nothing = flag(cursor, &word)?,
             ("skip_database_stats", _) if vacuum => drop(flag(cursor, &word)?),
             ("index_cleanup", _) if vacuum && cursor.accept(&["auto"]) => {}
             (_, Some((name, usual))) => {

@@ -99,6 +99,7 @@ fn verso_s_own_statements() {
         vacuum: false,
         analyze: None,
         full: false,
+        nothing: false,
     };
     assert_eq!(one("SWEEP"), plain);
     let Statement::Sweep {
@@ -108,6 +109,7 @@ fn verso_s_own_statements() {
         vacuum: false,
         analyze: None,
         full: false,
+        nothing: false,
     } = one("sweep table public.t (parallel 2, verbose)")
     else {
         panic!()

@@ -205,6 +205,8 @@ pub enum Statement {
         analyze: Option<Analyze>,
         /// VACUUM FULL: the tables are copied.
         full: bool,
+        /// VACUUM (ONLY_DATABASE_STATS): what PostgreSQL keeps of a database as a whole, of which there is nothing.
+        nothing: bool,
     },
     /// COPY.
     Copy(Copy),

@@ -215,6 +215,8 @@ pub struct Exclude {
     pub include: Vec<Name>,
     /// WHERE, and its text.
     pub predicate: Option<(Expr, String)>,
+    /// Storage parameters of its index.
+    pub options: Vec<(String, String)>,
 }
 
 /// What a constraint demands.
@@ -238,6 +240,8 @@ pub enum ConstraintClause {
         include: Vec<Name>,
         /// USING INDEX: an index that is there, in place of columns.
         index: Option<Name>,
+        /// Storage parameters of its index.
+        options: Vec<(String, String)>,
     },
     /// EXCLUDE.
     Exclude(Box<Exclude>),
@@ -397,6 +401,8 @@ pub struct CreateIndex {
     pub predicate: Option<(Expr, String)>,
     /// WITH (parallel_workers = …).
     pub parallel: Option<u32>,
+    /// The other storage parameters, as name and value.
+    pub options: Vec<(String, String)>,
     /// CONCURRENTLY: writers go on.
     pub concurrently: bool,
 }
@@ -458,6 +464,10 @@ pub enum IndexChange {
     Active(bool),
     /// ATTACH PARTITION: the index of a partition that becomes a part of it.
     Attach(QualifiedName),
+    /// SET (…).
+    Options(Vec<(String, String)>),
+    /// RESET (…).
+    ResetOptions(Vec<String>),
 }
 
 /// A part of an index's key.

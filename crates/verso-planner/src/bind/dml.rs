@@ -274,7 +274,7 @@ impl Binder<'_> {
                 }
             });
         }
-        let bind = |expr: &Expr| self.index_predicate(expr, table);
+        let bind = |expr: &Expr| self.conflict_predicate(expr, table);
         let predicate = predicate.map(bind).transpose()?;
         let serves = |index: &IndexDef| {
             let Some(guard) = index.guard else { return true };

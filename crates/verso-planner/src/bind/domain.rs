@@ -111,7 +111,7 @@ impl Binder<'_> {
         }
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
-            .and_then(|expr| self.default_value(&expr, &column.name, &column.ty));
+            .and_then(|expr| self.in_kept_text().default_value(&expr, &column.name, &column.ty));
         bound.map(Some).map_err(|error| SqlError { position: None, ..error })
     }
 }

@@ -77,6 +77,12 @@ impl Binder<'_> {
         }
     }
 
+    /// Binds the condition by which ON CONFLICT names partial indexes: it may have parameters.
+    pub(super) fn conflict_predicate(&self, expr: &Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let bound = self.of_index(expr, table, Clause::IndexPredicate)?;
+        self.boolean(bound, expr.at.start, "WHERE")
+    }
+
     fn of_index(&self, expr: &Expr, table: &TableDef, clause: Clause) -> Result<TypedExpr, SqlError> {
         let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen()));
         let scope = Scope::of(Some(Arc::clone(&table.name)), None, columns.collect());
@@ -103,9 +109,9 @@ impl Binder<'_> {
         let columns = columns_in_scope(table);
         let text = column.default.as_deref().unwrap_or("NULL");
         // The text was checked when the column was made; positions in it mean nothing to the statement.
-        let bound = verso_parser::parse_expression(text)
-            .map_err(SqlError::from)
-            .and_then(|expr| self.generation(&expr, &table.name, &columns, (&column.name, &column.ty)));
+        let bound = verso_parser::parse_expression(text).map_err(SqlError::from).and_then(|expr| {
+            self.in_kept_text().generation(&expr, &table.name, &columns, (&column.name, &column.ty))
+        });
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 

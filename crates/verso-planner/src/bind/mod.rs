@@ -330,10 +330,11 @@ impl<'c> Binder<'c> {
             return Binder { catalog: &plain, ..self.clone() }.stored_condition(text, table);
         }
         // The text was checked when the constraint was made; positions in it mean nothing to the statement.
+        let binder = self.in_kept_text();
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
-            .and_then(|expr| self.condition(&expr, &table.name, &columns))
-            .and_then(|condition| self.expanded(condition, table, 0));
+            .and_then(|expr| binder.condition(&expr, &table.name, &columns))
+            .and_then(|condition| binder.expanded(condition, table, 0));
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 
@@ -369,7 +370,7 @@ impl<'c> Binder<'c> {
         // The text was checked when the column was made; positions in it mean nothing to the statement.
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
-            .and_then(|expr| self.default_value(&expr, &column.name, &column.ty));
+            .and_then(|expr| self.in_kept_text().default_value(&expr, &column.name, &column.ty));
         let mut bound = bound.map_err(|error| SqlError { position: None, ..error })?;
         self.qualify_sequences(&mut bound);
         Ok(bound)

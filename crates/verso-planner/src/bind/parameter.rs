@@ -44,6 +44,29 @@ impl Inference {
         Some(types[index].clone())
     }
 
+    /// What is known so far, for [`Inference::go_back`].
+    pub(super) fn known(&self) -> Vec<SqlType> {
+        self.types.borrow().clone()
+    }
+
+    /// Forgets what was found out since [`Inference::known`]: a part of the statement is bound once more.
+    pub(super) fn go_back(&self, known: Vec<SqlType>) {
+        *self.types.borrow_mut() = known;
+    }
+
+    /// Takes over what was found out elsewhere of those of which nothing is known.
+    pub(super) fn go_on(&self, found: &[SqlType]) {
+        let mut types = self.types.borrow_mut();
+        if types.len() < found.len() {
+            types.resize(found.len(), SqlType::Unknown);
+        }
+        for (ty, found) in types.iter_mut().zip(found) {
+            if *ty == SqlType::Unknown {
+                *ty = found.clone();
+            }
+        }
+    }
+
     /// Gives a parameter its type (Q2).
     pub(super) fn decide(&self, index: usize, ty: &SqlType) -> Result<(), SqlError> {
         let mut types = self.types.borrow_mut();

@@ -315,9 +315,10 @@ impl Binder<'_> {
             return Binder { catalog: &plain, ..self.clone() }.stored_policy(text, table);
         }
         let expr = verso_parser::parse_expression(text)?;
-        let bound = self
+        let binder = self.in_kept_text();
+        let bound = binder
             .policy_condition(&expr, &table.name, &columns)
-            .and_then(|condition| self.expanded(condition, table, 0));
+            .and_then(|condition| binder.expanded(condition, table, 0));
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 

@@ -166,7 +166,7 @@ impl Binder<'_> {
             return Binder { catalog: &plain, ..self.clone() }.argument_default(parameter, text);
         }
         let scope = super::scope::Scope::default();
-        let binder = Binder { variables: Vec::new(), records: Vec::new(), ..self.clone() };
+        let binder = self.in_kept_text();
         let mut cx = super::context::Context::new(&scope, super::context::Clause::Default);
         let bound = verso_parser::parse_expression(text).map_err(SqlError::from).and_then(|expr| {
             let value = binder.expr(&expr, &mut cx)?;

@@ -9,6 +9,7 @@ use super::Binder;
 use super::coerce::exactly;
 use super::collate::told_apart_by;
 use super::lock;
+use super::parameter::Inference;
 use super::resolve::{common_type, shown};
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
@@ -32,19 +33,21 @@ impl Binder<'_> {
         levels(2 * steps.iter().filter(|(operator, _, _)| *operator != SetOperator::Union).count())?;
         let Some(start) = start else { return Err(SqlError::internal("no set operation")) };
         refuse_locks(start)?;
+        let known = self.inference.map(Inference::known);
         let mut plan = self.query_for(start, targets)?;
         for (n, (operator, all, right)) in steps.into_iter().rev().enumerate() {
-            let again = (n == 0).then_some(start);
+            let again = (n == 0).then_some((start, &known));
             plan = self.combined(plan, again, (operator, all), right, targets)?;
         }
         Ok(plan)
     }
 
-    /// One step of a chain. The plan on the left can be bound again where it is a single query.
+    /// One step of a chain. The plan on the left can be bound again where it is a single query: with what was known of parameters
+    /// before it.
     fn combined(
         &self,
         mut first: Plan,
-        again: Option<&Query>,
+        again: Option<(&Query, &Option<Vec<SqlType>>)>,
         (operator, all): (SetOperator, bool),
         right: &Query,
         targets: &[SqlType],
@@ -53,16 +56,27 @@ impl Binder<'_> {
         let word = operator.as_str();
         let ours = types(&first);
         refuse_locks(right)?;
-        let second = self.query_for(right, if targets.is_empty() { &ours } else { targets })?;
+        let mut second = self.query_for(right, if targets.is_empty() { &ours } else { targets })?;
         let theirs = types(&second);
         if ours.len() != theirs.len() {
             let text = format!("each {word} query must have the same number of columns");
             return Err(SqlError::syntax(text).at(right.at.start));
         }
-        // An untyped literal on the left takes the type of the right side.
+        // An untyped literal or parameter on the left takes the type of the right side.
         let differ = ours.iter().zip(&theirs).any(|(a, b)| common_type([a, b].into_iter()).is_err());
-        if let (true, Some(left)) = (differ, again) {
-            first = self.query_for(left, &theirs)?;
+        if let (true, Some((left, known))) = (differ, again) {
+            if let (Some(inference), Some(known)) = (self.inference, known) {
+                let found = inference.known();
+                inference.go_back(known.clone());
+                first = self.query_for(left, &theirs)?;
+                inference.go_on(&found);
+                if inference.known() != found {
+                    // It may have them, too.
+                    second = self.query_for(right, &types(&first))?;
+                }
+            } else {
+                first = self.query_for(left, &theirs)?;
+            }
         }
         let mut common = Vec::with_capacity(theirs.len());
         for (a, b) in types(&first).iter().zip(&theirs) {

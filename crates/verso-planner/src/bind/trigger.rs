@@ -75,11 +75,12 @@ impl Binder<'_> {
         let text = trigger.condition.as_deref().unwrap_or("true");
         let (old, new) = record_names(trigger);
         // The text was checked when the trigger was made; positions in it mean nothing to the statement.
+        let binder = self.in_kept_text();
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
-            .and_then(|expr| self.trigger_condition(&expr, table, trigger.kind, (&old, &new)))
-            .and_then(|condition| self.expanded(condition, table, 0))
-            .and_then(|condition| self.expanded(condition, table, table.columns.len()));
+            .and_then(|expr| binder.trigger_condition(&expr, table, trigger.kind, (&old, &new)))
+            .and_then(|condition| binder.expanded(condition, table, 0))
+            .and_then(|condition| binder.expanded(condition, table, table.columns.len()));
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 

@@ -123,6 +123,7 @@ impl From<StorageError> for SqlError {
                 return SqlError::new(OBJECT_NOT_IN_PREREQUISITE_STATE, message).with_hint(hint);
             }
             StorageError::UnsupportedFormat { found: _, supported: _ } => FEATURE_NOT_SUPPORTED,
+            StorageError::PageSize(_) => INVALID_PARAMETER_VALUE,
             StorageError::Poisoned => {
                 let hint = "The log of the server names the file and the reason. Stop it and start it again: every commit \
                             that was acknowledged is recovered.";

@@ -308,6 +308,7 @@ fn index_body(
     if !index.nulls_distinct {
         text.push_str(" NULLS NOT DISTINCT");
     }
+    text.push_str(&index.with_options());
     if let Some(condition) = index_predicate(views, catalog, table, index, pretty) {
         // That of a constraint stands in parentheses.
         match excludes {

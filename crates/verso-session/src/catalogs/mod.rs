@@ -122,6 +122,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_stat_progress_vacuum" => all(progress::vacuum(views)),
         "pg_stat_progress_analyze" => all(progress::analyze(views)),
         "pg_stat_progress_basebackup" => all(progress::base_backup(views)),
+        "pg_stat_progress_cluster" => all(progress::cluster(views)),
         "pg_stat_progress_copy" => all(progress::copy(views)),
         "pg_stat_database" => all(activity::databases(views)),
         "pg_stat_all_tables" => all(activity::tables(views, &catalog, &keys)),

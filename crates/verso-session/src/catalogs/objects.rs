@@ -11,7 +11,7 @@ use verso_types::{Interval, SqlType, SystemType, Value};
 use super::keys::Keys;
 use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};
 use super::{letter, number, oid, rights, short};
-use crate::settings::SETTINGS;
+use crate::settings::{OF_DATABASE, SETTINGS};
 use crate::views::Views;
 
 /// The number of `pg_default`.
@@ -240,7 +240,11 @@ pub(super) fn settings(views: &Views<'_>) -> Vec<Vec<Value>> {
             Value::text(if fixed { "Preset Options" } else { "Client Connection Defaults" }),
             Value::text(description),
             Value::Null,
-            Value::text(if fixed { "internal" } else { "user" }),
+            Value::text(match fixed {
+                true => "internal",
+                false if OF_DATABASE.contains(&&*name) => "sighup",
+                false => "user",
+            }),
             Value::text(kind),
             Value::text("default"),
             Value::Null,

@@ -99,6 +99,17 @@ pub(super) fn base_backup(views: &Views<'_>) -> Vec<Vec<Value>> {
     jobs(views, "BASE BACKUP").map(row).collect()
 }
 
+/// The rows of `pg_stat_progress_cluster`.
+pub(super) fn cluster(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let row = |job: JobInfo| {
+        let mut row = head(views, &job);
+        row.extend([Value::text(job.what), Value::text(job.phase), number(0)]);
+        row.extend([0, 0, job.total, job.done, 0].map(count));
+        row
+    };
+    jobs(views, "CLUSTER").chain(jobs(views, "VACUUM FULL")).map(row).collect()
+}
+
 /// The rows of `pg_stat_progress_copy`.
 pub(super) fn copy(views: &Views<'_>) -> Vec<Vec<Value>> {
     let row = |job: JobInfo| {

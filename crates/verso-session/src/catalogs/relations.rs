@@ -256,6 +256,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             }
             Relation::Index(index) => {
                 let columns = index.parts.len() + index.include.len();
+                let options = options(&index.options);
                 let method = if index.is_inverted() { GIN } else { BTREE };
                 let table = catalog.table_by_oid(index.table);
                 let unlogged = table.as_ref().is_some_and(|table| table.unlogged);
@@ -266,7 +267,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 let persistence = if unlogged { 'u' } else { base.persistence };
                 let (kind, file) = if whole { ('I', 0) } else { ('i', index.object.0) };
                 let partition = index.part_of.is_some();
-                Class { method, file, kind, columns, persistence, partition, has_parts, ..base }
+                Class { method, file, kind, columns, persistence, partition, has_parts, options, ..base }
             }
             Relation::Sequence(sequence) => {
                 let persistence = if sequence.unlogged { 'u' } else { base.persistence };

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ConstraintDef, ConstraintKind, NewConstraint, NewConstraintKind, Oid, TableChange, TableDef,
+    ConstraintDef, ConstraintKind, NewConstraint, NewConstraintKind, Oid, TableChange, TableDef, TableOptions,
 };
 use verso_storage::TableLockMode;
 
@@ -190,6 +190,7 @@ impl Schema<'_> {
                         enforced: constraint.enforced,
                         part_of: None,
                         no_inherit: false,
+                        options: TableOptions::default(),
                     };
                     let change = TableChange::AddConstraint(new);
                     self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))?;

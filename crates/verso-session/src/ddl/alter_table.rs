@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use verso_catalog::{
     CatalogError, ColumnDef, ConstraintDef, ConstraintKind, Identity, NewConstraint, NewConstraintKind,
-    ObjectKind, Oid, Relation, SequenceDef, TableChange, TableDef, is_temporary,
+    ObjectKind, Oid, Relation, SequenceDef, TableChange, TableDef, TableOptions, is_temporary,
 };
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
@@ -169,7 +169,7 @@ impl Schema<'_> {
         let store = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         match (relation, action) {
-            (Relation::Table(_), _) => return Ok(false),
+            (Relation::Table(table), _) if table.materialized.is_none() => return Ok(false),
             (relation, AlterAction::Rename(to)) => {
                 store.rename(txn, relation.kind(), name.schema_text(), &name.name.text, &text(to))?;
             }
@@ -803,6 +803,7 @@ impl Schema<'_> {
             enforced: true,
             part_of: None,
             no_inherit: false,
+            options: TableOptions::default(),
         };
         let change = TableChange::ConstraintOfIndex { index: found.oid, new };
         self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))
@@ -891,6 +892,7 @@ impl Schema<'_> {
             enforced: true,
             part_of: None,
             no_inherit: false,
+            options: TableOptions::default(),
         });
         self.frame.inside_now(|frame| Schema { frame }.alter(name, &change))
     }

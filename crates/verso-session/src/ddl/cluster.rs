@@ -109,6 +109,11 @@ impl Schema<'_> {
             catalog.begin_rewrite(txn, Some(&self.home(name)), &name.name.text, &TableChange::Anew)?
         };
         let Rewrite { old, new } = &rewrite;
+        let (what, phase) = match order {
+            Some(_) => ("CLUSTER", "index scanning heap"),
+            None => ("VACUUM FULL", "seq scanning heap"),
+        };
+        let listed = self.list_copy(what, phase, &rewrite)?;
         let place = |id: u16| old.columns.iter().position(|known| known.id == id);
         let value =
             |column: &verso_catalog::ColumnDef| Some(TypedExpr::column(place(column.id)?, column.ty.clone()));
@@ -123,6 +128,7 @@ impl Schema<'_> {
             None => Plan::TableScan { table: Arc::clone(old), columns, filter: None },
         };
         self.insert_copied_from(new, source, values)?;
+        listed.job().enter("rebuilding index", 0);
         catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?;
         Ok(())
     }

@@ -275,6 +275,7 @@ impl Schema<'_> {
                 without_overlaps,
                 include,
                 index: None,
+                options: _,
             } => NewConstraintKind::Unique {
                 include: texts(include),
                 columns: texts(columns),
@@ -314,7 +315,12 @@ impl Schema<'_> {
                 delete_columns: texts(delete_columns),
             },
         };
+        let given = match &constraint.clause {
+            ConstraintClause::Unique { options, .. } => options.as_slice(),
+            _ => &[],
+        };
         Ok(NewConstraint {
+            options: options(given),
             name: constraint.name.as_ref().map(text),
             kind,
             deferrable: constraint.deferrable,

@@ -10,7 +10,7 @@ use verso_exec::functions::quote_ident;
 use verso_types::{Exclusion, KeyType, SqlType, SystemType};
 
 use super::index::{like_index, named};
-use super::{Schema, text};
+use super::{Schema, options, text};
 use crate::catalogs::{class_takes, family_of, operator_over};
 use crate::failure::Failure;
 use verso_parser::syntax::{
@@ -25,7 +25,7 @@ pub(super) fn exclusion_statement(
     table: &TableDef,
     target: &str,
 ) -> String {
-    let mut text = format!("ALTER TABLE {target} ADD EXCLUDE {}", index.body(table, quote_ident));
+    let mut text = format!("ALTER TABLE {target} ADD EXCLUDE {}", index.declaration(table, quote_ident));
     if constraint.deferrable {
         text.push_str(" DEFERRABLE");
     }
@@ -221,6 +221,7 @@ impl Schema<'_> {
             include: exclude.include.clone(),
             predicate: exclude.predicate.clone(),
             parallel: None,
+            options: exclude.options.clone(),
             concurrently: false,
         };
         let mut index = NewIndex {
@@ -234,6 +235,7 @@ impl Schema<'_> {
             nulls_distinct: true,
             concurrently: false,
             part_of,
+            options: options(&create.options),
         };
         self.index_columns(&create, &home, &table, &mut index)?;
         self.frame.inside_now(|frame| {
@@ -273,6 +275,7 @@ impl Schema<'_> {
                 enforced: true,
                 part_of,
                 no_inherit: false,
+                options: std::mem::take(&mut index.options),
             });
             Schema { frame }.alter(name, &change)
         })?;

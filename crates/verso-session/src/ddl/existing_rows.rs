@@ -97,6 +97,10 @@ impl Schema<'_> {
         table: &Arc<TableDef>,
         constraint: &Arc<ConstraintDef>,
     ) -> Result<(), Failure> {
+        let services = self.frame.services;
+        let listed = services.instance.engine.begin_job("ALTER TABLE", services.info.number);
+        listed.job().at(table.heap, None);
+        listed.job().enter("checking constraints", 0);
         match &constraint.kind {
             // building the index has
             ConstraintKind::Unique { .. } | ConstraintKind::Exclude { .. } => Ok(()),

@@ -11,7 +11,7 @@ use verso_exec::functions::quote_ident;
 use verso_exec::plan::ExprKind;
 use verso_types::SqlType;
 
-use super::{Schema, text};
+use super::{Schema, options, text};
 use crate::catalogs::class_takes;
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
@@ -138,6 +138,7 @@ impl Schema<'_> {
             nulls_distinct: create.nulls_distinct,
             concurrently: create.concurrently,
             part_of,
+            options: options(&create.options),
         };
         if part_of.is_none() {
             self.own_named(&create.table)?;
@@ -348,8 +349,24 @@ impl Schema<'_> {
                 catalog.deactivate_index(&mut self.frame.txn.borrow_mut(), Some(&home), &name.name.text)?;
             }
             IndexChange::Attach(part) => self.attach_index(name, part)?,
+            IndexChange::Options(set) => self.index_options(name, set, &[])?,
+            IndexChange::ResetOptions(names) => self.index_options(name, &[], names)?,
         }
         Ok(tag("ALTER INDEX"))
+    }
+
+    /// ALTER INDEX SET, RESET.
+    fn index_options(
+        &self,
+        name: &QualifiedName,
+        set: &[(String, String)],
+        reset: &[String],
+    ) -> Result<(), Failure> {
+        let home = self.home(name);
+        let reset: Vec<Arc<str>> = reset.iter().map(|name| Arc::from(&**name)).collect();
+        let (catalog, txn) = (&self.frame.services.instance.catalog, &mut self.frame.txn.borrow_mut());
+        catalog.set_index_options(txn, Some(&home), &name.name.text, &options(set), &reset)?;
+        Ok(())
     }
 
     /// REINDEX, of one index or of all of a table.

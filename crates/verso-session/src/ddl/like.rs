@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewTable, Oid, TableDef,
+    TableOptions,
 };
 
 use verso_exec::functions::quote_ident;
@@ -79,6 +80,11 @@ pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: boo
             enforced: constraint.enforced,
             part_of,
             no_inherit: constraint.no_inherit,
+            options: constraint
+                .kind
+                .own_index()
+                .and_then(|index| table.index(index))
+                .map_or_else(TableOptions::default, |index| index.options.clone()),
         });
     }
 }
@@ -101,5 +107,5 @@ pub(super) fn plain_indexes(table: &TableDef, schema: &str, target: &str) -> Vec
 /// An index of a table as a statement for another one.
 pub(super) fn index_statement(index: &IndexDef, table: &TableDef, target: &str) -> String {
     let unique = if index.unique { "UNIQUE " } else { "" };
-    format!("CREATE {unique}INDEX ON {target} {}", index.body(table, quote_ident))
+    format!("CREATE {unique}INDEX ON {target} {}", index.declaration(table, quote_ident))
 }

@@ -97,6 +97,7 @@ impl Schema<'_> {
         let change = TableChange::Refresh { populated, concurrently };
         let rewrite: Rewrite =
             catalog.begin_rewrite(&mut self.frame.txn.borrow_mut(), Some(&home), shown, &change)?;
+        let listed = self.list_copy("REFRESH MATERIALIZED VIEW", "copying rows", &rewrite)?;
         let mut rows = 0;
         if populated {
             let new = Arc::clone(&rewrite.new);
@@ -106,6 +107,7 @@ impl Schema<'_> {
                 frame.count(&insert, &[])
             })?;
         }
+        listed.job().enter("building indexes", 0);
         catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?;
         Ok(rows)
     }

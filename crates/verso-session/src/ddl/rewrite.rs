@@ -15,6 +15,15 @@ use crate::failure::Failure;
 use verso_parser::syntax::QualifiedName;
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
+use verso_storage::workers::Listed;
+
+/// The first words of the statement that makes such a change.
+fn word_of(change: &TableChange) -> &'static str {
+    match change {
+        TableChange::ForIndex { .. } => "CREATE INDEX",
+        _ => "ALTER TABLE",
+    }
+}
 
 impl Schema<'_> {
     /// Copies a table's rows into a new heap; yields the table as it is then. `value` gives the column that is new or changes, over the old columns.
@@ -30,15 +39,34 @@ impl Schema<'_> {
             catalog.begin_rewrite(txn, Some(&self.home(name)), &name.name.text, change)?
         };
         let Rewrite { old, new } = &rewrite;
+        let listed = self.list_copy(word_of(change), "copying rows", &rewrite)?;
         let value = value(old)?;
         let changes = match change {
             TableChange::ColumnType { column, .. } => Some(column),
             _ => None,
         };
         let copy = self.copy_rows(old, new, value, changes)?;
+        listed.job().enter("checking constraints", 0);
         self.frame.inside_now(|frame| Schema { frame }.check_copy(old, &copy, new, change))?;
+        listed.job().enter("building indexes", 0);
         catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?;
         Ok(rewrite.new)
+    }
+
+    /// Lists a copy of a table's rows as a job, until what is returned is dropped: it is as far as its new heap has pages.
+    pub(super) fn list_copy(
+        &self,
+        what: &'static str,
+        phase: &'static str,
+        rewrite: &Rewrite,
+    ) -> Result<Listed, Failure> {
+        let services = self.frame.services;
+        let engine = &services.instance.engine;
+        let listed = engine.begin_job(what, services.info.number);
+        let (from, to) = (engine.heap(rewrite.old.heap)?, engine.heap(rewrite.new.heap)?);
+        listed.job().at(rewrite.old.heap, None);
+        listed.job().enter_filling(phase, to, from.page_count().into());
+        Ok(listed)
     }
 
     /// Copies the rows of a table whose columns are made of a row type that has other fields now. `before` is the table as it was.
@@ -49,6 +77,7 @@ impl Schema<'_> {
             catalog.begin_rewrite(txn, Some(&before.schema), &before.name, &TableChange::RowTypes)?
         };
         let Rewrite { old, new } = &rewrite;
+        let _listed = self.list_copy("ALTER TYPE", "copying rows", &rewrite)?;
         let mut values = Vec::new();
         for column in &new.columns {
             let known = before.columns.iter().find(|known| known.id == column.id);

@@ -57,7 +57,8 @@ impl Session {
             Statement::Show(name) => self.show_setting(&name.text, sink),
             Statement::ShowAll => self.show_all(sink),
             Statement::ShowStatementStatistics => self.show_statistics(sink),
-            Statement::Sweep { tables, verbose, parallel, vacuum, analyze, full } => {
+            Statement::Sweep { nothing: true, .. } => Ok(tag("VACUUM")),
+            Statement::Sweep { tables, verbose, parallel, vacuum, analyze, full, nothing: _ } => {
                 let word = if *vacuum { "VACUUM" } else { "SWEEP" };
                 let done = match tables.is_empty() {
                     _ if *full => self.vacuum_full(job, tables, *verbose, sink),

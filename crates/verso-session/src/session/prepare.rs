@@ -1,5 +1,6 @@
 //! Statements parsed and bound ahead of their execution.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::CatalogSnapshot;
@@ -85,6 +86,17 @@ impl Session {
             let params = inference.finish()?;
             return Ok(nothing.with_columns(columns).with_params(params));
         }
+        let params = match query_within(statement) {
+            None => None,
+            Some(query) => {
+                let inference = Inference::new(types);
+                self.with_catalog(|session, catalog, _| {
+                    let time_zone = &session.services.settings.time_zone;
+                    Binder::inferring(catalog, time_zone, &inference).statement(&query).map(drop)
+                })?;
+                Some(inference.finish()?)
+            }
+        };
         let columns = match statement {
             statement if is_plain(statement) => {
                 return self.with_catalog(|session, catalog, keep| {
@@ -106,7 +118,11 @@ impl Session {
             Statement::ShowStatementStatistics => Some(text_columns(&STATISTICS_COLUMNS).into()),
             _ => None,
         };
-        Ok(nothing.with_columns(columns))
+        let prepared = nothing.with_columns(columns);
+        Ok(match params {
+            Some(params) => prepared.with_params(params),
+            None => prepared,
+        })
     }
 
     /// Values are read: where no transaction is open, what `now` means in their texts is now.
@@ -162,6 +178,21 @@ impl Session {
         txn.rollback()?;
         self.services.lend_names(&snapshot);
         work(self, &snapshot, true)
+    }
+}
+
+/// The statement with a plan that another one is about, which says of what types its parameters are.
+fn query_within(statement: &Statement) -> Option<Cow<'_, Statement>> {
+    match statement {
+        Statement::CreateTableAs(create) => Some(Cow::Owned(Statement::Query(create.query.clone()))),
+        Statement::Declare(cursor) => {
+            Some(Cow::Borrowed(&cursor.query.statement)).filter(|query| is_plain(query))
+        }
+        // Of a generic plan the parameters have no values.
+        Statement::Explain { options, statement } if !options.generic_plan => {
+            Some(Cow::Borrowed(&**statement)).filter(|query| is_plain(query))
+        }
+        _ => None,
     }
 }
 

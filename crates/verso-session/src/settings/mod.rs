@@ -55,6 +55,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("autovacuum_naptime", "A table is analyzed by itself at most once in this time (ALTER SYSTEM SET)."),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
     ("buffer_pool", "Memory that pages of the database take (ALTER SYSTEM SET)."),
+    (
+        "auto_backout",
+        "Whether pages of dead transactions are put right by a thread of its own (ALTER DATABASE SET).",
+    ),
     ("bytea_output", "Sets the output format for bytea."),
     ("client_encoding", "Sets the client's character set encoding."),
     ("client_min_messages", "Sets the message levels that are sent to the client."),
@@ -141,6 +145,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("statement_timeout", "Ends a statement that runs longer than this."),
     ("stmt_cache", "Whether the session looks for a text among those whose plans are kept for all sessions."),
     ("stmt_cache_size", "How many texts are kept for all sessions (ALTER SYSTEM SET)."),
+    ("sweep_interval", "Transactions after which a sweep starts by itself; 0 is never (ALTER DATABASE SET)."),
     ("synchronous_commit", "Sets commit_wait and commit_logging: off is nowait and batch."),
     ("temp_file_limit", "Limits the temporary files of a session."),
     ("timezone", "Sets the time zone for displaying and interpreting time stamps."),
@@ -161,6 +166,41 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("wal_spare_size", "Most bytes of log files kept ready to be written (ALTER SYSTEM SET)."),
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
     ("worker_idle_timeout", "How long a worker without work stays (ALTER DATABASE SET)."),
+];
+
+/// Those of the database as a whole, which nobody sets for a session.
+pub(crate) const OF_DATABASE: [&str; 31] = [
+    "archive_target",
+    "archive_timeout",
+    "auto_backout",
+    "auto_readahead",
+    "autovacuum",
+    "autovacuum_analyze_scale_factor",
+    "autovacuum_analyze_threshold",
+    "autovacuum_naptime",
+    "buffer_pool",
+    "checkpoint_interval",
+    "checkpoint_timeout",
+    "colocate",
+    "compress",
+    "compress_delay",
+    "gc_policy",
+    "long_tx_action",
+    "long_tx_wal_limit",
+    "lru_max_dirty",
+    "lru_min_dirty",
+    "max_parallel_workers",
+    "max_pdq_priority",
+    "max_snapshot_age",
+    "max_wal_size",
+    "memory_limit",
+    "shared_buffers",
+    "stmt_cache_size",
+    "sweep_interval",
+    "version_retention",
+    "version_retention_size",
+    "wal_spare_size",
+    "worker_idle_timeout",
 ];
 
 /// The search path of a session that sets none.
@@ -519,38 +559,7 @@ impl Settings {
                     _ => self.temp_file_bytes = bytes,
                 }
             }
-            (
-                "archive_target"
-                | "archive_timeout"
-                | "autovacuum"
-                | "autovacuum_analyze_scale_factor"
-                | "autovacuum_analyze_threshold"
-                | "autovacuum_naptime"
-                | "colocate"
-                | "compress"
-                | "compress_delay"
-                | "memory_limit"
-                | "long_tx_action"
-                | "long_tx_wal_limit"
-                | "max_wal_size"
-                | "wal_spare_size"
-                | "version_retention"
-                | "buffer_pool"
-                | "shared_buffers"
-                | "auto_readahead"
-                | "stmt_cache_size"
-                | "lru_min_dirty"
-                | "lru_max_dirty"
-                | "gc_policy"
-                | "max_pdq_priority"
-                | "version_retention_size"
-                | "max_snapshot_age"
-                | "checkpoint_interval"
-                | "checkpoint_timeout"
-                | "max_parallel_workers"
-                | "worker_idle_timeout",
-                _,
-            ) => {
+            (name, _) if OF_DATABASE.contains(&name) => {
                 let text = format!("parameter \"{name}\" cannot be changed for a session");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text)
                     .with_hint(format!("ALTER DATABASE SET {name} = … changes it for all of them.")));
@@ -912,30 +921,8 @@ mod tests {
         for (name, _) in SETTINGS {
             let elsewhere = name.starts_with("transaction_")
                 || name.starts_with("autovacuum")
-                || [
-                    "colocate",
-                    "compress",
-                    "compress_delay",
-                    "memory_limit",
-                    "max_wal_size",
-                    "checkpoint_interval",
-                ]
-                .contains(name)
-                || ["archive_target", "archive_timeout", "wal_spare_size"].contains(name)
-                || name.starts_with("long_tx_")
-                || name.starts_with("version_retention")
-                || [
-                    "max_snapshot_age",
-                    "auto_readahead",
-                    "stmt_cache_size",
-                    "buffer_pool",
-                    "lru_min_dirty",
-                    "lru_max_dirty",
-                    "gc_policy",
-                    "max_pdq_priority",
-                ]
-                .contains(name)
-                || ["parallel_workers", "max_parallel_workers", "worker_idle_timeout"].contains(name);
+                || OF_DATABASE.contains(name)
+                || *name == "parallel_workers";
             assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }
     }

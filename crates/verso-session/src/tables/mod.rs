@@ -609,6 +609,14 @@ impl TransactionControl for EngineTables<'_> {
         Ok(self.txn.borrow_mut().begin_statement()?)
     }
 
+    fn begin_row(&self) -> Result<bool> {
+        let begun = self.txn.borrow_mut().begin_row()?.is_some();
+        if begun {
+            self.services.embedded.set(self.services.embedded.get() + 1);
+        }
+        Ok(begun)
+    }
+
     fn end_statement(&self) -> Result<()> {
         Ok(self.txn.borrow_mut().end_statement()?)
     }

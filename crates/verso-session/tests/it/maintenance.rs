@@ -1,5 +1,8 @@
 //! Workers of maintenance: how many there are, who sees them, what readers do meanwhile.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::World;
 
 #[test]
@@ -123,6 +126,45 @@ fn writers_go_on_while_an_index_is_made_concurrently() {
     }
 }
 
+/// Changes of definitions that take long are seen, with their table, whichever part of them is under way.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a client of its own, in the real world")]
+fn long_definitions_are_seen() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p VALUES (7)");
+    client.run("CREATE TABLE t (id int, name text, p int); CREATE INDEX ON t (name)");
+    client.run("INSERT INTO t SELECT i, 'name ' || i, 7 FROM generate_series(1, 4000) AS s(i)");
+    client.run("CREATE MATERIALIZED VIEW m AS SELECT * FROM t");
+    for (statement, operation, table) in [
+        ("BEGIN; ALTER TABLE t ADD COLUMN more int DEFAULT 5; ROLLBACK", "ALTER TABLE", "t"),
+        ("BEGIN; ALTER TABLE t ADD FOREIGN KEY (p) REFERENCES p; ROLLBACK", "ALTER TABLE", "t"),
+        ("BEGIN; CREATE INDEX ON t (lower(name)); ROLLBACK", "CREATE INDEX", "t"),
+        ("REFRESH MATERIALIZED VIEW m", "REFRESH MATERIALIZED VIEW", "m"),
+        ("ALTER TABLE t REPACK", "REPACK", "t"),
+    ] {
+        let mut worker = world.connect();
+        let over = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&over);
+        let work = std::thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                worker.run(statement);
+            }
+        });
+        let of = |condition: &str| {
+            format!(
+                "SELECT count(*) FROM verso_progress WHERE operation = '{operation}' AND session > 0 AND {condition}"
+            )
+        };
+        while client.value(&of(&format!("table_name = '{table}'"))) == "0" {
+            assert!(!work.is_finished(), "{:?}", work.join());
+        }
+        assert_eq!(client.value(&of("table_name IS NULL")), "0", "{statement}");
+        over.store(true, Ordering::Relaxed);
+        work.join().expect("the statements go on");
+    }
+}
+
 /// Whoever looks sees a job, in Verso's words and in PostgreSQL's, and ends it.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a client of its own, in the real world")]
@@ -136,10 +178,14 @@ fn jobs_are_seen_and_cancelled() {
         ("UPDATE t SET name = name || 'x'", "SWEEP (PARALLEL 2)", "SWEEP", "pg_stat_progress_vacuum"),
         ("SELECT 2", "ANALYZE FULL t", "ANALYZE", "pg_stat_progress_analyze"),
         ("SELECT 3", "COPY t TO '/dev/null'", "COPY TO", "pg_stat_progress_copy"),
+        ("SELECT 4", "VACUUM FULL t", "VACUUM FULL", "pg_stat_progress_cluster"),
+        ("SELECT 5", "CLUSTER t USING i", "CLUSTER", "pg_stat_progress_cluster"),
     ] {
         let (workers, of_job) = match operation {
             "CREATE INDEX" | "SWEEP" => (2, "phase <> ''"),
             "COPY TO" => (1, "command = 'COPY TO' AND type = 'FILE' AND tuples_processed > 0"),
+            "VACUUM FULL" => (1, "phase = 'seq scanning heap' AND heap_blks_scanned > 0"),
+            "CLUSTER" => (1, "relid = 't'::regclass AND heap_blks_total > 0"),
             _ => (1, "phase = 'acquiring sample rows' AND sample_blks_total > 0"),
         };
         client.run("DROP INDEX IF EXISTS i; CREATE INDEX i ON t (name)");

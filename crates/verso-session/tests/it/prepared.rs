@@ -39,6 +39,9 @@ fn the_first_use_of_a_parameter_says_its_type() {
         ("SELECT * FROM t WHERE a BETWEEN $1 AND $2 LIMIT $3", &["bigint", "bigint", "bigint"]),
         ("SELECT * FROM t WHERE a IN ($1, $2)", &["bigint", "bigint"]),
         ("SELECT coalesce($1, 5), CASE WHEN $2 THEN 1 END", &["integer", "boolean"]),
+        ("SELECT $1 UNION SELECT 2", &["integer"]),
+        ("SELECT 'a' UNION SELECT $1", &["text"]),
+        ("SELECT $1, $2 UNION ALL SELECT a, d FROM t EXCEPT SELECT $3, $2", &["bigint", "date", "bigint"]),
         ("SELECT 1", &[]),
         ("", &[]),
     ] {
@@ -191,6 +194,42 @@ fn a_portal_in_portions_sees_the_catalog_of_now_behind_a_function_that_defined_s
     client.session.run_portal(&mut portal, 5, false, &mut sink).expect("runs");
     assert_eq!(sink.lines, ["later", "own"]);
     client.session.sync().expect("commits");
+}
+
+#[test]
+fn statements_around_a_query_take_its_parameters() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a bigint); INSERT INTO t VALUES (1), (2), (3)");
+    for sql in [
+        "CREATE TABLE u AS SELECT a, $2 AS b FROM t WHERE a >= $1",
+        "SELECT a, $2 AS b INTO v FROM t WHERE a >= $1",
+        "EXPLAIN SELECT a, $2 FROM t WHERE a >= $1",
+        "EXPLAIN (ANALYZE) INSERT INTO t SELECT $1 WHERE $2 = 'x'",
+        "DECLARE c CURSOR FOR SELECT a, $2 FROM t WHERE a >= $1",
+    ] {
+        assert_eq!(
+            types(&mut client, sql).as_deref(),
+            Ok(&["bigint".to_string(), "text".to_string()][..]),
+            "{sql}"
+        );
+    }
+    let values = [Value::Int8(2), Value::text("two")];
+    let mut run = |sql: &str| client.prepared(sql, &values).expect(sql);
+    assert_eq!(run("CREATE TABLE u AS SELECT a, $2 AS b FROM t WHERE a >= $1"), ["SELECT 2"]);
+    assert_eq!(run("SELECT a, $2 AS b INTO v FROM t WHERE a >= $1"), ["SELECT 2"]);
+    let plan = run("EXPLAIN (COSTS OFF) SELECT $2 FROM t WHERE a >= $1").join(" ");
+    assert!(plan.contains(">="), "{plan}");
+    client.run("BEGIN");
+    client.prepared("DECLARE c CURSOR FOR SELECT a || $2 FROM t WHERE a >= $1", &values).expect("DECLARE");
+    assert_eq!(client.value("FETCH c"), "2two");
+    client.run("ROLLBACK");
+    assert_eq!(
+        client.value("SELECT string_agg(a || b, ',') FROM (SELECT * FROM u UNION SELECT * FROM v) w"),
+        "2two,3two"
+    );
+    assert_eq!(types(&mut client, "CREATE TABLE w AS SELECT $1 FROM nowhere"), Err("42P01"));
+    assert_eq!(types(&mut client, "CREATE TABLE w AS SELECT $2::int"), Err("42P18"));
 }
 
 #[test]

@@ -432,7 +432,8 @@ end $$",
     assert_eq!((at.query.as_str(), at.position), ("select *        from nowhere", 22));
     let error = client.try_run("SELECT late(2)").expect_err("nothing is assigned");
     assert_eq!(error.sqlstate, "55000");
-    assert_eq!(error.context.as_deref(), Some("PL/pgSQL function late(integer) line 7 at RETURN"));
+    let context = "PL/pgSQL expression \"r.a\"\nPL/pgSQL function late(integer) line 7 at RETURN";
+    assert_eq!(error.context.as_deref(), Some(context));
     let error = client
         .try_run("CREATE FUNCTION bad() RETURNS int LANGUAGE plpgsql AS $$begin\n x := 1;\nend $$")
         .expect_err("there is no such variable");

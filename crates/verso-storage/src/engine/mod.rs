@@ -276,6 +276,7 @@ impl Engine {
         shared.workers.close();
         shared.versions.close_idle(&shared.transactions);
         retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
+        self.settle_sequences()?;
         shared.store.close(|| shared.collect())
     }
 
@@ -485,13 +486,17 @@ impl Engine {
         options: SweepOptions,
         go_on: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<Packing, StorageError> {
+        let session = options.session;
         self.sweep_for(txn, object, options, go_on)?;
         let shared = self.shared();
         let heap = shared.heap(object)?;
         if which == Which::Anew && !heap.all_dictionaries(&shared.core().pool)?.is_empty() {
             heap.train(shared, go_on)?;
         }
-        let mut done = packed::pack_table(shared, object, which, go_on)?;
+        let listed = self.begin_job(which.word(), session);
+        listed.job().at(object, None);
+        listed.job().enter("packing pages", heap.page_count().into());
+        let mut done = packed::pack_table(shared, object, which, listed.job(), go_on)?;
         done.freed += heap.give_back(shared, which == Which::Empty, go_on)?;
         Ok(done)
     }

@@ -240,6 +240,14 @@ impl Engine {
         Ok(sequence)
     }
 
+    /// The sequences that there are stand where they are, and not ahead.
+    pub(super) fn settle_sequences(&self) -> Result<(), StorageError> {
+        let known: Vec<Arc<Sequence>> = self.inner.sequences.lock().values().cloned().collect();
+        let is_there =
+            |sequence: &&Arc<Sequence>| self.shared().roots.lock().contains_key(&sequence.object());
+        known.iter().filter(is_there).try_for_each(|sequence| sequence.settle())
+    }
+
     /// Creates an index and fills it with what the table holds. The caller holds a lock on the table that keeps writers
     /// away; `progress` may end it early.
     ///

@@ -96,16 +96,18 @@ fn slots_of<'a>(payload: &'a [u8], at: &mut usize, layout: &PageLayout) -> Resul
     Ok(slots)
 }
 
-/// Decodes the column slices at `at` together with the page's place of each.
+/// Decodes the column slices at `at` together with the page's place of each into `slices`: they are large, and would be
+/// moved more than once if they were returned.
 fn columns_of<'a>(
     payload: &'a [u8],
     at: &mut usize,
     count: usize,
     layout: &PageLayout,
-) -> Result<Slices<'a>, Flaw> {
+    slices: &mut Slices<'a>,
+) -> Result<(), Flaw> {
     let columns = usize::from(checked_u16(payload, *at)?);
     *at += 2;
-    let mut slices = smallvec::SmallVec::with_capacity(columns);
+    slices.reserve(columns);
     for _ in 0..columns {
         let slice = ColumnSlice::decode(payload, at, count)?;
         let ordinal = layout.ordinal(slice.id).ok_or_else(|| Flaw::from("no such column on the page"))?;
@@ -117,7 +119,7 @@ fn columns_of<'a>(
     if *at != payload.len() {
         return Err(Flaw::from("bytes behind the record"));
     }
-    Ok(slices)
+    Ok(())
 }
 
 /// Where the slots and the column slices stand in the payload of a [`RecordKind::DATA_UPDATE`].
@@ -255,7 +257,7 @@ fn empty(page: &mut [u8], place: &ColumnPlace, slots: Slots<'_>) {
 }
 
 /// Column slices of a log record with their place on the page, and for variable ones what they replace.
-type Slices<'a> = smallvec::SmallVec<[(usize, ColumnSlice<'a>, Option<Inline>); 12]>;
+type Slices<'a> = smallvec::SmallVec<[(usize, ColumnSlice<'a>, Option<Inline>); 4]>;
 
 /// Stores column slices at `slots`. Room was checked.
 fn store(page: &mut [u8], layout: &PageLayout, slots: Slots<'_>, slices: &Slices<'_>) -> Result<(), Flaw> {
@@ -449,7 +451,8 @@ fn insert(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Fl
     let writer = checked_u64(payload, 0)?;
     let mut at = 8;
     let slots = slots_of(payload, &mut at, layout)?;
-    let mut slices = columns_of(payload, &mut at, slots.len(), layout)?;
+    let mut slices = Slices::new();
+    columns_of(payload, &mut at, slots.len(), layout, &mut slices)?;
     check_room(page, layout, slots, &mut slices)?;
     store(page, layout, slots, &slices)?;
     for slot in slots.iter() {
@@ -467,14 +470,19 @@ fn insert(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Fl
     Ok(())
 }
 
-fn update(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Flaw> {
+/// Redo of [`RecordKind::DATA_UPDATE`] on a data page of that layout.
+///
+/// # Errors
+/// A flaw when the payload does not fit the page; nothing has changed then.
+pub fn update(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Flaw> {
     let form = checked_u8(payload, 0)?;
     let mut at = 1;
     let slots = slots_of(payload, &mut at, layout)?;
     let owners = at;
     let pairs = if form & EACH != 0 { slots.len() } else { usize::from(form & UNIFORM != 0) };
     at += pairs * 16;
-    let mut slices = columns_of(payload, &mut at, slots.len(), layout)?;
+    let mut slices = Slices::new();
+    columns_of(payload, &mut at, slots.len(), layout, &mut slices)?;
     check_room(page, layout, slots, &mut slices)?;
     store(page, layout, slots, &slices)?;
     let mut greatest = u64_at(page, MAX_WRITER);

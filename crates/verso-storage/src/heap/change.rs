@@ -690,7 +690,7 @@ impl Heap {
         }
         let stays = links.is_empty() && kept.is_empty();
         let changed = if stays { SmallVec::new() } else { owners.of_group(slots, slots) };
-        mini.apply_with(home, RecordKind::DATA_UPDATE, |out| {
+        let write = |out: &mut Vec<u8>| {
             let form = match changed.len() {
                 0 => 0,
                 1 => UNIFORM,
@@ -710,8 +710,9 @@ impl Heap {
                     encode_column(out, *column_id, column, first_row..first_row + slots.len(), moved);
                 }
             }
-        })
-        .map_err(|error| match error {
+        };
+        let redo = |page: &mut [u8], payload: &[u8]| apply::update(page, layout, payload);
+        mini.apply_known(home, RecordKind::DATA_UPDATE, write, redo).map_err(|error| match error {
             StorageError::Corrupt { flaw, .. } => corrupt(flaw),
             other => other,
         })?;

@@ -67,6 +67,12 @@ pub struct Heap {
     pub(crate) packing: PackingState,
 }
 
+impl std::fmt::Debug for Heap {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Heap({})", self.object.0)
+    }
+}
+
 impl Heap {
     /// Reads the root; the directory is read when it is asked for.
     ///

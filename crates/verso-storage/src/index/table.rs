@@ -44,9 +44,14 @@ pub struct IndexSpec {
     pub unique: bool,
     /// Whether keys with a NULL never equal each other (NULLS DISTINCT).
     pub nulls_distinct: bool,
+    /// How full leaves are when the index is built, in per cent; pages do not tell it.
+    pub fill_factor: u8,
 }
 
 impl IndexSpec {
+    /// How full leaves are where nothing else is said.
+    pub const FILL_FACTOR: u8 = 90;
+
     /// `table u32 | flags u8 | parts u8 | reserved u16 | per part: column u16, type u8, flags u8 | per part with a collation:
     /// length u8, the collation`.
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -124,7 +129,8 @@ impl IndexSpec {
             return Err(Flaw::from("an index of no parts, or too many"));
         }
         let (unique, nulls_distinct) = (flags & UNIQUE != 0, flags & NULLS_DISTINCT != 0);
-        Ok((IndexSpec { table, parts, unique, nulls_distinct }, is_current))
+        let fill_factor = IndexSpec::FILL_FACTOR;
+        Ok((IndexSpec { table, parts, unique, nulls_distinct, fill_factor }, is_current))
     }
 }
 

@@ -34,6 +34,7 @@ fn with_index(body: impl FnOnce(&Arc<Shared>, &Index)) {
             parts: vec![KeyPart::ascending(1, KeyType::Bytes)],
             unique: false,
             nulls_distinct: true,
+            fill_factor: IndexSpec::FILL_FACTOR,
         };
         let object = engine.create_index(&mut txn, spec, &mut |_| ControlFlow::Continue(())).unwrap();
         let index = engine.index(object).unwrap();

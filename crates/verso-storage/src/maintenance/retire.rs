@@ -382,7 +382,13 @@ mod tests {
         let object = heap.object;
         let spec = || {
             let parts = vec![KeyPart::ascending(1, KeyType::I64)];
-            IndexSpec { table: object, parts, unique: false, nulls_distinct: true }
+            IndexSpec {
+                table: object,
+                parts,
+                unique: false,
+                nulls_distinct: true,
+                fill_factor: IndexSpec::FILL_FACTOR,
+            }
         };
         // An index of the same column, for which a purge is noted; the one that is filled comes behind it.
         engine.create_index(&mut txn, spec(), &mut |_| ControlFlow::Continue(())).expect("an index");
@@ -429,7 +435,13 @@ mod tests {
         let (_dir, engine, mut txn, heap) = one_record();
         let object = heap.object;
         let parts = vec![KeyPart::ascending(1, KeyType::I64)];
-        let spec = IndexSpec { table: object, parts, unique: false, nulls_distinct: true };
+        let spec = IndexSpec {
+            table: object,
+            parts,
+            unique: false,
+            nulls_distinct: true,
+            fill_factor: IndexSpec::FILL_FACTOR,
+        };
         engine.create_index(&mut txn, spec, &mut |_| ControlFlow::Continue(())).expect("an index");
         txn.commit(CommitMode::Wait).expect("a commit");
         let change = |to: i64| set(&engine, &heap, to);

@@ -117,14 +117,16 @@ impl Store {
     /// Creates a database at `path` with an empty space map.
     ///
     /// # Errors
-    /// `Io` with `AlreadyExists` when there is a file; `Locked`, `Full`, what the file system reports.
+    /// `Io` with `AlreadyExists` when there is a file; `PageSize`, `Locked`, `Full`, what the file system reports.
     pub fn create(
         env: &Env,
         path: &Path,
         options: &StoreOptions,
         redo: &'static dyn PageRedo,
     ) -> Result<Store, StorageError> {
-        assert!(PAGE_SIZES.contains(&options.pool.page_size), "one of the page sizes of the format");
+        if !PAGE_SIZES.contains(&options.pool.page_size) {
+            return Err(StorageError::PageSize(options.pool.page_size as u32));
+        }
         let dir = wal_dir(path);
         let vfs = &*env.vfs;
         let creating = |e| StorageError::io(format!("creating {}", path.display()), e);

@@ -367,11 +367,12 @@ impl SpaceMap {
         };
     }
 
-    /// Units of the next extent of an object that has so many data pages, where somebody has said it.
+    /// Units of the next extent of an object that has so many data pages, where somebody has said it: of more than an extent can
+    /// have as many as it can.
     pub(crate) fn units_wanted(&self, object: ObjectId, pages: u32) -> Option<u32> {
         let growth = *self.growth.lock().get(&object)?;
         let wanted = if pages < UNIT_PAGES { growth.first } else { growth.next };
-        (wanted > 0).then(|| wanted.div_ceil(UNIT_PAGES))
+        (wanted > 0).then(|| wanted.div_ceil(UNIT_PAGES).min(self.region_units() - 1))
     }
 
     /// All extents of a kind with their owners, by address.

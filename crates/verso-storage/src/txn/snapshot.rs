@@ -172,19 +172,22 @@ impl ReadView {
     /// The same view for a change: it sees what is logged only, and notes in `seen` if it met such a thing (S1).
     #[must_use]
     pub(crate) fn with_logged(mut self, registration: &Registration, seen: &Arc<AtomicBool>) -> ReadView {
+        self.see_logged(registration, seen);
+        self
+    }
+
+    /// Makes it a view for a change ([`ReadView::with_logged`]).
+    pub(crate) fn see_logged(&mut self, registration: &Registration, seen: &Arc<AtomicBool>) {
         match &mut self.logged {
             // As it was for the statement before.
             Some((newest, known)) if Arc::ptr_eq(known, seen) => *newest = registration.newest,
             logged => *logged = Some((registration.newest, Arc::clone(seen))),
         }
-        self
     }
 
-    /// The same view for a statement that is no change.
-    #[must_use]
-    pub(crate) fn without_logged(mut self) -> ReadView {
+    /// Makes it a view for a statement that is no change.
+    pub(crate) fn see_published(&mut self) {
         self.logged = None;
-        self
     }
 
     /// Whether it sees what is logged only.
@@ -227,10 +230,15 @@ impl ReadView {
     /// The same view for a reader that got its number meanwhile: it sees what it has written since.
     #[must_use]
     pub fn with_own(mut self, own: TxnId) -> ReadView {
+        self.see_own(own);
+        self
+    }
+
+    /// Its reader got a number meanwhile: it sees what it has written since.
+    pub(crate) fn see_own(&mut self, own: TxnId) {
         if !self.past {
             self.own = own;
         }
-        self
     }
 
     /// Whether `writer` is the reader's own or committed for this snapshot, also when the view is dirty.

@@ -111,6 +111,13 @@ pub struct TxnStatistics {
     pub first_lsn: Lsn,
 }
 
+/// A statement under way. It is handed from one statement of the transaction to the next, so it stands in a box.
+struct Statement {
+    /// Keeps what it sees; none where the transaction's own snapshot does, or somebody else.
+    registration: Option<Registration>,
+    view: ReadView,
+}
+
 /// A transaction; rolled back when dropped.
 pub struct Txn {
     pub(crate) shared: Arc<Shared>,
@@ -122,9 +129,13 @@ pub struct Txn {
     /// The innermost frame, as long as it holds next to nothing.
     unopened: Option<UnopenedFrame>,
     snapshot: Option<Registration>,
-    statements: Vec<(Option<Registration>, ReadView)>,
-    /// Of the statement before, left idle for the next one.
-    idle: Option<(Registration, ReadView)>,
+    #[expect(
+        clippy::vec_box,
+        reason = "one is handed to the next statement where it stands, and is large to move"
+    )]
+    statements: Vec<Box<Statement>>,
+    /// The statement before, its registration left idle for the next one.
+    idle: Option<Box<Statement>>,
     must_rollback: bool,
     ended: bool,
     /// Undone statements and goings back to savepoints.
@@ -331,7 +342,7 @@ impl Txn {
     /// What the running statement sees, for caches of what rarely changes: commits up to this number, and every
     /// transaction below this one. None outside of statements and for views that see more.
     pub fn seen(&self) -> Option<(u64, TxnId)> {
-        let (_, view) = self.statements.last()?;
+        let view = &self.statements.last()?.view;
         let exact = self.options.isolation != Isolation::ReadUncommitted;
         exact.then(|| (view.number(), view.all_below()))
     }

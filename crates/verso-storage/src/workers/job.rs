@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use verso_env::sync::Mutex;
 
+use crate::heap::Heap;
 use crate::page::ObjectId;
 
 /// One job: what it is, how far it is, and from which part on it is to stop.
@@ -19,6 +20,8 @@ pub struct Job {
     /// What it does, and what it counts.
     phase: Mutex<(&'static str, &'static str)>,
     done: AtomicU64,
+    /// The table whose pages are what is done, where a statement fills it.
+    filled: Mutex<Option<Arc<Heap>>>,
     total: AtomicU64,
     pub(super) workers: AtomicU32,
     rows: AtomicU64,
@@ -72,6 +75,7 @@ impl Job {
             index: AtomicU32::new(0),
             phase: Mutex::new(("initializing", "pages")),
             done: AtomicU64::new(0),
+            filled: Mutex::new(None),
             total: AtomicU64::new(0),
             workers: AtomicU32::new(1),
             rows: AtomicU64::new(0),
@@ -94,8 +98,15 @@ impl Job {
     /// A new phase of so many of something.
     pub fn enter_of(&self, phase: &'static str, total: u64, unit: &'static str) {
         *self.phase.lock() = (phase, unit);
+        *self.filled.lock() = None;
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// A new phase in which a statement fills a table, about as many pages as `total`.
+    pub fn enter_filling(&self, phase: &'static str, heap: Arc<Heap>, total: u64) {
+        self.enter(phase, total);
+        *self.filled.lock() = Some(heap);
     }
 
     /// It is at this table, and this index.
@@ -128,7 +139,11 @@ impl Job {
 
     /// Pages done in this phase.
     pub fn done(&self) -> u64 {
-        self.done.load(Ordering::Relaxed)
+        match &*self.filled.lock() {
+            // It may need more pages than the table before.
+            Some(heap) => u64::from(heap.page_count()).min(self.total.load(Ordering::Relaxed)),
+            None => self.done.load(Ordering::Relaxed),
+        }
     }
 
     /// A worker holds `now` bytes and held `before`.

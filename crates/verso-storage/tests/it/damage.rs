@@ -102,7 +102,13 @@ fn victim() -> Victim {
         let tables = [(); 2].map(|()| {
             let table = engine.create_heap(&mut txn, &COLUMNS).unwrap();
             let parts = vec![KeyPart::ascending(1, KeyType::I64)];
-            let spec = IndexSpec { table, parts, unique: true, nulls_distinct: true };
+            let spec = IndexSpec {
+                table,
+                parts,
+                unique: true,
+                nulls_distinct: true,
+                fill_factor: IndexSpec::FILL_FACTOR,
+            };
             engine.create_index(&mut txn, spec, &mut go_on).unwrap();
             table
         });

@@ -56,12 +56,14 @@ fn specs(table: ObjectId) -> [IndexSpec; 2] {
             parts: vec![KeyPart::ascending(1, KeyType::I64)],
             unique: true,
             nulls_distinct: true,
+            fill_factor: IndexSpec::FILL_FACTOR,
         },
         IndexSpec {
             table,
             parts: vec![name, KeyPart::ascending(3, KeyType::I32)],
             unique: false,
             nulls_distinct: true,
+            fill_factor: IndexSpec::FILL_FACTOR,
         },
     ]
 }

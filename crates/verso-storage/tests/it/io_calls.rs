@@ -175,7 +175,13 @@ fn prepare(world: &World, known: &mut Vec<Row>) -> ObjectId {
         let mut txn = engine.begin(TxnOptions::default());
         let table = engine.create_heap(&mut txn, &COLUMNS).unwrap();
         let parts = vec![KeyPart::ascending(1, KeyType::I64)];
-        let spec = IndexSpec { table, parts, unique: true, nulls_distinct: true };
+        let spec = IndexSpec {
+            table,
+            parts,
+            unique: true,
+            nulls_distinct: true,
+            fill_factor: IndexSpec::FILL_FACTOR,
+        };
         engine.create_index(&mut txn, spec, &mut |_| ControlFlow::Continue(())).unwrap();
         txn.commit(CommitMode::Wait).unwrap();
         let heap = engine.heap(table).unwrap();

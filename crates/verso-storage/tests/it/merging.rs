@@ -171,7 +171,13 @@ fn v9_keys_that_only_merged_versions_had_go_and_those_of_snapshots_stay() {
     fill(&engine, &heap, 0..5);
     let mut txn = engine.begin(TxnOptions::default());
     let parts = vec![KeyPart::ascending(3, KeyType::F64)];
-    let spec = IndexSpec { table: heap.object, parts, unique: false, nulls_distinct: true };
+    let spec = IndexSpec {
+        table: heap.object,
+        parts,
+        unique: false,
+        nulls_distinct: true,
+        fill_factor: IndexSpec::FILL_FACTOR,
+    };
     let goes_on = &mut |_| std::ops::ControlFlow::Continue(());
     let index = engine.create_index(&mut txn, spec, goes_on).unwrap();
     txn.commit(CommitMode::Wait).unwrap();

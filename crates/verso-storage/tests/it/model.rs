@@ -35,7 +35,13 @@ fn indexes(table: ObjectId) -> [IndexSpec; 4] {
     let first = KeyPart::ascending(1, KeyType::I64);
     let name = KeyPart { descending: true, nulls_first: true, ..KeyPart::ascending(2, KeyType::Bytes) };
     let small = KeyPart::ascending(4, KeyType::I16);
-    let of = |parts: Vec<KeyPart>| IndexSpec { table, parts, unique: false, nulls_distinct: true };
+    let of = |parts: Vec<KeyPart>| IndexSpec {
+        table,
+        parts,
+        unique: false,
+        nulls_distinct: true,
+        fill_factor: IndexSpec::FILL_FACTOR,
+    };
     let trigrams = KeyPart::ascending(2, KeyType::Trigrams);
     [
         of(vec![first]),

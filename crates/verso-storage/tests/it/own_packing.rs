@@ -18,7 +18,13 @@ use crate::support::{
 };
 
 fn spec(table: ObjectId) -> IndexSpec {
-    IndexSpec { table, parts: vec![KeyPart::ascending(1, KeyType::I64)], unique: true, nulls_distinct: true }
+    IndexSpec {
+        table,
+        parts: vec![KeyPart::ascending(1, KeyType::I64)],
+        unique: true,
+        nulls_distinct: true,
+        fill_factor: IndexSpec::FILL_FACTOR,
+    }
 }
 
 fn index(engine: &Engine, heap: &Heap) {

@@ -29,7 +29,13 @@ fn path() -> PathBuf {
 }
 
 fn spec(table: ObjectId) -> IndexSpec {
-    IndexSpec { table, parts: vec![KeyPart::ascending(1, KeyType::I64)], unique: true, nulls_distinct: true }
+    IndexSpec {
+        table,
+        parts: vec![KeyPart::ascending(1, KeyType::I64)],
+        unique: true,
+        nulls_distinct: true,
+        fill_factor: IndexSpec::FILL_FACTOR,
+    }
 }
 
 /// A table that is not logged, with a unique index.

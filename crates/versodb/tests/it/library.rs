@@ -25,9 +25,40 @@ fn what_was_committed_is_there_after_reopening() {
 }
 
 #[test]
+fn a_sequence_goes_on_where_it_was_when_the_database_was_closed() {
+    let (directory, mut database) = new_database();
+    let mut connection = database.connect().unwrap();
+    connection.execute("CREATE SEQUENCE few MAXVALUE 4; CREATE SEQUENCE gone").unwrap();
+    let path = directory.path().join("test.verso");
+    for expected in 1..=4 {
+        let rows = connection.query("SELECT nextval('few')").unwrap().into_rows();
+        assert_eq!(rows[0].get::<i64>(0).unwrap(), expected);
+        if expected == 2 {
+            connection.execute("SELECT nextval('gone'); DROP SEQUENCE gone").unwrap();
+        }
+        drop(connection);
+        database.close().unwrap();
+        database = Database::open(&path, Options::new()).unwrap();
+        connection = database.connect().unwrap();
+    }
+    assert_eq!(connection.query("SELECT nextval('few')").unwrap_err().sqlstate, "2200H");
+}
+
+#[test]
 fn a_database_that_is_not_there_is_not_opened() {
     let directory = tempfile::tempdir().unwrap();
     assert!(Database::open(directory.path().join("nothing"), Options::new()).is_err());
+}
+
+#[test]
+fn pages_of_another_size_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for bytes in [0, 1000, 65536] {
+        let path = directory.path().join("new.verso");
+        let refused = Database::create(&path, Options::new().page_size(bytes)).map(drop).unwrap_err();
+        assert_eq!(refused.sqlstate, "22023", "{bytes}");
+        assert!(!path.exists());
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A short way from keys to groups, in front of the table of keys, which has them all.
 //!
 //! ```text
-//! one integer, close together:  key ─► an array by the key ─► group
+//! one integer, close to others: key ─► an array by the key, in chunks ─► group
 //! short texts and integers:     key ─► packed into 64 bits ─► a few places ─► group
 //!                                                 └ not there ─► the table of keys
 //! ```
@@ -27,20 +27,29 @@ pub(super) enum Front {
     Codes(Codes),
 }
 
-/// Groups by an integer.
+/// Groups by an integer. Keys may come in any order, and in runs that lie far apart, as where several have loaded a table at once.
 #[derive(Default)]
 pub(super) struct Array {
-    base: i64,
-    /// The number of the group behind one; zero where there is none.
-    groups: Vec<u32>,
+    /// Which chunk of all integers the first one is.
+    first: i64,
+    chunks: Vec<Option<Box<Chunk>>>,
+    /// How many there are.
+    used: usize,
     count: usize,
 }
+
+/// The numbers of the groups of [`CHUNK`] integers that follow each other, each behind one; zero where there is none.
+type Chunk = [u32; CHUNK];
+const CHUNK_BITS: u32 = 10;
+const CHUNK: usize = 1 << CHUNK_BITS;
 
 /// Places of an array that stand for no group, for each one that has some: at most. Of keys that are a quarter of their range each of
 /// four workers meets a sixteenth.
 const SPARSE: usize = 16;
 /// Places that an array may have anyway.
 const FEW: usize = 64 << 10;
+/// Chunks over which the keys of a few groups may be spread.
+const SPREAD: usize = 64 << 10;
 
 /// Groups by what several short values are, packed.
 pub(super) struct Codes {
@@ -77,7 +86,7 @@ impl Front {
     pub fn heap_bytes(&self) -> usize {
         match self {
             Front::None => 0,
-            Front::Array(array) => array.groups.capacity() * 4,
+            Front::Array(array) => array.heap_bytes(),
             Front::Codes(codes) => {
                 codes.codes.capacity() * 8 + codes.places.capacity() * size_of::<(u64, u32)>()
             }
@@ -131,41 +140,57 @@ impl Array {
     /// The group of a key, or [`NONE`].
     #[inline]
     pub fn get(&self, key: i64) -> u32 {
-        // Below the base it becomes a large number, and no group becomes the largest one.
-        let at = key.wrapping_sub(self.base).cast_unsigned();
-        let group = usize::try_from(at).ok().and_then(|at| self.groups.get(at)).copied().unwrap_or(0);
-        group.wrapping_sub(1)
+        // Below the first chunk it becomes a large number, and no group becomes the largest one.
+        let at = (key >> CHUNK_BITS).wrapping_sub(self.first).cast_unsigned();
+        let chunk = usize::try_from(at).ok().and_then(|at| self.chunks.get(at)?.as_deref());
+        chunk.map_or(0, |chunk| chunk[place_within(key)]).wrapping_sub(1)
     }
 
     /// Adds a group. False, and nothing has happened, where its key lies too far from the others.
     pub fn add(&mut self, key: i64, group: u32) -> bool {
-        if self.groups.is_empty() {
-            self.base = key;
+        let wanted = key >> CHUNK_BITS;
+        if self.chunks.is_empty() {
+            self.first = wanted;
         }
-        let (wide, base, length) = (i128::from(key), i128::from(self.base), self.groups.len() as i128);
-        let (low, end) = (wide.min(base), (base + length).max(wide + 1));
-        let wanted = end - low;
-        if wanted > length {
-            let most = (SPARSE * (self.count + 1)).max(FEW) as i128;
-            if wanted > most {
+        let (mut first, end) =
+            (self.first.min(wanted), (self.first + self.chunks.len() as i64).max(wanted + 1));
+        let most = SPREAD.max(self.count) as i64;
+        if end - first > most {
+            return false;
+        }
+        if first < self.first {
+            // Twice as many, as more may come from there.
+            let room = (self.chunks.len() as i64).min(most - (end - first));
+            first -= room.min(first - (i64::MIN >> CHUNK_BITS));
+        }
+        let length = end - first;
+        let before = (self.first - first) as usize;
+        let at = (wanted - first) as usize;
+        let is_there = before == 0 && self.chunks.get(at).is_some_and(Option::is_some);
+        if !is_there {
+            if (self.used + 1) * CHUNK > (SPARSE * (self.count + 1)).max(FEW) {
                 return false;
             }
-            // Twice as many, towards where they come from.
-            let room = wanted.max(2 * length).min(most) - wanted;
-            if low < base {
-                let low = (low - room).max(i64::MIN.into());
-                let more = (base - low) as usize;
-                let mut groups = vec![0; more + self.groups.len()];
-                groups[more..].copy_from_slice(&self.groups);
-                (self.base, self.groups) = (low as i64, groups);
-            } else {
-                self.groups.resize((wanted + room) as usize, 0);
-            }
+            self.chunks.splice(..0, std::iter::repeat_with(|| None).take(before));
+            self.chunks.resize_with(length as usize, || None);
+            self.first = first;
+            self.used += 1;
         }
-        self.groups[key.abs_diff(self.base) as usize] = group + 1;
+        let chunk = self.chunks[at].get_or_insert_with(|| Box::new([0; CHUNK]));
+        chunk[place_within(key)] = group + 1;
         self.count += 1;
         true
     }
+
+    fn heap_bytes(&self) -> usize {
+        self.chunks.capacity() * size_of::<Option<Box<Chunk>>>() + self.used * size_of::<Chunk>()
+    }
+}
+
+/// Where a key stands in its chunk.
+#[inline]
+fn place_within(key: i64) -> usize {
+    key.cast_unsigned() as usize % CHUNK
 }
 
 impl Codes {
@@ -249,7 +274,7 @@ mod tests {
         for (group, key) in keys.iter().enumerate() {
             assert_eq!(array.get(*key), group as u32);
         }
-        assert!(!array.add(i64::MIN, 9) && !array.add(i64::MAX, 9) && !array.add(10_000_000, 9));
+        assert!(!array.add(i64::MIN, 9) && !array.add(i64::MAX, 9) && !array.add(1 << 30, 9));
         assert_eq!((array.get(i64::MIN), array.get(i64::MAX), array.get(keys[7])), (NONE, NONE, 7));
         for end in [i64::MIN, i64::MAX] {
             let mut array = Array::default();
@@ -257,6 +282,19 @@ mod tests {
             let next = if end < 0 { end + 1 } else { end - 1 };
             assert!(array.add(next, 4) && array.get(next) == 4 && array.get(end) == 3, "{next}");
         }
+    }
+
+    #[test]
+    fn an_array_takes_runs_of_keys_that_lie_apart_and_not_keys_that_all_do() {
+        // Four have loaded a table at once: every fourth key of eight, a thousand rows in turn.
+        let mut array = Array::default();
+        let key = |group: i64| (group / 1000 % 4) * 5_000_000 + group / 4000 * 4000 + group % 1000 * 4;
+        (0..200_000).for_each(|group| assert!(array.add(key(group), group as u32), "{group}"));
+        assert!((0..200_000).all(|group| array.get(key(group)) == group as u32));
+        assert!(array.heap_bytes() <= 4 * SPARSE * 200_000 + 8 * 2 * SPREAD);
+        let mut array = Array::default();
+        let taken = (0..10_000).take_while(|group| array.add(group * 5000, *group as u32)).count();
+        assert_eq!(taken, FEW / CHUNK, "each has a chunk of its own");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::super::cursor::Cursor;
 use super::super::ddl::{cascade, if_not_exists, option_of_sequence};
 use super::column::{GeneratedAs, column_definition, expression, generated, generated_when, generation};
 use super::constraint::table_constraint;
+use super::index::index_parameters;
 use super::{check_parameter, storage_parameters};
 use crate::error::SyntaxError;
 use crate::syntax::{
@@ -85,13 +86,22 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             let change = IndexChange::Active(active);
             return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
         }
+        let is_list = matches!(cursor.peek_at(1), Token::LParen);
+        if kind == DropKind::Index && is_list && cursor.accept(&["set"]) {
+            let change = IndexChange::Options(index_parameters(cursor)?);
+            return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
+        }
+        if kind == DropKind::Index && is_list && cursor.accept(&["reset"]) {
+            let change = IndexChange::ResetOptions(names_of_parameters(cursor)?);
+            return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
+        }
         if kind == DropKind::Index && cursor.accept(&["attach", "partition"]) {
             let change = IndexChange::Attach(cursor.qualified()?);
             return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
         }
         if !cursor.accept(&["rename", "to"]) {
             return Err(cursor.unsupported(&format!(
-                "ALTER {} other than RENAME, OWNER TO, SET SCHEMA, ATTACH PARTITION, ACTIVE and INACTIVE",
+                "ALTER {} other than RENAME, OWNER TO, SET SCHEMA, SET (…), ATTACH PARTITION, ACTIVE and INACTIVE",
                 word.to_uppercase()
             )));
         }
@@ -101,6 +111,17 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.accept_token(&Token::Mul);
     let actions = cursor.list(alter_action)?;
     Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized, only }))
+}
+
+/// `(name, …)`, behind RESET.
+fn names_of_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<String>, SyntaxError> {
+    cursor.listed(|cursor| {
+        let mut name = cursor.label()?.text;
+        if cursor.accept_token(&Token::Period) {
+            name = format!("{name}.{}", cursor.label()?.text);
+        }
+        Ok(name)
+    })
 }
 
 fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
@@ -155,14 +176,7 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         }
         "reset" if matches!(cursor.peek_at(1), Token::LParen) => {
             cursor.advance();
-            let names = cursor.listed(|cursor| {
-                let mut name = cursor.label()?.text;
-                if cursor.accept_token(&Token::Period) {
-                    name = format!("{name}.{}", cursor.label()?.text);
-                }
-                Ok(name)
-            })?;
-            Ok(AlterAction::ResetOptions(names))
+            names_of_parameters(cursor).map(AlterAction::ResetOptions)
         }
         "cluster" if cursor.accept(&["cluster", "on"]) => Ok(AlterAction::ClusterOn(Some(cursor.name()?))),
         "set" if cursor.accept(&["set", "without", "cluster"]) => Ok(AlterAction::ClusterOn(None)),

@@ -5,7 +5,7 @@ use verso_types::ReferentialAction;
 
 use super::super::cursor::Cursor;
 use super::index::exclude;
-use super::storage_parameters;
+use super::index::index_parameters;
 use crate::error::SyntaxError;
 use crate::syntax::{
     AlterAction, ConstraintChange, ConstraintClause, ConstraintDefinition, Name, SetConstraints, Span,
@@ -115,6 +115,7 @@ pub(super) fn unique(
             without_overlaps: false,
             include,
             index,
+            options: Vec::new(),
         });
     }
     let of_table = column.is_none();
@@ -130,14 +131,20 @@ pub(super) fn unique(
         }
     };
     let include = if of_table && cursor.accept(&["include"]) { names(cursor)? } else { Vec::new() };
-    if cursor.accept(&["with"]) {
-        storage_parameters(cursor)?; // fillfactor: pages fill as they fill
-    }
+    let options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
     if cursor.is(&["using", "index", "tablespace"]) {
         return Err(cursor.unsupported("TABLESPACE"));
     }
     let index = None;
-    Ok(ConstraintClause::Unique { columns, primary, nulls_distinct, without_overlaps, include, index })
+    Ok(ConstraintClause::Unique {
+        columns,
+        primary,
+        nulls_distinct,
+        without_overlaps,
+        include,
+        index,
+        options,
+    })
 }
 
 /// `NULLS [NOT] DISTINCT`.

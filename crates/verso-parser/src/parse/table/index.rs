@@ -50,12 +50,9 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }
     let include = if cursor.accept(&["include"]) { included(cursor, method.as_deref())? } else { Vec::new() };
     let nulls_distinct = nulls_are_distinct(cursor);
-    let mut parallel = None;
-    if cursor.accept(&["with"]) {
-        let given = storage_parameters(cursor)?;
-        let workers = given.iter().find(|(name, _)| name == "parallel_workers");
-        parallel = workers.and_then(|(_, value)| value.parse().ok());
-    }
+    let mut options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
+    let workers = options.extract_if(.., |(name, _)| name == "parallel_workers").last();
+    let parallel = workers.and_then(|(_, value)| value.parse().ok());
     if cursor.is(&["tablespace"]) {
         return Err(cursor.unsupported("TABLESPACE"));
     }
@@ -72,8 +69,21 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         include,
         predicate,
         parallel,
+        options,
         concurrently,
     }))
+}
+
+/// `(name = value, …)`: storage parameters of an index.
+pub(super) fn index_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
+    let at = cursor.here().start;
+    let parameters = storage_parameters(cursor)?;
+    match parameters.iter().find(|(name, _)| !["fillfactor", "parallel_workers"].contains(&&**name)) {
+        None => Ok(parameters),
+        Some((name, _)) => {
+            Err(SyntaxError::new("22023", format!("unrecognized parameter \"{name}\"")).at(at))
+        }
+    }
 }
 
 /// `USING method`: none for btree. A B+tree does what hash and brin indexes are for, equality and ranges; what gist and spgist
@@ -139,9 +149,7 @@ pub(super) fn exclude(cursor: &mut Cursor<'_>) -> Result<Exclude, SyntaxError> {
     })?;
     cursor.expect_token(&Token::RParen)?;
     let include = if cursor.accept(&["include"]) { included(cursor, None)? } else { Vec::new() };
-    if cursor.accept(&["with"]) {
-        storage_parameters(cursor)?; // fillfactor: pages fill as they fill
-    }
+    let options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
     if cursor.is(&["using", "index", "tablespace"]) {
         return Err(cursor.unsupported("TABLESPACE"));
     }
@@ -151,7 +159,7 @@ pub(super) fn exclude(cursor: &mut Cursor<'_>) -> Result<Exclude, SyntaxError> {
         predicate = Some(with_text(cursor)?);
         cursor.expect_token(&Token::RParen)?;
     }
-    Ok(Exclude { method, elements, include, predicate })
+    Ok(Exclude { method, elements, include, predicate, options })
 }
 
 /// An expression, and its text.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     CatalogSnapshot, ConstraintDef, ConstraintKind, ForeignKey, NewConstraint, NewConstraintKind,
-    ReferentialAction, TableChange, TableDef,
+    ReferentialAction, TableChange, TableDef, TableOptions,
 };
 use verso_parser::syntax::QualifiedName;
 use verso_planner::bind::Binder;
@@ -44,6 +44,7 @@ pub(super) fn key_of_part(
         enforced: constraint.enforced,
         part_of: Some(constraint.oid),
         no_inherit: false,
+        options: TableOptions::default(),
     })
 }
 

@@ -176,6 +176,7 @@ impl Schema<'_> {
             enforced: true,
             part_of: Some(index.oid),
             no_inherit: false,
+            options: index.options.clone(),
         };
         self.key_of_partition(&name, &new, table)
     }

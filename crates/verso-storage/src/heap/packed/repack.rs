@@ -30,6 +30,7 @@ use crate::page::{Flaw, Lsn, ObjectId, PageId, PageKind, TxnId, header};
 use crate::shared::Shared;
 use crate::space::{ExtentRun, UNIT_PAGES};
 use crate::wal::RecordKind;
+use crate::workers::Job;
 
 /// Units whose pages are packed together at most, and what part of the pool that may be.
 const UNITS_TOGETHER: usize = 3;
@@ -83,6 +84,17 @@ pub(crate) enum Which {
     Empty,
     /// Those of them that have little room for other records.
     Full,
+}
+
+impl Which {
+    /// The word of the statement.
+    pub fn word(self) -> &'static str {
+        match self {
+            Which::Visible | Which::Full => "COMPRESS",
+            Which::Anew => "REPACK",
+            Which::Empty => "SHRINK",
+        }
+    }
 }
 
 /// A data page by its directory index, encoded.
@@ -147,7 +159,7 @@ impl Units {
 impl Heap {
     /// Packs the data pages that hold nothing but what every snapshot sees; packed pages that have lost most of their parts are
     /// packed anew. Nobody else may use the table meanwhile; a sweep before shows which pages these are. `go_on` is asked
-    /// between some pages.
+    /// between some pages, and `job` counts them.
     ///
     /// # Errors
     /// Those of `go_on`; `Full`, `Corrupt`, `Io`. What is packed stays packed.
@@ -155,6 +167,7 @@ impl Heap {
         &self,
         shared: &Shared,
         which: Which,
+        job: &Job,
         go_on: &mut dyn FnMut() -> Result<(), StorageError>,
     ) -> Result<Packing, StorageError> {
         let _running = self.packing.running.lock();
@@ -163,6 +176,7 @@ impl Heap {
         for index in 0..self.page_count() {
             self.offer(shared, index, which, &mut units, &mut done)?;
             self.pack_offered(shared, &mut units, (which, false, true), go_on, &mut done)?;
+            job.advance(1);
         }
         self.pack_offered(shared, &mut units, (which, true, true), go_on, &mut done)?;
         if which == Which::Anew {
@@ -515,7 +529,8 @@ pub(crate) fn pack_table(
     shared: &Arc<Shared>,
     object: ObjectId,
     which: Which,
+    job: &Job,
     go_on: &mut dyn FnMut() -> Result<(), StorageError>,
 ) -> Result<Packing, StorageError> {
-    shared.heap(object)?.pack(shared, which, go_on)
+    shared.heap(object)?.pack(shared, which, job, go_on)
 }

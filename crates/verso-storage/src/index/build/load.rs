@@ -11,8 +11,8 @@ use crate::page::{PageId, TxnId};
 use crate::shared::Shared;
 use crate::wal::RecordKind;
 
-/// Pages are filled to this share, in per cent.
-const FILL: usize = 90;
+/// Inner pages are filled to this share, in per cent.
+const INNER_FILL: usize = 90;
 
 /// Pages of a level with their low fences.
 pub(in crate::index) type Pages = Vec<(PageId, Vec<u8>)>;
@@ -89,7 +89,7 @@ impl<'w> LeafWriter<'w> {
             // As many as fit if the page's strings have in common what its first and last one have.
             let size = self.bytes.len() + entry.len() + (count + 1) * SLOT;
             let common = node::prefix_of(&self.low, Some(entry)) * (count + 1);
-            let target = self.shared.page_size * FILL / 100;
+            let target = self.shared.page_size * usize::from(self.index.spec().fill_factor) / 100;
             if size + self.low.len() + entry.len() > target + common {
                 self.close(Some(entry))?;
             }
@@ -204,7 +204,7 @@ fn load_level(
     children: &Pages,
     written: &mut Written,
 ) -> Result<Pages, StorageError> {
-    let target = shared.page_size * FILL / 100;
+    let target = shared.page_size * INNER_FILL / 100;
     let count = children.len();
     let string = |at: usize| children[at].1.as_slice();
     let mut pages = Pages::new();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Isolation, Txn, TxnStatistics};
+use super::{Isolation, Statement, Txn, TxnStatistics};
 use crate::StorageError;
 use crate::index::unique::{self, Checked};
 use crate::page::TxnId;
@@ -30,6 +30,13 @@ pub struct HeldView {
     view: ReadView,
 }
 
+impl Statement {
+    /// Whether the next statement may see what this one saw, which is idle ([`Registration::take_up`]).
+    fn take_up(&self, changes: bool) -> bool {
+        self.registration.as_ref().is_some_and(|registration| registration.take_up(changes))
+    }
+}
+
 impl Txn {
     /// Opens a statement: takes the snapshot its level asks for, and a frame. Statements nest.
     ///
@@ -41,8 +48,9 @@ impl Txn {
         }
         self.check_serializable()?;
         self.settle()?;
-        let (registration, view) = self.take_view()?;
-        self.statements.push((registration, view));
+        self.take_snapshot()?;
+        let statement = self.statement_begun(false);
+        self.statements.push(statement);
         self.open_statement_frame();
         Ok(())
     }
@@ -59,7 +67,7 @@ impl Txn {
         if self.shared.closed.load(Ordering::Relaxed) {
             return Err(StorageError::Closed);
         }
-        let statement = self.view_taken(true);
+        let statement = self.statement_begun(true);
         self.statements.push(statement);
         self.open_statement_frame();
         Ok(())
@@ -86,7 +94,7 @@ impl Txn {
 
     /// Whether the running statement sees what is logged only.
     pub(crate) fn sees_logged(&self) -> bool {
-        self.statements.last().is_some_and(|(_, view)| view.sees_logged())
+        self.statements.last().is_some_and(|statement| statement.view.sees_logged())
     }
 
     /// Waits until everything is durable and published that the transaction may have seen, if it has seen any commit that
@@ -114,7 +122,7 @@ impl Txn {
             return Err(StorageError::Closed);
         }
         self.settle()?;
-        self.statements.push((held.registration, held.view));
+        self.statements.push(Box::new(Statement { registration: held.registration, view: held.view }));
         self.open_statement_frame();
         Ok(())
     }
@@ -131,7 +139,7 @@ impl Txn {
         {
             let (registration, view) = self.view_of_now();
             drop(statement);
-            self.statements.push((Some(registration), view));
+            self.statements.push(Box::new(Statement { registration: Some(registration), view }));
         }
         Ok(())
     }
@@ -142,11 +150,11 @@ impl Txn {
     /// As [`Txn::end_statement`]; `Closed` without a statement.
     pub fn end_statement_holding(&mut self) -> Result<HeldView, StorageError> {
         self.check_statement()?;
-        let (registration, view) = self.statements.pop().ok_or(StorageError::Closed)?;
-        // Ended below; the entry that goes is a copy that protects nothing.
-        self.statements.push((None, view.clone()));
+        let statement = self.statements.last_mut().ok_or(StorageError::Closed)?;
+        // What is ended below protects nothing any more.
+        let held = HeldView { registration: statement.registration.take(), view: statement.view.clone() };
         self.end_statement()?;
-        Ok(HeldView { registration, view })
+        Ok(held)
     }
 
     /// The state that a commit number names, for [`Txn::enter_past`]; it stays as long as what is returned lives.
@@ -163,7 +171,7 @@ impl Txn {
     /// What is read from now on until [`Txn::leave_past`] is that state, without the transaction's own changes; scans that are
     /// begun read it to their end. Nothing is changed or locked in between.
     pub fn enter_past(&mut self, past: &HeldView) {
-        self.statements.push((None, past.view.clone()));
+        self.statements.push(Box::new(Statement { registration: None, view: past.view.clone() }));
     }
 
     /// Ends [`Txn::enter_past`].
@@ -208,7 +216,7 @@ impl Txn {
     pub fn export_snapshot(&mut self) -> Result<String, StorageError> {
         self.take_snapshot()?;
         let shared = Arc::clone(&self.shared);
-        let current = self.statements.last().map(|(_, view)| view.number());
+        let current = self.snapshot_number();
         let number = self.snapshot.as_ref().map(|registration| registration.number).or(current);
         let registration = match number {
             Some(number) => {
@@ -229,7 +237,7 @@ impl Txn {
     pub fn unseen(&self) -> (TxnId, Vec<TxnId>) {
         let transactions = &self.shared.transactions;
         let next = transactions.markers().next;
-        let view = self.statements.last().map(|(_, view)| view);
+        let view = self.statements.last().map(|statement| &statement.view);
         let Some(view) = view else { return (next, transactions.active()) };
         let is_unseen = |id: &TxnId| {
             Some(*id) == self.id() || !view.visible(*id) && transactions.state(*id) != TxnState::Dead
@@ -262,44 +270,35 @@ impl Txn {
         Ok(())
     }
 
-    fn take_view(&mut self) -> Result<(Option<Registration>, ReadView), StorageError> {
-        self.take_snapshot()?;
-        Ok(self.view_taken(false))
-    }
-
-    fn view_taken(&mut self, changes: bool) -> (Option<Registration>, ReadView) {
+    /// A statement that sees what its level says; the snapshot of the transaction is there, if it has one.
+    fn statement_begun(&mut self, changes: bool) -> Box<Statement> {
         let transactions = &self.shared.transactions;
-        let dirty = self.options.isolation == Isolation::ReadUncommitted;
-        match &self.snapshot {
-            None => {
-                let (registration, view) = match self.idle.take() {
-                    Some((idle, view)) if view.is_dirty() == dirty && idle.take_up(changes) => {
-                        (idle, view.with_own(self.id))
-                    }
-                    idle => {
-                        let registration = match idle {
-                            Some((mut idle, _)) => {
-                                transactions.register_again(&mut idle);
-                                idle
-                            }
-                            None => transactions.register(),
-                        };
-                        let view = ReadView::new(transactions, &registration, self.id, dirty);
-                        (registration, view)
-                    }
-                };
-                let view = if changes {
-                    view.with_logged(&registration, &self.owner.saw_logged)
-                } else {
-                    view.without_logged()
-                };
-                (Some(registration), view)
-            }
-            Some(registration) => {
-                let view = ReadView::new(transactions, registration, self.id, false);
-                (None, view.with_reader(self.reader.clone()))
-            }
+        if let Some(registration) = &self.snapshot {
+            let view = ReadView::new(transactions, registration, self.id, false);
+            return Box::new(Statement { registration: None, view: view.with_reader(self.reader.clone()) });
         }
+        let dirty = self.options.isolation == Isolation::ReadUncommitted;
+        let mut statement = match self.idle.take() {
+            Some(idle) if idle.view.is_dirty() == dirty && idle.take_up(changes) => idle,
+            idle => {
+                let registration = match idle.and_then(|idle| idle.registration) {
+                    Some(mut idle) => {
+                        transactions.register_again(&mut idle);
+                        idle
+                    }
+                    None => transactions.register(),
+                };
+                let view = ReadView::new(transactions, &registration, self.id, dirty);
+                Box::new(Statement { registration: Some(registration), view })
+            }
+        };
+        let Statement { registration, view } = &mut *statement;
+        view.see_own(self.id);
+        match registration {
+            Some(registration) if changes => view.see_logged(registration, &self.owner.saw_logged),
+            _ => view.see_published(),
+        }
+        statement
     }
 
     /// What reads as the running statement does, on any thread.
@@ -315,10 +314,10 @@ impl Txn {
 
     /// What the current statement sees; outside of a statement a view of now, with what keeps it valid.
     pub(crate) fn view_or_now(&self) -> (Option<Registration>, ReadView) {
-        if let Some((_, view)) = self.statements.last()
+        if let Some(statement) = self.statements.last()
             && !disabled(Rule::T2)
         {
-            return (None, view.clone().with_own(self.id));
+            return (None, statement.view.clone().with_own(self.id));
         }
         let transactions = &self.shared.transactions;
         if let Some(registration) = &self.snapshot {
@@ -341,7 +340,7 @@ impl Txn {
 
     /// The commit number up to which the statement under way sees others; none outside of statements.
     pub fn snapshot_number(&self) -> Option<u64> {
-        self.statements.last().map(|(_, view)| view.number())
+        self.statements.last().map(|statement| statement.view.number())
     }
 
     fn check_statement(&mut self) -> Result<(), StorageError> {
@@ -363,9 +362,11 @@ impl Txn {
     pub fn end_statement(&mut self) -> Result<(), StorageError> {
         self.check_serializable()?;
         self.check_statement()?;
-        if let Some((Some(registration), view)) = self.statements.pop() {
+        if let Some(statement) = self.statements.pop()
+            && let Some(registration) = &statement.registration
+        {
             registration.leave_idle();
-            self.idle = Some((registration, view));
+            self.idle = Some(statement);
         }
         self.release_down_to_statement();
         if self.id != TxnId::NONE && self.statements.is_empty() {

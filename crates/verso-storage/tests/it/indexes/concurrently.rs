@@ -12,7 +12,7 @@ fn third(table: ObjectId, unique: bool) -> IndexSpec {
         true => vec![KeyPart::ascending(3, KeyType::I32), KeyPart::ascending(1, KeyType::I64)],
         false => vec![KeyPart::ascending(3, KeyType::I32), KeyPart::ascending(2, KeyType::Bytes)],
     };
-    IndexSpec { table, parts, unique, nulls_distinct: true }
+    IndexSpec { table, parts, unique, nulls_distinct: true, fill_factor: IndexSpec::FILL_FACTOR }
 }
 
 /// Three sessions that go on while the index is built: each step is a statement of one of them, or the end of its
@@ -165,6 +165,7 @@ fn b5_a_key_that_two_records_have_is_found_by_the_later_comer() {
             .collect(),
         unique: true,
         nulls_distinct: true,
+        fill_factor: IndexSpec::FILL_FACTOR,
     };
     // Two that were there before.
     let mut txn = table.begin();

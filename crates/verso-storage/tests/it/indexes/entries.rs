@@ -173,7 +173,13 @@ fn i3_keys_of_a_split_entry_are_purged() {
     let object = engine.create_heap(&mut txn, &columns).unwrap();
     for id in 1..COLUMNS {
         let parts = [id, id + 1].map(|id| KeyPart::ascending(id, KeyType::Bytes)).to_vec();
-        let spec = IndexSpec { table: object, parts, unique: false, nulls_distinct: true };
+        let spec = IndexSpec {
+            table: object,
+            parts,
+            unique: false,
+            nulls_distinct: true,
+            fill_factor: IndexSpec::FILL_FACTOR,
+        };
         engine.create_index(&mut txn, spec, &mut go_on).unwrap();
     }
     let heap = engine.heap(object).unwrap();

@@ -5,7 +5,7 @@ use super::*;
 /// On the third column, of the records that have a name; unique or not.
 fn spec(table: ObjectId, unique: bool) -> IndexSpec {
     let parts = vec![KeyPart::ascending(3, KeyType::I32), KeyPart::guard(2, KeyType::Bytes)];
-    IndexSpec { table, parts, unique, nulls_distinct: true }
+    IndexSpec { table, parts, unique, nulls_distinct: true, fill_factor: IndexSpec::FILL_FACTOR }
 }
 
 fn make(table: &Table, unique: bool) -> Result<Arc<Index>, StorageError> {
