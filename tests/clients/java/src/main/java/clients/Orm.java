@@ -28,7 +28,8 @@ public class Orm {
     @Entity(name = "HibBook") @Table(name = "hib_book")
     public static class Book {
         @Id @GeneratedValue(strategy = GenerationType.IDENTITY) public Long id;
-        @Lob public String text;
+        // Without @Lob, which wants large objects.
+        @Column(columnDefinition = "text") public String text;
         public String title;
         @ManyToOne(fetch = FetchType.LAZY) public Author author;
     }
