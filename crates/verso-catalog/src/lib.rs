@@ -98,4 +98,4 @@ pub use statistics::{ColumnStatistics, TableStatistics};
 pub use stored::{StoredBody, StoredColumn, StoredQuery, StoredRelation};
 pub use trigger::{BuiltInTrigger, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 pub use view::{Asked, SystemRowIter, SystemRows, SystemView, ViewColumn};
-pub use view_text::view_text;
+pub use view_text::{identifier, view_text};

@@ -91,8 +91,8 @@ fn path(text: &[char], start: usize) -> (usize, String) {
     }
 }
 
-/// Where a name ends, and what it means.
-fn identifier(text: &[char], start: usize) -> (usize, String) {
+/// Where a name that begins at `start` ends, quoted or not, and what it means.
+pub fn identifier(text: &[char], start: usize) -> (usize, String) {
     if text.get(start) != Some(&'"') {
         let is_part = |c: &&char| c.is_alphanumeric() || matches!(c, '_' | '$');
         let part: String = text.get(start..).unwrap_or_default().iter().take_while(is_part).collect();

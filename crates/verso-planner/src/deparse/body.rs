@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, Relation, StoredQuery};
+use verso_catalog::{CatalogSnapshot, FunctionDef, Relation, StoredQuery, identifier};
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::{QueryBody, SelectItem, Statement};
 use verso_types::TimeStyle;
@@ -106,29 +106,11 @@ fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> Strin
 fn name_at(text: &[char], place: usize) -> (String, usize) {
     let mut at = place;
     loop {
-        let mut part = String::new();
-        if text.get(at) == Some(&'"') {
-            at += 1;
-            while let Some(c) = text.get(at) {
-                at += 1;
-                if *c == '"' {
-                    if text.get(at) != Some(&'"') {
-                        break;
-                    }
-                    at += 1;
-                }
-                part.push(*c);
-            }
-        } else {
-            while let Some(c) = text.get(at).filter(|c| c.is_alphanumeric() || matches!(c, '_' | '$')) {
-                part.extend(c.to_lowercase());
-                at += 1;
-            }
+        let (end, part) = identifier(text, at);
+        if text.get(end) != Some(&'.') {
+            return (part, end);
         }
-        if text.get(at) != Some(&'.') {
-            return (part, at);
-        }
-        at += 1;
+        at = end + 1;
     }
 }
 

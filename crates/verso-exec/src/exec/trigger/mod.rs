@@ -173,7 +173,11 @@ impl Triggers {
             let all: Vec<Arc<TriggerDef>> = fired(table, *event, assigned).cloned().collect();
             (!all.is_empty()).then(|| EventTriggers::new(*event, all))
         };
-        let sets: Vec<EventTriggers> = events.iter().filter_map(set).collect();
+        Triggers::with_sets(table, events.iter().filter_map(set).collect())
+    }
+
+    /// None where there are no sets.
+    fn with_sets(table: &Arc<TableDef>, sets: Vec<EventTriggers>) -> Option<Box<Triggers>> {
         if sets.is_empty() {
             return None;
         }
@@ -216,18 +220,7 @@ impl Triggers {
             }
         }
         sets.retain(|set| !set.all.is_empty() || set.up.is_some());
-        if sets.is_empty() {
-            return None;
-        }
-        let noted = Noted::new(table, sets.iter().map(|set| set.event));
-        Some(Box::new(Triggers {
-            table: Arc::clone(table),
-            sets,
-            noted,
-            bound: None,
-            goes_on: false,
-            passed: Vec::new(),
-        }))
+        Triggers::with_sets(table, sets)
     }
 
     /// Takes the rows that a part of the statement hands up.
