@@ -34,8 +34,10 @@ pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
             open = open.auto_backout(false).sweep_interval(0);
         }
         let database = Database::open(database, open)?;
+        let asked = arguments.parallel.map(|workers| u32::try_from(workers).unwrap_or(u32::MAX));
+        let allowed = crate::tools::workers(&mut database.connect()?, asked)?;
         let wanted = BackupOptions {
-            workers: workers(arguments.parallel),
+            workers: (allowed as usize).min(WORKERS_MAX),
             compression: arguments.compress.unwrap_or_default(),
             tables: arguments.table.clone(),
             schema: !arguments.data_only,
@@ -110,9 +112,13 @@ fn pages(pool_bytes: Option<u64>) -> PageArguments {
     PageArguments { page_size: None, pool_bytes, open_damaged_log: false }
 }
 
+/// More write no faster.
+const WORKERS_MAX: usize = 64;
+
 /// As many as were asked for, or as the machine has processors.
 fn workers(wanted: Option<usize>) -> usize {
-    wanted.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).clamp(1, 64)
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    wanted.unwrap_or_else(processors).clamp(1, WORKERS_MAX)
 }
 
 /// Runs a job that is shown and logged, and that Ctrl-C ends; with the seconds that it took.

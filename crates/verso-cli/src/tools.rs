@@ -81,7 +81,7 @@ pub fn reindex_collations(arguments: &SweepArguments) -> ExitCode {
 
 /// How many workers a job gets: those asked for, or the processors, within what the database allows; a warning says where
 /// more were asked for (01V10).
-fn workers(connection: &mut Connection, asked: Option<u32>) -> Result<u32, Error> {
+pub(crate) fn workers(connection: &mut Connection, asked: Option<u32>) -> Result<u32, Error> {
     let rows = connection.query("SHOW max_parallel_workers")?.into_rows();
     let most = rows.first().and_then(|row| row.text(0).parse().ok()).unwrap_or(1);
     if let Some(asked) = asked.filter(|asked| *asked > most) {

@@ -65,6 +65,8 @@ impl Estimate<'_> {
             Plan::Aggregate { .. } | Plan::Distinct { .. } | Plan::DistinctOn { .. } => {
                 after_all(first.rows * BUILD)
             }
+            // Below joins an index has the order.
+            Plan::Sort { keys, sorted, .. } if *sorted == keys.len() => streamed(OUT),
             Plan::Sort { .. } => after_all(first.rows * PAIR * first.rows.max(2.0).log2()),
             Plan::Limit { .. } => {
                 let part = (rows / first.rows.max(1.0)).min(1.0);

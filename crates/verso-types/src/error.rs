@@ -95,6 +95,12 @@ impl TypeError {
         TypeError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, format!("{type_name} out of range"))
     }
 
+    /// 22003: finite doubles have a result that is none.
+    #[cold]
+    pub fn float_overflow() -> TypeError {
+        TypeError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow")
+    }
+
     /// 22003: the result has more digits than a numeric holds.
     #[cold]
     pub fn numeric_overflow() -> TypeError {

@@ -203,10 +203,11 @@ pub(super) fn e4(json: &Value) -> Vec<Table> {
             if values.iter().all(Option::is_none) {
                 return;
             }
-            let best = values.iter().flatten().copied().reduce(f64::min);
+            // Of the most workers, also where they are slower than one.
+            let most = values.iter().flatten().next_back().copied();
             let mut row = vec![format!("{engine}: {job}")];
             row.extend(values.iter().map(|value| shown(*value)));
-            row.push(ratio(values.first().copied().flatten(), best));
+            row.push(ratio(values.first().copied().flatten(), most));
             row.push(shown(bytes.map(|bytes| bytes / 1e6)));
             table.rows.push(row);
         };

@@ -34,9 +34,10 @@ fn lines(out: &mut String, name: &str, found: &Found) {
         }
         let cells: Vec<String> = seconds.iter().map(|(workers, s)| format!("{workers}: {s:>8.3}")).collect();
         let one = seconds.get(&1);
-        let best = one.and_then(|one| seconds.values().copied().reduce(f64::min).map(|best| one / best));
+        // Of the most workers, also where they are slower than one.
+        let most = one.zip(seconds.values().next_back()).map(|(one, most)| one / most);
         let speed =
-            best.filter(|_| seconds.len() > 1).map_or_else(String::new, |best| format!("  {best:.2}x"));
+            most.filter(|_| seconds.len() > 1).map_or_else(String::new, |times| format!("  {times:.2}x"));
         let _ = writeln!(out, "{name:<10}{job:<22}{}{speed}{note}", cells.join("  "));
     };
     let once = ByWorkers::from([(1, found.load_s)]);

@@ -150,7 +150,7 @@ impl State {
             State::Big { sum, count, average } => quotient_of(&sum, count, average)?,
             State::Float { sum, .. } if sum.count() == 0 => Value::Null,
             State::Float { sum, average } => {
-                let total = sum.total();
+                let total = sum.total()?;
                 Value::Float8(if average { total / sum.count() as f64 } else { total })
             }
             State::Float4 { sum, .. } => Value::Float4(sum),
@@ -347,7 +347,7 @@ impl Accumulator {
             }
             (State::Float { sum, .. }, State::Float { sum: more, .. }) => sum.merge(&more),
             (State::Float4 { sum, count }, State::Float4 { sum: more, count: rows }) => {
-                *sum += more;
+                *sum = float4_sum(*sum, more)?;
                 *count += rows;
             }
             (State::Interval { sum, count, .. }, State::Interval { sum: more, count: rows, .. }) => {
@@ -441,7 +441,7 @@ impl Accumulator {
             }
             State::Float { sum, .. } => sum.add(first.as_f64().unwrap_or(0.0)),
             State::Float4 { sum, count } => {
-                *sum += first.as_f64().unwrap_or(0.0) as f32;
+                *sum = float4_sum(*sum, first.as_f64().unwrap_or(0.0) as f32)?;
                 *count += 1;
             }
             State::Interval { sum, count, .. } => {
@@ -838,6 +838,17 @@ fn bits_of(old: Option<i64>, new: i64, kind: AggregateKind) -> i64 {
         (Some(old), AggregateKind::BitAnd) => old & new,
         (Some(old), AggregateKind::BitOr) => old | new,
         (Some(old), _) => old ^ new,
+    }
+}
+
+/// # Errors
+/// 22003 where finite values have an infinite sum.
+fn float4_sum(a: f32, b: f32) -> Result<f32, TypeError> {
+    let sum = a + b;
+    if sum.is_infinite() && a.is_finite() && b.is_finite() {
+        Err(TypeError::float_overflow())
+    } else {
+        Ok(sum)
     }
 }
 

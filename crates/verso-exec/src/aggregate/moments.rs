@@ -23,7 +23,7 @@ pub(crate) struct FloatMoments {
 impl FloatMoments {
     /// Adds a value.
     /// # Errors
-    /// 22003 where finite values have an infinite sum.
+    /// 22003 where finite values have an infinite sum, or one of their squares.
     pub fn add(&mut self, x: f64) -> Result<()> {
         self.add_pair(0.0, x)
     }
@@ -47,8 +47,10 @@ impl FloatMoments {
             let infinite = |sum: f64, before: f64, value: f64| {
                 sum.is_infinite() && before.is_finite() && value.is_finite()
             };
-            if infinite(self.sx, sx, x) || infinite(self.sy, sy, y) {
-                return Err(TypeError::out_of_range("double precision").into());
+            let of_x = infinite(self.sx, sx, x) || infinite(self.sxx, sx, x);
+            let of_y = infinite(self.sy, sy, y) || infinite(self.syy, sy, y);
+            if of_x || of_y || infinite(self.sxy, sx, x) && sy.is_finite() && y.is_finite() {
+                return Err(TypeError::float_overflow().into());
             }
             for (sum, part) in [(self.sx, &mut self.sxx), (self.sy, &mut self.syy)] {
                 if !sum.is_finite() || part.is_infinite() {
@@ -93,8 +95,15 @@ impl FloatMoments {
             sxy: self.sxy + other.sxy + scale * dx * dy,
         };
         let infinite = |sum: f64, a: f64, b: f64| sum.is_infinite() && a.is_finite() && b.is_finite();
-        if infinite(merged.sx, self.sx, other.sx) || infinite(merged.sy, self.sy, other.sy) {
-            return Err(TypeError::out_of_range("double precision").into());
+        let sums = [
+            (merged.sx, self.sx, other.sx),
+            (merged.sxx, self.sxx, other.sxx),
+            (merged.sy, self.sy, other.sy),
+            (merged.syy, self.syy, other.syy),
+            (merged.sxy, self.sxy, other.sxy),
+        ];
+        if sums.into_iter().any(|(sum, a, b)| infinite(sum, a, b)) {
+            return Err(TypeError::float_overflow().into());
         }
         *self = merged;
         Ok(())

@@ -168,6 +168,10 @@ impl Operator for ApplyOperator {
         self.bounded.set(rows);
     }
 
+    fn keep_order(&mut self) -> bool {
+        self.left.keep_order()
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         out.clear();
         let bound = self.bounded.begin()?;

@@ -374,9 +374,16 @@ impl GroupOperator {
         self.stored_sets = (0..stored.rows).map(set_of).collect::<Result<_>>()?;
         self.key_batch = Batch { rows: stored.rows, columns: keys.to_vec() };
         self.encode(None);
+        let mut later = Vec::new();
         for row in (0..stored.rows).filter(|row| !state.is_null(*row)) {
-            let known = self.groups.table.find(self.encoded.hash(row), self.encoded.key(row));
+            let hash = self.encoded.hash(row);
+            let known = self.groups.table.find(hash, self.encoded.key(row));
             match known {
+                // What another worker had of the group may have been put aside again.
+                None if self.shared.has_parts && self.passes.is_closed() => {
+                    later.push((row as u32, hash));
+                    continue;
+                }
                 None => drop(self.add_group_of(self.stored_sets[row], row)),
                 // Several workers may have had the group.
                 Some(_) if self.shared.has_parts => {}
@@ -392,6 +399,7 @@ impl GroupOperator {
                 }
             }
         }
+        self.passes.put(stored, later.into_iter())?;
         let rows: Vec<u32> = (0..stored.rows as u32).filter(|row| state.is_null(*row as usize)).collect();
         self.stored_sets = rows.iter().map(|row| self.stored_sets[*row as usize]).collect();
         let taken = |columns: &[Column]| Batch {

@@ -8,7 +8,8 @@
 //!
 //! J1. Where the right input fits, pairs come out in the order of the left input, and among equals in that of the right
 //!     one, unless several workers have read it; right rows without a partner come last. Several workers that share the
-//!     right rows, and the left input, yield them in any order.
+//!     right rows, and the left input, yield them in any order. Left rows without a partner stand behind the pairs of their
+//!     batch, or in their place where the order is asked for (`keep_order`).
 //! J2. A NULL in an equal expression has no partner.
 //! J3. Without equal expressions every right row is a candidate (nested loop).
 //! J4. A part that hashes do not cut, because all its keys are equal, is joined in chunks: whether a left row has had a
@@ -64,6 +65,8 @@ pub(crate) struct JoinOperator {
     selection: Vec<u32>,
     /// Not all pairs may be wanted.
     bounded: bool,
+    /// Left rows without a partner are wanted in their place among the pairs.
+    ordered: bool,
     /// Workers may compute the filter.
     is_safe: bool,
 }
@@ -75,6 +78,8 @@ struct Probe {
     matched: Vec<bool>,
     row: usize,
     candidate: u32,
+    /// Of the rows before this one it is known which have a partner, and those without have been yielded.
+    settled: usize,
     /// Pairs of this batch may still come.
     active: bool,
     left: Vec<u32>,
@@ -104,6 +109,7 @@ impl JoinOperator {
             tail: None,
             selection: Vec::new(),
             bounded: false,
+            ordered: false,
         }
     }
 
@@ -115,7 +121,7 @@ impl JoinOperator {
         }
         probe.matched.clear();
         probe.matched.resize(probe.of.rows.rows, false);
-        probe.row = 0;
+        (probe.row, probe.settled) = (0, 0);
         probe.candidate = probe.of.heads.first().copied().unwrap_or(NONE);
         probe.active = true;
         Ok(true)
@@ -203,12 +209,45 @@ impl JoinOperator {
         self.selection.clear();
         self.selection.extend(rows.filter(|row| !self.probe.matched[*row as usize]));
         out.clear();
+        self.append_selected_left(out);
+    }
+
+    /// Appends the left rows of the selection, without a partner.
+    fn append_selected_left(&self, out: &mut Batch) {
         let (left, right) = out.columns.split_at_mut(self.sides.left_types.len());
         for (from, to) in self.probe.of.rows.columns.iter().zip(left) {
             from.gather_into(&self.selection, to);
         }
         right.iter_mut().for_each(|column| column.push_nulls(self.selection.len()));
-        out.rows = self.selection.len();
+        out.rows += self.selection.len();
+    }
+
+    /// Puts the left rows that have turned out to have no partner among the pairs of `out`, which the selection lists, so that all
+    /// stand in the order of the left input.
+    fn settle(&mut self, out: &mut Batch) {
+        let Probe { left, matched, row, settled, .. } = &mut self.probe;
+        // Of the row that is looked at further pairs may come.
+        let settled = std::mem::replace(settled, *row)..*row;
+        let lonely: Vec<u32> = settled.filter(|row| !matched[*row]).map(|row| row as u32).collect();
+        if lonely.is_empty() {
+            return;
+        }
+        let of_pairs: Vec<u32> = self.selection.iter().map(|pair| left[*pair as usize]).collect();
+        let mut order = Vec::with_capacity(of_pairs.len() + lonely.len());
+        let mut next = 0;
+        for (pair, row) in of_pairs.iter().enumerate() {
+            while lonely.get(next).is_some_and(|lonely| lonely < row) {
+                order.push((of_pairs.len() + next) as u32);
+                next += 1;
+            }
+            order.push(pair as u32);
+        }
+        order.extend((of_pairs.len() + next..of_pairs.len() + lonely.len()).map(|place| place as u32));
+        self.selection = lonely;
+        self.append_selected_left(out);
+        if !of_pairs.is_empty() {
+            *out = out.gather(&order);
+        }
     }
 
     /// The next right rows without a partner. False at the end.
@@ -252,7 +291,7 @@ impl Operator for JoinOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.close();
         self.probe = Probe { of: self.sides.left_rows(), ..Probe::default() };
-        self.bounded = false;
+        (self.bounded, self.ordered) = (false, false);
         self.sides.open(cx)
     }
 
@@ -268,6 +307,11 @@ impl Operator for JoinOperator {
 
     fn reach(&self, column: usize) -> Reach {
         if self.kind.pads_left() { Reach::Nowhere } else { self.sides.reach_left(column) }
+    }
+
+    fn keep_order(&mut self) -> bool {
+        self.ordered = !self.kind.pads_left() && self.sides.keep_order();
+        self.ordered
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
@@ -292,6 +336,15 @@ impl Operator for JoinOperator {
             self.list_pairs();
             if self.probe.left.is_empty() {
                 self.probe.active = false;
+                if self.kind.pads_right() && self.ordered {
+                    out.clear();
+                    self.selection.clear();
+                    self.settle(out);
+                    if out.rows > 0 {
+                        return Ok(true);
+                    }
+                    continue;
+                }
                 if self.kind.pads_right() && self.sides.tasks.note_matched(&mut self.probe.matched) {
                     self.lonely_left(out);
                     if out.rows > 0 {
@@ -301,6 +354,9 @@ impl Operator for JoinOperator {
                 continue;
             }
             self.pairs(cx, out)?;
+            if self.kind.pads_right() && self.ordered {
+                self.settle(out);
+            }
             if out.rows > 0 {
                 return Ok(true);
             }
@@ -320,6 +376,7 @@ impl Operator for JoinOperator {
             tail: None,
             selection: Vec::new(),
             bounded: false,
+            ordered: false,
             is_safe: true,
         };
         Ok(boxed(self.sides.split(cx, parts)?.into_iter().map(part)))

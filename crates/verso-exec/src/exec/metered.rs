@@ -63,6 +63,10 @@ impl Operator for MeteredOperator {
         }
     }
 
+    fn keep_order(&mut self) -> bool {
+        stack::check().is_ok() && self.input.keep_order()
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         stack::check()?;
         cx.check_cancelled()?;

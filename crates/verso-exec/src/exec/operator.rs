@@ -51,6 +51,11 @@ pub(crate) trait Operator: Send {
         let _ = column;
         Reach::Nowhere
     }
+    /// Asks for the rows in the order in which the scan at the left end yields them; whether they will come so. Asked after
+    /// `open`, before the first row.
+    fn keep_order(&mut self) -> bool {
+        false
+    }
     /// Replaces `out` by the next rows; may be none of them. False at the end, also when it is called again; `out` may hold
     /// anything then, which the [meter](super::metered) between operators takes away.
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool>;

@@ -73,6 +73,10 @@ impl Operator for PastOperator {
         self.input.reach(column)
     }
 
+    fn keep_order(&mut self) -> bool {
+        self.input.keep_order()
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         self.within(cx, |input| input.next(cx, out))
     }

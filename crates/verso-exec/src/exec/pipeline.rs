@@ -91,6 +91,10 @@ impl Operator for ProjectOperator {
         }
     }
 
+    fn keep_order(&mut self) -> bool {
+        self.input.keep_order()
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         let bound = self.bounded.begin()?;
         if self.row >= self.batch.rows {
@@ -204,6 +208,10 @@ impl Operator for FilterOperator {
 
     fn reach(&self, column: usize) -> Reach {
         if self.is_volatile { Reach::Nowhere } else { self.input.reach(column) }
+    }
+
+    fn keep_order(&mut self) -> bool {
+        self.input.keep_order()
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {

@@ -11,6 +11,8 @@
 //!     that are left can be merged on the way out.
 //! O3. Under a LIMIT no more rows are kept, in memory or in a run, than it lets through.
 //! O4. Rows that come in the order of the first keys already are sorted group by group ([`groups`]).
+//! O5. Rows that come in the order of all keys, by an index below joins, go through as they are; where a join has lost their
+//!     order, as it went to files, they are sorted.
 
 mod groups;
 mod merge;
@@ -43,6 +45,10 @@ pub(crate) struct SortOperator {
     bound: Option<Bound>,
     /// Where the rows come in the order of the first keys.
     groups: Option<Groups>,
+    /// The rows are to come in the order of all keys (O5).
+    whole: bool,
+    /// They do.
+    as_given: bool,
     /// Rows of groups before this one.
     given: usize,
     sorted: Sorted,
@@ -131,7 +137,10 @@ impl SortOperator {
             types: types.to_vec(),
             is_safe: keys.iter().all(|key| key.expr.is_parallel_safe()),
             bound,
-            groups: (sorted > 0).then(|| Groups::new(Keyed::compile(&keys[..sorted], executor), types)),
+            whole: sorted == keys.len() && sorted > 0,
+            as_given: false,
+            groups: (sorted > 0 && sorted < keys.len())
+                .then(|| Groups::new(Keyed::compile(&keys[..sorted], executor), types)),
             given: 0,
             sorted: Sorted::No,
         }
@@ -270,10 +279,21 @@ impl Operator for SortOperator {
         if let Some(groups) = &mut self.groups {
             groups.begin();
         }
-        self.input.open(cx)
+        self.input.open(cx)?;
+        self.as_given = self.whole && self.input.keep_order();
+        Ok(())
+    }
+
+    fn bound(&mut self, rows: u64) {
+        if self.as_given {
+            self.input.bound(rows);
+        }
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        if self.as_given {
+            return self.input.next(cx, out);
+        }
         loop {
             if matches!(self.sorted, Sorted::No) {
                 self.sorted = self.collect(cx)?;

@@ -485,6 +485,10 @@ impl Operator for ScanOperator {
         }
     }
 
+    fn keep_order(&mut self) -> bool {
+        self.instead.is_none()
+    }
+
     fn shareable(&self) -> Option<u64> {
         self.cursor.as_ref().filter(|_| self.is_safe && !self.point && self.late.is_none())?.pages_left()
     }

@@ -148,7 +148,10 @@ impl Binder<'_> {
         let filter = match call.filter.as_deref() {
             None => None,
             Some(filter) => {
-                let bound = self.expr(filter, cx)?;
+                let inside = std::mem::replace(&mut cx.inside, Inside::Filter);
+                let bound = self.expr(filter, cx);
+                cx.inside = inside;
+                let bound = bound?;
                 Some(self.boolean(bound, filter.at.start, "FILTER")?)
             }
         };
@@ -255,7 +258,7 @@ impl Binder<'_> {
         let direct = self.located(&call.args, cx);
         cx.inside = inside;
         let mut direct = direct?;
-        let aggregated = |part: &TypedExpr| matches!(part.kind, K::Column(n) if (AGGREGATE_BASE..GROUPING_BASE).contains(&n));
+        let aggregated = |part: &TypedExpr| matches!(part.kind, K::Column(n) if (AGGREGATE_BASE..WINDOW_BASE).contains(&n));
         if let Some((_, at)) = direct.iter().find(|(arg, _)| arg.any(&mut |part| aggregated(part))) {
             return Err(grouping_error("aggregate function calls cannot be nested", *at));
         }
@@ -355,6 +358,14 @@ impl Binder<'_> {
         let home = self.home(args.iter());
         if home == 0 && !cx.clause.allows_aggregates() {
             let text = format!("grouping operations are not allowed in {}", cx.clause.name());
+            return Err(grouping_error(text, at));
+        }
+        let refused = match cx.inside {
+            Inside::Aggregate => Some("aggregate function calls cannot be nested"),
+            Inside::Filter => Some("grouping operations are not allowed in FILTER"),
+            Inside::Nothing | Inside::Window => None,
+        };
+        if let (0, Some(text)) = (home, refused) {
             return Err(grouping_error(text, at));
         }
         let around = levels.get(..home).unwrap_or(&levels);

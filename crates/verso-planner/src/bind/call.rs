@@ -554,6 +554,7 @@ fn set_column(
         Inside::Aggregate => {
             return refused("aggregate function calls cannot contain set-returning function calls".into());
         }
+        Inside::Filter => return refused("set-returning functions are not allowed in FILTER".into()),
         Inside::Window => {
             return refused("window function calls cannot contain set-returning function calls".into());
         }

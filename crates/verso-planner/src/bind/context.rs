@@ -121,6 +121,8 @@ pub(super) enum Inside {
     Nothing,
     /// Of an aggregate.
     Aggregate,
+    /// Of the FILTER of an aggregate.
+    Filter,
     /// Of a function over a window.
     Window,
 }
@@ -162,8 +164,10 @@ impl<'s> Context<'s> {
 
     /// Whether an aggregate of this query may stand here; else why not.
     pub(super) fn refuses_aggregates(&self) -> Option<String> {
-        if self.inside == Inside::Aggregate {
-            return Some("aggregate function calls cannot be nested".to_string());
+        match self.inside {
+            Inside::Aggregate => return Some("aggregate function calls cannot be nested".to_string()),
+            Inside::Filter => return Some("aggregate functions are not allowed in FILTER".to_string()),
+            Inside::Nothing | Inside::Window => {}
         }
         (!self.clause.allows_aggregates())
             .then(|| format!("aggregate functions are not allowed in {}", self.clause.name()))
@@ -176,7 +180,7 @@ impl<'s> Context<'s> {
     /// Notes the columns of an expression as used at a place, unless an aggregate is around them.
     pub(super) fn uses(&mut self, expr: &TypedExpr, at: u32) {
         self.scope.used(expr);
-        if self.inside == Inside::Aggregate {
+        if matches!(self.inside, Inside::Aggregate | Inside::Filter) {
             return;
         }
         expr.any(&mut |part| {

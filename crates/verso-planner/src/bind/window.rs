@@ -141,6 +141,9 @@ impl Binder<'_> {
                 let text = "aggregate function calls cannot contain window function calls";
                 return Err(SqlError::new(sqlstate::GROUPING_ERROR, text).at(at));
             }
+            Inside::Filter => {
+                return Err(windowing("window functions are not allowed in FILTER", at));
+            }
             Inside::Window => return Err(windowing("window function calls cannot be nested", at)),
         }
         if !cx.clause.allows_windows() {

@@ -273,6 +273,14 @@ impl<'s> Planner<'s> {
     /// A sort: nothing where an index has the order, one of groups where it has that of the first keys.
     fn sort(&mut self, plan: &mut Plan, limited: bool, first: Option<f64>) {
         let Plan::Sort { input, keys, sorted } = plan else { return };
+        if *sorted > 0 && *sorted == keys.len() {
+            // `order::by_index` has put it there.
+            self.query(input, false);
+            if !order::may_be_lost(input) {
+                *plan = std::mem::replace(&mut **input, nothing());
+            }
+            return;
+        }
         keys.iter_mut().for_each(|key| self.expression(&mut key.expr));
         // What a window has sorted already is not sorted again.
         let windowed =

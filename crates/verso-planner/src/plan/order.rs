@@ -82,7 +82,8 @@ pub(super) fn few_are_enough(
 }
 
 /// Makes a plan's rows come in this order by an index, if there is one: for a plan of which the first rows are wanted, `first` of
-/// them where the number is known.
+/// them where the number is known. A join that goes to files loses the order: a sort stays above joins, which lets rows through
+/// as they come where they come in order.
 pub(super) fn by_index(
     plan: &mut Plan,
     keys: &[SortKey],
@@ -121,7 +122,23 @@ pub(super) fn by_index(
     let (table, columns) = (Arc::clone(table), std::mem::take(columns));
     let filter = path.rest(filter.take());
     *scan = Plan::IndexScan { table, columns, access: path.access, filter };
+    if may_be_lost(plan) {
+        let (input, keys) = (Box::new(std::mem::replace(plan, super::nothing())), keys.to_vec());
+        let sorted = keys.len();
+        *plan = Plan::Sort { input, keys, sorted };
+    }
     true
+}
+
+/// Whether an operator between a plan's rows and the scan on the left may yield them in another order: one that holds its other
+/// input in memory, if that allows it.
+pub(super) fn may_be_lost(plan: &Plan) -> bool {
+    match plan {
+        Plan::Project { input, .. } | Plan::Filter { input, .. } => may_be_lost(input),
+        Plan::Apply { left, .. } => may_be_lost(left),
+        Plan::TableScan { .. } | Plan::IndexScan { .. } => false,
+        _ => true,
+    }
 }
 
 /// Lets the parts of a table, or of UNION ALL, yield no more rows each than are wanted of all together, where an index has the order. `bound`

@@ -15,7 +15,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`push`] | conditions towards the tables |
+//! | [`push`], [`reduce`] | conditions towards the tables; outer joins whose padded rows they drop |
 //! | [`graph`] | a tree of inner joins taken apart and put together |
 //! | [`order`] | which of them are joined first, and how |
 //! | [`unnest`], [`members`] | queries in conditions that become joins |
@@ -32,6 +32,7 @@ mod members;
 mod narrow;
 mod order;
 mod push;
+mod reduce;
 mod rules;
 mod sets;
 mod shared;

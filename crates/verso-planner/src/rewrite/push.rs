@@ -35,6 +35,11 @@ impl Rewriter<'_> {
             let first = most.filter(|_| order.is_none());
             plan = self.unnested(plan, &mut conditions, (most, first))?;
         }
+        if self.rules.push
+            && let Plan::Join { left, kind, .. } = &mut plan
+        {
+            *kind = super::reduce::reduced(*kind, &conditions, left.output().len());
+        }
         // Those of a tree of joins are visited when it is taken apart.
         if !self.rules.push || !matches!(plan, Plan::Join { kind: JoinKind::Inner, .. }) {
             self.expressions(&mut plan)?;

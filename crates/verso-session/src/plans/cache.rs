@@ -13,8 +13,9 @@
 //!     catalog's version as every prepared statement does.
 //! K3. Where the catalog gives a kept statement other parameters, it is executed the long way once more and forgotten.
 //! K4. Errors point into the text given.
-//! K6. A text is not kept with parameters for its literals where they decide about the plan: large tables that are read whole, those
-//!     with indexes on expressions or with conditions.
+//! K6. A text is not kept with parameters for its literals where they decide about the plan: large tables that are read whole, walked
+//!     in the order of an index with conditions on each row, or read by another index for these literals; those with indexes on
+//!     expressions or with conditions.
 //! K5. A text is kept by itself and by the search path that names in it were looked up along.
 
 use std::collections::HashMap;
@@ -194,6 +195,7 @@ impl OwnStatements {
                     && normal.params().len() == types.len()
                     && !normal.is_by_literals()
                     && !given.is_by_literals()
+                    && normal.reads_as(&given)
                     // What such literals are read as changes with the type.
                     && normal.params().iter().all(|ty| ty.composite_depth() == 0) =>
             {

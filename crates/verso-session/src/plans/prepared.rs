@@ -42,6 +42,8 @@ pub struct Prepared {
     normal: bool,
     /// Which of them it is may decide about its plan.
     by_literals: bool,
+    /// How a query reads large tables.
+    paths: Vec<Path>,
     /// The catalog has made other types of the parameters.
     stale: AtomicBool,
     plan: Mutex<Option<Arc<Planned>>>,
@@ -143,6 +145,7 @@ impl Prepared {
             literals: None,
             normal: false,
             by_literals: false,
+            paths: Vec::new(),
             stale: AtomicBool::new(false),
             plan: Mutex::new(None),
             _held: None,
@@ -164,11 +167,15 @@ impl Prepared {
         let told = binder.told();
         let params = inference.finish()?;
         let by_literals = depends_on_literals(&bound, catalog);
+        let paths = match &bound {
+            Bound::Query(plan) => paths(plan, catalog),
+            _ => Vec::new(),
+        };
         let planned = Planned::new(bound, catalog.key(), time_zone).telling(told);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
         let (only_reads, row) = (planned.streams, planned.inserts_row());
         let plan = Mutex::new(keep.then(|| Arc::new(planned)));
-        Ok(Prepared { params, columns, plain: true, only_reads, row, by_literals, plan, ..self })
+        Ok(Prepared { params, columns, plain: true, only_reads, row, by_literals, paths, plan, ..self })
     }
 
     /// The same, with what its session is charged for it.
@@ -214,6 +221,11 @@ impl Prepared {
     /// Whether another literal may be worth another plan.
     pub(crate) fn is_by_literals(&self) -> bool {
         self.by_literals
+    }
+
+    /// Whether this one, which stands for texts with any literals, reads large tables by the indexes by which `given` reads them.
+    pub(crate) fn reads_as(&self, given: &Prepared) -> bool {
+        given.paths.iter().all(|path| self.paths.contains(path))
     }
 
     /// Whether it was kept for types that the catalog does not give its parameters any more.
@@ -299,20 +311,48 @@ impl Prepared {
     }
 }
 
+/// A large table, and the index by which a query reads rows of it, forwards or backwards.
+type Path = (u32, Arc<str>, bool);
+
+/// How a query reads large tables, where it is by an index, and more than a row of it.
+fn paths(plan: &Plan, catalog: &CatalogSnapshot) -> Vec<Path> {
+    let mut found = Vec::new();
+    plan.any(&mut |part| {
+        if let Plan::IndexScan { table, access, .. } = part
+            && !access.is_point()
+            && is_large(table, catalog)
+        {
+            found.push((table.oid.0, Arc::clone(&access.index.name), access.descending));
+        }
+        false
+    });
+    found
+}
+
+fn is_large(table: &TableDef, catalog: &CatalogSnapshot) -> bool {
+    catalog.rows(table).is_some_and(|rows| rows > LARGE)
+}
+
+/// Whether parts of a condition are parameters.
+fn asks_parameters(filter: &Option<TypedExpr>) -> bool {
+    let is_parameter = |part: &TypedExpr| matches!(part.kind, ExprKind::Parameter(_));
+    filter.as_ref().is_some_and(|filter| filter.any(&mut |part| is_parameter(part)))
+}
+
 /// A table of so many rows takes longer to read than a plan takes to make.
 const LARGE: f64 = 10_000.0;
 
 /// Whether literals decide what a statement does. They decide which indexes it may use: those of expressions, where a literal may
 /// stand in one, and those with conditions, which follow from some literals only; with grouping sets, which expressions above
 /// them are keys; and of several set-returning functions, which are one. Where a large table is read they decide how many of its rows
-/// are left, and so how it is joined.
+/// are left, and so how it is joined; where one is walked in the order of an index, how far.
 fn depends_on_literals(bound: &Bound, catalog: &CatalogSnapshot) -> bool {
     let hides = |table: &TableDef| table.columns.last().is_some_and(ColumnDef::is_hidden);
     let takes_literals = |set: &SetColumns| {
         let is_parameter = |part: &TypedExpr| matches!(part.kind, ExprKind::Parameter(_));
         set.call.args().iter().any(|arg| arg.any(&mut |part| is_parameter(part)))
     };
-    let is_large = |table: &TableDef| catalog.rows(table).is_some_and(|rows| rows > LARGE);
+    let is_large = |table: &TableDef| is_large(table, catalog);
     let look = |plan: &Plan| {
         let (mut sets_seen, mut takes) = (0, false);
         plan.any(&mut |part| match part {
@@ -322,7 +362,10 @@ fn depends_on_literals(bound: &Bound, catalog: &CatalogSnapshot) -> bool {
                 takes && sets_seen > 1
             }
             Plan::TableScan { table, filter, .. } => filter.is_some() && hides(table) || is_large(table),
-            Plan::IndexScan { table, access, .. } => hides(table) && !access.is_point(),
+            Plan::IndexScan { table, access, filter, .. } => {
+                let walks = access.equals.is_empty() && asks_parameters(filter);
+                hides(table) && !access.is_point() || walks && is_large(table)
+            }
             Plan::Aggregate { sets, .. } => sets.is_some(),
             _ => false,
         })

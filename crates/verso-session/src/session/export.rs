@@ -23,8 +23,10 @@ impl Session {
             SqlError::unsupported("BACKUP DATABASE TO STDOUT here")
                 .with_hint("A program that embeds the database makes backups with the crate verso-backup.")
         })?;
+        let workers = self.services.workers_of(wanted.parallel, true);
+        let wanted = LogicalBackup { parallel: Some(workers), ..wanted.clone() };
         let (writer, reader) = pipe();
-        let export = exporter.start(&instance, wanted, self.services.info.number, writer)?;
+        let export = exporter.start(&instance, &wanted, self.services.info.number, writer)?;
         let sent = self.hand_on(reader, sink, &*export);
         if sent.is_err() {
             export.cancel();

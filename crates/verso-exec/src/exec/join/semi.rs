@@ -2,7 +2,7 @@
 //!
 //! 1. Inputs are built and parted as those of a [join](super); without equal expressions every right row is a candidate.
 //! 2. A NULL in an equal expression has no partner.
-//! 3. Left rows come out in their order where the right input fits into memory. Candidates are looked at in rounds, one for
+//! 3. Left rows come out in their order where the right input fits into memory (`keep_order` says whether it did). Candidates are looked at in rounds, one for
 //!    each row that has found no partner yet, so that a row costs no more once it has found one.
 //! 4. Of a part that is joined in chunks, left rows come out with the last one.
 
@@ -134,6 +134,10 @@ impl Operator for SemiOperator {
 
     fn reach(&self, column: usize) -> Reach {
         self.sides.reach_left(column)
+    }
+
+    fn keep_order(&mut self) -> bool {
+        self.sides.keep_order()
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {

@@ -453,6 +453,11 @@ impl Sides {
         Ok(true)
     }
 
+    /// Whether left rows are read in the order of their input: neither in parts nor by several workers.
+    pub fn keep_order(&mut self) -> bool {
+        !self.tasks.is_parted() && self.ahead.pages == 0 && self.left.keep_order()
+    }
+
     /// From how many pages left rows come, if workers may look for the partners of some of them each: they share the right rows.
     pub fn shareable(&self) -> Option<u64> {
         let safe = self.keys_are_safe.0 && !self.tasks.is_parted() && !self.ahead.ended;
