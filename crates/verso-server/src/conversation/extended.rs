@@ -204,6 +204,15 @@ impl Conversation {
         self.wire.output.close_complete();
     }
 
+    /// The text of a statement, and of that of a portal.
+    pub(super) fn text_of(&self, statement: &str) -> Option<Arc<str>> {
+        self.statement(statement).ok().map(|statement| Arc::clone(statement.text()))
+    }
+
+    pub(super) fn text_of_portal(&self, portal: &str) -> Option<Arc<str>> {
+        self.prepared.portal(portal).map(|open| Arc::clone(open.portal.prepared().text()))
+    }
+
     fn statement(&self, name: &str) -> Result<&Arc<Statement>, SqlError> {
         if !name.is_empty() {
             return self.session.statement(name);

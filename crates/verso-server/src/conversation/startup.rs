@@ -77,6 +77,7 @@ pub fn start(
     set_timeout(socket, Some(shared.config().authentication_timeout));
     let Some(greeting) = greet(shared, wire)? else { return Ok(None) };
     let Some(mut wire) = wire.take() else { return Ok(None) };
+    let (user, database) = (greeting.user.clone(), greeting.database.clone());
     let started = log_in(shared, &mut wire, socket, peer, greeting);
     match started {
         Ok((session, reported, lease)) => {
@@ -86,6 +87,8 @@ pub fn start(
             Ok(Some(Started { session, wire, reported, lease }))
         }
         Err(error) => {
+            let sqlstate = error.sqlstate;
+            tracing::info!(client = %peer, user, database, sqlstate, %error, "login refused");
             // Whoever reports it needs the connection for that.
             shared.report(&mut wire, &error);
             Ok(None)

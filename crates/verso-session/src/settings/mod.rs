@@ -24,7 +24,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{ChangedSettings, SessionSettings};
-pub use messages::MessageLevel;
+pub use messages::{LogLevel, LogSettings, LogVerbosity, MessageLevel};
 pub use otherwise::unknown;
 pub(crate) use path::names;
 
@@ -95,7 +95,13 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ),
     ("long_tx_wal_limit", "Most log that a transaction may span; 0 is no limit (ALTER SYSTEM SET)."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
+    ("log_error_verbosity", "Sets the verbosity of logged messages."),
     ("log_min_duration_statement", "Logs statements that take so long or longer; -1 logs none."),
+    (
+        "log_min_error_statement",
+        "Causes all statements generating error at or above this level to be logged.",
+    ),
+    ("log_min_messages", "Sets the message levels that are logged."),
     ("log_statement", "Sets the type of statements logged."),
     ("log_plans", "Logs the plans of slow statements, too: off, on, or analyze, with what was measured."),
     (
@@ -268,6 +274,8 @@ pub struct Settings {
     pub log_plans: LogPlans,
     /// Which statements are logged when they begin.
     pub log_statement: LogStatement,
+    /// What the log gets of messages and errors.
+    pub log: LogSettings,
     /// From which level on messages go to the client.
     pub messages_from: MessageLevel,
     /// How commits are written, where the session says something about it.
@@ -374,6 +382,7 @@ impl Default for Settings {
             log_min_duration_ms: None,
             log_statement: LogStatement::None,
             log_plans: LogPlans::Off,
+            log: LogSettings::default(),
             messages_from: MessageLevel::Notice,
             commit: CommitLevel::default(),
             procedure_waits_later: true,
@@ -592,6 +601,10 @@ impl Settings {
                 self.log_statement = found
                     .ok_or_else(|| invalid(wanted).with_hint("Available values: none, ddl, mod, all."))?;
             }
+            ("log_min_messages" | "log_min_error_statement" | "log_error_verbosity", value) => {
+                let set = self.log.set(name, value);
+                set.map_err(|hint| invalid(value.unwrap_or_default()).with_hint(hint))?;
+            }
             ("log_plans", value) => {
                 self.log_plans = match value.map(str::to_ascii_lowercase).as_deref() {
                     Some("analyze") => LogPlans::Analyze,
@@ -746,6 +759,9 @@ impl Settings {
             "verso_rules_off" => self.rules_off.clone(),
             "log_min_duration_statement" => least_duration_text(self.log_min_duration_ms.unwrap_or(-1)),
             "log_statement" => self.log_statement.name().to_string(),
+            "log_min_messages" | "log_min_error_statement" | "log_error_verbosity" => {
+                self.log.show(name).to_string()
+            }
             "log_plans" => self.log_plans.name().to_string(),
             "work_mem" => size_text(self.work_memory_bytes),
             "min_parallel_table_scan_size" => size_text(self.parallel_scan_bytes),

@@ -168,6 +168,8 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "stmt_cache_size" => same("77"),
         "gc_policy" => same("combined"),
         "log_plans" => same("analyze"),
+        "log_error_verbosity" => same("terse"),
+        "log_min_error_statement" | "log_min_messages" => same("log"),
         "log_statement" => same("mod"),
         "procedure_commit" => same("wait"),
         "search_path" => same("pg_catalog, public"),
