@@ -34,6 +34,7 @@ pub const REPORTED: &[&str] = &[
     "integer_datetimes",
     "standard_conforming_strings",
     "search_path",
+    "scram_iterations",
 ];
 
 /// How long a session that uses transaction blocks keeps its worker while its client says nothing.

@@ -105,7 +105,8 @@ impl Schema<'_> {
 
 /// Refuses columns and fields of a type that no stored value has (42P16).
 pub(super) fn refuse_pseudo(column: &str, ty: &SqlType) -> Result<(), SqlError> {
-    if matches!(ty, SqlType::Void | SqlType::Record | SqlType::Unknown) || is_polymorphic(ty) {
+    let record = matches!(ty, SqlType::Row(row) if row.of.is_none());
+    if record || matches!(ty, SqlType::Void | SqlType::Record | SqlType::Unknown) || is_polymorphic(ty) {
         let text = format!("column \"{column}\" has pseudo-type {}", ty.pg_name());
         return Err(SqlError::new("42P16", text));
     }

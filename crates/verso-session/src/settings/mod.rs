@@ -140,6 +140,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "procedure_commit",
         "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
     ),
+    ("scram_iterations", "Sets the iteration count for SCRAM secret generation."),
     ("search_path", "Sets the schema search order for names that are not schema-qualified."),
     ("server_encoding", "Shows the server (database) character set encoding."),
     ("server_version", "Shows the server version."),
@@ -296,6 +297,8 @@ pub struct Settings {
     pub role: Option<(Oid, Arc<str>)>,
     /// SET SESSION AUTHORIZATION: the role that the session belongs to from then on.
     pub session_role: Option<(Oid, Arc<str>)>,
+    /// Rounds of the verifiers that are made of passwords.
+    pub scram_iterations: u32,
     /// Policies decide which rows are seen; else that they would is an error.
     pub row_security: bool,
     /// Of the client's own making: names with a period.
@@ -393,6 +396,7 @@ impl Default for Settings {
             search_path_text: DEFAULT_PATH.to_string(),
             role: None,
             session_role: None,
+            scram_iterations: crate::scram::ITERATIONS,
             row_security: true,
             custom: BTreeMap::new(),
         }
@@ -684,6 +688,19 @@ impl Settings {
                 })?;
             }
             ("client_encoding", _) => {}
+            ("scram_iterations", value) => {
+                let usual = default.scram_iterations.to_string();
+                let value = value.unwrap_or(&usual);
+                let rounds: i64 = value.trim().parse().map_err(|_| invalid(value))?;
+                let within = u32::try_from(rounds).ok().filter(|rounds| (1..=i32::MAX as u32).contains(rounds));
+                self.scram_iterations = within.ok_or_else(|| {
+                    let text = format!(
+                        "{rounds} is outside the valid range for parameter \"scram_iterations\" (1 .. {})",
+                        i32::MAX
+                    );
+                    SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                })?;
+            }
             ("row_security", value) => self.row_security = flag(name, value, true)?,
             ("search_path", value) => {
                 let value = value.unwrap_or(DEFAULT_PATH);
@@ -776,6 +793,7 @@ impl Settings {
             "standard_conforming_strings" => "on".to_string(),
             "search_path" => self.search_path_text.clone(),
             "row_security" => on(self.row_security),
+            "scram_iterations" => self.scram_iterations.to_string(),
             "extra_float_digits" => self.time_zone.float_digits.to_string(),
             "server_version_num" => "180000".to_string(),
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),

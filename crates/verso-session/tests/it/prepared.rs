@@ -73,7 +73,7 @@ fn what_takes_values_of_any_type_says_none_of_a_parameter() {
         "SELECT row($1, 1) IS NULL",
         "SELECT $1 IS NOT DISTINCT FROM NULL",
         "SELECT NULL IS DISTINCT FROM $1",
-        "SELECT count($1), count(DISTINCT $1) OVER () FROM t",
+        "SELECT count(DISTINCT $1) FROM t",
         "SELECT count($1) OVER () FROM t",
         "SELECT concat($1, 'x')",
         "SELECT concat_ws(',', $1)",

@@ -161,6 +161,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "executor" => same("vector"),
         "intervalstyle" => same("iso_8601"),
         "long_tx_action" => same("cancel"),
+        "scram_iterations" => same("5000"),
         "max_parallel_workers" | "parallel_workers" | "lru_min_dirty" | "pdq_priority" => same("3"),
         "lru_max_dirty" | "max_pdq_priority" | "sweep_interval" => same("77"),
         "auto_readahead" => same("1,77"),
