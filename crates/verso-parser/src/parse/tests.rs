@@ -238,7 +238,6 @@ fn what_verso_lacks_is_refused_by_name_and_place() {
         ("UPDATE t SET (a[1], b) = (SELECT 1, 2)", "assignment of a subquery's row to parts of columns", 15),
         ("CREATE INDEX i ON t USING gist (a)", "an index USING gist", 27),
         ("CREATE TABLE t (a xml)", "type xml", 19),
-        ("CREATE TABLE t (a int) TABLESPACE x", "CREATE TABLE … TABLESPACE", 24),
         ("ALTER TABLE t ENABLE RULE x", "ALTER TABLE … ENABLE RULE", 15),
         ("CREATE EVENT TRIGGER x ON ddl_command_start EXECUTE FUNCTION f()", "CREATE EVENT TRIGGER", 1),
     ] {

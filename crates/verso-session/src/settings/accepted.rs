@@ -64,6 +64,11 @@ pub(crate) fn takes(name: &str, value: &str) -> bool {
             ["c", "posix"].contains(&value.to_ascii_lowercase().as_str())
         }
         "vacuum_cost_delay" => value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim() == "0",
+        "default_tablespace" => value.is_empty() || value == "pg_default",
+        "temp_tablespaces" => {
+            value.split(',').all(|name| ["", "pg_default"].contains(&name.trim().trim_matches('"')))
+        }
+        "default_table_access_method" => value == "heap",
         "conflict_policy" => value.eq_ignore_ascii_case("updater"),
         "use_last_committed" => value.eq_ignore_ascii_case("all"),
         "default_with_oids" => !matches!(value.to_ascii_lowercase().as_str(), "on" | "true" | "1" | "yes"),
@@ -80,6 +85,18 @@ pub(crate) fn takes(name: &str, value: &str) -> bool {
             checks.iter().any(|check| word.trim().eq_ignore_ascii_case(check))
         }),
         _ => true,
+    }
+}
+
+/// Why such a setting does not take a value, where it names what there is not.
+pub(crate) fn detail(name: &str, value: &str) -> Option<String> {
+    match name {
+        "default_tablespace" | "temp_tablespaces" => Some(format!("Tablespace \"{value}\" does not exist.")),
+        "default_table_access_method" if value.is_empty() => Some(format!("\"{name}\" cannot be empty.")),
+        "default_table_access_method" => {
+            Some(format!("Table access method \"{value}\" does not exist."))
+        }
+        _ => None,
     }
 }
 
@@ -118,6 +135,8 @@ mod tests {
             ("deadlock_timeout", "50ms"),
             ("password_encryption", "scram-sha-256"),
             ("idle_session_timeout", "0ms"),
+            ("default_tablespace", "pg_default"),
+            ("temp_tablespaces", "pg_default, pg_default"),
         ] {
             assert!(settings.show(name).is_some(), "{name}");
             settings.set(name, Some(value)).expect(name);
@@ -131,6 +150,9 @@ mod tests {
             ("idle_session_timeout", "5min"),
             ("session_replication_role", "nobody"),
             ("default_with_oids", "on"),
+            ("default_tablespace", "nix"),
+            ("temp_tablespaces", "pg_default, nix"),
+            ("default_table_access_method", ""),
         ] {
             assert_eq!(settings.set(name, Some(value)).expect_err(name).sqlstate, "22023");
         }

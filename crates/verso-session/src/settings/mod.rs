@@ -723,7 +723,8 @@ impl Settings {
                 let usual = accepted::default(name).ok_or_else(|| unknown(name))?;
                 let value = value.unwrap_or(usual);
                 if !accepted::takes(name, value) {
-                    let refused = invalid(value);
+                    let mut refused = invalid(value);
+                    refused.detail = accepted::detail(name, value).map(Into::into);
                     return Err(match accepted::hint(name) {
                         Some(hint) => refused.with_hint(hint),
                         None => refused,

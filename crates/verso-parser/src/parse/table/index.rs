@@ -8,6 +8,7 @@ use super::super::ddl::if_not_exists;
 use super::super::operator_definition::symbol;
 use super::column::generation;
 use super::constraint::{names, nulls_are_distinct};
+use super::place::{index_tablespace, named_tablespace, tablespace};
 use super::storage_parameters;
 use crate::error::SyntaxError;
 use crate::syntax::{
@@ -53,9 +54,7 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let mut options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
     let workers = options.extract_if(.., |(name, _)| name == "parallel_workers").last();
     let parallel = workers.and_then(|(_, value)| value.parse().ok());
-    if cursor.is(&["tablespace"]) {
-        return Err(cursor.unsupported("TABLESPACE"));
-    }
+    tablespace(cursor)?;
     let predicate = if cursor.accept(&["where"]) { Some(with_text(cursor)?) } else { None };
     Ok(Statement::CreateIndex(CreateIndex {
         name,
@@ -150,9 +149,7 @@ pub(super) fn exclude(cursor: &mut Cursor<'_>) -> Result<Exclude, SyntaxError> {
     cursor.expect_token(&Token::RParen)?;
     let include = if cursor.accept(&["include"]) { included(cursor, None)? } else { Vec::new() };
     let options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
-    if cursor.is(&["using", "index", "tablespace"]) {
-        return Err(cursor.unsupported("TABLESPACE"));
-    }
+    index_tablespace(cursor)?;
     let mut predicate = None;
     if cursor.accept(&["where"]) {
         cursor.expect_token(&Token::LParen)?;
@@ -297,7 +294,10 @@ fn reindex_options(cursor: &mut Cursor<'_>, reindex: &mut Reindex) -> Result<(),
                 *option = !off;
                 Ok(())
             }
-            Some("tablespace") => Err(cursor.unsupported("REINDEX (TABLESPACE)")),
+            Some("tablespace") => {
+                cursor.advance();
+                named_tablespace(cursor)
+            }
             Some(word) => Err(SyntaxError::syntax(format!("unrecognized REINDEX option \"{word}\"")).at(at)),
             None => Err(cursor.unexpected()),
         }
