@@ -454,6 +454,10 @@ pub enum ExplainFormat {
     Text,
     /// One JSON document.
     Json,
+    /// One YAML document.
+    Yaml,
+    /// One XML document.
+    Xml,
 }
 
 /// What DISCARD forgets of a session.
