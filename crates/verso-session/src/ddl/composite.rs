@@ -103,6 +103,15 @@ impl Schema<'_> {
     }
 }
 
+/// Refuses a column of a table that is called as what each row has beside its columns.
+pub(super) fn refuse_system_name(column: &str) -> Result<(), SqlError> {
+    if ["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"].contains(&column) {
+        let text = format!("column name \"{column}\" conflicts with a system column name");
+        return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));
+    }
+    Ok(())
+}
+
 /// Refuses columns and fields of a type that no stored value has (42P16).
 pub(super) fn refuse_pseudo(column: &str, ty: &SqlType) -> Result<(), SqlError> {
     let record = matches!(ty, SqlType::Row(row) if row.of.is_none());

@@ -6,7 +6,7 @@ use verso_catalog::{NewColumn, NewTable, Object};
 use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::Value;
 
-use super::composite::refuse_pseudo;
+use super::composite::{refuse_pseudo, refuse_system_name};
 use super::{Schema, options};
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -61,6 +61,7 @@ impl Schema<'_> {
                 return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
             }
             refuse_pseudo(&name, &column.ty)?;
+            refuse_system_name(&name)?;
             new.columns.push(NewColumn::new(name, column.seen()));
         }
         let catalog = &self.frame.services.instance.catalog;

@@ -297,6 +297,8 @@ pub struct Settings {
     pub role: Option<(Oid, Arc<str>)>,
     /// SET SESSION AUTHORIZATION: the role that the session belongs to from then on.
     pub session_role: Option<(Oid, Arc<str>)>,
+    /// `client_encoding` is SQL_ASCII: the client takes UTF-8 for bytes that it does not convert.
+    pub bare_texts: bool,
     /// Rounds of the verifiers that are made of passwords.
     pub scram_iterations: u32,
     /// Policies decide which rows are seen; else that they would is an error.
@@ -396,6 +398,7 @@ impl Default for Settings {
             search_path_text: DEFAULT_PATH.to_string(),
             role: None,
             session_role: None,
+            bare_texts: false,
             scram_iterations: crate::scram::ITERATIONS,
             row_security: true,
             custom: BTreeMap::new(),
@@ -648,8 +651,17 @@ impl Settings {
                 }
             }
             // Settings with one value: drivers set them at the start of a connection.
-            ("client_encoding", Some(value)) if !matches!(encoding(value).as_str(), "utf8" | "unicode") => {
-                return Err(invalid(value));
+            ("client_encoding", value) => {
+                let value = value.unwrap_or("UTF8");
+                self.bare_texts = match encoding(value).as_str() {
+                    "utf8" | "unicode" => false,
+                    "sqlascii" => true,
+                    other if is_encoding(other) => {
+                        return Err(SqlError::unsupported(format!("client_encoding {value}"))
+                            .with_hint("Texts are UTF-8; a client that wants others converts them."));
+                    }
+                    _ => return Err(invalid(value)),
+                };
             }
             ("datestyle", None) => {
                 (self.time_zone.date, self.time_zone.order) = (DateStyle::Iso, DateOrder::Mdy);
@@ -659,7 +671,8 @@ impl Settings {
             }
             ("standard_conforming_strings", value) => {
                 if !flag(name, value, true)? {
-                    return Err(invalid("off"));
+                    return Err(SqlError::unsupported(format!("{name} = off"))
+                        .with_hint("Write E'…' where a backslash is to escape."));
                 }
             }
             ("intervalstyle", None) => self.time_zone.interval = IntervalStyle::Postgres,
@@ -687,7 +700,6 @@ impl Settings {
                     SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
                 })?;
             }
-            ("client_encoding", _) => {}
             ("scram_iterations", value) => {
                 let usual = default.scram_iterations.to_string();
                 let value = value.unwrap_or(&usual);
@@ -722,14 +734,7 @@ impl Settings {
             (name, value) => {
                 let usual = accepted::default(name).ok_or_else(|| unknown(name))?;
                 let value = value.unwrap_or(usual);
-                if !accepted::takes(name, value) {
-                    let mut refused = invalid(value);
-                    refused.detail = accepted::detail(name, value).map(Into::into);
-                    return Err(match accepted::hint(name) {
-                        Some(hint) => refused.with_hint(hint),
-                        None => refused,
-                    });
-                }
+                accepted::check(name, value, invalid)?;
                 self.custom.insert(name.to_string(), value.to_string());
             }
         }
@@ -787,6 +792,7 @@ impl Settings {
             "statement_memory_limit" => memory_text(self.statement_memory_bytes),
             "session_memory_limit" => memory_text(self.session_memory_bytes),
             "temp_file_limit" => memory_text(self.temp_file_bytes),
+            "client_encoding" if self.bare_texts => "SQL_ASCII".to_string(),
             "client_encoding" | "server_encoding" => "UTF8".to_string(),
             "datestyle" => self.time_zone.date_style(),
             "intervalstyle" => self.time_zone.interval_style().to_string(),
@@ -828,6 +834,20 @@ pub fn flag(name: &str, value: Option<&str>, default: bool) -> Result<bool, SqlE
 /// A name of an encoding as PostgreSQL compares them: letters and digits only.
 fn encoding(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Whether PostgreSQL has an encoding of that name, which [`encoding`] has made plain.
+fn is_encoding(plain: &str) -> bool {
+    const OTHERS: [&str; 26] = [
+        "abc", "alt", "big5", "euccn", "eucjis2004", "eucjp", "euckr", "euctw", "gb18030", "gbk", "johab",
+        "koi8", "koi8r", "koi8u", "muleinternal", "mskanji", "shiftjis", "shiftjis2004", "sjis", "tcvn",
+        "tcvn5712", "uhc", "vscii", "win", "windows949", "windows950",
+    ];
+    let numbered = ["latin", "win", "windows", "iso8859"].iter().any(|begins| {
+        let number = plain.strip_prefix(begins);
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    });
+    numbered || OTHERS.contains(&plain)
 }
 
 fn fold(value: &str) -> String {

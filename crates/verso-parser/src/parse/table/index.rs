@@ -211,7 +211,7 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let mut reindex = Reindex { target, parallel: None, concurrently: false, verbose: false };
     reindex_options(cursor, &mut reindex)?;
     let what = cursor.word().unwrap_or_default();
-    if !["index", "table", "schema", "database", "collations"].contains(&&*what) {
+    if !["index", "table", "schema", "database", "system", "collations"].contains(&&*what) {
         return Err(cursor.unsupported(&format!("REINDEX {}", what.to_uppercase())));
     }
     cursor.advance();
@@ -224,8 +224,11 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             reindex_options(cursor, &mut reindex)?;
             ReindexTarget::Collations
         }
-        _ if cursor.at_end() || matches!(cursor.peek(), Token::SemiColon) => ReindexTarget::Database(None),
-        _ => ReindexTarget::Database(Some(cursor.name()?)),
+        _ => {
+            let unnamed = cursor.at_end() || matches!(cursor.peek(), Token::SemiColon);
+            let name = if unnamed { None } else { Some(cursor.name()?) };
+            if what == "system" { ReindexTarget::System(name) } else { ReindexTarget::Database(name) }
+        }
     };
     Ok(Statement::Reindex(reindex))
 }
