@@ -205,7 +205,7 @@ impl Plan {
 }
 
 fn describe(output: &mut [OutputColumn], exprs: &[TypedExpr]) {
-    for (column, expr) in output.iter_mut().zip(exprs) {
+    for (column, expr) in output.iter_mut().zip(exprs).filter(|(column, _)| column.ty == SqlType::Record) {
         column.ty = record_type(expr);
     }
 }
