@@ -12,8 +12,8 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::rights::Object;
 use crate::system::row::{
-    CastRow, ClassRow, CollationRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow, ProcRow,
-    SystemRow, TriggerRow, TypeRow,
+    CastRow, ClassRow, CollationRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow,
+    ProcRow, SystemRow, TriggerRow, TypeRow,
 };
 
 /// What a comment is on.

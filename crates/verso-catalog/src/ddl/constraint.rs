@@ -12,11 +12,11 @@ use verso_storage::{ObjectId, TableLockMode, Txn};
 use verso_types::{Exclusion, SqlType};
 
 use super::foreign_key::{check_types, foreign_key};
+use super::index::MAX_KEY_COLUMNS;
 use super::index::index_parts;
 use super::names::Names;
 use crate::TableOptions;
 use crate::catalog::Catalog;
-use super::index::MAX_KEY_COLUMNS;
 use crate::definition::{
     ColumnDef, ConstraintDef, ConstraintKind, Excluding, IndexDef, IndexPart, Oid, SchemaDef, TableDef,
 };

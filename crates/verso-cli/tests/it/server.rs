@@ -207,7 +207,10 @@ fn statements_that_fail_are_logged_as_the_settings_say() {
     let (_, log) = server.end();
     let line = |what: &str| log.lines().find(|line| line.contains(what)).unwrap_or_default();
     let one = line("-- one");
-    assert!(one.contains(" ERROR ") && one.contains("sqlstate=\"23505\"") && !one.contains("detail="), "{log}");
+    assert!(
+        one.contains(" ERROR ") && one.contains("sqlstate=\"23505\"") && !one.contains("detail="),
+        "{log}"
+    );
     assert!(one.contains("statement=\"SELECT 1; INSERT INTO"), "the whole text: {one}");
     let two = line("-- two");
     assert!(two.contains("detail=\"Key (a)=(1)") && two.contains("about=\"schema public, table t"), "{log}");

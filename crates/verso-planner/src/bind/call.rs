@@ -391,9 +391,7 @@ impl Binder<'_> {
                     let wider = entry.declared(args.len()).into_iter().map(own).collect::<Option<Vec<_>>>();
                     Ok(Found::BuiltIn(entry, args, wider.unwrap_or(types)))
                 }
-                Some(entry) => {
-                    Ok(Found::BuiltIn(entry, self.with_any_types(&declared[index], args)?, types))
-                }
+                Some(entry) => Ok(Found::BuiltIn(entry, self.with_any_types(&declared[index], args)?, types)),
                 None => {
                     let (function, fit) = &fits[index - entries.len()];
                     let (fitted, args) = self.fitted(function, fit, args, &types)?;

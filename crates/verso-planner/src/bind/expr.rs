@@ -116,7 +116,9 @@ impl Binder<'_> {
                 let null = |side: &Expr| matches!(side.kind, ExprKind::Literal(Literal::Null));
                 if null(left) || null(right) {
                     // It is IS NULL in other words.
-                    for (side, at) in sides.iter_mut().filter(|(side, _)| matches!(side.kind, K::Parameter(_))) {
+                    for (side, at) in
+                        sides.iter_mut().filter(|(side, _)| matches!(side.kind, K::Parameter(_)))
+                    {
                         *side = self.of_any_type(side.clone(), *at)?;
                     }
                 }

@@ -501,7 +501,8 @@ impl Scope {
         let error = SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(start);
         if matches!(&*name.text, "cmin" | "cmax") && !self.columns.is_empty() {
             let text = format!("the system column {}", name.text);
-            let hint = "xmin tells which transaction has written a row; which of its statements did is not kept.";
+            let hint =
+                "xmin tells which transaction has written a row; which of its statements did is not kept.";
             return SqlError::unsupported(text).at(start).with_hint(hint);
         }
         if name.text == "_prev" {

@@ -83,7 +83,10 @@ impl Document {
 
     /// Writes it as an element of XML.
     pub(super) fn xml(&self, out: &mut String, name: &str, indent: usize) {
-        let tag: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+        let tag: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+            .collect();
         out.push_str(&format!("<{tag}>"));
         match self {
             Document::Text(text) => escape_xml(text, out),

@@ -153,7 +153,7 @@ impl Node {
             return Document::Object(Vec::new());
         }
         let mut fields: Vec<(String, Document)> = Vec::new();
-        let mut add = |key: &str, value: Json| fields.push((key.to_string(), value));
+        let mut add = |key: &str, value: Document| fields.push((key.to_string(), value));
         let field = |field: &Field| match field {
             Field::Text(text) => Document::Text(text.clone()),
             Field::List(texts) => Document::List(texts.iter().cloned().map(Document::Text).collect()),

@@ -186,5 +186,7 @@ fn one_file_is_one_database() {
     let mut client = world.client();
     assert_eq!(refused(&mut client, "CREATE DATABASE other"), "0A000");
     assert_eq!(names(&mut client), ["verso"]);
-    assert_eq!(world.client_of("postgres").err().unwrap().code().unwrap().code(), "3D000");
+    let port = world.address.port();
+    let other = Client::connect(&format!("host=127.0.0.1 port={port} user=verso dbname=postgres"), NoTls);
+    assert_eq!(other.err().unwrap().code().unwrap().code(), "3D000");
 }

@@ -57,10 +57,11 @@ fn portals_with_a_name_are_known_to_fetch_move_and_close() {
         raw.send(bytes);
         let replies = raw.until('Z');
         let rows = replies.iter().filter(|reply| reply.kind == 'D');
-        let tag = replies.iter().find(|reply| matches!(reply.kind, 'C' | 'E')).map(|reply| match reply.kind {
-            'C' => reply.text(),
-            _ => reply.field('C').unwrap(),
-        });
+        let tag =
+            replies.iter().find(|reply| matches!(reply.kind, 'C' | 'E')).map(|reply| match reply.kind {
+                'C' => reply.text(),
+                _ => reply.field('C').unwrap(),
+            });
         let values: Vec<String> =
             rows.map(|row| String::from_utf8(row.body[6..].to_vec()).unwrap()).collect();
         (values.join(" "), tag.unwrap_or_default())

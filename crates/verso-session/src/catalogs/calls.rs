@@ -200,7 +200,8 @@ impl Call<'_> {
                     let text = format!("collation with OID {} does not exist", args.oid(0));
                     ExecError::raised("42704", text)
                 };
-                super::collations::actual_version(catalog, &found.ok_or_else(missing)?)
+                let found = found.ok_or_else(missing)?;
+                super::collations::actual_version(catalog, &found)
             }
             "pg_get_serial_sequence" => self.serial_sequence()?,
             "obj_description" | "shobj_description" | "col_description" => self.description(function),

@@ -151,7 +151,10 @@ mod tests {
         for (text, shown) in [
             ("SELECT 1", "SELECT 1"),
             ("ALTER ROLE a PASSWORD 'x''y' LOGIN", "ALTER ROLE a PASSWORD '…' LOGIN"),
-            ("create user a encrypted password\n'é'; select 'é'", "create user a encrypted password\n'…'; select 'é'"),
+            (
+                "create user a encrypted password\n'é'; select 'é'",
+                "create user a encrypted password\n'…'; select 'é'",
+            ),
             (r"ALTER ROLE a PASSWORD E'x\'y' LOGIN", "ALTER ROLE a PASSWORD E'…' LOGIN"),
             ("ALTER ROLE a PASSWORD 'without an end", "ALTER ROLE a PASSWORD '…'"),
             ("SELECT password FROM t WHERE password = 'x'", "SELECT password FROM t WHERE password = '…'"),

@@ -126,11 +126,7 @@ impl Hearers<'_> {
         self.client(severity) || self.log(severity)
     }
 
-    fn tell<E>(
-        &self,
-        notice: &Notice,
-        send: &mut impl FnMut(&Notice) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn tell<E>(&self, notice: &Notice, send: &mut impl FnMut(&Notice) -> Result<(), E>) -> Result<(), E> {
         if let Some(services) = self.services.filter(|_| self.log(notice.severity)) {
             services.log_notice(notice, self.log);
         }
@@ -202,8 +198,7 @@ mod tests {
 
     fn passed(notices: &Notices) -> Vec<String> {
         let mut said = Vec::new();
-        let hearers =
-            Hearers { services: None, client: MessageLevel::Notice, log: LogSettings::default() };
+        let hearers = Hearers { services: None, client: MessageLevel::Notice, log: LogSettings::default() };
         let passed = notices.pass(&hearers, |notice| {
             said.push(notice.message.clone());
             Ok::<(), ()>(())

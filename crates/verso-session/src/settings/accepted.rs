@@ -86,12 +86,15 @@ fn kind(name: &str) -> Kind {
         "parallel_leader_participation" | "track_activities" | "track_counts" | "array_nulls" => {
             Kind::Only("on")
         }
-        "allow_system_table_mods" | "transform_null_equals" | "quote_all_identifiers" | "default_with_oids" => {
-            Kind::Only("off")
-        }
+        "allow_system_table_mods"
+        | "transform_null_equals"
+        | "quote_all_identifiers"
+        | "default_with_oids" => Kind::Only("off"),
         "track_functions" => Kind::Word(&["none", "pl", "all"], 1),
         // Between quotes a backslash is a letter, and in E'…' it quotes.
-        "backslash_quote" => Kind::Word(&["safe_encoding", "on", "true", "yes", "1", "off", "false", "no", "0"], 5),
+        "backslash_quote" => {
+            Kind::Word(&["safe_encoding", "on", "true", "yes", "1", "off", "false", "no", "0"], 5)
+        }
         "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => Kind::Locale,
         "vacuum_cost_delay" | "idle_session_timeout" => Kind::NoTime,
         "deadlock_timeout" => Kind::Time,

@@ -139,11 +139,8 @@ pub enum LogVerbosity {
 }
 
 /// These by name.
-const VERBOSITIES: [(&str, LogVerbosity); 3] = [
-    ("terse", LogVerbosity::Terse),
-    ("default", LogVerbosity::Default),
-    ("verbose", LogVerbosity::Verbose),
-];
+const VERBOSITIES: [(&str, LogVerbosity); 3] =
+    [("terse", LogVerbosity::Terse), ("default", LogVerbosity::Default), ("verbose", LogVerbosity::Verbose)];
 
 /// What the log gets of messages and errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -704,7 +704,8 @@ impl Settings {
                 let usual = default.scram_iterations.to_string();
                 let value = value.unwrap_or(&usual);
                 let rounds: i64 = value.trim().parse().map_err(|_| invalid(value))?;
-                let within = u32::try_from(rounds).ok().filter(|rounds| (1..=i32::MAX as u32).contains(rounds));
+                let within =
+                    u32::try_from(rounds).ok().filter(|rounds| (1..=i32::MAX as u32).contains(rounds));
                 self.scram_iterations = within.ok_or_else(|| {
                     let text = format!(
                         "{rounds} is outside the valid range for parameter \"scram_iterations\" (1 .. {})",
@@ -839,9 +840,32 @@ fn encoding(name: &str) -> String {
 /// Whether PostgreSQL has an encoding of that name, which [`encoding`] has made plain.
 fn is_encoding(plain: &str) -> bool {
     const OTHERS: [&str; 26] = [
-        "abc", "alt", "big5", "euccn", "eucjis2004", "eucjp", "euckr", "euctw", "gb18030", "gbk", "johab",
-        "koi8", "koi8r", "koi8u", "muleinternal", "mskanji", "shiftjis", "shiftjis2004", "sjis", "tcvn",
-        "tcvn5712", "uhc", "vscii", "win", "windows949", "windows950",
+        "abc",
+        "alt",
+        "big5",
+        "euccn",
+        "eucjis2004",
+        "eucjp",
+        "euckr",
+        "euctw",
+        "gb18030",
+        "gbk",
+        "johab",
+        "koi8",
+        "koi8r",
+        "koi8u",
+        "muleinternal",
+        "mskanji",
+        "shiftjis",
+        "shiftjis2004",
+        "sjis",
+        "tcvn",
+        "tcvn5712",
+        "uhc",
+        "vscii",
+        "win",
+        "windows949",
+        "windows950",
     ];
     let numbered = ["latin", "win", "windows", "iso8859"].iter().any(|begins| {
         let number = plain.strip_prefix(begins);

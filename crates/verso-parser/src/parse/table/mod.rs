@@ -11,8 +11,8 @@ pub use alter::alter;
 pub(super) use column::{expression, generation};
 pub(super) use constraint::check;
 pub use constraint::set_constraints;
-pub(super) use place::{access_method, named_tablespace, tablespace};
 pub use index::{analyze, analyzed, cluster, create_index, reindex, update_statistics};
+pub(super) use place::{access_method, named_tablespace, tablespace};
 
 use super::lexer::Token;
 
