@@ -203,7 +203,9 @@ impl Binder<'_> {
             return Ok(args);
         }
         let one = |(n, (arg, at)): (usize, (TypedExpr, u32))| match declared.get(n) {
-            Some(ArgType::Any) => Ok((self.of_any_type(arg, at)?, at)),
+            Some(ArgType::Any) if matches!(arg.kind, ExprKind::Parameter(_)) => {
+                Ok((self.of_any_type(arg, at)?, at))
+            }
             _ => Ok((arg, at)),
         };
         args.into_iter().enumerate().map(one).collect()

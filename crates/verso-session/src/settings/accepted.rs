@@ -123,13 +123,7 @@ fn kind(name: &str) -> Kind {
 /// Refuses a value that one of them cannot have, with `invalid`, and one that would ask for what there is not (0A000).
 pub(crate) fn check(name: &str, value: &str, invalid: impl Fn(&str) -> SqlError) -> Result<(), SqlError> {
     let is_flag = |value: &str| same_flag(value, "on") || same_flag(value, "off");
-    let refused = || {
-        let error = SqlError::unsupported(format!("{name} = {value}"));
-        Err(match hint(name) {
-            Some(hint) => error.with_hint(hint),
-            None => error,
-        })
-    };
+    let refused = || Err(SqlError::unsupported(format!("{name} = {value}")));
     let outside = |low: String, high: String| {
         let text = format!("{value} is outside the valid range for parameter \"{name}\" ({low} .. {high})");
         Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
@@ -145,7 +139,7 @@ pub(crate) fn check(name: &str, value: &str, invalid: impl Fn(&str) -> SqlError)
             // The one that stands for what PostgreSQL has in its place.
             None if value.is_empty() && name == "default_toast_compression" => Ok(()),
             Some(_) => refused(),
-            None if done == 1 && hint(name).is_some() => refused(),
+            None if let Some(hint) = hint(name) => Err(invalid(value).with_hint(hint)),
             None if name == "default_table_access_method" => {
                 let detail = match value {
                     "" => format!("\"{name}\" cannot be empty."),
