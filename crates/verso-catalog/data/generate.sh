@@ -45,7 +45,7 @@ ask "select case when oid in (select unnest(array[typinput, typoutput, typreceiv
           or oid in (select unnest(array[oprcode, oprrest, oprjoin]::oid[]) from pg_operator where (oprleft = 0 or oprleft in $known) and oprright in $known)
           or oid in (select castfunc from pg_cast where castsource in $known and casttarget in $known)
           or oid in (select unnest(array[aggtransfn, aggfinalfn, aggcombinefn]::oid[]) from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid and p.proargtypes::oid[] <@ array(select oid from $known k))
-          or oid in (select amhandler from pg_am where amname in ('heap', 'btree'))
+          or oid in (select amhandler from pg_am)
           or oid in (select amproc from pg_amproc where amproclefttype in $known)
           or oid in (select unnest(array[prsstart, prstoken, prsend, prsheadline, prslextype]::oid[]) from pg_ts_parser)
           or oid in (select unnest(array[tmplinit, tmpllexize]::oid[]) from pg_ts_template where tmplname in ('simple', 'snowball'))
@@ -68,7 +68,7 @@ ask "select oid, oprname, oprnamespace, 10, oprkind, oprcanmerge, oprcanhash, op
         oprcode::oid, oprrest::oid, oprjoin::oid
      from pg_operator where (oprleft = 0 or oprleft in $known) and oprright in $known and oprresult in $known order by oid" > $rows/pg_operator.tsv
 ask "select * from pg_cast where castsource in $known and casttarget in $known order by oid" > $rows/pg_cast.tsv
-ask "select oid, amname, amhandler::oid, amtype from pg_am where amname in ('heap', 'btree') order by oid" > $rows/pg_am.tsv
+ask "select oid, amname, amhandler::oid, amtype from pg_am order by oid" > $rows/pg_am.tsv
 ask "select oid, opcmethod, opcname, opcnamespace, 10, opcfamily, opcintype, opcdefault, opckeytype
      from pg_opclass where opcmethod = 403 and opcintype in $known order by oid" > $rows/pg_opclass.tsv
 ask "select oid, opfmethod, opfname, opfnamespace, 10 from pg_opfamily where oid in (select opcfamily from pg_opclass where opcmethod = 403 and opcintype in $known) order by oid" > $rows/pg_opfamily.tsv

@@ -339,12 +339,21 @@ impl TableOptions {
         self.given.iter().find(|(given, _)| &**given == name).map(|(_, value)| &**value)
     }
 
+    /// Those that users have given.
+    pub fn shown(&self) -> impl Iterator<Item = &(Arc<str>, Arc<str>)> {
+        self.given.iter().filter(|(name, _)| &**name != STOOD_IN_FOR)
+    }
+
     /// Whether a parameter that is on or off is on.
     pub fn is_on(&self, name: &str) -> bool {
         let value = self.get(name).map(str::to_ascii_lowercase);
         matches!(value.as_deref(), Some("true" | "on" | "yes" | "1"))
     }
 }
+
+/// The parameter that holds the access method which an index was declared with, where a B+tree stands in for it. No statement
+/// sets it by name.
+pub const STOOD_IN_FOR: &str = "access_method";
 
 /// An index of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -422,7 +431,7 @@ impl IndexDef {
             Some(excluding) => &excluding.method,
             None if self.is_inverted() => "gin",
             None if self.excludes() => "gist",
-            None => "btree",
+            None => self.options.get(STOOD_IN_FOR).unwrap_or("btree"),
         }
     }
 
@@ -471,7 +480,7 @@ impl IndexDef {
     /// ` WITH (…)`, or nothing.
     pub fn with_options(&self) -> String {
         let option = |(name, value): &(Arc<str>, Arc<str>)| format!("{name}='{value}'");
-        let options: Vec<String> = self.options.given.iter().map(option).collect();
+        let options: Vec<String> = self.options.shown().map(option).collect();
         if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) }
     }
 

@@ -74,8 +74,8 @@ pub use ddl::{
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, Excluding, ExtensionDef, ForeignKey, FunctionArg,
     FunctionDef, FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
-    ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef, Volatility,
-    guard_text,
+    ReferentialAction, STOOD_IN_FOR, SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef,
+    Volatility, guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
 pub use key_class::KeyClass;

@@ -165,6 +165,8 @@ pub trait Signals {
     /// # Errors
     /// 42501 where the session's user may not do that.
     fn signal_backend(&self, id: i32, terminate: bool) -> Result<bool>;
+    /// Whether a session is there.
+    fn has_backend(&self, id: i32) -> bool;
     /// Waits, unless the statement is cancelled meanwhile.
     /// # Errors
     /// `Cancelled`.

@@ -232,6 +232,9 @@ impl Signals for TestSession {
     fn signal_backend(&self, _: i32, _: bool) -> Result<bool> {
         Ok(false)
     }
+    fn has_backend(&self, _: i32) -> bool {
+        false
+    }
     fn sleep(&self, _: Duration) -> Result<()> {
         Ok(())
     }

@@ -23,7 +23,9 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 /// The name of a database that is alone.
 pub const FIRST_DATABASE: &str = "verso";
-/// Its number in `pg_database`.
+/// The name of the other database of a new folder: `createdb`, `pg_dumpall` and test runners connect to it.
+pub const SECOND_DATABASE: &str = "postgres";
+/// The first one's number in `pg_database`.
 pub const FIRST_DATABASE_NUMBER: u32 = 5;
 
 /// A database as `pg_database` shows it.

@@ -1,4 +1,4 @@
-//! EXPLAIN: the plan of a statement as text or JSON, as it would run now, and with ANALYZE as it did.
+//! EXPLAIN: the plan of a statement as text or a document, as it would run now, and with ANALYZE as it did.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use verso_parser::syntax::{ExplainFormat, ExplainOptions, ExplainSerialize};
 use verso_planner::errors::SqlError;
 use verso_planner::estimate::Estimate;
-use verso_planner::explain::{Serialization, Shown, Summary, Tree, json, text};
+use verso_planner::explain::{Serialization, Shown, Summary, Tree, json, text, xml, yaml};
 
 /// Settings that plans and the work of operators depend on.
 const SETTINGS: [&str; 7] = [
@@ -92,6 +92,8 @@ pub(crate) fn explain(
     let lines = match options.format {
         ExplainFormat::Text => text(&node, numbers, &summary),
         ExplainFormat::Json => vec![json(&node, numbers, &summary)],
+        ExplainFormat::Yaml => vec![yaml(&node, numbers, &summary)],
+        ExplainFormat::Xml => vec![xml(&node, numbers, &summary)],
     };
     let ty = columns[0].ty.clone();
     let mut batch = Batch::of_types(std::slice::from_ref(&ty));

@@ -16,8 +16,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use verso_env::Random;
 
-/// Rounds of a new verifier; PostgreSQL's default.
-const ITERATIONS: u32 = 4_096;
+/// Rounds of a new verifier as long as `scram_iterations` says nothing else; PostgreSQL's default.
+pub const ITERATIONS: u32 = 4_096;
 /// Bytes of a new salt.
 const SALT_BYTES: usize = 16;
 /// How a verifier's text begins.
@@ -41,12 +41,12 @@ pub struct Verifier {
 
 impl Verifier {
     /// The verifier of a password, with a salt of its own.
-    pub fn of_password(password: &str, random: &dyn Random) -> Verifier {
+    pub fn of_password(password: &str, iterations: u32, random: &dyn Random) -> Verifier {
         let mut salt = Vec::with_capacity(SALT_BYTES);
         while salt.len() < SALT_BYTES {
             salt.extend_from_slice(&random.next_u64().to_le_bytes());
         }
-        Verifier::with_salt(password, salt, ITERATIONS)
+        Verifier::with_salt(password, salt, iterations)
     }
 
     /// The verifier of a password with that salt.

@@ -12,8 +12,8 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::rights::Object;
 use crate::system::row::{
-    CastRow, ClassRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow, ProcRow,
-    SystemRow, TriggerRow, TypeRow,
+    CastRow, ClassRow, CollationRow, ConstraintRow, DescriptionRow, ExtensionRow, NamespaceRow, OperatorRow,
+    ProcRow, SystemRow, TriggerRow, TypeRow,
 };
 
 /// What a comment is on.
@@ -35,6 +35,8 @@ pub enum CommentOn {
     Constraint(Oid),
     /// A trigger.
     Trigger(Oid),
+    /// A collation.
+    Collation(Oid),
     /// An extension.
     Extension(Oid),
     /// An operator of users.
@@ -55,6 +57,7 @@ impl CommentOn {
             CommentOn::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
             CommentOn::Operator(oid) => (OperatorRow::TABLE.oid, oid, 0),
             CommentOn::Cast(oid) => (CastRow::TABLE.oid, oid, 0),
+            CommentOn::Collation(oid) => (CollationRow::TABLE.oid, oid, 0),
             CommentOn::Extension(oid) => (ExtensionRow::TABLE.oid, oid, 0),
             CommentOn::Trigger(oid) => (TriggerRow::TABLE.oid, oid, 0),
             CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),

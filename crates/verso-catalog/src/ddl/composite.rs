@@ -56,7 +56,8 @@ impl Catalog {
         Ok(oid)
     }
 
-    /// Gives a composite type that nothing holds other fields.
+    /// Gives a composite type that nothing holds other fields; with `in_columns` columns of tables may, whose values are the
+    /// caller's business.
     ///
     /// # Errors
     /// `InvalidDefinition` (42701: a field that comes twice, 0A000: something holds the type); storage's.
@@ -65,12 +66,17 @@ impl Catalog {
         txn: &mut Txn,
         ty: &TypeDef,
         fields: &[(Arc<str>, SqlType)],
+        in_columns: bool,
     ) -> Result<(), CatalogError> {
         let SqlType::Row(old) = &ty.ty else { return Ok(()) };
         let Some(of) = &old.of else { return Ok(()) };
         let snapshot = self.snapshot(txn)?;
         check_fields(fields)?;
-        if let Some(holder) = TypeUses::of(&snapshot, ty).holder(&snapshot, ty) {
+        let mut uses = TypeUses::of(&snapshot, ty);
+        if in_columns {
+            uses.columns.clear();
+        }
+        if let Some(holder) = uses.holder(&snapshot, ty) {
             let name = shown_type(&snapshot, ty);
             let text = format!("cannot alter type \"{name}\" because {holder} uses it");
             return Err(CatalogError::invalid("0A000", text));

@@ -12,6 +12,7 @@ use verso_storage::{ObjectId, TableLockMode, Txn};
 use verso_types::{Exclusion, SqlType};
 
 use super::foreign_key::{check_types, foreign_key};
+use super::index::MAX_KEY_COLUMNS;
 use super::index::index_parts;
 use super::names::Names;
 use crate::TableOptions;
@@ -334,6 +335,10 @@ impl Catalog {
         let (primary, nulls_distinct, without_overlaps) = (*primary, *nulls_distinct, *without_overlaps);
         if primary {
             refuse_second_primary(target)?;
+        }
+        if columns.len() + include.len() > MAX_KEY_COLUMNS {
+            let text = format!("cannot use more than {MAX_KEY_COLUMNS} columns in an index");
+            return Err(CatalogError::invalid("54011", text));
         }
         let ids = target.ids(columns, |name| format!("column \"{name}\" named in key does not exist"))?;
         for (n, id) in ids.iter().enumerate() {

@@ -27,7 +27,7 @@ use crate::system::assemble::{attribute_row, options_row};
 use crate::system::row::{AttributeRow, ClassRow, IndexRow, InheritsRow};
 
 /// Greatest number of columns in a key, as in PostgreSQL.
-const MAX_KEY_COLUMNS: usize = 32;
+pub(super) const MAX_KEY_COLUMNS: usize = 32;
 
 impl Catalog {
     /// Makes an index over the rows there are; `None` if there is a relation of that name and `if_not_exists` allows it.

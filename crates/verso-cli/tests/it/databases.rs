@@ -78,12 +78,12 @@ fn databases_are_made_copied_renamed_and_dropped() {
     assert_eq!(code(first.batch_execute("DROP DATABASE copy")), "3D000");
     drop(shop);
     first.batch_execute("ALTER DATABASE shop RENAME TO store").expect("renamed");
-    assert_eq!(names(&mut first), ["store", "verso"]);
+    assert_eq!(names(&mut first), ["postgres", "store", "verso"]);
     assert_eq!(count(&mut server.connect_to("store").expect("connected")), 2);
     server.signal("-TERM");
     let (code, log) = server.end();
     assert_eq!(code, Some(0), "{log}");
-    assert_eq!(files(&world), ["store.verso", "verso.verso"]);
+    assert_eq!(files(&world), ["postgres.verso", "store.verso", "verso.verso"]);
 }
 
 #[test]
@@ -141,9 +141,9 @@ fn kill_9_while_databases_come_and_go_leaves_each_whole_or_not_at_all() {
         server = serve(&world);
         let mut client = server.connect().expect("it starts again");
         let listed = names(&mut client);
-        let known = ["copy", "other", "source", "verso"];
+        let known = ["copy", "other", "postgres", "source", "verso"];
         assert!(listed.iter().all(|name| known.contains(&&**name)), "{listed:?}");
-        for name in listed.iter().filter(|name| *name != "verso") {
+        for name in listed.iter().filter(|name| !["postgres", "verso"].contains(&name.as_str())) {
             let mut whole = server.connect_to(name).expect("a database that is listed opens");
             let row = whole.query_one("SELECT count(*), sum(length(x)) FROM t", &[]).expect("read");
             assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (20_000, 10_000_000), "{name}");

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread::JoinHandle;
 
 use postgres::{Client, NoTls};
 
@@ -11,6 +12,8 @@ use crate::world::World;
 pub struct Server {
     child: Child,
     port: u16,
+    /// Reads its log as it comes: it would wait for a reader once the pipe is full.
+    log: Option<JoinHandle<String>>,
 }
 
 impl Server {
@@ -29,11 +32,17 @@ impl Server {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
+        let mut errors = child.stderr.take().expect("piped above");
+        let log = std::thread::spawn(move || {
+            let mut log = String::new();
+            errors.read_to_string(&mut log).expect("text");
+            log
+        });
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("piped above")).read_line(&mut line).expect("text");
         let port =
             line.trim().strip_prefix("verso: ready: listening on 127.0.0.1:").expect("the line of readiness");
-        Server { port: port.parse().expect("a port"), child }
+        Server { port: port.parse().expect("a port"), child, log: Some(log) }
     }
 
     pub fn connect(&self) -> Result<Client, postgres::Error> {
@@ -60,9 +69,9 @@ impl Server {
 
     /// Waits for its end; exit code and log.
     pub fn end(mut self) -> (Option<i32>, String) {
-        let mut log = String::new();
-        self.child.stderr.take().expect("piped above").read_to_string(&mut log).expect("text");
-        (self.child.wait().expect("ended").code(), log)
+        let code = self.child.wait().expect("ended").code();
+        let log = self.log.take().map(|log| log.join().expect("read")).unwrap_or_default();
+        (code, log)
     }
 }
 
@@ -171,6 +180,52 @@ fn signals_reload_and_end_the_server() {
     assert_eq!(code, Some(0), "{log}");
     assert!(log.contains("database closed"), "{log}");
     assert!(idle.simple_query("SELECT 1").is_err());
+}
+
+#[test]
+fn statements_that_fail_are_logged_as_the_settings_say() {
+    let world = World::new();
+    let server = Server::start(&world, &["-c", "log_error_verbosity=terse"]);
+    let mut client = server.connect().expect("connected");
+    client.batch_execute("CREATE TABLE t (a integer PRIMARY KEY); INSERT INTO t VALUES (1)").expect("made");
+    client.batch_execute("SELECT 1; INSERT INTO t VALUES (1) -- one").expect_err("it is there");
+    client.batch_execute("SET log_error_verbosity = verbose").expect("set");
+    client.batch_execute("INSERT INTO t VALUES (1) -- two").expect_err("it is there");
+    client.query("SELECT 1 / $1::int -- three", &[&0]).expect_err("by zero");
+    client.prepare("SELECT nix -- four").expect_err("no column");
+    client.batch_execute("ALTER ROLE nobody PASSWORD 'secret'").expect_err("no role");
+    client.batch_execute("SET log_min_error_statement = fatal").expect("set");
+    client.batch_execute("SELECT nix2 -- five").expect_err("no column");
+    client.batch_execute("SET log_min_messages = fatal").expect("set");
+    client.batch_execute("SELECT nix3 -- six").expect_err("no column");
+    client.batch_execute("SET log_min_messages = notice; RESET log_min_error_statement").expect("set");
+    client.batch_execute("DO $$ BEGIN RAISE NOTICE 'said so'; RAISE DEBUG 'not this'; END $$").expect("done");
+    client.batch_execute("SET client_min_messages = error; ROLLBACK").expect("a warning, for the log alone");
+    assert_eq!(server.connect_to("nix").err().expect("none").code().expect("its").code(), "3D000");
+    drop(client);
+    server.signal("-TERM");
+    let (_, log) = server.end();
+    let line = |what: &str| log.lines().find(|line| line.contains(what)).unwrap_or_default();
+    let one = line("-- one");
+    assert!(
+        one.contains(" ERROR ") && one.contains("sqlstate=\"23505\"") && !one.contains("detail="),
+        "{log}"
+    );
+    assert!(one.contains("statement=\"SELECT 1; INSERT INTO"), "the whole text: {one}");
+    let two = line("-- two");
+    assert!(two.contains("detail=\"Key (a)=(1)") && two.contains("about=\"schema public, table t"), "{log}");
+    let expected = [("-- three", "22012"), ("-- four", "42703"), ("ALTER ROLE nobody", "42704")];
+    for (text, code) in expected {
+        assert!(line(text).contains(&format!("sqlstate=\"{code}\"")), "{text}: {log}");
+    }
+    assert!(line("-- four").contains("\"nix\" does not exist at character 8"), "{log}");
+    assert!(!log.contains("secret") && line("ALTER ROLE nobody").contains("PASSWORD '…'"), "{log}");
+    assert!(!log.contains("-- five") && line("nix2").contains("42703"), "{log}");
+    assert!(!log.contains("nix3") && !log.contains("not this"), "{log}");
+    assert!(line("said so").contains("INFO"), "{log}");
+    let warned = line("there is no transaction in progress");
+    assert!(warned.contains(" WARN ") && warned.contains("25P01") && !warned.contains("statement="), "{log}");
+    assert!(line("login refused").contains("3D000"), "{log}");
 }
 
 #[test]

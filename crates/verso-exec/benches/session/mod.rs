@@ -205,6 +205,9 @@ impl Signals for Session {
     fn signal_backend(&self, _: i32, _: bool) -> Result<bool, ExecError> {
         nothing()
     }
+    fn has_backend(&self, _: i32) -> bool {
+        false
+    }
     fn sleep(&self, _: Duration) -> Result<(), ExecError> {
         nothing()
     }

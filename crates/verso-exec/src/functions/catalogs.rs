@@ -137,6 +137,7 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     pg_opclass_is_visible(Oid) -> Bool;
     pg_opfamily_is_visible(Oid) -> Bool;
     pg_collation_is_visible(Oid) -> Bool;
+    pg_collation_actual_version(Oid) -> Text;
     pg_conversion_is_visible(Oid) -> Bool;
     pg_statistics_obj_is_visible(Oid) -> Bool;
     pg_ts_config_is_visible(Oid) -> Bool;

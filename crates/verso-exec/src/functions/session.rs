@@ -8,8 +8,9 @@ use verso_types::{SqlType, SystemType, TypeError, Value, datetime};
 use super::define::{optional, sql_type, unexpected};
 use super::sets::set_function;
 use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
-use crate::context::EvalContext;
+use crate::context::{EvalContext, Notice};
 use crate::error::{ExecError, Result};
+use crate::plan::RaiseLevel;
 
 /// A strict function of given volatility.
 macro_rules! session_function {
@@ -192,8 +193,39 @@ fn session_user(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
 fn signal(cx: &EvalContext<'_>, args: &[Value], terminate: bool) -> Result<Value> {
     match args {
         [Value::Int4(id)] => cx.services.signals.signal_backend(*id, terminate).map(Value::Bool),
+        [Value::Int4(id), Value::Int8(wait_ms)] => terminate_within(cx, *id, *wait_ms),
         _ => Err(unexpected("pg_cancel_backend", args)),
     }
+}
+
+/// How long a session that is told to end is looked after in one go.
+const LOOK_MS: u64 = 10;
+
+/// Tells a session to end, and waits so many milliseconds until it has; 0 does not wait.
+fn terminate_within(cx: &EvalContext<'_>, id: i32, wait_ms: i64) -> Result<Value> {
+    let Ok(mut left) = u64::try_from(wait_ms) else {
+        return Err(TypeError::new("22003", "\"timeout\" must not be negative".to_owned()).into());
+    };
+    let signals = cx.services.signals;
+    if !signals.signal_backend(id, true)? {
+        return Ok(Value::Bool(false));
+    }
+    if left == 0 {
+        return Ok(Value::Bool(true));
+    }
+    while signals.has_backend(id) {
+        if left == 0 {
+            let message = format!("backend with PID {id} did not terminate within {wait_ms} milliseconds");
+            let (level, sqlstate) = (RaiseLevel::Warning, "01000".into());
+            let warning = Notice { level, sqlstate, message, detail: None, hint: None, context: None };
+            cx.services.notices.notice(warning, cx.services.memory)?;
+            return Ok(Value::Bool(false));
+        }
+        let look = left.min(LOOK_MS);
+        signals.sleep(Duration::from_millis(look))?;
+        left -= look;
+    }
+    Ok(Value::Bool(true))
 }
 
 fn sleep(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
@@ -263,6 +295,7 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("pg_backend_pid" Stable [] => Int4 = |cx, _| Ok(Value::Int4(cx.services.identity.backend_id()))),
     session_function!("pg_cancel_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, false)),
     session_function!("pg_terminate_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, true)),
+    session_function!("pg_terminate_backend" Volatile [Int4, Int8] => Bool = |cx, args| signal(cx, args, true)),
     session_function!("pg_sleep" Volatile [Float8] => Void = sleep),
     session_function!("pg_sleep_for" Volatile [Interval] => Void = sleep),
     session_function!("pg_sleep_until" Volatile [Timestamptz] => Void = sleep),

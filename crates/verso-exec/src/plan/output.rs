@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_types::{Collation, Derivation, SqlType};
+use verso_types::{Collation, Derivation, RowType, SqlType};
 
 use super::{AggregateCall, ExprKind, Plan, TypedExpr};
 
@@ -166,6 +166,31 @@ impl Plan {
         }
     }
 
+    /// The output as a client is told of it: of rows that the query itself puts together it has the types of the fields,
+    /// which a record in binary form names.
+    pub(super) fn described(&self) -> Vec<OutputColumn> {
+        let mut output = self.output();
+        let mut top = self;
+        while let Plan::Filter { input, .. }
+        | Plan::DistinctOn { input, .. }
+        | Plan::Sort { input, .. }
+        | Plan::LockRows { input, .. }
+        | Plan::Limit { input, .. }
+        | Plan::Past { input, .. }
+        | Plan::Single { input }
+        | Plan::Barrier { input }
+        | Plan::Distinct { input } = top
+        {
+            top = input;
+        }
+        match top {
+            Plan::Project { exprs, .. } => describe(&mut output, exprs),
+            Plan::Values { rows, .. } if rows.len() == 1 => describe(&mut output, &rows[0]),
+            _ => {}
+        }
+        output
+    }
+
     /// The output, of no table.
     fn rootless(&self) -> Vec<OutputColumn> {
         let mut output = self.output();
@@ -177,6 +202,19 @@ impl Plan {
     fn origins(&self) -> Vec<Option<Origin>> {
         self.output().iter().map(|column| column.origin).collect()
     }
+}
+
+fn describe(output: &mut [OutputColumn], exprs: &[TypedExpr]) {
+    for (column, expr) in output.iter_mut().zip(exprs).filter(|(column, _)| column.ty == SqlType::Record) {
+        column.ty = record_type(expr);
+    }
+}
+
+/// The type of an expression, with the fields of a row that it puts together.
+fn record_type(expr: &TypedExpr) -> SqlType {
+    let (SqlType::Record, ExprKind::Row(parts)) = (&expr.ty, &expr.kind) else { return expr.ty.clone() };
+    let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), record_type(part));
+    SqlType::Row(Arc::new(RowType { of: None, fields: parts.iter().zip(1..).map(field).collect() }))
 }
 
 /// The columns of groups: their keys and aggregates.

@@ -422,7 +422,7 @@ impl Statement {
     #[must_use]
     pub fn output(&self) -> Vec<OutputColumn> {
         let (returning, table, row): (_, _, Vec<usize>) = match self {
-            Statement::Query(plan) => return plan.output(),
+            Statement::Query(plan) => return plan.described(),
             Statement::Merge(merge) => return merge.output.clone(),
             Statement::With(with) => return with.main().map_or_else(Vec::new, Statement::output),
             Statement::Insert(Insert { returning, table, .. }) => {

@@ -40,6 +40,7 @@ pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
             let (source, target) = super::operator_definition::cast_reference(cursor)?;
             Commented::Cast(source, target)
         }
+        "collation" => Commented::Collation(cursor.qualified()?),
         "extension" => Commented::Extension(cursor.name()?),
         "trigger" => {
             let name = cursor.name()?;

@@ -52,7 +52,11 @@ fn check_option(cursor: &mut Cursor<'_>, option: &str, at: u32) -> Result<(), Sy
         "encoding" => matches!(plain.as_str(), "utf8" | "unicode" | "6" | "sqlascii" | "0"),
         "locale" | "lc_collate" | "lc_ctype" => matches!(plain.as_str(), "c" | "posix"),
         "locale_provider" => plain == "libc",
-        "tablespace" => value == "pg_default",
+        "tablespace" if value == "pg_default" => true,
+        "tablespace" => {
+            let text = format!("tablespace \"{value}\" does not exist");
+            return Err(SyntaxError::new("42704", text).at(at));
+        }
         "allow_connections" => matches!(plain.as_str(), "true" | "on" | "yes" | "1"),
         "is_template" => matches!(plain.as_str(), "false" | "off" | "no" | "0"),
         "connection limit" => value == "-1",
@@ -119,6 +123,10 @@ pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
     }
     if cursor.accept(&["reset"]) {
         return Ok(Statement::AlterDatabase { system, database, name: setting_name(cursor)?, value: None });
+    }
+    if let (Some(name), true) = (&database, cursor.accept(&["set", "tablespace"])) {
+        super::table::named_tablespace(cursor)?;
+        return Ok(Statement::Database(DatabaseStatement::Tablespace { name: name.clone() }));
     }
     if !cursor.accept(&["set"]) {
         return Err(cursor

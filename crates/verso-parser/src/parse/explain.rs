@@ -81,7 +81,7 @@ fn is_option_list(cursor: &Cursor<'_>) -> bool {
     cursor.word_at(1).is_some_and(|word| !matches!(word.as_str(), "select" | "values" | "with" | "table"))
 }
 
-/// An option, and whether it is on; FORMAT is where it is JSON. SERIALIZE is another one, `serialize binary`, where it says that.
+/// An option, and whether it is on; FORMAT has its value behind it: `format json`. SERIALIZE is another one, `serialize binary`, where it says that.
 fn option(cursor: &mut Cursor<'_>) -> Result<(String, bool), SyntaxError> {
     let at = cursor.here().start;
     let Some(mut name) = cursor.word() else { return Err(cursor.unexpected()) };
@@ -107,14 +107,12 @@ fn option(cursor: &mut Cursor<'_>) -> Result<(String, bool), SyntaxError> {
             Some("false" | "off" | "0") => false,
             Some(_) => return Err(SyntaxError::syntax(format!("{flag} requires a Boolean value"))),
         },
-        ("format", Some("text")) | ("serialize", Some("none" | "off")) => false,
+        ("serialize", Some("none" | "off")) => false,
         ("serialize", None | Some("text")) => true,
         ("serialize", Some("binary")) => return Ok((SERIALIZE_BINARY.to_owned(), true)),
         ("format", None) => return Err(SyntaxError::syntax("format requires a parameter")),
-        ("format", Some("json")) => true,
-        ("format", Some(format @ ("xml" | "yaml"))) => {
-            let format = format.to_uppercase();
-            return Err(SyntaxError::unsupported(format!("EXPLAIN (FORMAT {format})")).at(at));
+        ("format", Some(format @ ("text" | "json" | "xml" | "yaml"))) => {
+            return Ok((format!("format {format}"), true));
         }
         ("format" | "serialize", Some(value)) => return unrecognized(value),
         _ => return Err(SyntaxError::syntax(format!("unrecognized EXPLAIN option \"{name}\"")).at(at)),
@@ -161,6 +159,11 @@ fn check(options: &[(String, bool)]) -> Result<ExplainOptions, SyntaxError> {
         serialize,
         timing: given("timing").unwrap_or(analyze),
         summary: given("summary").unwrap_or(analyze),
-        format: if is_on("format") { ExplainFormat::Json } else { ExplainFormat::Text },
+        format: match options.iter().rev().find_map(|(name, _)| name.strip_prefix("format ")) {
+            Some("json") => ExplainFormat::Json,
+            Some("yaml") => ExplainFormat::Yaml,
+            Some("xml") => ExplainFormat::Xml,
+            _ => ExplainFormat::Text,
+        },
     })
 }

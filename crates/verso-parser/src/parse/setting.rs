@@ -130,6 +130,14 @@ fn set_behind(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         return Ok(Statement::Set { name, value: setting_value(cursor)?, local });
     }
+    if cursor.is(&["names"]) && !matches!(cursor.peek_at(1), Token::Eq) && !cursor.is(&["names", "to"]) {
+        let at = cursor.here();
+        cursor.advance();
+        let name = Name { text: "client_encoding".to_string(), at };
+        let bare = cursor.at_end() || matches!(cursor.peek(), Token::SemiColon);
+        let value = if bare { None } else { setting_value(cursor)? };
+        return Ok(Statement::Set { name, value, local });
+    }
     if cursor.is(&["schema"]) && matches!(cursor.peek_at(1), Token::String(_)) {
         let at = cursor.here();
         cursor.advance();

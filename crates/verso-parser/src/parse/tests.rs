@@ -194,6 +194,8 @@ fn options_of_explain_are_checked_as_postgresql_does() {
         "VERBOSE",
         "(COSTS OFF, VERBOSE, BUFFERS false, SETTINGS 1, SUMMARY on, MEMORY 'off', GENERIC_PLAN off)",
         "(FORMAT JSON)",
+        "(FORMAT YAML)",
+        "(COSTS off, FORMAT xml)",
         "(FORMAT text, FORMAT 'TEXT', SERIALIZE none)",
         "(TIMING off, WAL 0, ANALYZE false)",
         "(ANALYZE, ANALYZE off)",
@@ -206,10 +208,8 @@ fn options_of_explain_are_checked_as_postgresql_does() {
         assert!(analyzes(options), "{options}");
     }
     for (options, code, message) in [
-        ("FORMAT YAML", "0A000", "EXPLAIN (FORMAT YAML) is not supported"),
         ("MEMORY", "0A000", "EXPLAIN (MEMORY) without ANALYZE is not supported"),
         ("BUFFERS", "0A000", "EXPLAIN (BUFFERS) without ANALYZE is not supported"),
-        ("COSTS off, FORMAT xml", "0A000", "EXPLAIN (FORMAT XML) is not supported"),
         ("FORMAT nosuch", "22023", "unrecognized value for EXPLAIN option \"format\": \"nosuch\""),
         ("FORMAT", "42601", "format requires a parameter"),
         ("SERIALIZE nosuch", "22023", "unrecognized value for EXPLAIN option \"serialize\": \"nosuch\""),
@@ -238,7 +238,6 @@ fn what_verso_lacks_is_refused_by_name_and_place() {
         ("UPDATE t SET (a[1], b) = (SELECT 1, 2)", "assignment of a subquery's row to parts of columns", 15),
         ("CREATE INDEX i ON t USING gist (a)", "an index USING gist", 27),
         ("CREATE TABLE t (a xml)", "type xml", 19),
-        ("CREATE TABLE t (a int) TABLESPACE x", "CREATE TABLE … TABLESPACE", 24),
         ("ALTER TABLE t ENABLE RULE x", "ALTER TABLE … ENABLE RULE", 15),
         ("CREATE EVENT TRIGGER x ON ddl_command_start EXECUTE FUNCTION f()", "CREATE EVENT TRIGGER", 1),
     ] {

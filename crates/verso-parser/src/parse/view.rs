@@ -78,18 +78,10 @@ pub(super) fn create_materialized(cursor: &mut Cursor<'_>) -> Result<Statement, 
     let name = cursor.qualified()?;
     let columns =
         if matches!(cursor.peek(), Token::LParen) { cursor.listed(Cursor::name)? } else { Vec::new() };
-    if cursor.accept(&["using"]) {
-        let method = cursor.name()?;
-        if method.text != "heap" {
-            let text = format!("access method \"{}\" does not exist", method.text);
-            return Err(SyntaxError::new("42704", text).at(method.at.start));
-        }
-    }
+    super::table::access_method(cursor)?;
     let options =
         if cursor.accept(&["with"]) { super::table::storage_parameters(cursor)? } else { Vec::new() };
-    if cursor.is(&["tablespace"]) {
-        return Err(cursor.unsupported("TABLESPACE"));
-    }
+    super::table::tablespace(cursor)?;
     cursor.expect(&["as"])?;
     let start = cursor.here().start;
     let query = cursor.query()?;

@@ -37,6 +37,8 @@ pub enum Commented {
     Operator(OperatorReference),
     /// A cast.
     Cast(SqlType, SqlType),
+    /// A collation.
+    Collation(QualifiedName),
     /// An extension.
     Extension(Name),
     /// A trigger.

@@ -24,6 +24,11 @@ pub enum DatabaseStatement {
         /// Its sessions are ended.
         force: bool,
     },
+    /// ALTER DATABASE … SET TABLESPACE, which is where it is.
+    Tablespace {
+        /// Which.
+        name: Name,
+    },
     /// ALTER DATABASE … RENAME TO.
     Rename {
         /// Which.

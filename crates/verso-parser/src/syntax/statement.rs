@@ -276,6 +276,7 @@ impl Statement {
             Statement::Reindex(reindex) => match reindex.target {
                 ReindexTarget::Schema(_) => Some("REINDEX SCHEMA"),
                 ReindexTarget::Database(_) => Some("REINDEX DATABASE"),
+                ReindexTarget::System(_) => Some("REINDEX SYSTEM"),
                 ReindexTarget::Collations => Some("REINDEX COLLATIONS"),
                 _ => reindex.concurrently.then_some("REINDEX CONCURRENTLY"),
             },
@@ -454,6 +455,10 @@ pub enum ExplainFormat {
     Text,
     /// One JSON document.
     Json,
+    /// One YAML document.
+    Yaml,
+    /// One XML document.
+    Xml,
 }
 
 /// What DISCARD forgets of a session.

@@ -426,7 +426,10 @@ impl Reindex {
     pub fn names_many(&self) -> bool {
         matches!(
             self.target,
-            ReindexTarget::Schema(_) | ReindexTarget::Database(_) | ReindexTarget::Collations
+            ReindexTarget::Schema(_)
+                | ReindexTarget::Database(_)
+                | ReindexTarget::System(_)
+                | ReindexTarget::Collations
         )
     }
 }
@@ -442,6 +445,8 @@ pub enum ReindexTarget {
     Schema(Name),
     /// All; with the database's name or without.
     Database(Option<Name>),
+    /// Those of the system, of which nothing is to be done; with the database's name or without.
+    System(Option<Name>),
     /// Those whose keys were made from other data of collations than the program has.
     Collations,
 }

@@ -169,6 +169,7 @@ impl Binder<'_> {
         if name == "any_value" {
             super::polymorphic::known_element(function.args, &types)?;
         }
+        let args = self.with_any_types(function.args, args)?;
         if let Some(trace) = self.traced {
             trace.operands(at, &to);
         }

@@ -13,6 +13,7 @@ use super::Binder;
 use super::collate::{extreme_keys, is_keyed, made_of, nullif, searching, text_of_key};
 use super::context::{Clause, Context, Inside, SET_BASE};
 use super::json::json_aggregate;
+use super::polymorphic::{is_open, no_element};
 use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
 use super::routine::{self, Fit};
 use super::scope::Scope;
@@ -371,6 +372,7 @@ impl Binder<'_> {
         }
         match resolution {
             Resolution::One(index, types) => match entries.get(index) {
+                Some(_) if is_open(name, &declared[index], &args) => Err(no_element().at(at)),
                 Some(entry)
                     if self.noted.is_some() && matches!(entry.name, "nextval" | "currval" | "setval") =>
                 {
@@ -389,7 +391,7 @@ impl Binder<'_> {
                     let wider = entry.declared(args.len()).into_iter().map(own).collect::<Option<Vec<_>>>();
                     Ok(Found::BuiltIn(entry, args, wider.unwrap_or(types)))
                 }
-                Some(entry) => Ok(Found::BuiltIn(entry, args, types)),
+                Some(entry) => Ok(Found::BuiltIn(entry, self.with_any_types(&declared[index], args)?, types)),
                 None => {
                     let (function, fit) = &fits[index - entries.len()];
                     let (fitted, args) = self.fitted(function, fit, args, &types)?;

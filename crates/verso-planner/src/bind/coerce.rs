@@ -1,5 +1,6 @@
 //! Casts, constants and common types.
 
+use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::composite::unequal;
 use verso_types::datetime::heeds_clock;
@@ -179,6 +180,35 @@ impl Binder<'_> {
             SqlType::Unknown => self.coerce(expr, at, &SqlType::Text, CastKind::Implicit),
             _ => Ok(expr),
         }
+    }
+
+    /// A value where one of any type may stand: a literal becomes text, and a parameter that has no type gets none.
+    pub(super) fn of_any_type(&self, expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
+        match (self.inference, &expr.kind) {
+            (Some(inference), ExprKind::Parameter(index)) if expr.ty == SqlType::Unknown => {
+                inference.leave_open(*index);
+                Ok(TypedExpr::new(expr.kind, SqlType::Text))
+            }
+            _ => self.settle(expr, at),
+        }
+    }
+
+    /// The arguments of a call, those of them that may be of any type as such.
+    pub(super) fn with_any_types(
+        &self,
+        declared: &[ArgType],
+        args: Vec<(TypedExpr, u32)>,
+    ) -> Result<Vec<(TypedExpr, u32)>, SqlError> {
+        if self.inference.is_none() || !declared.contains(&ArgType::Any) {
+            return Ok(args);
+        }
+        let one = |(n, (arg, at)): (usize, (TypedExpr, u32))| match declared.get(n) {
+            Some(ArgType::Any) if matches!(arg.kind, ExprKind::Parameter(_)) => {
+                Ok((self.of_any_type(arg, at)?, at))
+            }
+            _ => Ok((arg, at)),
+        };
+        args.into_iter().enumerate().map(one).collect()
     }
 
     /// Casts to boolean, or says which clause wants one.

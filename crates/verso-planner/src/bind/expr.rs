@@ -85,13 +85,13 @@ impl Binder<'_> {
                     let mut tests = Vec::new();
                     for part in &parts {
                         let bound = self.expr(part, cx)?;
-                        let arg = Box::new(self.settle(bound, part.at.start)?);
+                        let arg = Box::new(self.of_any_type(bound, part.at.start)?);
                         tests.push(TypedExpr::new(K::IsNull { arg, negated: *negated }, SqlType::Bool));
                     }
                     return Ok(TypedExpr::new(K::And(tests), SqlType::Bool));
                 }
                 let inner = self.expr(arg, cx)?;
-                let inner = Box::new(self.settle(inner, arg.at.start)?);
+                let inner = Box::new(self.of_any_type(inner, arg.at.start)?);
                 Ok(TypedExpr::new(K::IsNull { arg: inner, negated: *negated }, SqlType::Bool))
             }
             ExprKind::IsTruth { arg, truth, negated } => {
@@ -111,8 +111,17 @@ impl Binder<'_> {
                 if let (Some(left), Some(right)) = spread {
                     return self.distinct_rows(&left, &right, *negated, expr.point, cx);
                 }
-                let sides =
+                let mut sides =
                     vec![(self.expr(left, cx)?, left.at.start), (self.expr(right, cx)?, right.at.start)];
+                let null = |side: &Expr| matches!(side.kind, ExprKind::Literal(Literal::Null));
+                if null(left) || null(right) {
+                    // It is IS NULL in other words.
+                    for (side, at) in
+                        sides.iter_mut().filter(|(side, _)| matches!(side.kind, K::Parameter(_)))
+                    {
+                        *side = self.of_any_type(side.clone(), *at)?;
+                    }
+                }
                 let (left, right) = self.comparable(sides, expr.point)?;
                 let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated: *negated };
                 Ok(TypedExpr::new(kind, SqlType::Bool))

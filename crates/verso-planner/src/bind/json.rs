@@ -10,7 +10,7 @@
 
 use verso_exec::functions::json::{BYTES_AS_TEXT, IS_JSON};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_parser::syntax::{Call, Expr, ExprKind, JsonKind, Name, QualifiedName, Span};
+use verso_parser::syntax::{Call, Expr, ExprKind, JsonKind, Literal, Name, QualifiedName, Span};
 use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
@@ -65,7 +65,15 @@ pub(super) fn json_aggregate(call: &Call, expr: &Expr) -> Option<Expr> {
         ("jsonb_agg", [value]) => (call_of(convert, vec![value.clone()], call, value), "jsonb_agg_end"),
         ("json_object_agg" | "jsonb_object_agg", [key, value]) => {
             let key = call_of(&format!("{prefix}_agg_key"), vec![key.clone()], call, key);
-            let pair = ExprKind::Row(vec![key, call_of(convert, vec![value.clone()], call, value)]);
+            // It may be of any type: a literal is a text.
+            let kept = match &value.kind {
+                ExprKind::Literal(Literal::String(_) | Literal::Null) => {
+                    let (arg, at_type) = (Box::new(value.clone()), value.at.start);
+                    at(ExprKind::Cast { arg, ty: SqlType::Text, at_type }, value)
+                }
+                _ => value.clone(),
+            };
+            let pair = ExprKind::Row(vec![key, call_of(convert, vec![kept], call, value)]);
             end_of_object = format!("{prefix}_object_agg{kind}_end");
             (at(pair, value), end_of_object.as_str())
         }

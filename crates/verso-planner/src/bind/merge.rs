@@ -18,7 +18,7 @@ mod action;
 
 use std::sync::Arc;
 
-use verso_catalog::{PolicyFor, TableDef};
+use verso_catalog::{PolicyFor, Relation, TableDef};
 use verso_exec::plan::{
     Check, CheckOf, ExprKind as K, JoinKind, Merge, OutputColumn, Plan, RECORD_COLUMN, Returning, TypedExpr,
 };
@@ -34,7 +34,7 @@ use super::shown::{Change, Changed};
 use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
 use action::{Action, When};
-use verso_parser::syntax::{self, FromSource, MergeClause, MergeRows};
+use verso_parser::syntax::{self, FromItem, FromSource, MergeClause, MergeRows};
 
 impl Binder<'_> {
     /// MERGE.
@@ -47,10 +47,7 @@ impl Binder<'_> {
         let (mut changed, target) = self.target_scope(&merge.table, Change::Update)?;
         let secured = match changed.is_secured() {
             false => None,
-            true if changed.view().is_some() => {
-                return Err(SqlError::unsupported("MERGE INTO a view of a table with row-level security"));
-            }
-            true => Some(self.secured_merge(&mut changed)?),
+            true => Some(self.secured_merge(&merge.table, &mut changed)?),
         };
         let table = Arc::clone(&changed.table);
         let source = self.from(Some(&merge.source), &[])?;
@@ -125,19 +122,34 @@ impl Binder<'_> {
     }
 
     /// What policies demand, by action; a row that a query would not see is none of the table.
-    fn secured_merge(&self, changed: &mut Changed) -> Result<Secured, SqlError> {
-        let table = Arc::clone(&changed.table);
+    fn secured_merge(&self, item: &FromItem, changed: &mut Changed) -> Result<Secured, SqlError> {
+        let view = match &item.source {
+            FromSource::Table(name) => match self.relation_named(name) {
+                Some(Relation::View(view)) => Some(view),
+                _ => None,
+            },
+            _ => None,
+        };
+        let secured = match view {
+            // For the role that the view reads as.
+            Some(view) => self.below_view(&view, &mut |inside, table| inside.policies_of(table))?,
+            None => self.policies_of(&changed.table)?,
+        };
+        changed.show(secured.read.as_ref().map(|check| check.condition.clone()));
+        Ok(secured)
+    }
+
+    /// All that the policies of a table say to the role that acts.
+    fn policies_of(&self, table: &Arc<TableDef>) -> Result<Secured, SqlError> {
         let check = |condition: Option<TypedExpr>, of: CheckOf| {
             condition.map(|condition| Check { name: Arc::clone(&table.name), condition, of })
         };
-        let shown = self.policy_filter(&table, PolicyFor::Select)?;
-        changed.show(shown.clone());
         Ok(Secured {
-            read: check(shown, CheckOf::Policy),
-            updated: check(self.policy_filter(&table, PolicyFor::Update)?, CheckOf::PolicyUsing),
-            deleted: check(self.policy_filter(&table, PolicyFor::Delete)?, CheckOf::PolicyUsing),
-            new: self.policy_checks(&table, PolicyFor::Update)?,
-            inserted: self.policy_checks(&table, PolicyFor::Insert)?,
+            read: check(self.policy_filter(table, PolicyFor::Select)?, CheckOf::Policy),
+            updated: check(self.policy_filter(table, PolicyFor::Update)?, CheckOf::PolicyUsing),
+            deleted: check(self.policy_filter(table, PolicyFor::Delete)?, CheckOf::PolicyUsing),
+            new: self.policy_checks(table, PolicyFor::Update)?,
+            inserted: self.policy_checks(table, PolicyFor::Insert)?,
         })
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Q1. Until something wants a type of it a parameter is `Unknown`, like an untyped literal. Q2. The type it then gets
 //! is without modifier, and stays: another context casts, or is refused (42P08). Q3. What nothing gave a type by the
-//! end of the statement is refused (42P18).
+//! end of the statement is refused (42P18). Q4. What takes a value of any type (`IS NULL`, `count`) gives none, and a
+//! parameter that has none there must not get one later (42P08), as in PostgreSQL.
 
 use std::cell::RefCell;
 
@@ -23,13 +24,15 @@ const PARAMETERS_MAX: usize = 65_535;
 #[derive(Debug, Default)]
 pub struct Inference {
     types: RefCell<Vec<SqlType>>,
+    /// Those that stood where nothing gives a type, and had none.
+    open: RefCell<Vec<usize>>,
 }
 
 impl Inference {
     /// Begins with the declared types; `None` is to be found out.
     pub fn new(declared: &[Option<SqlType>]) -> Inference {
         let types = declared.iter().map(|ty| ty.clone().unwrap_or(SqlType::Unknown)).collect();
-        Inference { types: RefCell::new(types) }
+        Inference { types: RefCell::new(types), open: RefCell::default() }
     }
 
     /// The type so far of parameter `index`, counted from 0; none if there can be no such parameter.
@@ -67,6 +70,11 @@ impl Inference {
         }
     }
 
+    /// Notes that a parameter without a type stands where nothing gives it one (Q4).
+    pub(super) fn leave_open(&self, index: usize) {
+        self.open.borrow_mut().push(index);
+    }
+
     /// Gives a parameter its type (Q2).
     pub(super) fn decide(&self, index: usize, ty: &SqlType) -> Result<(), SqlError> {
         let mut types = self.types.borrow_mut();
@@ -85,12 +93,18 @@ impl Inference {
     /// The types of all parameters (Q3).
     ///
     /// # Errors
-    /// 42P18.
+    /// 42P18, 42P08.
     pub fn finish(self) -> Result<Vec<SqlType>, SqlError> {
         let types = self.types.into_inner();
-        if let Some(index) = types.iter().position(|ty| *ty == SqlType::Unknown) {
-            let text = format!("could not determine data type of parameter ${}", index + 1);
-            return Err(SqlError::new(sqlstate::INDETERMINATE_DATATYPE, text));
+        let unknown = |index: &usize| types.get(*index).is_none_or(|ty| *ty == SqlType::Unknown);
+        let error = |code, index: usize| {
+            Err(SqlError::new(code, format!("could not determine data type of parameter ${}", index + 1)))
+        };
+        if let Some(index) = self.open.into_inner().into_iter().find(|index| !unknown(index)) {
+            return error(sqlstate::AMBIGUOUS_PARAMETER, index);
+        }
+        if let Some(index) = (0..types.len()).find(unknown) {
+            return error(sqlstate::INDETERMINATE_DATATYPE, index);
         }
         Ok(types)
     }

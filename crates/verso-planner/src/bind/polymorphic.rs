@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, FunctionReturn};
 use verso_exec::functions::ArgType;
+use verso_exec::plan::TypedExpr;
 use verso_types::{RangeType, RowType, SqlType, SystemType as S};
 
 use super::resolve::{common_type, implicit, passed_on};
@@ -264,5 +265,44 @@ pub(super) fn known_element(declared: &[ArgType], types: &[SqlType]) -> Result<(
     if open.clone().next().is_none() || open.any(|(_, ty)| *ty != SqlType::Unknown) {
         return Ok(());
     }
-    Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, UNKNOWN))
+    Err(no_element())
+}
+
+/// Built-in functions of `anyelement` and its family; most others that take such arguments are of `anycompatible`'s, for
+/// which literals are texts.
+const OF_ELEMENT: [&str; 18] = [
+    "array_dims",
+    "array_fill",
+    "array_length",
+    "array_lower",
+    "array_ndims",
+    "array_reverse",
+    "array_sample",
+    "array_shuffle",
+    "array_sort",
+    "array_to_json",
+    "array_to_string",
+    "array_upper",
+    "cardinality",
+    "json_agg_item",
+    "json_agg_item_strict",
+    "to_json",
+    "to_jsonb",
+    "trim_array",
+];
+
+/// Whether a call of such a function has literals, or parameters without a type, where its types come from.
+pub(super) fn is_open(name: &str, declared: &[ArgType], args: &[(TypedExpr, u32)]) -> bool {
+    let decides = |arg: &ArgType| {
+        matches!(arg, ArgType::AnyElement | ArgType::AnyNonArray | ArgType::AnyArray | ArgType::Any)
+    };
+    let mut open = declared.iter().zip(args).filter(|(arg, _)| decides(arg)).peekable();
+    OF_ELEMENT.contains(&name)
+        && open.peek().is_some()
+        && open.all(|(_, (arg, _))| arg.ty == SqlType::Unknown)
+}
+
+/// 42804.
+pub(super) fn no_element() -> SqlError {
+    SqlError::new(sqlstate::DATATYPE_MISMATCH, UNKNOWN)
 }

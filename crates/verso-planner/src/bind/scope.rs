@@ -499,6 +499,12 @@ impl Scope {
         };
         let start = table.map_or(name.at.start, |table| table.at.start);
         let error = SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(start);
+        if matches!(&*name.text, "cmin" | "cmax") && !self.columns.is_empty() {
+            let text = format!("the system column {}", name.text);
+            let hint =
+                "xmin tells which transaction has written a row; which of its statements did is not kept.";
+            return SqlError::unsupported(text).at(start).with_hint(hint);
+        }
         if name.text == "_prev" {
             return error.with_hint(
                 "\"_xid\" is the transaction that has written the row; which ones have written it before is not kept. SELECT … AS OF reads older versions.",

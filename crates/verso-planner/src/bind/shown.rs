@@ -396,6 +396,23 @@ impl Binder<'_> {
         Ok(Changed { table, seen, view, known: None, rows, needs, shown: policy, demanded })
     }
 
+    /// Does something with the table whose rows a view shows, as whom the view reads it.
+    pub(super) fn below_view<T>(
+        &self,
+        view: &Arc<ViewDef>,
+        work: &mut dyn FnMut(&Binder<'_>, &Arc<TableDef>) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        recursion::check()?;
+        let inside = self.within(view)?;
+        let query = parsed(&view.query.text)?;
+        let (_, _, name) = simple(&query).map_err(|why| refused(view, Change::Update, why))?;
+        match inside.relation_named(name) {
+            Some(Relation::View(other)) => inside.below_view(&other, work),
+            Some(Relation::Table(table)) => work(&inside, &table),
+            _ => Err(refused(view, Change::Update, NOT_ONE_TABLE)),
+        }
+    }
+
     /// The columns that a view's query sees, over those of the table.
     fn shown_scope(&self, source: &Changed, item: &FromItem, name: &QualifiedName) -> Scope {
         let place = name.at().start;

@@ -1,7 +1,7 @@
 //! Bound statements as text, for EXPLAIN, in PostgreSQL's shape.
 //!
 //! ```text
-//! plan ─tree─► nodes with estimates and measures ─► lines, or one JSON document
+//! plan ─tree─► nodes with estimates and measures ─► lines, or one document as JSON, YAML, XML
 //! ```
 //!
 //! Projections and conditions that are operators here are shown as part of the operator below them, as in PostgreSQL.
@@ -9,9 +9,11 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`tree`] | operators, statements and scans as nodes |
-//! | [`node`] | nodes as text and as JSON |
+//! | [`node`] | nodes as text and as documents |
+//! | [`document`] | documents as JSON, YAML and XML |
 //! | [`expression`] | expressions within them |
 
+mod document;
 mod expression;
 mod node;
 mod tree;
@@ -19,7 +21,7 @@ mod tree;
 pub use node::{Node, Shown};
 pub use tree::Tree;
 
-use node::Json;
+use document::Document;
 
 /// What stands below a plan.
 #[derive(Clone, Debug, Default)]
@@ -69,29 +71,50 @@ pub fn text(node: &Node, shown: Shown, summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// A plan as a JSON document.
+/// A plan as JSON.
 #[must_use]
 pub fn json(node: &Node, shown: Shown, summary: &Summary) -> String {
-    let mut fields = vec![("Plan".to_string(), node.json(shown))];
+    let mut out = String::new();
+    Document::List(vec![document(node, shown, summary)]).json(&mut out, 0);
+    out
+}
+
+/// A plan as YAML.
+#[must_use]
+pub fn yaml(node: &Node, shown: Shown, summary: &Summary) -> String {
+    let mut out = String::new();
+    Document::List(vec![document(node, shown, summary)]).yaml(&mut out, 0);
+    out
+}
+
+/// A plan as XML.
+#[must_use]
+pub fn xml(node: &Node, shown: Shown, summary: &Summary) -> String {
+    let mut out = "<explain xmlns=\"http://www.postgresql.org/2009/explain\">\n  ".to_string();
+    document(node, shown, summary).xml(&mut out, "Query", 2);
+    out.push_str("\n</explain>");
+    out
+}
+
+fn document(node: &Node, shown: Shown, summary: &Summary) -> Document {
+    let mut fields = vec![("Plan".to_string(), node.document(shown))];
     if let Some(settings) = &summary.settings {
-        let settings = settings.iter().map(|(name, value)| (name.clone(), Json::Text(value.clone())));
-        fields.push(("Settings".to_string(), Json::Object(settings.collect())));
+        let settings = settings.iter().map(|(name, value)| (name.clone(), Document::Text(value.clone())));
+        fields.push(("Settings".to_string(), Document::Object(settings.collect())));
     }
-    let milliseconds = |nanos: u64| Json::Number(format!("{:.3}", nanos as f64 / 1e6));
+    let milliseconds = |nanos: u64| Document::Number(format!("{:.3}", nanos as f64 / 1e6));
     if let Some(nanos) = summary.planning_nanos {
         fields.push(("Planning Time".to_string(), milliseconds(nanos)));
     }
     if let Some(done) = summary.serialization {
         let time = done.nanos.map(|nanos| ("Time".to_string(), milliseconds(nanos)));
-        let volume = ("Output Volume".to_string(), Json::Number(done.bytes.div_ceil(1024).to_string()));
-        let format = ("Format".to_string(), Json::Text(done.format().to_string()));
+        let volume = ("Output Volume".to_string(), Document::Number(done.bytes.div_ceil(1024).to_string()));
+        let format = ("Format".to_string(), Document::Text(done.format().to_string()));
         let all = time.into_iter().chain([volume, format]).collect();
-        fields.push(("Serialization".to_string(), Json::Object(all)));
+        fields.push(("Serialization".to_string(), Document::Object(all)));
     }
     if let Some(nanos) = summary.execution_nanos {
         fields.push(("Execution Time".to_string(), milliseconds(nanos)));
     }
-    let mut out = String::new();
-    Json::List(vec![Json::Object(fields)]).write(&mut out, 0);
-    out
+    Document::Object(fields)
 }

@@ -1,8 +1,8 @@
 //! A plan as a tree of what is shown of it, apart from how it is written.
 
 use verso_exec::exec::Measured;
-use verso_types::json::escape_into;
 
+use super::document::Document;
 use crate::cost::Known;
 
 /// An operator as EXPLAIN shows it.
@@ -10,7 +10,7 @@ use crate::cost::Known;
 pub struct Node {
     /// The first line of the text, without numbers: `Index Scan using i on t`.
     pub(super) title: String,
-    /// What the title says, by the names of PostgreSQL's JSON.
+    /// What the title says, by the names of PostgreSQL's documents.
     pub(super) head: Vec<(&'static str, Field)>,
     /// What belongs to it.
     pub(super) details: Vec<(&'static str, Field)>,
@@ -147,49 +147,49 @@ impl Node {
         text
     }
 
-    /// The operator as a JSON object, as PostgreSQL writes it.
-    pub(super) fn json(&self, shown: Shown) -> Json {
+    /// The operator as an object, with PostgreSQL's names.
+    pub(super) fn document(&self, shown: Shown) -> Document {
         if verso_env::stack::check().is_err() {
-            return Json::Object(Vec::new());
+            return Document::Object(Vec::new());
         }
-        let mut fields: Vec<(String, Json)> = Vec::new();
-        let mut add = |key: &str, value: Json| fields.push((key.to_string(), value));
+        let mut fields: Vec<(String, Document)> = Vec::new();
+        let mut add = |key: &str, value: Document| fields.push((key.to_string(), value));
         let field = |field: &Field| match field {
-            Field::Text(text) => Json::Text(text.clone()),
-            Field::List(texts) => Json::List(texts.iter().cloned().map(Json::Text).collect()),
-            Field::Count(count) => Json::Number(count.to_string()),
+            Field::Text(text) => Document::Text(text.clone()),
+            Field::List(texts) => Document::List(texts.iter().cloned().map(Document::Text).collect()),
+            Field::Count(count) => Document::Number(count.to_string()),
         };
         let mut head = self.head.iter();
         if let Some((key, value)) = head.next() {
             add(key, field(value));
         }
         if let Some(relationship) = self.relationship {
-            add("Parent Relationship", Json::Text(relationship.to_string()));
+            add("Parent Relationship", Document::Text(relationship.to_string()));
         }
         if let Some(label) = &self.label {
-            add("Subplan Name", Json::Text(label.clone()));
+            add("Subplan Name", Document::Text(label.clone()));
         }
         head.for_each(|(key, value)| add(key, field(value)));
         if let (true, Some((known, width))) = (shown.costs, self.expected) {
             let (startup, total) = known.units();
-            add("Startup Cost", Json::Number(format!("{startup:.2}")));
-            add("Total Cost", Json::Number(format!("{total:.2}")));
-            add("Plan Rows", Json::Number(format!("{:.0}", known.rows)));
-            add("Plan Width", Json::Number(format!("{width:.0}")));
+            add("Startup Cost", Document::Number(format!("{startup:.2}")));
+            add("Total Cost", Document::Number(format!("{total:.2}")));
+            add("Plan Rows", Document::Number(format!("{:.0}", known.rows)));
+            add("Plan Width", Document::Number(format!("{width:.0}")));
         }
         if let (true, Some(actual)) = (shown.analyze, self.actual) {
             let (first, all) = times(&actual);
             if shown.timing {
-                add("Actual Startup Time", Json::Number(format!("{first:.3}")));
-                add("Actual Total Time", Json::Number(format!("{all:.3}")));
+                add("Actual Startup Time", Document::Number(format!("{first:.3}")));
+                add("Actual Total Time", Document::Number(format!("{all:.3}")));
             }
             let rows = actual.rows as f64 / actual.loops.max(1) as f64;
-            add("Actual Rows", Json::Number(format!("{rows:.2}")));
-            add("Actual Loops", Json::Number(actual.loops.to_string()));
+            add("Actual Rows", Document::Number(format!("{rows:.2}")));
+            add("Actual Loops", Document::Number(actual.loops.to_string()));
         }
         self.details.iter().for_each(|(key, value)| add(key, field(value)));
         if let (true, Some(actual)) = (shown.analyze, self.actual) {
-            let mut count = |key: &str, count: u64| add(key, Json::Number(count.to_string()));
+            let mut count = |key: &str, count: u64| add(key, Document::Number(count.to_string()));
             if actual.workers > 0 {
                 count("Worker Count", actual.workers.into());
             }
@@ -207,10 +207,10 @@ impl Node {
             }
         }
         if !self.children.is_empty() {
-            let children = self.children.iter().map(|child| child.json(shown)).collect();
-            fields.push(("Plans".to_string(), Json::List(children)));
+            let children = self.children.iter().map(|child| child.document(shown)).collect();
+            fields.push(("Plans".to_string(), Document::List(children)));
         }
-        Json::Object(fields)
+        Document::Object(fields)
     }
 }
 
@@ -222,58 +222,4 @@ fn times(actual: &Measured) -> (f64, f64) {
 
 fn kilobytes(bytes: u64) -> u64 {
     bytes.div_ceil(1024)
-}
-
-/// A JSON document that is about to be written.
-#[derive(Debug)]
-pub(super) enum Json {
-    Text(String),
-    /// As it is written.
-    Number(String),
-    List(Vec<Json>),
-    Object(Vec<(String, Json)>),
-}
-
-impl Json {
-    /// Writes it as PostgreSQL's EXPLAIN does: a line a value, lists of texts on one line.
-    pub(super) fn write(&self, out: &mut String, indent: usize) {
-        let pad = |out: &mut String, indent: usize| {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-        };
-        match self {
-            Json::Text(text) => escape_into(text, out),
-            Json::Number(number) => out.push_str(number),
-            Json::List(items) if items.iter().all(|item| matches!(item, Json::Text(_))) => {
-                out.push('[');
-                for (n, item) in items.iter().enumerate() {
-                    out.push_str(if n > 0 { ", " } else { "" });
-                    item.write(out, indent);
-                }
-                out.push(']');
-            }
-            Json::List(items) => {
-                out.push('[');
-                for (n, item) in items.iter().enumerate() {
-                    out.push_str(if n > 0 { "," } else { "" });
-                    pad(out, indent + 2);
-                    item.write(out, indent + 2);
-                }
-                pad(out, indent);
-                out.push(']');
-            }
-            Json::Object(fields) => {
-                out.push('{');
-                for (n, (key, value)) in fields.iter().enumerate() {
-                    out.push_str(if n > 0 { "," } else { "" });
-                    pad(out, indent + 2);
-                    escape_into(key, out);
-                    out.push_str(": ");
-                    value.write(out, indent + 2);
-                }
-                pad(out, indent);
-                out.push('}');
-            }
-        }
-    }
 }

@@ -83,7 +83,9 @@ impl Conversation {
             Ok(statement) => Arc::clone(statement),
             Err(error) => return Err(self.failed(error)),
         };
-        if !bind.portal.is_empty() && self.prepared.portals.contains_key(bind.portal) {
+        // CLOSE may have closed one.
+        let taken = self.prepared.portals.get(bind.portal).is_some_and(|open| !open.portal.is_closed());
+        if taken {
             let text = format!("cursor \"{}\" already exists", bind.portal);
             return Err(self.failed(SqlError::new(sqlstate::DUPLICATE_CURSOR, text)));
         }
@@ -93,7 +95,10 @@ impl Conversation {
         let params = self.parameters(&statement, bind).map_err(|error| self.failed(error))?;
         let columns = statement.columns().map_or(0, <[_]>::len);
         let formats = result_formats(bind.results, columns).map_err(|error| self.failed(error))?;
-        let portal = self.session.bind(&statement, params)?;
+        let mut portal = self.session.bind(&statement, params)?;
+        if !bind.portal.is_empty() {
+            self.session.name_portal(&mut portal, bind.portal)?;
+        }
         let open = OpenPortal { portal, formats };
         if bind.portal.is_empty() {
             self.prepared.portal = Some(open);
@@ -202,6 +207,15 @@ impl Conversation {
             Target::Portal => drop(self.prepared.portals.remove(name)),
         }
         self.wire.output.close_complete();
+    }
+
+    /// The text of a statement, and of that of a portal.
+    pub(super) fn text_of(&self, statement: &str) -> Option<Arc<str>> {
+        self.statement(statement).ok().map(|statement| Arc::clone(statement.text()))
+    }
+
+    pub(super) fn text_of_portal(&self, portal: &str) -> Option<Arc<str>> {
+        self.prepared.portal(portal).map(|open| Arc::clone(open.portal.prepared().text()))
     }
 
     fn statement(&self, name: &str) -> Result<&Arc<Statement>, SqlError> {

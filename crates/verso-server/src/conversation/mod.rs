@@ -56,7 +56,7 @@ pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, 
         Ok(Some(started)) => started,
         Ok(None) => return,
         Err(error) => {
-            tracing::debug!(client = %peer, %error, "refused");
+            tracing::info!(client = %peer, sqlstate = error.sqlstate, %error, "refused");
             if let Some(wire) = &mut connection {
                 shared.report(wire, &error);
             }
@@ -311,11 +311,26 @@ impl Conversation {
             return Ok(Next::Message);
         }
         match message {
-            Message::Query(sql) => self.query(sql)?,
-            Message::Parse { name, sql, types } => self.parse(name, sql, &types)?,
-            Message::Bind(bind) => self.bind(&bind)?,
-            Message::Describe(target, name) => self.describe(target, name)?,
-            Message::Execute { portal, rows_max } => self.execute(portal, rows_max)?,
+            Message::Query(sql) => {
+                let done = self.query(sql);
+                self.logged(done, |_| Some(sql.into()))?;
+            }
+            Message::Parse { name, sql, types } => {
+                let done = self.parse(name, sql, &types);
+                self.logged(done, |_| Some(sql.into()))?;
+            }
+            Message::Bind(bind) => {
+                let done = self.bind(&bind);
+                self.logged(done, |own| own.text_of(bind.statement))?;
+            }
+            Message::Describe(target, name) => {
+                let done = self.describe(target, name);
+                self.logged(done, |_| None)?;
+            }
+            Message::Execute { portal, rows_max } => {
+                let done = self.execute(portal, rows_max);
+                self.logged(done, |own| own.text_of_portal(portal))?;
+            }
             Message::Close(target, name) => self.close(target, name),
             Message::Sync => self.sync()?,
             Message::Flush => self.answers = true,
@@ -325,6 +340,7 @@ impl Conversation {
             Message::FunctionCall => {
                 self.answers = true;
                 let error = SqlError::unsupported("the function call message");
+                self.session.log_error(&error, None);
                 self.wire.output.error(Severity::Error, &error);
                 self.ready()?;
             }
@@ -334,6 +350,22 @@ impl Conversation {
             }
         }
         Ok(Next::Message)
+    }
+
+    /// Logs the error of a message, with the text of the statement that it is about. What ends the session is logged when
+    /// it leaves.
+    fn logged(
+        &self,
+        done: Result<(), SqlError>,
+        text: impl FnOnce(&Conversation) -> Option<Arc<str>>,
+    ) -> Result<(), SqlError> {
+        if let Err(error) = &done
+            && !self.wire.broken
+            && self.session.ending().is_none()
+        {
+            self.session.log_error(error, text(self).as_deref());
+        }
+        done
     }
 
     /// An error that ends the connection.
@@ -352,7 +384,6 @@ impl Conversation {
             // Cancelled because the session ends: that is what the client hears.
             return Err(self.ended());
         }
-        tracing::debug!(session = self.session.id(), %error, "error");
         self.wire.output.error(Severity::Error, error);
         // Nobody has to ask for it: a Flush may be among what is skipped.
         self.answers = true;
@@ -383,6 +414,7 @@ impl Conversation {
         if let Err(error) = self.session.sync()
             && !skipped
         {
+            self.session.log_error(&error, None);
             self.wire.output.error(Severity::Error, &error);
         }
         self.ready()

@@ -34,6 +34,7 @@ pub const REPORTED: &[&str] = &[
     "integer_datetimes",
     "standard_conforming_strings",
     "search_path",
+    "scram_iterations",
 ];
 
 /// How long a session that uses transaction blocks keeps its worker while its client says nothing.
@@ -77,6 +78,7 @@ pub fn start(
     set_timeout(socket, Some(shared.config().authentication_timeout));
     let Some(greeting) = greet(shared, wire)? else { return Ok(None) };
     let Some(mut wire) = wire.take() else { return Ok(None) };
+    let (user, database) = (greeting.user.clone(), greeting.database.clone());
     let started = log_in(shared, &mut wire, socket, peer, greeting);
     match started {
         Ok((session, reported, lease)) => {
@@ -86,6 +88,8 @@ pub fn start(
             Ok(Some(Started { session, wire, reported, lease }))
         }
         Err(error) => {
+            let sqlstate = error.sqlstate;
+            tracing::info!(client = %peer, user, database, sqlstate, %error, "login refused");
             // Whoever reports it needs the connection for that.
             shared.report(&mut wire, &error);
             Ok(None)

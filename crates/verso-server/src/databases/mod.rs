@@ -22,8 +22,8 @@ use std::time::Duration;
 use verso_env::sync::{Condvar, Mutex, MutexGuard};
 use verso_env::{Env, VfsFile};
 use verso_session::cluster::{
-    CheckCancelled, DatabaseEntry, FIRST_DATABASE, FIRST_DATABASE_NUMBER, WithInstance, no_database,
-    usual_memory_bytes,
+    CheckCancelled, DatabaseEntry, FIRST_DATABASE, FIRST_DATABASE_NUMBER, SECOND_DATABASE, WithInstance,
+    no_database, usual_memory_bytes,
 };
 use verso_session::errors::sqlstate;
 use verso_session::{Cluster, Databases, Instance, Member, SqlError};
@@ -174,7 +174,8 @@ impl Keeper {
         })
     }
 
-    /// The databases of a folder; an empty one gets a first database.
+    /// The databases of a folder; an empty one gets a first database, and the one that tools of PostgreSQL connect to where
+    /// nobody names any. It may be dropped, and does not come back.
     ///
     /// # Errors
     /// 55006 if another server has the folder; those of its files.
@@ -195,7 +196,9 @@ impl Keeper {
         cluster.kept_by(&databases);
         keeper.look(&mut keeper.state.lock())?;
         if keeper.state.lock().entries.is_empty() {
-            keeper.create(FIRST_DATABASE, None, &mut |_| Ok(()), &|| Ok(()))?;
+            for name in [FIRST_DATABASE, SECOND_DATABASE] {
+                keeper.create(name, None, &mut |_| Ok(()), &|| Ok(()))?;
+            }
         }
         Ok(keeper)
     }
@@ -220,7 +223,7 @@ impl Keeper {
                 let text = "the database system is shutting down";
                 return Err(SqlError::new(sqlstate::CANNOT_CONNECT_NOW, text));
             }
-            let count = state.entries.len();
+            let count = self.sharing(&state, name);
             let Some((name, entry)) = state.entries.get_key_value(name) else {
                 return Err(no_database(name));
             };
@@ -329,6 +332,17 @@ impl Keeper {
         let opened = Opened::new(Database::open(folder.files.database(name), options)?);
         tracing::info!(database = name, "database open");
         Ok(opened)
+    }
+
+    /// How many databases share the buffer pool when one of them is opened. The one that is there for tools does not count
+    /// while it is so small that the least share holds it.
+    fn sharing(&self, state: &State, opened: &str) -> usize {
+        let small = || {
+            let bytes = self.folder.as_ref().and_then(|folder| folder.files.size(SECOND_DATABASE).ok());
+            bytes.is_some_and(|bytes| bytes < POOL_BYTES_MIN)
+        };
+        let spared = opened != SECOND_DATABASE && state.entries.contains_key(SECOND_DATABASE) && small();
+        state.entries.len() - usize::from(spared)
     }
 
     /// How a database is opened that is one of so many: with its share of the buffer pool.

@@ -60,6 +60,27 @@ fn sessions_begin_with_what_alter_database_has_left() {
 }
 
 #[test]
+fn a_new_folder_has_the_database_that_tools_connect_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    // As createdb does.
+    let mut tool = connect(&server, "postgres").unwrap();
+    tool.batch_execute("CREATE DATABASE made").unwrap();
+    assert_eq!(names(&mut tool), ["made", "postgres", "verso"]);
+    let owner = "SELECT pg_get_userbyid(datdba)::text FROM pg_database WHERE datname = current_database()";
+    assert_eq!(tool.query_one(owner, &[]).unwrap().get::<_, String>(0), "verso");
+    drop(tool);
+    let mut first = connect(&server, "verso").unwrap();
+    first.batch_execute("DROP DATABASE postgres").unwrap();
+    drop(first);
+    server.shutdown(ShutdownMode::Fast).unwrap();
+    // Where it was dropped it stays away.
+    let server = start(folder.path());
+    assert_eq!(names(&mut connect(&server, "verso").unwrap()), ["made", "verso"]);
+    server.shutdown(ShutdownMode::Fast).unwrap();
+}
+
+#[test]
 fn databases_are_made_copied_renamed_and_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path());
@@ -74,7 +95,7 @@ fn databases_are_made_copied_renamed_and_dropped() {
     assert_eq!(refused(&mut first, "DROP DATABASE verso"), "55006");
     assert_eq!(refused(&mut first, "DROP DATABASE nix"), "3D000");
     assert_eq!(refused(&mut first, "CREATE DATABASE x TEMPLATE nix"), "3D000");
-    assert_eq!(names(&mut first), ["shop", "verso"]);
+    assert_eq!(names(&mut first), ["postgres", "shop", "verso"]);
     let owner = "SELECT pg_get_userbyid(datdba)::text FROM pg_database WHERE datname = 'shop'";
     assert_eq!(first.query_one(owner, &[]).unwrap().get::<_, String>(0), "app");
 
@@ -99,12 +120,12 @@ fn databases_are_made_copied_renamed_and_dropped() {
     let mut used = connect(&server, "copy").unwrap();
     first.batch_execute("DROP DATABASE copy WITH (FORCE)").unwrap();
     assert!(used.simple_query("SELECT 1").is_err());
-    assert_eq!(names(&mut first), ["store", "verso"]);
+    assert_eq!(names(&mut first), ["postgres", "store", "verso"]);
     drop((first, used));
     server.shutdown(ShutdownMode::Fast).unwrap();
 
     let server = start(folder.path());
-    assert_eq!(names(&mut connect(&server, "store").unwrap()), ["store", "verso"]);
+    assert_eq!(names(&mut connect(&server, "store").unwrap()), ["postgres", "store", "verso"]);
     server.shutdown(ShutdownMode::Fast).unwrap();
 }
 
@@ -145,7 +166,7 @@ fn what_a_crash_leaves_of_a_database_is_no_database() {
     std::fs::create_dir(path("gone.verso-wal")).unwrap();
     let server = start(folder.path());
     let mut client = connect(&server, "verso").unwrap();
-    assert_eq!(names(&mut client), ["verso"]);
+    assert_eq!(names(&mut client), ["postgres", "verso"]);
     client.batch_execute("CREATE DATABASE half").unwrap();
     assert!(connect(&server, "half").is_ok());
     let left = [
@@ -165,4 +186,7 @@ fn one_file_is_one_database() {
     let mut client = world.client();
     assert_eq!(refused(&mut client, "CREATE DATABASE other"), "0A000");
     assert_eq!(names(&mut client), ["verso"]);
+    let port = world.address.port();
+    let other = Client::connect(&format!("host=127.0.0.1 port={port} user=verso dbname=postgres"), NoTls);
+    assert_eq!(other.err().unwrap().code().unwrap().code(), "3D000");
 }

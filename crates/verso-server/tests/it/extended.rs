@@ -45,6 +45,68 @@ fn rows_come_in_portions() {
 }
 
 #[test]
+fn portals_with_a_name_are_known_to_fetch_move_and_close() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("BEGIN");
+    let open = |portal: &str, sql: &str| [parse("", sql), bind(portal, "", &[])].concat();
+    let mut bytes = open("p", "SELECT * FROM generate_series(1, 9)");
+    bytes.extend([execute("p", 1), sync()].concat());
+    assert_eq!(raw.kinds(&bytes), "12DsZT");
+    let mut rows = |bytes: &[u8]| {
+        raw.send(bytes);
+        let replies = raw.until('Z');
+        let rows = replies.iter().filter(|reply| reply.kind == 'D');
+        let tag =
+            replies.iter().find(|reply| matches!(reply.kind, 'C' | 'E')).map(|reply| match reply.kind {
+                'C' => reply.text(),
+                _ => reply.field('C').unwrap(),
+            });
+        let values: Vec<String> =
+            rows.map(|row| String::from_utf8(row.body[6..].to_vec()).unwrap()).collect();
+        (values.join(" "), tag.unwrap_or_default())
+    };
+    let told = |values: &str, tag: &str| (values.to_owned(), tag.to_owned());
+    assert_eq!(rows(&query("MOVE 1 FROM p")), told("", "MOVE 1"));
+    assert_eq!(rows(&query("FETCH 2 FROM p")), told("3 4", "FETCH 2"));
+    assert_eq!(rows(&[execute("p", 1), sync()].concat()), told("5", ""));
+    assert_eq!(rows(&query("FETCH RELATIVE 2 FROM p")), told("7", "FETCH 1"));
+    // One that nothing has run of yet sees the state of its first FETCH.
+    let bytes = [open("q", "SELECT 8"), sync()].concat();
+    assert_eq!(rows(&bytes), told("", ""));
+    assert_eq!(rows(&query("FETCH ALL FROM q")), told("8", "FETCH 1"));
+    assert_eq!(rows(&query("FETCH q")), told("", "FETCH 0"));
+    assert_eq!(rows(&query("CLOSE q")), told("", "CLOSE CURSOR"));
+    let again = [open("q", "SELECT 9"), execute("q", 0), sync()].concat();
+    assert_eq!(rows(&again), told("9", "SELECT 1"));
+    assert_eq!(rows(&query("FETCH PRIOR FROM p")), told("", "55000"));
+    assert_eq!(rows(&query("ROLLBACK; BEGIN; FETCH p")), told("", "ROLLBACK"));
+    assert_eq!(rows(&query("ROLLBACK")), told("", "ROLLBACK"));
+    assert_eq!(rows(&query("FETCH p")), told("", "34000"));
+}
+
+#[test]
+fn records_in_binary_form_name_the_types_of_their_fields() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let sql = "SELECT ROW(1::oid, 'a'::varchar, NULL::date, 'x', ROW(2::smallint))";
+    // One format for all columns of the result: binary.
+    let mut body = b"\0\0\0\0\0\0".to_vec();
+    body.extend_from_slice(&[0, 1, 0, 1]);
+    raw.send(&[parse("", sql), message('B', &body), execute("", 0), sync()].concat());
+    let replies = raw.until('Z');
+    let row = &replies.iter().find(|reply| reply.kind == 'D').unwrap().body[6..];
+    let number = |at: usize| i32::from_be_bytes(row[at..at + 4].try_into().unwrap());
+    let (mut at, mut types) = (4, Vec::new());
+    for _ in 0..number(0) {
+        types.push(number(at));
+        at += 8 + usize::try_from(number(at + 4)).unwrap_or(0);
+    }
+    // oid, varchar, date, unknown, record: as PostgreSQL numbers them
+    assert_eq!(types, [26, 1043, 1082, 705, 2249]);
+}
+
+#[test]
 fn an_error_is_told_before_the_sync() {
     let world = World::new();
     let mut raw = world.connect();

@@ -194,6 +194,15 @@ impl Call<'_> {
                 Some(role) => Value::Text(Arc::clone(&role.name)),
                 None => Value::text(&format!("unknown (OID={})", args.oid(0))),
             },
+            "pg_collation_actual_version" => {
+                let found = catalog.collation_by_oid(args.oid(0).0);
+                let missing = || {
+                    let text = format!("collation with OID {} does not exist", args.oid(0));
+                    ExecError::raised("42704", text)
+                };
+                let found = found.ok_or_else(missing)?;
+                super::collations::actual_version(catalog, &found)
+            }
             "pg_get_serial_sequence" => self.serial_sequence()?,
             "obj_description" | "shobj_description" | "col_description" => self.description(function),
             "pg_relation_size" | "pg_table_size" | "pg_indexes_size" | "pg_total_relation_size" => {
@@ -228,6 +237,7 @@ impl Call<'_> {
                 let known = matches!(name.to_ascii_lowercase().as_str(), "utf8" | "unicode");
                 Value::Int4(if known { UTF8 } else { -1 })
             }
+            "pg_client_encoding" if self.views.services.settings.bare_texts => Value::text("SQL_ASCII"),
             "getdatabaseencoding" | "pg_client_encoding" => Value::text("UTF8"),
             "inet_client_addr" | "inet_client_port" => self.client(function),
             // The address at which the server was reached is not known to the session.

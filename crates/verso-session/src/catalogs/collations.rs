@@ -45,6 +45,16 @@ fn row(catalog: &CatalogSnapshot, one: &CollationDef) -> Vec<Value> {
     ]
 }
 
+/// The version of the data that a collation would be made from now.
+pub(super) fn actual_version(catalog: &CatalogSnapshot, one: &CollationDef) -> Value {
+    match one.provider {
+        'i' => Value::text(catalog.collation_data().version()),
+        // As `default`, which orders by bytes, has it in PostgreSQL.
+        'b' | 'd' => Value::text("1"),
+        _ => Value::Null,
+    }
+}
+
 /// `attcollation` of a column that was declared as this type, which has `usual` without COLLATE.
 pub(super) fn of_type(ty: &SqlType, usual: Value) -> Value {
     match ty.collation() {

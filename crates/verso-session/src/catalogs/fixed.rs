@@ -262,6 +262,10 @@ pub(crate) fn class_takes(name: &str, ty: &SqlType) -> Option<bool> {
         SqlType::Enum(_) => takes == ANY_ENUM,
         SqlType::Row(_) => takes == i64::from(SqlType::Record.pg_oid()),
         SqlType::Varchar(_) => takes == text,
+        // They are in one order.
+        SqlType::System(SystemType::Cidr) => {
+            takes == oid || takes == i64::from(SqlType::System(SystemType::Inet).pg_oid())
+        }
         _ => takes == oid,
     })
 }

@@ -20,8 +20,18 @@ pub(super) const OWNER: u32 = 10;
 pub(super) const INFORMATION_SCHEMA_OID: u32 = 13_144;
 /// The access methods, as `pg_am` has them.
 const HEAP: u32 = 2;
-const BTREE: u32 = 403;
-const GIN: u32 = 2742;
+
+/// The number of an access method of indexes.
+fn method_number(name: &str) -> u32 {
+    match name {
+        "hash" => 405,
+        "gist" => 783,
+        "gin" => 2742,
+        "brin" => 3580,
+        "spgist" => 4000,
+        _ => 403,
+    }
+}
 
 /// The number of a schema.
 pub(super) fn namespace(catalog: &CatalogSnapshot, schema: &str) -> Value {
@@ -257,7 +267,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             Relation::Index(index) => {
                 let columns = index.parts.len() + index.include.len();
                 let options = options(&index.options);
-                let method = if index.is_inverted() { GIN } else { BTREE };
+                let method = method_number(index.method());
                 let table = catalog.table_by_oid(index.table);
                 let unlogged = table.as_ref().is_some_and(|table| table.unlogged);
                 let parts = table.iter().flat_map(|table| &table.partitioned).flat_map(|own| &own.partitions);
@@ -312,11 +322,11 @@ fn composite_types(
 
 /// `reloptions`.
 fn options(options: &TableOptions) -> Value {
-    if options.given.is_empty() {
+    if options.shown().next().is_none() {
         return Value::Null;
     }
     let option = |(name, value): &(Arc<str>, Arc<str>)| Value::text(&format!("{name}={value}"));
-    Value::Array(options.given.iter().map(option).collect())
+    Value::Array(options.shown().map(option).collect())
 }
 
 /// What rows of `pg_attribute` differ in.

@@ -15,6 +15,7 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
 
 use super::alter_partitions::reaches_partitions;
+use super::composite::refuse_system_name;
 use super::create_table::identity_column;
 use super::drop::kind_of;
 use super::index::{like_index, named};
@@ -246,6 +247,7 @@ impl Schema<'_> {
         let table = if materialized { binder.table(name)? } else { binder.target(name)? };
         let change = match action {
             AlterAction::AddColumn { column, if_not_exists } => {
+                refuse_system_name(&column.name.text)?;
                 return self.add_column(&binder, name, &table, column, *if_not_exists);
             }
             AlterAction::DropColumn { column, if_exists, cascade } => {
@@ -384,6 +386,7 @@ impl Schema<'_> {
             }
             AlterAction::Rename(to) => TableChange::Rename(text(to)),
             AlterAction::RenameColumn { column, to } => {
+                refuse_system_name(&to.text)?;
                 self.holders(&table, Some(&column.text))?;
                 let policies = self.renamed_policies(&table, column, to)?;
                 rename_column(&table, column, to, policies)

@@ -88,6 +88,11 @@ impl Schema<'_> {
                 self.own_cast(&source, &target)?;
                 Ok(CommentOn::Cast(cast.oid))
             }
+            Commented::Collation(name) => {
+                let collation = self.collation(name)?;
+                self.own_collation(&collation)?;
+                Ok(CommentOn::Collation(collation.oid()))
+            }
             Commented::Extension(name) => {
                 let extension = self.extension(name)?;
                 self.own_extension(&extension)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{NewComposite, Object};
+use verso_catalog::{NewComposite, Object, Oid, TableDef, TypeDef, TypeUses};
 use verso_types::SqlType;
 
 use super::{Schema, text};
@@ -41,8 +41,33 @@ impl Schema<'_> {
         if fields == row.fields {
             return Ok(());
         }
+        let holders = self.holders_of(&ty);
+        let renames = changes.iter().any(|change| matches!(change, FieldChange::Rename(..)));
+        let retyped = |(name, ty): &(Arc<str>, SqlType)| {
+            row.fields.iter().any(|(known, old)| known == name && old != ty)
+        };
+        // As in PostgreSQL the values of a field stay of its type.
+        let in_columns = renames || !fields.iter().any(retyped);
+        for change in changes.iter().filter(|_| in_columns) {
+            if let FieldChange::Drop { name: field, .. } | FieldChange::Rename(field, _) = change {
+                let what = format!("attribute {} of type {}", field.text, ty.name);
+                self.refuse_field_in_use(&holders, ty.oid, &field.text, &what)?;
+            }
+        }
         let catalog = &self.frame.services.instance.catalog;
-        Ok(catalog.alter_composite(&mut self.frame.txn.borrow_mut(), &ty, &fields)?)
+        catalog.alter_composite(&mut self.frame.txn.borrow_mut(), &ty, &fields, in_columns)?;
+        // The values of a field that has another name only stand where they stood.
+        if renames { Ok(()) } else { self.reshape_all(&holders) }
+    }
+
+    /// The tables with rows of their own that have columns of a composite type.
+    fn holders_of(&self, ty: &TypeDef) -> Vec<Arc<TableDef>> {
+        let catalog = self.frame.catalog;
+        let mut tables: Vec<Oid> =
+            TypeUses::of(catalog, ty).columns.into_iter().map(|(table, _)| table).collect();
+        tables.dedup();
+        let found = tables.into_iter().filter_map(|oid| catalog.table_by_oid(oid));
+        found.filter(|table| table.partitioned.is_none()).collect()
     }
 
     fn change_field(
@@ -103,9 +128,19 @@ impl Schema<'_> {
     }
 }
 
+/// Refuses a column of a table that is called as what each row has beside its columns.
+pub(super) fn refuse_system_name(column: &str) -> Result<(), SqlError> {
+    if ["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"].contains(&column) {
+        let text = format!("column name \"{column}\" conflicts with a system column name");
+        return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));
+    }
+    Ok(())
+}
+
 /// Refuses columns and fields of a type that no stored value has (42P16).
 pub(super) fn refuse_pseudo(column: &str, ty: &SqlType) -> Result<(), SqlError> {
-    if matches!(ty, SqlType::Void | SqlType::Record | SqlType::Unknown) || is_polymorphic(ty) {
+    let record = matches!(ty, SqlType::Row(row) if row.of.is_none());
+    if record || matches!(ty, SqlType::Void | SqlType::Record | SqlType::Unknown) || is_polymorphic(ty) {
         let text = format!("column \"{column}\" has pseudo-type {}", ty.pg_name());
         return Err(SqlError::new("42P16", text));
     }

@@ -6,6 +6,7 @@ use verso_catalog::{Identity, NewColumn, NewConstraint, NewConstraintKind, NewTa
 use verso_types::SqlType;
 
 use super::alter_table::{check_compression, check_storage};
+use super::composite::refuse_system_name;
 use super::like::{copy_columns, copy_constraints, plain_indexes};
 use super::partition::{divided_by, same_kind};
 use super::sequence::bounds;
@@ -48,6 +49,7 @@ impl Schema<'_> {
                         let text = format!("column \"{}\" specified more than once", column.name.text);
                         return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
                     }
+                    refuse_system_name(&column.name.text)?;
                     new.columns.push(self.new_column(binder, &create.name.name.text, column)?);
                     constraints.extend(&column.constraints);
                 }

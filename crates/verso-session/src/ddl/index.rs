@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 
 use verso_catalog::{
     CatalogError, ColumnDef, IndexDef, KeyClass, NewIndex, NewIndexPart, Object, ObjectKind, Oid,
-    Partitioned, Relation, Rights, TableChange, TableDef, guard_text,
+    Partitioned, Relation, Rights, STOOD_IN_FOR, TableChange, TableDef, guard_text,
 };
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::ExprKind;
 use verso_types::SqlType;
 
+use super::upkeep::system_relation;
 use super::{Schema, options, text};
 use crate::catalogs::class_takes;
 use crate::client::{CommandTag, Notice, tag};
@@ -140,6 +141,9 @@ impl Schema<'_> {
             part_of,
             options: options(&create.options),
         };
+        if let Some(method) = create.method.as_deref().filter(|method| *method != INVERTED) {
+            new.options.given.push((STOOD_IN_FOR.into(), method.into()));
+        }
         if part_of.is_none() {
             self.own_named(&create.table)?;
         }
@@ -374,10 +378,17 @@ impl Schema<'_> {
         let (index, name) = match &reindex.target {
             ReindexTarget::Index(name) => (true, name),
             ReindexTarget::Table(name) => (false, name),
-            ReindexTarget::Schema(_) | ReindexTarget::Database(_) | ReindexTarget::Collations => {
+            ReindexTarget::Schema(_)
+            | ReindexTarget::Database(_)
+            | ReindexTarget::System(_)
+            | ReindexTarget::Collations => {
                 return Err(SqlError::internal("REINDEX of several tables at a time").into());
             }
         };
+        if let (false, Some(system)) = (index, system_relation(name)) {
+            self.keeps_itself(system)?;
+            return Ok(tag("REINDEX"));
+        }
         let built = self.build_anew(index, name, reindex.concurrently)?;
         if reindex.verbose {
             for name in built {

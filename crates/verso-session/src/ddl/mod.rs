@@ -57,6 +57,7 @@ mod temporary;
 mod trigger;
 mod truncate;
 mod types;
+pub(crate) mod upkeep;
 mod view;
 
 pub(crate) use function::in_literal;

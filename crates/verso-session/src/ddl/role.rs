@@ -256,6 +256,8 @@ impl Schema<'_> {
         if Verifier::parse(password).is_some() {
             return Some(password.into());
         }
-        Some(Verifier::of_password(password, &*self.frame.services.env.random).to_string().into())
+        let services = self.frame.services;
+        let iterations = services.settings.scram_iterations;
+        Some(Verifier::of_password(password, iterations, &*services.env.random).to_string().into())
     }
 }

@@ -1,11 +1,11 @@
-//! Tables with columns of the row type of a table that changes.
+//! Tables with columns of the row type of a table that changes, or of a composite type that does.
 //!
 //! Their values have the fields of the type: where it gets or loses one, the rows are copied, in the same transaction, as those
 //! of the table itself are.
 
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintKind, TableDef, holders_of_rows, relations_in};
+use verso_catalog::{ConstraintKind, Oid, TableDef, holders_of_rows, relations_in};
 
 use super::Schema;
 use crate::failure::Failure;
@@ -19,23 +19,36 @@ impl Schema<'_> {
         table: &TableDef,
         field: Option<&str>,
     ) -> Result<Vec<Arc<TableDef>>, Failure> {
-        let catalog = self.frame.catalog;
-        let holders = holders_of_rows(catalog, table.oid);
-        let Some(field) = field else { return Ok(holders) };
+        let holders = holders_of_rows(self.frame.catalog, table.oid);
+        if let Some(field) = field {
+            let what = format!("column {field} of table {}", table.name);
+            self.refuse_field_in_use(&holders, table.oid, field, &what)?;
+        }
+        Ok(holders)
+    }
+
+    /// Refuses to take away or to rename a field, called `what`, of a type which these tables have columns of, where something
+    /// that is kept as a text may use it.
+    pub(super) fn refuse_field_in_use(
+        &self,
+        holders: &[Arc<TableDef>],
+        of: Oid,
+        field: &str,
+        what: &str,
+    ) -> Result<(), Failure> {
         let refuse = |user: String| {
-            let text =
-                format!("column {field} of table {} may be used as a field of a row by {user}", table.name);
+            let text = format!("{what} may be used as a field of a row by {user}");
             let text = format!("{text}, which is not followed: change that first");
             Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into())
         };
-        for view in catalog.all_views() {
-            let over_rows = view.query.types.iter().any(|(_, ty)| ty.0 == table.oid.0)
+        for view in self.frame.catalog.all_views() {
+            let over_rows = view.query.types.iter().any(|(_, ty)| ty.0 == of.0)
                 || holders.iter().any(|holder| view.query.names(holder.oid));
             if over_rows && view.query.text.contains(field) {
                 return refuse(format!("view {}", view.name));
             }
         }
-        for holder in &holders {
+        for holder in holders {
             let check = holder.constraints.iter().find(|constraint| match &constraint.kind {
                 ConstraintKind::Check { expression, .. } => expression.contains(field),
                 _ => false,
@@ -52,7 +65,7 @@ impl Schema<'_> {
                 return refuse(format!("trigger {} of table {}", trigger.name, holder.name));
             }
         }
-        Ok(holders)
+        Ok(())
     }
 
     /// Copies the rows of tables, as they were before their columns' types changed.

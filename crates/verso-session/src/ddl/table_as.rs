@@ -6,6 +6,7 @@ use verso_catalog::{NewColumn, NewTable, Object};
 use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::Value;
 
+use super::composite::{refuse_pseudo, refuse_system_name};
 use super::{Schema, options};
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -59,6 +60,8 @@ impl Schema<'_> {
                 let text = format!("column \"{name}\" specified more than once");
                 return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
             }
+            refuse_pseudo(&name, &column.ty)?;
+            refuse_system_name(&name)?;
             new.columns.push(NewColumn::new(name, column.seen()));
         }
         let catalog = &self.frame.services.instance.catalog;

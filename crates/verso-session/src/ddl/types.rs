@@ -216,7 +216,7 @@ impl Schema<'_> {
             for (holder, fields) in fields_left(catalog, &types) {
                 self.frame.inside(|frame| {
                     let catalog = &frame.services.instance.catalog;
-                    Ok(catalog.alter_composite(&mut frame.txn.borrow_mut(), &holder, &fields)?)
+                    Ok(catalog.alter_composite(&mut frame.txn.borrow_mut(), &holder, &fields, false)?)
                 })?;
             }
         }

@@ -8,7 +8,8 @@ use verso_parser::syntax::ExplainFormat;
 /// The column that EXPLAIN yields.
 pub(crate) fn explain_columns(format: ExplainFormat) -> Vec<OutputColumn> {
     let ty = match format {
-        ExplainFormat::Text => SqlType::Text,
+        // There is no type xml.
+        ExplainFormat::Text | ExplainFormat::Yaml | ExplainFormat::Xml => SqlType::Text,
         ExplainFormat::Json => SqlType::Json,
     };
     vec![OutputColumn::new("QUERY PLAN", ty)]

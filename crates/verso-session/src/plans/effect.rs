@@ -142,7 +142,8 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::AlterIndex(_) => "ALTER INDEX",
         Statement::Analyze(_) => "ANALYZE",
         Statement::Explain { options, statement } if options.analyze => return changes(statement),
-        Statement::AlterDatabase { .. } | Statement::Database(DatabaseStatement::Rename { .. }) => {
+        Statement::AlterDatabase { .. }
+        | Statement::Database(DatabaseStatement::Rename { .. } | DatabaseStatement::Tablespace { .. }) => {
             "ALTER DATABASE"
         }
         Statement::AddLogFile { .. } | Statement::DropLogFile { .. } => "ALTER SYSTEM",

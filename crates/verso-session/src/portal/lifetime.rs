@@ -1,10 +1,14 @@
-//! How long portals live, and the session's list of those that may have to be set aside or closed (T2, Q3).
+//! How long portals live, and the session's list of those that may have to be set aside or closed (T2, Q3), and of those
+//! that statements know by name.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use verso_types::Value;
 
-use super::State;
+use super::{Place, Portal, State};
+use crate::plans::Prepared;
 
 /// How long a portal lives.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +25,15 @@ pub(crate) struct Lives {
 #[derive(Debug, Default)]
 pub(crate) struct Portals {
     known: Vec<Weak<Mutex<State>>>,
+    named: BTreeMap<Box<str>, Named>,
+}
+
+/// A portal with a name, of which its owner has the state.
+#[derive(Debug)]
+struct Named {
+    prepared: Arc<Prepared>,
+    params: Vec<Value>,
+    state: Weak<Mutex<State>>,
 }
 
 impl Portals {
@@ -35,6 +48,38 @@ impl Portals {
         self.known.retain(|known| known.strong_count() > 0);
         if !self.known.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(state))) {
             self.known.push(Arc::downgrade(state));
+        }
+    }
+
+    /// Lets FETCH, MOVE and CLOSE know one by its name.
+    pub(crate) fn name(&mut self, portal: &mut Portal) {
+        self.named.retain(|_, named| named.state.strong_count() > 0);
+        let state = Arc::downgrade(&portal.shared());
+        let named = Named { prepared: Arc::clone(&portal.prepared), params: portal.params.clone(), state };
+        self.named.insert(portal.name.clone(), named);
+    }
+
+    /// The one of that name which the transaction of this number may run.
+    pub(crate) fn named(&self, name: &str, transaction: u64) -> Option<Portal> {
+        let Named { prepared, params, state } = self.named.get(name)?;
+        let state = state.upgrade()?;
+        let gone = {
+            let state = state.lock();
+            let other = |lives: Lives| lives.transaction.is_some_and(|of| of != transaction);
+            matches!(*state, State::Closed) || state.lives().is_some_and(other)
+        };
+        (!gone).then(|| Portal {
+            prepared: Arc::clone(prepared),
+            name: name.into(),
+            params: params.clone(),
+            place: Place::Shared(state),
+        })
+    }
+
+    /// CLOSE ALL closes those with names.
+    pub(crate) fn close_named(&mut self) {
+        for state in std::mem::take(&mut self.named).values().filter_map(|named| named.state.upgrade()) {
+            *state.lock() = State::Closed;
         }
     }
 

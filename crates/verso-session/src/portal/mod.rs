@@ -113,6 +113,25 @@ impl Portal {
         &self.prepared
     }
 
+    /// Whether it was closed, and its name is free.
+    pub fn is_closed(&self) -> bool {
+        matches!(&self.place, Place::Shared(state) if matches!(*state.lock(), State::Closed))
+    }
+
+    /// Closes it, whoever has it.
+    pub(crate) fn close(&mut self) {
+        *self.shared().lock() = State::Closed;
+    }
+
+    /// Whether nothing of it has run yet.
+    pub(crate) fn is_ready(&self) -> bool {
+        match &self.place {
+            Place::Ready => true,
+            Place::Done => false,
+            Place::Shared(state) => matches!(*state.lock(), State::Ready),
+        }
+    }
+
     /// What it yields; none if it yields no rows.
     pub fn columns(&self) -> Option<&[OutputColumn]> {
         self.prepared.columns()

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`clocks`] | now, and when statement and transaction began |
 //! | [`random`], [`sequences`], [`notices`] | random numbers, last values of sequences, messages |
+//! | [`logged`] | messages and errors in the log |
 //! | [`names`] | the catalog along the search path |
 //! | [`roles`] | whom statements run as |
 //! | [`shown`] | settings by name |
@@ -16,6 +17,7 @@
 
 mod binding;
 mod clocks;
+mod logged;
 mod names;
 mod notices;
 mod position;

@@ -2,7 +2,8 @@
 //!
 //! 1. Messages arrive in the order in which they were told: those that wait go out before one that goes at once.
 //! 2. A statement that runs again after a conflict does not repeat what its client has heard of it.
-//! 3. What waits of functions is charged to the statement: there may be many.
+//! 3. The log gets a message where the client would, or would if it wanted to: in the same order, and once.
+//! 4. What waits of functions is charged to the statement: there may be many.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,7 +14,7 @@ use verso_exec::plan::RaiseLevel;
 
 use super::Services;
 use crate::client::{Notice, StatementSink, Told};
-use crate::settings::MessageLevel;
+use crate::settings::{LogLevel, LogSettings, MessageLevel};
 use verso_planner::errors::SqlError;
 
 /// The messages that a statement has left.
@@ -54,7 +55,11 @@ impl Notices {
     }
 
     /// Hands those that are left to `send`, in their order, from a level on.
-    fn pass<E>(&self, from: MessageLevel, mut send: impl FnMut(&Notice) -> Result<(), E>) -> Result<(), E> {
+    fn pass<E>(
+        &self,
+        hearers: &Hearers<'_>,
+        mut send: impl FnMut(&Notice) -> Result<(), E>,
+    ) -> Result<(), E> {
         if self.left.borrow().is_empty() {
             return Ok(());
         }
@@ -62,9 +67,9 @@ impl Notices {
         let earlier = self.earlier.take();
         for (at, notice) in self.left.take().iter().enumerate() {
             if at >= earlier {
-                self.pass_one(notice, from, &mut send)?;
-            } else if MessageLevel::of(notice.severity) >= from {
-                send(notice)?;
+                self.pass_one(notice, hearers, &mut send)?;
+            } else {
+                hearers.tell(notice, &mut send)?;
             }
         }
         Ok(())
@@ -73,10 +78,10 @@ impl Notices {
     fn pass_one<E>(
         &self,
         notice: &Notice,
-        from: MessageLevel,
+        hearers: &Hearers<'_>,
         send: &mut impl FnMut(&Notice) -> Result<(), E>,
     ) -> Result<(), E> {
-        if MessageLevel::of(notice.severity) < from {
+        if !hearers.any(notice.severity) {
             return Ok(());
         }
         self.gone.set(self.gone.get() + 1);
@@ -84,7 +89,7 @@ impl Notices {
             return Ok(());
         }
         self.heard.set(self.gone.get());
-        send(notice)
+        hearers.tell(notice, send)
     }
 
     /// Keeps a message of a function.
@@ -100,11 +105,46 @@ impl Notices {
     }
 }
 
+/// Whom messages reach.
+struct Hearers<'s> {
+    services: Option<&'s Services>,
+    /// The client, from this level on.
+    client: MessageLevel,
+    log: LogSettings,
+}
+
+impl Hearers<'_> {
+    fn client(&self, severity: &str) -> bool {
+        MessageLevel::of(severity) >= self.client
+    }
+
+    fn log(&self, severity: &str) -> bool {
+        LogLevel::of(severity) >= self.log.from
+    }
+
+    fn any(&self, severity: &str) -> bool {
+        self.client(severity) || self.log(severity)
+    }
+
+    fn tell<E>(&self, notice: &Notice, send: &mut impl FnMut(&Notice) -> Result<(), E>) -> Result<(), E> {
+        if let Some(services) = self.services.filter(|_| self.log(notice.severity)) {
+            services.log_notice(notice, self.log);
+        }
+        if self.client(notice.severity) { send(notice) } else { Ok(()) }
+    }
+}
+
 impl Services {
     /// Sends what is left at the end of a statement.
     #[inline]
     pub(crate) fn send_notices(&self, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
-        self.notices.pass(self.settings.messages_from, |notice| sink.notice(notice))
+        let (client, log) = (self.settings.messages_from, self.settings.log);
+        self.notices.pass(&Hearers { services: Some(self), client, log }, |notice| sink.notice(notice))
+    }
+
+    fn hearers(&self) -> Hearers<'_> {
+        let (client, log) = self.settings.heard();
+        Hearers { services: Some(self), client, log }
     }
 }
 
@@ -120,7 +160,7 @@ impl Outgoing<'_> {
     /// Sends what is left now, while the statement goes on.
     pub(crate) fn flush(&self) -> ExecResult<()> {
         let Some(client) = self.client else { return Ok(()) };
-        self.services.notices.pass(self.services.settings.messages_from(), |notice| client.tell(notice))
+        self.services.notices.pass(&self.services.hearers(), |notice| client.tell(notice))
     }
 }
 
@@ -131,15 +171,14 @@ impl NoticeSink for Outgoing<'_> {
             return Ok(());
         }
         let severity = severity_of(level);
-        let from = self.services.settings.messages_from();
         let notice = Notice { severity, sqlstate, message, detail, hint, context, position: None };
         let Some(client) = self.client else { return self.services.notices.keep(notice, memory) };
         self.flush()?;
-        self.services.notices.pass_one(&notice, from, &mut |notice| client.tell(notice))
+        self.services.notices.pass_one(&notice, &self.services.hearers(), &mut |notice| client.tell(notice))
     }
 
     fn hears(&self, level: RaiseLevel) -> bool {
-        MessageLevel::of(severity_of(level)) >= self.services.settings.messages_from()
+        self.services.hearers().any(severity_of(level))
     }
 }
 
@@ -159,7 +198,8 @@ mod tests {
 
     fn passed(notices: &Notices) -> Vec<String> {
         let mut said = Vec::new();
-        let passed = notices.pass(MessageLevel::Notice, |notice| {
+        let hearers = Hearers { services: None, client: MessageLevel::Notice, log: LogSettings::default() };
+        let passed = notices.pass(&hearers, |notice| {
             said.push(notice.message.clone());
             Ok::<(), ()>(())
         });

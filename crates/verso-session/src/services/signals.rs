@@ -7,9 +7,12 @@ use super::Services;
 use verso_planner::errors::sqlstate;
 
 impl Signals for Services {
-    fn signal_backend(&self, id: i32, terminate: bool) -> Result<bool, ExecError> {
-        let id = u64::try_from(id).unwrap_or(0);
-        let Some(other) = self.instance.sessions.find(id) else { return Ok(false) };
+    fn signal_backend(&self, process: i32, terminate: bool) -> Result<bool, ExecError> {
+        let id = u64::try_from(process).unwrap_or(0);
+        let Some(other) = self.instance.sessions.find(id) else {
+            self.notices.warn("01000", &format!("PID {process} is not a PostgreSQL backend process"));
+            return Ok(false);
+        };
         let owner = other.identity.lock().clone();
         let of_superuser = owner.superuser || owner.role == verso_catalog::OWNER_ROLE;
         // A role of another database is not known here, whatever its number.
@@ -26,6 +29,10 @@ impl Signals for Services {
             ));
         }
         Ok(if terminate { self.instance.terminate_session(id) } else { self.instance.cancel_session(id) })
+    }
+
+    fn has_backend(&self, process: i32) -> bool {
+        u64::try_from(process).is_ok_and(|id| self.instance.sessions.find(id).is_some())
     }
 
     fn sleep(&self, duration: std::time::Duration) -> Result<(), ExecError> {

@@ -121,6 +121,10 @@ impl Session {
             }
             return Ok(CommandTag { text: format!("{word} {count}"), rows: count });
         }
+        if let Some(portal) = self.portals.named(name, self.transaction.serial()) {
+            let count = self.fetch_from(portal, fetch.direction, sink)?;
+            return Ok(CommandTag { text: format!("{word} {count}"), rows: count });
+        }
         let mut cursor = self.cursors.take(name)?;
         if cursor.binary {
             sink.binary();
@@ -138,6 +142,40 @@ impl Session {
         Ok(CommandTag { text: format!("{word} {count}"), rows: count })
     }
 
+    /// Of a portal of the protocol: rows ahead only.
+    fn fetch_from(
+        &mut self,
+        mut portal: Portal,
+        direction: Direction,
+        sink: &mut dyn StatementSink,
+    ) -> Result<u64, SqlError> {
+        let Some(columns) = portal.columns().map(<[_]>::to_vec) else {
+            let text = format!("portal \"{}\" cannot be run", portal.name());
+            return Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text));
+        };
+        let (skip, take) = match direction {
+            Direction::Forward(None) => (0, 0),
+            Direction::Forward(Some(count)) if count > 0 => (0, count),
+            Direction::Relative(count) if count > 0 => (count - 1, 1),
+            Direction::Absolute(_) => {
+                return Err(SqlError::unsupported("FETCH ABSOLUTE of a portal of the protocol"));
+            }
+            Direction::Forward(_) | Direction::Relative(_) | Direction::Backward(_) => return Err(backward()),
+        };
+        if portal.is_ready() {
+            self.ensure_active_for(false)?;
+            self.open_portal(&mut portal, false, sink)?;
+        }
+        if skip > 0 {
+            let (_, end) = self.advance(&mut portal, skip.unsigned_abs(), &mut Nowhere)?;
+            if end != PortalEnd::Suspended {
+                sink.begin(&columns)?;
+                return Ok(0);
+            }
+        }
+        Ok(self.advance(&mut portal, take.unsigned_abs(), sink)?.0)
+    }
+
     /// Of a cursor without SCROLL: rows ahead only.
     fn fetch_forward(
         &mut self,
@@ -145,10 +183,6 @@ impl Session {
         direction: Direction,
         sink: &mut dyn StatementSink,
     ) -> Result<u64, SqlError> {
-        let backward = || {
-            SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
-                .with_hint("Declare it with SCROLL option to enable backward scan.")
-        };
         let (skip, take) = match direction {
             Direction::Forward(None) => (0, 0),
             Direction::Forward(Some(count)) if count > 0 => (0, count),
@@ -179,13 +213,22 @@ impl Session {
     pub(crate) fn close_cursor(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
         let Some(name) = name else {
             self.cursors.clear();
+            self.portals.close_named();
             self.services.portals.clear();
             return Ok(tag("CLOSE CURSOR ALL"));
         };
-        if !self.services.portals.close(&name.text) {
+        if let Some(mut portal) = self.portals.named(&name.text, self.transaction.serial()) {
+            portal.close();
+        } else if !self.services.portals.close(&name.text) {
             self.cursors.take(&name.text)?;
         }
         Ok(tag("CLOSE CURSOR"))
+    }
+
+    /// The columns of a cursor that a function has opened, or of a portal of the protocol.
+    pub(crate) fn columns_of_named(&self, name: &str) -> Option<Vec<OutputColumn>> {
+        let own = || Some(self.portals.named(name, self.transaction.serial())?.columns()?.to_vec());
+        self.columns_of_portal(name).or_else(own)
     }
 
     /// The columns of a cursor that a function has opened.
@@ -224,4 +267,9 @@ impl Session {
         let position = self.cursors.position(&name.text);
         *self.services.position.borrow_mut() = position;
     }
+}
+
+fn backward() -> SqlError {
+    SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+        .with_hint("Declare it with SCROLL option to enable backward scan.")
 }

@@ -23,6 +23,12 @@ impl Session {
         &mut self,
         statement: &DatabaseStatement,
     ) -> Result<CommandTag, SqlError> {
+        if let DatabaseStatement::Tablespace { name } = statement
+            && *name.text == **self.services.database()
+        {
+            let text = "cannot change the tablespace of the currently open database";
+            return Err(SqlError::new(sqlstate::OBJECT_IN_USE, text));
+        }
         let databases = self.services.instance.member().cluster().databases()?;
         match statement {
             DatabaseStatement::Create { name, template, owner } => {
@@ -46,6 +52,13 @@ impl Session {
                 self.check_owns(&*databases, &name.text)?;
                 databases.remove(&name.text, *force, &|| self.check_cancelled())?;
                 Ok(tag("DROP DATABASE"))
+            }
+            DatabaseStatement::Tablespace { name } => {
+                if !databases.list().iter().any(|entry| *entry.name == *name.text) {
+                    return Err(no_database(&name.text));
+                }
+                self.check_owns(&*databases, &name.text)?;
+                Ok(tag("ALTER DATABASE"))
             }
             DatabaseStatement::Rename { name, to } => {
                 if !databases.list().iter().any(|entry| *entry.name == *name.text) {

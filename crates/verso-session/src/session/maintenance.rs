@@ -14,6 +14,7 @@ use super::Session;
 use crate::client::StatementSink;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
+use crate::ddl::upkeep::{passed_over, system_relation};
 use crate::instance::{Instance, SweepRecord, archive_folder};
 use crate::plans::Job;
 use crate::settings::wal_bytes;
@@ -52,8 +53,23 @@ impl Session {
         }
         let workers = self.services.workers_of(parallel, true);
         let engine = &self.services.instance.engine;
+        if let Some(system) = table.and_then(system_relation)
+            && system.kind != 'r'
+        {
+            self.services.notices.warn("01000", &passed_over(system.name, "vacuum"));
+            return Ok(tag(word));
+        }
         let object = match table {
             None => None,
+            // Of some the session makes the rows.
+            Some(name)
+                if system_relation(name).is_some()
+                    && self.with_catalog(|_, catalog, _| {
+                        Ok(catalog.table(name.schema_text(), &name.name.text).is_none())
+                    })? =>
+            {
+                return Ok(tag(word));
+            }
             Some(name) => {
                 let catalog = self.with_catalog(|_, catalog, _| Ok(Arc::clone(catalog)))?;
                 let found = catalog.table(name.schema_text(), &name.name.text);
@@ -141,12 +157,25 @@ impl Session {
                     }
                     Some(Arc::clone(&schema.name))
                 }
-                ReindexTarget::Database(Some(name)) if *name.text != **session.services.database() => {
-                    let text = "can only reindex the currently open database";
-                    return Err(SqlError::new("0A000", text).at(name.at.start));
+                ReindexTarget::Database(name) | ReindexTarget::System(name) => {
+                    let database = session.services.database();
+                    if let Some(name) = name.as_ref().filter(|name| *name.text != **database) {
+                        let text = "can only reindex the currently open database";
+                        return Err(SqlError::new("0A000", text).at(name.at.start));
+                    }
+                    let may = catalog.owns(role, Object::Database)
+                        || catalog.inherits(role, verso_catalog::authority::MAINTAIN);
+                    if !may {
+                        let text = format!("must be owner of database {database}");
+                        return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text));
+                    }
+                    None
                 }
                 _ => None,
             };
+            if matches!(reindex.target, ReindexTarget::System(_)) {
+                return Ok(Vec::new());
+            }
             let outdated = reindex.target == ReindexTarget::Collations;
             if outdated {
                 let mut indexes: Vec<(Oid, Arc<str>, Arc<str>)> = Vec::new();
@@ -214,6 +243,13 @@ impl Session {
         }
         let mut wanted = Vec::new();
         for table in tables {
+            if let Some(system) = system_relation(table) {
+                // What the system keeps, sweeps look after.
+                if system.kind != 'r' {
+                    self.services.notices.warn("01000", &passed_over(system.name, "vacuum"));
+                }
+                continue;
+            }
             if self.may_sweep("VACUUM", Some(table))? {
                 wanted.push(table.clone());
             }

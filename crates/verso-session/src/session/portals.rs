@@ -28,6 +28,17 @@ impl Session {
         bound
     }
 
+    /// Gives a portal that has not run yet a name, by which FETCH, MOVE and CLOSE know it, too.
+    ///
+    /// # Errors
+    /// 42P03 for a name that a cursor has.
+    pub fn name_portal(&mut self, portal: &mut Portal, name: &str) -> Result<(), SqlError> {
+        self.cursors.check_free(name).inspect_err(|_| self.fail_transaction())?;
+        portal.set_name(name);
+        self.portals.name(portal);
+        Ok(())
+    }
+
     fn bind_within(&self, prepared: &Arc<Prepared>, params: Vec<Value>) -> Result<Portal, SqlError> {
         if let Some(parsed) = &prepared.parsed
             && !ends_transaction(&parsed.statement)

@@ -108,7 +108,7 @@ impl Session {
                 ExecutePurpose::Explain(options) => Some(explain_columns(options.format).into()),
                 ExecutePurpose::Table(_) => None,
             },
-            Statement::Fetch(fetch) if !fetch.moves => match self.columns_of_portal(&fetch.name.text) {
+            Statement::Fetch(fetch) if !fetch.moves => match self.columns_of_named(&fetch.name.text) {
                 Some(columns) => Some(columns.into()),
                 None => self.cursors.columns(&fetch.name.text).map(Into::into),
             },

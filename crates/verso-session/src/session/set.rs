@@ -33,9 +33,16 @@ impl Session {
 
     /// Changes one; without a value to what the session began with.
     fn change_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
-        if matches!(name, "log_min_duration_statement" | "log_plans" | "log_statement")
-            && !self.services.is_superuser()
-        {
+        let of_log = matches!(
+            name,
+            "log_error_verbosity"
+                | "log_min_duration_statement"
+                | "log_min_error_statement"
+                | "log_min_messages"
+                | "log_plans"
+                | "log_statement"
+        );
+        if of_log && !self.services.is_superuser() {
             let text = format!("permission denied to set parameter \"{name}\"");
             return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text));
         }

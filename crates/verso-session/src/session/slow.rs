@@ -1,18 +1,30 @@
-//! The log of statements: those that `log_statement` names, when they begin, and the slow ones: those that take `log_min_duration_statement` or longer, with their text, and with their plan
-//! where `log_plans` asks for it.
+//! The log of statements: those that `log_statement` names, when they begin, the slow ones: those that take
+//! `log_min_duration_statement` or longer, with their text, and with their plan where `log_plans` asks for it; and those
+//! that fail.
 //!
 //! 1. Where it is off, a statement pays for a look at the setting.
-//! 2. A statement that fails is told too, as in PostgreSQL; one in portions tells of each of them.
+//! 2. A slow statement that fails is told too, as in PostgreSQL; one in portions tells of each of them.
 
 use super::Session;
 use crate::plans::{Job, log_class};
-use crate::settings::LogStatement;
+use crate::settings::{LogLevel, LogStatement};
+use verso_planner::errors::SqlError;
 
 impl Session {
+    /// Logs an error that the client was told of, as `log_min_messages` and `log_min_error_statement` say; `text` is what it
+    /// has sent, where that is known. Whoever talks with the client calls it: a program that embeds the database has the
+    /// error itself.
+    pub fn log_error(&self, error: &SqlError, text: Option<&str>) {
+        self.services.log_error(error, text);
+    }
+
     /// Tells of the statement that begins now, where `log_statement` asks for it.
     pub(super) fn tell_begin(&self, job: &Job<'_>) {
         let wanted = self.services.settings.log_statement;
-        if wanted != LogStatement::None && log_class(job.statement, &self.plans.named) <= wanted {
+        if wanted == LogStatement::None || self.services.settings.log.from > LogLevel::Log {
+            return;
+        }
+        if log_class(job.statement, &self.plans.named) <= wanted {
             let (text, cut) = (job.shown(), if job.is_cut() { " …" } else { "" });
             let session = self.services.info.number;
             tracing::info!(session, "statement: {text}{cut}");
@@ -33,7 +45,7 @@ impl Session {
         let plan = services.slow.end();
         let nanos = services.clocks.nanos().saturating_sub(start);
         // It may have switched the log off itself.
-        if services.takes_long(nanos) {
+        if services.takes_long(nanos) && services.settings.log.from <= LogLevel::Log {
             let (text, cut) = (job.shown(), if job.is_cut() { " …" } else { "" });
             let milliseconds = nanos as f64 / 1e6;
             let session = services.info.number;

@@ -3,6 +3,9 @@
 //! Drivers, frameworks and the scripts of `pg_dump` set them without asking whether anybody cares. They are kept and shown;
 //! a value that would ask for something Verso does not do is refused.
 
+use super::{least_duration, memory_bytes};
+use verso_planner::errors::{SqlError, sqlstate};
+
 /// The value that such a setting has as long as nobody sets it; none if there is none of that name.
 pub(crate) fn default(name: &str) -> Option<&'static str> {
     Some(match name {
@@ -13,6 +16,7 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         | "enable_hashagg"
         | "enable_material"
         | "escape_string_warning"
+        | "array_nulls"
         | "geqo"
         | "jit"
         | "synchronize_seqscans" => "on",
@@ -29,7 +33,8 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         "from_collapse_limit" | "join_collapse_limit" => "8",
         "max_parallel_workers_per_gather" => "2",
         "plan_cache_mode" => "auto",
-        "quote_all_identifiers" | "default_with_oids" | "array_nulls" => "off",
+        "backslash_quote" => "safe_encoding",
+        "quote_all_identifiers" | "default_with_oids" => "off",
         "password_encryption" => "scram-sha-256",
         "parallel_leader_participation" | "track_activities" | "track_counts" => "on",
         "allow_system_table_mods" | "transform_null_equals" => "off",
@@ -49,37 +54,145 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether one of them may have this value: any, but those of which Verso does one thing only.
-pub(crate) fn takes(name: &str, value: &str) -> bool {
+/// What a setting may say.
+enum Kind {
+    /// Yes or no.
+    Flag,
+    /// Yes or no, of which Verso does this one.
+    Only(&'static str),
+    /// One of these words, of which Verso does as many as the number says, the first ones.
+    Word(&'static [&'static str], usize),
+    /// A whole number.
+    Count(i64, i64),
+    /// A number.
+    Real(f64, f64),
+    /// A time.
+    Time,
+    /// A time, of which Verso does 0.
+    NoTime,
+    /// A size, with the least in kB.
+    Size(u64),
+    /// A list of the checks of PL/pgSQL.
+    Checks,
+    /// A list of tablespaces.
+    Tablespaces,
+    /// Locales, of which there is the one by bytes.
+    Locale,
+}
+
+fn kind(name: &str) -> Kind {
     match name {
-        // What these say is how it is; the other values would ask for something that there is not.
-        "password_encryption"
-        | "parallel_leader_participation"
-        | "track_activities"
-        | "track_counts"
-        | "allow_system_table_mods"
+        "password_encryption" => Kind::Word(&["scram-sha-256", "md5"], 1),
+        "parallel_leader_participation" | "track_activities" | "track_counts" | "array_nulls" => {
+            Kind::Only("on")
+        }
+        "allow_system_table_mods"
         | "transform_null_equals"
-        | "track_functions" => default(name).is_some_and(|only| same_flag(value, only)),
-        "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => {
-            ["c", "posix"].contains(&value.to_ascii_lowercase().as_str())
+        | "quote_all_identifiers"
+        | "default_with_oids" => Kind::Only("off"),
+        "track_functions" => Kind::Word(&["none", "pl", "all"], 1),
+        // Between quotes a backslash is a letter, and in E'…' it quotes.
+        "backslash_quote" => {
+            Kind::Word(&["safe_encoding", "on", "true", "yes", "1", "off", "false", "no", "0"], 5)
         }
-        "vacuum_cost_delay" => value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim() == "0",
-        "conflict_policy" => value.eq_ignore_ascii_case("updater"),
-        "use_last_committed" => value.eq_ignore_ascii_case("all"),
-        "default_with_oids" => !matches!(value.to_ascii_lowercase().as_str(), "on" | "true" | "1" | "yes"),
-        "idle_session_timeout" => value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim() == "0",
-        "session_replication_role" => {
-            ["origin", "replica", "local"].iter().any(|role| value.eq_ignore_ascii_case(role))
+        "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => Kind::Locale,
+        "vacuum_cost_delay" | "idle_session_timeout" => Kind::NoTime,
+        "deadlock_timeout" => Kind::Time,
+        "default_tablespace" | "temp_tablespaces" => Kind::Tablespaces,
+        "default_table_access_method" => Kind::Word(&["heap"], 1),
+        "default_toast_compression" => Kind::Word(&["pglz"], 1),
+        "conflict_policy" => Kind::Word(&["updater"], 1),
+        "use_last_committed" => Kind::Word(&["all"], 1),
+        "constraint_exclusion" => Kind::Word(&["partition", "on", "off"], 3),
+        "plan_cache_mode" => Kind::Word(&["auto", "force_generic_plan", "force_custom_plan"], 3),
+        "session_replication_role" => Kind::Word(&["origin", "replica", "local"], 3),
+        "xmloption" => Kind::Word(&["content", "document"], 2),
+        "plpgsql.variable_conflict" => Kind::Word(&["error", "use_variable", "use_column"], 3),
+        "plpgsql.extra_warnings" | "plpgsql.extra_errors" => Kind::Checks,
+        "default_statistics_target" => Kind::Count(1, 10_000),
+        "from_collapse_limit" | "join_collapse_limit" => Kind::Count(1, i32::MAX.into()),
+        "max_parallel_workers_per_gather" => Kind::Count(0, 1024),
+        "random_page_cost" | "seq_page_cost" => Kind::Real(0.0, f64::MAX),
+        "cursor_tuple_fraction" => Kind::Real(0.0, 1.0),
+        "effective_cache_size" => Kind::Size(8),
+        "temp_buffers" => Kind::Size(800),
+        _ => Kind::Flag,
+    }
+}
+
+/// Refuses a value that one of them cannot have, with `invalid`, and one that would ask for what there is not (0A000).
+pub(crate) fn check(name: &str, value: &str, invalid: impl Fn(&str) -> SqlError) -> Result<(), SqlError> {
+    let is_flag = |value: &str| same_flag(value, "on") || same_flag(value, "off");
+    let refused = || Err(SqlError::unsupported(format!("{name} = {value}")));
+    let outside = |low: String, high: String| {
+        let text = format!("{value} is outside the valid range for parameter \"{name}\" ({low} .. {high})");
+        Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
+    };
+    match kind(name) {
+        Kind::Flag | Kind::Only(_) if !is_flag(value) => {
+            let text = format!("parameter \"{name}\" requires a Boolean value");
+            Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
         }
-        "plpgsql.check_asserts" | "plpgsql.print_strict_params" => {
-            same_flag(value, "on") || same_flag(value, "off")
-        }
-        "plpgsql.variable_conflict" => ["error", "use_variable", "use_column"].contains(&value),
-        "plpgsql.extra_warnings" | "plpgsql.extra_errors" => value.split(',').all(|word| {
+        Kind::Only(only) if !same_flag(value, only) => refused(),
+        Kind::Word(words, done) => match words.iter().position(|word| value.eq_ignore_ascii_case(word)) {
+            Some(at) if at < done => Ok(()),
+            // The one that stands for what PostgreSQL has in its place.
+            None if value.is_empty() && name == "default_toast_compression" => Ok(()),
+            Some(_) => refused(),
+            None if let Some(hint) = hint(name) => Err(invalid(value).with_hint(hint)),
+            None if name == "default_table_access_method" => {
+                let detail = match value {
+                    "" => format!("\"{name}\" cannot be empty."),
+                    value => format!("Table access method \"{value}\" does not exist."),
+                };
+                Err(invalid(value).with_detail(detail))
+            }
+            None => Err(invalid(value).with_hint(format!("Available values: {}.", words.join(", ")))),
+        },
+        Kind::Count(low, high) => match value.trim().parse::<i64>() {
+            Ok(count) if (low..=high).contains(&count) => Ok(()),
+            Ok(_) => outside(low.to_string(), high.to_string()),
+            Err(_) => Err(invalid(value)),
+        },
+        Kind::Real(low, high) => match value.trim().parse::<f64>() {
+            Ok(number) if (low..=high).contains(&number) => Ok(()),
+            Ok(_) if high == f64::MAX => outside(low.to_string(), "1.79769e+308".to_string()),
+            Ok(_) => outside(low.to_string(), high.to_string()),
+            Err(_) => Err(invalid(value)),
+        },
+        Kind::Time | Kind::NoTime if least_duration(value).is_none_or(|ms| ms < 0) => Err(invalid(value)),
+        Kind::NoTime if least_duration(value) != Some(0) => refused(),
+        Kind::Size(least) => match pages_kb(name, value) {
+            Some(kilobytes) if kilobytes >= least => Ok(()),
+            _ => Err(invalid(value)),
+        },
+        Kind::Checks => {
             let checks = ["all", "none", "shadowed_variables", "too_many_rows", "strict_multi_assignment"];
-            checks.iter().any(|check| word.trim().eq_ignore_ascii_case(check))
-        }),
-        _ => true,
+            let known = |word: &str| checks.iter().any(|check| word.trim().eq_ignore_ascii_case(check));
+            if value.split(',').all(known) { Ok(()) } else { Err(invalid(value)) }
+        }
+        Kind::Tablespaces => {
+            let mut names = value.split(',').map(|name| name.trim().trim_matches('"'));
+            match names.find(|name| !["", "pg_default"].contains(name)) {
+                None => Ok(()),
+                Some(other) => {
+                    Err(invalid(value).with_detail(format!("Tablespace \"{other}\" does not exist.")))
+                }
+            }
+        }
+        Kind::Locale if ["c", "posix"].contains(&value.to_ascii_lowercase().as_str()) => Ok(()),
+        Kind::Locale => refused(),
+        Kind::Flag | Kind::Only(_) | Kind::Time | Kind::NoTime => Ok(()),
+    }
+}
+
+/// Kilobytes of a size, of which a bare number counts pages of 8 kB.
+fn pages_kb(name: &str, value: &str) -> Option<u64> {
+    debug_assert!(matches!(name, "effective_cache_size" | "temp_buffers"), "{name} counts pages");
+    let value = value.trim();
+    match value.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => value.parse::<u64>().ok()?.checked_mul(8),
+        false => memory_bytes(value).map(|bytes| bytes >> 10),
     }
 }
 
@@ -118,6 +231,12 @@ mod tests {
             ("deadlock_timeout", "50ms"),
             ("password_encryption", "scram-sha-256"),
             ("idle_session_timeout", "0ms"),
+            ("default_tablespace", "pg_default"),
+            ("temp_tablespaces", "pg_default, pg_default"),
+            ("constraint_exclusion", "off"),
+            ("cursor_tuple_fraction", "0.5"),
+            ("temp_buffers", "8MB"),
+            ("backslash_quote", "on"),
         ] {
             assert!(settings.show(name).is_some(), "{name}");
             settings.set(name, Some(value)).expect(name);
@@ -125,15 +244,39 @@ mod tests {
             settings.reset(name, &Settings::default()).expect(name);
             assert_eq!(settings.show(name).as_deref(), super::default(name), "{name}");
         }
-        for (name, value) in [
-            ("password_encryption", "md5"),
-            ("track_counts", "off"),
-            ("idle_session_timeout", "5min"),
-            ("session_replication_role", "nobody"),
-            ("default_with_oids", "on"),
+        for (name, value, code) in [
+            ("password_encryption", "md5", "0A000"),
+            ("password_encryption", "plain", "22023"),
+            ("track_counts", "off", "0A000"),
+            ("track_counts", "never", "22023"),
+            ("array_nulls", "off", "0A000"),
+            ("transform_null_equals", "on", "0A000"),
+            ("quote_all_identifiers", "true", "0A000"),
+            ("backslash_quote", "off", "0A000"),
+            ("backslash_quote", "never", "22023"),
+            ("idle_session_timeout", "5min", "0A000"),
+            ("session_replication_role", "nobody", "22023"),
+            ("default_with_oids", "on", "0A000"),
+            ("default_tablespace", "nix", "22023"),
+            ("temp_tablespaces", "pg_default, nix", "22023"),
+            ("default_table_access_method", "", "22023"),
+            ("constraint_exclusion", "nix", "22023"),
+            ("geqo", "7", "22023"),
+            ("deadlock_timeout", "abc", "22023"),
+            ("random_page_cost", "-1", "22023"),
+            ("cursor_tuple_fraction", "2", "22023"),
+            ("from_collapse_limit", "0", "22023"),
+            ("temp_buffers", "1", "22023"),
+            ("lc_messages", "de_DE", "0A000"),
+            ("client_encoding", "LATIN1", "0A000"),
+            ("client_encoding", "windows-1252", "0A000"),
+            ("client_encoding", "latin", "22023"),
+            ("standard_conforming_strings", "off", "0A000"),
         ] {
-            assert_eq!(settings.set(name, Some(value)).expect_err(name).sqlstate, "22023");
+            assert_eq!(settings.set(name, Some(value)).expect_err(name).sqlstate, code, "{name} = {value}");
         }
+        settings.set("client_encoding", Some("sql_ascii")).expect("bytes as they are");
+        assert_eq!(settings.show("client_encoding").as_deref(), Some("SQL_ASCII"));
         for name in ["use_last_committed", "conflict_policy"] {
             assert!(settings.set(name, Some("none")).expect_err(name).hint.is_some());
         }

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use super::{MessageLevel, Settings};
+use super::{LogSettings, MessageLevel, Settings};
 use verso_planner::errors::SqlError;
 
 /// A session's settings; it stands for those of now.
@@ -226,9 +226,12 @@ impl SessionSettings {
         super::SETTINGS.iter().map(|(name, _)| *name).filter(changed).collect()
     }
 
-    /// From which level on messages go to the client, as the running statement has asked for it.
-    pub(crate) fn messages_from(&self) -> MessageLevel {
-        self.asked.borrow().as_ref().map_or(&*self.now, |asked| &asked.settings).messages_from
+    /// From which level on messages go to the client, and what the log gets of them, as the running statement has asked
+    /// for it.
+    pub(crate) fn heard(&self) -> (MessageLevel, LogSettings) {
+        let asked = self.asked.borrow();
+        let settings = asked.as_ref().map_or(&*self.now, |asked| &asked.settings);
+        (settings.messages_from, settings.log)
     }
 
     /// One of them, as it will be once the running statement is done.

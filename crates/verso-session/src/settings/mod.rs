@@ -24,7 +24,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{ChangedSettings, SessionSettings};
-pub use messages::MessageLevel;
+pub use messages::{LogLevel, LogSettings, LogVerbosity, MessageLevel};
 pub use otherwise::unknown;
 pub(crate) use path::names;
 
@@ -95,7 +95,13 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ),
     ("long_tx_wal_limit", "Most log that a transaction may span; 0 is no limit (ALTER SYSTEM SET)."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
+    ("log_error_verbosity", "Sets the verbosity of logged messages."),
     ("log_min_duration_statement", "Logs statements that take so long or longer; -1 logs none."),
+    (
+        "log_min_error_statement",
+        "Causes all statements generating error at or above this level to be logged.",
+    ),
+    ("log_min_messages", "Sets the message levels that are logged."),
     ("log_statement", "Sets the type of statements logged."),
     ("log_plans", "Logs the plans of slow statements, too: off, on, or analyze, with what was measured."),
     (
@@ -134,6 +140,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "procedure_commit",
         "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
     ),
+    ("scram_iterations", "Sets the iteration count for SCRAM secret generation."),
     ("search_path", "Sets the schema search order for names that are not schema-qualified."),
     ("server_encoding", "Shows the server (database) character set encoding."),
     ("server_version", "Shows the server version."),
@@ -268,6 +275,8 @@ pub struct Settings {
     pub log_plans: LogPlans,
     /// Which statements are logged when they begin.
     pub log_statement: LogStatement,
+    /// What the log gets of messages and errors.
+    pub log: LogSettings,
     /// From which level on messages go to the client.
     pub messages_from: MessageLevel,
     /// How commits are written, where the session says something about it.
@@ -288,6 +297,10 @@ pub struct Settings {
     pub role: Option<(Oid, Arc<str>)>,
     /// SET SESSION AUTHORIZATION: the role that the session belongs to from then on.
     pub session_role: Option<(Oid, Arc<str>)>,
+    /// `client_encoding` is SQL_ASCII: the client takes UTF-8 for bytes that it does not convert.
+    pub bare_texts: bool,
+    /// Rounds of the verifiers that are made of passwords.
+    pub scram_iterations: u32,
     /// Policies decide which rows are seen; else that they would is an error.
     pub row_security: bool,
     /// Of the client's own making: names with a period.
@@ -374,6 +387,7 @@ impl Default for Settings {
             log_min_duration_ms: None,
             log_statement: LogStatement::None,
             log_plans: LogPlans::Off,
+            log: LogSettings::default(),
             messages_from: MessageLevel::Notice,
             commit: CommitLevel::default(),
             procedure_waits_later: true,
@@ -384,6 +398,8 @@ impl Default for Settings {
             search_path_text: DEFAULT_PATH.to_string(),
             role: None,
             session_role: None,
+            bare_texts: false,
+            scram_iterations: crate::scram::ITERATIONS,
             row_security: true,
             custom: BTreeMap::new(),
         }
@@ -592,6 +608,10 @@ impl Settings {
                 self.log_statement = found
                     .ok_or_else(|| invalid(wanted).with_hint("Available values: none, ddl, mod, all."))?;
             }
+            ("log_min_messages" | "log_min_error_statement" | "log_error_verbosity", value) => {
+                let set = self.log.set(name, value);
+                set.map_err(|hint| invalid(value.unwrap_or_default()).with_hint(hint))?;
+            }
             ("log_plans", value) => {
                 self.log_plans = match value.map(str::to_ascii_lowercase).as_deref() {
                     Some("analyze") => LogPlans::Analyze,
@@ -631,8 +651,17 @@ impl Settings {
                 }
             }
             // Settings with one value: drivers set them at the start of a connection.
-            ("client_encoding", Some(value)) if !matches!(encoding(value).as_str(), "utf8" | "unicode") => {
-                return Err(invalid(value));
+            ("client_encoding", value) => {
+                let value = value.unwrap_or("UTF8");
+                self.bare_texts = match encoding(value).as_str() {
+                    "utf8" | "unicode" => false,
+                    "sqlascii" => true,
+                    other if is_encoding(other) => {
+                        return Err(SqlError::unsupported(format!("client_encoding {value}"))
+                            .with_hint("Texts are UTF-8; a client that wants others converts them."));
+                    }
+                    _ => return Err(invalid(value)),
+                };
             }
             ("datestyle", None) => {
                 (self.time_zone.date, self.time_zone.order) = (DateStyle::Iso, DateOrder::Mdy);
@@ -642,7 +671,8 @@ impl Settings {
             }
             ("standard_conforming_strings", value) => {
                 if !flag(name, value, true)? {
-                    return Err(invalid("off"));
+                    return Err(SqlError::unsupported(format!("{name} = off"))
+                        .with_hint("Write E'…' where a backslash is to escape."));
                 }
             }
             ("intervalstyle", None) => self.time_zone.interval = IntervalStyle::Postgres,
@@ -670,7 +700,20 @@ impl Settings {
                     SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
                 })?;
             }
-            ("client_encoding", _) => {}
+            ("scram_iterations", value) => {
+                let usual = default.scram_iterations.to_string();
+                let value = value.unwrap_or(&usual);
+                let rounds: i64 = value.trim().parse().map_err(|_| invalid(value))?;
+                let within =
+                    u32::try_from(rounds).ok().filter(|rounds| (1..=i32::MAX as u32).contains(rounds));
+                self.scram_iterations = within.ok_or_else(|| {
+                    let text = format!(
+                        "{rounds} is outside the valid range for parameter \"scram_iterations\" (1 .. {})",
+                        i32::MAX
+                    );
+                    SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                })?;
+            }
             ("row_security", value) => self.row_security = flag(name, value, true)?,
             ("search_path", value) => {
                 let value = value.unwrap_or(DEFAULT_PATH);
@@ -692,13 +735,7 @@ impl Settings {
             (name, value) => {
                 let usual = accepted::default(name).ok_or_else(|| unknown(name))?;
                 let value = value.unwrap_or(usual);
-                if !accepted::takes(name, value) {
-                    let refused = invalid(value);
-                    return Err(match accepted::hint(name) {
-                        Some(hint) => refused.with_hint(hint),
-                        None => refused,
-                    });
-                }
+                accepted::check(name, value, invalid)?;
                 self.custom.insert(name.to_string(), value.to_string());
             }
         }
@@ -746,6 +783,9 @@ impl Settings {
             "verso_rules_off" => self.rules_off.clone(),
             "log_min_duration_statement" => least_duration_text(self.log_min_duration_ms.unwrap_or(-1)),
             "log_statement" => self.log_statement.name().to_string(),
+            "log_min_messages" | "log_min_error_statement" | "log_error_verbosity" => {
+                self.log.show(name).to_string()
+            }
             "log_plans" => self.log_plans.name().to_string(),
             "work_mem" => size_text(self.work_memory_bytes),
             "min_parallel_table_scan_size" => size_text(self.parallel_scan_bytes),
@@ -753,6 +793,7 @@ impl Settings {
             "statement_memory_limit" => memory_text(self.statement_memory_bytes),
             "session_memory_limit" => memory_text(self.session_memory_bytes),
             "temp_file_limit" => memory_text(self.temp_file_bytes),
+            "client_encoding" if self.bare_texts => "SQL_ASCII".to_string(),
             "client_encoding" | "server_encoding" => "UTF8".to_string(),
             "datestyle" => self.time_zone.date_style(),
             "intervalstyle" => self.time_zone.interval_style().to_string(),
@@ -760,6 +801,7 @@ impl Settings {
             "standard_conforming_strings" => "on".to_string(),
             "search_path" => self.search_path_text.clone(),
             "row_security" => on(self.row_security),
+            "scram_iterations" => self.scram_iterations.to_string(),
             "extra_float_digits" => self.time_zone.float_digits.to_string(),
             "server_version_num" => "180000".to_string(),
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
@@ -793,6 +835,43 @@ pub fn flag(name: &str, value: Option<&str>, default: bool) -> Result<bool, SqlE
 /// A name of an encoding as PostgreSQL compares them: letters and digits only.
 fn encoding(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Whether PostgreSQL has an encoding of that name, which [`encoding`] has made plain.
+fn is_encoding(plain: &str) -> bool {
+    const OTHERS: [&str; 26] = [
+        "abc",
+        "alt",
+        "big5",
+        "euccn",
+        "eucjis2004",
+        "eucjp",
+        "euckr",
+        "euctw",
+        "gb18030",
+        "gbk",
+        "johab",
+        "koi8",
+        "koi8r",
+        "koi8u",
+        "muleinternal",
+        "mskanji",
+        "shiftjis",
+        "shiftjis2004",
+        "sjis",
+        "tcvn",
+        "tcvn5712",
+        "uhc",
+        "vscii",
+        "win",
+        "windows949",
+        "windows950",
+    ];
+    let numbered = ["latin", "win", "windows", "iso8859"].iter().any(|begins| {
+        let number = plain.strip_prefix(begins);
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    });
+    numbered || OTHERS.contains(&plain)
 }
 
 fn fold(value: &str) -> String {

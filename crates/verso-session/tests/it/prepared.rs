@@ -54,12 +54,66 @@ fn the_first_use_of_a_parameter_says_its_type() {
         );
     }
     assert_eq!(types(&mut client, "SELECT $2::int"), Err("42P18"));
-    assert_eq!(types(&mut client, "SELECT $1 IS NULL, $1 + 1"), Err("42883"));
+    assert_eq!(types(&mut client, "SELECT $1 IS NULL, $1 + 1"), Err("42P08"));
     assert_eq!(types(&mut client, "SELECT $1::int, $1::date"), Err("42846"));
     assert_eq!(types(&mut client, "SELECT 1; SELECT 2"), Err("42601"));
     assert_eq!(types(&mut client, "SELEC"), Err("42601"));
     let declared = client.session.prepare("SELECT $1, $2", &[Some(SqlType::Int2)]).expect("one declared");
     assert_eq!(declared.params(), [SqlType::Int2, SqlType::Text]);
+}
+
+#[test]
+fn what_takes_values_of_any_type_says_none_of_a_parameter() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a bigint, b text)");
+    for sql in [
+        "SELECT $1 IS NULL",
+        "SELECT a FROM t WHERE $1 IS NOT NULL",
+        "SELECT row($1, 1) IS NULL",
+        "SELECT $1 IS NOT DISTINCT FROM NULL",
+        "SELECT NULL IS DISTINCT FROM $1",
+        "SELECT count(DISTINCT $1) FROM t",
+        "SELECT count($1) OVER () FROM t",
+        "SELECT concat($1, 'x')",
+        "SELECT concat_ws(',', $1)",
+        "SELECT format('%s', $1)",
+        "SELECT json_build_object('a', $1)",
+        "SELECT jsonb_build_array($1)",
+        "SELECT num_nulls($1)",
+    ] {
+        assert_eq!(types(&mut client, sql), Err("42P18"), "{sql}");
+    }
+    for sql in [
+        "SELECT $1 IS NULL AND $1::int = 1",
+        "SELECT a FROM t WHERE $1 IS NULL OR a = $1",
+        "UPDATE t SET a = CASE WHEN $1 IS NULL THEN a ELSE $1 END",
+        "SELECT row($1, 1) IS NULL, $1::int",
+        "SELECT concat($1), $1::int",
+    ] {
+        assert_eq!(types(&mut client, sql), Err("42P08"), "{sql}");
+    }
+    for sql in [
+        "SELECT to_json($1)",
+        "SELECT json_agg($1)",
+        "SELECT jsonb_agg($1)",
+        "SELECT array_length($1, 1)",
+        "SELECT cardinality('{1}')",
+        "SELECT to_jsonb('a')",
+        "SELECT array_to_string('{1}', ',')",
+    ] {
+        assert_eq!(types(&mut client, sql), Err("42804"), "{sql}");
+    }
+    for (sql, expected) in [
+        ("SELECT a = $1 AND $1 IS NULL FROM t", "bigint"),
+        ("SELECT $1 IS TRUE", "boolean"),
+        ("SELECT $1 IS DISTINCT FROM 1", "integer"),
+        ("SELECT coalesce($1, $1), quote_literal($1)", "text"),
+        ("SELECT coalesce($1::date, NULL) IS NULL, count($1)", "date"),
+        ("SELECT json_object_agg('a', 'b'), nullif(NULL, $1)", "text"),
+    ] {
+        assert_eq!(types(&mut client, sql), Ok(vec![expected.to_string()]), "{sql}");
+    }
 }
 
 #[test]

@@ -242,6 +242,9 @@ impl Signals for Elsewhere {
     fn signal_backend(&self, _: i32, _: bool) -> Result<bool> {
         refused("signal sessions")
     }
+    fn has_backend(&self, _: i32) -> bool {
+        false
+    }
     fn sleep(&self, _: Duration) -> Result<()> {
         refused("sleep")
     }

@@ -8,6 +8,7 @@ use super::super::ddl::{cascade, if_not_exists, option_of_sequence};
 use super::column::{GeneratedAs, column_definition, expression, generated, generated_when, generation};
 use super::constraint::table_constraint;
 use super::index::index_parameters;
+use super::place::{named_method, named_tablespace};
 use super::{check_parameter, storage_parameters};
 use crate::error::SyntaxError;
 use crate::syntax::{
@@ -48,6 +49,10 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
     };
     cursor.advance();
+    if cursor.is(&["all", "in", "tablespace"]) {
+        let what = word.to_uppercase();
+        return Err(cursor.unsupported(&format!("ALTER {what} ALL IN TABLESPACE")));
+    }
     let if_exists = cursor.accept(&["if", "exists"]);
     let only = cursor.accept(&["only"]);
     let name = cursor.qualified()?;
@@ -64,8 +69,10 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }
     let materialized = kind == Some(DropKind::MaterializedView);
     if materialized && !cursor.is(&["rename", "to"]) {
-        let allowed =
-            cursor.is(&["rename"]) || cursor.is(&["set"]) && matches!(cursor.peek_at(1), Token::LParen);
+        let sets = matches!(cursor.peek_at(1), Token::LParen)
+            || cursor.is(&["set", "tablespace"])
+            || cursor.is(&["set", "access", "method"]);
+        let allowed = cursor.is(&["rename"]) || cursor.is(&["set"]) && sets;
         if !allowed {
             return Err(
                 cursor.unsupported("ALTER MATERIALIZED VIEW other than RENAME, SET SCHEMA and SET (…)")
@@ -93,6 +100,11 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         if kind == DropKind::Index && is_list && cursor.accept(&["reset"]) {
             let change = IndexChange::ResetOptions(names_of_parameters(cursor)?);
+            return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
+        }
+        if kind == DropKind::Index && cursor.accept(&["set", "tablespace"]) {
+            named_tablespace(cursor)?;
+            let change = IndexChange::Options(Vec::new());
             return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, change }));
         }
         if kind == DropKind::Index && cursor.accept(&["attach", "partition"]) {
@@ -180,6 +192,22 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         }
         "cluster" if cursor.accept(&["cluster", "on"]) => Ok(AlterAction::ClusterOn(Some(cursor.name()?))),
         "set" if cursor.accept(&["set", "without", "cluster"]) => Ok(AlterAction::ClusterOn(None)),
+        // What the table has anyhow.
+        "set" if cursor.accept(&["set", "without", "oids"]) => Ok(AlterAction::Options(Vec::new())),
+        "set" if cursor.accept(&["set", "tablespace"]) => {
+            named_tablespace(cursor)?;
+            Ok(AlterAction::Options(Vec::new()))
+        }
+        "set" if cursor.accept(&["set", "access", "method"]) => {
+            if !cursor.accept(&["default"]) {
+                named_method(cursor)?;
+            }
+            Ok(AlterAction::Options(Vec::new()))
+        }
+        "set" if cursor.is(&["set", "with"]) => {
+            cursor.advance();
+            Err(cursor.unexpected())
+        }
         "set" if cursor.accept(&["set", "logged"]) => Ok(AlterAction::Logged(true)),
         "set" if cursor.accept(&["set", "unlogged"]) => Ok(AlterAction::Logged(false)),
         "compress" => {

@@ -6,6 +6,7 @@ use verso_types::ReferentialAction;
 use super::super::cursor::Cursor;
 use super::index::exclude;
 use super::index::index_parameters;
+use super::place::index_tablespace;
 use crate::error::SyntaxError;
 use crate::syntax::{
     AlterAction, ConstraintChange, ConstraintClause, ConstraintDefinition, Name, SetConstraints, Span,
@@ -132,9 +133,7 @@ pub(super) fn unique(
     };
     let include = if of_table && cursor.accept(&["include"]) { names(cursor)? } else { Vec::new() };
     let options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
-    if cursor.is(&["using", "index", "tablespace"]) {
-        return Err(cursor.unsupported("TABLESPACE"));
-    }
+    index_tablespace(cursor)?;
     let index = None;
     Ok(ConstraintClause::Unique {
         columns,

@@ -8,6 +8,7 @@ use super::super::ddl::if_not_exists;
 use super::super::operator_definition::symbol;
 use super::column::generation;
 use super::constraint::{names, nulls_are_distinct};
+use super::place::{index_tablespace, named_tablespace, tablespace};
 use super::storage_parameters;
 use crate::error::SyntaxError;
 use crate::syntax::{
@@ -53,9 +54,7 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let mut options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
     let workers = options.extract_if(.., |(name, _)| name == "parallel_workers").last();
     let parallel = workers.and_then(|(_, value)| value.parse().ok());
-    if cursor.is(&["tablespace"]) {
-        return Err(cursor.unsupported("TABLESPACE"));
-    }
+    tablespace(cursor)?;
     let predicate = if cursor.accept(&["where"]) { Some(with_text(cursor)?) } else { None };
     Ok(Statement::CreateIndex(CreateIndex {
         name,
@@ -150,9 +149,7 @@ pub(super) fn exclude(cursor: &mut Cursor<'_>) -> Result<Exclude, SyntaxError> {
     cursor.expect_token(&Token::RParen)?;
     let include = if cursor.accept(&["include"]) { included(cursor, None)? } else { Vec::new() };
     let options = if cursor.accept(&["with"]) { index_parameters(cursor)? } else { Vec::new() };
-    if cursor.is(&["using", "index", "tablespace"]) {
-        return Err(cursor.unsupported("TABLESPACE"));
-    }
+    index_tablespace(cursor)?;
     let mut predicate = None;
     if cursor.accept(&["where"]) {
         cursor.expect_token(&Token::LParen)?;
@@ -214,7 +211,7 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let mut reindex = Reindex { target, parallel: None, concurrently: false, verbose: false };
     reindex_options(cursor, &mut reindex)?;
     let what = cursor.word().unwrap_or_default();
-    if !["index", "table", "schema", "database", "collations"].contains(&&*what) {
+    if !["index", "table", "schema", "database", "system", "collations"].contains(&&*what) {
         return Err(cursor.unsupported(&format!("REINDEX {}", what.to_uppercase())));
     }
     cursor.advance();
@@ -227,8 +224,11 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             reindex_options(cursor, &mut reindex)?;
             ReindexTarget::Collations
         }
-        _ if cursor.at_end() || matches!(cursor.peek(), Token::SemiColon) => ReindexTarget::Database(None),
-        _ => ReindexTarget::Database(Some(cursor.name()?)),
+        _ => {
+            let unnamed = cursor.at_end() || matches!(cursor.peek(), Token::SemiColon);
+            let name = if unnamed { None } else { Some(cursor.name()?) };
+            if what == "system" { ReindexTarget::System(name) } else { ReindexTarget::Database(name) }
+        }
     };
     Ok(Statement::Reindex(reindex))
 }
@@ -297,7 +297,10 @@ fn reindex_options(cursor: &mut Cursor<'_>, reindex: &mut Reindex) -> Result<(),
                 *option = !off;
                 Ok(())
             }
-            Some("tablespace") => Err(cursor.unsupported("REINDEX (TABLESPACE)")),
+            Some("tablespace") => {
+                cursor.advance();
+                named_tablespace(cursor)
+            }
             Some(word) => Err(SyntaxError::syntax(format!("unrecognized REINDEX option \"{word}\"")).at(at)),
             None => Err(cursor.unexpected()),
         }

@@ -5,12 +5,14 @@ mod column;
 mod constraint;
 mod index;
 mod partition;
+mod place;
 
 pub use alter::alter;
 pub(super) use column::{expression, generation};
 pub(super) use constraint::check;
 pub use constraint::set_constraints;
 pub use index::{analyze, analyzed, cluster, create_index, reindex, update_statistics};
+pub(super) use place::{access_method, named_tablespace, tablespace};
 
 use super::lexer::Token;
 
@@ -35,7 +37,8 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
     let names_only = matches!(cursor.peek(), Token::LParen)
         && matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_))
         && matches!(cursor.peek_at(2), Token::Comma | Token::RParen);
-    if names_only || cursor.is(&["as"]) || cursor.is(&["with"]) || cursor.is(&["on", "commit"]) {
+    let behind = ["as", "with", "on", "using", "tablespace"].iter().any(|word| cursor.is(&[word]));
+    if names_only || behind {
         return create_table_as(cursor, name, if_not_exists, persistence);
     }
     if cursor.is(&["of"]) {
@@ -60,10 +63,14 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
         }
     }
     let partition_by = if cursor.accept(&["partition", "by"]) { Some(partition::by(cursor)?) } else { None };
-    let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
-    // No table has them.
-    cursor.accept(&["without", "oids"]);
+    access_method(cursor)?;
+    let options = new_options(cursor)?;
     let temporary = on_commit(cursor, persistence)?;
+    let at = cursor.here().start;
+    if tablespace(cursor)? && partition_by.is_some() {
+        let text = "cannot specify default tablespace for partitioned relations";
+        return Err(SyntaxError::new("0A000", text).at(at));
+    }
     let refused = ["inherits", "partition", "using", "with", "without", "on", "tablespace", "as"];
     if let Some(word) = cursor.word().filter(|word| refused.contains(&word.as_str())) {
         return Err(cursor.unsupported(&format!("CREATE TABLE … {}", word.to_uppercase())));
@@ -78,6 +85,24 @@ pub fn create_table(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result
         partition_by,
         partition_of,
     }))
+}
+
+/// What WITH says of a new table; WITHOUT OIDS is how all are.
+fn new_options(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
+    if !cursor.accept(&["with"]) {
+        cursor.accept(&["without", "oids"]);
+        return Ok(Vec::new());
+    }
+    let at = cursor.here().start;
+    let mut options = parameters(cursor, |name, value| match (name, boolean(value)) {
+        ("oids", Some(_)) => Ok(()),
+        _ => check_parameter(name, value),
+    })?;
+    let oids = options.extract_if(.., |(name, _)| name == "oids").last();
+    if oids.is_some_and(|(_, value)| boolean(&value) == Some(true)) {
+        return Err(SyntaxError::new("0A000", "tables declared WITH OIDS are not supported").at(at));
+    }
+    Ok(options)
 }
 
 /// ON COMMIT, which only a temporary table may have.
@@ -103,7 +128,7 @@ fn on_commit(cursor: &mut Cursor<'_>, persistence: Persistence) -> Result<Option
     Ok(Some(action))
 }
 
-/// Behind the table's name: columns, WITH (…), AS, the query.
+/// Behind the table's name: columns, USING, WITH (…), ON COMMIT, TABLESPACE, AS, the query.
 fn create_table_as(
     cursor: &mut Cursor<'_>,
     name: QualifiedName,
@@ -116,8 +141,10 @@ fn create_table_as(
         columns = cursor.list(Cursor::name)?;
         cursor.expect_token(&Token::RParen)?;
     }
-    let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
+    access_method(cursor)?;
+    let options = new_options(cursor)?;
     let temporary = on_commit(cursor, persistence)?;
+    tablespace(cursor)?;
     cursor.expect(&["as"])?;
     let start = cursor.here();
     if cursor.is(&["execute"]) {
@@ -190,6 +217,13 @@ fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
 
 /// `(name [= value], …)`.
 pub(super) fn storage_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
+    parameters(cursor, check_parameter)
+}
+
+fn parameters(
+    cursor: &mut Cursor<'_>,
+    check: impl Fn(&str, &str) -> Result<(), SyntaxError>,
+) -> Result<Vec<(String, String)>, SyntaxError> {
     cursor.expect_token(&Token::LParen)?;
     let parameters = cursor.list(|cursor| {
         let at = cursor.here().start;
@@ -206,7 +240,7 @@ pub(super) fn storage_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String,
         } else {
             "true".to_string()
         };
-        check_parameter(&name, &value).map_err(|error| error.at(at))?;
+        check(&name, &value).map_err(|error| error.at(at))?;
         Ok((name, value))
     })?;
     cursor.expect_token(&Token::RParen)?;

@@ -30,6 +30,7 @@ use verso_storage::{LockInfo, LockTarget, StorageError, TableLockMode, WaitPolic
 use verso_types::Value;
 
 use super::Schema;
+use super::upkeep::{passed_over, system_relation};
 use crate::client::{CommandTag, Notice, tag};
 use crate::failure::Failure;
 use column::{Sampled, TARGET};
@@ -98,13 +99,13 @@ impl Schema<'_> {
 
     /// The table of that name; what is none is told and left alone, as in PostgreSQL.
     fn analyzed(&self, binder: &Binder<'_>, name: &QualifiedName) -> Result<Option<Arc<TableDef>>, Failure> {
+        if let Some(system) = system_relation(name) {
+            self.passes(system, "analyze");
+            return Ok(None);
+        }
         let relation = self.frame.catalog.relation(name.schema_text(), &name.name.text);
         if let Some(Relation::View(_) | Relation::Index(_) | Relation::Sequence(_)) = relation {
-            let text = format!(
-                "skipping \"{}\" --- cannot analyze non-tables or special system tables",
-                name.name.text
-            );
-            self.frame.services.notices.warn("01000", &text);
+            self.frame.services.notices.warn("01000", &passed_over(&name.name.text, "analyze"));
             return Ok(None);
         }
         Ok(Some(binder.table(name)?))
