@@ -68,7 +68,7 @@ impl Dynamic {
         let served = self.serve(&text[part], cx, frame)?.yields.ok_or_else(|| {
             ExecError::raised("42P11", "cannot open a query that returns no rows as a cursor")
         })?;
-        Ok((Embedded::new(&served, cx.executor), Vec::new()))
+        Ok((Embedded { reads_only: false, ..Embedded::new(&served, cx.executor) }, Vec::new()))
     }
 
     /// Runs a statement of the session's.

@@ -33,11 +33,14 @@ impl Body<'_> {
             }
             (PlReturn::Scalar(ty), Some(value)) => return self.return_cast(value, ty),
             (PlReturn::Void | PlReturn::Trigger, Some(value)) => {
-                let text = match self.procedure {
-                    true => "RETURN cannot have a parameter in a procedure",
-                    false => "RETURN cannot have a parameter in function returning void",
-                };
-                return Err(mismatch(text).at(value.at.start));
+                let at = value.at.start;
+                return Err(match self.procedure {
+                    true => {
+                        let text = "RETURN cannot have a parameter in a procedure";
+                        self.refuse(SqlError::syntax(text).at(at))
+                    }
+                    false => mismatch("RETURN cannot have a parameter in function returning void").at(at),
+                });
             }
             (PlReturn::Rows(_) | PlReturn::Records, Some(value)) => {
                 return Err(mismatch("RETURN cannot have a parameter in function returning set")
@@ -45,10 +48,15 @@ impl Body<'_> {
                     .at(value.at.start));
             }
             (PlReturn::Scalar(_) | PlReturn::Record | PlReturn::Trigger, None) => {
-                return Err(self.refuse(SqlError::syntax("missing expression at or near \";\"")));
+                return Err(self.missing_expression());
             }
         };
         Ok(PlStatementKind::Return { value })
+    }
+
+    /// A RETURN without the expression that it needs.
+    pub(super) fn missing_expression(&self) -> SqlError {
+        self.refuse(SqlError::syntax("missing expression at or near \";\"").at(self.at.1))
     }
 
     /// A value that may have to be cast to the type of the result: by a cast that may fail the function does that when it has
@@ -92,7 +100,7 @@ impl Body<'_> {
             PlReturn::Records => &[],
             _ => {
                 let text = "cannot use RETURN NEXT in a non-SETOF function";
-                return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
+                return Err(self.refuse_here(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
             }
         };
         if let (Some(value), true) = (value, self.result_slots.is_empty() && self.returns_rows) {
@@ -105,8 +113,8 @@ impl Body<'_> {
                     |(slot, ty): (&usize, &SqlType)| TypedExpr::new(ExprKind::Parameter(*slot), ty.erased());
                 slots.iter().zip(types).map(variable).collect()
             }
-            (Some(value), [], [ty]) => vec![self.value(value, "return value", ty)?],
-            (None, [], _) => return Err(self.refuse(SqlError::syntax("RETURN NEXT must have a parameter"))),
+            (Some(value), [], [ty]) => vec![self.first_value(value, "return value", ty)?],
+            (None, [], _) => return Err(self.missing_expression()),
             (Some(value), _, _) => {
                 let text = "RETURN NEXT cannot have a parameter in function with OUT parameters";
                 return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(value.at.start)));
@@ -122,7 +130,7 @@ impl Body<'_> {
     ) -> Result<PlStatementKind, SqlError> {
         if !matches!(self.returns, PlReturn::Rows(_) | PlReturn::Records) {
             let text = "cannot use RETURN QUERY in a non-SETOF function";
-            return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
+            return Err(self.refuse_here(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
         }
         // Whether its columns are those that are wanted is asked when it runs; they are cast to nothing.
         let query = Box::new(self.binder.statement(statement)?);
@@ -131,7 +139,7 @@ impl Body<'_> {
 }
 
 /// What is said of a RETURN that is no row where one is wanted.
-fn not_composite(error: SqlError) -> SqlError {
+pub(super) fn not_composite(error: SqlError) -> SqlError {
     match error.sqlstate {
         sqlstate::DATATYPE_MISMATCH => SqlError::new(
             sqlstate::DATATYPE_MISMATCH,
