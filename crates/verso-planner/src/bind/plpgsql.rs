@@ -93,6 +93,7 @@ pub fn bind_function(
         _ => None,
     };
     body.procedure = function.is_procedure();
+    body.gives_back = body.procedure && function.args.iter().any(|arg| arg.mode.goes_out());
     body.returns_rows = matches!(function.returns, FunctionReturn::Set(SqlType::Row(_) | SqlType::Record));
     if let (FunctionReturn::Table(columns), true) = (&function.returns, body.result_slots.is_empty()) {
         for (name, ty) in columns {
@@ -248,6 +249,8 @@ struct Body<'c> {
     result_slots: Vec<usize>,
     /// It is a procedure.
     procedure: bool,
+    /// It is one that gives something back.
+    gives_back: bool,
     /// Each row of the result is one row of several columns (`SETOF t`, `SETOF record`).
     returns_rows: bool,
     /// What EXIT and CONTINUE may leave: label and whether it is a loop.
@@ -305,6 +308,7 @@ impl<'c> Body<'c> {
             result: None,
             result_slots: Vec::new(),
             procedure: false,
+            gives_back: false,
             read_only: false,
             columns: Arc::default(),
             returns_rows: false,

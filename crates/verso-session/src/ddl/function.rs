@@ -27,15 +27,15 @@ const DUPLICATE_ALIAS: &str = "42712";
 /// Where the body is written otherwise than it reads, the error shows it.
 pub(crate) fn in_literal(error: SqlError, body: &FunctionBody) -> SqlError {
     let Some(position) = error.position else { return error };
-    let Some(start) = body.start else { return error.within(&body.text) };
-    let before = body.text.chars().take(position.saturating_sub(1) as usize);
-    let quotes = if body.doubled { before.filter(|before| *before == '\'').count() as u32 } else { 0 };
     let kept = |context: Box<str>| {
         let kept: Vec<&str> = context.lines().filter(|line| !is_of_body(line)).collect();
         (!kept.is_empty()).then(|| kept.join("\n").into())
     };
-    let context = error.context.and_then(kept);
-    SqlError { position: Some(start + position + quotes), context, ..error }
+    let error = SqlError { context: error.context.and_then(kept), ..error };
+    let Some(start) = body.start else { return error.within(&body.text) };
+    let before = body.text.chars().take(position.saturating_sub(1) as usize);
+    let quotes = if body.doubled { before.filter(|before| *before == '\'').count() as u32 } else { 0 };
+    SqlError { position: Some(start + position + quotes), ..error }
 }
 
 /// Whether a line of context says in which body an error is.

@@ -55,7 +55,9 @@ impl Services {
         }
         let bind = || {
             if function.language == FunctionLanguage::Sql {
-                let statements = function_statements(function)?;
+                let line = || format!("SQL function \"{}\" during inlining", function.name);
+                let statements =
+                    function_statements(function).map_err(|error| error.with_context(&line()))?;
                 return bind_sql_function(function, &statements, catalog, &self.settings.time_zone);
             }
             let block = self.body(&function.name, &function.body)?;

@@ -135,6 +135,12 @@ impl Body<'_> {
         let parsed = verso_parser::parse_script(&text)?.pop();
         let parsed = parsed.ok_or_else(|| SqlError::internal("a query that is none"))?;
         let columns = self.binder.statement(&parsed.statement).map_err(|error| match error.sqlstate {
+            sqlstate::UNDEFINED_TABLE
+                if name.schema_text().is_some_and(|schema| self.binder.catalog.schema(schema).is_none()) =>
+            {
+                let text = format!("schema \"{}\" does not exist", name.schema_text().unwrap_or_default());
+                SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text)
+            }
             sqlstate::UNDEFINED_TABLE => {
                 let text = format!("relation \"{name}\" does not exist");
                 SqlError::new(sqlstate::UNDEFINED_TABLE, text)

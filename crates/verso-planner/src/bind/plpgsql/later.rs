@@ -197,7 +197,7 @@ impl Unbound for Waiting {
         let known = |shape: &Option<Arc<RowType>>| Some(shape.clone().unwrap_or_else(unassigned));
         body.set_shapes(&shapes.iter().map(known).collect::<Vec<_>>());
         let (kind, within) = body.told(&self.statement, Body::statement);
-        let kind = kind.map_err(|error| late_error(error, &self.statement, &self.source))?;
+        let kind = kind.map_err(|error| late_error(error, &self.statement, &self.source, self.at.0))?;
         Ok(LateBound { kind, within, variables: body.variables.into() })
     }
 }
@@ -209,7 +209,7 @@ fn unassigned() -> Arc<RowType> {
 
 /// An error of binding a statement when it is reached. What a record lacks PostgreSQL finds when it runs the expression, and not in
 /// its text.
-fn late_error(error: SqlError, statement: &Syntax, source: &PlSource) -> ExecError {
+fn late_error(error: SqlError, statement: &Syntax, source: &PlSource, start: u32) -> ExecError {
     let lacks_field = error.sqlstate == sqlstate::UNDEFINED_COLUMN && error.message.starts_with("record \"");
     let is_unassigned = error.sqlstate == "55000" && error.message.ends_with("is not assigned yet");
     let expr = match statement {
@@ -219,11 +219,15 @@ fn late_error(error: SqlError, statement: &Syntax, source: &PlSource) -> ExecErr
         _ => None,
     };
     let position = error.position.or_else(|| expr.map(|expr| expr.at.start + 1));
+    let position = position.unwrap_or(start + 1);
     // A constant that is too long for its variable is one in planning.
     let is_too_long = matches!(statement, Syntax::Assign { .. })
         && (error.sqlstate == "22001" || error.message == "numeric field overflow");
-    let within = lacks_field || is_unassigned || is_too_long;
-    let part = position.filter(|_| within).and_then(|at| source.part_at(at));
+    // What may not be done is found when the query runs.
+    let is_refused = [sqlstate::INSUFFICIENT_PRIVILEGE, sqlstate::FEATURE_NOT_SUPPORTED];
+    let is_refused = error.position.is_none() && is_refused.contains(&error.sqlstate);
+    let within = lacks_field || is_unassigned || is_too_long || is_refused;
+    let part = if within { source.part_at(position) } else { None };
     let Some((text, _)) = part else { return located(error, source).into() };
     let word = match statement {
         Syntax::Assign { .. } => "PL/pgSQL assignment",

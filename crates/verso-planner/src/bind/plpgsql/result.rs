@@ -3,9 +3,9 @@
 use verso_exec::plan::{ExprKind, PlReturn, PlStatementKind, TypedExpr};
 use verso_types::{CastKind, SqlType, cast_kind};
 
-use super::Body;
+use super::{Body, not_assigned};
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, Statement};
+use verso_parser::syntax::{self, Expr, Statement};
 
 impl Body<'_> {
     pub(super) fn return_value(&self, value: Option<&Expr>) -> Result<PlStatementKind, SqlError> {
@@ -13,7 +13,7 @@ impl Body<'_> {
         if self.returns == PlReturn::Trigger {
             return self.return_row(value);
         }
-        if let (Some(value), false) = (value, self.result_slots.is_empty())
+        if let (Some(value), true) = (value, self.gives_back || !self.result_slots.is_empty())
             && !matches!(self.returns, PlReturn::Rows(_))
         {
             let text = "RETURN cannot have a parameter in function with OUT parameters";
@@ -104,8 +104,14 @@ impl Body<'_> {
             }
         };
         if let (Some(value), true) = (value, self.result_slots.is_empty() && self.returns_rows) {
-            let (value, shape) = self.row_value(value).map_err(not_composite)?;
-            return Ok(PlStatementKind::ReturnNextComposite { value, shape });
+            let (row, shape) = self.row_value(value).map_err(not_composite)?;
+            // Only as a value it is NULL while it is not assigned.
+            if let (syntax::ExprKind::Column(names), true) = (&value.kind, shape.fields.is_empty())
+                && let [name] = names.as_slice()
+            {
+                return Err(not_assigned(&name.text));
+            }
+            return Ok(PlStatementKind::ReturnNextComposite { value: row, shape });
         }
         let values = match (value, self.result_slots.as_slice(), types) {
             (None, slots @ [_, ..], types) => {
