@@ -32,10 +32,9 @@ pub(super) fn do_block(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError
 /// CALL.
 pub(super) fn call(cursor: &mut Cursor<'_>) -> Result<Call, SyntaxError> {
     cursor.advance();
-    let start = cursor.here().start;
     match cursor.expr()?.kind {
         ExprKind::Call(call) if !call.star && !call.keyword && call.over.is_none() => Ok(*call),
-        _ => Err(SyntaxError::syntax("CALL wants a procedure and its arguments").at(start)),
+        _ => Err(cursor.unexpected()),
     }
 }
 

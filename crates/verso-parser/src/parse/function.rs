@@ -246,6 +246,9 @@ fn function_returns(cursor: &mut Cursor<'_>) -> Result<Returns, SyntaxError> {
     if cursor.accept(&["trigger"]) {
         return Ok(Returns::Trigger);
     }
+    if cursor.is(&["event_trigger"]) {
+        return Err(cursor.unsupported("RETURNS event_trigger"));
+    }
     Ok(Returns::Type(result_type(cursor)?))
 }
 

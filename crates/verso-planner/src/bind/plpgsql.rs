@@ -408,13 +408,15 @@ impl<'c> Body<'c> {
         for (n, declaration) in block.declarations.iter().enumerate() {
             self.line = declaration.line;
             let again = block.declarations[..n].iter().any(|other| other.name.text == declaration.name.text);
-            let name = &declaration.name.text;
             if again {
+                let at = declaration.name.at;
+                let length = (at.end - at.start) as usize;
+                let name: String = self.source.text.chars().skip(at.start as usize).take(length).collect();
                 let text = format!("duplicate declaration at or near \"{name}\"");
                 return Err(self.refuse(SqlError::syntax(text).at(declaration.name.at.start)));
             }
             if let Some(cursor) = &declaration.cursor {
-                cursors.push(self.declare_cursor(&declaration.name, cursor));
+                cursors.push(self.declare_cursor(&declaration.name, cursor)?);
                 continue;
             }
             if declaration.alike == PlAlike::Alias {

@@ -27,6 +27,9 @@ impl Body<'_> {
                 }
                 let ends = |token: &Lexeme| matches!(token.token, Token::Comma | Token::RParen);
                 let tokens = self.until(ends, ")")?;
+                if tokens.is_empty() {
+                    return Err(self.source.problem("missing data type declaration", self.here().start));
+                }
                 args.push((name, self.parse(tokens, |cursor| cursor.data_type())?));
                 if !self.accept_token(&Token::Comma) {
                     break;

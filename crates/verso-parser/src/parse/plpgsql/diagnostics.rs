@@ -36,14 +36,20 @@ impl Body<'_> {
         let mut wrong = None;
         loop {
             let target = self.target()?;
+            if self.peek() == Some(Token::LBracket) {
+                let names: Vec<&str> = target.iter().map(|name| name.text.as_str()).collect();
+                let text = format!("\"{}\" is not a scalar variable", names.join("."));
+                return Err(SyntaxError::syntax(text).at(target[0].at.start));
+            }
             if !self.accept_token(&Token::Assignment) && !self.accept_token(&Token::Eq) {
                 return Err(self.unexpected());
             }
             let at = self.here().start;
-            let word = self.name().map_err(|_| self.unexpected())?.text;
+            let source = self.source;
+            let unknown = || source.problem("unrecognized GET DIAGNOSTICS item", at);
+            let word = self.name().map_err(|_| unknown())?.text;
             let found = ITEMS.iter().find(|(name, ..)| *name == word);
-            let (_, item, of_error) =
-                found.ok_or_else(|| self.source.problem("unrecognized GET DIAGNOSTICS item", at))?;
+            let (_, item, of_error) = found.ok_or_else(unknown)?;
             if *of_error != stacked {
                 let kind = if stacked { "STACKED" } else { "CURRENT" };
                 let what = word.to_uppercase();

@@ -28,7 +28,7 @@ use super::source::{Source, too_complex};
 use crate::error::SyntaxError;
 use crate::syntax::{
     Name, PlAlike, PlBlock, PlCondition, PlConflict, PlDeclaration, PlHandler, PlPart, PlSource, PlStatement,
-    QualifiedName,
+    QualifiedName, Span,
 };
 
 /// Blocks within blocks.
@@ -194,7 +194,7 @@ impl Body<'_> {
         let constant = self.accept(&["constant"]);
         let ends_type = |token: &Lexeme| {
             let ends = ["not", "default", "collate"];
-            matches!(token.token, Token::SemiColon | Token::Assignment | Token::Eq)
+            matches!(token.token, Token::SemiColon | Token::Assignment | Token::Eq | Token::Comma)
                 || ends.iter().any(|word| is_word(self.source, token, word))
         };
         let ty = self.until(ends_type, ";")?;
@@ -234,10 +234,21 @@ impl Body<'_> {
         Ok(PlDeclaration { name, ty, like, alike, collation, constant, not_null, default, cursor, line })
     }
 
+    /// An error within a type, of which the text is up to what follows.
+    fn in_type(&self, error: SyntaxError, ty: &[Lexeme]) -> SyntaxError {
+        let start = ty.first().map_or(0, |first| first.at.start);
+        let text = self.source.slice(Span { start, end: self.here().start });
+        SyntaxError { context: Some(format!("invalid type name \"{text}\"").into()), ..error }
+    }
+
     /// Refuses types that no value has.
     fn check_pseudo(&self, name: &Name, ty: &[Lexeme]) -> Result<(), SyntaxError> {
         let pseudo = ["void", "trigger", "event_trigger", "cstring", "internal", "language_handler"];
         match ty {
+            [word, ..] if is_word(self.source, word, "setof") => {
+                let text = format!("invalid type name \"{}\"", self.text_of(ty));
+                Err(SyntaxError::syntax(text).at(word.at.start))
+            }
             [word] if pseudo.iter().any(|pseudo| is_word(self.source, word, pseudo)) => {
                 let pseudo = self.source.written(word).to_lowercase();
                 let text = format!("variable \"{}\" has pseudo-type {pseudo}", name.text);
@@ -272,13 +283,13 @@ impl Body<'_> {
                     // A user's type, or a table's name, which is that of its rows' type: the catalog knows.
                     Ok(named @ SqlType::Named(_)) => Ok((named, tokens(ty)?, PlAlike::Named)),
                     Ok(ty) => Ok((ty, Vec::new(), PlAlike::Type)),
-                    Err(error) if error.sqlstate == sqlstate::SYNTAX_ERROR => Err(SyntaxError {
-                        context: Some(format!("invalid type name \"{}\"", self.text_of(ty)).into()),
-                        ..self.ended(error, ty)
-                    }),
+                    Err(error) if error.sqlstate == sqlstate::SYNTAX_ERROR => {
+                        Err(self.in_type(self.ended(error, ty), ty))
+                    }
                     Err(error) => Err(error),
                 }
             }
+            Some(0) => Err(self.in_type(self.source.near(ty[0].at.start), ty)),
             Some(percent) => {
                 // `%TYPE[]`, `%TYPE ARRAY`: an array of that type, whatever its dimensions.
                 let bracket = |token: &Lexeme| {
@@ -299,7 +310,7 @@ impl Body<'_> {
                 let alike = match word {
                     [word] if is_word(self.source, word, "type") => PlAlike::Type,
                     [word] if is_word(self.source, word, "rowtype") => PlAlike::Row,
-                    _ => return Err(self.source.near(ty[percent].at.start)),
+                    _ => return Err(self.in_type(self.source.near(ty[percent].at.start), ty)),
                 };
                 Ok((element, tokens(&ty[..percent])?, alike))
             }

@@ -100,7 +100,7 @@ impl Body<'_> {
         };
         self.at += 1;
         if !self.accept_token(&Token::Eq) && !self.accept_token(&Token::Assignment) {
-            return Err(self.unexpected());
+            return Err(self.source.problem("syntax error, expected \"=\"", self.here().start));
         }
         let ends = |token: &Lexeme| matches!(token.token, Token::Comma | Token::SemiColon);
         let tokens = self.until(ends, ", or ;")?;

@@ -184,6 +184,9 @@ impl<'s> Body<'s> {
         let mut branches = Vec::new();
         while self.accept(&["when"]) {
             let tokens = self.until_word("then")?;
+            if tokens.is_empty() {
+                return Err(self.source.problem("missing expression", self.here().start));
+            }
             let values = self.parse(tokens, |cursor| cursor.list(Cursor::expr))?;
             self.expect(&["then"])?;
             let body = self.statements(&["when", "else", "end"])?;
@@ -223,6 +226,9 @@ impl<'s> Body<'s> {
         let reverse_at = self.here().start;
         let reverse = self.accept(&["reverse"]);
         let range = self.until_word("loop")?;
+        if range.is_empty() {
+            return Err(self.source.problem("missing expression", self.here().start));
+        }
         let first = targets[0][0].at.start;
         let dots = range.iter().position(|token| token.token == Token::Range);
         let Some(dots) = dots else {
@@ -433,6 +439,9 @@ impl<'s> Body<'s> {
         let Some(into) = into else { return Ok((None, Vec::new(), false)) };
         let mut cursor = Cursor::new(self.source, &tokens[into + 1..]);
         let strict = cursor.accept(&["strict"]);
+        if cursor.at_end() {
+            return Err(self.unexpected());
+        }
         let target = |cursor: &mut Cursor<'s>| {
             let mut names = vec![cursor.name()?];
             while cursor.accept_token(&Token::Period) {

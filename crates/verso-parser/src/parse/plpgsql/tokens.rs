@@ -174,7 +174,16 @@ impl<'s> Body<'s> {
     /// Takes the tokens of a statement up to the semicolon, whatever stands before it.
     pub(super) fn statement_tokens(&mut self) -> Result<&'s [Lexeme], SyntaxError> {
         let tokens = &self.source.tokens()[self.at..];
-        let Some(n) = tokens.iter().position(|token| matches!(token.token, Token::SemiColon)) else {
+        let mut parens = 0i32;
+        let is_end = |token: &Lexeme| {
+            parens += match token.token {
+                Token::LParen => 1,
+                Token::RParen => -1,
+                _ => 0,
+            };
+            parens == 0 && matches!(token.token, Token::SemiColon)
+        };
+        let Some(n) = tokens.iter().position(is_end) else {
             return Err(self.source.problem("unexpected end of function definition", self.source.end()));
         };
         self.at += n;

@@ -39,15 +39,23 @@ type Opened = (Vec<(usize, TypedExpr)>, Box<verso_exec::plan::Statement>);
 
 impl Body<'_> {
     /// Declares a cursor; yields its slot.
-    pub(super) fn declare_cursor(&mut self, name: &Name, cursor: &syntax::PlCursor) -> usize {
+    pub(super) fn declare_cursor(
+        &mut self,
+        name: &Name,
+        cursor: &syntax::PlCursor,
+    ) -> Result<usize, SqlError> {
+        let mut cursor = cursor.clone();
+        for (_, ty) in &mut cursor.args {
+            *ty = self.binder.data_type(ty).map_err(|error| self.refuse(error))?;
+        }
         let slot = self.declare(&name.text, REFCURSOR, false);
         self.cursors.push(Arc::new(Declared {
             name: name.text.as_str().into(),
             slot,
-            cursor: cursor.clone(),
+            cursor,
             names: self.binder.variables.clone(),
         }));
-        slot
+        Ok(slot)
     }
 
     /// The cursor that a variable is, bound to a query or not.
@@ -113,6 +121,10 @@ impl Body<'_> {
             // What stands there would be a query.
             _ if loops => {
                 SqlError::syntax(format!("syntax error at or near \"{}\"", name.text)).at(name.at.start)
+            }
+            Some(false) if known.is_some_and(|known| known.ty.is_row() || known.ty == SqlType::Record) => {
+                let text = "cursor variable must be a simple variable";
+                SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(name.at.start)
             }
             Some(false) => {
                 let text = format!("variable \"{}\" must be of type cursor or refcursor", name.text);

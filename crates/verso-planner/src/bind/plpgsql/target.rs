@@ -128,6 +128,13 @@ impl Body<'_> {
     /// What takes the rows of a loop.
     pub(super) fn loop_targets(&self, names: &[PlTarget]) -> Result<PlTargets, SqlError> {
         let text = "loop variable of loop over rows must be a record variable or list of scalar variables";
+        if let [first, _, ..] = names
+            && (self.trigger_row(first).is_some()
+                || self.binder.variable_of(first).is_some() && self.place(first)?.ty.is_row())
+        {
+            let comma = first.last().map_or(0, |name| name.at.end);
+            return Err(self.refuse(SqlError::syntax("syntax error at or near \",\"").at(comma)));
+        }
         self.known_targets(names, text)
     }
 
