@@ -20,13 +20,25 @@ pub struct SyntaxError {
     pub hint: Option<Box<str>>,
     /// Where in the text, in characters from 1.
     pub position: Option<u32>,
+    /// What it was found in, a line each, innermost first.
+    pub context: Option<Box<str>>,
+    /// The line of a body near which it was found; also where it has no place.
+    pub line: Option<u32>,
 }
 
 impl SyntaxError {
     /// An error with a code and a message.
     #[cold]
     pub fn new(sqlstate: &'static str, message: impl Into<String>) -> SyntaxError {
-        SyntaxError { sqlstate, message: message.into(), detail: None, hint: None, position: None }
+        SyntaxError {
+            sqlstate,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            context: None,
+            line: None,
+        }
     }
 
     /// `0A000`: `what` is not supported.

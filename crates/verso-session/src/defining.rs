@@ -27,6 +27,17 @@ use verso_parser::parse_script;
 use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, sqlstate};
 
+/// PostgreSQL says where the names of types, columns and functions stand, but not where the relation of a statement of the
+/// schema does.
+fn without_place(failure: Failure, statement: &Statement) -> Failure {
+    let reads =
+        matches!(statement, Statement::CreateTable(_) | Statement::CreateTableAs(_) | Statement::View(_));
+    if reads || failure.error.sqlstate != sqlstate::UNDEFINED_TABLE {
+        return failure;
+    }
+    Failure { error: SqlError { position: None, ..failure.error }, ..failure }
+}
+
 impl Definitions for Frame<'_> {
     fn define(&self, text: &str, given: Given<'_>, catalog: &Arc<CatalogSnapshot>) -> Result<Served> {
         let run = || -> std::result::Result<Served, Failure> {
@@ -83,10 +94,12 @@ impl Definitions for Frame<'_> {
                     Ok(Done::Tag(ddl::fill_table_as(frame, create, query, given.params)?))
                 }
                 _ => framed::statement(frame, &job, given.types, &mut results),
-            })?;
+            });
+            let done = done.map_err(|failure| without_place(failure, &parsed.statement))?;
             Ok(Served { rows: done.into_tag().rows, yields: None })
         };
-        let served = run().map_err(|Failure { error, .. }| ExecError::from(error))?;
+        // Its place is one in this text.
+        let served = run().map_err(|Failure { error, .. }| ExecError::from(error.within(text)))?;
         self.outgoing.flush()?;
         Ok(served)
     }

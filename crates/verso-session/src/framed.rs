@@ -100,7 +100,10 @@ fn inline_block(frame: &Frame<'_>, body: &FunctionBody) -> Result<(), Failure> {
     done.map(drop).map_err(|mut failure| {
         // What is wrong with the block itself is shown in the client's text.
         let whole = |internal: &&mut Box<InQuery>| internal.query == body.text;
-        if failure.error.context.is_none()
+        let compiled = failure.error.context.as_ref().is_some_and(|context| {
+            context.starts_with("compilation of PL/pgSQL function") && !context.contains('\n')
+        });
+        if compiled
             && let Some(position) = failure.error.internal.as_mut().filter(whole).map(|at| at.position)
         {
             let error = SqlError { internal: None, position: Some(position), ..failure.error };

@@ -454,9 +454,13 @@ pub enum PlStatementKind {
         cursor: PlCursor,
         /// Which row.
         movement: Movement,
+        /// The number in the movement, where an expression gives it.
+        count: Option<TypedExpr>,
         /// What takes its columns.
         targets: Option<PlTargets>,
     },
+    /// A statement that begins, marks or ends a transaction in a way that bodies do not (0A000).
+    Refused,
     /// `CLOSE`.
     Close {
         /// The cursor.
@@ -525,6 +529,19 @@ pub enum Movement {
     Absolute(i64),
     /// To the row that far ahead.
     Relative(i64),
+}
+
+impl Movement {
+    /// The same with another number.
+    #[must_use]
+    pub fn with_count(self, count: i64) -> Movement {
+        match self {
+            Movement::Forward(_) => Movement::Forward(Some(count)),
+            Movement::Backward(_) => Movement::Backward(Some(count)),
+            Movement::Absolute(_) => Movement::Absolute(count),
+            Movement::Relative(_) => Movement::Relative(count),
+        }
+    }
 }
 
 /// What takes the columns of a row.

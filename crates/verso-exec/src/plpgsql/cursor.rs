@@ -31,6 +31,9 @@ pub struct Portals {
     unnamed: Cell<u64>,
     /// Cursors ever opened.
     opened: Cell<u64>,
+    /// Loops that run over the rows of statements that do more than read: no transaction ends within them, be it in a procedure
+    /// that they call.
+    pub(super) changing: Cell<usize>,
 }
 
 impl std::fmt::Debug for Portals {

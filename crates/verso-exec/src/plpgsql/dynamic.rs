@@ -6,7 +6,7 @@ use std::sync::Arc;
 use verso_types::{SqlType, Value};
 
 use super::checks::{check_strict, check_width};
-use super::embedded::{Taken, define, in_statement, run_embedded};
+use super::embedded::{Taken, in_statement, run_embedded};
 use super::frame::{Frame, check_columns};
 use super::program::Embedded;
 use super::run::as_of_now;
@@ -65,18 +65,31 @@ impl Dynamic {
         if let Some(bound) = self.bound(&text, part.clone(), cursor, cx, frame)? {
             return Ok(bound);
         }
-        let served = self.serve(&text[part], cx, frame)?.yields.ok_or_else(|| {
+        let served = self.serve((&text, part), cx, frame)?.yields.ok_or_else(|| {
             ExecError::raised("42P11", "cannot open a query that returns no rows as a cursor")
         })?;
-        Ok((Embedded::new(&served, cx.executor), Vec::new()))
+        Ok((Embedded { reads_only: false, ..Embedded::new(&served, cx.executor) }, Vec::new()))
     }
 
-    /// Runs a statement of the session's.
-    fn serve(&self, text: &str, cx: &ExecContext<'_>, frame: &Frame) -> Result<Served> {
+    /// Runs a statement of the session's, which is a part of a text. Errors show the whole text.
+    fn serve(
+        &self,
+        (words, part): (&str, Range<usize>),
+        cx: &ExecContext<'_>,
+        frame: &Frame,
+    ) -> Result<Served> {
+        let text = &words[part.clone()];
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
         let ends = cx.ends().filter(|_| frame.savepoints == 0);
         let read_only = frame.function.read_only;
-        define(cx, text, Given { query: None, ends, params: &params, types: &self.using_types, read_only })
+        let given = Given { query: None, ends, params: &params, types: &self.using_types, read_only };
+        cx.define(text, given).map_err(|error| match error {
+            ExecError::InQuery { error, query, position } if query == text => {
+                let before = words[..part.start].chars().count() as u32;
+                ExecError::InQuery { error, query: words.to_owned(), position: position + before }
+            }
+            error => in_statement(error, words),
+        })
     }
 
     /// A part of a text as a statement, and its parameters; none where it defines something.
@@ -109,7 +122,7 @@ impl Dynamic {
         let (mut statement, params) = match self.bound(words, part.clone(), false, cx, frame)? {
             Some(bound) => bound,
             None => {
-                let served = self.serve(&words[part], cx, frame)?;
+                let served = self.serve((words, part), cx, frame)?;
                 frame.row_count = i64::try_from(served.rows).unwrap_or(i64::MAX);
                 match (served.yields, into) {
                     (_, None) => return Ok(()),
@@ -166,7 +179,7 @@ pub(super) fn return_execute(text: &Dynamic, cx: &ExecContext<'_>, frame: &mut F
             let (mut query, params) = match text.bound(&words, part.clone(), false, cx, frame)? {
                 Some(bound) => bound,
                 None => {
-                    let served = text.serve(&words[part], cx, frame)?.yields;
+                    let served = text.serve((&words, part), cx, frame)?.yields;
                     let served = served.ok_or_else(|| in_statement(no_rows("SELECT INTO"), &words))?;
                     (Embedded::new(&served, cx.executor), Vec::new())
                 }

@@ -17,7 +17,7 @@ use crate::spill::Spool;
 const RESTARTS_MAX: u32 = 5;
 
 /// Runs a statement of the session's. What the body does behind it is bound to what the catalog is then.
-pub(super) fn define(cx: &ExecContext<'_>, text: &str, given: Given<'_>) -> Result<Served> {
+fn define(cx: &ExecContext<'_>, text: &str, given: Given<'_>) -> Result<Served> {
     cx.define(text, given).map_err(|error| in_statement(error, text))
 }
 

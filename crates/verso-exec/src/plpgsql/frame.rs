@@ -35,8 +35,6 @@ pub(crate) struct Frame {
     /// What RETURN NEXT and RETURN QUERY gave.
     pub rows: Spool,
     pub(super) row_types: Vec<SqlType>,
-    /// How many loops run over the rows of statements that change something: no transaction ends meanwhile.
-    pub(super) changing: usize,
     pending: Batch,
     pub(super) row_count: i64,
     /// Savepoints open in this call.
@@ -65,7 +63,6 @@ impl Frame {
             rows: Spool::default(),
             pending: Batch::of_types(&row_types),
             row_types,
-            changing: 0,
             row_count: 0,
             savepoints: 0,
             looping: BTreeSet::new(),
@@ -307,8 +304,13 @@ impl Frame {
             return Err(ExecError::raised("42804", text));
         };
         let types: Vec<SqlType> = shape.fields.iter().map(|(_, ty)| ty.clone()).collect();
-        let row = match value {
-            Value::Record(row) => row.to_vec(),
+        let row = match (value, targets) {
+            (Value::Record(row), _) => row.to_vec(),
+            (_, PlTargets::Row { slot, .. }) => return self.assign(cx, *slot, Value::Null),
+            (_, PlTargets::Record { slot }) => {
+                self.clear(*slot);
+                return Ok(());
+            }
             _ => vec![Value::Null; types.len()],
         };
         self.take_row(cx, targets, row, &types, shape)

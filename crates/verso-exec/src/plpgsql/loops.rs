@@ -91,10 +91,11 @@ pub(super) fn run_for_query(
     cx: &ExecContext<'_>,
     frame: &mut Frame,
 ) -> Result<Flow> {
-    let changes = usize::from(!query.is_query);
-    frame.changing += changes;
+    let changes = usize::from(!query.reads_only);
+    let loops = &cx.services.portals.changing;
+    loops.set(loops.get() + changes);
     let flow = run_rows(looping, query, params, body, cx, frame);
-    frame.changing -= changes;
+    loops.set(loops.get() - changes);
     flow
 }
 

@@ -187,7 +187,10 @@ pub(crate) fn call_rows(
     let mut row = Batch::of_types(types);
     match (&function.returns, value) {
         (FunctionReturn::Scalar(ty), Value::Record(values)) if ty.is_row() => {
-            check_record(shape.as_deref(), types)?;
+            check_record(shape.as_deref(), types).map_err(|error| {
+                let what = "while casting return value to function's return type";
+                error.in_function(format!("PL/pgSQL function {} {what}", function.named_in_context()))
+            })?;
             check_row(&values, types)?;
             row.push_row(&values, types)?;
         }

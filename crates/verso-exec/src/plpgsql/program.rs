@@ -204,8 +204,10 @@ pub(super) enum StepKind {
     Fetch {
         cursor: PlCursor,
         movement: Movement,
+        count: Option<RowExpr>,
         targets: Option<PlTargets>,
     },
+    Refused,
     Close {
         cursor: PlCursor,
     },
@@ -273,6 +275,8 @@ pub(super) struct Embedded {
     pub text: Option<Arc<str>>,
     /// Counts towards FOUND and ROW_COUNT by the rows it returns (a query) or changes.
     pub is_query: bool,
+    /// It is a query and changes nothing; none of the session's, such as EXPLAIN.
+    pub reads_only: bool,
     /// The word for what it changes or locks.
     pub change: Option<&'static str>,
 }
@@ -343,6 +347,7 @@ impl Embedded {
             shape: Arc::new(RowType { of: None, fields }),
             text: None,
             is_query: statement.is_query(),
+            reads_only: matches!(statement, Statement::Query(_)),
             change: statement.change(),
         }
     }
@@ -500,9 +505,13 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
         PlStatementKind::OpenExecute { cursor, text, forward } => {
             StepKind::OpenExecute { cursor: cursor.clone(), text: Dynamic::compile(text), forward: *forward }
         }
-        PlStatementKind::Fetch { cursor, movement, targets } => {
-            StepKind::Fetch { cursor: cursor.clone(), movement: *movement, targets: targets.clone() }
-        }
+        PlStatementKind::Fetch { cursor, movement, count, targets } => StepKind::Fetch {
+            cursor: cursor.clone(),
+            movement: *movement,
+            count: optional(count.as_ref()),
+            targets: targets.clone(),
+        },
+        PlStatementKind::Refused => StepKind::Refused,
         PlStatementKind::Close { cursor } => StepKind::Close { cursor: cursor.clone() },
         PlStatementKind::Assert { condition, message } => {
             StepKind::Assert { condition: RowExpr::compile(condition), message: optional(message.as_ref()) }
@@ -546,7 +555,7 @@ impl StepKind {
             StepKind::ReturnNext { .. } | StepKind::ReturnNextComposite { .. } => "RETURN NEXT",
             StepKind::ReturnQuery { .. } => "RETURN QUERY",
             StepKind::Sql { perform: true, .. } => "PERFORM",
-            StepKind::Define { .. } | StepKind::Sql { .. } => "SQL statement",
+            StepKind::Define { .. } | StepKind::Sql { .. } | StepKind::Refused => "SQL statement",
             // Of a CASE without the case.
             StepKind::Raise(raise) if raise.sqlstate.as_deref() == Some("20000") && raise.args.is_empty() => {
                 "CASE"

@@ -342,8 +342,15 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             }
             open(cursor, &mut query, Some(&params), *forward, cx, frame)?;
         }
-        StepKind::Fetch { cursor, movement, targets } => {
-            fetch(cursor, *movement, targets.as_ref(), cx, frame)?
+        StepKind::Fetch { cursor, movement, count, targets } => {
+            let movement = match count {
+                None => *movement,
+                Some(count) => movement.with_count(counted(frame.eval(cx, count)?)?),
+            };
+            fetch(cursor, movement, targets.as_ref(), cx, frame)?
+        }
+        StepKind::Refused => {
+            return Err(ExecError::raised("0A000", "unsupported transaction command in PL/pgSQL"));
         }
         StepKind::Close { cursor } => close(cursor, cx, frame)?,
         StepKind::Assert { condition, message } => {
@@ -378,6 +385,12 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
     Ok(Flow::Next)
 }
 
+/// The number of FETCH and MOVE.
+fn counted(value: Value) -> Result<i64> {
+    let null = || ExecError::raised("22004", "relative or absolute cursor position is null");
+    value.as_i64().ok_or_else(null)
+}
+
 /// Whether ASSERT tests anything: `plpgsql.check_asserts`.
 fn checks_asserts(cx: &ExecContext<'_>) -> bool {
     let setting = cx.services.settings.setting("plpgsql.check_asserts");
@@ -391,7 +404,7 @@ fn may_end<'a>(cx: &ExecContext<'a>, frame: &Frame, what: &str) -> Result<&'a dy
     if frame.savepoints > 0 {
         return Err(refused(&format!("cannot {what} while a subtransaction is active")));
     }
-    if frame.changing > 0 {
+    if cx.services.portals.changing.get() > 0 {
         let text = "cannot perform transaction commands inside a cursor loop that is not read-only";
         return Err(ExecError::raised("55000", text));
     }

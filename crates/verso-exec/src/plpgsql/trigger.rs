@@ -24,6 +24,7 @@ fn run(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>
     let mut frame = Frame::new(&program, Vec::new(), Vec::new());
     let site = CallSite::of_function(cx.calls(), &program.function);
     let nested = nested.called(&site);
+    let signature = Arc::clone(&program.function.signature);
     let result = match &program.function.trigger {
         Some(slots) => {
             fill(&mut frame.slots, slots, call);
@@ -33,7 +34,8 @@ fn run(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>
     };
     cx.programs().give((call.trigger.oid, 0), program);
     if !result? {
-        return Err(ExecError::raised("2F005", "control reached end of trigger procedure without RETURN"));
+        let error = ExecError::raised("2F005", "control reached end of trigger procedure without RETURN");
+        return Err(error.in_function(format!("PL/pgSQL function {signature}")));
     }
     Ok(frame.record)
 }

@@ -2,9 +2,9 @@
 
 use super::cursor::Cursor;
 use super::lexer::Token;
-use super::{parse_body, parse_script, string_literal};
+use super::string_literal;
 use crate::error::SyntaxError;
-use crate::syntax::{Call, ExprKind, FunctionBody, Span, Statement};
+use crate::syntax::{Call, ExprKind, FunctionBody, Statement};
 
 /// DO.
 pub(super) fn do_block(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -15,41 +15,39 @@ pub(super) fn do_block(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError
         if cursor.accept(&["language"]) {
             language = cursor.name()?.text;
         } else if body.is_none() {
-            body = Some(string_literal(cursor)?);
+            body = Some(function_body(cursor)?);
         } else {
             return Err(cursor.unexpected());
         }
     }
-    let Some((text, at, start)) = body else {
+    let Some(body) = body else {
         return Err(SyntaxError::syntax("no inline code specified"));
     };
     if language != "plpgsql" {
-        return Err(SyntaxError::unsupported(format!("DO in language {language}")).at(at.start));
+        return Err(SyntaxError::unsupported(format!("DO in language {language}")).at(body.at.start));
     }
-    Ok(Statement::Do(function_body(text, at, start)?))
+    Ok(Statement::Do(body))
 }
 
 /// CALL.
 pub(super) fn call(cursor: &mut Cursor<'_>) -> Result<Call, SyntaxError> {
     cursor.advance();
-    let start = cursor.here().start;
     match cursor.expr()?.kind {
         ExprKind::Call(call) if !call.star && !call.keyword && call.over.is_none() => Ok(*call),
-        _ => Err(SyntaxError::syntax("CALL wants a procedure and its arguments").at(start)),
+        _ => Err(cursor.unexpected()),
     }
 }
 
-/// Parses the text of a literal; `start` is its first character's place, where the literal has no escapes. Errors point
-/// into the statement around it, at the literal if need be.
-pub(super) fn function_body(text: String, at: Span, start: Option<u32>) -> Result<FunctionBody, SyntaxError> {
-    let block = parse_body(&text).map_err(|error| moved(error, at, start))?;
-    Ok(FunctionBody { text, at, start, block: Some(Box::new(block)), standard: false })
-}
-
-/// The same of a function in SQL.
-pub(super) fn sql_body(text: String, at: Span, start: Option<u32>) -> Result<FunctionBody, SyntaxError> {
-    parse_script(&text).map_err(|error| moved(error, at, start))?;
-    Ok(FunctionBody { text, at, start, block: None, standard: false })
+/// The literal of a body, which is parsed when the function is made or the block runs.
+pub(super) fn function_body(cursor: &mut Cursor<'_>) -> Result<FunctionBody, SyntaxError> {
+    let written = cursor.written();
+    let (text, at, start) = string_literal(cursor)?;
+    // A quoted literal in one piece, whose quotes are all that differs.
+    let doubled = start.is_none()
+        && written.starts_with('\'')
+        && written.len() == text.len() + text.matches('\'').count() + 2;
+    let start = if doubled { Some(at.start + 1) } else { start };
+    Ok(FunctionBody { text, at, start, doubled, standard: false })
 }
 
 /// `RETURN e` or `BEGIN ATOMIC … END`, whose text is kept as it stands.
@@ -66,14 +64,5 @@ pub(super) fn standard_body(cursor: &mut Cursor<'_>) -> Result<FunctionBody, Syn
     }
     let at = cursor.since(start);
     let text = cursor.source().slice(at).to_string();
-    Ok(FunctionBody { text, at, start: None, block: None, standard: true })
-}
-
-/// An error of a body, with its place in the statement around it.
-fn moved(error: SyntaxError, at: Span, start: Option<u32>) -> SyntaxError {
-    let position = match (error.position, start) {
-        (Some(position), Some(start)) => start + position,
-        (_, None) | (None, _) => at.start + 1,
-    };
-    SyntaxError { position: Some(position), ..error }
+    Ok(FunctionBody { text, at, start: None, doubled: false, standard: true })
 }

@@ -2,7 +2,7 @@
 
 use verso_types::{SqlType, sqlstate};
 
-use super::block::{function_body, sql_body, standard_body};
+use super::block::{function_body, standard_body};
 use super::cursor::Cursor;
 use super::lexer::Token;
 use super::string_literal;
@@ -35,7 +35,7 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
         let twice = match word.as_str() {
             "as" => {
                 cursor.advance();
-                let literal = string_literal(cursor)?;
+                let literal = function_body(cursor)?;
                 if matches!(cursor.peek(), Token::Comma) {
                     return Err(cursor.unsupported("a function in an object file"));
                 }
@@ -122,8 +122,8 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
         }
     }
     let invalid = |text: &str| SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text);
-    if let (Some(_), Some((_, at, _))) = (&standard, &body) {
-        return Err(invalid("duplicate function body specified").at(at.start));
+    if let (Some(_), Some(body)) = (&standard, &body) {
+        return Err(invalid("duplicate function body specified").at(body.at.start));
     }
     let unnamed = || Name { text: "sql".into(), at: Default::default() };
     let language = match (language, &standard) {
@@ -154,8 +154,7 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Resu
             return Err(invalid("inline SQL function body only valid for language SQL"));
         }
         (Some(standard), _) => standard,
-        (None, Some((text, at, start))) if is_sql => sql_body(text, at, start)?,
-        (None, Some((text, at, start))) => function_body(text, at, start)?,
+        (None, Some(body)) => body,
         (None, None) => return Err(invalid("no function body specified")),
     };
     Ok(Statement::CreateFunction(CreateFunction {
@@ -205,6 +204,7 @@ fn argument_mode(cursor: &mut Cursor<'_>) -> Option<ArgMode> {
 
 /// `[mode] [name] type [DEFAULT e]`; the mode may stand behind the name.
 pub(super) fn function_argument(cursor: &mut Cursor<'_>) -> Result<FunctionArg, SyntaxError> {
+    let at = cursor.here().start;
     let mut mode = argument_mode(cursor);
     // A name stands before a type, unless the two words are one type.
     let two_words = cursor.is(&["double", "precision"])
@@ -230,7 +230,7 @@ pub(super) fn function_argument(cursor: &mut Cursor<'_>) -> Result<FunctionArg, 
             Some((expr, cursor.source().slice(cursor.since(start)).to_string()))
         }
     };
-    Ok(FunctionArg { name, mode: mode.unwrap_or(ArgMode::In), ty, default })
+    Ok(FunctionArg { name, mode: mode.unwrap_or(ArgMode::In), ty, default, at })
 }
 
 fn function_returns(cursor: &mut Cursor<'_>) -> Result<Returns, SyntaxError> {
@@ -245,6 +245,9 @@ fn function_returns(cursor: &mut Cursor<'_>) -> Result<Returns, SyntaxError> {
     }
     if cursor.accept(&["trigger"]) {
         return Ok(Returns::Trigger);
+    }
+    if cursor.is(&["event_trigger"]) {
+        return Err(cursor.unsupported("RETURNS event_trigger"));
     }
     Ok(Returns::Type(result_type(cursor)?))
 }

@@ -97,13 +97,18 @@ impl<'a> Source<'a> {
 
     /// `syntax error at or near …` for what starts at this character.
     pub fn near(&self, at: u32) -> SyntaxError {
+        self.problem("syntax error", at)
+    }
+
+    /// The same with another word for what is wrong.
+    pub(super) fn problem(&self, what: &str, at: u32) -> SyntaxError {
         let index = self.lexed.tokens.partition_point(|token| token.at.start < at);
         match self.lexed.tokens.get(index) {
             Some(token) => {
-                let text = format!("syntax error at or near \"{}\"", self.written(token));
+                let text = format!("{what} at or near \"{}\"", self.written(token));
                 SyntaxError::syntax(text).at(token.at.start)
             }
-            None => SyntaxError::syntax("syntax error at end of input").at(self.end),
+            None => SyntaxError::syntax(format!("{what} at end of input")).at(self.end),
         }
     }
 }

@@ -63,7 +63,7 @@ UPDATE test SET id = id + 1, qrt = qrt + 1, name = name || '1', ts_change = CURR
     let parsed = parse_script(&script.replace("SET TIME ON;", "")).expect("parses");
     assert_eq!(parsed.len(), 10);
     let Statement::CreateFunction(function) = &parsed[3].statement else { panic!("{:?}", parsed[3]) };
-    let block = function.body.block.as_ref().expect("parsed");
+    let block = parse_body(&function.body.text).expect("parses");
     assert!(matches!(&block.body[0].kind, PlStatementKind::ForInteger { reverse: false, by: None, .. }));
     assert_eq!(block.body[0].line, 5);
     assert!(matches!(&block.body[1].kind, PlStatementKind::ReturnQuery { .. }));

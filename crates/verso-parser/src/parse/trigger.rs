@@ -225,7 +225,7 @@ fn argument(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {
 fn informix(cursor: &mut Cursor<'_>, name: Name, or_replace: bool) -> Result<Statement, SyntaxError> {
     let at = cursor.here();
     let table = QualifiedName { schema: None, name: name.clone() };
-    let body = FunctionBody { text: String::new(), at, start: None, block: None, standard: false };
+    let body = FunctionBody { text: String::new(), at, start: None, doubled: false, standard: false };
     let none = TriggerAction::Statements { old: None, new: None, body: body.clone() };
     let mut trigger =
         CreateTrigger { or_replace, each_row: true, ..empty(name, TriggerTiming::After, table, none) };
@@ -243,6 +243,13 @@ fn informix(cursor: &mut Cursor<'_>, name: Name, or_replace: bool) -> Result<Sta
             }
         }
     }
+    for (named, word, without) in [(&old, "OLD", trigger.on_insert), (&new, "NEW", trigger.on_delete)] {
+        if let (Some(name), true) = (named, without) {
+            let event = if trigger.on_insert { "INSERT" } else { "DELETE" };
+            let text = format!("a trigger for {event} has no {word} row");
+            return Err(SyntaxError::new("42P17", text).at(name.at.start));
+        }
+    }
     if cursor.is_any(&["before", "after"]) {
         let what = format!("CREATE TRIGGER … {} (…)", cursor.written().to_uppercase());
         return Err(cursor.unsupported(&what));
@@ -253,8 +260,8 @@ fn informix(cursor: &mut Cursor<'_>, name: Name, or_replace: bool) -> Result<Sta
     if matches!(cursor.peek(), Token::Comma) {
         return Err(cursor.unsupported("several lists of actions in CREATE TRIGGER"));
     }
-    let block = parse_body(&text).map_err(|error| SyntaxError { position: None, ..error })?;
-    let body = FunctionBody { text, block: Some(Box::new(block)), ..body };
+    parse_body(&text).map_err(|error| SyntaxError { position: None, ..error })?;
+    let body = FunctionBody { text, ..body };
     trigger.action = TriggerAction::Statements { old, new, body };
     Ok(Statement::CreateTrigger(Box::new(trigger)))
 }
@@ -285,7 +292,7 @@ fn statements(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {
             cursor.advance();
         }
         let end = cursor.last().end;
-        text.push_str(if call { "PERFORM " } else { "" });
+        text.push_str(if call { "EXECUTE PROCEDURE " } else { "" });
         text.push_str(cursor.source().slice(Span { start, end }));
         text.push_str(";\n");
         if !cursor.accept_token(&Token::Comma) {

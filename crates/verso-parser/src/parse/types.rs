@@ -101,6 +101,11 @@ impl Cursor<'_> {
             return Err(SyntaxError::unsupported("%TYPE and %ROWTYPE").at(self.here().start));
         }
         if self.peek() == Token::LParen {
+            // These are words of the grammar, which knows no modifier behind them.
+            let words = ["int", "integer", "smallint", "bigint", "boolean", "real"];
+            if words.contains(&parts[0].as_str()) && parts.len() == 1 {
+                return Err(self.unexpected());
+            }
             let ty = named_type(&parts, at)?;
             // Not behind a user's type, which may take none either: the catalog would have to say.
             let short = match &ty {

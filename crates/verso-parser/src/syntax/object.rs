@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{Expr, Name, PlBlock, QualifiedName, Span};
+use super::{Expr, Name, QualifiedName, Span};
 
 /// CREATE SEQUENCE; what is not given follows from the type and the direction.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +79,8 @@ pub struct FunctionArg {
     pub ty: RoutineType,
     /// DEFAULT, and its text.
     pub default: Option<(Expr, String)>,
+    /// Where it begins, in characters.
+    pub at: u32,
 }
 
 /// The type of an argument or a result.
@@ -220,10 +222,10 @@ pub struct FunctionBody {
     pub text: String,
     /// The literal that holds it.
     pub at: Span,
-    /// Place of the text's first character where the literal has no escapes.
+    /// Place of the text's first character where the literal has no escapes but quotes that are written twice.
     pub start: Option<u32>,
-    /// Parsed, where the language is PL/pgSQL.
-    pub block: Option<Box<PlBlock>>,
+    /// Its quotes are written twice.
+    pub doubled: bool,
     /// It is no literal: `RETURN …`, `BEGIN ATOMIC … END`.
     pub standard: bool,
 }

@@ -158,6 +158,10 @@ pub struct PlStatement {
     pub kind: PlStatementKind,
     /// Its line.
     pub line: u32,
+    /// Where its first word stands, in characters.
+    pub start: u32,
+    /// Where its last token stands, the semicolon.
+    pub end: u32,
 }
 
 /// The statements of PL/pgSQL.
@@ -210,8 +214,9 @@ pub enum PlStatementKind {
     OpenFor { cursor: Name, forward: bool, statement: Box<Statement>, text: String },
     /// `OPEN cursor [[NO] SCROLL] FOR EXECUTE text [USING …]`.
     OpenExecute { cursor: Name, forward: bool, text: PlDynamic },
-    /// `FETCH [direction FROM] cursor INTO a, b`, `MOVE [direction FROM] cursor`.
-    Fetch { cursor: Name, direction: Direction, into: Vec<PlTarget> },
+    /// `FETCH [direction FROM] cursor INTO a, b`, `MOVE [direction FROM] cursor`; `bare` is without FROM. The number of the
+    /// direction is what `count` is then, if there is one.
+    Fetch { cursor: Name, bare: bool, direction: Direction, count: Option<Expr>, into: Vec<PlTarget> },
     /// `CLOSE cursor`.
     Close(Name),
     /// `FOREACH a, b [SLICE n] IN ARRAY e LOOP … END LOOP`; without SLICE it is 0.
@@ -242,6 +247,8 @@ pub enum PlStatementKind {
     Raise(PlRaise),
     /// `CALL p(…)`.
     Call(Call, String),
+    /// `EXECUTE PROCEDURE f(…)`: the call of a procedure, or the query of a function; the text of either, without its first word.
+    Routine { call: Call, query: Box<Query>, text: String },
     /// `COMMIT [AND CHAIN] [WRITE …]`.
     Commit { chain: bool, write: CommitWrite },
     /// `ROLLBACK [AND CHAIN]`.
@@ -258,8 +265,10 @@ pub enum PlStatementKind {
         /// `INTO STRICT`.
         strict: bool,
     },
-    /// `DO 'block'`.
-    Inline(String),
+    /// `DO 'block'`, and the statement's text.
+    Inline { block: String, text: String },
+    /// SAVEPOINT and its like, which PL/pgSQL does not run.
+    Transaction,
     /// A SQL statement, perhaps with INTO, of which there are blanks in its text.
     Sql { statement: Box<Statement>, into: Vec<PlTarget>, strict: bool, text: String },
 }

@@ -31,6 +31,7 @@ use super::rights::{Need, denied};
 use super::scope::{Correlation, Scope, ScopeTable};
 use super::table_number::{RowNumber, RowNumbers, numbered};
 use super::unbound;
+use super::with::Cte;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
     self, Call, FromItem, FromSource, Join, JoinCondition, LockClause, Name, QualifiedName, Statement,
@@ -61,6 +62,12 @@ impl Binder<'_> {
         if let Some(Relation::View(view)) = found {
             let text = format!("\"{}\" is not a table", view.name);
             return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at));
+        }
+        if schema.is_none()
+            && self.ctes.iter().filter_map(Cte::as_transition).any(|table| *table.name == *name.name.text)
+        {
+            let text = format!("relation \"{name}\" cannot be the target of a modifying statement");
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
         if let Some(schema) = schema
             && self.catalog.schema(schema).is_none()

@@ -15,7 +15,16 @@ impl Binder<'_> {
     pub fn data_type(&self, ty: &SqlType) -> Result<SqlType, SqlError> {
         Ok(match ty {
             SqlType::Named(named) => self.user_type(named)?,
-            SqlType::Array(element) => SqlType::Array(Box::new(self.data_type(element)?)),
+            SqlType::Array(element) => {
+                let element = self.data_type(element).map_err(|error| match error.sqlstate {
+                    sqlstate::UNDEFINED_OBJECT if matches!(**element, SqlType::Named(_)) => {
+                        let message = error.message.replace("\" does not exist", "[]\" does not exist");
+                        SqlError { message, ..error }
+                    }
+                    _ => error,
+                })?;
+                SqlType::Array(Box::new(element))
+            }
             SqlType::Collated(collated) if collated.collation.oid == 0 => {
                 let base = self.data_type(&collated.base)?;
                 self.declared_collation(base, &collated.collation)?

@@ -2,6 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`declare`] | declarations |
 //! | [`statement`] | statements, loops and what leaves them |
 //! | [`result`] | RETURN and its relatives |
 //! | [`raise`] | RAISE |
@@ -19,6 +20,7 @@
 //! that does not fit ([`check_function`]).
 
 mod cursor;
+mod declare;
 mod dynamic;
 mod later;
 mod raise;
@@ -39,22 +41,22 @@ pub(crate) use sql::traced_body;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Relation, Volatility};
+use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Volatility};
 use verso_exec::plan::{
-    ExprKind, PlBlock, PlCondition, PlDeclaration, PlDefault, PlFunction, PlHandler, PlLater, PlReturn,
-    PlStatement, PlStatementKind, PlTrigger, PlVariable, PlWithin, TypedExpr,
+    ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlStatement,
+    PlStatementKind, PlTrigger, PlVariable, PlWithin, TypedExpr,
 };
-use verso_types::{CastKind, RowType, SqlType, TimeStyle};
+use verso_types::{CastKind, SqlType, TimeStyle};
 
 use super::Binder;
 use super::context::{Clause, Context};
 use super::polymorphic::Meaning;
-use super::scope::{Record, Scope, Variable, value_type};
+use super::scope::{Scope, Variable, value_type};
 use crate::errors::{SqlError, sqlstate};
 use cursor::Declared;
 use verso_parser::syntax::{self, Expr, Name, PlAlike};
 
-pub use trigger::bind_trigger;
+pub use trigger::{bind_trigger, check_trigger_statements};
 pub use update_trigger::update_trigger_body;
 
 /// Of SQLSTATE and SQLERRM.
@@ -91,6 +93,7 @@ pub fn bind_function(
         _ => None,
     };
     body.procedure = function.is_procedure();
+    body.gives_back = body.procedure && function.args.iter().any(|arg| arg.mode.goes_out());
     body.returns_rows = matches!(function.returns, FunctionReturn::Set(SqlType::Row(_) | SqlType::Record));
     if let (FunctionReturn::Table(columns), true) = (&function.returns, body.result_slots.is_empty()) {
         for (name, ty) in columns {
@@ -155,13 +158,53 @@ pub fn check_function(
             bind_sql_function(function, &statements, catalog, time_zone).map(drop)
         }
         (FunctionLanguage::Internal, _) => Ok(()),
-        // Its statements are bound for each of its triggers.
-        (FunctionLanguage::PlPgSql, FunctionReturn::Trigger) => Ok(()),
+        (FunctionLanguage::PlPgSql, FunctionReturn::Trigger) => {
+            let block = parse_function_body(&function.name, &function.body)?;
+            trigger::check_trigger_function(function, &block, catalog, time_zone)
+        }
         (FunctionLanguage::PlPgSql, _) => {
-            let block = verso_parser::parse_body(&function.body)?;
+            check_names(function)?;
+            let block = parse_function_body(&function.name, &function.body)?;
             bind_function(function, &block, catalog, time_zone).map(drop)
         }
     }
+}
+
+/// Refuses arguments and columns of the result that have one name: they are variables of one block.
+fn check_names(function: &FunctionDef) -> Result<(), SqlError> {
+    let columns = match &function.returns {
+        FunctionReturn::Table(columns) => columns.as_slice(),
+        _ => &[],
+    };
+    let arguments = function.args.iter().map(|arg| &*arg.name);
+    let outgoing = function.args.iter().any(|arg| arg.mode.goes_out());
+    let columns = columns.iter().filter(|_| !outgoing).map(|(name, _)| &**name);
+    let mut known: Vec<&str> = Vec::new();
+    for name in arguments.chain(columns).filter(|name| !name.is_empty()) {
+        if known.contains(&name) {
+            let text = format!("parameter name \"{name}\" used more than once");
+            let error = SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text);
+            return Err(error.with_context(&compiled_near(&function.name, 1)));
+        }
+        known.push(name);
+    }
+    Ok(())
+}
+
+/// Parses the body of a function.
+///
+/// # Errors
+/// Those of the syntax, with a line of context.
+pub fn parse_function_body(name: &str, body: &str) -> Result<syntax::PlBlock, SqlError> {
+    verso_parser::parse_body(body).map_err(|error| {
+        let line = error.line.unwrap_or(1);
+        SqlError::from(error).with_context(&compiled_near(name, line))
+    })
+}
+
+/// The line of context of what is wrong with a body when it is compiled.
+fn compiled_near(name: &str, line: u32) -> String {
+    format!("compilation of PL/pgSQL function \"{name}\" near line {line}")
 }
 
 /// The statements of a function in SQL.
@@ -206,6 +249,8 @@ struct Body<'c> {
     result_slots: Vec<usize>,
     /// It is a procedure.
     procedure: bool,
+    /// It is one that gives something back.
+    gives_back: bool,
     /// Each row of the result is one row of several columns (`SETOF t`, `SETOF record`).
     returns_rows: bool,
     /// What EXIT and CONTINUE may leave: label and whether it is a loop.
@@ -225,6 +270,12 @@ struct Body<'c> {
     defines: bool,
     /// Of the statement that is bound, for errors.
     line: u32,
+    /// Where that begins and ends.
+    at: (u32, u32),
+    /// What stands within statements that are put off is looked at, too: the function is compiled.
+    compiles: bool,
+    /// Nothing is put off: it is checked.
+    strict: bool,
     /// The function; 0 of a block.
     oid: u32,
     /// It may change nothing.
@@ -257,6 +308,7 @@ impl<'c> Body<'c> {
             result: None,
             result_slots: Vec::new(),
             procedure: false,
+            gives_back: false,
             read_only: false,
             columns: Arc::default(),
             returns_rows: false,
@@ -269,6 +321,9 @@ impl<'c> Body<'c> {
             refused: Cell::new(false),
             defines: false,
             line: 1,
+            at: (0, 0),
+            compiles: true,
+            strict: false,
             oid: 0,
             source: Arc::default(),
             noted: RefCell::default(),
@@ -303,12 +358,9 @@ impl<'c> Body<'c> {
         });
         let body = body.map_err(|error| {
             // What PostgreSQL finds when it compiles a function points into its text.
-            if self.refused.get() && error.position.is_some() {
-                return error;
-            }
+            let error = if self.refused.get() { error } else { located(error, &self.source) };
             let name = signature.split('(').next().unwrap_or_default();
-            let line = format!("compilation of PL/pgSQL function \"{name}\" near line {}", self.line);
-            located(error, &self.source).with_context(&line)
+            error.with_context(&compiled_near(name, self.line))
         })?;
         Ok(PlFunction {
             oid: self.oid,
@@ -356,13 +408,15 @@ impl<'c> Body<'c> {
         for (n, declaration) in block.declarations.iter().enumerate() {
             self.line = declaration.line;
             let again = block.declarations[..n].iter().any(|other| other.name.text == declaration.name.text);
-            let name = &declaration.name.text;
             if again {
+                let at = declaration.name.at;
+                let length = (at.end - at.start) as usize;
+                let name: String = self.source.text.chars().skip(at.start as usize).take(length).collect();
                 let text = format!("duplicate declaration at or near \"{name}\"");
                 return Err(self.refuse(SqlError::syntax(text).at(declaration.name.at.start)));
             }
             if let Some(cursor) = &declaration.cursor {
-                cursors.push(self.declare_cursor(&declaration.name, cursor));
+                cursors.push(self.declare_cursor(&declaration.name, cursor)?);
                 continue;
             }
             if declaration.alike == PlAlike::Alias {
@@ -395,169 +449,6 @@ impl<'c> Body<'c> {
         Ok(PlBlock { label, declarations, cursors, body, handlers, error_slots })
     }
 
-    /// The type of a variable, which may be that of another one or of a column, or an array of it.
-    fn declared_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
-        let like = self.like_type(declaration).map_err(|error| match declaration.alike {
-            PlAlike::Named => error,
-            _ if declaration.like.is_empty() => error,
-            // What it is like is looked up when the whole declaration was read.
-            _ => SqlError { position: None, ..error },
-        })?;
-        let ty = match (&declaration.ty, like) {
-            // An array of arrays is an array of more dimensions.
-            (SqlType::Array(_), ty) if !declaration.like.is_empty() && !matches!(ty, SqlType::Array(_)) => {
-                SqlType::Array(Box::new(ty))
-            }
-            (_, ty) => ty,
-        };
-        let pseudo = match &ty {
-            SqlType::Array(element) => element.is_row() && element.composite().is_none(),
-            _ => false,
-        };
-        if pseudo {
-            let text = format!("variable \"{}\" has pseudo-type record[]", declaration.name.text);
-            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
-        }
-        let Some((collation, at)) = &declaration.collation else { return Ok(ty) };
-        let found = self.binder.collation_named(collation.schema_text(), &collation.name.text, 0);
-        let found = found.map_err(|error| SqlError { position: None, ..error })?;
-        self.binder.with_collation(ty, &found.collation).map_err(|error| error.at(*at))
-    }
-
-    fn like_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
-        if declaration.alike == PlAlike::Named
-            && let Ok(ty) = self.binder.data_type(&declaration.ty)
-        {
-            return Ok(ty);
-        }
-        if matches!(declaration.alike, PlAlike::Row | PlAlike::Named) && !declaration.like.is_empty() {
-            return self.row_type(&declaration.like, declaration.alike);
-        }
-        let (schema, table, column) = match declaration.like.as_slice() {
-            [] => return self.binder.data_type(&declaration.ty),
-            [name] => {
-                if let (Some(result), "$0") = (&self.result, name.text.as_str()) {
-                    return Ok(result.clone());
-                }
-                let known = self.binder.variables.iter().rev().find(|variable| *variable.name == *name.text);
-                return known.map(|variable| variable.ty.clone()).ok_or_else(|| {
-                    let text = format!("variable \"{}\" does not exist", name.text);
-                    SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(name.at.start)
-                });
-            }
-            [block, name] => {
-                let own =
-                    |variable: &&Variable| *variable.block == *block.text && *variable.name == *name.text;
-                if let Some(variable) = self.binder.variables.iter().rev().find(own) {
-                    return Ok(variable.ty.clone());
-                }
-                (None, block, name)
-            }
-            [schema, table, column] => (Some(schema.clone()), table, column),
-            [first, ..] => {
-                return Err(SqlError::unsupported("a reference to another database").at(first.at.start));
-            }
-        };
-        let table = self.binder.table(&syntax::QualifiedName { schema, name: table.clone() })?;
-        let found = table.columns.iter().find(|known| *known.name == *column.text);
-        found.map(|column| column.declared().clone()).ok_or_else(|| {
-            let text = format!("column \"{}\" of relation \"{}\" does not exist", column.text, table.name);
-            SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(column.at.start)
-        })
-    }
-
-    /// The type of the rows of a table.
-    fn row_type(&self, names: &[Name], alike: PlAlike) -> Result<SqlType, SqlError> {
-        let (schema, name) = match names {
-            [name] => (None, name),
-            [schema, name] => (Some(schema.clone()), name),
-            _ => return Err(SqlError::unsupported("a reference to another database")),
-        };
-        if let ([name], PlAlike::Row) = (names, alike)
-            && let Some(known) = self.binder.variables.iter().rev().find(|known| *known.name == *name.text)
-            && known.ty.is_row()
-        {
-            return Ok(known.ty.clone());
-        }
-        let table = self.binder.table(&syntax::QualifiedName { schema, name: name.clone() });
-        let table = table.map_err(|error| match alike {
-            PlAlike::Named if error.sqlstate == sqlstate::UNDEFINED_TABLE => {
-                let text = format!("type \"{}\" does not exist", name.text);
-                SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(name.at.start)
-            }
-            _ => error,
-        })?;
-        if let Some(known) = self.binder.catalog.relation_by_oid(table.oid).and_then(Relation::row_type) {
-            return Ok(known.ty);
-        }
-        let fields = table.shown().iter().map(|column| (Arc::clone(&column.name), column.seen())).collect();
-        Ok(SqlType::Row(Arc::new(RowType { of: None, fields })))
-    }
-
-    /// `a ALIAS FOR b`.
-    fn alias(&mut self, name: &Name, of: &[Name]) -> Result<(), SqlError> {
-        // What is returned; only the function itself gives it a value.
-        if let ([zero], PlReturn::Scalar(ty)) = (of, &self.returns)
-            && zero.text == "$0"
-        {
-            let ty = ty.clone();
-            self.declare(&name.text, ty, false);
-            return Ok(());
-        }
-        // NEW or OLD of a trigger.
-        if let [one] = of
-            && let Some(record) = self.binder.records.iter().rev().find(|known| *known.name == *one.text)
-        {
-            let record = Record { name: name.text.as_str().into(), ..record.clone() };
-            self.binder.records.push(record);
-            return Ok(());
-        }
-        let Some((known, [])) = self.binder.variable_of(of) else {
-            let text = match of {
-                [of] => format!("variable \"{}\" does not exist", of.text),
-                _ => "an alias for such a variable does not exist".to_string(),
-            };
-            return Err(self.refuse(SqlError::new(sqlstate::UNDEFINED_OBJECT, text)));
-        };
-        let known = known.clone();
-        let (block, name) = (Arc::clone(&self.block), name.text.as_str().into());
-        self.binder.variables.push(Variable { block, name, ..known });
-        Ok(())
-    }
-
-    /// The first value of the variable that is declared next.
-    fn first(&mut self, declaration: &syntax::PlDeclaration, ty: &SqlType) -> Result<PlDefault, SqlError> {
-        let Some(value) = &declaration.default else {
-            return match ty.is_constrained() {
-                true => self.binder.of_domain(TypedExpr::null(ty.erased()), ty).map(PlDefault::Value),
-                false => Ok(PlDefault::Null),
-            };
-        };
-        let slot = self.variables.len();
-        let bound = match ty.is_row() {
-            true => self.row_assignment(slot, ty, value).map(|kind| PlDefault::Statement(Box::new(kind))),
-            false => self.first_value(value, &declaration.name.text, ty).map(PlDefault::Value),
-        };
-        if bound.is_ok() || self.refused.get() {
-            return bound;
-        }
-        // It is bound when it is reached: as an assignment, under a name that no variable has.
-        self.noted.take();
-        let name = Name { text: " first".to_owned(), at: declaration.name.at };
-        let block = Arc::clone(&self.block);
-        let (hidden, own) = (name.text.as_str().into(), ty.clone());
-        self.binder.variables.push(Variable { block, name: hidden, slot, ty: own, conflict: self.conflict });
-        let (shown, own) = (declaration.name.text.as_str().into(), ty.clone());
-        self.variables.push(PlVariable { name: shown, ty: own, not_null: declaration.not_null });
-        let assignment =
-            syntax::PlStatementKind::Assign { target: vec![name], path: Vec::new(), value: value.clone() };
-        let unbound = Box::new(self.waiting(&assignment));
-        self.binder.variables.pop();
-        self.variables.pop();
-        let later = PlLater { name: "assignment", records: self.open.clone(), unbound };
-        Ok(PlDefault::Statement(Box::new(PlStatementKind::Later(Arc::new(later)))))
-    }
-
     /// EXCEPTION, and the slots of SQLSTATE and SQLERRM, which its handlers see.
     fn handlers(&mut self, handlers: &[syntax::PlHandler]) -> Result<(Vec<PlHandler>, ErrorSlots), SqlError> {
         if handlers.is_empty() {
@@ -583,6 +474,11 @@ impl<'c> Body<'c> {
     fn refuse(&self, error: SqlError) -> SqlError {
         self.refused.set(true);
         error
+    }
+
+    /// The same of one that points at the statement that is bound.
+    fn refuse_here(&self, error: SqlError) -> SqlError {
+        self.refuse(error.at(self.at.0))
     }
 
     fn bind(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
@@ -659,6 +555,6 @@ impl<'c> Body<'c> {
 
     /// The condition of IF, WHILE, WHEN: any value that is assigned to a boolean.
     fn condition(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
-        self.value(expr, "condition", &SqlType::Bool)
+        self.first_value(expr, "condition", &SqlType::Bool)
     }
 }

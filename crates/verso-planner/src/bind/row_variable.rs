@@ -37,12 +37,14 @@ impl Binder<'_> {
         let Some(last) = rest.last() else { return Ok(None) };
         let record = &names[names.len() - rest.len() - 1];
         let mut value = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
-        if rest.len() == 1 && last.text == "*" && matches!(value.ty, SqlType::Row(_)) {
+        let has_fields = matches!(&value.ty, SqlType::Row(row) if !row.fields.is_empty());
+        if rest.len() == 1 && last.text == "*" && has_fields {
             return Ok(Some(value));
         }
         for name in rest {
             value = match value.ty.clone() {
                 SqlType::Record => return Err(not_assigned(&record.text)),
+                SqlType::Row(row) if row.fields.is_empty() => return Err(not_assigned(&record.text)),
                 SqlType::Row(row) => field(value, &row, record, name)?,
                 _ => return Ok(None),
             };
@@ -54,6 +56,9 @@ impl Binder<'_> {
     pub(super) fn fields_of_variable(&self, names: &[Name]) -> Option<Fields> {
         let (variable, []) = self.variable_of(names)? else { return None };
         let SqlType::Row(row) = &variable.ty else { return None };
+        if row.fields.is_empty() {
+            return None;
+        }
         let value = |(n, (name, _)): (usize, &(Arc<str>, SqlType))| {
             let whole = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
             (Arc::clone(name), nth(whole, row, n))

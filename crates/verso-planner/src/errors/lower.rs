@@ -3,14 +3,14 @@
 use verso_catalog::{CatalogError, ObjectKind};
 use verso_env::recursion::Refused;
 use verso_env::stack::StackExhausted;
-use verso_exec::error::{DomainViolation, ExecError, Raised, Violation};
+use verso_exec::error::{About, DomainViolation, ExecError, Raised, Violation};
 use verso_parser::SyntaxError;
 use verso_storage::error::LogFileProblem;
 use verso_storage::{StorageError, TxnId};
 use verso_types::TypeError;
 
 use super::sqlstate::*;
-use super::{InQuery, SqlError, must_rollback};
+use super::{InQuery, SqlError, Subject, must_rollback};
 
 impl From<TypeError> for SqlError {
     fn from(error: TypeError) -> SqlError {
@@ -40,8 +40,8 @@ impl From<Refused> for SqlError {
 
 impl From<SyntaxError> for SqlError {
     fn from(error: SyntaxError) -> SqlError {
-        let SyntaxError { sqlstate, message, detail, hint, position } = error;
-        SqlError { detail, hint, position, ..SqlError::new(sqlstate, message) }
+        let SyntaxError { sqlstate, message, detail, hint, position, context, line: _ } = error;
+        SqlError { detail, hint, position, context, ..SqlError::new(sqlstate, message) }
     }
 }
 
@@ -290,7 +290,7 @@ impl From<ExecError> for SqlError {
 impl From<SqlError> for ExecError {
     /// An error of the layers above the executors as one of theirs; its place in the client's text is left out.
     fn from(error: SqlError) -> ExecError {
-        let SqlError { sqlstate, message, detail, hint, internal, context, .. } = error;
+        let SqlError { sqlstate, message, detail, hint, internal, context, subject, position: _ } = error;
         let raised = Raised {
             sqlstate: sqlstate.into(),
             message,
@@ -298,6 +298,11 @@ impl From<SqlError> for ExecError {
             hint: hint.map(Into::into),
         };
         let mut error = ExecError::Raised(Box::new(raised));
+        if let Some(subject) = subject {
+            let Subject { schema, table, column, constraint, datatype, routine: _ } = *subject;
+            let about = Box::new(About { column, constraint, datatype, table, schema });
+            error = ExecError::About { error: Box::new(error), about };
+        }
         if let Some(internal) = internal {
             let InQuery { query, position } = *internal;
             error = ExecError::InQuery { error: Box::new(error), query, position };

@@ -23,13 +23,24 @@ use verso_planner::errors::{SqlError, sqlstate};
 /// 42712
 const DUPLICATE_ALIAS: &str = "42712";
 
-/// An error whose place in a body becomes one in the statement that gives it.
+/// An error whose place in a body becomes one in the statement that gives it; then nothing says in which function it is.
+/// Where the body is written otherwise than it reads, the error shows it.
 pub(crate) fn in_literal(error: SqlError, body: &FunctionBody) -> SqlError {
-    let position = error.position.map(|position| match body.start {
-        Some(start) => start + position,
-        None => body.at.start + 1,
-    });
-    SqlError { position, ..error }
+    let Some(position) = error.position else { return error };
+    let kept = |context: Box<str>| {
+        let kept: Vec<&str> = context.lines().filter(|line| !is_of_body(line)).collect();
+        (!kept.is_empty()).then(|| kept.join("\n").into())
+    };
+    let error = SqlError { context: error.context.and_then(kept), ..error };
+    let Some(start) = body.start else { return error.within(&body.text) };
+    let before = body.text.chars().take(position.saturating_sub(1) as usize);
+    let quotes = if body.doubled { before.filter(|before| *before == '\'').count() as u32 } else { 0 };
+    SqlError { position: Some(start + position + quotes), ..error }
+}
+
+/// Whether a line of context says in which body an error is.
+fn is_of_body(line: &str) -> bool {
+    line.starts_with("compilation of PL/pgSQL function ") || line.starts_with("SQL function \"")
 }
 
 /// A setting and its value.
@@ -164,7 +175,9 @@ impl Schema<'_> {
 
     /// Warns of variables that hide others, or refuses them, where a setting asks for that.
     fn check_shadowed(&self, function: &FunctionDef, body: &FunctionBody) -> Result<(), SqlError> {
-        let Some(block) = &body.block else { return Ok(()) };
+        if function.language != FunctionLanguage::PlPgSql {
+            return Ok(());
+        }
         let services = self.frame.services;
         let asks = |setting: &str| {
             let value = services.settings.show_asked(setting).unwrap_or_default();
@@ -174,12 +187,14 @@ impl Schema<'_> {
         if !errors && !asks("plpgsql.extra_warnings") {
             return Ok(());
         }
+        // A body that is none is told so by the check.
+        let Ok(block) = verso_parser::parse_body(&body.text) else { return Ok(()) };
         let columns = match &function.returns {
             FunctionReturn::Table(columns) => columns.as_slice(),
             _ => &[],
         };
         let arguments = function.args.iter().map(|arg| &*arg.name);
-        for name in shadowed(arguments.chain(columns.iter().map(|(name, _)| &**name)), block) {
+        for name in shadowed(arguments.chain(columns.iter().map(|(name, _)| &**name)), &block) {
             let text = format!("variable \"{}\" shadows a previously defined variable", name.text);
             let error = in_literal(SqlError::new(DUPLICATE_ALIAS, text).at(name.at.start), body);
             if errors {

@@ -59,7 +59,8 @@ impl Schema<'_> {
                 (other.mode.goes_in() && mode.goes_in()) || (other.mode.goes_out() && mode.goes_out())
             };
             if !name.is_empty() && args.iter().any(|other| other.name == name && both_ways(other)) {
-                return Err(invalid(format!("parameter name \"{name}\" used more than once")));
+                let text = format!("parameter name \"{name}\" used more than once");
+                return Err(invalid(text).at(arg.at));
             }
             args.push(FunctionArg { name, ty, mode, default, rows_of });
         }
@@ -109,7 +110,11 @@ impl Schema<'_> {
                 if !args.is_empty() {
                     let hint =
                         "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.";
-                    return Err(invalid("trigger functions cannot have declared arguments").with_hint(hint));
+                    let function = &create.name.name.text;
+                    let context = format!("compilation of PL/pgSQL function \"{function}\" near line 1");
+                    return Err(invalid("trigger functions cannot have declared arguments")
+                        .with_hint(hint)
+                        .with_context(&context));
                 }
                 if create.language.text == "sql" {
                     return Err(invalid("SQL functions cannot return type trigger"));
@@ -143,11 +148,9 @@ impl Schema<'_> {
                 }
                 let mut named: Vec<(Arc<str>, SqlType)> = Vec::new();
                 for (name, ty) in columns {
-                    let taken = |known: &str| known == name.text;
-                    if named.iter().any(|(known, _)| taken(known)) || args.iter().any(|arg| taken(&arg.name))
-                    {
+                    if named.iter().any(|(known, _)| **known == *name.text) {
                         let text = format!("parameter name \"{}\" used more than once", name.text);
-                        return Err(invalid(text));
+                        return Err(invalid(text).at(name.at.start));
                     }
                     named.push((name.text.as_str().into(), self.routine_type(ty)?.0));
                 }

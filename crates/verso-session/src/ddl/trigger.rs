@@ -16,7 +16,7 @@ use verso_parser::syntax::{
     CreateTrigger, DropTrigger, Name, QualifiedName, RenameTrigger, TriggerAction, TriggerState,
     TriggerTiming, WhichTriggers,
 };
-use verso_planner::bind::Binder;
+use verso_planner::bind::{Binder, check_trigger_statements};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// A definition that cannot be.
@@ -88,6 +88,12 @@ impl Schema<'_> {
             new_table: create.new_table.as_ref().map(text),
             action,
         };
+        let services = self.frame.services;
+        if let (Some(action), true) = (&new.action, services.settings.checks_bodies()) {
+            let block = services.body(&new.name, &action.body)?;
+            let zone = &services.settings.time_zone;
+            check_trigger_statements(&new, &table, &block, self.frame.catalog, zone)?;
+        }
         self.add_trigger(&table, new, create.or_replace)?;
         Ok(tag("CREATE TRIGGER"))
     }
@@ -134,7 +140,8 @@ impl Schema<'_> {
             Some(Relation::Table(table)) if table.materialized.is_some() => "materialized views",
             Some(Relation::Sequence(_)) => "sequences",
             Some(Relation::Index(_)) => "indexes",
-            _ => return binder.target(name),
+            // PostgreSQL does not say where.
+            _ => return binder.target(name).map_err(|error| SqlError { position: None, ..error }),
         };
         let text = format!("relation \"{}\" cannot have triggers", name.name.text);
         let detail = format!("This operation is not supported for {what}.");

@@ -49,7 +49,14 @@ impl Schema<'_> {
         self.fire(&tables, true)?;
         let catalog = &self.frame.services.instance.catalog;
         catalog.truncate(&mut self.frame.txn.borrow_mut(), &tables, truncate.restart_identity)?;
-        self.fire(&tables, false)?;
+        if tables.iter().any(|table| !table.triggers.is_empty()) {
+            // They see the tables as they are now.
+            self.frame.inside(|frame| {
+                let now: Vec<_> =
+                    tables.iter().filter_map(|table| frame.catalog.table_by_oid(table.oid)).collect();
+                Schema { frame }.fire(&now, false)
+            })?;
+        }
         Ok(tag("TRUNCATE TABLE"))
     }
 

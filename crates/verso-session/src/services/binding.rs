@@ -16,7 +16,7 @@ use verso_parser::syntax::{PlBlock, PlConflict, Statement};
 use verso_parser::{Script, parse_body, parse_script};
 use verso_planner::bind::{
     Binder, bind_block, bind_function, bind_sql_function, bind_trigger, function_statements,
-    update_trigger_body,
+    parse_function_body, update_trigger_body,
 };
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -39,8 +39,8 @@ impl Services {
     }
 
     /// A body, parsed, with what the settings say of it.
-    pub(crate) fn body(&self, text: &str) -> Result<PlBlock, SqlError> {
-        let block = parse_body(text)?;
+    pub(crate) fn body(&self, name: &str, text: &str) -> Result<PlBlock, SqlError> {
+        let block = parse_function_body(name, text)?;
         Ok(PlBlock { conflict: block.conflict.or_else(|| self.variable_conflict()), ..block })
     }
 
@@ -50,15 +50,17 @@ impl Services {
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, SqlError> {
         if function.oid.0 == 0 {
-            let block = self.body(&function.body)?;
+            let block = self.body(&function.name, &function.body)?;
             return bind_block(&block, catalog, &self.settings.time_zone).map(Arc::new);
         }
         let bind = || {
             if function.language == FunctionLanguage::Sql {
-                let statements = function_statements(function)?;
+                let line = || format!("SQL function \"{}\" during inlining", function.name);
+                let statements =
+                    function_statements(function).map_err(|error| error.with_context(&line()))?;
                 return bind_sql_function(function, &statements, catalog, &self.settings.time_zone);
             }
-            let block = self.body(&function.body)?;
+            let block = self.body(&function.name, &function.body)?;
             bind_function(function, &block, catalog, &self.settings.time_zone)
         };
         match function.variant {
@@ -93,7 +95,10 @@ impl Binding for Services {
             let text = function.map(|function| &function.body).or(statements);
             let block = match (text, BuiltInTrigger::of(trigger.function)) {
                 (None, Some(built_in)) => parse_body(&update_trigger_body(built_in, trigger, table)?)?,
-                (text, _) => self.body(text.map_or("", |text| text))?,
+                (text, _) => {
+                    let name = function.map_or(&trigger.name, |function| &function.name);
+                    self.body(name, text.map_or("", |text| text))?
+                }
             };
             let zone = &self.settings.time_zone;
             bind_trigger(trigger, function.map(|function| &**function), table, &block, catalog, zone)

@@ -5,6 +5,7 @@
 mod automatic;
 mod collations;
 mod commits;
+mod compiled;
 mod exclusion;
 mod files;
 mod guide;

@@ -25,6 +25,7 @@ const ITEMS: &[(&str, PlDiagnostic, bool)] = &[
 impl Body<'_> {
     /// `GET [CURRENT | STACKED] DIAGNOSTICS a = item, …;`
     pub(super) fn get_diagnostics(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        let start = self.here().start;
         self.at += 1;
         let stacked = self.accept(&["stacked"]);
         if !stacked {
@@ -32,26 +33,33 @@ impl Body<'_> {
         }
         self.expect(&["diagnostics"])?;
         let mut items = Vec::new();
+        let mut wrong = None;
         loop {
             let target = self.target()?;
+            if self.peek() == Some(Token::LBracket) {
+                let names: Vec<&str> = target.iter().map(|name| name.text.as_str()).collect();
+                let text = format!("\"{}\" is not a scalar variable", names.join("."));
+                return Err(SyntaxError::syntax(text).at(target[0].at.start));
+            }
             if !self.accept_token(&Token::Assignment) && !self.accept_token(&Token::Eq) {
                 return Err(self.unexpected());
             }
             let at = self.here().start;
-            let word = self.name().map_err(|_| self.unexpected())?.text;
+            let source = self.source;
+            let unknown = || source.problem("unrecognized GET DIAGNOSTICS item", at);
+            let word = self.name().map_err(|_| unknown())?.text;
             let found = ITEMS.iter().find(|(name, ..)| *name == word);
-            let (_, item, of_error) =
-                found.ok_or_else(|| SyntaxError::syntax("unrecognized GET DIAGNOSTICS item").at(at))?;
+            let (_, item, of_error) = found.ok_or_else(unknown)?;
             if *of_error != stacked {
                 let kind = if stacked { "STACKED" } else { "CURRENT" };
                 let what = word.to_uppercase();
                 let text = format!("diagnostics item {what} is not allowed in GET {kind} DIAGNOSTICS");
-                return Err(SyntaxError::syntax(text).at(at));
+                wrong = wrong.or(Some(SyntaxError::syntax(text).at(start)));
             }
             items.push((target, *item));
             if !self.accept_token(&Token::Comma) {
                 self.semicolon()?;
-                return Ok(PlStatementKind::GetDiagnostics { stacked, items });
+                return wrong.map_or(Ok(PlStatementKind::GetDiagnostics { stacked, items }), Err);
             }
         }
     }
@@ -60,7 +68,7 @@ impl Body<'_> {
     pub(super) fn assert(&mut self) -> Result<PlStatementKind, SyntaxError> {
         self.at += 1;
         let stop = |token: &Lexeme| matches!(token.token, Token::Comma | Token::SemiColon);
-        let tokens = self.until(stop)?;
+        let tokens = self.until(stop, ", or ;")?;
         let condition = self.expr(tokens)?;
         let message = match self.accept_token(&Token::Comma) {
             true => {

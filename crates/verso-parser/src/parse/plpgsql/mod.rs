@@ -5,6 +5,8 @@
 //!
 //! G1. Nesting is bounded ([`NESTING_MAX`]), so no body overflows the stack.
 //! G2. Positions of errors count in the body; whoever holds the literal moves them.
+//! G3. An error names the line that PostgreSQL names, the one it looked at last: of a declaration or of a simple statement
+//!     where that begins, of one with statements inside when it has ended.
 
 mod cursors;
 mod diagnostics;
@@ -13,7 +15,7 @@ mod raise;
 mod statement;
 mod tokens;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use verso_types::condition::condition_code;
@@ -26,16 +28,24 @@ use super::source::{Source, too_complex};
 use crate::error::SyntaxError;
 use crate::syntax::{
     Name, PlAlike, PlBlock, PlCondition, PlConflict, PlDeclaration, PlHandler, PlPart, PlSource, PlStatement,
-    QualifiedName,
+    QualifiedName, Span,
 };
 
 /// Blocks within blocks.
 const NESTING_MAX: u32 = 40;
 
 /// Parses a body: one block.
+///
+/// # Errors
+/// With the line near which they were found.
 pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
-    let source = Source::new(text)?;
-    let mut body = Body { source: &source, at: 0, depth: 0, parts: RefCell::default() };
+    let near = |error: SyntaxError, line: u32| SyntaxError { line: Some(line), ..error };
+    let source = Source::new(text).map_err(|error| near(error, 1))?;
+    let mut body = Body { source: &source, at: 0, depth: 0, parts: RefCell::default(), latest: Cell::new(1) };
+    whole(&mut body, text).map_err(|error| near(error, body.latest.get()))
+}
+
+fn whole(body: &mut Body<'_>, text: &str) -> Result<PlBlock, SyntaxError> {
     let (conflict, strict_params) = body.options()?;
     let label = body.label()?;
     if !body.is(&["declare"]) && !body.is(&["begin"]) {
@@ -58,6 +68,8 @@ struct Body<'s> {
     depth: u32,
     /// What of it the parser of SQL has read.
     parts: RefCell<Vec<PlPart>>,
+    /// The line that errors name.
+    latest: Cell<u32>,
 }
 
 impl Body<'_> {
@@ -74,6 +86,7 @@ impl Body<'_> {
                 "variable_conflict" if self.accept(&["error"]) => conflict = Some(PlConflict::Error),
                 "print_strict_params" if self.accept(&["off"]) => strict_params = Some(false),
                 "print_strict_params" if self.accept(&["on"]) => strict_params = Some(true),
+                "variable_conflict" | "print_strict_params" => return Err(self.unexpected()),
                 _ => {
                     self.at -= 1;
                     return Err(self.unexpected());
@@ -110,7 +123,9 @@ impl Body<'_> {
         self.expect(&["begin"])?;
         let body = self.statements(&["end", "exception"])?;
         let mut handlers = Vec::new();
+        let line = self.line();
         if self.accept(&["exception"]) {
+            self.latest.set(line);
             while self.is(&["when"]) {
                 handlers.push(self.handler()?);
             }
@@ -144,6 +159,7 @@ impl Body<'_> {
     fn declaration(&mut self) -> Result<PlDeclaration, SyntaxError> {
         let line = self.line();
         let name = self.name()?;
+        self.latest.set(line);
         if let Some(cursor) = self.cursor_declaration()? {
             return Ok(PlDeclaration {
                 name,
@@ -176,11 +192,16 @@ impl Body<'_> {
             });
         }
         let constant = self.accept(&["constant"]);
-        let ty = self.until(|token| {
+        let ends_type = |token: &Lexeme| {
             let ends = ["not", "default", "collate"];
-            matches!(token.token, Token::SemiColon | Token::Assignment | Token::Eq)
+            matches!(token.token, Token::SemiColon | Token::Assignment | Token::Eq | Token::Comma)
                 || ends.iter().any(|word| is_word(self.source, token, word))
-        })?;
+        };
+        let ty = self.until(ends_type, ";")?;
+        if ty.is_empty() {
+            return Err(self.source.problem("missing data type declaration", self.here().start));
+        }
+        self.check_pseudo(&name, ty)?;
         let (ty, like, alike) = self.declared_type(ty)?;
         let collate_at = self.here().start;
         let collation = match self.accept(&["collate"]) {
@@ -191,6 +212,7 @@ impl Body<'_> {
             }
             false => None,
         };
+        let not_null_at = self.here().start;
         let not_null = self.accept(&["not", "null"]);
         let assigned = self.accept(&["default"])
             || self.accept_token(&Token::Assignment)
@@ -206,10 +228,34 @@ impl Body<'_> {
         if not_null && default.is_none() {
             let text =
                 format!("variable \"{}\" must have a default value, since it's declared NOT NULL", name.text);
-            return Err(SyntaxError::new("22004", text).at(name.at.start));
+            return Err(SyntaxError::new("22004", text).at(not_null_at));
         }
         let cursor = None;
         Ok(PlDeclaration { name, ty, like, alike, collation, constant, not_null, default, cursor, line })
+    }
+
+    /// An error within a type, of which the text is up to what follows.
+    fn in_type(&self, error: SyntaxError, ty: &[Lexeme]) -> SyntaxError {
+        let start = ty.first().map_or(0, |first| first.at.start);
+        let text = self.source.slice(Span { start, end: self.here().start });
+        SyntaxError { context: Some(format!("invalid type name \"{text}\"").into()), ..error }
+    }
+
+    /// Refuses types that no value has.
+    fn check_pseudo(&self, name: &Name, ty: &[Lexeme]) -> Result<(), SyntaxError> {
+        let pseudo = ["void", "trigger", "event_trigger", "cstring", "internal", "language_handler"];
+        match ty {
+            [word, ..] if is_word(self.source, word, "setof") => {
+                let text = format!("invalid type name \"{}\"", self.text_of(ty));
+                Err(SyntaxError::syntax(text).at(word.at.start))
+            }
+            [word] if pseudo.iter().any(|pseudo| is_word(self.source, word, pseudo)) => {
+                let pseudo = self.source.written(word).to_lowercase();
+                let text = format!("variable \"{}\" has pseudo-type {pseudo}", name.text);
+                Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A type, or what a variable has the type of.
@@ -237,9 +283,13 @@ impl Body<'_> {
                     // A user's type, or a table's name, which is that of its rows' type: the catalog knows.
                     Ok(named @ SqlType::Named(_)) => Ok((named, tokens(ty)?, PlAlike::Named)),
                     Ok(ty) => Ok((ty, Vec::new(), PlAlike::Type)),
+                    Err(error) if error.sqlstate == sqlstate::SYNTAX_ERROR => {
+                        Err(self.in_type(self.ended(error, ty), ty))
+                    }
                     Err(error) => Err(error),
                 }
             }
+            Some(0) => Err(self.in_type(self.source.near(ty[0].at.start), ty)),
             Some(percent) => {
                 // `%TYPE[]`, `%TYPE ARRAY`: an array of that type, whatever its dimensions.
                 let bracket = |token: &Lexeme| {
@@ -260,7 +310,7 @@ impl Body<'_> {
                 let alike = match word {
                     [word] if is_word(self.source, word, "type") => PlAlike::Type,
                     [word] if is_word(self.source, word, "rowtype") => PlAlike::Row,
-                    _ => return Err(self.source.near(ty[percent].at.start)),
+                    _ => return Err(self.in_type(self.source.near(ty[percent].at.start), ty)),
                 };
                 Ok((element, tokens(&ty[..percent])?, alike))
             }
@@ -268,6 +318,7 @@ impl Body<'_> {
     }
 
     fn handler(&mut self) -> Result<PlHandler, SyntaxError> {
+        let line = self.line();
         self.expect(&["when"])?;
         let mut conditions = Vec::new();
         loop {
@@ -277,7 +328,9 @@ impl Body<'_> {
             }
         }
         self.expect(&["then"])?;
-        Ok(PlHandler { conditions, body: self.statements(&["when", "end"])? })
+        let body = self.statements(&["when", "end"])?;
+        self.latest.set(line);
+        Ok(PlHandler { conditions, body })
     }
 
     fn condition(&mut self) -> Result<PlCondition, SyntaxError> {
@@ -287,9 +340,8 @@ impl Body<'_> {
         if self.accept(&["sqlstate"]) {
             return Ok(PlCondition::Sqlstate(self.sqlstate_code()?));
         }
-        let at = self.here().start;
         let name = self.name()?;
-        let code = condition_code(&name.text).ok_or_else(|| unknown_condition(&name.text).at(at))?;
+        let code = condition_code(&name.text).ok_or_else(|| unknown_condition(&name.text))?;
         Ok(PlCondition::Sqlstate(code.to_string()))
     }
 
@@ -304,7 +356,7 @@ impl Body<'_> {
                 if valid {
                     Ok(code.to_string())
                 } else {
-                    Err(SyntaxError::syntax("invalid SQLSTATE code").at(at))
+                    Err(self.source.problem("invalid SQLSTATE code", at))
                 }
             }
             _ => Err(self.unexpected()),
@@ -329,6 +381,7 @@ impl Body<'_> {
     }
 }
 
+/// PostgreSQL does not say where.
 fn unknown_condition(name: &str) -> SyntaxError {
     SyntaxError::new(sqlstate::UNDEFINED_OBJECT, format!("unrecognized exception condition \"{name}\""))
 }

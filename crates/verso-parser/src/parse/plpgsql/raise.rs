@@ -11,7 +11,6 @@ use crate::syntax::{Expr, PlDiagnostic, PlLevel, PlRaise, PlRaiseOption, PlState
 
 impl Body<'_> {
     pub(super) fn raise(&mut self) -> Result<PlStatementKind, SyntaxError> {
-        let start = self.here().start;
         self.at += 1;
         let mut named = false;
         let mut raise = PlRaise {
@@ -31,6 +30,9 @@ impl Body<'_> {
         ] {
             if self.accept(&[word]) {
                 raise.level = level;
+                if matches!(self.peek(), Some(Token::SemiColon)) {
+                    return Err(self.unexpected());
+                }
                 break;
             }
         }
@@ -45,22 +47,21 @@ impl Body<'_> {
                         matches!(token.token, Token::Comma | Token::SemiColon)
                             || is_word(self.source, token, "using")
                     };
-                    let tokens = self.until(stop)?;
+                    let tokens = self.until(stop, ", or ; or USING")?;
                     raise.args.push(self.expr(tokens)?);
                 }
-                check_placeholders(format, raise.args.len()).map_err(|error| error.at(start))?;
             }
             _ if self.accept(&["sqlstate"]) => raise.sqlstate = Some(self.sqlstate_code()?),
             Some(Token::Word(_)) if !self.is(&["using"]) => {
-                let at = self.here().start;
                 let name = self.name()?;
-                let code = condition_code(&name.text).ok_or_else(|| unknown_condition(&name.text).at(at))?;
+                let code = condition_code(&name.text).ok_or_else(|| unknown_condition(&name.text))?;
                 raise.sqlstate = Some(code.to_string());
                 named = true;
                 raise.format = Some(name.text.replace('%', "%%"));
             }
             _ => {}
         }
+        let counted = raise.format.is_some() && !named;
         if self.accept(&["using"]) {
             loop {
                 raise.options.push(self.raise_option()?);
@@ -70,6 +71,9 @@ impl Body<'_> {
             }
         }
         self.semicolon()?;
+        if let (Some(format), true) = (&raise.format, counted) {
+            check_placeholders(format, raise.args.len())?;
+        }
         // The name of a condition is the message where there is no other.
         if named && raise.options.iter().any(|(option, _)| *option == PlRaiseOption::Message) {
             raise.format = None;
@@ -96,13 +100,15 @@ impl Body<'_> {
         };
         self.at += 1;
         if !self.accept_token(&Token::Eq) && !self.accept_token(&Token::Assignment) {
-            return Err(self.unexpected());
+            return Err(self.source.problem("syntax error, expected \"=\"", self.here().start));
         }
-        let tokens = self.until(|token| matches!(token.token, Token::Comma | Token::SemiColon))?;
+        let ends = |token: &Lexeme| matches!(token.token, Token::Comma | Token::SemiColon);
+        let tokens = self.until(ends, ", or ;")?;
         Ok((option, self.expr(tokens)?))
     }
 }
 
+/// PostgreSQL does not say where.
 fn check_placeholders(format: &str, args: usize) -> Result<(), SyntaxError> {
     let wanted = format.replace("%%", "").matches('%').count();
     match wanted.cmp(&args) {

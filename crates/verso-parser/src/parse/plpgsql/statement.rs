@@ -17,6 +17,7 @@ impl<'s> Body<'s> {
     pub(super) fn statement(&mut self) -> Result<PlStatement, SyntaxError> {
         let line = self.line();
         let label = self.label()?;
+        let start = self.here().start;
         let word = self.word_at(0).unwrap_or_default();
         if label.is_some()
             && !matches!(word.as_str(), "declare" | "begin" | "loop" | "while" | "for" | "foreach")
@@ -26,6 +27,9 @@ impl<'s> Body<'s> {
         let next = self.source.tokens().get(self.at + self.target_width()).map(|token| &token.token);
         let assigns = matches!(self.peek(), Some(Token::Word(_) | Token::Quoted(_) | Token::Parameter(_)))
             && matches!(next, Some(Token::Assignment | Token::Eq | Token::LBracket));
+        if assigns || matches!(word.as_str(), "raise" | "return" | "open") {
+            self.latest.set(line);
+        }
         let kind = match word.as_str() {
             _ if assigns => self.assignment()?,
             "declare" | "begin" => {
@@ -66,12 +70,13 @@ impl<'s> Body<'s> {
             "raise" => self.raise()?,
             "get" => self.get_diagnostics()?,
             "call" => {
-                let tokens = self.until_semicolon()?;
+                let tokens = self.statement_tokens()?;
                 let call = self.parse(tokens, call)?;
                 self.semicolon()?;
                 PlStatementKind::Call(call, self.text_of(tokens).to_owned())
             }
             "commit" | "rollback" => self.end_transaction(word == "commit")?,
+            "execute" if self.calls_routine() => self.routine()?,
             "execute" => self.execute()?,
             "assert" => self.assert()?,
             "open" => self.open()?,
@@ -79,7 +84,29 @@ impl<'s> Body<'s> {
             "close" => self.close()?,
             _ => self.sql()?,
         };
-        Ok(PlStatement { kind, line })
+        self.latest.set(line);
+        let last = self.at.checked_sub(1).and_then(|last| self.source.tokens().get(last));
+        Ok(PlStatement { kind, line, start, end: last.map_or(start, |last| last.at.start) })
+    }
+
+    /// Whether `EXECUTE {PROCEDURE | FUNCTION} name (` comes next: a statement of Informix's triggers.
+    fn calls_routine(&self) -> bool {
+        let token = |n: usize| self.source.tokens().get(self.at + n).map(|token| token.token);
+        matches!(self.word_at(1).as_deref(), Some("procedure" | "function"))
+            && matches!(token(2), Some(Token::Word(_) | Token::Quoted(_)))
+            && matches!(token(3), Some(Token::LParen | Token::Period))
+    }
+
+    fn routine(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        let tokens = self.statement_tokens()?;
+        let call = self.parse(&tokens[1..], call)?;
+        let tokens = &tokens[2..];
+        let query = self.parse(tokens, |cursor| {
+            cursor.bare = true;
+            cursor.query()
+        })?;
+        self.semicolon()?;
+        Ok(PlStatementKind::Routine { call, query: Box::new(query), text: self.text_of(tokens).to_owned() })
     }
 
     fn assignment(&mut self) -> Result<PlStatementKind, SyntaxError> {
@@ -87,7 +114,8 @@ impl<'s> Body<'s> {
         let target = self.target()?;
         let path = match self.peek() {
             Some(Token::LBracket) => {
-                let tokens = self.until(|token| matches!(token.token, Token::Assignment | Token::Eq))?;
+                let tokens =
+                    self.until(|token| matches!(token.token, Token::Assignment | Token::Eq), ":=")?;
                 self.parse(tokens, Cursor::steps)?
             }
             _ => Vec::new(),
@@ -128,7 +156,7 @@ impl<'s> Body<'s> {
 
     /// `COMMIT [AND [NO] CHAIN] [WRITE …];`, `ROLLBACK [AND [NO] CHAIN];`
     fn end_transaction(&mut self, commit: bool) -> Result<PlStatementKind, SyntaxError> {
-        let tokens = self.until_semicolon()?;
+        let tokens = self.statement_tokens()?;
         let kind = self.parse(tokens, |cursor| {
             cursor.advance();
             if commit {
@@ -144,7 +172,7 @@ impl<'s> Body<'s> {
 
     /// `CASE [e] WHEN a, b THEN … [ELSE …] END CASE`, as the IF it stands for.
     fn case(&mut self) -> Result<PlStatementKind, SyntaxError> {
-        let line = self.line();
+        let (line, start) = (self.line(), self.here().start);
         self.at += 1;
         let operand = match self.is(&["when"]) {
             true => None,
@@ -156,6 +184,9 @@ impl<'s> Body<'s> {
         let mut branches = Vec::new();
         while self.accept(&["when"]) {
             let tokens = self.until_word("then")?;
+            if tokens.is_empty() {
+                return Err(self.source.problem("missing expression", self.here().start));
+            }
             let values = self.parse(tokens, |cursor| cursor.list(Cursor::expr))?;
             self.expect(&["then"])?;
             let body = self.statements(&["when", "else", "end"])?;
@@ -166,7 +197,7 @@ impl<'s> Body<'s> {
         }
         let otherwise = match self.accept(&["else"]) {
             true => self.statements(&["end"])?,
-            false => vec![PlStatement { kind: PlStatementKind::CaseNotFound, line }],
+            false => vec![PlStatement { kind: PlStatementKind::CaseNotFound, line, start, end: start }],
         };
         self.expect(&["end", "case"])?;
         self.semicolon()?;
@@ -188,21 +219,26 @@ impl<'s> Body<'s> {
         let targets = self.targets()?;
         self.expect(&["in"])?;
         if self.accept(&["execute"]) {
-            let text = self.dynamic(&["loop"])?;
+            let text = self.dynamic(&["loop"], "LOOP or USING")?;
             let body = self.loop_body(label.as_ref())?;
             return Ok(PlStatementKind::ForExecute { label, targets, text, body });
         }
+        let reverse_at = self.here().start;
         let reverse = self.accept(&["reverse"]);
         let range = self.until_word("loop")?;
+        if range.is_empty() {
+            return Err(self.source.problem("missing expression", self.here().start));
+        }
+        let first = targets[0][0].at.start;
         let dots = range.iter().position(|token| token.token == Token::Range);
         let Some(dots) = dots else {
             if reverse {
-                return Err(self.unexpected());
+                return Err(SyntaxError::syntax("cannot specify REVERSE in query FOR loop").at(reverse_at));
             }
             if self.names_cursor(range) {
                 let [target] = targets.as_slice() else {
                     let text = "cursor FOR loop must have only one target variable";
-                    return Err(SyntaxError::syntax(text).at(range[0].at.start));
+                    return Err(SyntaxError::syntax(text).at(first));
                 };
                 let [variable] = target.as_slice() else { return Err(self.source.near(target[1].at.start)) };
                 self.at -= range.len();
@@ -225,9 +261,7 @@ impl<'s> Body<'s> {
         let to = self.expr(&rest[..by.unwrap_or(rest.len())])?;
         let by = by.map(|by| self.expr(&rest[by + 1..])).transpose()?;
         let [target] = targets.as_slice() else {
-            return Err(
-                SyntaxError::syntax("integer FOR loop must have only one target variable").at(from.at.start)
-            );
+            return Err(SyntaxError::syntax("integer FOR loop must have only one target variable").at(first));
         };
         let [variable] = target.as_slice() else { return Err(self.source.near(target[1].at.start)) };
         let variable = variable.clone();
@@ -276,7 +310,7 @@ impl<'s> Body<'s> {
         self.at += 1;
         if self.accept(&["query"]) {
             if self.accept(&["execute"]) {
-                let text = self.dynamic(&[])?;
+                let text = self.dynamic(&[], "; or USING")?;
                 self.semicolon()?;
                 return Ok(PlStatementKind::ReturnExecute(text));
             }
@@ -302,7 +336,7 @@ impl<'s> Body<'s> {
 
     /// Any other statement, with `INTO` taken out of it.
     fn sql(&mut self) -> Result<PlStatementKind, SyntaxError> {
-        let tokens = self.until_semicolon()?;
+        let tokens = self.statement_tokens()?;
         if tokens.is_empty() {
             return Err(self.unexpected());
         }
@@ -316,9 +350,8 @@ impl<'s> Body<'s> {
                 let at = Span { start: tokens[0].at.start, end };
                 self.parts.borrow_mut().push(PlPart { at, text: Some(text.clone()) });
                 let mut cursor = Cursor::new(self.source, rest);
-                let statement = statement(&mut cursor)?;
-                cursor.finish()?;
-                statement
+                let read = statement(&mut cursor).and_then(|read| cursor.finish().map(|()| read));
+                read.map_err(|error| self.ended(error, tokens))?
             }
         };
         match &statement {
@@ -328,9 +361,9 @@ impl<'s> Body<'s> {
             | Statement::Delete(_)
             | Statement::Merge(_) => {}
             Statement::Do(block) if into.is_empty() => {
-                let text = block.text.clone();
+                let block = block.text.clone();
                 self.semicolon()?;
-                return Ok(PlStatementKind::Inline(text));
+                return Ok(PlStatementKind::Inline { block, text });
             }
             _ if statement.defines() && into.is_empty() || statement.serves() => {
                 self.semicolon()?;
@@ -341,11 +374,12 @@ impl<'s> Body<'s> {
                 };
                 return Ok(PlStatementKind::Define { text, query, into, strict });
             }
+            // Refused when it is reached.
             _ if ["start", "savepoint", "release", "abort", "prepare"].contains(&&*first)
                 && !matches!(statement, Statement::Prepare { .. }) =>
             {
-                let text = "unsupported transaction command in PL/pgSQL";
-                return Err(SyntaxError::new("0A000", text).at(tokens[0].at.start));
+                self.semicolon()?;
+                return Ok(PlStatementKind::Transaction);
             }
             _ => {
                 let what = format!("{} in PL/pgSQL", first.to_uppercase());
@@ -405,6 +439,9 @@ impl<'s> Body<'s> {
         let Some(into) = into else { return Ok((None, Vec::new(), false)) };
         let mut cursor = Cursor::new(self.source, &tokens[into + 1..]);
         let strict = cursor.accept(&["strict"]);
+        if cursor.at_end() {
+            return Err(self.unexpected());
+        }
         let target = |cursor: &mut Cursor<'s>| {
             let mut names = vec![cursor.name()?];
             while cursor.accept_token(&Token::Period) {
@@ -420,6 +457,10 @@ impl<'s> Body<'s> {
             return Err(self.source.near(next.at.start));
         }
         let taken = 1 + cursor.mark().0;
+        let again = |token: &&Lexeme| is_word(self.source, token, "into");
+        if let Some(again) = tokens[into + taken..].iter().find(again) {
+            return Err(self.source.problem("INTO specified more than once", again.at.start));
+        }
         let mut rest = tokens[..into].to_vec();
         rest.extend_from_slice(&tokens[into + taken..]);
         Ok((Some(rest), names, strict))

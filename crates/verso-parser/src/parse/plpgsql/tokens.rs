@@ -129,36 +129,69 @@ impl<'s> Body<'s> {
         Ok(name)
     }
 
-    /// Takes the tokens up to (not including) the first that `stop` accepts outside of parentheses and CASE … END.
-    pub(super) fn until(&mut self, stop: impl Fn(&Lexeme) -> bool) -> Result<&'s [Lexeme], SyntaxError> {
+    /// Takes the tokens of an expression, up to (not including) the first that `stop` accepts outside of parentheses and
+    /// CASE … END; `expected` is what errors say is missing there.
+    pub(super) fn until(
+        &mut self,
+        stop: impl Fn(&Lexeme) -> bool,
+        expected: &str,
+    ) -> Result<&'s [Lexeme], SyntaxError> {
         let tokens = &self.source.tokens()[self.at..];
         let (mut parens, mut cases) = (0i32, 0i32);
         for (n, token) in tokens.iter().enumerate() {
-            if parens == 0 && cases == 0 && stop(token) || matches!(token.token, Token::SemiColon) {
-                if !stop(token) {
-                    self.at += n;
-                    return Err(self.unexpected());
-                }
+            if parens == 0 && cases == 0 && stop(token) {
                 self.at += n;
                 return Ok(&tokens[..n]);
             }
             match token.token {
                 Token::LParen | Token::LBracket => parens += 1,
+                Token::RParen | Token::RBracket if parens == 0 => {
+                    return Err(self.source.problem("mismatched parentheses", token.at.start));
+                }
                 Token::RParen | Token::RBracket => parens -= 1,
+                Token::SemiColon => return Err(self.missing_end(parens, expected, token.at.start)),
                 Token::Word(_) if is_word(self.source, token, "case") => cases += 1,
                 Token::Word(_) if is_word(self.source, token, "end") => cases = (cases - 1).max(0),
                 _ => {}
             }
         }
-        Err(SyntaxError::syntax("syntax error at end of input").at(self.source.end()))
+        Err(self.missing_end(parens, expected, self.source.end()))
     }
 
+    /// What is said where an expression does not end as it should.
+    fn missing_end(&self, parens: i32, expected: &str, at: u32) -> SyntaxError {
+        match parens {
+            0 => SyntaxError::syntax(format!("missing \"{expected}\" at end of SQL expression")).at(at),
+            _ => self.source.problem("mismatched parentheses", at),
+        }
+    }
+
+    /// Takes the tokens of an expression up to the semicolon.
     pub(super) fn until_semicolon(&mut self) -> Result<&'s [Lexeme], SyntaxError> {
-        self.until(|token| matches!(token.token, Token::SemiColon))
+        self.until(|token| matches!(token.token, Token::SemiColon), ";")
+    }
+
+    /// Takes the tokens of a statement up to the semicolon, whatever stands before it.
+    pub(super) fn statement_tokens(&mut self) -> Result<&'s [Lexeme], SyntaxError> {
+        let tokens = &self.source.tokens()[self.at..];
+        let mut parens = 0i32;
+        let is_end = |token: &Lexeme| {
+            parens += match token.token {
+                Token::LParen => 1,
+                Token::RParen => -1,
+                _ => 0,
+            };
+            parens == 0 && matches!(token.token, Token::SemiColon)
+        };
+        let Some(n) = tokens.iter().position(is_end) else {
+            return Err(self.source.problem("unexpected end of function definition", self.source.end()));
+        };
+        self.at += n;
+        Ok(&tokens[..n])
     }
 
     pub(super) fn until_word(&mut self, word: &'static str) -> Result<&'s [Lexeme], SyntaxError> {
-        self.until(|token| is_word(self.source, token, word))
+        self.until(|token| is_word(self.source, token, word), &word.to_uppercase())
     }
 
     pub(super) fn parse<T>(
@@ -167,21 +200,39 @@ impl<'s> Body<'s> {
         parse: impl FnOnce(&mut Cursor<'s>) -> Result<T, SyntaxError>,
     ) -> Result<T, SyntaxError> {
         if tokens.is_empty() {
-            return Err(self.unexpected());
+            return Err(self.source.problem("missing SQL statement", self.here().start));
         }
         if let (Some(first), Some(last)) = (tokens.first(), tokens.last()) {
             let at = Span { start: first.at.start, end: last.at.end };
             self.parts.borrow_mut().push(PlPart { at, text: None });
         }
         let mut cursor = Cursor::new(self.source, tokens);
-        let result = parse(&mut cursor)?;
-        cursor.finish()?;
-        Ok(result)
+        let read = parse(&mut cursor).and_then(|result| cursor.finish().map(|()| result));
+        read.map_err(|error| self.ended(error, tokens))
+    }
+
+    /// An error behind the last of these tokens is one at the end of them: what follows is not part of their text.
+    pub(super) fn ended(&self, error: SyntaxError, tokens: &[Lexeme]) -> SyntaxError {
+        let end = tokens.last().map_or(0, |last| last.at.end);
+        let is_behind = error.position.is_some_and(|position| position > end);
+        if is_behind && error.message.starts_with("syntax error at or near") {
+            return SyntaxError::syntax("syntax error at end of input").at(end);
+        }
+        error
     }
 
     /// An expression, or what may stand behind SELECT: `count(*) FROM t WHERE …`.
     pub(super) fn expr(&self, tokens: &'s [Lexeme]) -> Result<Expr, SyntaxError> {
-        self.parse(tokens, Cursor::expr).or_else(|error| self.bare_query(tokens).ok_or(error))
+        if tokens.is_empty() {
+            return Err(self.source.problem("missing expression", self.here().start));
+        }
+        // It is a column of a query, which may be named.
+        let named = |cursor: &mut Cursor<'s>| {
+            let expr = cursor.expr()?;
+            cursor.column_alias()?;
+            Ok(expr)
+        };
+        self.parse(tokens, named).or_else(|error| self.bare_query(tokens).ok_or(error))
     }
 
     /// A query without its SELECT, as the expression it is; none where it is no such query.

@@ -122,13 +122,18 @@ impl Cursor<'_> {
             self.advance();
             return Ok(SelectItem::Fields { expr, at: self.since(start) });
         }
+        let alias = self.column_alias()?;
+        Ok(SelectItem::Expr { expr, alias })
+    }
+
+    /// `[AS] name` behind a column.
+    pub(in crate::parse) fn column_alias(&mut self) -> Result<Option<Name>, SyntaxError> {
         let bare = match self.peek() {
             Token::Quoted(_) => true,
             Token::Word(_) => is_bare_label(self.written()),
             _ => false,
         };
-        let alias = if self.accept(&["as"]) || bare { Some(self.label()?) } else { None };
-        Ok(SelectItem::Expr { expr, alias })
+        if self.accept(&["as"]) || bare { self.label().map(Some) } else { Ok(None) }
     }
 
     /// The table of `t.*` or `s.t.*`, if that is what comes next.

@@ -39,15 +39,23 @@ type Opened = (Vec<(usize, TypedExpr)>, Box<verso_exec::plan::Statement>);
 
 impl Body<'_> {
     /// Declares a cursor; yields its slot.
-    pub(super) fn declare_cursor(&mut self, name: &Name, cursor: &syntax::PlCursor) -> usize {
+    pub(super) fn declare_cursor(
+        &mut self,
+        name: &Name,
+        cursor: &syntax::PlCursor,
+    ) -> Result<usize, SqlError> {
+        let mut cursor = cursor.clone();
+        for (_, ty) in &mut cursor.args {
+            *ty = self.binder.data_type(ty).map_err(|error| self.refuse(error))?;
+        }
         let slot = self.declare(&name.text, REFCURSOR, false);
         self.cursors.push(Arc::new(Declared {
             name: name.text.as_str().into(),
             slot,
-            cursor: cursor.clone(),
+            cursor,
             names: self.binder.variables.clone(),
         }));
-        slot
+        Ok(slot)
     }
 
     /// The cursor that a variable is, bound to a query or not.
@@ -57,7 +65,7 @@ impl Body<'_> {
             Some(known) if known.ty == REFCURSOR => {
                 Ok(PlCursor { slot: known.slot, name: Arc::clone(&known.name) })
             }
-            _ => Ok(self.declared(name)?.plan()),
+            _ => Ok(self.declared(name, false)?.plan()),
         }
     }
 
@@ -98,16 +106,25 @@ impl Body<'_> {
         Ok(cursor)
     }
 
-    fn declared(&self, name: &Name) -> Result<Arc<Declared>, SqlError> {
+    fn declared(&self, name: &Name, loops: bool) -> Result<Arc<Declared>, SqlError> {
         let found = self.cursors.iter().rev().find(|known| *known.name == *name.text);
         if let Some(found) = found {
             return Ok(Arc::clone(found));
         }
         let known = self.binder.variables.iter().rev().find(|known| *known.name == *name.text);
         Err(self.refuse(match known.map(|known| known.ty == REFCURSOR) {
-            Some(true) => {
+            Some(true) if loops => {
                 let text = "cursor FOR loop must use a bound cursor variable";
                 SqlError::syntax(text).at(name.at.start)
+            }
+            Some(true) => SqlError::syntax("syntax error, expected \"FOR\" at or near \";\"").at(self.at.1),
+            // What stands there would be a query.
+            _ if loops => {
+                SqlError::syntax(format!("syntax error at or near \"{}\"", name.text)).at(name.at.start)
+            }
+            Some(false) if known.is_some_and(|known| known.ty.is_row() || known.ty == SqlType::Record) => {
+                let text = "cursor variable must be a simple variable";
+                SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(name.at.start)
             }
             Some(false) => {
                 let text = format!("variable \"{}\" must be of type cursor or refcursor", name.text);
@@ -118,17 +135,26 @@ impl Body<'_> {
     }
 
     /// The values of a cursor's arguments, and its query, which reads them from slots of their own.
-    fn opened(&mut self, declared: &Declared, args: &[PlCursorArg]) -> Result<Opened, SqlError> {
+    fn opened(
+        &mut self,
+        declared: &Declared,
+        named: &Name,
+        args: &[PlCursorArg],
+    ) -> Result<Opened, SqlError> {
         let wanted = &declared.cursor.args;
         let mut values: Vec<Option<&syntax::Expr>> = vec![None; wanted.len()];
-        let invalid = |text: String| self.refuse(SqlError::syntax(text));
+        let invalid = |text: String, at: u32| self.refuse(SqlError::syntax(text).at(at));
+        if wanted.is_empty() && !args.is_empty() {
+            return Err(invalid(format!("cursor \"{}\" has no arguments", declared.name), named.at.end));
+        }
         let name = &declared.name;
         for (n, (given, value)) in args.iter().enumerate() {
             let at = match given {
                 Some(given) => {
                     let at = wanted.iter().position(|(wanted, _)| wanted.text == given.text);
                     at.ok_or_else(|| {
-                        invalid(format!("cursor \"{name}\" has no argument named \"{}\"", given.text))
+                        let text = format!("cursor \"{name}\" has no argument named \"{}\"", given.text);
+                        invalid(text, given.at.start)
                     })?
                 }
                 None => n,
@@ -140,19 +166,21 @@ impl Body<'_> {
                         "value for parameter \"{}\" of cursor \"{name}\" specified more than once",
                         wanted[at].0.text
                     );
-                    return Err(invalid(text));
+                    return Err(invalid(text, given.as_ref().map_or(value.at.start, |given| given.at.start)));
                 }
-                None if wanted.is_empty() => {
-                    return Err(invalid(format!("cursor \"{name}\" has no arguments")));
+                None => {
+                    let comma = args[n - 1].1.at.end;
+                    return Err(invalid(format!("too many arguments for cursor \"{name}\""), comma));
                 }
-                None => return Err(invalid(format!("too many arguments for cursor \"{name}\""))),
             }
         }
         if values.iter().any(Option::is_none) {
-            return Err(invalid(match args.is_empty() {
-                true => format!("cursor \"{name}\" has arguments"),
-                false => format!("not enough arguments for cursor \"{name}\""),
-            }));
+            return Err(match args.last() {
+                None => invalid(format!("cursor \"{name}\" has arguments"), self.at.1),
+                Some((_, last)) => {
+                    invalid(format!("not enough arguments for cursor \"{name}\""), last.at.end)
+                }
+            });
         }
         let mut bound = Vec::new();
         for (value, (name, ty)) in values.into_iter().flatten().zip(wanted) {
@@ -179,8 +207,8 @@ impl Body<'_> {
         cursor: &Name,
         args: &[PlCursorArg],
     ) -> Result<PlStatementKind, SqlError> {
-        let declared = self.declared(cursor)?;
-        let (args, query) = self.opened(&declared, args)?;
+        let declared = self.declared(cursor, false)?;
+        let (args, query) = self.opened(&declared, cursor, args)?;
         let forward = declared.cursor.forward;
         Ok(PlStatementKind::Open { cursor: declared.plan(), args, query, forward })
     }
@@ -190,9 +218,11 @@ impl Body<'_> {
         &self,
         cursor: &Name,
         direction: Direction,
+        count: Option<&syntax::Expr>,
         into: &[PlTarget],
     ) -> Result<PlStatementKind, SqlError> {
         let cursor = self.cursor_variable(cursor)?;
+        let count = count.map(|count| self.first_value(count, "count", &SqlType::Int4)).transpose()?;
         let movement = match direction {
             Direction::Forward(count) => Movement::Forward(count),
             Direction::Backward(count) => Movement::Backward(count),
@@ -200,12 +230,30 @@ impl Body<'_> {
             Direction::Relative(count) => Movement::Relative(count),
         };
         let targets = if into.is_empty() { None } else { Some(self.targets(into)?) };
-        Ok(PlStatementKind::Fetch { cursor, movement, targets })
+        Ok(PlStatementKind::Fetch { cursor, movement, count, targets })
     }
 
     /// CLOSE.
     pub(super) fn close_cursor(&self, cursor: &Name) -> Result<PlStatementKind, SqlError> {
         Ok(PlStatementKind::Close { cursor: self.cursor_variable(cursor)? })
+    }
+
+    /// The body of a FOR over a cursor, and the slot of its record, which is seen there only.
+    pub(super) fn row_loop(
+        &mut self,
+        label: &Option<Name>,
+        variable: &Name,
+        body: &[syntax::PlStatement],
+    ) -> Result<(usize, Vec<PlStatement>), SqlError> {
+        let outer = self.binder.variables.len();
+        let outer_label =
+            std::mem::replace(&mut self.block, label.as_ref().map_or("", |label| label.text.as_str()).into());
+        let slot = self.declare(&variable.text, SqlType::Record, false);
+        self.open.push(slot);
+        self.block = outer_label;
+        let body = self.loop_body(label, body)?;
+        self.binder.variables.truncate(outer);
+        Ok((slot, body))
     }
 
     /// FOR over a cursor: a block with a record of its own, and a loop over the cursor's rows.
@@ -216,16 +264,9 @@ impl Body<'_> {
         (cursor, args): (&Name, &[PlCursorArg]),
         body: &[syntax::PlStatement],
     ) -> Result<PlStatementKind, SqlError> {
-        let declared = self.declared(cursor)?;
-        let (args, query) = self.opened(&declared, args)?;
-        let outer = self.binder.variables.len();
-        let outer_label =
-            std::mem::replace(&mut self.block, label.as_ref().map_or("", |label| label.text.as_str()).into());
-        let slot = self.declare(&variable.text, SqlType::Record, false);
-        self.open.push(slot);
-        self.block = outer_label;
-        let body = self.loop_body(label, body)?;
-        self.binder.variables.truncate(outer);
+        let declared = self.declared(cursor, true)?;
+        let (args, query) = self.opened(&declared, cursor, args)?;
+        let (slot, body) = self.row_loop(label, variable, body)?;
         let line = self.line;
         let label = label.as_ref().map(|label| Arc::from(label.text.as_str()));
         let targets = PlTargets::Record { slot };

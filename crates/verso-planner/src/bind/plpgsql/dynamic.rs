@@ -35,7 +35,7 @@ impl Body<'_> {
     pub(super) fn return_execute(&self, text: &syntax::PlDynamic) -> Result<PlStatementKind, SqlError> {
         let (PlReturn::Rows(_) | PlReturn::Records) = &self.returns else {
             let text = "cannot use RETURN QUERY in a non-SETOF function";
-            return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
+            return Err(self.refuse_here(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
         };
         Ok(PlStatementKind::ReturnExecute { text: self.dynamic(text)? })
     }

@@ -40,6 +40,7 @@ pub(super) struct Waiting {
     trigger: Option<PlTrigger>,
     defines: bool,
     line: u32,
+    at: (u32, u32),
     parameters: Vec<SqlType>,
     names: Vec<Variable>,
     records: Vec<Record>,
@@ -56,7 +57,14 @@ impl Body<'_> {
         let (block, in_handler, line) = (Arc::clone(&self.block), self.in_handler, self.line);
         match self.statement(statement) {
             Ok(_) if self.defines && looks_at_catalog(statement) => {}
-            Err(_) if !self.refused.get() => {}
+            Err(error) if !self.refused.get() => {
+                if self.strict {
+                    return Err(error);
+                }
+                if self.compiles {
+                    self.look_within(statement)?;
+                }
+            }
             bound => return bound,
         }
         self.binder.variables.truncate(names);
@@ -69,6 +77,34 @@ impl Body<'_> {
         let unbound = Box::new(self.waiting(statement));
         let (name, records) = (name_of(statement), self.open.clone());
         Ok(PlStatementKind::Later(Arc::new(PlLater { name, records, unbound })))
+    }
+
+    /// What PostgreSQL says of the statements within one that is bound when it is reached, and of what it assigns to: that is
+    /// said when the function is made.
+    fn look_within(&mut self, statement: &Syntax) -> Result<(), SqlError> {
+        match statement {
+            Syntax::If { branches, otherwise, .. } => {
+                for (_, body) in branches {
+                    self.statements(body)?;
+                }
+                self.statements(otherwise)?;
+            }
+            Syntax::Loop { label, body }
+            | Syntax::While { label, body, .. }
+            | Syntax::ForQuery { label, body, .. }
+            | Syntax::ForExecute { label, body, .. }
+            | Syntax::Foreach { label, body, .. } => {
+                self.loop_body(label, body)?;
+            }
+            Syntax::ForInteger { label, variable, body, .. } => {
+                self.counting_loop(label, variable, body)?;
+            }
+            Syntax::ForCursor { label, variable, body, .. } => {
+                self.row_loop(label, variable, body)?;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     pub(super) fn waiting(&self, statement: &Syntax) -> Waiting {
@@ -90,6 +126,7 @@ impl Body<'_> {
             trigger: self.trigger.clone(),
             defines: self.defines,
             line: self.line,
+            at: self.at,
             parameters: self.binder.parameters.to_vec(),
             names: self.binder.variables.clone(),
             records: self.binder.records.clone(),
@@ -151,19 +188,28 @@ impl Unbound for Waiting {
             trigger: self.trigger.clone(),
             defines: self.defines,
             line: self.line,
+            at: self.at,
+            compiles: false,
             source: Arc::clone(&self.source),
             ..Body::new(binder, Arc::clone(&self.block))
         };
-        body.set_shapes(shapes);
+        // One that is not assigned is NULL as a whole.
+        let known = |shape: &Option<Arc<RowType>>| Some(shape.clone().unwrap_or_else(unassigned));
+        body.set_shapes(&shapes.iter().map(known).collect::<Vec<_>>());
         let (kind, within) = body.told(&self.statement, Body::statement);
-        let kind = kind.map_err(|error| late_error(error, &self.statement, &self.source))?;
+        let kind = kind.map_err(|error| late_error(error, &self.statement, &self.source, self.at.0))?;
         Ok(LateBound { kind, within, variables: body.variables.into() })
     }
 }
 
+/// What a RECORD is that has no fields when a statement is reached.
+fn unassigned() -> Arc<RowType> {
+    Arc::new(RowType { of: None, fields: Vec::new() })
+}
+
 /// An error of binding a statement when it is reached. What a record lacks PostgreSQL finds when it runs the expression, and not in
 /// its text.
-fn late_error(error: SqlError, statement: &Syntax, source: &PlSource) -> ExecError {
+fn late_error(error: SqlError, statement: &Syntax, source: &PlSource, start: u32) -> ExecError {
     let lacks_field = error.sqlstate == sqlstate::UNDEFINED_COLUMN && error.message.starts_with("record \"");
     let is_unassigned = error.sqlstate == "55000" && error.message.ends_with("is not assigned yet");
     let expr = match statement {
@@ -173,7 +219,15 @@ fn late_error(error: SqlError, statement: &Syntax, source: &PlSource) -> ExecErr
         _ => None,
     };
     let position = error.position.or_else(|| expr.map(|expr| expr.at.start + 1));
-    let part = position.filter(|_| lacks_field || is_unassigned).and_then(|at| source.part_at(at));
+    let position = position.unwrap_or(start + 1);
+    // A constant that is too long for its variable is one in planning.
+    let is_too_long = matches!(statement, Syntax::Assign { .. })
+        && (error.sqlstate == "22001" || error.message == "numeric field overflow");
+    // What may not be done is found when the query runs.
+    let is_refused = [sqlstate::INSUFFICIENT_PRIVILEGE, sqlstate::FEATURE_NOT_SUPPORTED];
+    let is_refused = error.position.is_none() && is_refused.contains(&error.sqlstate);
+    let within = lacks_field || is_unassigned || is_too_long || is_refused;
+    let part = if within { source.part_at(position) } else { None };
     let Some((text, _)) = part else { return located(error, source).into() };
     let word = match statement {
         Syntax::Assign { .. } => "PL/pgSQL assignment",
@@ -193,7 +247,7 @@ pub(super) fn defines(block: &PlBlock) -> bool {
 
 fn any(statements: &[PlStatement]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
-        Syntax::Define { .. } | Syntax::Inline(_) | Syntax::Execute { .. } => true,
+        Syntax::Define { .. } | Syntax::Inline { .. } | Syntax::Execute { .. } => true,
         Syntax::Block(block) => defines(block),
         Syntax::If { branches, otherwise, .. } => {
             branches.iter().any(|(_, body)| any(body)) || any(otherwise)
@@ -215,7 +269,8 @@ fn looks_at_catalog(statement: &Syntax) -> bool {
         statement,
         Syntax::Define { query: None, .. }
             | Syntax::Block(_)
-            | Syntax::Inline(_)
+            | Syntax::Inline { .. }
+            | Syntax::Transaction
             | Syntax::Null
             | Syntax::CaseNotFound
             | Syntax::Loop { .. }
@@ -223,7 +278,7 @@ fn looks_at_catalog(statement: &Syntax) -> bool {
             | Syntax::Commit { .. }
             | Syntax::Rollback { .. }
             | Syntax::Close(_)
-            | Syntax::Fetch { .. }
+            | Syntax::Fetch { count: None, .. }
             | Syntax::GetDiagnostics { .. }
             | Syntax::Return(None)
             | Syntax::Exit { when: None, .. }
@@ -258,9 +313,10 @@ fn name_of(statement: &Syntax) -> &'static str {
         Syntax::GetDiagnostics { .. } => "GET DIAGNOSTICS",
         Syntax::Execute { .. } => "EXECUTE",
         Syntax::Assert { .. } => "ASSERT",
-        Syntax::Call(..) => "CALL",
-        Syntax::Inline(_) => "DO",
+        Syntax::Call(..) | Syntax::Routine { .. } => "CALL",
+        Syntax::Inline { .. } => "DO",
         Syntax::Null
+        | Syntax::Transaction
         | Syntax::CaseNotFound
         | Syntax::Commit { .. }
         | Syntax::Rollback { .. }

@@ -3,9 +3,9 @@
 use verso_exec::plan::{ExprKind, PlReturn, PlStatementKind, TypedExpr};
 use verso_types::{CastKind, SqlType, cast_kind};
 
-use super::Body;
+use super::{Body, not_assigned};
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, Statement};
+use verso_parser::syntax::{self, Expr, Statement};
 
 impl Body<'_> {
     pub(super) fn return_value(&self, value: Option<&Expr>) -> Result<PlStatementKind, SqlError> {
@@ -13,7 +13,7 @@ impl Body<'_> {
         if self.returns == PlReturn::Trigger {
             return self.return_row(value);
         }
-        if let (Some(value), false) = (value, self.result_slots.is_empty())
+        if let (Some(value), true) = (value, self.gives_back || !self.result_slots.is_empty())
             && !matches!(self.returns, PlReturn::Rows(_))
         {
             let text = "RETURN cannot have a parameter in function with OUT parameters";
@@ -33,11 +33,14 @@ impl Body<'_> {
             }
             (PlReturn::Scalar(ty), Some(value)) => return self.return_cast(value, ty),
             (PlReturn::Void | PlReturn::Trigger, Some(value)) => {
-                let text = match self.procedure {
-                    true => "RETURN cannot have a parameter in a procedure",
-                    false => "RETURN cannot have a parameter in function returning void",
-                };
-                return Err(mismatch(text).at(value.at.start));
+                let at = value.at.start;
+                return Err(match self.procedure {
+                    true => {
+                        let text = "RETURN cannot have a parameter in a procedure";
+                        self.refuse(SqlError::syntax(text).at(at))
+                    }
+                    false => mismatch("RETURN cannot have a parameter in function returning void").at(at),
+                });
             }
             (PlReturn::Rows(_) | PlReturn::Records, Some(value)) => {
                 return Err(mismatch("RETURN cannot have a parameter in function returning set")
@@ -45,10 +48,15 @@ impl Body<'_> {
                     .at(value.at.start));
             }
             (PlReturn::Scalar(_) | PlReturn::Record | PlReturn::Trigger, None) => {
-                return Err(self.refuse(SqlError::syntax("missing expression at or near \";\"")));
+                return Err(self.missing_expression());
             }
         };
         Ok(PlStatementKind::Return { value })
+    }
+
+    /// A RETURN without the expression that it needs.
+    pub(super) fn missing_expression(&self) -> SqlError {
+        self.refuse(SqlError::syntax("missing expression at or near \";\"").at(self.at.1))
     }
 
     /// A value that may have to be cast to the type of the result: by a cast that may fail the function does that when it has
@@ -92,12 +100,18 @@ impl Body<'_> {
             PlReturn::Records => &[],
             _ => {
                 let text = "cannot use RETURN NEXT in a non-SETOF function";
-                return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
+                return Err(self.refuse_here(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
             }
         };
         if let (Some(value), true) = (value, self.result_slots.is_empty() && self.returns_rows) {
-            let (value, shape) = self.row_value(value).map_err(not_composite)?;
-            return Ok(PlStatementKind::ReturnNextComposite { value, shape });
+            let (row, shape) = self.row_value(value).map_err(not_composite)?;
+            // Only as a value it is NULL while it is not assigned.
+            if let (syntax::ExprKind::Column(names), true) = (&value.kind, shape.fields.is_empty())
+                && let [name] = names.as_slice()
+            {
+                return Err(not_assigned(&name.text));
+            }
+            return Ok(PlStatementKind::ReturnNextComposite { value: row, shape });
         }
         let values = match (value, self.result_slots.as_slice(), types) {
             (None, slots @ [_, ..], types) => {
@@ -105,8 +119,8 @@ impl Body<'_> {
                     |(slot, ty): (&usize, &SqlType)| TypedExpr::new(ExprKind::Parameter(*slot), ty.erased());
                 slots.iter().zip(types).map(variable).collect()
             }
-            (Some(value), [], [ty]) => vec![self.value(value, "return value", ty)?],
-            (None, [], _) => return Err(self.refuse(SqlError::syntax("RETURN NEXT must have a parameter"))),
+            (Some(value), [], [ty]) => vec![self.first_value(value, "return value", ty)?],
+            (None, [], _) => return Err(self.missing_expression()),
             (Some(value), _, _) => {
                 let text = "RETURN NEXT cannot have a parameter in function with OUT parameters";
                 return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(value.at.start)));
@@ -122,7 +136,7 @@ impl Body<'_> {
     ) -> Result<PlStatementKind, SqlError> {
         if !matches!(self.returns, PlReturn::Rows(_) | PlReturn::Records) {
             let text = "cannot use RETURN QUERY in a non-SETOF function";
-            return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
+            return Err(self.refuse_here(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
         }
         // Whether its columns are those that are wanted is asked when it runs; they are cast to nothing.
         let query = Box::new(self.binder.statement(statement)?);
@@ -131,7 +145,7 @@ impl Body<'_> {
 }
 
 /// What is said of a RETURN that is no row where one is wanted.
-fn not_composite(error: SqlError) -> SqlError {
+pub(super) fn not_composite(error: SqlError) -> SqlError {
     match error.sqlstate {
         sqlstate::DATATYPE_MISMATCH => SqlError::new(
             sqlstate::DATATYPE_MISMATCH,

@@ -26,6 +26,7 @@ impl Body<'_> {
         let mut all = Vec::with_capacity(statements.len());
         for statement in statements {
             self.line = statement.line;
+            self.at = (statement.start, statement.end);
             let (kind, within) = self.told(&statement.kind, Body::lazily);
             let kind = kind?;
             let within = if matches!(kind, PlStatementKind::Later(_)) { Vec::new() } else { within };
@@ -45,12 +46,13 @@ impl Body<'_> {
                 let query = query.as_deref().map(bind).transpose()?;
                 PlStatementKind::Define { text: text.as_str().into(), query, into }
             }
-            Syntax::Inline(text) => {
+            Syntax::Transaction => PlStatementKind::Refused,
+            Syntax::Inline { block, text } => {
                 static BLOCKS: AtomicU64 = AtomicU64::new(1);
                 // Each has a number, by which those that a statement has compiled are told apart.
                 let variant = BLOCKS.fetch_add(1, Ordering::Relaxed);
-                let function = Arc::new(FunctionDef { variant, ..FunctionDef::inline(text) });
-                let text = format!("DO '{}'", text.replace('\'', "''")).into();
+                let function = Arc::new(FunctionDef { variant, ..FunctionDef::inline(block) });
+                let text = text.as_str().into();
                 PlStatementKind::Call { function, args: Vec::new(), out: Vec::new(), text }
             }
             Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
@@ -79,7 +81,7 @@ impl Body<'_> {
                 PlStatementKind::Loop { label: text_of(label), body: self.loop_body(label, body)? }
             }
             Syntax::While { label, condition, body } => match self.condition(condition) {
-                Ok(condition) if !self.defines => PlStatementKind::While {
+                Ok(condition) if !self.defines && !self.reads_records(&condition) => PlStatementKind::While {
                     label: text_of(label),
                     condition,
                     body: self.loop_body(label, body)?,
@@ -88,13 +90,13 @@ impl Body<'_> {
                 // other columns.
                 _ => {
                     let leave = Syntax::Exit { label: None, when: None };
-                    let leave = syntax::PlStatement { kind: leave, line: self.line };
+                    let leave = self.synthetic(leave);
                     let test = Syntax::If {
                         branches: vec![(condition.clone(), Vec::new())],
                         otherwise: vec![leave],
                         word: "WHILE",
                     };
-                    let test = syntax::PlStatement { kind: test, line: self.line };
+                    let test = self.synthetic(test);
                     let body: Vec<_> = std::iter::once(test).chain(body.iter().cloned()).collect();
                     PlStatementKind::Loop { label: text_of(label), body: self.loop_body(label, &body)? }
                 }
@@ -129,17 +131,23 @@ impl Body<'_> {
                 self.open_for(cursor, *forward, (statement, text))?
             }
             Syntax::OpenExecute { cursor, forward, text } => self.open_execute(cursor, *forward, text)?,
-            Syntax::Fetch { cursor, direction, into } => self.fetch_cursor(cursor, *direction, into)?,
+            Syntax::Fetch { cursor, bare, direction, count, into } => {
+                if *bare && self.binder.variable_of(std::slice::from_ref(cursor)).is_none() {
+                    let text = "missing \"FROM or IN\" at end of SQL expression";
+                    return Err(self.refuse(SqlError::syntax(text).at(self.at.1)));
+                }
+                self.fetch_cursor(cursor, *direction, count.as_ref(), into)?
+            }
             Syntax::Close(cursor) => self.close_cursor(cursor)?,
             Syntax::Foreach { label, targets, slice, array, body } => {
                 self.foreach(label, targets, *slice, array, body)?
             }
             Syntax::Exit { label, when } => {
-                self.check_label(label.as_ref(), "EXIT").map_err(|error| self.refuse(error))?;
+                self.check_label(label.as_ref(), "EXIT").map_err(|error| self.refuse_here(error))?;
                 PlStatementKind::Exit { label: text_of(label), when: self.optional_condition(when)? }
             }
             Syntax::Continue { label, when } => {
-                self.check_label(label.as_ref(), "CONTINUE").map_err(|error| self.refuse(error))?;
+                self.check_label(label.as_ref(), "CONTINUE").map_err(|error| self.refuse_here(error))?;
                 PlStatementKind::Continue { label: text_of(label), when: self.optional_condition(when)? }
             }
             Syntax::Return(value) => self.return_value(value.as_ref())?,
@@ -157,19 +165,23 @@ impl Body<'_> {
             }
             Syntax::GetDiagnostics { items, .. } => {
                 let item = |(target, item): &(syntax::PlTarget, syntax::PlDiagnostic)| {
-                    Ok((*item, self.place(target)?))
+                    let place = self.place(target)?;
+                    match place.ty.is_row() {
+                        true => Err(self.no_scalar(target)),
+                        false => Ok((*item, place)),
+                    }
                 };
                 let items = items.iter().map(item).collect::<Result<Vec<_>, SqlError>>()?;
                 PlStatementKind::GetDiagnostics { items }
             }
             Syntax::Execute { text, into, strict } => {
-                let text = self.dynamic(text)?;
                 let into = self.row_targets(into, *strict)?;
+                let text = self.dynamic(text)?;
                 PlStatementKind::Execute { text, into }
             }
             Syntax::ForExecute { label, targets, text, body } => {
-                let text = self.dynamic(text)?;
                 let targets = self.loop_targets(targets)?;
+                let text = self.dynamic(text)?;
                 let body = self.loop_body(label, body)?;
                 PlStatementKind::ForExecute { label: text_of(label), text, targets, body }
             }
@@ -180,6 +192,13 @@ impl Body<'_> {
             },
             Syntax::Raise(raise) => self.raise(raise)?,
             Syntax::Call(call, text) => self.call(call, text)?,
+            Syntax::Routine { call, query, text } => match self.call(call, &format!("CALL {text}")) {
+                Err(error) if ["42883", "42809"].contains(&error.sqlstate) => {
+                    let (query, text) = (query.clone(), format!("SELECT {text}"));
+                    self.statement(&Syntax::Perform { query, text })?
+                }
+                called => called?,
+            },
             Syntax::Commit { chain, write: syntax::CommitWrite { wait, batch } } => {
                 PlStatementKind::Commit { chain: *chain, write: CommitWrite { wait: *wait, batch: *batch } }
             }
@@ -191,6 +210,9 @@ impl Body<'_> {
                     return Err(SqlError::syntax("query has no destination for result data")
                         .with_hint("If you want to discard the results of a SELECT, use PERFORM instead."));
                 }
+                if into.is_none() && !statement.output().is_empty() {
+                    return Err(SqlError::syntax("query has no destination for result data"));
+                }
                 if let Some(into) = into.as_mut().filter(|into| into.strict) {
                     into.params = read_slots(&statement);
                 }
@@ -198,6 +220,19 @@ impl Body<'_> {
                 PlStatementKind::Sql { statement: Box::new(statement), into, text, perform: false }
             }
         })
+    }
+
+    /// Whether an expression reads a RECORD.
+    fn reads_records(&self, expr: &TypedExpr) -> bool {
+        let mut reads = matches!(expr.kind, ExprKind::Parameter(slot) if self.open.contains(&slot));
+        expr.for_each_child(&mut |child| reads = reads || self.reads_records(child));
+        reads
+    }
+
+    /// A statement that stands for a part of the one that is bound.
+    fn synthetic(&self, kind: Syntax) -> syntax::PlStatement {
+        let (start, end) = self.at;
+        syntax::PlStatement { kind, line: self.line, start, end }
     }
 
     /// INTO; none where there are no names.
@@ -217,13 +252,12 @@ impl Body<'_> {
         array: &Expr,
         body: &[syntax::PlStatement],
     ) -> Result<PlStatementKind, SqlError> {
-        let targets = self.targets(targets)?;
-        let start = array.at.start;
+        let targets = self.foreach_targets(targets)?;
         let array = self.bind(array)?;
         let SqlType::Array(element) = &array.ty else {
             let ty = array.ty.pg_name();
             let text = format!("FOREACH expression must yield an array, not type {ty}");
-            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(start));
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
         };
         let element = SqlType::clone(element);
         let to_array = match &targets {
@@ -260,7 +294,7 @@ impl Body<'_> {
                     return Err(SqlError::syntax(text));
                 }
             };
-            out.push((n, self.place(names)?));
+            out.push((n, self.place_of_call(names)?));
             if parameter.mode == ArgMode::Out {
                 args[n] = TypedExpr::literal(Value::Null, parameter.ty.clone());
             }
@@ -269,7 +303,7 @@ impl Body<'_> {
     }
 
     /// The body of a FOR over integers, and the slot of its variable, which is seen there only.
-    fn counting_loop(
+    pub(super) fn counting_loop(
         &mut self,
         label: &Option<Name>,
         variable: &Name,
@@ -328,7 +362,7 @@ impl Body<'_> {
     }
 
     fn integer(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
-        self.value(expr, "integer FOR loop", &SqlType::Int4)
+        self.first_value(expr, "integer FOR loop", &SqlType::Int4)
     }
 }
 

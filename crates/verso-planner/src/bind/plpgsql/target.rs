@@ -33,6 +33,7 @@ impl Body<'_> {
             ([], _) if self.open.contains(&slot) => Ok(PlPlace { slot, field: None, ty: SqlType::Record }),
             ([], ty) => Ok(PlPlace { slot, field: None, ty }),
             ([_], SqlType::Record) => Err(not_assigned(&record.text)),
+            ([_], SqlType::Row(row)) if row.fields.is_empty() => Err(not_assigned(&record.text)),
             ([field], SqlType::Row(row)) => {
                 let at = row.fields.iter().position(|(name, _)| **name == *field.text);
                 let at = at.ok_or_else(|| no_field(record, field))?;
@@ -42,6 +43,18 @@ impl Body<'_> {
                 Err(SqlError::unsupported("assignment to a field of a field").at(field.at.start))
             }
             _ => Err(self.unknown(target)),
+        }
+    }
+
+    /// The same for what comes out of a procedure: a constant is refused when it is called.
+    pub(super) fn place_of_call(&self, target: &[Name]) -> Result<PlPlace, SqlError> {
+        let known = self.binder.variable_of(target).filter(|(known, _)| self.constants.contains(&known.slot));
+        match known {
+            Some((known, _)) => {
+                let text = format!("variable \"{}\" is declared CONSTANT", known.name);
+                Err(SqlError::new("22005", text))
+            }
+            None => self.place(target),
         }
     }
 
@@ -91,26 +104,53 @@ impl Body<'_> {
         let one = |target: &PlTarget| {
             let place = self.place(target)?;
             match place.ty.is_row() {
-                true => {
-                    let name = target.last().map_or("", |name| name.text.as_str());
-                    Err(self.refuse(SqlError::syntax(format!("\"{name}\" is not a scalar variable"))))
-                }
+                true => Err(self.no_scalar(target)),
                 false => Ok(place),
             }
         };
+        if let [first, _, ..] = names
+            && (self.trigger_row(first).is_some() || self.place(first)?.ty.is_row())
+        {
+            let text = "record variable cannot be part of multiple-item INTO list";
+            let comma = first.last().map_or(0, |name| name.at.end);
+            return Err(self.refuse(SqlError::syntax(text).at(comma)));
+        }
         Ok(PlTargets::Places(names.iter().map(one).collect::<Result<_, _>>()?))
+    }
+
+    /// A row where a value of one column is wanted.
+    pub(super) fn no_scalar(&self, target: &[Name]) -> SqlError {
+        let at = target.first().map_or(0, |name| name.at.start);
+        let names: Vec<&str> = target.iter().map(|name| name.text.as_str()).collect();
+        self.refuse(SqlError::syntax(format!("\"{}\" is not a scalar variable", names.join("."))).at(at))
     }
 
     /// What takes the rows of a loop.
     pub(super) fn loop_targets(&self, names: &[PlTarget]) -> Result<PlTargets, SqlError> {
-        let is_known = |target: &PlTarget| {
-            let of_trigger = |name: &Name| self.binder.records.iter().any(|known| *known.name == *name.text);
-            self.binder.variable_of(target).is_some() || target.first().is_some_and(of_trigger)
-        };
-        if let Some(unknown) = names.iter().find(|target| !is_known(target)) {
-            let text =
-                "loop variable of loop over rows must be a record variable or list of scalar variables";
-            let at = unknown.first().map_or(0, |name| name.at.start);
+        let text = "loop variable of loop over rows must be a record variable or list of scalar variables";
+        if let [first, _, ..] = names
+            && (self.trigger_row(first).is_some()
+                || self.binder.variable_of(first).is_some() && self.place(first)?.ty.is_row())
+        {
+            let comma = first.last().map_or(0, |name| name.at.end);
+            return Err(self.refuse(SqlError::syntax("syntax error at or near \",\"").at(comma)));
+        }
+        self.known_targets(names, text)
+    }
+
+    /// What takes the elements of FOREACH.
+    pub(super) fn foreach_targets(&self, names: &[PlTarget]) -> Result<PlTargets, SqlError> {
+        self.known_targets(names, "loop variable of FOREACH must be a known variable or list of variables")
+    }
+
+    /// An unknown name in the first place is told so; one behind it as everywhere.
+    fn known_targets(&self, names: &[PlTarget], text: &str) -> Result<PlTargets, SqlError> {
+        let of_trigger = |name: &Name| self.binder.records.iter().any(|known| *known.name == *name.text);
+        if let Some(first) = names.first()
+            && self.binder.variable_of(first).is_none()
+            && !first.first().is_some_and(of_trigger)
+        {
+            let at = first.first().map_or(0, |name| name.at.start);
             return Err(self.refuse(SqlError::syntax(text).at(at)));
         }
         self.targets(names)

@@ -12,6 +12,7 @@ use verso_types::{SqlType, TimeStyle};
 use super::super::scope::Record;
 use super::super::trigger::{columns, record_names};
 use super::super::with::Cte;
+use super::result::not_composite;
 use super::{Binder, Body};
 use crate::errors::SqlError;
 use verso_parser::syntax::{self, Expr, ExprKind, Literal};
@@ -25,23 +26,85 @@ pub fn bind_trigger(
     catalog: &Arc<CatalogSnapshot>,
     time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
+    let (body, signature) = of_trigger(trigger, function, table, catalog, time_zone);
+    body.finish(signature.into(), 0, block)
+}
+
+/// What is said of the statements of a trigger when it is made.
+///
+/// # Errors
+/// Those of binding them, each in its text.
+pub fn check_trigger_statements(
+    trigger: &TriggerDef,
+    table: &TableDef,
+    block: &syntax::PlBlock,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+) -> Result<(), SqlError> {
+    let (body, signature) = of_trigger(trigger, None, table, catalog, time_zone);
+    let bound = Body { strict: true, ..body }.finish(signature.into(), 0, block);
+    bound.map(drop).map_err(|error| SqlError { context: None, ..error })
+}
+
+/// The body of a trigger, with its table's columns in scope, and what it is called.
+fn of_trigger<'c>(
+    trigger: &TriggerDef,
+    function: Option<&FunctionDef>,
+    table: &TableDef,
+    catalog: &'c Arc<CatalogSnapshot>,
+    time_zone: &'c TimeStyle,
+) -> (Body<'c>, String) {
     let (name, signature) = match function {
         Some(function) => (Arc::clone(&function.name), function.named_in_context()),
         None => (Arc::clone(&trigger.name), format!("{}()", trigger.name)),
     };
-    let mut body = Body::new(Binder::new(catalog, time_zone, &[]), name);
+    let fields: Arc<[(Arc<str>, SqlType)]> = columns(table).into();
+    let (old_name, new_name) = record_names(trigger);
+    let binder = Binder::new(catalog, time_zone, &[]);
+    let (mut body, told) = body(binder, name, function, [new_name, old_name], &fields);
+    for (name, new) in [(&trigger.old_table, false), (&trigger.new_table, true)] {
+        if let Some(name) = name {
+            let column = |(name, ty): &(Arc<str>, SqlType)| OutputColumn::new(Arc::clone(name), ty.clone());
+            body.binder.ctes.push(Cte::transition(name, new, fields.iter().map(column).collect()));
+        }
+    }
+    body.trigger = Some(PlTrigger { shown: table.shown().len(), ..told });
+    (body, signature)
+}
+
+/// What is said of the function of triggers when it is made. Its tables are not known: what needs their columns waits.
+pub(super) fn check_trigger_function(
+    function: &FunctionDef,
+    block: &syntax::PlBlock,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeStyle,
+) -> Result<(), SqlError> {
+    let binder = Binder::new(catalog, time_zone, &[]);
+    let names = ["new".into(), "old".into()];
+    let (mut body, told) = body(binder, Arc::clone(&function.name), Some(function), names, &Arc::default());
+    body.trigger = Some(told);
+    body.finish(function.named_in_context().into(), 0, block).map(drop)
+}
+
+/// The body of a function of triggers, with NEW, OLD and TG_… in scope, and what it is told.
+fn body<'c>(
+    binder: Binder<'c>,
+    name: Arc<str>,
+    function: Option<&FunctionDef>,
+    [new_name, old_name]: [Arc<str>; 2],
+    fields: &Arc<[(Arc<str>, SqlType)]>,
+) -> (Body<'c>, PlTrigger) {
+    let mut body = Body::new(binder, name);
     body.oid = function.map_or(0, |function| function.oid.0);
     body.read_only = function.is_some_and(|function| function.volatility != Volatility::Volatile);
     body.returns = PlReturn::Trigger;
-    let (old_name, new_name) = record_names(trigger);
-    let fields: Arc<[(Arc<str>, SqlType)]> = columns(table).into();
     let mut record = |name: Arc<str>| {
         let first = body.variables.len();
         for (_, ty) in fields.iter() {
             body.declare("", ty.clone(), false);
         }
         body.declare("", SqlType::Bool, false);
-        body.binder.records.push(Record { name, columns: Arc::clone(&fields), first });
+        body.binder.records.push(Record { name, columns: Arc::clone(fields), first });
         first
     };
     let (new, old) = (record(new_name), record(old_name));
@@ -62,22 +125,15 @@ pub fn bind_trigger(
             facts.push((body.declare(name, ty, false), fact));
         }
     }
-    for (name, new) in [(&trigger.old_table, false), (&trigger.new_table, true)] {
-        if let Some(name) = name {
-            let column = |(name, ty): &(Arc<str>, SqlType)| OutputColumn::new(Arc::clone(name), ty.clone());
-            body.binder.ctes.push(Cte::transition(name, new, fields.iter().map(column).collect()));
-        }
-    }
-    let shown = table.shown().len();
-    body.trigger = Some(PlTrigger { columns: fields.len(), shown, new, old, facts });
-    body.finish(signature.into(), 0, block)
+    let told = PlTrigger { columns: fields.len(), shown: fields.len(), new, old, facts };
+    (body, told)
 }
 
 impl Body<'_> {
     /// RETURN of a trigger: NEW, OLD, NULL, or another row.
     pub(super) fn return_row(&self, value: Option<&Expr>) -> Result<PlStatementKind, SqlError> {
         let Some(value) = value else {
-            return Err(SqlError::syntax("missing expression at or near \";\""));
+            return Err(self.missing_expression());
         };
         let record = match &value.kind {
             ExprKind::Literal(Literal::Null) => None,
@@ -94,7 +150,7 @@ impl Body<'_> {
     }
 
     fn other_row(&self, value: &Expr) -> Result<PlStatementKind, SqlError> {
-        let (value, shape) = self.row_value(value)?;
+        let (value, shape) = self.row_value(value).map_err(not_composite)?;
         Ok(PlStatementKind::ReturnRowValue { value, shape })
     }
 }
