@@ -2,7 +2,11 @@
 //! where `log_plans` asks for it.
 //!
 //! 1. Where it is off, a statement pays for a look at the setting.
-//! 2. A statement that fails is told too, as in PostgreSQL; one in portions tells of each of them.
+//! 2. A line break of a statement is followed by a tab, as in PostgreSQL's log: no statement writes what looks like another
+//!    line of the log.
+//! 3. A statement that fails is told too, as in PostgreSQL; one in portions tells of each of them.
+
+use std::borrow::Cow;
 
 use super::Session;
 use crate::plans::{Job, log_class};
@@ -13,7 +17,7 @@ impl Session {
     pub(super) fn tell_begin(&self, job: &Job<'_>) {
         let wanted = self.services.settings.log_statement;
         if wanted != LogStatement::None && log_class(job.statement, &self.plans.named) <= wanted {
-            let (text, cut) = (job.shown(), if job.is_cut() { " …" } else { "" });
+            let (text, cut) = (in_one_line(job.shown()), if job.is_cut() { " …" } else { "" });
             let session = self.services.info.number;
             tracing::info!(session, "statement: {text}{cut}");
         }
@@ -34,13 +38,34 @@ impl Session {
         let nanos = services.clocks.nanos().saturating_sub(start);
         // It may have switched the log off itself.
         if services.takes_long(nanos) {
-            let (text, cut) = (job.shown(), if job.is_cut() { " …" } else { "" });
+            let (text, cut) = (in_one_line(job.shown()), if job.is_cut() { " …" } else { "" });
             let milliseconds = nanos as f64 / 1e6;
             let session = services.info.number;
             tracing::info!(session, "duration: {milliseconds:.3} ms  statement: {text}{cut}");
             if let Some(plan) = plan {
-                tracing::info!(session, "duration: {milliseconds:.3} ms  plan:\n{plan}");
+                let plan = in_one_line(&plan);
+                tracing::info!(session, "duration: {milliseconds:.3} ms  plan:\n\t{plan}");
             }
         }
+    }
+}
+
+/// A text as the log has it: what follows a line break is indented, so it does not look like a line of its own (2).
+fn in_one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\n', '\r']) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace("\r\n", "\n").replace(['\n', '\r'], "\n\t"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_one_line;
+
+    #[test]
+    fn no_line_of_a_statement_begins_as_one_of_the_log() {
+        assert_eq!(in_one_line("SELECT 1"), "SELECT 1");
+        let forged = "SELECT 1\n2026-01-01T00:00:00Z ERROR disk lost\r\nX\rY";
+        assert_eq!(in_one_line(forged), "SELECT 1\n\t2026-01-01T00:00:00Z ERROR disk lost\n\tX\n\tY");
     }
 }
