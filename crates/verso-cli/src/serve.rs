@@ -24,8 +24,20 @@ pub fn run(arguments: &ServeArguments) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("verso: error: {error}");
+            let server = error.downcast_ref::<ServerError>();
+            if let Some(hint) = server.and_then(hint_of) {
+                eprintln!("verso: hint: {hint}");
+            }
             ExitCode::from(EXIT_USAGE)
         }
+    }
+}
+
+/// What a database that refuses its configuration says of how it would be right.
+fn hint_of(error: &ServerError) -> Option<&str> {
+    match error {
+        ServerError::Database(error) => error.hint.as_deref(),
+        _ => None,
     }
 }
 
@@ -162,6 +174,9 @@ fn reload(arguments: &ServeArguments, env: &Env, server: &Server, log_level: &Lo
     });
     match result {
         Ok(()) => tracing::info!("configuration read again"),
-        Err(error) => tracing::error!(%error, "configuration not read: everything stays as it was"),
+        Err(error) => {
+            let hint = hint_of(&error).unwrap_or_default();
+            tracing::error!(%error, hint, "configuration not read: everything stays as it was");
+        }
     }
 }

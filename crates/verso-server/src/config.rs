@@ -193,6 +193,7 @@ impl Config {
         let invalid = || format!("invalid value for \"{name}\": \"{value}\"");
         let number = || value.parse::<u64>().map_err(|_| invalid());
         let size = || bytes(value).ok_or_else(invalid);
+        let outside = |range: &str| format!("{}: {range}", invalid());
         let flag = || match value.to_ascii_lowercase().as_str() {
             "on" | "true" | "yes" | "1" => Ok(true),
             "off" | "false" | "no" | "0" => Ok(false),
@@ -208,17 +209,30 @@ impl Config {
                 self.socket_mode = u32::from_str_radix(value, 8).map_err(|_| invalid())? & 0o777;
             }
             "max_connections" => {
-                self.max_connections =
-                    number().ok().filter(|count| (1..=1_000).contains(count)).ok_or_else(invalid)? as usize;
+                let count = number().ok().filter(|count| (1..=1_000).contains(count));
+                self.max_connections = count.ok_or_else(|| outside("between 1 and 1000"))? as usize;
             }
-            "worker_threads" => self.worker_threads = number()?.min(1_000) as usize,
-            "max_running_statements" => self.max_running_statements = number()?.min(100_000) as usize,
-            "authentication_timeout" => self.authentication_timeout = duration(value).ok_or_else(invalid)?,
+            "worker_threads" => {
+                let count = number().ok().filter(|count| *count <= 1_000);
+                let range = "between 1 and 1000, or 0 for one a processor";
+                self.worker_threads = count.ok_or_else(|| outside(range))? as usize;
+            }
+            "max_running_statements" => {
+                let count = number().ok().filter(|count| *count <= 100_000);
+                let range = "between 1 and 100000, or 0 for eight a processor";
+                self.max_running_statements = count.ok_or_else(|| outside(range))? as usize;
+            }
+            "authentication_timeout" => {
+                let range = Duration::from_millis(1)..=Duration::from_secs(600);
+                let time = duration(value).filter(|time| range.contains(time));
+                self.authentication_timeout = time.ok_or_else(|| outside("between 1ms and 10min"))?;
+            }
             "shutdown_timeout" => self.shutdown_timeout = duration(value).ok_or_else(invalid)?,
             "max_message_size" => {
                 let range = 64 << 10..=(1 << 30) - 1;
+                let bytes = size().ok().filter(|bytes| range.contains(bytes));
                 self.max_message_bytes =
-                    size().ok().filter(|bytes| range.contains(bytes)).ok_or_else(invalid)? as usize;
+                    bytes.ok_or_else(|| outside("between 64kB and 1GB less a byte"))? as usize;
             }
             "tls_certificate" | "ssl_cert_file" => self.tls.get_or_insert_default().0 = value.into(),
             "tls_key" | "ssl_key_file" => self.tls.get_or_insert_default().1 = value.into(),
@@ -229,8 +243,17 @@ impl Config {
                 self.access_rules = Some(PathBuf::from(value)).filter(|_| !value.is_empty());
             }
             "require_tls" => self.require_tls = flag()?,
-            "memory_limit" => self.memory_limit_bytes = Some(size()?),
-            "buffer_pool" | "shared_buffers" => self.buffer_pool_bytes = Some(size()?),
+            "memory_limit" => {
+                let bytes = size().ok().filter(|bytes| *bytes == 0 || *bytes >= 16 << 20);
+                self.memory_limit_bytes = Some(bytes.ok_or_else(|| outside("0 or at least 16MB"))?);
+            }
+            "buffer_pool" | "shared_buffers" => {
+                // As ALTER SYSTEM takes it; more than the machine has is a slip of the pen.
+                let most = verso_env::process::machine_bytes().map_or(u64::MAX, |bytes| bytes.max(1 << 30));
+                let bytes = size().ok().filter(|bytes| (1 << 20..=most).contains(bytes));
+                let range = format!("between 1MB and {}MB", most >> 20);
+                self.buffer_pool_bytes = Some(bytes.ok_or_else(|| outside(&range))?);
+            }
             "log_level" => {
                 let level = value.to_ascii_lowercase();
                 if !matches!(level.as_str(), "error" | "warn" | "info" | "debug" | "trace") {
@@ -422,6 +445,32 @@ mod tests {
             ("shutdown_timeout", "1 fortnight"),
         ] {
             assert!(config.set(name, value).is_err(), "{name} = {value}");
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_range() {
+        let mut config = Config::default();
+        for (name, value) in [
+            ("max_connections", "1001"),
+            ("worker_threads", "100000"),
+            ("worker_threads", "-1"),
+            ("max_running_statements", "100001"),
+            ("authentication_timeout", "0"),
+            ("authentication_timeout", "1000s"),
+            ("buffer_pool", "0"),
+            ("shared_buffers", "1kB"),
+            ("buffer_pool", "99999999GB"),
+            ("memory_limit", "1kB"),
+            ("max_message_size", "2GB"),
+        ] {
+            let refused = config.set(name, value).expect_err(name);
+            let start = format!("invalid value for \"{name}\": \"{value}\": ");
+            assert!(refused.starts_with(&start) && refused.len() > start.len(), "{refused}");
+        }
+        assert_eq!(config, Config::default());
+        for (name, value) in [("worker_threads", "0"), ("buffer_pool", "1MB"), ("memory_limit", "0")] {
+            config.set(name, value).expect(name);
         }
     }
 }

@@ -43,7 +43,7 @@ impl<'f> Inside<'f> {
     /// Ends the transaction by `end` and begins the next one (I2).
     fn end(
         &self,
-        chain: bool,
+        (committed, chain): (bool, bool),
         end: impl FnOnce(&mut Txn) -> std::result::Result<(), StorageError>,
     ) -> Result<()> {
         let services = self.frame.services;
@@ -53,9 +53,11 @@ impl<'f> Inside<'f> {
         if !txn.has_ended() {
             ended = ended.and(txn.rollback_here());
         }
+        services.settings.end_asked(committed && ended.is_ok());
         services.deferred.take();
         services.portals.clear();
         services.notify.forget();
+        services.temporary.forget_touched();
         if !chain {
             self.modes.set(Modes::usual(&services.settings));
         }
@@ -91,7 +93,7 @@ impl TransactionEnds for Inside<'_> {
         let services = self.frame.services;
         let leaving = services.leave().map_err(ExecError::from)?;
         let written = services.written(write, true);
-        self.end(chain, |txn| {
+        self.end((true, chain), |txn| {
             txn.end_statement()?;
             let writes = txn.has_writes();
             txn.commit_logged(written.mode)?;
@@ -108,7 +110,7 @@ impl TransactionEnds for Inside<'_> {
     }
 
     fn rollback(&self, chain: bool) -> Result<()> {
-        self.end(chain, Txn::rollback_here)
+        self.end((false, chain), Txn::rollback_here)
     }
 
     fn set_modes(&self, text: &str) -> Result<()> {
@@ -130,6 +132,6 @@ impl TransactionEnds for Inside<'_> {
         }
         // Nothing was done in it: a new one with these modes takes its place.
         self.modes.set(wanted);
-        self.end(true, Txn::rollback_here)
+        self.end((false, true), Txn::rollback_here)
     }
 }

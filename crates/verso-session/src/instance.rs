@@ -248,12 +248,35 @@ impl Instance {
     /// 42704 for an unknown setting, 22023 for a value that it does not take, 55P02 for one that nobody can set.
     pub fn apply_defaults(&self) -> Result<(), SqlError> {
         let kept = self.catalog.database_settings()?;
-        for (name, value) in self.member.cluster().defaults().iter() {
-            if !kept.iter().any(|(known, _)| known == name) {
+        let defaults = self.member.cluster().defaults();
+        for (name, value) in defaults.iter() {
+            if settings::is_of_commits(name) {
+                CommitLevel::default().set(name, Some(value))?;
+            } else if !kept.iter().any(|(known, _)| known == name) {
                 self.set_database(name, Some(value))?;
             }
         }
+        // What is kept under another name of the same thing stands above that.
+        for (name, value) in &kept {
+            if !settings::is_of_commits(name)
+                && defaults.iter().any(|(other, _)| settings::are_aliases(name, other))
+            {
+                // One whose value this version does not take has no effect.
+                let _ = self.set_database(name, Some(value));
+            }
+        }
+        self.apply_commits(&defaults, &kept);
         Ok(())
+    }
+
+    /// Puts together how commits are written: at once, so that none meets what only one of the settings says.
+    fn apply_commits(&self, defaults: &[(String, String)], kept: &[(String, String)]) {
+        let mut commit = CommitLevel::default();
+        for (name, value) in defaults.iter().chain(kept) {
+            // False for the settings of others; what this version does not take has no effect.
+            let _ = commit.set(name, Some(value));
+        }
+        self.database.lock().commit = commit;
     }
 
     /// Changes a setting of the database while it is open; without a value to what the server's configuration says, else to
@@ -520,7 +543,7 @@ impl Instance {
                 let mut settings = Settings::default();
                 settings.set(other, value)?;
                 let mut defaults = self.session_defaults.lock();
-                defaults.retain(|(known, _)| known != other);
+                defaults.retain(|(known, _)| known != other && !settings::are_aliases(known, other));
                 defaults.extend(value.map(|value| (other.to_owned(), value.to_owned())));
             }
         }
@@ -537,7 +560,27 @@ impl Instance {
                 .try_for_each(|name| self.keep_setting(&name, None));
         }
         self.set_database(name, value)?;
-        Ok(self.catalog.set_database_setting(name, value)?)
+        self.catalog.set_database_setting(name, value)?;
+        if value.is_none() {
+            self.fall_back(name)?;
+        }
+        Ok(())
+    }
+
+    /// A setting is kept no more: what another name says of the same thing counts again.
+    fn fall_back(&self, name: &str) -> Result<(), SqlError> {
+        let kept = self.catalog.database_settings()?;
+        let defaults = self.member.cluster().defaults();
+        if settings::is_of_commits(name) {
+            self.apply_commits(&defaults, &kept);
+            return Ok(());
+        }
+        let others = defaults.iter().chain(&kept);
+        for (other, value) in others.filter(|(other, _)| settings::are_aliases(name, other)) {
+            // One whose value this version does not take has no effect.
+            let _ = self.set_database(other, Some(value));
+        }
+        Ok(())
     }
 
     /// Tells the engine where the log is archived.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{Asked, SystemRowIter, SystemRows, SystemView, TableDef};
+use verso_catalog::{Asked, Object, Rights, SystemRowIter, SystemRows, SystemView, TableDef};
 use verso_exec::ExecError;
 use verso_exec::context::CatalogFunctions;
 use verso_storage::{
@@ -14,6 +14,7 @@ use verso_types::{Value, format_text};
 use crate::cursors::Cursors;
 use crate::instance::SweepRecord;
 use crate::plans::NamedStatements;
+use crate::registry::SessionInfo;
 use crate::services::Services;
 use crate::settings::SETTINGS;
 
@@ -28,6 +29,9 @@ pub struct SessionTotals {
     pub(crate) writes: u64,
     pub(crate) redo_bytes: u64,
 }
+
+/// What stands for what a role may not see.
+pub(crate) const NOT_SHOWN: &str = "<insufficient privilege>";
 
 /// Beyond so many transactions `verso_tip` shows the first ones only.
 const TIP_ROWS_MAX: u64 = 100_000;
@@ -112,7 +116,10 @@ impl Views<'_> {
             SystemView::Reservations => self.reservation_rows(),
             SystemView::StatementCache => {
                 let texts = self.services.instance.statements.list().into_iter();
-                texts.map(|(text, kept)| vec![Value::text(&text), Value::text(kept)]).collect()
+                // Nobody knows whose a text is, and it may have values in it.
+                let sees = self.services.has_role(verso_catalog::authority::READ_ALL_STATS);
+                let shown = |text: &str| Value::text(if sees { text } else { NOT_SHOWN });
+                texts.map(|(text, kept)| vec![shown(&text), Value::text(kept)]).collect()
             }
             SystemView::Tip => self.tip_rows(args),
             SystemView::Settings => {
@@ -215,6 +222,19 @@ impl Views<'_> {
         self.services.instance.engine.transactions().into_iter().map(row).collect()
     }
 
+    /// The statement of a session, where the role may see it: its own, or that of a role that it is a member of.
+    pub(crate) fn statement_of(&self, info: &SessionInfo) -> Value {
+        let owner = info.identity.lock().role;
+        // A role of another database is not known here, whatever its number.
+        let here = info.member.number() == self.services.instance.member.number();
+        let sees = self.services.has_role(verso_catalog::authority::READ_ALL_STATS)
+            || here && self.services.has_role(owner);
+        match sees {
+            true => Value::Text(Arc::clone(&info.statement.lock())),
+            false => Value::text(NOT_SHOWN),
+        }
+    }
+
     /// The table with this number, and its oid.
     pub(crate) fn table_of(&self, object: ObjectId) -> Option<(Value, Value)> {
         let catalog = self.services.known_catalog()?;
@@ -272,13 +292,7 @@ impl Views<'_> {
     fn session_rows(&self) -> Vec<Vec<Value>> {
         let row = |info: std::sync::Arc<crate::registry::SessionInfo>| {
             let started = info.statement_started.load(Ordering::Relaxed);
-            let owner = info.identity.lock().role;
-            let sees = self.services.has_role(verso_catalog::authority::READ_ALL_STATS)
-                || self.services.has_role(owner);
-            let statement = match sees {
-                true => std::sync::Arc::clone(&info.statement.lock()),
-                false => "<insufficient privilege>".into(),
-            };
+            let statement = self.statement_of(&info);
             vec![
                 int(info.number),
                 Value::text("client"),
@@ -286,7 +300,7 @@ impl Views<'_> {
                 Value::Null,
                 Value::Timestamptz(info.connected),
                 optional((started != 0).then_some(started)),
-                Value::Text(statement),
+                statement,
             ]
         };
         let worker = |worker: WorkerInfo| {
@@ -364,6 +378,11 @@ impl Views<'_> {
                 }
                 format_text(value, ty, &self.services.settings.time_zone, &mut key);
             }
+            // Keys and amounts are rows of the table: who may not read those does not see them here.
+            let role = self.services.current_role();
+            let sees = catalog.rights(role, Object::Relation(table.oid)).has(Rights::SELECT)
+                && !catalog.is_secured_for(table.oid, role);
+            let key = if sees { format!("({key})") } else { NOT_SHOWN.to_string() };
             let column = table.column_with_id(noted.column);
             for amount in noted.amounts.iter().map(|amount| &amount.number) {
                 let operation = if amount.is_negative() { "-" } else { "+" };
@@ -372,10 +391,10 @@ impl Views<'_> {
                     Value::text(if state == TxnState::Limbo { "prepared" } else { "active" }),
                     Value::text(&table.schema),
                     Value::text(&table.name),
-                    Value::text(&format!("({key})")),
+                    Value::text(&key),
                     column.map_or(Value::Null, |at| Value::text(&table.columns[at].name)),
-                    Value::text(operation),
-                    amount.abs().value().unwrap_or(Value::Null),
+                    if sees { Value::text(operation) } else { Value::Null },
+                    amount.abs().value().filter(|_| sees).unwrap_or(Value::Null),
                 ]);
             }
         }

@@ -81,7 +81,7 @@ impl Views<'_> {
                 at.map_or(Value::Null, |at| int(at as u64 + 1)),
                 int(u64::from(entry.units)),
                 Value::Float8(instance.shares.millis_since(entry.since_nanos)),
-                session.map_or(Value::Null, |session| Value::text(&session.statement.lock())),
+                session.map_or(Value::Null, |session| self.statement_of(&session)),
             ]
         };
         let running = running.iter().map(|entry| row("running", None, entry));

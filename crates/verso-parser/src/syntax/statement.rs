@@ -283,6 +283,10 @@ impl Statement {
             Statement::Cluster(cluster) if cluster.table.is_none() => Some("CLUSTER"),
             Statement::Database(DatabaseStatement::Create { .. }) => Some("CREATE DATABASE"),
             Statement::Database(DatabaseStatement::Drop { .. }) => Some("DROP DATABASE"),
+            Statement::AlterDatabase { system: true, .. }
+            | Statement::AddLogFile { .. }
+            | Statement::DropLogFile { .. } => Some("ALTER SYSTEM"),
+            Statement::Sweep { vacuum: true, .. } => Some("VACUUM"),
             _ => None,
         }
     }
@@ -291,11 +295,7 @@ impl Statement {
     #[must_use]
     pub fn stands_outside(&self) -> Option<&'static str> {
         match self {
-            Statement::Sweep { vacuum: true, .. } => Some("VACUUM"),
-            Statement::Sweep { .. } => Some("SWEEP"),
-            Statement::AlterDatabase { system: true, .. }
-            | Statement::AddLogFile { .. }
-            | Statement::DropLogFile { .. } => Some("ALTER SYSTEM"),
+            Statement::Sweep { vacuum: false, .. } => Some("SWEEP"),
             Statement::DiscardAll => Some("DISCARD ALL"),
             Statement::Backup { .. } | Statement::LogicalBackup(_) => Some("BACKUP DATABASE"),
             other => other.stands_alone(),

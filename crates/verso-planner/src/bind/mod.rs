@@ -189,6 +189,8 @@ pub struct Binder<'c> {
     hints: Rc<Hints>,
     /// What rows of tables come with beside their columns.
     numbered: table_number::RowNumbers,
+    /// FLASHBACK: columns that are always generated get the values that they had.
+    flashes_back: bool,
 }
 
 impl<'c> Binder<'c> {
@@ -218,6 +220,7 @@ impl<'c> Binder<'c> {
             rules: Rules::ALL,
             hints: Rc::default(),
             numbered: table_number::RowNumbers::default(),
+            flashes_back: false,
         }
     }
 

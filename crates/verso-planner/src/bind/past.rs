@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Identity, TableDef};
+use verso_catalog::TableDef;
 use verso_exec::plan::{Plan, Statement, TypedExpr};
 use verso_types::keyword::quoted;
 use verso_types::{CastKind, SqlType};
@@ -55,7 +55,8 @@ impl Binder<'_> {
             return Err(SqlError::internal("a change that is none"));
         };
         // Positions are those of a text that nobody has written.
-        self.statement(&parsed).map_err(|error| SqlError { position: None, ..error })
+        let binder = Binder { flashes_back: true, ..self.clone() };
+        binder.statement(&parsed).map_err(|error| SqlError { position: None, ..error })
     }
 
     /// What says which state is meant: a time or a number.
@@ -100,11 +101,8 @@ fn changes(table: &TableDef, past: &Past) -> String {
     let delete =
         format!("DELETE FROM {name} t WHERE NOT EXISTS (SELECT FROM {past} WHERE {same}) RETURNING 1");
     let missing = format!(" WHERE NOT EXISTS (SELECT FROM {name} t WHERE {same}) AND {}", behind("d"));
-    // What is always generated is not updated, so it cannot differ.
-    let settable: Vec<_> = (stored.iter())
-        .filter(|column| column.identity != Some(Identity::Always) && !key.contains(&quoted(&column.name)))
-        .map(|column| quoted(&column.name))
-        .collect();
+    let settable: Vec<_> =
+        stored.iter().map(|column| quoted(&column.name)).filter(|name| !key.contains(name)).collect();
     let row = |of: &str| {
         let columns = settable.iter().map(|column| format!("{of}.{column}")).collect::<Vec<_>>().join(", ");
         format!("ROW({columns})::text")

@@ -32,7 +32,6 @@ pub(super) fn inet(address: std::net::SocketAddr) -> Value {
 /// The rows of `pg_stat_activity`.
 pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
     let services = views.services;
-    let sees_all = services.has_role(verso_catalog::authority::READ_ALL_STATS);
     let moment = |value: &AtomicI64| match value.load(Ordering::Relaxed) {
         0 => Value::Null,
         moment => Value::Timestamptz(moment),
@@ -43,13 +42,7 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
         let identity = info.identity.lock().clone();
         let address: Option<std::net::SocketAddr> =
             identity.client.as_deref().and_then(|client| client.parse().ok());
-        // A role of another database is not known here, whatever its number.
-        let here = info.member.number() == services.instance.member.number();
-        let is_shown = sees_all || here && services.has_role(identity.role);
-        let text = match is_shown {
-            false => Value::text("<insufficient privilege>"),
-            true => Value::Text(Arc::clone(&info.statement.lock())),
-        };
+        let text = views.statement_of(info);
         // A commit whose answer is held back until the disk has it is not over.
         let flushes = info.is_flushing();
         let state = if flushes { "active" } else { info.activity().name() };

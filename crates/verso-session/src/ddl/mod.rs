@@ -111,6 +111,7 @@ pub(crate) fn define(
     frame.txn.borrow_mut().set_gauge(Some(Box::new(gauge)));
     let concerned = reservable::Concerned::of(frame.catalog, statement);
     let result = Schema { frame }.define_somewhere(binder, statement);
+    temporary::note_touched(frame);
     let result = result.and_then(|tag| concerned.check(frame).map(|()| tag));
     frame.txn.borrow_mut().set_gauge(None);
     result

@@ -90,6 +90,21 @@ fn is_for_temporary(statement: &Statement) -> bool {
     }
 }
 
+/// Notes that the transaction has changed or dropped something temporary, as its locks tell.
+pub(super) fn note_touched(frame: &Frame<'_>) {
+    let known = &frame.services.temporary;
+    if !known.is_used() || known.is_touched() {
+        return;
+    }
+    let own = frame.services.temporary_schema();
+    let txn = frame.txn.borrow();
+    let tables = frame.catalog.tables().filter(|table| *table.schema == *own).map(|table| table.heap);
+    let sequences = frame.catalog.sequences().filter(|sequence| *sequence.schema == *own);
+    if tables.chain(sequences.map(|sequence| sequence.object)).any(|object| txn.has_locked(object)) {
+        known.note_touched();
+    }
+}
+
 /// Does what ON COMMIT asks for.
 pub(crate) fn at_commit(frame: &Frame<'_>) -> Result<(), Failure> {
     let services = frame.services;

@@ -154,6 +154,9 @@ impl LongTransactions {
             match action {
                 LongAction::Warn => {}
                 // One that idles has no statement to cancel; the next one is.
+                LongAction::Cancel if session.activity() == super::Activity::IdleInTransaction => {
+                    session.cancel_next(txn.first_lsn);
+                }
                 LongAction::Cancel if session.activity() != super::Activity::Active => {}
                 LongAction::Cancel => session.interrupt(Reason::LongTransaction),
                 LongAction::Terminate => session.interrupt(Reason::LongTransactionEnds),

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use verso_env::{Clock, Env};
-use verso_storage::{CancelHandle as Cancel, Isolation, Waited};
+use verso_storage::{CancelHandle as Cancel, Isolation, Lsn, Waited};
 
 use crate::cluster::Member;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -159,6 +159,8 @@ pub(crate) struct SessionInfo {
     handle: Cancel,
     /// A [`Reason`], 0 for none.
     reason: AtomicU8,
+    /// The transaction whose next statement is cancelled, as it idled when that was decided: where its log begins; 0 for none.
+    owes_cancel: AtomicU64,
     activity: AtomicU8,
     /// Since when a commit waits for the disk, in the session's own thread or because its answer is held back: nanoseconds of
     /// the monotonic clock, 0 if none does.
@@ -293,6 +295,20 @@ impl SessionInfo {
         if reason.ends_session() && self.activity() != Activity::Active {
             self.tell();
         }
+    }
+
+    /// The next statement of the transaction whose log begins there is to be cancelled.
+    pub(crate) fn cancel_next(&self, first: Lsn) {
+        self.owes_cancel.store(first.0, Ordering::SeqCst);
+    }
+
+    /// The transaction of which that was asked, once.
+    #[inline]
+    pub(crate) fn take_cancel_next(&self) -> Option<Lsn> {
+        if self.owes_cancel.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        Some(Lsn(self.owes_cancel.swap(0, Ordering::SeqCst)))
     }
 
     /// Stores the reason and cancels what runs.
@@ -448,6 +464,7 @@ impl Registry {
             connected,
             handle,
             reason: AtomicU8::new(0),
+            owes_cancel: AtomicU64::new(0),
             activity: AtomicU8::new(Activity::Idle as u8),
             flushes_since: AtomicU64::new(0),
             waits: Waits::default(),

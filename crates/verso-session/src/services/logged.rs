@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::Services;
 use crate::client::Notice;
+use crate::session::in_one_line;
 use crate::settings::{LogLevel, LogSettings, LogVerbosity};
 use verso_planner::errors::{SqlError, Subject};
 
@@ -71,7 +72,7 @@ impl Services {
             about = about.map(named),
             statement = statement.as_deref(),
             "{}{place}",
-            error.message
+            in_one_line(&error.message)
         );
     }
 }

@@ -194,7 +194,9 @@ impl Services {
     pub(crate) fn written(&self, write: CommitWrite, inside: bool) -> Written {
         let database = self.instance.database.lock().commit;
         let later = inside && self.settings.procedure_waits_later;
-        written(write, self.settings.commit, database, later)
+        // What SET LOCAL in a procedure asks for counts for the commit that follows it.
+        let session = if inside { self.settings.commit_asked() } else { self.settings.commit };
+        written(write, session, database, later)
     }
 
     /// Lends a statement what it may ask of the session.

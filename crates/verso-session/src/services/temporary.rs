@@ -3,7 +3,8 @@
 //! T1. They are tables of a schema `pg_temp_N` that only this session has in its search path. It is made with the first of
 //!     them, in the same transaction, and goes when the session ends, or with DISCARD; what a crash leaves of it goes when
 //!     the database is opened.
-//! T2. What ON COMMIT asks for is done before the transaction's deferred checks, as a part of it.
+//! T2. A transaction that has touched something temporary is not prepared: who commits it may be another session.
+//! T3. What ON COMMIT asks for is done before the transaction's deferred checks, as a part of it.
 
 use std::cell::{Cell, RefCell};
 
@@ -15,6 +16,8 @@ use verso_parser::syntax::OnCommit;
 pub(crate) struct Temporary {
     /// It may have some.
     used: Cell<bool>,
+    /// The transaction has made, changed, read or dropped something temporary.
+    touched: Cell<bool>,
     /// Those that a commit empties or drops.
     on_commit: RefCell<Vec<(Oid, OnCommit)>>,
 }
@@ -23,6 +26,22 @@ impl Temporary {
     /// The session has made something temporary.
     pub(crate) fn note_used(&self) {
         self.used.set(true);
+        self.touched.set(true);
+    }
+
+    /// The transaction has to do with something temporary.
+    pub(crate) fn note_touched(&self) {
+        self.touched.set(true);
+    }
+
+    /// Whether the transaction had to do with something temporary: also what it has gone back from counts.
+    pub(crate) fn is_touched(&self) -> bool {
+        self.touched.get()
+    }
+
+    /// Another transaction begins, or none.
+    pub(crate) fn forget_touched(&self) {
+        self.touched.set(false);
     }
 
     /// Whether it may have something temporary.

@@ -66,6 +66,7 @@ impl Session {
     /// The same, with options of its own for storage.
     fn begin_as(&mut self, options: TxnOptions, modes: Modes, block: Block) {
         let services = &self.services;
+        services.temporary.forget_touched();
         let fresh = |options| services.instance.engine.begin_for(&services.owner, options);
         let active = self.transaction.begin(options, modes, block, fresh);
         let txn = active.txn.get_mut();

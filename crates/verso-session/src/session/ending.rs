@@ -128,7 +128,7 @@ impl Session {
             let text = "cannot PREPARE a transaction that has created a cursor WITH HOLD";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
-        if self.services.temporary.is_used() {
+        if self.services.temporary.is_touched() {
             self.end(active, Ending::Rollback)?;
             let text = "cannot PREPARE a transaction that has operated on temporary objects";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
@@ -138,7 +138,7 @@ impl Session {
             let text = "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
-        let user = Arc::clone(&self.services.identity.user);
+        let user = self.services.current_name();
         self.end(active, Ending::Prepare { gid, by: &user })?;
         Ok(tag("PREPARE TRANSACTION"))
     }
@@ -151,10 +151,14 @@ impl Session {
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         let engine = &self.services.instance.engine;
-        if commit {
-            engine.commit_prepared(gid)?
-        } else {
-            engine.rollback_prepared(gid)?
+        // Its catalog says who is a superuser.
+        self.with_catalog(|_, _, _| Ok(()))?;
+        let services = &self.services;
+        let may = |by: &str| services.is_superuser() || *services.current_name() == *by;
+        if !engine.decide(gid, commit, may)? {
+            let text = "permission denied to finish prepared transaction";
+            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)
+                .with_hint("Must be superuser or the user that prepared the transaction."));
         }
         Ok(tag(word))
     }
@@ -191,32 +195,40 @@ impl Session {
         if self.is_timed {
             self.services.info.set_transaction_deadline(None);
         }
-        let result = if commit { self.prepare_end(&mut active) } else { Ok(()) };
+        let result = if commit { self.prepare_end(&mut active, ending) } else { Ok(()) };
         self.services.deferred.take();
         self.services.notify.forget();
+        self.services.temporary.forget_touched();
         let commit = commit && result.is_ok();
         if !commit {
             self.portals.close();
         }
         self.cursors.end(commit);
         self.services.portals.clear();
+        // Asked before what SET LOCAL has changed is taken back: it counts for this commit.
+        let written = match ending {
+            Ending::Commit(write) => Some(self.services.written(write, false).mode),
+            _ => None,
+        };
         if let Some(changed) = active.state.settings.take() {
             self.services.settings.end(changed, commit);
             self.settings_changed();
         }
-        match ending {
-            Ending::Commit(write) if commit => self.commit_txn(active, write)?,
-            Ending::Prepare { gid, by } if commit => active.txn.into_inner().prepare(gid, by)?,
+        match (ending, written) {
+            (_, Some(mode)) if commit => self.commit_txn(active, mode)?,
+            (Ending::Prepare { gid, by }, _) if commit => active.txn.into_inner().prepare(gid, by)?,
             _ => active.txn.into_inner().rollback()?,
         }
         result
     }
 
     /// What a transaction does before it commits, and may fail to.
-    fn prepare_end(&mut self, active: &mut Active) -> Result<(), SqlError> {
+    fn prepare_end(&mut self, active: &mut Active, ending: Ending<'_>) -> Result<(), SqlError> {
         // What functions in held portals put off is checked, and what they reserve is added, too.
         self.keep_portals(active)?;
-        self.check_deferred(active)?;
+        // What is prepared has not touched temporary tables, and does not begin to.
+        let empties = !matches!(ending, Ending::Prepare { .. }) && !self.services.temporary.is_idle();
+        self.check_deferred(active, empties)?;
         active.state.leaving = self.services.leave()?;
         Ok(())
     }

@@ -237,10 +237,6 @@ impl Session {
         verbose: bool,
         sink: &mut dyn StatementSink,
     ) -> Result<CommandTag, SqlError> {
-        if self.transaction.is_open() {
-            let text = "VACUUM cannot run inside a transaction block";
-            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
-        }
         let mut wanted = Vec::new();
         for table in tables {
             if let Some(system) = system_relation(table) {
@@ -416,10 +412,6 @@ impl Session {
     }
 
     fn check_log_files(&self) -> Result<(), SqlError> {
-        if self.transaction.is_open() {
-            let text = "ALTER SYSTEM cannot run inside a transaction block";
-            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
-        }
         match self.services.is_superuser() {
             true => Ok(()),
             false => {
@@ -437,7 +429,7 @@ impl Session {
         Ok(instance.catalog.set_database_setting("wal_spare_size", Some(&text))?)
     }
 
-    /// ALTER DATABASE SET, ALTER SYSTEM SET: at once and for good, whatever becomes of the transaction around it.
+    /// ALTER DATABASE SET, ALTER SYSTEM SET: at once and for good, the former whatever becomes of the transaction around it.
     pub(crate) fn alter_database(
         &mut self,
         system: bool,

@@ -50,6 +50,7 @@ mod statement;
 mod texts;
 
 pub(crate) use set::check_resets;
+pub(crate) use slow::in_one_line;
 
 use std::sync::Arc;
 

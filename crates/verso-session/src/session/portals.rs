@@ -193,8 +193,10 @@ impl Session {
         }
         let slow = self.slow_start();
         self.services.settings.take_asked();
-        let mut result =
-            self.contained(|session| session.pull_within(job, state, open, Some(max_rows), false, sink));
+        let mut result = self.contained(|session| {
+            session.check_owed(job)?;
+            session.pull_within(job, state, open, Some(max_rows), false, sink)
+        });
         result = result.and_then(|end| self.change_asked_settings().map(|()| end));
         if let Err(error) = &mut result {
             self.fail_work(error);

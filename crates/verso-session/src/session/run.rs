@@ -214,14 +214,14 @@ impl Session {
         body(&frame, results)
     }
 
-    /// Checks, at commit, what was put off to it.
-    pub(crate) fn check_deferred(&self, active: &Active) -> Result<(), SqlError> {
+    /// Checks, at commit, what was put off to it, and does what ON COMMIT asks for where it `empties` temporary tables.
+    pub(crate) fn check_deferred(&self, active: &Active, empties: bool) -> Result<(), SqlError> {
         let txn = &active.txn;
-        if self.services.deferred.borrow().is_empty() && self.services.temporary.is_idle() {
+        if self.services.deferred.borrow().is_empty() && !empties {
             return Ok(());
         }
         txn.borrow_mut().begin_statement()?;
-        let result = self.check_all(active);
+        let result = self.check_all(active, empties);
         if result.is_ok() {
             txn.borrow_mut().end_statement()?
         } else {
@@ -230,12 +230,14 @@ impl Session {
         result
     }
 
-    fn check_all(&self, active: &Active) -> Result<(), SqlError> {
+    fn check_all(&self, active: &Active, empties: bool) -> Result<(), SqlError> {
         let mut nowhere = Nowhere;
         let client = Client::new(&mut nowhere);
         let mut results = Results::aside(&client, self.services.memory.lend());
         let mut check = |frame: &Frame<'_>, _: &mut Results<'_>| {
-            crate::ddl::at_commit(frame)?;
+            if empties {
+                crate::ddl::at_commit(frame)?;
+            }
             let unique = active.txn.borrow_mut().check_unique_now();
             unique.map_err(|error| explain_late(frame, error))?;
             finish(frame)

@@ -9,8 +9,7 @@
 //! C3. A commit that is to wait for nothing is told of at once. Commits within a procedure or block leave their wait to its
 //!     end ([`Session::pay`]).
 
-use verso_exec::plan::CommitWrite;
-use verso_storage::Txn;
+use verso_storage::{CommitMode, Txn};
 
 use super::Session;
 use crate::transaction::Active;
@@ -62,9 +61,9 @@ impl Session {
 
     /// Commits, as far as it is to be waited for. One that is not goes on behind others, if it has to be published behind
     /// them.
-    pub(crate) fn commit_txn(&mut self, mut active: Box<Active>, write: CommitWrite) -> Result<(), SqlError> {
+    pub(crate) fn commit_txn(&mut self, mut active: Box<Active>, mode: CommitMode) -> Result<(), SqlError> {
         let txn = active.txn.get_mut();
-        txn.commit_logged(self.services.written(write, false).mode)?;
+        txn.commit_logged(mode)?;
         // Who has messages of its own to hear of hears of them with the commit; and where nobody settles soon, others do.
         let leaves = active.state.leaving.as_ref();
         let at_once =

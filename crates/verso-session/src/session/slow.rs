@@ -4,6 +4,10 @@
 //!
 //! 1. Where it is off, a statement pays for a look at the setting.
 //! 2. A slow statement that fails is told too, as in PostgreSQL; one in portions tells of each of them.
+//! 3. A line break of a statement is followed by a tab, as in PostgreSQL's log: no statement writes what looks like another
+//!    line of the log.
+
+use std::borrow::Cow;
 
 use super::Session;
 use crate::plans::{Job, log_class};
@@ -25,7 +29,7 @@ impl Session {
             return;
         }
         if log_class(job.statement, &self.plans.named) <= wanted {
-            let (text, cut) = (job.shown(), if job.is_cut() { " …" } else { "" });
+            let (text, cut) = (in_one_line(job.shown()), if job.is_cut() { " …" } else { "" });
             let session = self.services.info.number;
             tracing::info!(session, "statement: {text}{cut}");
         }
@@ -46,13 +50,34 @@ impl Session {
         let nanos = services.clocks.nanos().saturating_sub(start);
         // It may have switched the log off itself.
         if services.takes_long(nanos) && services.settings.log.from <= LogLevel::Log {
-            let (text, cut) = (job.shown(), if job.is_cut() { " …" } else { "" });
+            let (text, cut) = (in_one_line(job.shown()), if job.is_cut() { " …" } else { "" });
             let milliseconds = nanos as f64 / 1e6;
             let session = services.info.number;
             tracing::info!(session, "duration: {milliseconds:.3} ms  statement: {text}{cut}");
             if let Some(plan) = plan {
-                tracing::info!(session, "duration: {milliseconds:.3} ms  plan:\n{plan}");
+                let plan = in_one_line(&plan);
+                tracing::info!(session, "duration: {milliseconds:.3} ms  plan:\n\t{plan}");
             }
         }
+    }
+}
+
+/// A text as the log has it: what follows a line break is indented, so it does not look like a line of its own (3).
+pub(crate) fn in_one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\n', '\r']) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace("\r\n", "\n").replace(['\n', '\r'], "\n\t"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_one_line;
+
+    #[test]
+    fn no_line_of_a_statement_begins_as_one_of_the_log() {
+        assert_eq!(in_one_line("SELECT 1"), "SELECT 1");
+        let forged = "SELECT 1\n2026-01-01T00:00:00Z ERROR disk lost\r\nX\rY";
+        assert_eq!(in_one_line(forged), "SELECT 1\n\t2026-01-01T00:00:00Z ERROR disk lost\n\tX\n\tY");
     }
 }

@@ -16,9 +16,9 @@ use std::sync::atomic::Ordering;
 
 use super::{Ending, Session};
 use crate::client::StatementSink;
-use crate::plans::Prepared;
 use crate::plans::{Done, Job};
-use crate::registry::Activity;
+use crate::plans::{Prepared, ends_transaction};
+use crate::registry::{Activity, Reason};
 use crate::session::measure::Measure;
 use crate::transaction::{Block, TransactionStatus};
 use verso_env::recursion::Cancellable;
@@ -44,7 +44,8 @@ impl Session {
         let measures = self.services.settings.statement_statistics
             && *job.statement != Statement::ShowStatementStatistics;
         let measure = measures.then(|| Measure::start(&self.services));
-        let mut result = self.contained(|session| session.dispatch(job, sink));
+        let mut result =
+            self.contained(|session| session.check_owed(job).and_then(|()| session.dispatch(job, sink)));
         if result.is_ok() && job.ends {
             result = self.end_series().and(result);
         }
@@ -122,6 +123,17 @@ impl Session {
         }
         info.set_active(now);
         Ok(())
+    }
+
+    /// Refuses a statement of a transaction that was to be cancelled while it idled; what ends it goes on.
+    pub(crate) fn check_owed(&self, job: &Job<'_>) -> Result<(), SqlError> {
+        let Some(first) = self.services.info.take_cancel_next() else { return Ok(()) };
+        // Another transaction may have begun since.
+        let is_it = self.transaction.active().is_some_and(|active| active.txn.borrow().first_lsn() == first);
+        match is_it && !ends_transaction(job.statement) {
+            true => Err(Reason::LongTransaction.error()),
+            false => Ok(()),
+        }
     }
 
     /// Refuses everything once the session is to end, and gives up its transaction.

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use super::{LogSettings, MessageLevel, Settings};
+use super::{CommitLevel, LogSettings, MessageLevel, Settings};
 use verso_planner::errors::SqlError;
 
 /// A session's settings; it stands for those of now.
@@ -42,6 +42,15 @@ pub(crate) struct Asked {
     pub(crate) changes: Vec<(String, Option<String>, bool)>,
     /// As they will then be.
     settings: Settings,
+    /// How many of the changes belong to transactions that have committed within the statement.
+    kept: usize,
+}
+
+impl Asked {
+    /// Nothing yet.
+    fn none(now: &Settings) -> Asked {
+        Asked { changes: Vec::new(), settings: Settings::clone(now), kept: 0 }
+    }
 }
 
 /// Settings that a transaction has changed.
@@ -157,8 +166,7 @@ impl SessionSettings {
     /// Asks for a change once the running statement is done. What the setting then is.
     pub(crate) fn ask(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, SqlError> {
         let mut asked = self.asked.borrow_mut();
-        let asked =
-            asked.get_or_insert_with(|| Asked { changes: Vec::new(), settings: Settings::clone(&self.now) });
+        let asked = asked.get_or_insert_with(|| Asked::none(&self.now));
         match value {
             Some(value) => asked.settings.set(name, Some(value))?,
             None => asked.settings.reset(name, &self.defaults)?,
@@ -170,8 +178,7 @@ impl SessionSettings {
     /// Puts the settings of a function in force until [`SessionSettings::release`]. What all are then.
     pub(crate) fn hold(&self, given: &[(Arc<str>, Arc<str>)]) -> Result<Settings, SqlError> {
         let before = self.asked.borrow().clone();
-        let none = || Asked { changes: Vec::new(), settings: Settings::clone(&self.now) };
-        let mut asked = before.clone().unwrap_or_else(none);
+        let mut asked = before.clone().unwrap_or_else(|| Asked::none(&self.now));
         given.iter().try_for_each(|(name, value)| asked.settings.set(name, Some(value)))?;
         let settings = asked.settings.clone();
         self.asked.replace(Some(asked));
@@ -226,6 +233,27 @@ impl SessionSettings {
         super::SETTINGS.iter().map(|(name, _)| *name).filter(changed).collect()
     }
 
+    /// How commits are written, as the running statement has asked for it.
+    pub(crate) fn commit_asked(&self) -> CommitLevel {
+        self.asked.borrow().as_ref().map_or(&*self.now, |asked| &asked.settings).commit
+    }
+
+    /// A transaction ends within the running statement: what the statement has asked for locally is over, and with a
+    /// rollback all that it has asked for since the transaction began (1, 2).
+    pub(crate) fn end_asked(&self, committed: bool) {
+        let Some(Asked { changes, kept, .. }) = self.asked.take() else { return };
+        let since = changes.into_iter().enumerate();
+        let stay = since.filter(|(at, (.., local))| *at < kept || committed && !local);
+        for (_, (name, value, local)) in stay {
+            // It could be asked for before, so it can be now.
+            let asked = self.ask(&name, value.as_deref(), local);
+            debug_assert!(asked.is_ok(), "a setting that was accepted: {name}");
+        }
+        if let Some(asked) = &mut *self.asked.borrow_mut() {
+            asked.kept = asked.changes.len();
+        }
+    }
+
     /// From which level on messages go to the client, and what the log gets of them, as the running statement has asked
     /// for it.
     pub(crate) fn heard(&self) -> (MessageLevel, LogSettings) {
@@ -263,6 +291,29 @@ mod tests {
             assert_eq!(work_memory(&settings), expected);
             assert!(settings.epoch() > epoch);
         }
+    }
+
+    #[test]
+    fn a_transaction_that_ends_within_a_statement_takes_back_what_was_local_or_all_of_it() {
+        let settings = SessionSettings::default();
+        settings.ask("work_mem", Some("1MB"), false).expect("known");
+        settings.ask("work_mem", Some("2MB"), true).expect("known");
+        settings.ask("synchronous_commit", Some("off"), true).expect("known");
+        assert_eq!(settings.commit_asked().show("commit_wait", CommitLevel::default()), Some("nowait"));
+        settings.end_asked(true);
+        assert_eq!(settings.show_asked("work_mem").as_deref(), Some("1MB"));
+        assert_eq!(settings.commit_asked(), CommitLevel::default());
+        settings.ask("work_mem", Some("3MB"), false).expect("known");
+        settings.end_asked(false);
+        assert_eq!(
+            settings.show_asked("work_mem").as_deref(),
+            Some("1MB"),
+            "of a transaction that has committed"
+        );
+        settings.ask("work_mem", Some("4MB"), true).expect("known");
+        settings.end_asked(true);
+        let asked = settings.take_asked().expect("it was asked for");
+        assert_eq!(asked.changes, [("work_mem".to_string(), Some("1MB".to_string()), false)]);
     }
 
     #[test]

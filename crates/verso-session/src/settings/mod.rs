@@ -1,6 +1,7 @@
 //! The settings a session has: their names, values and texts, and what BEGIN takes from them.
 
 mod accepted;
+mod aliases;
 mod commit;
 mod current;
 mod messages;
@@ -21,6 +22,7 @@ use verso_parser::syntax::IsolationLevel;
 use verso_planner::Rules;
 use verso_planner::errors::{SqlError, sqlstate};
 
+pub(crate) use aliases::{are_aliases, is_of_commits};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{ChangedSettings, SessionSettings};
@@ -909,12 +911,12 @@ pub(crate) fn wal_bytes(text: &str) -> Option<u64> {
     }
 }
 
-/// Milliseconds of a time for which a bare number counts seconds.
+/// Milliseconds of a time for which a bare number counts seconds; how long it may be is said by who asks.
 pub(crate) fn interval_ms(text: &str) -> Option<u64> {
     let text = text.trim();
     match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => milliseconds(&format!("{text}s")),
-        false => milliseconds(text),
+        true => any_milliseconds(&format!("{text}s")),
+        false => any_milliseconds(text),
     }
 }
 
@@ -945,6 +947,11 @@ pub(crate) fn memory_text(bytes: u64) -> String {
 
 /// `100`, `1.5s`, `2 min`: in milliseconds, rounded, as PostgreSQL reads timeouts; at most 2147483647.
 fn milliseconds(text: &str) -> Option<u64> {
+    any_milliseconds(text).filter(|milliseconds| *milliseconds <= i32::MAX as u64)
+}
+
+/// The same without an end.
+fn any_milliseconds(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..digits].parse().ok()?;
@@ -957,8 +964,7 @@ fn milliseconds(text: &str) -> Option<u64> {
         "d" => 86_400e3,
         _ => return None,
     };
-    let milliseconds = (number * factor).round_ties_even();
-    (milliseconds <= f64::from(i32::MAX)).then_some(milliseconds as u64)
+    Some((number * factor).round_ties_even() as u64)
 }
 
 /// In the largest unit that leaves no fraction.
@@ -1024,6 +1030,16 @@ mod tests {
         for wrong in ["-1", "1 year", "soon", "30d"] {
             assert_eq!(settings.set("lock_timeout", Some(wrong)).expect_err(wrong).sqlstate, "22023");
         }
+    }
+
+    #[test]
+    fn intervals_of_a_month_are_read() {
+        for (given, ms) in
+            [("31d", 2_678_400_000), ("2678400", 2_678_400_000), ("90", 90_000), ("10min", 600_000)]
+        {
+            assert_eq!(interval_ms(given), Some(ms), "{given}");
+        }
+        assert_eq!(interval_ms("a month"), None);
     }
 
     #[test]

@@ -197,6 +197,9 @@ impl EngineTables<'_> {
         if txn.knows_lock(table.heap, mode) {
             return Ok(());
         }
+        if table.is_temporary() {
+            self.services.temporary.note_touched();
+        }
         if mode == TableLockMode::AccessShare && self.services.may_restart.get() {
             if !self.engine.lock_table(&mut txn, table.heap, mode, WaitPolicy::SkipLocked)? {
                 self.engine.lock_table(&mut txn, table.heap, mode, WaitPolicy::Block)?;
@@ -227,6 +230,9 @@ impl EngineTables<'_> {
         let mode = TableLockMode::RowExclusive;
         if txn.knows_lock(sequence.object, mode) {
             return Ok(());
+        }
+        if verso_catalog::is_temporary(&sequence.schema) {
+            self.services.temporary.note_touched();
         }
         self.engine.lock_table(&mut txn, sequence.object, mode, WaitPolicy::Block)?;
         let (catalog, version) = self.catalog;

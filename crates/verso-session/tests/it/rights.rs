@@ -132,3 +132,72 @@ fn the_database_has_a_comment_that_its_owner_gives() {
     client.run(&format!("RESET ROLE; COMMENT ON DATABASE \"{name}\" IS NULL"));
     assert_eq!(client.value(shown), "NULL");
 }
+
+/// As in PostgreSQL, which has the names and texts of these errors.
+#[test]
+fn a_prepared_transaction_is_finished_by_who_prepared_it_or_a_superuser() {
+    let world = World::new();
+    let (mut owner, mut client) = (world.connect(), world.connect());
+    owner.run("create role ann; create role bob; create table t (a int); grant all on t to ann, bob");
+    let refused = ("42501", "permission denied to finish prepared transaction".to_string());
+    client.run("set role ann; begin; insert into t values (1); prepare transaction 'p'; reset role");
+    client.run("set role bob");
+    assert_eq!(client.fails("commit prepared 'p'"), refused);
+    assert_eq!(client.fails("rollback prepared 'p'"), refused);
+    assert_eq!(client.fails("commit prepared 'q'").0, "42704");
+    let error = client.try_run("commit prepared 'p'").expect_err("of another");
+    let hint = "Must be superuser or the user that prepared the transaction.";
+    assert_eq!(error.hint.as_deref(), Some(hint));
+    assert_eq!(owner.value("select owner from pg_prepared_xacts"), "ann");
+    client.run("set role ann; commit prepared 'p'");
+    client.run("begin; insert into t values (2); prepare transaction 'p'");
+    owner.run("rollback prepared 'p'");
+    assert_eq!(owner.value("select sum(a) from t"), "1");
+}
+
+/// Statements, keys and amounts of others are not shown to whom they do not concern.
+#[test]
+fn views_hide_what_others_run_and_what_is_in_tables_that_a_role_may_not_read() {
+    let world = World::new();
+    let (mut owner, mut client) = (world.connect(), world.connect());
+    owner.run("create role ann; create role reader; grant pg_read_all_stats to reader");
+    owner.run("create table stock (id int primary key, pieces int reservable)");
+    owner.run("insert into stock values (7, 10)");
+    owner.run("select 'secret', id from stock where id = 7");
+    owner.run("begin; update stock set pieces = pieces - 3 where id = 7");
+    let hidden = "<insufficient privilege>";
+    let cached = "select count(*) from verso_statement_cache where statement like '%from stock%'";
+    let texts = "select count(*) from verso_statement_cache where statement <> '<insufficient privilege>'";
+    let reserved =
+        "select key || coalesce(operation, '-') || coalesce(amount::text, '-') from verso_reservations";
+    assert_ne!(client.value(cached), "0");
+    assert_eq!(client.value(reserved), "(7)-3");
+    client.run("set role ann");
+    assert_eq!(client.value(texts), "0");
+    assert_eq!(client.value(reserved), format!("{hidden}--"));
+    let of_others = "select count(*) from {} where {} like 'update stock%'";
+    for (view, column) in
+        [("pg_stat_activity", "query"), ("verso_activity", "statement"), ("verso_sessions", "statement")]
+    {
+        let sql = of_others.replacen("{}", view, 1).replacen("{}", column, 1);
+        assert_eq!(client.value(&sql), "0", "{view}");
+        client.run("reset role");
+        assert_eq!(client.value(&sql), "1", "{view}");
+        client.run("set role reader");
+        assert_eq!(client.value(&sql), "1", "{view}");
+        client.run("set role ann");
+    }
+    // Members of pg_read_all_stats see texts, but no rows.
+    client.run("reset role; set role reader");
+    assert_ne!(client.value(cached), "0");
+    assert_eq!(client.value(reserved), format!("{hidden}--"));
+    owner.run(
+        "commit; grant select on stock to ann; begin; update stock set pieces = pieces - 2 where id = 7",
+    );
+    client.run("reset role; set role ann");
+    assert_eq!(client.value(reserved), "(7)-2");
+    owner.run("commit; alter table stock enable row level security");
+    owner.run("begin; update stock set pieces = pieces - 1 where id = 7");
+    assert_eq!(client.value(reserved), format!("{hidden}--"), "a policy hides rows");
+    owner.run("rollback");
+}

@@ -68,3 +68,51 @@ fn a_prepared_transaction_has_nothing_temporary() {
     assert_eq!(client.fails("PREPARE TRANSACTION 'x'").0, "0A000");
     assert_eq!(client.fails("SELECT * FROM t").0, "42P01");
 }
+
+/// What an earlier transaction did does not count, nor what was dropped.
+#[test]
+fn only_the_transactions_own_use_of_temporary_objects_keeps_it_from_being_prepared() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE kept (a int)");
+    let mut prepares = |work: &str| {
+        client.run(&format!("BEGIN; INSERT INTO kept VALUES (1); {work}"));
+        match client.try_run("PREPARE TRANSACTION 'x'") {
+            Ok(_) => drop(client.run("ROLLBACK PREPARED 'x'")),
+            Err(error) => return format!("{} {}", error.sqlstate, error.message),
+        }
+        String::new()
+    };
+    let refused = "0A000 cannot PREPARE a transaction that has operated on temporary objects";
+    assert_eq!(prepares(""), "");
+    assert_eq!(prepares("CREATE TEMP TABLE t (a int)"), refused);
+    assert_eq!(prepares(""), "", "it was rolled back");
+    assert_eq!(prepares("SAVEPOINT s; CREATE TEMP TABLE t (a int); ROLLBACK TO s"), refused);
+    let mut other = world.connect();
+    other.run("CREATE TEMP TABLE t (a int) ON COMMIT DELETE ROWS; CREATE TEMP SEQUENCE q; CREATE TABLE more (a int)");
+    let mut prepares = |work: &str| {
+        other.run(&format!("BEGIN; INSERT INTO more VALUES (1); {work}"));
+        match other.try_run("PREPARE TRANSACTION 'y'") {
+            Ok(_) => drop(other.run("ROLLBACK PREPARED 'y'")),
+            Err(error) => return format!("{} {}", error.sqlstate, error.message),
+        }
+        String::new()
+    };
+    assert_eq!(prepares(""), "", "it is there, and not used");
+    for work in [
+        "SELECT * FROM t",
+        "INSERT INTO t VALUES (1)",
+        "SELECT nextval('q')",
+        "ALTER TABLE t ADD COLUMN b int",
+        "DROP TABLE t",
+        "DROP SEQUENCE q",
+        "CREATE INDEX ON t (a)",
+        "LOCK TABLE t",
+    ] {
+        assert_eq!(prepares(work), refused, "{work}");
+    }
+    assert_eq!(prepares(""), "");
+    // Its rows still go with the commit of a transaction that uses it.
+    other.run("BEGIN; INSERT INTO t VALUES (1); COMMIT");
+    assert_eq!(other.value("SELECT count(*) FROM t"), "0");
+}

@@ -93,6 +93,13 @@ pub fn verify_archive_with(
         return Err(damaged(format!("{} holds no log", archive.display())));
     }
     let Some(plan) = plan else { return Ok((reports, None)) };
+    let database = plan.manifest.report.database;
+    if let Some(base) = bases.last()
+        && !reports.iter().any(|report| report.database == database)
+    {
+        let (archive, base) = (archive.display(), base.display());
+        return Err(damaged(format!("{archive} holds no log of the database that {base} is of")));
+    }
     verify_pages(vfs, &links, steps)?;
     plan.find_stop(vfs, RestoreTarget::End, steps)?;
     Ok((reports, Some(plan.manifest.report)))

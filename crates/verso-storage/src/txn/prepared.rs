@@ -129,7 +129,7 @@ impl Engine {
     /// # Errors
     /// `NoSuchPrepared`; `Poisoned` when the log failed.
     pub fn commit_prepared(&self, name: &str) -> Result<(), StorageError> {
-        self.decide(name, true)
+        self.decide(name, true, |_| true).map(drop)
     }
 
     /// Rolls a prepared transaction back; it is backed out in the background.
@@ -137,15 +137,28 @@ impl Engine {
     /// # Errors
     /// As [`Engine::commit_prepared`].
     pub fn rollback_prepared(&self, name: &str) -> Result<(), StorageError> {
-        self.decide(name, false)
+        self.decide(name, false, |_| true).map(drop)
     }
 
-    fn decide(&self, name: &str, commit: bool) -> Result<(), StorageError> {
+    /// Commits a prepared transaction or rolls it back, if `may` says so of the name that it was prepared by; whether it
+    /// did.
+    ///
+    /// # Errors
+    /// As [`Engine::commit_prepared`].
+    pub fn decide(
+        &self,
+        name: &str,
+        commit: bool,
+        may: impl FnOnce(&str) -> bool,
+    ) -> Result<bool, StorageError> {
         let shared = self.shared();
         let txn = {
             let mut names = shared.prepared.lock();
             let entry = names.get_mut(name).filter(|entry| entry.ready);
             let entry = entry.ok_or_else(|| StorageError::NoSuchPrepared(name.to_owned()))?;
+            if !may(&entry.by) {
+                return Ok(false);
+            }
             // Nobody else decides meanwhile.
             entry.ready = false;
             entry.txn
@@ -171,7 +184,7 @@ impl Engine {
             }
             drop(owner);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The prepared transactions, by name.

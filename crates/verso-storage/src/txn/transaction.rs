@@ -500,6 +500,16 @@ impl Txn {
         self.locked.iter().any(|(locked, modes)| *locked == object && modes >> mode as u8 & 1 == 1)
     }
 
+    /// Where its log begins; 0 where it has logged nothing.
+    pub fn first_lsn(&self) -> Lsn {
+        self.first_lsn
+    }
+
+    /// Whether it has locked the table in any mode.
+    pub fn has_locked(&self, object: ObjectId) -> bool {
+        self.locked.iter().any(|(locked, _)| *locked == object)
+    }
+
     /// Asks the lock manager again when it wants a lock on the table next time, though it may hold it.
     pub fn forget_lock(&mut self, object: ObjectId) {
         self.locked.retain(|(locked, _)| *locked != object);

@@ -148,7 +148,7 @@ impl LogImage {
         let mut image = LogImage::empty(dir, origin, start);
         for (segment, head) in segment::list(vfs, dir)? {
             if let Head::Used(header) = head {
-                check_database(dir, header, &origin)?;
+                check_database((dir, segment.number), header, &origin)?;
             }
             image.others.push(segment);
         }
@@ -173,7 +173,7 @@ impl LogImage {
         for (segment, head) in segment::list(vfs, dir)? {
             let header = match head {
                 Head::Used(header) => {
-                    check_database(dir, header, &origin)?;
+                    check_database((dir, segment.number), header, &origin)?;
                     Some(header)
                 }
                 Head::Blank => None,
@@ -352,11 +352,16 @@ fn header_of_first_chunk(
     }))
 }
 
-fn check_database(dir: &Path, header: SegmentHeader, origin: &LogOrigin) -> Result<(), StorageError> {
+fn check_database(
+    (dir, number): (&Path, u64),
+    header: SegmentHeader,
+    origin: &LogOrigin,
+) -> Result<(), StorageError> {
     if header.database == origin.database {
         return Ok(());
     }
-    let what = format!("the log folder {} belongs to another database", dir.display());
+    let what =
+        format!("the log segment {} belongs to another database", segment::path_of(dir, number).display());
     Err(StorageError::NotADatabase { what })
 }
 
@@ -384,6 +389,7 @@ impl Walk {
         mut candidates: Vec<(Segment, SegmentHeader)>,
         stop: Lsn,
     ) -> Result<Walk, StorageError> {
+        let oldest = candidates.iter().map(|(segment, _)| segment.number).min();
         let first = candidates
             .iter()
             .enumerate()
@@ -393,7 +399,17 @@ impl Walk {
             .max_by_key(|(_, (_, header))| (header.start, header.epoch))
             .map(|(index, _)| index)
             .ok_or_else(|| StorageError::NotADatabase {
-                what: format!("its log has no segment for {}, where recovery has to start", origin.redo),
+                what: format!(
+                    "the segment of its log with LSN {} is missing, where recovery has to start; {}",
+                    origin.redo,
+                    match oldest {
+                        Some(number) => {
+                            let name = segment::path_of(Path::new(""), number);
+                            format!("the first one there is {}", name.display())
+                        }
+                        None => "there is none".to_owned(),
+                    }
+                ),
             })?;
         let (segment, header) = candidates.remove(first);
         Ok(Walk {

@@ -116,6 +116,39 @@ fn cancelled_at_each_step<T: std::fmt::Debug>(
 }
 
 #[test]
+fn an_archive_without_the_log_of_the_bases_database_is_not_whole() {
+    World::new(1).run(|env| {
+        let (engine, heap, _) = create(env);
+        back_up(&engine, "base").unwrap();
+        change(&engine, &heap, "later");
+        engine.archive_log().unwrap();
+        drop(heap);
+        engine.close().unwrap();
+        verify(env, Some(&at("base"))).unwrap();
+        // Another database archives to the same place, and the log of the first one gets lost.
+        let other = Engine::create(env.clone(), &at("other.verso"), options()).unwrap();
+        let own = env.vfs.list_dir(&at("archive")).unwrap().remove(0);
+        other.set_archive(Some(archive())).unwrap();
+        let mut txn = other.begin(TxnOptions::default());
+        other.create_heap(&mut txn, &COLUMNS).unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+        other.archive_log().unwrap();
+        verify(env, Some(&at("base"))).unwrap();
+        env.vfs.remove_dir_all(&own).unwrap();
+        assert_eq!(
+            problem(verify(env, Some(&at("base")))),
+            format!(
+                "{} holds no log of the database that {} is of",
+                at("archive").display(),
+                at("base").display()
+            )
+        );
+        verify(env, None).unwrap();
+        other.close().unwrap();
+    });
+}
+
+#[test]
 fn what_is_cancelled_leaves_nothing() {
     World::new(1).run(|env| {
         let (engine, heap, object) = create(env);

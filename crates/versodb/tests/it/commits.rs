@@ -61,6 +61,43 @@ fn commits_that_wait_sync_once_each_and_those_of_a_procedure_once_in_all() {
 }
 
 #[test]
+fn what_a_transaction_sets_for_itself_counts_for_its_commit() {
+    let (_directory, database) = new_database();
+    let mut connection = table(&database);
+    // Whether all of many transactions are on disk when their ends return.
+    let mut waits = |session: &str, local: &str, ends: &str| {
+        connection.execute(&format!("SET synchronous_commit = {session}")).unwrap();
+        (0..20).all(|_| {
+            for sql in format!("BEGIN; {local}; INSERT INTO t VALUES (1); {ends}").split("; ") {
+                connection.execute(sql).unwrap();
+            }
+            let durable = is_durable(&database);
+            if connection.in_transaction() {
+                connection.execute("ROLLBACK").unwrap();
+            }
+            durable
+        })
+    };
+    for local in ["SET LOCAL synchronous_commit = on", "SET LOCAL commit_wait = force_wait"] {
+        for ends in ["COMMIT", "END", "COMMIT AND CHAIN"] {
+            assert!(waits("off", local, ends), "{local} {ends}");
+        }
+    }
+    // The log writer is not there at once each time.
+    assert!(!waits("on", "SET LOCAL synchronous_commit = off", "COMMIT"));
+    assert!(waits(
+        "on",
+        "SET LOCAL synchronous_commit = off",
+        "ROLLBACK; BEGIN; INSERT INTO t VALUES (1); COMMIT"
+    ));
+    connection.execute("SET synchronous_commit = off").unwrap();
+    // In a block it counts up to the next COMMIT.
+    let before = fsyncs(&database);
+    connection.execute(&block(20, "SET LOCAL commit_wait = force_wait; COMMIT")).unwrap();
+    assert!(fsyncs(&database) - before >= 20);
+}
+
+#[test]
 fn a_procedure_that_fails_has_its_commits_on_disk_too() {
     let (_directory, database) = new_database();
     let mut connection = table(&database);

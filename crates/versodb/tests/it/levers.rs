@@ -14,6 +14,58 @@ fn number(connection: &mut Connection, sql: &str) -> i64 {
     connection.query(sql).unwrap().into_rows()[0].get(0).unwrap()
 }
 
+/// Of what the configuration says and ALTER SYSTEM keeps, the latter counts, whatever the names.
+#[test]
+fn what_alter_system_keeps_stands_above_the_configuration_under_other_names_too() {
+    for (file, kept, shown) in [
+        (("synchronous_commit", "off"), ("commit_wait", "wait"), ("commit_wait", "wait", "nowait")),
+        (
+            ("synchronous_commit", "off"),
+            ("commit_wait", "force_wait"),
+            ("commit_wait", "force_wait", "nowait"),
+        ),
+        (
+            ("commit_wait", "force_wait"),
+            ("synchronous_commit", "off"),
+            ("commit_wait", "nowait", "force_wait"),
+        ),
+        (("commit_logging", "batch"), ("synchronous_commit", "on"), ("commit_logging", "immediate", "batch")),
+        (
+            ("checkpoint_timeout", "10min"),
+            ("checkpoint_interval", "20min"),
+            ("checkpoint_interval", "20min", "10min"),
+        ),
+        (
+            ("maintenance_work_mem", "8MB"),
+            ("maintenance_memory", "16MB"),
+            ("maintenance_memory", "16MB", "8MB"),
+        ),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.verso");
+        let options = || Options::new().defaults(vec![(file.0.to_owned(), file.1.to_owned())]);
+        let (name, as_kept, as_in_file) = shown;
+        let show = format!("SHOW {name}");
+        let database = versodb::Database::create(&path, options()).unwrap();
+        let mut connection = database.connect().unwrap();
+        connection.execute(&format!("ALTER SYSTEM SET {} = '{}'", kept.0, kept.1)).unwrap();
+        assert_eq!(text(&mut database.connect().unwrap(), &show), as_kept, "{file:?} {kept:?} at once");
+        // As the server does it when it reads its configuration again.
+        database.instance().apply_defaults().unwrap();
+        assert_eq!(text(&mut database.connect().unwrap(), &show), as_kept, "{file:?} {kept:?} read again");
+        drop(connection);
+        database.close().unwrap();
+        let database = versodb::Database::open(&path, options()).unwrap();
+        assert_eq!(text(&mut database.connect().unwrap(), &show), as_kept, "{file:?} {kept:?} opened again");
+        database.instance().apply_defaults().unwrap();
+        let mut connection = database.connect().unwrap();
+        assert_eq!(text(&mut connection, &show), as_kept, "{file:?} {kept:?} read again then");
+        connection.execute(&format!("ALTER SYSTEM RESET {}", kept.0)).unwrap();
+        let mut connection = database.connect().unwrap();
+        assert_eq!(text(&mut connection, &show), as_in_file, "{file:?} {kept:?} reset");
+    }
+}
+
 #[test]
 fn the_buffer_pool_changes_while_it_is_used() {
     let directory = tempfile::tempdir().unwrap();

@@ -94,6 +94,19 @@ fn a_transaction_that_spans_much_log_is_cancelled_or_ended() {
     assert_eq!(code(&mut client, "SELECT pg_sleep(60)"), "53400");
     client.execute("ROLLBACK").unwrap();
     client.execute("INSERT INTO few VALUES (2)").unwrap();
+    // Where all its statements are short, the one that follows a pause is cancelled.
+    client.execute("BEGIN").unwrap();
+    client.execute("INSERT INTO few VALUES (3)").unwrap();
+    for _ in 0..3 {
+        control
+            .execute("INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 5000) AS s(i)")
+            .unwrap();
+    }
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(code(&mut client, "INSERT INTO few VALUES (4)"), "53400");
+    assert_eq!(code(&mut client, "SELECT 1"), "25P02");
+    client.execute("ROLLBACK").unwrap();
+    assert_eq!(number(&mut client, "SELECT 1"), 1, "one of its own is not concerned");
     control.execute("ALTER SYSTEM SET long_tx_action = 'terminate'").unwrap();
     client.execute("BEGIN").unwrap();
     let ended = client.execute(ROWS).and_then(|_| client.execute("SELECT pg_sleep(60)")).unwrap_err();

@@ -303,8 +303,9 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
             Err(SyntaxError::new("22023", text))
         }
         "extent_size" | "next_extent" => match size_kb(value) {
-            Some(1..=1_048_576) => Ok(()),
-            Some(_) => out_of_bounds("Valid values are between \"1kB\" and \"1GB\".".to_string()),
+            // The longest extent of pages of 4 kB is shorter, but how long those are is not known here.
+            Some(1..=261_120) => Ok(()),
+            Some(_) => out_of_bounds("Valid values are between \"1kB\" and \"255MB\".".to_string()),
             None => {
                 let text = format!("invalid value for size option \"{name}\": {value}");
                 Err(SyntaxError::new("22023", text)

@@ -95,7 +95,7 @@ impl Binder<'_> {
         let column = &table.columns[index];
         let value = match &value.kind {
             ExprKind::Default => self.column_default(table, index)?,
-            _ if is_computed(column) => return Err(only_default(column)),
+            _ if self.is_computed(column) => return Err(only_default(column)),
             _ => {
                 let bound = self.expr(value, cx)?;
                 self.assign(bound, value.at.start, &column.name, &column.ty)?
@@ -120,7 +120,7 @@ impl Binder<'_> {
         if matches!(value.kind, ExprKind::Default) {
             return Err(SqlError::new("0A000", "cannot set an array element to DEFAULT").at(name.at.start));
         }
-        if is_computed(column) {
+        if self.is_computed(column) {
             return Err(only_default(column));
         }
         // The columns of the table that is changed come first in the scope.
@@ -154,7 +154,7 @@ impl Binder<'_> {
         let mut assigned = Vec::with_capacity(targets.len());
         for (n, (index, source)) in targets.into_iter().zip(&output).enumerate() {
             let column = &table.columns[index];
-            if is_computed(column) {
+            if self.is_computed(column) {
                 return Err(only_default(column));
             }
             let value = match first {
@@ -173,11 +173,11 @@ impl Binder<'_> {
         }
         Ok((assigned, RowSource { plan, outer }))
     }
-}
 
-/// Whether a statement may give the column no value.
-fn is_computed(column: &ColumnDef) -> bool {
-    column.generated || column.identity == Some(Identity::Always)
+    /// Whether the statement may give the column no value.
+    fn is_computed(&self, column: &ColumnDef) -> bool {
+        column.generated || column.identity == Some(Identity::Always) && !self.flashes_back
+    }
 }
 
 /// `428C9`.
