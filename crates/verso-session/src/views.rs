@@ -394,7 +394,7 @@ impl Views<'_> {
                     Value::text(&key),
                     column.map_or(Value::Null, |at| Value::text(&table.columns[at].name)),
                     if sees { Value::text(operation) } else { Value::Null },
-                    amount.abs().value().filter(|_| sees).unwrap_or(Value::Null),
+                    amount.abs().value().ok().filter(|_| sees).unwrap_or(Value::Null),
                 ]);
             }
         }

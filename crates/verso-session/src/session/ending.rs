@@ -1,6 +1,5 @@
 //! COMMIT, ROLLBACK, PREPARE TRANSACTION: how transactions end, and what a failed one gives back (X3).
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use verso_exec::plan::CommitWrite;
