@@ -64,6 +64,9 @@ impl Schema<'_> {
         found: &[Relation],
         before: Vec<String>,
     ) -> Result<CommandTag, Failure> {
+        if found.iter().any(|one| verso_catalog::is_temporary(one.schema())) {
+            self.frame.services.temporary.note_touched();
+        }
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         let mut along = Vec::new();

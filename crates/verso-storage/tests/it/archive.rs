@@ -135,14 +135,9 @@ fn an_archive_without_the_log_of_the_bases_database_is_not_whole() {
         other.archive_log().unwrap();
         verify(env, Some(&at("base"))).unwrap();
         env.vfs.remove_dir_all(&own).unwrap();
-        assert_eq!(
-            problem(verify(env, Some(&at("base")))),
-            format!(
-                "{} holds no log of the database that {} is of",
-                at("archive").display(),
-                at("base").display()
-            )
-        );
+        let found = problem(verify(env, Some(&at("base"))));
+        let expected = format!("{} holds no log of the base's database ", at("archive").display());
+        assert!(found.starts_with(&expected), "{found}");
         verify(env, None).unwrap();
         other.close().unwrap();
     });
