@@ -33,6 +33,7 @@ impl Server {
             .spawn()
             .expect("the binary starts");
         let mut errors = child.stderr.take().expect("piped above");
+        #[expect(clippy::disallowed_methods, reason = "a reader beside the server under test")]
         let log = std::thread::spawn(move || {
             let mut log = String::new();
             errors.read_to_string(&mut log).expect("text");

@@ -238,6 +238,9 @@ impl Changed {
     }
 }
 
+/// What is done with the table below a view, by a binder of whom the view reads it as.
+pub(super) type WorkBelow<'w, T> = &'w mut dyn FnMut(&Binder<'_>, &Arc<TableDef>) -> Result<T, SqlError>;
+
 impl Binder<'_> {
     /// The table whose rows a statement changes by this name.
     pub(super) fn changed(&self, name: &QualifiedName, change: Change) -> Result<Changed, SqlError> {
@@ -397,11 +400,7 @@ impl Binder<'_> {
     }
 
     /// Does something with the table whose rows a view shows, as whom the view reads it.
-    pub(super) fn below_view<T>(
-        &self,
-        view: &Arc<ViewDef>,
-        work: &mut dyn FnMut(&Binder<'_>, &Arc<TableDef>) -> Result<T, SqlError>,
-    ) -> Result<T, SqlError> {
+    pub(super) fn below_view<T>(&self, view: &Arc<ViewDef>, work: WorkBelow<'_, T>) -> Result<T, SqlError> {
         recursion::check()?;
         let inside = self.within(view)?;
         let query = parsed(&view.query.text)?;

@@ -163,7 +163,7 @@ impl Body<'_> {
         }
         for (word, direction) in plain {
             if self.accept(&[word]) {
-                self.from_or_in()?;
+                self.skip_from_or_in()?;
                 return Ok((direction, None, false));
             }
         }
@@ -174,7 +174,7 @@ impl Body<'_> {
             return self.counted(Direction::Relative, false);
         }
         if self.accept(&["all"]) {
-            self.from_or_in()?;
+            self.skip_from_or_in()?;
             return Ok((Direction::Forward(None), None, true));
         }
         for (word, direction) in [("forward", ONE), ("backward", Direction::Backward(Some(1)))] {
@@ -189,7 +189,7 @@ impl Body<'_> {
                 return Ok((direction, None, false));
             }
             if self.accept(&["all"]) {
-                self.from_or_in()?;
+                self.skip_from_or_in()?;
                 return Ok((of(None), None, true));
             }
             return self.counted(|count| of(Some(count)), true);
@@ -200,7 +200,7 @@ impl Body<'_> {
         self.counted(|count| Direction::Forward(Some(count)), true)
     }
 
-    fn from_or_in(&mut self) -> Result<(), SyntaxError> {
+    fn skip_from_or_in(&mut self) -> Result<(), SyntaxError> {
         match self.accept(&["from"]) || self.accept(&["in"]) {
             true => Ok(()),
             false => Err(self.source.problem("expected FROM or IN", self.here().start)),
