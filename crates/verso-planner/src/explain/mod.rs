@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`tree`] | operators, statements and scans as nodes |
 //! | [`node`] | nodes as text and as documents |
-//! | [`document`] | documents as JSON, YAML and XML |
+//! | `document` | documents as JSON, YAML and XML |
 //! | [`expression`] | expressions within them |
 
 mod document;
