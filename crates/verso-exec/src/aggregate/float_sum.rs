@@ -20,7 +20,7 @@ const OVERFLOWN: u64 = 1 << 63;
 
 /// Whether two finite values have a sum that is not.
 #[inline]
-fn overflows(sum: f64, a: f64, b: f64) -> bool {
+pub(super) fn overflows(sum: f64, a: f64, b: f64) -> bool {
     sum.is_infinite() && a.is_finite() && b.is_finite()
 }
 

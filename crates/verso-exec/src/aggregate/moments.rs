@@ -6,6 +6,7 @@
 use num_bigint::BigInt;
 use verso_types::{Decimal, Number, TypeError, Value};
 
+use super::float_sum::overflows;
 use crate::error::Result;
 use crate::functions::AggregateKind;
 
@@ -44,12 +45,9 @@ impl FloatMoments {
             self.sxx += dx * dx * scale;
             self.syy += dy * dy * scale;
             self.sxy += dx * dy * scale;
-            let infinite = |sum: f64, before: f64, value: f64| {
-                sum.is_infinite() && before.is_finite() && value.is_finite()
-            };
-            let of_x = infinite(self.sx, sx, x) || infinite(self.sxx, sx, x);
-            let of_y = infinite(self.sy, sy, y) || infinite(self.syy, sy, y);
-            if of_x || of_y || infinite(self.sxy, sx, x) && sy.is_finite() && y.is_finite() {
+            let of_x = overflows(self.sx, sx, x) || overflows(self.sxx, sx, x);
+            let of_y = overflows(self.sy, sy, y) || overflows(self.syy, sy, y);
+            if of_x || of_y || overflows(self.sxy, sx, x) && sy.is_finite() && y.is_finite() {
                 return Err(TypeError::float_overflow().into());
             }
             for (sum, part) in [(self.sx, &mut self.sxx), (self.sy, &mut self.syy)] {
@@ -94,7 +92,6 @@ impl FloatMoments {
             syy: self.syy + other.syy + scale * dy * dy,
             sxy: self.sxy + other.sxy + scale * dx * dy,
         };
-        let infinite = |sum: f64, a: f64, b: f64| sum.is_infinite() && a.is_finite() && b.is_finite();
         let sums = [
             (merged.sx, self.sx, other.sx),
             (merged.sxx, self.sxx, other.sxx),
@@ -102,7 +99,7 @@ impl FloatMoments {
             (merged.syy, self.syy, other.syy),
             (merged.sxy, self.sxy, other.sxy),
         ];
-        if sums.into_iter().any(|(sum, a, b)| infinite(sum, a, b)) {
+        if sums.into_iter().any(|(sum, a, b)| overflows(sum, a, b)) {
             return Err(TypeError::float_overflow().into());
         }
         *self = merged;
