@@ -18,6 +18,7 @@ impl Services {
     /// Logs a message that is no error.
     pub(super) fn log_notice(&self, notice: &Notice, log: LogSettings) {
         let Notice { severity, sqlstate, message, .. } = notice;
+        let message = in_one_line(message);
         let shown = |text: &'_ Option<String>| text.clone().filter(|_| log.verbosity > LogVerbosity::Terse);
         let (detail, hint, context) = (shown(&notice.detail), shown(&notice.hint), shown(&notice.context));
         let level = LogLevel::of(severity);
