@@ -70,6 +70,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
         Server::start(database, config, env.clone())?
     };
     server.exported_by(std::sync::Arc::new(verso_backup::Archives));
+    server.reloaded_by(Box::new(|| signal_hook::low_level::raise(SIGHUP).is_ok()));
     announce(&server)?;
     let mut mode = None;
     for signal in &mut signals {

@@ -411,7 +411,7 @@ pub(crate) fn source(plan: &Plan, column: usize, depth: usize) -> Option<(&Arc<T
     let below = |input, column| source(input, column, depth + 1);
     match plan {
         Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } => {
-            columns.get(column).map(|at| (table, *at))
+            columns.get(column).map(|at| (&**table, *at))
         }
         Plan::Project { input, exprs, .. } => match exprs.get(column)?.kind {
             K::Column(inner) => below(input, inner),

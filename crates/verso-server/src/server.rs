@@ -157,6 +157,11 @@ impl Server {
         self.shared.databases.cluster().exported_by(exporter);
     }
 
+    /// Says how `pg_reload_conf` has the configuration read again.
+    pub fn reloaded_by(&self, reload: Box<dyn Fn() -> bool + Send + Sync>) {
+        self.shared.databases.cluster().reloaded_by(reload);
+    }
+
     fn start_with(databases: Arc<Keeper>, config: Config, env: Env) -> Result<Server, ServerError> {
         if config.listen.is_empty() && config.socket_directory.is_none() {
             return Err(ServerError::Nowhere);

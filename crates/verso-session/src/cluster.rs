@@ -103,6 +103,8 @@ pub struct Cluster {
     databases: OnceLock<Weak<dyn Databases>>,
     /// Who makes logical backups.
     exporter: OnceLock<Arc<dyn Exporter>>,
+    /// Has the configuration read again.
+    reloads: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
     /// What the server's configuration says: databases and sessions begin with it where nothing else is said.
     defaults: RwLock<Arc<[(String, String)]>>,
     /// When its first database was opened, and when its configuration was read last; 0 before.
@@ -126,6 +128,7 @@ impl Cluster {
             server_settings: RwLock::default(),
             databases: OnceLock::new(),
             exporter: OnceLock::new(),
+            reloads: OnceLock::new(),
             defaults: RwLock::new(Arc::new([])),
             started: AtomicI64::new(0),
             configured: AtomicI64::new(0),
@@ -140,6 +143,16 @@ impl Cluster {
     /// Says who makes logical backups; the first call counts.
     pub fn exported_by(&self, exporter: Arc<dyn Exporter>) {
         let _ = self.exporter.set(exporter);
+    }
+
+    /// Says how the server's configuration is read again; the first call counts.
+    pub fn reloaded_by(&self, reload: Box<dyn Fn() -> bool + Send + Sync>) {
+        let _ = self.reloads.set(reload);
+    }
+
+    /// Has the configuration read again, soon; false where there is no server that could.
+    pub(crate) fn reload(&self) -> bool {
+        self.reloads.get().is_some_and(|reload| reload())
     }
 
     pub(crate) fn exporter(&self) -> Option<&Arc<dyn Exporter>> {

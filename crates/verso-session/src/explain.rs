@@ -175,7 +175,7 @@ fn settle_plan(cx: &ExecContext<'_>, plan: &mut Plan) -> Result<(), ExecError> {
     {
         let condition = access.instead.take().map(|condition| *condition);
         let filter = TypedExpr::conjunction(condition.into_iter().chain(filter.take()).collect());
-        *plan = Plan::TableScan { table: Arc::clone(table), columns: std::mem::take(columns), filter };
+        *plan = Plan::TableScan { table: table.clone(), columns: std::mem::take(columns), filter };
     }
     let mut result = Ok(());
     plan.for_each_input_mut(&mut |input| {

@@ -1,7 +1,7 @@
 //! The rows of the views of the log: how far it is, and how its flushes went.
 
 use verso_storage::wal::{SegmentInfo, SegmentState};
-use verso_storage::{EngineStatistics, Lsn};
+use verso_storage::{CheckpointCounts, EngineStatistics, Lsn};
 use verso_types::{Decimal, Value};
 
 use crate::registry::Waits;
@@ -135,6 +135,39 @@ impl Views<'_> {
     }
 
     /// `pg_stat_wal`: log groups are its records, and there are no images of pages in the log.
+    /// The row of `pg_stat_checkpointer`: since the database was opened.
+    pub(crate) fn pg_stat_checkpointer_row(&self) -> Vec<Value> {
+        let CheckpointCounts { timed, requested, done, nanos, pages } =
+            self.services.instance.engine.statistics().checkpoints;
+        let milliseconds = Value::Float8(nanos as f64 / 1e6);
+        let counts = [timed, requested, done, 0, 0, 0].into_iter().map(int);
+        // What waits for the disk is part of the writing.
+        counts.chain([milliseconds, Value::Float8(0.0), int(pages), int(0), Value::Null]).collect()
+    }
+
+    /// The row of `pg_stat_bgwriter`: pages written ahead of those who need their frames, and frames taken.
+    pub(crate) fn pg_stat_bgwriter_row(&self) -> Vec<Value> {
+        let EngineStatistics { pool, checkpoints, .. } = self.services.instance.engine.statistics();
+        let cleaned = pool.writes.saturating_sub(checkpoints.pages);
+        vec![int(cleaned), int(0), int(pool.reads + pool.evictions), Value::Null]
+    }
+
+    /// The row of `pg_stat_archiver`: since the database was opened.
+    pub(crate) fn pg_stat_archiver_row(&self) -> Vec<Value> {
+        let status = self.services.instance.engine.archive_status();
+        let at = (status.archived_at > 0).then(|| status.archived_at - EPOCH_MICROS);
+        let (none, failed) = (Value::Null, int(status.failures));
+        vec![
+            int(status.segments),
+            none.clone(),
+            at.map_or(Value::Null, Value::Timestamptz),
+            failed,
+            none.clone(),
+            none.clone(),
+            none,
+        ]
+    }
+
     pub(crate) fn pg_stat_wal_row(&self) -> Vec<Value> {
         let EngineStatistics { log, .. } = self.services.instance.engine.statistics();
         let bytes = Decimal::new(i128::from(log.bytes), 0).map_or(Value::Null, Value::Numeric);

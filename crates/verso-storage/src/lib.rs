@@ -28,7 +28,10 @@ pub mod work;
 pub mod workers;
 
 pub use buffer::{DamagedPage, ReadAhead, WriteCount};
-pub use engine::{Engine, EngineOptions, EngineStatistics, GcPolicy, SpaceReport, TableSpace, UnloggedLoad};
+pub use engine::{
+    CheckpointCounts, Engine, EngineOptions, EngineStatistics, GcPolicy, SpaceReport, TableSpace,
+    UnloggedLoad,
+};
 pub use engine_core::{CheckpointGate, Core, PageRedo, RedoTable};
 pub use error::StorageError;
 pub use heap::{ColumnSpec, Packing, Trained};

@@ -9,7 +9,7 @@ use verso_env::Env;
 use verso_env::sync::Mutex;
 
 use crate::StorageError;
-use crate::engine::EngineOptions;
+use crate::engine::{CheckpointCounts, EngineOptions};
 use crate::engine_core::{Core, RedoTable};
 use crate::heap::overflow::Incarnations;
 use crate::heap::{self, Heap};
@@ -86,6 +86,8 @@ pub struct Shared {
     pub gc_policy: AtomicU8,
     /// Objects whose pages are to stay in memory, and how many of their pages are marked so.
     pub resident: Mutex<std::collections::BTreeMap<ObjectId, u64>>,
+    /// Checkpoints since the database was opened.
+    pub checkpoints: Mutex<CheckpointCounts>,
     /// The newest commit number when the database was opened.
     pub first_number: u64,
     /// Bytes of version pages beyond which the past that is kept is shortened; 0 = as many as it takes.

@@ -32,6 +32,8 @@ pub const INVALID_STATEMENT_NAME: &str = "26000";
 pub const DUPLICATE_STATEMENT: &str = "42P05";
 /// An idle transaction was ended.
 pub const IDLE_IN_TRANSACTION_TIMEOUT: &str = "25P03";
+/// A session idled too long outside of a transaction.
+pub const IDLE_SESSION_TIMEOUT: &str = "57P05";
 /// A transaction that took too long.
 pub const TRANSACTION_TIMEOUT: &str = "25P04";
 /// A column named twice.

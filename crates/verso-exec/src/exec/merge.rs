@@ -154,9 +154,9 @@ fn triggers_of(actions: &[MergeAction]) -> Option<Box<Triggers>> {
     for action in actions {
         match action {
             MergeAction::Insert(insert) => inserts = Some(&insert.table),
-            MergeAction::Delete(delete) => deletes = Some(&delete.table),
+            MergeAction::Delete(delete) => deletes = Some(&*delete.table),
             MergeAction::Update(update) => {
-                updates = Some(&update.table);
+                updates = Some(&*update.table);
                 assigned.extend(update.assignments[..update.named].iter().map(|(column, _)| *column));
             }
         }

@@ -63,7 +63,7 @@ fn world() -> (World, Arc<TableDef>) {
 }
 
 fn scan(table: &Arc<TableDef>, filter: Option<TypedExpr>) -> Plan {
-    Plan::TableScan { table: Arc::clone(table), columns: (0..table.columns.len()).collect(), filter }
+    Plan::TableScan { table: Arc::clone(table).into(), columns: (0..table.columns.len()).collect(), filter }
 }
 
 fn of(table: &TableDef, index: usize) -> TypedExpr {

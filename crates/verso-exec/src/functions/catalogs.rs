@@ -290,6 +290,9 @@ static MOMENTARY: &[BuiltinFunction] = catalog_functions![volatile
     pg_current_wal_flush_lsn() -> Lsn;
     pg_walfile_name(Lsn) -> Text;
     current_query() -> Text;
+    pg_switch_wal() -> Lsn;
+    pg_reload_conf() -> Bool;
+    mxid_age(Xid) -> Int4;
 ];
 
 /// Functions of arrays.

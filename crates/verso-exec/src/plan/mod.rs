@@ -29,7 +29,7 @@ mod with;
 pub use access::{IndexAccess, KeyMatch, Searched};
 pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
-pub use output::{LEAVES_MAX, Origin, OutputColumn, RECORD_COLUMN, leaf_of, place_in};
+pub use output::{LEAVES_MAX, Named, Origin, OutputColumn, RECORD_COLUMN, Scanned, leaf_of, place_in};
 pub use pruning::{Pruning, PruningStep, PruningTerm};
 pub use query::{
     AggregateCall, CursorName, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation,

@@ -1,5 +1,6 @@
 //! What plans yield: names and types of columns, and the tables' columns that they are.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
@@ -18,6 +19,54 @@ pub struct OutputColumn {
     pub collation: Option<Arc<Collation>>,
     /// The column of a table that it is, unchanged.
     pub origin: Option<Origin>,
+    /// What FROM calls the function, view or query of WITH whose column it is.
+    pub of: Option<Arc<Named>>,
+}
+
+/// What a statement calls a source of rows that is no table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Its own name, of a query in WITH.
+    pub own: Option<Arc<str>>,
+    /// The name that FROM gives it.
+    pub alias: Arc<str>,
+}
+
+/// A table where a statement reads it.
+#[derive(Clone, Debug)]
+pub struct Scanned {
+    table: Arc<TableDef>,
+    /// The name that FROM gives it there, if that is another one.
+    pub alias: Option<Arc<str>>,
+}
+
+impl From<Arc<TableDef>> for Scanned {
+    fn from(table: Arc<TableDef>) -> Scanned {
+        Scanned { table, alias: None }
+    }
+}
+
+impl Deref for Scanned {
+    type Target = Arc<TableDef>;
+
+    fn deref(&self) -> &Arc<TableDef> {
+        &self.table
+    }
+}
+
+impl Scanned {
+    /// The name under which the statement knows it.
+    #[must_use]
+    pub fn called(&self) -> &Arc<str> {
+        self.alias.as_ref().unwrap_or(&self.table.name)
+    }
+
+    /// A table of this name in the statement.
+    #[must_use]
+    pub fn called_so(table: Arc<TableDef>, name: Arc<str>) -> Scanned {
+        let alias = (*table.name != *name).then_some(name);
+        Scanned { table, alias }
+    }
 }
 
 /// A column of a table, as `pg_attribute` numbers it.
@@ -39,7 +88,7 @@ impl OutputColumn {
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, ty: SqlType) -> Self {
         let (ty, derived) = ty.split_collation();
-        Self { name: name.into(), ty, collation: derived.collation().cloned(), origin: None }
+        Self { name: name.into(), ty, collation: derived.collation().cloned(), origin: None, of: None }
     }
 
     /// The type with its collation.
@@ -57,7 +106,7 @@ impl OutputColumn {
         let column = table.columns.get(index)?;
         let origin = Some(Origin { table: table.oid.0, column: column.id });
         let collation = column.declared().collation();
-        Some(Self { name: Arc::clone(&column.name), ty: column.ty.clone(), collation, origin })
+        Some(Self { name: Arc::clone(&column.name), ty: column.ty.clone(), collation, origin, of: None })
     }
 
     /// What an expression over such columns is.
@@ -66,7 +115,7 @@ impl OutputColumn {
             ExprKind::Column(index) => origins.get(index).copied().flatten(),
             _ => None,
         };
-        Self { name, ty: expr.ty.clone(), collation: expr.collation.collation().cloned(), origin }
+        Self { name, ty: expr.ty.clone(), collation: expr.collation.collation().cloned(), origin, of: None }
     }
 }
 
@@ -98,6 +147,27 @@ impl Plan {
     pub fn shared(plan: Arc<Plan>) -> Plan {
         let columns = plan.output();
         Plan::Shared { plan, columns, fence: false }
+    }
+
+    /// Notes the name that FROM gives this source of rows; does nothing for what is made of several.
+    pub fn call(&mut self, alias: &str) {
+        match self {
+            Plan::TableScan { table, .. }
+            | Plan::IndexScan { table, .. }
+            | Plan::CurrentRow { table, .. } => {
+                *table = Scanned::called_so(Arc::clone(table), alias.into());
+            }
+            Plan::SystemScan { output: columns, .. }
+            | Plan::FunctionScan { columns, .. }
+            | Plan::Shared { columns, .. }
+            | Plan::WorkTable { columns, .. } => {
+                let own = columns.first().and_then(|column| column.of.as_ref()?.own.clone());
+                let named = Arc::new(Named { own, alias: alias.into() });
+                columns.iter_mut().for_each(|column| column.of = Some(Arc::clone(&named)));
+            }
+            Plan::Past { input, .. } => input.call(alias),
+            _ => {}
+        }
     }
 
     /// Names and types of what the plan yields.

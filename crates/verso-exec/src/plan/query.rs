@@ -7,7 +7,7 @@ use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::{Collator, SqlType};
 
 use super::pruning::Pruning;
-use super::{IndexAccess, KeyMatch, OutputColumn, TypedExpr, WindowCall};
+use super::{IndexAccess, KeyMatch, OutputColumn, Scanned, TypedExpr, WindowCall};
 use crate::files::FileTable;
 use crate::functions::{AggregateFunction, BuiltinFunction};
 
@@ -42,7 +42,7 @@ pub enum Plan {
     /// Visible rows of a table.
     TableScan {
         /// The table.
-        table: Arc<TableDef>,
+        table: Scanned,
         /// Which columns are yielded: indexes into `table.columns`.
         columns: Vec<usize>,
         /// Keeps the rows for which it is true; over the yielded columns.
@@ -51,7 +51,7 @@ pub enum Plan {
     /// Visible rows of a table, found through an index and in its order.
     IndexScan {
         /// The table.
-        table: Arc<TableDef>,
+        table: Scanned,
         /// Which columns are yielded: indexes into `table.columns`.
         columns: Vec<usize>,
         /// Which part of the index.
@@ -62,7 +62,7 @@ pub enum Plan {
     /// The row on which a cursor stands, as it is now, if it is still there.
     CurrentRow {
         /// The table.
-        table: Arc<TableDef>,
+        table: Scanned,
         /// Which columns are yielded, as those of a scan.
         columns: Vec<usize>,
         /// The cursor.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
 
-use super::{ExprKind, IndexAccess, OutputColumn, Plan, TypedExpr, With};
+use super::{ExprKind, IndexAccess, OutputColumn, Plan, Scanned, TypedExpr, With};
 
 /// A bound statement.
 #[derive(Clone, Debug)]
@@ -211,7 +211,7 @@ impl Insert {
 #[derive(Clone, Debug)]
 pub struct Update {
     /// The table.
-    pub table: Arc<TableDef>,
+    pub table: Scanned,
     /// The columns read: indexes into `table.columns`. Expressions below are over these, in this order.
     pub columns: Vec<usize>,
     /// FROM, and where values depend on what the statement changes (rule T2): the rows to change come from this query, all
@@ -251,7 +251,7 @@ pub struct UpdateParts {
 #[derive(Clone, Debug)]
 pub struct Delete {
     /// The table.
-    pub table: Arc<TableDef>,
+    pub table: Scanned,
     /// The columns read: indexes into `table.columns`.
     pub columns: Vec<usize>,
     /// USING, as the FROM of an update.
@@ -270,7 +270,7 @@ pub struct Delete {
 #[derive(Clone, Debug)]
 pub struct Merge {
     /// The table.
-    pub table: Arc<TableDef>,
+    pub table: Scanned,
     /// The rows: all columns of the table, those of the source, what was computed of both; last the number of the action, an
     /// integer or NULL, and the record's place. All of them are there before the first is changed (rule T2).
     pub joined: Plan,

@@ -114,7 +114,7 @@ fn values(world: &World, table: &TableDef) -> Vec<i64> {
 fn count_of(table: Arc<TableDef>) -> Plan {
     let count = aggregate_candidates("count").iter().find(|f| f.args.is_empty()).expect("count(*)");
     Plan::Aggregate {
-        input: Box::new(Plan::TableScan { table, columns: vec![], filter: None }),
+        input: Box::new(Plan::TableScan { table: table.into(), columns: vec![], filter: None }),
         group_by: Vec::new(),
         aggregates: vec![AggregateCall::plain(count, SqlType::Int8, "count".into())],
         sets: None,
@@ -258,7 +258,7 @@ fn errors_name_the_line_and_undo_the_statement() {
 
 #[test]
 fn queries_fill_variables_and_loops() {
-    let all = Plan::TableScan { table: target(), columns: vec![0], filter: None };
+    let all = Plan::TableScan { table: target().into(), columns: vec![0], filter: None };
     let select = Box::new(Statement::Query(all));
     let into = |strict| PlStatementKind::Sql {
         statement: select.clone(),

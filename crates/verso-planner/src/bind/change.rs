@@ -136,7 +136,7 @@ impl Binder<'_> {
         }
         let rules = rules_over(rules, &columns, &assigned);
         Ok(Some(Update {
-            table: Arc::clone(&changed.table),
+            table: changed.scanned(),
             columns,
             joined: None,
             access: None,
@@ -225,7 +225,7 @@ impl Binder<'_> {
         let columns = (0..table.columns.len()).collect();
         let joined = Some(joined);
         Ok(Update {
-            table: Arc::clone(&changed.table),
+            table: changed.scanned(),
             parts,
             columns,
             joined,
@@ -275,7 +275,7 @@ impl Binder<'_> {
         let joined = Some(found.plan(Vec::new(), returned));
         let table = Arc::clone(&changed.table);
         let parts = self.delete_parts(&table, joined.as_ref(), returning.as_ref())?;
-        Ok(Delete { table, columns, joined, access: None, filter: None, returning, parts })
+        Ok(Delete { table: changed.scanned(), columns, joined, access: None, filter: None, returning, parts })
     }
 
     /// Row by row; none where that would be late.
@@ -301,7 +301,8 @@ impl Binder<'_> {
         let returned = returning.iter_mut().flat_map(|returning| returning.exprs.iter_mut());
         let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
         let columns = prune(&mut exprs);
-        Ok(Some(Delete { table, columns, joined: None, access: None, filter, returning, parts: Vec::new() }))
+        let (table, parts) = (changed.scanned(), Vec::new());
+        Ok(Some(Delete { table, columns, joined: None, access: None, filter, returning, parts }))
     }
 }
 

@@ -500,7 +500,8 @@ impl Binder<'_> {
         let FromSource::Table(name) = &item.source else {
             return Err(SqlError::internal("the target of a change is a table"));
         };
-        let changed = self.changed(name, change)?;
+        let mut changed = self.changed(name, change)?;
+        changed.alias = item.alias.as_ref().map(|alias| alias.text.as_str().into());
         let mut scope = changed.scope(item.alias.as_ref());
         begins_at(&mut scope, name.at().start);
         Ok((changed, scope))

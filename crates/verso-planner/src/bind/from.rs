@@ -297,9 +297,8 @@ impl Binder<'_> {
             *name = alias.text.as_str().into();
         }
         let shown = match &plan {
-            Plan::TableScan { table, .. } | Plan::Past { table, .. } => {
-                columns.len().min(table.shown().len())
-            }
+            Plan::TableScan { table, .. } => columns.len().min(table.shown().len()),
+            Plan::Past { table, .. } => columns.len().min(table.shown().len()),
             _ => columns.len(),
         };
         if item.columns.len() > shown {
@@ -339,6 +338,12 @@ impl Binder<'_> {
             (&plan, scope.tables.first_mut())
         {
             own.relation = Some(id.get().oid.0);
+        }
+        let mut plan = plan;
+        if let (FromSource::Table(_) | FromSource::Function(..), Some(name)) =
+            (&item.source, item.alias.as_ref().map(|alias| alias.text.as_str()).or(own))
+        {
+            plan.call(name);
         }
         let plan = if matches!(item.source, FromSource::Table(_)) { self.with_virtual(plan)? } else { plan };
         // Rows of a change in WITH are read like those of a recursive query's last round, and are no recursion.
@@ -534,7 +539,7 @@ impl Binder<'_> {
                 .with_hint("Use the REFRESH MATERIALIZED VIEW command."));
         }
         let columns = (0..table.columns.len()).collect();
-        Ok(Plan::TableScan { table, columns, filter: None })
+        Ok(Plan::TableScan { table: table.into(), columns, filter: None })
     }
 
     /// Where a sequence stands, as a row.

@@ -118,7 +118,7 @@ impl Binder<'_> {
             changed.demand(demanded);
             bound_actions.push(self.changes(action, &changed, &rows, returning, &over)?);
         }
-        Ok(Merge { table, joined: found.plan, actions: bound_actions, guards, output })
+        Ok(Merge { table: changed.scanned(), joined: found.plan, actions: bound_actions, guards, output })
     }
 
     /// What policies demand, by action; a row that a query would not see is none of the table.
@@ -242,7 +242,7 @@ fn check_reachable(clauses: &[MergeClause]) -> Result<(), SqlError> {
 /// The table's columns and its place, those of the source, and a column that is NULL where there is no row of the source.
 fn join(changed: &Changed, source: Plan, on: TypedExpr, clauses: &[MergeClause]) -> Plan {
     let own = changed.table.columns.len();
-    let table = Arc::clone(&changed.table);
+    let table = changed.scanned();
     let left = Plan::TableScan { table, columns: (0..own).chain([RECORD_COLUMN]).collect(), filter: None };
     let left = match changed.filter() {
         Some(predicate) => Plan::Filter { input: Box::new(left), predicate },
@@ -342,6 +342,6 @@ fn output_of(bound: &BoundReturning, table: &Arc<TableDef>) -> Vec<OutputColumn>
         Returned::Other(_) | Returned::Action => TypedExpr::null(ty.clone()),
     });
     let columns = (0..table.columns.len()).collect();
-    let input = Box::new(Plan::TableScan { table: Arc::clone(table), columns, filter: None });
+    let input = Box::new(Plan::TableScan { table: Arc::clone(table).into(), columns, filter: None });
     Plan::Project { input, exprs, names }.output()
 }

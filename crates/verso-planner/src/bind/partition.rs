@@ -189,7 +189,7 @@ impl Binder<'_> {
                 returning: returning(&new, 0),
                 assignments: own,
                 parts: None,
-                table: leaf,
+                table: leaf.into(),
             })
         });
         let leaves = leaves.collect::<Result<_, SqlError>>()?;
@@ -221,7 +221,7 @@ impl Binder<'_> {
         let columns = joined.map_or_else(Vec::new, Plan::output);
         let delete = |leaf: Arc<TableDef>| Delete {
             columns: columns_in(root, &leaf),
-            table: leaf,
+            table: leaf.into(),
             joined: Some(Plan::External { columns: columns.clone() }),
             access: None,
             filter: None,

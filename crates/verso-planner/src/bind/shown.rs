@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use verso_catalog::{PolicyFor, Relation, Rights, StoredColumn, TableDef, TriggerKind, ViewDef};
 use verso_env::recursion;
-use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, RowRules, TypedExpr};
+use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, RowRules, Scanned, TypedExpr};
 use verso_types::SqlType;
 
 use super::Binder;
@@ -54,6 +54,8 @@ pub(super) struct Changed {
     pub table: Arc<TableDef>,
     /// The same by the names that the statement knows: the view's, where it names a view.
     pub seen: Arc<TableDef>,
+    /// What the statement calls it, if it has another name for it.
+    pub alias: Option<Arc<str>>,
     view: Option<Shown>,
     /// Of a table that a stored text names: the columns that it had then, by their places and names.
     known: Option<Vec<(usize, Arc<str>)>>,
@@ -80,10 +82,27 @@ impl Changed {
     fn of(table: Arc<TableDef>) -> Changed {
         let seen = Arc::clone(&table);
         let (needs, demanded) = (Vec::new(), Vec::new());
-        Changed { seen, table, view: None, known: None, rows: None, needs, shown: None, demanded }
+        Changed {
+            seen,
+            table,
+            alias: None,
+            view: None,
+            known: None,
+            rows: None,
+            needs,
+            shown: None,
+            demanded,
+        }
     }
 
     /// The same by the names that a stored text knows: the columns of a table at their places, those of a view in its order.
+    /// The table as the statement's plan names it.
+    pub fn scanned(&self) -> Scanned {
+        let alias = self.alias.as_ref().filter(|_| self.view.is_none());
+        let name = alias.unwrap_or(&self.table.name);
+        Scanned::called_so(Arc::clone(&self.table), Arc::clone(name))
+    }
+
     fn known_as(mut self, name: &str, columns: Vec<(usize, Arc<str>)>) -> Changed {
         let seen = Arc::make_mut(&mut self.seen);
         seen.name = name.into();
@@ -396,7 +415,7 @@ impl Binder<'_> {
         let (policy, demanded) = (source.shown, source.demanded);
         let (table, seen, rows) = (source.table, Arc::new(seen), source.rows);
         let view = Some(shown);
-        Ok(Changed { table, seen, view, known: None, rows, needs, shown: policy, demanded })
+        Ok(Changed { table, seen, alias: None, view, known: None, rows, needs, shown: policy, demanded })
     }
 
     /// Does something with the table whose rows a view shows, as whom the view reads it.

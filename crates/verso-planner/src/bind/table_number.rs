@@ -260,6 +260,6 @@ fn leaf_of(whole: &TableDef, leaf: Arc<TableDef>, numbers: RowNumbers, locked: b
     }
     exprs.extend(numbers.iter().map(|number| number.of_row(&leaf, &place)));
     names.extend(numbers.iter().map(|number| Arc::from(number.column())));
-    let scan = Plan::TableScan { table: leaf, columns, filter: None };
+    let scan = Plan::TableScan { table: leaf.into(), columns, filter: None };
     Plan::Project { input: Box::new(scan), exprs, names }
 }

@@ -99,7 +99,7 @@ impl Binder<'_> {
         let binder = Binder { noting: Some(&noting), acting: None, ..self.clone() };
         let predicate = binder.policy_condition(expr, &table.name, &columns)?;
         let columns = (0..table.columns.len()).collect();
-        let scan = Plan::TableScan { table: Arc::clone(table), columns, filter: None };
+        let scan = Plan::TableScan { table: Arc::clone(table).into(), columns, filter: None };
         let input = Box::new(Plan::Filter { input: Box::new(scan), predicate });
         let used = used_columns(Plan::Project { input, exprs: Vec::new(), names: Vec::new() })?;
         Ok(needed(noting, &used, Some(table.oid)))

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, TableDef};
-use verso_exec::plan::{Check, CheckOf, ExprKind as K, Generated, Plan, RECORD_COLUMN, TypedExpr};
+use verso_exec::plan::{Check, CheckOf, ExprKind as K, Generated, Plan, RECORD_COLUMN, Scanned, TypedExpr};
 use verso_types::SqlType;
 
 use super::Binder;
@@ -105,9 +105,9 @@ impl Binder<'_> {
 
     fn computed(
         &self,
-        table: Arc<TableDef>,
+        table: Scanned,
         columns: Vec<usize>,
-        scan: impl FnOnce(Arc<TableDef>, Vec<usize>) -> Plan,
+        scan: impl FnOnce(Scanned, Vec<usize>) -> Plan,
     ) -> Result<Plan, SqlError> {
         let mut read = columns.clone();
         let (mut exprs, mut names) = (Vec::new(), Vec::new());

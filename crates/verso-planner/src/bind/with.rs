@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use verso_env::recursion;
-use verso_exec::plan::{OutputColumn, Plan, TransitionTable, TypedExpr, With};
+use verso_exec::plan::{Named, OutputColumn, Plan, TransitionTable, TypedExpr, With};
 
 use super::Binder;
 use super::collate::told_apart_by;
@@ -151,9 +151,13 @@ impl<'c> Binder<'c> {
     /// The rows of a query of WITH with this name.
     pub(super) fn with_query(&self, name: &Name) -> Result<Option<Plan>, SqlError> {
         let Some(cte) = self.ctes.iter().rev().find(|cte| *cte.name == *name.text) else { return Ok(None) };
+        let named = Some(Arc::new(Named { own: Some(Arc::clone(&cte.name)), alias: Arc::clone(&cte.name) }));
+        let called = |columns: Vec<OutputColumn>| -> Vec<OutputColumn> {
+            columns.into_iter().map(|column| OutputColumn { of: named.clone(), ..column }).collect()
+        };
         Ok(Some(match &cte.rows {
             CteRows::Work { number, columns } => {
-                Plan::WorkTable { number: *number, columns: columns.clone() }
+                Plan::WorkTable { number: *number, columns: called(columns.clone()) }
             }
             CteRows::Transition { new, columns } => Plan::Transition { new: *new, columns: columns.clone() },
             CteRows::Changed { columns, .. } if columns.is_empty() => {
@@ -161,7 +165,7 @@ impl<'c> Binder<'c> {
                 return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(name.at.start));
             }
             CteRows::Changed { number, columns } => {
-                Plan::WorkTable { number: *number, columns: columns.clone() }
+                Plan::WorkTable { number: *number, columns: called(columns.clone()) }
             }
             // NOT MATERIALIZED: each reader has one of its own, unless they could differ.
             CteRows::Plan { plan, correlated: None, materialized: Some(false) }
@@ -171,7 +175,7 @@ impl<'c> Binder<'c> {
             }
             CteRows::Plan { plan, correlated: None, materialized } => Plan::Shared {
                 plan: Arc::clone(plan),
-                columns: plan.output(),
+                columns: called(plan.output()),
                 fence: *materialized == Some(true),
             },
             CteRows::Plan { plan, correlated: Some(depth), .. } => {

@@ -32,6 +32,12 @@ pub(super) enum Field {
     Text(String),
     List(Vec<String>),
     Count(u64),
+    /// How rows were sorted, and how much that took.
+    Sorted {
+        method: &'static str,
+        bytes: u64,
+        on_disk: bool,
+    },
 }
 
 impl From<&str> for Field {
@@ -63,6 +69,15 @@ impl Node {
         self.actual.get_or_insert(whole);
     }
 
+    /// Says of a sort in memory that it kept only the rows that the LIMIT above it lets through.
+    pub(super) fn keeps_the_first(&mut self) {
+        for (_, value) in &mut self.details {
+            if let Field::Sorted { method, on_disk: false, .. } = value {
+                *method = "top-N heapsort";
+            }
+        }
+    }
+
     /// The lines of PostgreSQL's text format.
     #[must_use]
     pub fn lines(&self, shown: Shown) -> Vec<String> {
@@ -89,6 +104,10 @@ impl Node {
                 Field::Text(text) => lines.push(format!("{pad}{key}: {text}")),
                 Field::List(texts) => lines.push(format!("{pad}{key}: {}", texts.join(", "))),
                 Field::Count(count) => lines.push(format!("{pad}{key}: {count}")),
+                Field::Sorted { method, bytes, on_disk } => {
+                    let (space, used) = (space(*on_disk), kilobytes(*bytes));
+                    lines.push(format!("{pad}{key}: {method}  {space}: {used}kB"));
+                }
             }
         }
         if let Some(actual) = self.actual.filter(|_| shown.analyze) {
@@ -158,6 +177,7 @@ impl Node {
             Field::Text(text) => Document::Text(text.clone()),
             Field::List(texts) => Document::List(texts.iter().cloned().map(Document::Text).collect()),
             Field::Count(count) => Document::Number(count.to_string()),
+            Field::Sorted { method, .. } => Document::Text((*method).to_string()),
         };
         let mut head = self.head.iter();
         if let Some((key, value)) = head.next() {
@@ -187,7 +207,13 @@ impl Node {
             add("Actual Rows", Document::Number(format!("{rows:.2}")));
             add("Actual Loops", Document::Number(actual.loops.to_string()));
         }
-        self.details.iter().for_each(|(key, value)| add(key, field(value)));
+        for (key, value) in &self.details {
+            add(key, field(value));
+            if let Field::Sorted { bytes, on_disk, .. } = value {
+                add("Sort Space Used", Document::Number(kilobytes(*bytes).to_string()));
+                add("Sort Space Type", Document::Text(space(*on_disk).to_string()));
+            }
+        }
         if let (true, Some(actual)) = (shown.analyze, self.actual) {
             let mut count = |key: &str, count: u64| add(key, Document::Number(count.to_string()));
             if actual.workers > 0 {
@@ -218,6 +244,11 @@ impl Node {
 fn times(actual: &Measured) -> (f64, f64) {
     let each = |nanos: u64| nanos as f64 / 1e6 / actual.loops.max(1) as f64;
     (each(actual.first_nanos), each(actual.nanos))
+}
+
+/// Where rows are sorted.
+fn space(on_disk: bool) -> &'static str {
+    if on_disk { "Disk" } else { "Memory" }
 }
 
 fn kilobytes(bytes: u64) -> u64 {

@@ -142,8 +142,17 @@ impl<'p> Tree<'p> {
             Plan::Append { .. } => &["Member"],
             _ => &["Outer", "Inner"],
         };
+        if let Plan::Limit { input, limit: Some(_), ties, .. } = operator
+            && let (Plan::Sort { .. }, true, Some(sort)) = (&**input, ties.is_empty(), inputs.first_mut())
+        {
+            sort.node.keeps_the_first();
+        }
         for (n, mut input) in inputs.into_iter().enumerate() {
             input.node.relationship = words.get(n).or(words.last()).copied();
+            if let Some(name) = shared_name(operator) {
+                input.node.label = Some(format!("CTE {name}"));
+                input.node.relationship = Some("InitPlan");
+            }
             node.children.push(input.node);
         }
         let subplans = self.subqueries(operator.exprs(), &names);
@@ -246,8 +255,12 @@ impl<'p> Tree<'p> {
                 return self.scan(node, table, columns, Some(access), filter.as_ref());
             }
             Plan::CurrentRow { table, columns, cursor } => {
-                let alias = self.alias(&table.name);
-                title(node, "Tid Scan", format!("Tid Scan on {}", self.table_name(table)));
+                let alias = self.alias(table.called());
+                title(
+                    node,
+                    "Tid Scan",
+                    format!("Tid Scan on {}", scans::named(self.table_name(table), &alias)),
+                );
                 self.name_table(node, table, &alias);
                 let cursor = match cursor {
                     CursorName::Named(name) => name.to_string(),
@@ -263,11 +276,9 @@ impl<'p> Tree<'p> {
                     let condition = self.system_condition(*view, &keys);
                     node.details.push(("Key Cond", Field::Text(condition)));
                 }
-                let alias = self.alias(view.name());
-                title(node, "Seq Scan", format!("Seq Scan on {}", view.name()));
+                title(node, "Seq Scan", "Seq Scan on ".to_string());
                 node.head.push(("Relation Name", view.name().into()));
-                node.head.push(("Alias", Field::Text(alias)));
-                return self.output(output.iter().map(|column| (column.name.to_string(), &column.ty)));
+                return self.leaf(node, view.name().to_string(), output);
             }
             Plan::FileScan { table, .. } => {
                 let name = table.function;
@@ -278,13 +289,13 @@ impl<'p> Tree<'p> {
             }
             Plan::FunctionScan { call, columns } => {
                 let name = call_name(call);
-                title(node, "Function Scan", format!("Function Scan on {name}"));
+                title(node, "Function Scan", "Function Scan on ".to_string());
                 node.head.push(("Function Name", Field::Text(name.clone())));
                 if self.verbose {
                     let args = list(call.args(), self.scope(names)).join(", ");
                     node.details.push(("Function Call", Field::Text(format!("{name}({args})"))));
                 }
-                return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
+                return self.leaf(node, name, columns);
             }
             Plan::Aggregate { group_by, aggregates, sets, .. } => {
                 let strategy = match (sets, group_by.is_empty()) {
@@ -372,6 +383,14 @@ impl<'p> Tree<'p> {
                     let presorted = sort_keys(&keys[..*sorted], self.scope(names));
                     node.details.push(("Presorted Key", Field::List(presorted)));
                 }
+                if let (0, Some(actual)) = (sorted, node.actual.filter(|actual| actual.loops > 0)) {
+                    let (method, bytes) = match actual.spilled_bytes {
+                        0 => ("quicksort", actual.peak_bytes),
+                        bytes => ("external merge", bytes),
+                    };
+                    let sorted = Field::Sorted { method, bytes, on_disk: actual.spilled_bytes > 0 };
+                    node.details.push(("Sort Method", sorted));
+                }
             }
             Plan::Limit { .. } => title(node, "Limit", plain("Limit")),
             Plan::LockRows { .. } => title(node, "LockRows", plain("LockRows")),
@@ -437,7 +456,7 @@ impl<'p> Tree<'p> {
             }
             Plan::Shared { columns, .. } => {
                 title(node, "CTE Scan", plain("CTE Scan"));
-                return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
+                return self.query_of_with(node, columns);
             }
             Plan::Recursive { base, .. } => {
                 title(node, "Recursive Union", plain("Recursive Union"));
@@ -452,7 +471,7 @@ impl<'p> Tree<'p> {
                     true => title(node, "CTE Scan", plain("CTE Scan")),
                     false => title(node, "WorkTable Scan", plain("WorkTable Scan")),
                 }
-                return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
+                return self.query_of_with(node, columns);
             }
             Plan::Project { .. } | Plan::Filter { .. } => {} // part of the operator below
         }
@@ -506,6 +525,14 @@ impl<'p> Tree<'p> {
         if let Some(filter) = filter {
             node.details.push(("Join Filter", Field::Text(text(filter, self.scope(names)))));
         }
+    }
+}
+
+/// What WITH calls the query that several read.
+fn shared_name(operator: &Plan) -> Option<&Arc<str>> {
+    match operator {
+        Plan::Shared { columns, .. } => columns.first()?.of.as_ref()?.own.as_ref(),
+        _ => None,
     }
 }
 

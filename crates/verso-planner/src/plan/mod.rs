@@ -191,7 +191,7 @@ impl<'s> Planner<'s> {
                 if !limited && self.estimate.methods.seq_scan && !self.hints.is_some_and(forced) {
                     chosen.adapt(filter.as_ref());
                 }
-                let (table, columns) = (Arc::clone(table), std::mem::take(columns));
+                let (table, columns) = (table.clone(), std::mem::take(columns));
                 let filter = chosen.rest(filter.take());
                 *plan = Plan::IndexScan { table, columns, access: chosen.access, filter };
             }

@@ -1,7 +1,5 @@
 //! Orders that an index has.
 
-use std::sync::Arc;
-
 use verso_catalog::{IndexDef, TableDef};
 use verso_exec::plan::{JoinKind, KeyMatch, Plan, SortKey, TypedExpr};
 
@@ -119,7 +117,7 @@ pub(super) fn by_index(
     if let Some(hints) = hints {
         hints.follow_scan(table.oid.0, Some(&path.access.index.name));
     }
-    let (table, columns) = (Arc::clone(table), std::mem::take(columns));
+    let (table, columns) = (table.clone(), std::mem::take(columns));
     let filter = path.rest(filter.take());
     *scan = Plan::IndexScan { table, columns, access: path.access, filter };
     if may_be_lost(plan) {

@@ -16,7 +16,7 @@ use verso_catalog::partition::{Said, comparable};
 use verso_catalog::{Oid, Partitioned, TableDef};
 use verso_exec::functions::{ArgType, operator_candidates};
 use verso_exec::plan::{
-    ExprKind, Plan, Pruning, PruningStep, PruningTerm, RECORD_COLUMN, TypedExpr, place_in,
+    ExprKind, Plan, Pruning, PruningStep, PruningTerm, RECORD_COLUMN, Scanned, TypedExpr, place_in,
 };
 use verso_types::{SqlType, Value};
 
@@ -27,7 +27,7 @@ use crate::estimate::Estimate;
 
 /// The scans that a scan of a partitioned table is.
 pub(super) fn parts(
-    root: &Arc<TableDef>,
+    root: &Scanned,
     columns: &[usize],
     filter: Option<&TypedExpr>,
     estimate: Estimate<'_>,
@@ -47,17 +47,21 @@ pub(super) fn parts(
     };
     match inputs.len() {
         0 => {
-            let scan = Plan::TableScan { table: Arc::clone(root), columns: columns.to_vec(), filter: None };
+            let scan = Plan::TableScan { table: root.clone(), columns: columns.to_vec(), filter: None };
             Plan::Values { rows: Vec::new(), columns: scan.output() }
         }
-        1 => inputs.remove(0),
+        1 => {
+            let mut scan = inputs.remove(0);
+            scan.call(root.called());
+            scan
+        }
         _ => Plan::Append { inputs, pruning },
     }
 }
 
 /// The scans of leaves, and what is left to be looked at when they are opened.
 struct Found<'f> {
-    root: &'f TableDef,
+    root: &'f Scanned,
     /// Columns of the whole table.
     whole: &'f [usize],
     filter: Option<&'f TypedExpr>,
@@ -72,7 +76,9 @@ impl Found<'_> {
     fn add(&mut self, table: &Arc<TableDef>, columns: Vec<usize>) {
         let Some(partitioned) = &table.partitioned else {
             let number = self.numbers.get(&table.oid).copied().unwrap_or_default();
-            let scan = scan(self.root, self.whole, Arc::clone(table), columns, self.filter, number);
+            let name = format!("{}_{}", self.root.called(), self.inputs.len() + 1);
+            let leaf = Scanned::called_so(Arc::clone(table), name.into());
+            let scan = scan(self.root, self.whole, leaf, columns, self.filter, number);
             self.inputs.push(scan);
             return;
         };
@@ -162,7 +168,7 @@ const MISSING: usize = usize::MAX - 1;
 fn scan(
     root: &TableDef,
     whole: &[usize],
-    table: Arc<TableDef>,
+    table: Scanned,
     columns: Vec<usize>,
     filter: Option<&TypedExpr>,
     leaf: usize,

@@ -475,7 +475,7 @@ fn cost(plan: &Plan, rows: f64, estimate: Estimate<'_>) -> f64 {
             match found {
                 Some(access) => {
                     let scan = Plan::IndexScan {
-                        table: std::sync::Arc::clone(table),
+                        table: table.clone(),
                         columns: columns.clone(),
                         access,
                         filter: None,

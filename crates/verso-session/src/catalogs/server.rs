@@ -29,6 +29,19 @@ pub(super) fn call(
         "pg_current_wal_insert_lsn" => place(engine.log_progress().appended),
         "pg_current_wal_flush_lsn" => place(engine.log_progress().durable),
         "pg_walfile_name" => segment(views, args),
+        "pg_switch_wal" => {
+            for_superusers(views, catalog, function)?;
+            place(engine.switch_segment()?.0)
+        }
+        "pg_reload_conf" => {
+            for_superusers(views, catalog, function)?;
+            Value::Bool(services.instance.member.cluster().reload())
+        }
+        // No row is locked by several transactions together here: the number that PostgreSQL begins with is as old as any.
+        "mxid_age" => match args.first().and_then(Value::as_i64) {
+            Some(0) => Value::Int4(i32::MAX),
+            _ => Value::Int4(0),
+        },
         "pg_blocking_pids" => blockers(views, args),
         "current_query" => Value::Text(Arc::clone(&services.info.statement.lock())),
         "pg_my_temp_schema" => {
@@ -70,6 +83,14 @@ pub(super) fn call(
         }
         _ => return Ok(None),
     }))
+}
+
+/// Refuses what PostgreSQL grants to nobody else.
+fn for_superusers(views: &Views<'_>, catalog: &CatalogSnapshot, function: &str) -> Result<(), ExecError> {
+    match catalog.is_superuser(views.services.current_role()) {
+        true => Ok(()),
+        false => Err(ExecError::raised("42501", format!("permission denied for function {function}"))),
+    }
 }
 
 /// The file of the log that has this place, as long as it is kept.

@@ -123,9 +123,9 @@ impl Schema<'_> {
         let source = match order {
             Some(index) => {
                 let access = IndexAccess::all(Arc::clone(index));
-                Plan::IndexScan { table: Arc::clone(old), columns, access, filter: None }
+                Plan::IndexScan { table: Arc::clone(old).into(), columns, access, filter: None }
             }
-            None => Plan::TableScan { table: Arc::clone(old), columns, filter: None },
+            None => Plan::TableScan { table: Arc::clone(old).into(), columns, filter: None },
         };
         self.insert_copied_from(new, source, values)?;
         listed.job().enter("rebuilding index", 0);

@@ -185,7 +185,8 @@ impl Schema<'_> {
         for (table, at) in columns {
             let (filter, error) = broken(at, table);
             self.frame.tables().lock(table, TableLockMode::Share)?;
-            let scan = Plan::TableScan { table: Arc::clone(table), columns: vec![at], filter: Some(filter) };
+            let scan =
+                Plan::TableScan { table: Arc::clone(table).into(), columns: vec![at], filter: Some(filter) };
             if self.frame.inside_now(|frame| Schema { frame }.any_row(scan))? {
                 let error = error.with_schema(&*table.schema).with_table(&*table.name);
                 return Err(error.with_column(&*table.columns[at].name).into());

@@ -31,7 +31,7 @@ impl Schema<'_> {
             };
             let null = ExprKind::IsNull { arg: Box::new(column), negated: false };
             let filter = TypedExpr::new(null, SqlType::Bool);
-            let scan = Plan::TableScan { table: Arc::clone(table), columns, filter: Some(filter) };
+            let scan = Plan::TableScan { table: Arc::clone(table).into(), columns, filter: Some(filter) };
             if self.any_row(scan)? {
                 let text = format!("column \"{name}\" of relation \"{}\" contains null values", table.name);
                 return Err(SqlError::new("23502", text)
@@ -75,7 +75,7 @@ impl Schema<'_> {
                 let empty = TypedExpr::new(ExprKind::Not(Box::new(filled)), SqlType::Bool);
                 let columns: Vec<usize> = (0..leaf.columns.len()).collect();
                 if schema.any_row(Plan::TableScan {
-                    table: Arc::clone(&leaf),
+                    table: Arc::clone(&leaf).into(),
                     columns,
                     filter: Some(empty),
                 })? {
@@ -112,7 +112,8 @@ impl Schema<'_> {
                 let condition = binder.stored_condition(expression, table)?;
                 let broken = TypedExpr::new(ExprKind::Not(Box::new(condition)), SqlType::Bool);
                 let all: Vec<usize> = (0..table.columns.len()).collect();
-                let scan = Plan::TableScan { table: Arc::clone(table), columns: all, filter: Some(broken) };
+                let scan =
+                    Plan::TableScan { table: Arc::clone(table).into(), columns: all, filter: Some(broken) };
                 if self.any_row(scan)? {
                     let text = format!(
                         "check constraint \"{}\" of relation \"{}\" is violated by some row",

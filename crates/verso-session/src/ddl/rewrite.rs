@@ -148,7 +148,7 @@ impl Schema<'_> {
         values: Vec<TypedExpr>,
     ) -> Result<Arc<TableDef>, Failure> {
         let all: Vec<usize> = (0..old.columns.len()).collect();
-        let source = Plan::TableScan { table: Arc::clone(old), columns: all, filter: None };
+        let source = Plan::TableScan { table: Arc::clone(old).into(), columns: all, filter: None };
         self.insert_copied_from(new, source, values)
     }
 

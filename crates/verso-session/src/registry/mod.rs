@@ -75,6 +75,7 @@ pub(crate) enum Reason {
     StatementTimeout,
     TransactionTimeout,
     IdleInTransactionTimeout,
+    IdleSessionTimeout,
     Administrator,
     /// The transaction spans too much log; only the statement ends.
     LongTransaction,
@@ -93,6 +94,7 @@ impl Reason {
             Reason::StatementTimeout,
             Reason::TransactionTimeout,
             Reason::IdleInTransactionTimeout,
+            Reason::IdleSessionTimeout,
             Reason::Administrator,
             Reason::LongTransaction,
             Reason::LongTransactionEnds,
@@ -125,6 +127,9 @@ impl Reason {
                 sqlstate::IDLE_IN_TRANSACTION_TIMEOUT,
                 "terminating connection due to idle-in-transaction timeout",
             ),
+            Reason::IdleSessionTimeout => {
+                (sqlstate::IDLE_SESSION_TIMEOUT, "terminating connection due to idle-session timeout")
+            }
             Reason::Administrator => {
                 (sqlstate::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
             }
@@ -185,6 +190,8 @@ struct Deadlines {
     statement: u64,
     /// Idling in a transaction.
     idle: u64,
+    /// Idling outside of one.
+    waiting: u64,
     transaction: u64,
 }
 
@@ -194,6 +201,7 @@ impl Deadlines {
         let deadlines = [
             (&mut self.transaction, Reason::TransactionTimeout),
             (&mut self.idle, Reason::IdleInTransactionTimeout),
+            (&mut self.waiting, Reason::IdleSessionTimeout),
             (&mut self.statement, Reason::StatementTimeout),
         ];
         let (late, reason) = deadlines.into_iter().find(|(deadline, _)| **deadline <= now)?;
@@ -359,13 +367,15 @@ impl SessionInfo {
         let mut deadlines = self.deadlines.lock();
         deadlines.statement = deadline.unwrap_or(NEVER);
         deadlines.idle = NEVER;
+        deadlines.waiting = NEVER;
     }
 
-    /// The statement ends; its transaction may idle until then.
-    pub(crate) fn end_statement(&self, idle: Option<u64>) {
+    /// The statement ends; its transaction, or the session if it has none, may idle until then.
+    pub(crate) fn end_statement(&self, idle: Option<u64>, in_transaction: bool) {
         let mut deadlines = self.deadlines.lock();
         deadlines.statement = NEVER;
-        deadlines.idle = idle.unwrap_or(NEVER);
+        let until = idle.unwrap_or(NEVER);
+        (deadlines.idle, deadlines.waiting) = if in_transaction { (until, NEVER) } else { (NEVER, until) };
     }
 
     /// The setting has changed within a transaction: a deadline that there is stays, unless none is wanted any more.
@@ -475,7 +485,12 @@ impl Registry {
             statement_started: AtomicI64::new(0),
             transaction_started: AtomicI64::new(0),
             changed: AtomicI64::new(connected),
-            deadlines: Mutex::new(Deadlines { statement: NEVER, idle: NEVER, transaction: NEVER }),
+            deadlines: Mutex::new(Deadlines {
+                statement: NEVER,
+                idle: NEVER,
+                waiting: NEVER,
+                transaction: NEVER,
+            }),
             hook: Mutex::new(None),
         });
         self.sessions.lock().insert(number, Arc::clone(&info));

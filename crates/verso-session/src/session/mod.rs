@@ -127,6 +127,7 @@ impl Session {
                 session.services.notices.warn(error.sqlstate, &error.message);
             }
         }
+        session.idles_from_now();
         session
     }
 

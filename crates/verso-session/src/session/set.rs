@@ -118,6 +118,15 @@ impl Session {
         }
     }
 
+    /// The session begins with waiting for its first statement.
+    pub(crate) fn idles_from_now(&self) {
+        if self.is_timed {
+            let services = &self.services;
+            let deadline = services.clocks.deadline(services.settings.idle_session_timeout_ms);
+            services.info.end_statement(deadline, false);
+        }
+    }
+
     /// SHOW.
     pub(crate) fn show_setting(
         &self,

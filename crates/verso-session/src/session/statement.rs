@@ -174,11 +174,12 @@ impl Session {
         };
         let services = &self.services;
         if self.is_timed {
-            let timeout = match activity {
-                Activity::Idle | Activity::Active => 0,
-                _ => services.settings.idle_in_transaction_timeout_ms,
+            let in_transaction = activity != Activity::Idle;
+            let timeout = match in_transaction {
+                true => services.settings.idle_in_transaction_timeout_ms,
+                false => services.settings.idle_session_timeout_ms,
             };
-            services.info.end_statement(services.clocks.deadline(timeout));
+            services.info.end_statement(services.clocks.deadline(timeout), in_transaction);
         }
         if services.grant.borrow().is_some() {
             services.grant.take();

@@ -29,7 +29,6 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         "default_table_access_method" => "heap",
         "default_tablespace" | "default_toast_compression" | "temp_tablespaces" => "",
         "effective_cache_size" => "4GB",
-        "idle_session_timeout" => "0",
         "from_collapse_limit" | "join_collapse_limit" => "8",
         "max_parallel_workers_per_gather" => "2",
         "plan_cache_mode" => "auto",
@@ -96,7 +95,7 @@ fn kind(name: &str) -> Kind {
             Kind::Word(&["safe_encoding", "on", "true", "yes", "1", "off", "false", "no", "0"], 5)
         }
         "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => Kind::Locale,
-        "vacuum_cost_delay" | "idle_session_timeout" => Kind::NoTime,
+        "vacuum_cost_delay" => Kind::NoTime,
         "deadlock_timeout" => Kind::Time,
         "default_tablespace" | "temp_tablespaces" => Kind::Tablespaces,
         "default_table_access_method" => Kind::Word(&["heap"], 1),
@@ -230,7 +229,6 @@ mod tests {
         for (name, value) in [
             ("deadlock_timeout", "50ms"),
             ("password_encryption", "scram-sha-256"),
-            ("idle_session_timeout", "0ms"),
             ("default_tablespace", "pg_default"),
             ("temp_tablespaces", "pg_default, pg_default"),
             ("constraint_exclusion", "off"),
@@ -254,7 +252,6 @@ mod tests {
             ("quote_all_identifiers", "true", "0A000"),
             ("backslash_quote", "off", "0A000"),
             ("backslash_quote", "never", "22023"),
-            ("idle_session_timeout", "5min", "0A000"),
             ("session_replication_role", "nobody", "22023"),
             ("default_with_oids", "on", "0A000"),
             ("default_tablespace", "nix", "22023"),

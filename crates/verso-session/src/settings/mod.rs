@@ -90,6 +90,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "Who removes old versions: a thread of its own (background), transactions when they end (cooperative), or both (combined) (ALTER SYSTEM SET).",
     ),
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
+    ("idle_session_timeout", "Ends a session that idles longer than this outside of a transaction."),
     ("intervalstyle", "Sets the display format for interval values."),
     (
         "long_tx_action",
@@ -269,6 +270,8 @@ pub struct Settings {
     pub lock_timeout_ms: u64,
     /// How long a transaction may idle.
     pub idle_in_transaction_timeout_ms: u64,
+    /// How long a session may idle outside of a transaction before it ends; 0 for any time.
+    pub idle_session_timeout_ms: u64,
     /// How long a transaction may last.
     pub transaction_timeout_ms: u64,
     /// Statements that take so long are logged; -1 for none, and nothing where the database says it.
@@ -385,6 +388,7 @@ impl Default for Settings {
             statement_timeout_ms: 0,
             lock_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
+            idle_session_timeout_ms: 0,
             transaction_timeout_ms: 0,
             log_min_duration_ms: None,
             log_statement: LogStatement::None,
@@ -415,6 +419,7 @@ impl Settings {
             self.statement_timeout_ms,
             self.lock_timeout_ms,
             self.idle_in_transaction_timeout_ms,
+            self.idle_session_timeout_ms,
             self.transaction_timeout_ms,
         ];
         timeouts.iter().any(|timeout| *timeout > 0)
@@ -437,6 +442,7 @@ impl Settings {
             "statement_timeout" => &mut self.statement_timeout_ms,
             "lock_timeout" => &mut self.lock_timeout_ms,
             "idle_in_transaction_session_timeout" => &mut self.idle_in_transaction_timeout_ms,
+            "idle_session_timeout" => &mut self.idle_session_timeout_ms,
             "transaction_timeout" => &mut self.transaction_timeout_ms,
             _ => return None,
         })
@@ -637,6 +643,7 @@ impl Settings {
                 "statement_timeout"
                 | "lock_timeout"
                 | "idle_in_transaction_session_timeout"
+                | "idle_session_timeout"
                 | "transaction_timeout",
                 value,
             ) => {
@@ -781,6 +788,7 @@ impl Settings {
             "statement_timeout" => duration(self.statement_timeout_ms),
             "lock_timeout" => duration(self.lock_timeout_ms),
             "idle_in_transaction_session_timeout" => duration(self.idle_in_transaction_timeout_ms),
+            "idle_session_timeout" => duration(self.idle_session_timeout_ms),
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
             "log_min_duration_statement" => least_duration_text(self.log_min_duration_ms.unwrap_or(-1)),

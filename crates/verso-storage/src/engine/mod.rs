@@ -12,7 +12,7 @@ mod restore;
 
 pub use objects::UnloggedLoad;
 pub use options::{EngineOptions, GcPolicy};
-pub use report::{EngineStatistics, SpaceReport, TableSpace};
+pub use report::{CheckpointCounts, EngineStatistics, SpaceReport, TableSpace};
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -39,8 +39,8 @@ use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, PageId, TxnId};
 use crate::progress::{Progress, WatchProgress};
 use crate::recovery::{
-    CHECKPOINT_BYTES_OWN, CheckpointTarget, Checkpointer, CheckpointerOptions, RecoveryReport, Store,
-    temporary_dir,
+    CHECKPOINT_BYTES_OWN, CheckpointReport, CheckpointTarget, Checkpointer, CheckpointerOptions,
+    RecoveryReport, Store, temporary_dir,
 };
 use crate::rules::{Rule, disabled};
 use crate::sequence::Sequence;
@@ -80,9 +80,13 @@ impl CheckpointTarget for Target {
 
     fn checkpoint(&self, pace: &mut dyn FnMut(FlushProgress)) -> Result<(), StorageError> {
         let shared = self.0.upgrade().ok_or(StorageError::Closed)?;
-        let done = shared.store.checkpoint_at(pace, || shared.collect());
+        let done = counted(
+            &shared,
+            |counts| &mut counts.timed,
+            || shared.store.checkpoint_at(pace, || shared.collect()),
+        );
         shared.core().wal.is_fed();
-        done.map(|_| ())
+        done
     }
 
     fn is_awaited(&self) -> bool {
@@ -90,6 +94,22 @@ impl CheckpointTarget for Target {
             .upgrade()
             .is_none_or(|shared| shared.store.checkpoint_is_awaited() || shared.core().wal.is_starved())
     }
+}
+
+/// Makes a checkpoint, which counts as one of a kind.
+fn counted(
+    shared: &Shared,
+    kind: fn(&mut CheckpointCounts) -> &mut u64,
+    make: impl FnOnce() -> Result<CheckpointReport, StorageError>,
+) -> Result<(), StorageError> {
+    let began = shared.env.clock.monotonic_nanos();
+    *kind(&mut shared.checkpoints.lock()) += 1;
+    let report = make()?;
+    let mut counts = shared.checkpoints.lock();
+    counts.done += 1;
+    counts.nanos += shared.env.clock.monotonic_nanos().saturating_sub(began);
+    counts.pages += report.pages_written;
+    Ok(())
 }
 
 impl Engine {
@@ -188,6 +208,7 @@ impl Engine {
             sweep_interval: AtomicU64::new(options.sweep_interval),
             gc_policy: AtomicU8::new(GcPolicy::Background as u8),
             resident: Mutex::default(),
+            checkpoints: Mutex::default(),
             first_number,
             retention_bytes: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -589,7 +610,7 @@ impl Engine {
     /// `Poisoned`, `Io`, `Full`.
     pub fn checkpoint(&self) -> Result<(), StorageError> {
         let shared = self.shared();
-        shared.store.checkpoint(|| shared.collect()).map(|_| ())
+        counted(shared, |counts| &mut counts.requested, || shared.store.checkpoint(|| shared.collect()))
     }
 
     /// Archives the log to another place from now on, or to none.
@@ -599,6 +620,16 @@ impl Engine {
     /// [`Engine::archive_status`], and tried again.
     pub fn set_archive(&self, options: Option<ArchiveOptions>) -> Result<(), StorageError> {
         self.shared().store.archiver.configure(options)
+    }
+
+    /// Makes what was logged durable, and goes on in another segment; that one is archived if anything is.
+    ///
+    /// # Errors
+    /// `Full` if the disk has no room for another segment; `Poisoned`, or what makes it so.
+    pub fn switch_segment(&self) -> Result<Lsn, StorageError> {
+        let wal = &self.shared().core().wal;
+        wal.close_segment()?;
+        Ok(wal.appended())
     }
 
     /// Archives everything that is logged by now.

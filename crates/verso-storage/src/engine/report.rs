@@ -75,8 +75,25 @@ pub struct EngineStatistics {
     pub read: ReadCounts,
     /// Deadlocks.
     pub deadlocks: u64,
+    /// Checkpoints since the database was opened.
+    pub checkpoints: CheckpointCounts,
     /// Version entries that went by merging, as no snapshot could read what stood between them.
     pub merged_entries: u64,
+}
+
+/// What checkpoints have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointCounts {
+    /// Begun by themselves: after a time, or for the volume of the log.
+    pub timed: u64,
+    /// Asked for.
+    pub requested: u64,
+    /// Those that were completed.
+    pub done: u64,
+    /// How long these took.
+    pub nanos: u64,
+    /// Pages that these wrote.
+    pub pages: u64,
 }
 
 impl Engine {
@@ -91,6 +108,7 @@ impl Engine {
             rows: shared.rows.get(),
             read: shared.read.get(),
             deadlocks: shared.locks.deadlocks(),
+            checkpoints: *shared.checkpoints.lock(),
             merged_entries: shared.versions.merged(),
         }
     }

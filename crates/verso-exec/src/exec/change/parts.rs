@@ -82,7 +82,7 @@ pub(super) struct UpdateParts {
 impl UpdateParts {
     pub fn new(parts: &plan::UpdateParts, triggers: Option<&Triggers>, executor: Executor) -> UpdateParts {
         let delete = |update: &Update| Delete {
-            table: Arc::clone(&update.table),
+            table: update.table.clone(),
             columns: update.columns.clone(),
             joined: update.joined.clone(),
             access: None,

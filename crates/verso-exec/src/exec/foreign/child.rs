@@ -171,8 +171,8 @@ impl Child {
         let (table, columns) = (Arc::clone(&self.table), self.columns.clone());
         let filter = Some(self.filter(&columns, count));
         let plan = match self.access(count) {
-            Some(access) => Plan::IndexScan { table, columns, access, filter },
-            None => Plan::TableScan { table, columns, filter },
+            Some(access) => Plan::IndexScan { table: table.into(), columns, access, filter },
+            None => Plan::TableScan { table: table.into(), columns, filter },
         };
         let types = types_of(&plan);
         let mut batch = Batch::of_types(&types);
@@ -239,7 +239,7 @@ impl Child {
         columns.sort_unstable();
         columns.dedup();
         let delete = Delete {
-            table: Arc::clone(&self.table),
+            table: Arc::clone(&self.table).into(),
             filter: Some(self.filter(&columns, self.columns.len())),
             joined: None,
             access: self.access(self.columns.len()),
@@ -277,7 +277,7 @@ impl Child {
         columns.sort_unstable();
         columns.dedup();
         let update = Update {
-            table: Arc::clone(&self.table),
+            table: Arc::clone(&self.table).into(),
             filter: Some(self.filter(&columns, self.columns.len())),
             joined: None,
             access: self.access(self.columns.len()),
@@ -308,7 +308,7 @@ impl Child {
             columns: (0..2 * count).map(|n| OutputColumn::new("key", types(n))).collect(),
         };
         let scan = Plan::TableScan {
-            table: Arc::clone(&self.table),
+            table: Arc::clone(&self.table).into(),
             columns: (0..width).chain([RECORD_COLUMN]).collect(),
             filter: None,
         };
@@ -341,7 +341,7 @@ impl Child {
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let read: Vec<usize> = (0..width + 2 * count).collect();
         let update = Update {
-            table: Arc::clone(&self.table),
+            table: Arc::clone(&self.table).into(),
             columns: (0..width).collect(),
             parts: None,
             joined: Some(Plan::Project { input: Box::new(join), exprs, names }),

@@ -6,7 +6,7 @@ use crate::testing::call;
 
 fn update(items: &Arc<TableDef>, filter: Option<TypedExpr>, assignments: Vec<(usize, TypedExpr)>) -> Update {
     Update {
-        table: Arc::clone(items),
+        table: Arc::clone(items).into(),
         columns: vec![0, 1, 2, 3],
         joined: None,
         access: None,
@@ -80,7 +80,7 @@ fn deletes_remove_the_selected_rows() {
             SqlType::Bool,
         );
         let delete = Delete {
-            table: Arc::clone(&items),
+            table: Arc::clone(&items).into(),
             columns: vec![0, 1],
             joined: None,
             access: None,
@@ -92,7 +92,7 @@ fn deletes_remove_the_selected_rows() {
         assert_eq!((ids(&rows), count), (vec![1, 4], 2));
         assert_eq!(ids(&world.tables.rows(&items)), [2, 3, 5]);
         let all = Delete {
-            table: Arc::clone(&items),
+            table: Arc::clone(&items).into(),
             columns: vec![],
             joined: None,
             access: None,
@@ -140,7 +140,7 @@ fn inserts_take_values_and_queries() {
         let values = vec![of(&items, 0), of(&items, 1)];
         assert_eq!(world.run(&insert(query, values, false), executor).unwrap().1, 4);
         // T2: the rows added are not read again
-        let own = Plan::TableScan { table: Arc::clone(&target), columns: vec![0, 1], filter: None };
+        let own = Plan::TableScan { table: Arc::clone(&target).into(), columns: vec![0, 1], filter: None };
         let values = vec![of(&target, 0), of(&target, 1)];
         assert_eq!(world.run(&insert(own, values, true), executor).unwrap().1, 6);
         assert_eq!(ids(&world.tables.rows(&target)), [2, 3, 1, 2, 3, 5, 2, 3, 1, 2, 3, 5]);

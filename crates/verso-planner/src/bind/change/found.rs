@@ -112,8 +112,10 @@ impl Binder<'_> {
         }
         let plan = match current {
             _ if let Some(rows) = changed.rows() => without_places(rows.clone()),
-            Some(cursor) => Plan::CurrentRow { table, columns, cursor: self.cursor_named(cursor) },
-            None => Plan::TableScan { table, columns, filter: None },
+            Some(cursor) => {
+                Plan::CurrentRow { table: changed.scanned(), columns, cursor: self.cursor_named(cursor) }
+            }
+            None => Plan::TableScan { table: changed.scanned(), columns, filter: None },
         };
         let plan = match changed.filter() {
             Some(predicate) => Plan::Filter { input: Box::new(plan), predicate },

@@ -253,7 +253,7 @@ impl Binder<'_> {
         Ok(match action.kind {
             Kind::Delete => MergeAction::Delete(Delete {
                 parts: self.delete_parts(&table, joined.as_ref(), returning.as_ref())?,
-                table,
+                table: table.into(),
                 columns: all,
                 joined,
                 access: None,
@@ -284,7 +284,7 @@ impl Binder<'_> {
                         .collect(),
                     named: action.named,
                     returning,
-                    table,
+                    table: table.into(),
                 })
             }
             Kind::Insert => {

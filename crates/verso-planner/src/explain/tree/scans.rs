@@ -1,7 +1,9 @@
 //! Tables, the ways to their rows, and their conditions.
 
+use std::sync::Arc;
+
 use verso_catalog::{SystemView, TableDef};
-use verso_exec::plan::{IndexAccess, KeyMatch, RECORD_COLUMN, TypedExpr};
+use verso_exec::plan::{IndexAccess, KeyMatch, OutputColumn, RECORD_COLUMN, Scanned, TypedExpr};
 
 use crate::explain::expression::{key_text, text};
 use crate::explain::node::{Field, Node};
@@ -12,6 +14,40 @@ impl Tree<'_> {
     /// A table's name, with its schema where that is shown.
     pub(super) fn table_name(&self, table: &TableDef) -> String {
         if self.verbose { format!("{}.{}", table.schema, table.name) } else { table.name.to_string() }
+    }
+
+    /// Names a source of rows that is no table: what FROM calls it, and its columns as they are shown.
+    pub(super) fn leaf(
+        &mut self,
+        node: &mut Node,
+        own: String,
+        columns: &[OutputColumn],
+    ) -> Vec<(String, f64)> {
+        let alias = columns.first().and_then(|column| column.of.as_ref()).map(|of| Arc::clone(&of.alias));
+        let alias = alias.map(|alias| self.alias(&alias));
+        if let Some(alias) = &alias {
+            node.head.push(("Alias", Field::Text(alias.clone())));
+        }
+        node.title.push_str(&match &alias {
+            Some(alias) => named(own, alias),
+            None => own,
+        });
+        let shown = |column: &OutputColumn| match &alias {
+            Some(alias) if self.qualified => format!("{alias}.{}", column.name),
+            _ => column.name.to_string(),
+        };
+        columns.iter().map(|column| (shown(column), self.estimate.width(&column.ty))).collect()
+    }
+
+    /// Names the reader of a query of WITH; one that the planner has made has no name.
+    pub(super) fn query_of_with(&mut self, node: &mut Node, columns: &[OutputColumn]) -> Vec<(String, f64)> {
+        let own = columns.first().and_then(|column| column.of.as_ref()?.own.clone());
+        let Some(own) = own else {
+            return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
+        };
+        node.title.push_str(" on ");
+        node.head.push(("CTE Name", Field::Text(own.to_string())));
+        self.leaf(node, own.to_string(), columns)
     }
 
     pub(super) fn name_table(&self, node: &mut Node, table: &TableDef, alias: &str) {
@@ -43,16 +79,13 @@ impl Tree<'_> {
     pub(super) fn scan(
         &mut self,
         node: &mut Node,
-        table: &TableDef,
+        table: &Scanned,
         columns: &[usize],
         access: Option<&IndexAccess>,
         filter: Option<&TypedExpr>,
     ) -> Vec<(String, f64)> {
-        let alias = self.alias(&table.name);
-        let mut on = self.table_name(table);
-        if alias != *table.name {
-            on = format!("{on} {alias}");
-        }
+        let alias = self.alias(table.called());
+        let on = named(self.table_name(table), &alias);
         match access {
             None => {
                 node.title = format!("Seq Scan on {on}");
@@ -156,6 +189,11 @@ impl Tree<'_> {
             .collect();
         joined_by_and(&conditions)
     }
+}
+
+/// A name with the one that the statement uses in its place.
+pub(super) fn named(own: String, alias: &str) -> String {
+    if own == alias || own.ends_with(&format!(".{alias}")) { own } else { format!("{own} {alias}") }
 }
 
 /// What a part of a key is, as a condition.

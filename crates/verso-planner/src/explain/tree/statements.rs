@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
 use verso_env::stack;
 use verso_exec::plan::{
-    Delete, ExprKind, IndexAccess, Insert, Merge, Plan, Statement as Bound, SubqueryTest, TypedExpr, Update,
+    Delete, ExprKind, IndexAccess, Insert, Merge, Plan, Scanned, Statement as Bound, SubqueryTest, TypedExpr,
+    Update,
 };
 
 use crate::cost::Known;
 use crate::explain::expression::list;
 use crate::explain::node::{Field, Node};
 
+use super::scans::named;
 use super::{Built, Tree, attach};
 
 impl Tree<'_> {
@@ -64,8 +65,13 @@ impl Tree<'_> {
     }
 
     pub(super) fn insert(&mut self, insert: &Insert) -> Node {
-        let source = self.plan(&insert.source);
-        let mut node = self.change("Insert", &insert.table, Some(source), []);
+        let mut source = self.plan(&insert.source);
+        if matches!(insert.source, Plan::Values { .. }) {
+            // The change takes its rows without an operator.
+            source.node.actual = None;
+        }
+        let table = Scanned::from(Arc::clone(&insert.table));
+        let mut node = self.change("Insert", &table, Some(source), []);
         if let Some(clause) = &insert.on_conflict {
             let resolution = if clause.update.is_some() { "UPDATE" } else { "NOTHING" };
             node.details.push(("Conflict Resolution", resolution.into()));
@@ -81,14 +87,15 @@ impl Tree<'_> {
     pub(super) fn change<'e>(
         &mut self,
         word: &'static str,
-        table: &TableDef,
+        table: &Scanned,
         found: Option<Built>,
         exprs: impl IntoIterator<Item = &'e TypedExpr>,
     ) -> Node {
-        let mut node = Node { title: format!("{word} on {}", self.table_name(table)), ..Node::default() };
+        let on = named(self.table_name(table), table.called());
+        let mut node = Node { title: format!("{word} on {on}"), ..Node::default() };
         node.head.push(("Node Type", "ModifyTable".into()));
         node.head.push(("Operation", word.into()));
-        self.name_table(&mut node, table, &table.name);
+        self.name_table(&mut node, table, table.called());
         let names = found.as_ref().map(Built::names).unwrap_or_default();
         let subplans = self.subqueries(exprs, &names);
         if let Some(mut found) = found {
@@ -104,7 +111,7 @@ impl Tree<'_> {
     pub(super) fn changed_rows(
         &mut self,
         joined: Option<&Plan>,
-        table: &Arc<TableDef>,
+        table: &Scanned,
         access: Option<&IndexAccess>,
         columns: &[usize],
         filter: Option<&TypedExpr>,
@@ -112,7 +119,7 @@ impl Tree<'_> {
         if let Some(joined) = joined {
             return self.plan(joined);
         }
-        let (table, columns, filter) = (Arc::clone(table), columns.to_vec(), filter.cloned());
+        let (table, columns, filter) = (table.clone(), columns.to_vec(), filter.cloned());
         let scan = match access {
             None => Plan::TableScan { table, columns, filter },
             Some(access) => Plan::IndexScan { table, columns, access: access.clone(), filter },
@@ -191,6 +198,8 @@ fn count_scans(plan: &Plan, scans: &mut usize) {
     if let Plan::TableScan { .. }
     | Plan::IndexScan { .. }
     | Plan::SystemScan { .. }
+    | Plan::FunctionScan { .. }
+    | Plan::Shared { .. }
     | Plan::FileScan { .. }
     | Plan::CurrentRow { .. } = plan
     {

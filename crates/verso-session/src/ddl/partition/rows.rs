@@ -69,7 +69,8 @@ impl Schema<'_> {
         let columns: Option<Vec<usize>> = partitioned.columns.iter().map(column).collect();
         let columns = columns.ok_or_else(|| SqlError::internal("a key of no column"))?;
         self.frame.tables().lock(leaf, TableLockMode::AccessExclusive)?;
-        let scan = Statement::Query(Plan::TableScan { table: Arc::clone(leaf), columns, filter: None });
+        let scan =
+            Statement::Query(Plan::TableScan { table: Arc::clone(leaf).into(), columns, filter: None });
         let types = partitioned.types.iter().map(SqlType::erased).collect();
         let mut refusing = Refusing { table: leaf, types, is_refused, text };
         self.frame.inside_now(|frame| {
