@@ -36,7 +36,10 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.is(&["lock", "mode"]) {
         return informix_lock_mode(cursor);
     }
-    if cursor.is(&["pdqpriority"]) && !matches!(cursor.peek_at(1), Token::Eq) && !cursor.is(&["pdqpriority", "to"]) {
+    if cursor.is(&["pdqpriority"])
+        && !matches!(cursor.peek_at(1), Token::Eq)
+        && !cursor.is(&["pdqpriority", "to"])
+    {
         return informix_priority(cursor);
     }
     let local = cursor.accept(&["local"]);

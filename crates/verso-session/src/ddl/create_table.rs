@@ -62,7 +62,7 @@ impl Schema<'_> {
                     let table = binder.table(table)?;
                     binder.require(&table, Rights::SELECT, &[])?;
                     // What is reserved is noted under the primary key, which comes with the indexes.
-                    let keyed = *indexes && !create.temporary && create.partition_by.is_none();
+                    let keyed = *indexes && create.temporary.is_none() && create.partition_by.is_none();
                     copy_columns(&table, &mut new, *defaults, *identity, *generated, keyed);
                     copy_constraints(&table, &mut new, *constraints, *indexes, false);
                     if *indexes {

@@ -98,10 +98,7 @@ fn commits_that_add_do_not_wait_for_the_disk_of_others() {
     gate.set(true);
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| {
-            run(
-                &mut one,
-                &["BEGIN", "UPDATE account SET balance = balance - 10 WHERE id = 1", "COMMIT"],
-            );
+            run(&mut one, &["BEGIN", "UPDATE account SET balance = balance - 10 WHERE id = 1", "COMMIT"]);
         });
         gate.until_somebody_waits();
         let (tell, told) = std::sync::mpsc::channel();

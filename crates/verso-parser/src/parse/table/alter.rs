@@ -320,7 +320,10 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
         cursor.advance();
         let at = cursor.here().start;
         let names = cursor.list(Cursor::name)?;
-        names.iter().try_for_each(|name| check_column_option(&name.text, "false")).map_err(|error| error.at(at))?;
+        names
+            .iter()
+            .try_for_each(|name| check_column_option(&name.text, "false"))
+            .map_err(|error| error.at(at))?;
         cursor.expect_token(&Token::RParen)?;
         return Ok(AlterAction::Reservable { column, reservable: false });
     }
