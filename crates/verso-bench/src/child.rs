@@ -11,6 +11,7 @@ use verso_env::Env;
 use crate::e1::{self, Engine, Variant};
 use crate::e2::{self, E2Task};
 use crate::e4::{self, E4Task};
+use crate::folder::Watched;
 use crate::hot::{self, HotTask};
 use crate::keys::{self, KeysTask};
 use crate::tpch::{self, TpchTask};
@@ -105,13 +106,15 @@ pub(crate) fn spawn_task<F: DeserializeOwned>(task: &impl Serialize, title: &str
     let failed = |message: String| BenchError::Child { task: title.to_owned(), message };
     let binary = std::env::current_exe().map_err(BenchError::file("the running binary"))?;
     let argument = serde_json::to_string(task).map_err(|error| failed(error.to_string()))?;
-    let output = Command::new(binary)
+    let child = Command::new(binary)
         .args([SUBCOMMAND, &argument])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
-        .output()
+        .spawn()
         .map_err(|error| failed(error.to_string()))?;
+    let _watched = Watched::new(&child);
+    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(output.status.to_string()));
     }

@@ -1,8 +1,54 @@
 //! The folder of a run, and fresh copies of the databases in it.
 
 use std::path::{Path, PathBuf};
+use std::process::Child;
+
+use verso_env::sync::Mutex;
 
 use crate::BenchError;
+
+/// What an interrupted run leaves behind unless somebody sees to it ([`give_up`]).
+static LEFT: Mutex<Left> = Mutex::new(Left { folders: Vec::new(), children: Vec::new() });
+
+struct Left {
+    folders: Vec<PathBuf>,
+    children: Vec<u32>,
+}
+
+/// A child process that ends with an interrupted run, as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Watched(u32);
+
+impl Watched {
+    pub fn new(child: &Child) -> Watched {
+        LEFT.lock().children.push(child.id());
+        Watched(child.id())
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        LEFT.lock().children.retain(|id| *id != self.0);
+    }
+}
+
+/// Ends the children of a run that was interrupted and removes its folders, before the process ends.
+pub fn give_up() {
+    let left = LEFT.lock();
+    for id in &left.children {
+        // One that has ended already is as good.
+        let _ = std::process::Command::new("kill").args(["-KILL", &id.to_string()]).status();
+    }
+    for folder in &left.folders {
+        // A child that is just ending may still make a file.
+        for _ in 0..20 {
+            if std::fs::remove_dir_all(folder).is_ok() || !folder.exists() {
+                break;
+            }
+            verso_env::Env::real().clock.sleep(std::time::Duration::from_millis(50));
+        }
+    }
+}
 
 /// A folder that goes away with its value, also when the run fails.
 #[derive(Debug)]
@@ -16,6 +62,9 @@ impl WorkFolder {
     pub fn create(parent: &Path, keep: bool) -> Result<WorkFolder, BenchError> {
         let path = parent.join(format!("verso-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(BenchError::file(&path))?;
+        if !keep {
+            LEFT.lock().folders.push(path.clone());
+        }
         Ok(WorkFolder { path, keep })
     }
 
@@ -30,6 +79,7 @@ impl Drop for WorkFolder {
         if !self.keep {
             // Nothing can be done about a folder that stays; its name says whose it is.
             let _ = std::fs::remove_dir_all(&self.path);
+            LEFT.lock().folders.retain(|folder| *folder != self.path);
         }
     }
 }
@@ -86,6 +136,23 @@ fn copy_all(from: &Path, to: &Path) -> Result<(), BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interrupted_run_leaves_neither_folder_nor_child() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let path = parent.path().join("verso-bench-0");
+        std::fs::create_dir_all(path.join("t.verso-wal")).expect("made");
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("a child");
+        let work = WorkFolder { path: path.clone(), keep: false };
+        LEFT.lock().folders.push(path.clone());
+        let watched = Watched::new(&child);
+        give_up();
+        assert!(!path.exists());
+        assert!(!child.wait().expect("ended").success());
+        drop((work, watched));
+        let left = LEFT.lock();
+        assert!(!left.folders.contains(&path) && !left.children.contains(&child.id()));
+    }
 
     #[test]
     fn a_copy_has_the_file_and_its_log_folder_and_nothing_else() {

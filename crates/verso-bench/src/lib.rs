@@ -39,6 +39,7 @@ pub use e3::{E3Options, Point, run as run_e3};
 pub use e4::{E4Options, E4Task, run as run_e4};
 pub use e5::{BatchFigures, E5Options, Variant, run as run_e5};
 pub use error::BenchError;
+pub use folder::give_up;
 pub use hot::{HotFigures, HotOptions, HotTask, run as run_hot};
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
 pub use mixed::{MixedFigures, MixedOptions, Reports, Transactions, run as run_mixed};

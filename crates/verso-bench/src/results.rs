@@ -19,6 +19,22 @@ pub struct Calibration {
     pub two_threads: f64,
 }
 
+/// Refuses a file that could not be written at the end: before anything is measured.
+///
+/// # Errors
+/// `File`.
+pub(crate) fn check_writable(path: Option<&std::path::PathBuf>) -> Result<(), BenchError> {
+    let Some(path) = path else { return Ok(()) };
+    let was_there = path.exists();
+    // Nothing of a file that is there is lost if the run fails.
+    std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(BenchError::file(path))?;
+    if !was_there {
+        // It is made again with the figures.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
 /// The middle one, of an even number the greater of the two; 0 of none.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
@@ -149,6 +165,19 @@ pub(crate) fn write_json(report: &impl Serialize, path: &Path) -> Result<(), Ben
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_refused_and_another_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        check_writable(Some(&path)).unwrap();
+        assert!(!path.exists());
+        std::fs::write(&path, "figures").unwrap();
+        check_writable(Some(&path)).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "figures");
+        assert!(check_writable(Some(&folder.path().join("missing").join("a.json"))).is_err());
+        check_writable(None).unwrap();
+    }
 
     #[test]
     fn the_median_run_keeps_all_totals() {

@@ -80,7 +80,12 @@ fn main() -> ExitCode {
         }
         Task::Backup(arguments) => backup::run_backup(arguments),
         Task::Restore(arguments) => backup::run_restore(arguments),
-        Task::Bench { workload } => bench(verso_bench::run(workload)),
+        Task::Bench { workload } => {
+            clean_up_when_interrupted();
+            // Terminals are connections of this process, too.
+            verso_env::process::raise_open_files();
+            bench(verso_bench::run(workload))
+        }
         Task::BenchChild { task } => bench(verso_bench::run_child(task)),
     }
 }
@@ -91,6 +96,23 @@ fn environment() -> verso_env::Env {
     #[cfg(feature = "s3")]
     let env = verso_objects::with_object_stores(env);
     env
+}
+
+/// A benchmark that a signal ends leaves no folder behind, and no server.
+fn clean_up_when_interrupted() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    match signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+        Ok(mut signals) => {
+            let env = verso_env::Env::real();
+            env.spawn("verso-signals", move || {
+                if let Some(signal) = signals.forever().next() {
+                    verso_bench::give_up();
+                    std::process::exit(128 + signal);
+                }
+            });
+        }
+        Err(error) => eprintln!("verso: warning: Ctrl-C leaves the benchmark's folder behind: {error}"),
+    }
 }
 
 fn bench(result: Result<(), verso_bench::BenchError>) -> ExitCode {

@@ -41,10 +41,27 @@ fn hint_of(error: &ServerError) -> Option<&str> {
     }
 }
 
+/// Files that a server has open beside the sockets of its clients: of its databases, listeners, the log.
+const FILES: u64 = 64;
+
+/// What is to be said where the operating system lets the process have fewer files open than its sessions would need: clients
+/// beyond wait for an answer that does not come.
+fn too_few_files(connections: usize, files: Option<u64>) -> Option<String> {
+    let files = files.filter(|files| *files < connections as u64 + FILES)?;
+    Some(format!(
+        "max_connections is {connections}, but the limit of open files (ulimit -n) is {files}: about {} sessions fit",
+        files.saturating_sub(FILES)
+    ))
+}
+
 fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
     let env = crate::environment();
     let config = configuration(arguments, &env)?;
     let log_level = start_log(&config);
+    let files = verso_env::process::raise_open_files();
+    if let Some(warning) = too_few_files(config.max_connections, files) {
+        tracing::warn!("{warning}");
+    }
     // From here on signals wait in a queue: none is lost while the database recovers.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let pages = PageArguments {
@@ -179,5 +196,18 @@ fn reload(arguments: &ServeArguments, env: &Env, server: &Server, log_level: &Lo
             let hint = hint_of(&error).unwrap_or_default();
             tracing::error!(%error, hint, "configuration not read: everything stays as it was");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::too_few_files;
+
+    #[test]
+    fn more_sessions_than_files_are_warned_of() {
+        assert_eq!(too_few_files(100, Some(1024)), None);
+        assert_eq!(too_few_files(100, None), None);
+        let warning = too_few_files(1000, Some(256)).unwrap();
+        assert!(warning.contains("ulimit -n") && warning.contains("about 192 sessions"), "{warning}");
     }
 }

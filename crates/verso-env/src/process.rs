@@ -44,6 +44,12 @@ pub fn processor_nanos_of(process: u32) -> Option<u64> {
     linux::processor_nanos_of(process)
 }
 
+/// Lets the process have as many files and sockets open as the operating system allows it without asking anybody; how many
+/// that are. None where it does not say, or sets no limit.
+pub fn raise_open_files() -> Option<u64> {
+    linux::raise_open_files()
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use super::FaultCounters;
@@ -52,6 +58,15 @@ mod linux {
         let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
         let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
         Some(pages * rustix::param::page_size() as u64)
+    }
+
+    pub(super) fn raise_open_files() -> Option<u64> {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        let (current, maximum) = (limit.current?, limit.maximum);
+        // A limit that cannot be raised stays.
+        let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
+        if raised { maximum } else { Some(current) }
     }
 
     pub(super) fn machine_bytes() -> Option<u64> {
@@ -120,6 +135,10 @@ mod linux {
     pub(super) fn processor_nanos() -> Option<u64> {
         None
     }
+
+    pub(super) fn raise_open_files() -> Option<u64> {
+        None
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -134,6 +153,17 @@ mod tests {
         assert!(processor_nanos().unwrap() >= before + 20_000_000);
         let by_ticks = processor_nanos_of(std::process::id()).unwrap();
         assert!(by_ticks + 100_000_000 >= before && by_ticks <= processor_nanos().unwrap() + 100_000_000);
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_raised_to_what_is_allowed() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let before = getrlimit(Resource::Nofile);
+        let Some(current) = before.current.filter(|current| *current > 600) else { return };
+        setrlimit(Resource::Nofile, Rlimit { current: Some(current - 50), ..before }).unwrap();
+        assert_eq!(raise_open_files(), before.maximum);
+        assert_eq!(getrlimit(Resource::Nofile).current, before.maximum);
+        setrlimit(Resource::Nofile, before).unwrap();
     }
 
     #[test]

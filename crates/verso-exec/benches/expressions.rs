@@ -93,7 +93,7 @@ fn aggregates(env: &Env, session: &session::Session) {
     let tables = session::table::Doubles { values, batches: TURNS };
     let qrt = ColumnDef::new("qrt", 1, SqlType::Float8);
     let table = Arc::new(TableDef::new(Oid(1), "public", "test", ObjectId(1), vec![qrt]));
-    let scan = Plan::TableScan { table, columns: vec![0], filter: None };
+    let scan = Plan::TableScan { table: table.into(), columns: vec![0], filter: None };
     let aggregate = |name: &str, args: Vec<TypedExpr>, ty: SqlType| AggregateCall {
         function: aggregate_candidates(name)
             .iter()

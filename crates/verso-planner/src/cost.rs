@@ -1,11 +1,14 @@
 //! What operators cost, for EXPLAIN: each from its inputs, in steps (E3 of [`crate::estimate`]).
 
-use verso_exec::plan::{JoinKind, Plan};
+use verso_exec::plan::{JoinKind, Places, Plan};
 
 use crate::estimate::{BUILD, Estimate, FETCH, LOOKUP, OUT, PAIR, PROBE, SCAN};
 
 /// Steps of which one unit of EXPLAIN's costs is made: about a microsecond.
 const STEPS_A_UNIT: f64 = 100.0;
+
+/// Rows that stand on the page of a place, and are looked at with it.
+const ROWS_OF_PAGE: f64 = 100.0;
 
 /// What an operator is expected to yield, and what that takes; its inputs are part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,9 +48,15 @@ impl Estimate<'_> {
             | Plan::FunctionScan { .. }
             | Plan::Transition { .. }
             | Plan::WorkTable { .. } => Known { rows, startup: 0.0, total: rows * OUT },
-            Plan::TableScan { table, filter, .. } => {
+            Plan::TableScan { table, columns, filter } => {
                 let each = if filter.is_some() { SCAN + PAIR } else { SCAN };
-                Known { rows, startup: 0.0, total: self.table(table) * each }
+                let places = filter.as_ref().and_then(|filter| Places::of(columns, filter));
+                let read = match places {
+                    // A page for each place, and what its other rows cost.
+                    Some((places, _)) => places.rows().map_or(rows, |places| places * ROWS_OF_PAGE),
+                    None => f64::INFINITY,
+                };
+                Known { rows, startup: 0.0, total: self.table(table).min(read) * each }
             }
             Plan::IndexScan { table, access, .. } => {
                 let found = if access.is_point() { 1.0 } else { self.access(table, access) };

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::methods::Methods;
 use verso_catalog::{CatalogSnapshot, SystemRelation, SystemView, TableDef};
 use verso_env::stack;
-use verso_exec::plan::{ExprKind as K, IndexAccess, JoinKind, KeyMatch, Plan, TypedExpr};
+use verso_exec::plan::{ExprKind as K, IndexAccess, JoinKind, KeyMatch, Places, Plan, TypedExpr};
 use verso_types::{Collator, SqlType, Value};
 
 /// Values that a column without a unique key is taken to have.
@@ -81,7 +81,11 @@ impl Estimate<'_> {
         let below = |input: &Plan| self.rows_at(input, steps).max(1.0);
         match plan {
             Plan::Values { rows, .. } => rows.len() as f64,
-            Plan::TableScan { table, filter, .. } => self.table(table) * self.optional(filter.as_ref(), plan),
+            Plan::TableScan { table, columns, filter } => {
+                let places = filter.as_ref().and_then(|filter| Places::of(columns, filter));
+                let most = places.and_then(|(places, _)| places.rows()).unwrap_or(f64::INFINITY);
+                (self.table(table) * self.optional(filter.as_ref(), plan)).min(most)
+            }
             // The filter says what the index is asked for, too.
             Plan::IndexScan { table, access, filter, .. } if access.index.is_inverted() => {
                 self.table(table) * self.optional(filter.as_ref(), plan)

@@ -209,8 +209,8 @@ impl Config {
                 self.socket_mode = u32::from_str_radix(value, 8).map_err(|_| invalid())? & 0o777;
             }
             "max_connections" => {
-                let count = number().ok().filter(|count| (1..=1_000).contains(count));
-                self.max_connections = count.ok_or_else(|| outside("between 1 and 1000"))? as usize;
+                let count = number().ok().filter(|count| (1..=10_000).contains(count));
+                self.max_connections = count.ok_or_else(|| outside("between 1 and 10000"))? as usize;
             }
             "worker_threads" => {
                 let count = number().ok().filter(|count| *count <= 1_000);
@@ -436,7 +436,7 @@ mod tests {
         let mut config = Config::default();
         for (name, value) in [
             ("max_connections", "0"),
-            ("max_connections", "1001"),
+            ("max_connections", "10001"),
             ("listen", "nowhere:x"),
             ("metrics", "127.0.0.1:x"),
             ("require_tls", "perhaps"),
@@ -452,7 +452,7 @@ mod tests {
     fn values_out_of_range_are_refused_with_the_range() {
         let mut config = Config::default();
         for (name, value) in [
-            ("max_connections", "1001"),
+            ("max_connections", "10001"),
             ("worker_threads", "100000"),
             ("worker_threads", "-1"),
             ("max_running_statements", "100001"),

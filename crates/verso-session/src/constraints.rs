@@ -117,13 +117,16 @@ pub(crate) fn check_due(frame: &Frame<'_>, commit: bool) -> Result<(), Failure> 
     }
 }
 
-/// What was put off to the commit: checks and triggers, then reservations, those of triggers among them.
-pub(crate) fn finish(frame: &Frame<'_>) -> Result<(), Failure> {
-    check_due(frame, true)?;
-    if !frame.services.deferred.borrow().reserved.is_empty() {
-        frame.tables().apply_reservations(&|oid| frame.catalog.table_by_oid(oid))?;
-    }
-    Ok(())
+/// Checks at commit what was put off to it, and fires triggers.
+pub(crate) fn check_at_commit(frame: &Frame<'_>) -> Result<(), Failure> {
+    let unique = frame.txn.borrow_mut().check_unique_now();
+    unique.map_err(|error| explain_late(frame, error))?;
+    check_due(frame, true)
+}
+
+/// Adds at commit what was reserved, by triggers that were put off to it, too.
+pub(crate) fn add_reserved(frame: &Frame<'_>) -> Result<(), Failure> {
+    Ok(frame.tables().apply_reservations(&|oid| frame.catalog.table_by_oid(oid))?)
 }
 
 /// Names the constraint and the key behind a duplicate that storage found by itframe.

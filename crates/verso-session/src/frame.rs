@@ -230,6 +230,15 @@ impl Frame<'_> {
         self.within(work)
     }
 
+    /// The same for a change that tells of nothing it reads: it does not wait for the disk of other commits (T1-logged).
+    pub(crate) fn inside_change<T>(
+        &self,
+        work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.txn.borrow_mut().begin_change()?;
+        self.within(work)
+    }
+
     /// The same over all that is committed, for work on a table that nobody else can get at.
     pub(crate) fn inside_now<T>(
         &self,

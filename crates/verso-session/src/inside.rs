@@ -17,7 +17,7 @@ use verso_exec::error::{ExecError, Result};
 use verso_exec::plan::CommitWrite;
 use verso_storage::{StorageError, Txn};
 
-use crate::constraints::{explain_late, finish};
+use crate::constraints::{add_reserved, check_at_commit};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::serving;
@@ -73,17 +73,16 @@ impl<'f> Inside<'f> {
         Ok(ended?)
     }
 
-    /// Checks what was put off to the commit.
+    /// Checks what was put off to the commit, and adds what was reserved.
     fn check_deferred(&self) -> std::result::Result<(), Failure> {
-        let frame = self.frame;
-        if frame.services.deferred.borrow().is_empty() {
+        let deferred = &self.frame.services.deferred;
+        if deferred.borrow().has_checks() {
+            self.frame.inside(check_at_commit)?;
+        }
+        if deferred.borrow().reserved.is_empty() {
             return Ok(());
         }
-        frame.inside(|frame| {
-            let unique = frame.txn.borrow_mut().check_unique_now();
-            unique.map_err(|error| explain_late(frame, error))?;
-            finish(frame)
-        })
+        self.frame.inside_change(add_reserved)
     }
 }
 

@@ -81,7 +81,7 @@ pub use instance::Instance;
 pub use notify::{Notification, Wake};
 pub use plans::Prepared;
 pub use portal::{Portal, PortalEnd};
-pub use registry::{CancelHandle, Identity, Terminate};
+pub use registry::{CancelHandle, Encryption, Identity, Terminate};
 pub use session::Session;
 pub use settings::{SETTINGS, Settings};
 pub use transaction::TransactionStatus;

@@ -33,6 +33,15 @@ pub struct SessionTotals {
 /// What stands for what a role may not see.
 pub(crate) const NOT_SHOWN: &str = "<insufficient privilege>";
 
+/// Settings that have one value, or that only the configuration of a server has.
+const BESIDE: [(&str, &str); 5] = [
+    ("conflict_policy", "Who gives way where two transactions change a row: the one that came later."),
+    ("max_connections", "Sessions that the server takes at a time (verso serve)."),
+    ("max_running_statements", "Long statements that run at a time; others wait (verso serve)."),
+    ("use_last_committed", "Which readers see the last committed version instead of waiting: all."),
+    ("worker_threads", "Threads that serve short statements (verso serve)."),
+];
+
 /// Beyond so many transactions `verso_tip` shows the first ones only.
 const TIP_ROWS_MAX: u64 = 100_000;
 
@@ -128,7 +137,8 @@ impl Views<'_> {
                         self.services.show(name).map_or(Value::Null, |setting| Value::text(&setting));
                     vec![Value::text(name), setting, Value::text(description)]
                 };
-                SETTINGS.iter().map(row).collect()
+                let beside = BESIDE.iter().filter(|(name, _)| self.services.show(name).is_some());
+                SETTINGS.iter().chain(beside).map(row).collect()
             }
             SystemView::Locks => self.lock_rows(),
             SystemView::Progress => self.progress_rows(),

@@ -111,6 +111,7 @@ pub(super) fn measure(
             warm_up: Duration::from_secs(options.warm_up),
             duration: Duration::from_secs(options.seconds),
             think: false,
+            procedures: false,
             seed: options.seed.wrapping_add(1),
         },
     )?;

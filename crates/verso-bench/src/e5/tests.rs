@@ -5,7 +5,10 @@ use std::sync::atomic::AtomicBool;
 use verso_env::Env;
 use versodb::{Database, Options};
 
-use super::{Variant, batch};
+use std::collections::BTreeMap;
+
+use super::{BatchFigures, Variant, batch, in_time};
+use crate::BenchError;
 use crate::tpcc::{Console, Embedded, Target};
 
 /// Ends the batch with so many iterations.
@@ -42,4 +45,16 @@ fn bills_are_right_and_a_wrong_one_is_noticed() {
     assert!(batch::verify("verso", &mut *console, Variant::Trigger, 2).is_err());
     drop(console);
     target.close().unwrap();
+}
+
+#[test]
+fn a_statement_that_takes_too_long_gives_its_variant_up_and_any_other_error_the_run() {
+    let mut given_up = BTreeMap::new();
+    let failed = |message: &str| Err(BenchError::Engine { engine: "server", message: message.to_owned() });
+    let late = failed("postgres: ERROR: canceling statement due to statement timeout");
+    assert!(in_time(late, "postgres", Variant::Joined, &mut given_up).unwrap().is_none());
+    assert_eq!(given_up.keys().collect::<Vec<_>>(), [&Variant::Joined.name()]);
+    assert!(in_time(failed("syntax error"), "postgres", Variant::Fused, &mut given_up).is_err());
+    let done = in_time(Ok(BatchFigures::default()), "postgres", Variant::Fused, &mut given_up);
+    assert!(done.unwrap().is_some() && given_up.len() == 1);
 }

@@ -9,6 +9,19 @@ pub(crate) fn named(peer: &str) -> Result<(&str, &str), BenchError> {
     peer.split_once('=').ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))
 }
 
+/// Refuses peers that cannot be reached, before anything is measured.
+///
+/// # Errors
+/// `Usage`; the server's words.
+pub(crate) fn check_reachable(peers: &[String]) -> Result<(), BenchError> {
+    for peer in peers {
+        let (name, dsn) = named(peer)?;
+        let server = crate::tpcc::Server::new(name, dsn.to_owned(), None);
+        crate::tpcc::Target::console(&server)?.row("SELECT 1")?;
+    }
+    Ok(())
+}
+
 /// An engine that may or may not be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {

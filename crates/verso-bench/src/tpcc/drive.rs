@@ -25,6 +25,8 @@ pub(crate) struct Load {
     pub duration: Duration,
     /// Do terminals type and think, as people do?
     pub think: bool,
+    /// Is each transaction one call of its procedure?
+    pub procedures: bool,
     pub seed: u64,
 }
 
@@ -67,7 +69,8 @@ struct Phase {
 
 /// Runs the load and gives what its terminals noted.
 pub(crate) fn drive<T: Target>(env: &Env, target: &T, load: &Load) -> Result<Notes, BenchError> {
-    let connected = (0..load.connections).map(|_| target.connect()).collect::<Result<Vec<_>, _>>()?;
+    let connected =
+        (0..load.connections).map(|_| target.connect(load.procedures)).collect::<Result<Vec<_>, _>>()?;
     let phase = &Phase { counts: AtomicBool::new(false), over: AtomicBool::new(false) };
     std::thread::scope(|scope| {
         let terminals: Vec<_> = connected
@@ -119,7 +122,7 @@ fn terminal<T: Target>(
         let (typing, thinking) = kind.pacing();
         pause(env, phase, load.think.then_some(typing));
         let started = env.clock.monotonic_nanos();
-        let ended = once::<T>(env, session, &mut terminal, kind, &mut notes.retries);
+        let ended = once::<T>(env, session, &mut terminal, (kind, load.procedures), &mut notes.retries);
         let micros = env.clock.monotonic_nanos().saturating_sub(started) / 1_000;
         if phase.counts.load(Ordering::Relaxed) {
             match ended {
@@ -149,13 +152,13 @@ fn once<T: Target>(
     env: &Env,
     session: &mut T::Session,
     terminal: &mut Terminal,
-    kind: Kind,
+    (kind, procedures): (Kind, bool),
     retries: &mut u64,
 ) -> Result<Outcome, Failure> {
     let mut attempts = 0;
     loop {
         let now = env.clock.unix_micros() - super::MICROS_2000;
-        match terminal.run(session, kind, now) {
+        match terminal.run(session, kind, procedures, now) {
             Err(failure) if failure.is_transient() && attempts < ATTEMPTS => {
                 attempts += 1;
                 *retries += 1;

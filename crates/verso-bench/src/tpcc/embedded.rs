@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use versodb::{Appender, Connection, Database, Statement, Value};
 
+use super::procedures::Call;
 use super::rows::Row;
-use super::session::{Console, Failure, Fill, Session, Sql, Target};
+use super::session::{Console, Failure, Fill, Session, Sql, Target, texts};
 use crate::BenchError;
 
 fn refused(error: versodb::Error) -> BenchError {
@@ -44,10 +45,20 @@ pub(crate) struct Prepared {
     connection: Connection,
 }
 
+impl Prepared {
+    fn query(&mut self, at: usize, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
+        let rows = self.statements[at].query(parameters).map_err(|error| failure(&error))?;
+        Ok(rows.into_rows().iter().map(|row| row.values().to_vec()).collect())
+    }
+}
+
 impl Session for Prepared {
     fn run(&mut self, sql: Sql, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
-        let rows = self.statements[sql as usize].query(parameters).map_err(|error| failure(&error))?;
-        Ok(rows.into_rows().iter().map(|row| row.values().to_vec()).collect())
+        self.query(sql as usize, parameters)
+    }
+
+    fn call(&mut self, call: Call, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
+        self.query(call as usize, parameters)
     }
 
     fn control(&mut self, sql: &'static str) -> Result<(), Failure> {
@@ -73,9 +84,10 @@ impl Target for Embedded {
         "verso, embedded"
     }
 
-    fn connect(&self) -> Result<Prepared, BenchError> {
+    fn connect(&self, procedures: bool) -> Result<Prepared, BenchError> {
         let mut connection = self.database.connect().map_err(refused)?;
-        let prepared = Sql::TEXTS.iter().map(|text| connection.prepare(text)).collect::<Result<_, _>>();
+        let prepared =
+            texts(procedures).iter().map(|text| connection.prepare(text)).collect::<Result<_, _>>();
         Ok(Prepared { statements: prepared.map_err(refused)?, connection })
     }
 

@@ -18,6 +18,8 @@ pub struct TpccFigures {
     pub warehouses: u32,
     /// Connections.
     pub connections: u32,
+    /// Was each transaction one call of a procedure?
+    pub procedures: bool,
     /// Seconds that counted.
     pub seconds: f64,
     /// Seconds of filling the tables and making their keys; none where they were there.

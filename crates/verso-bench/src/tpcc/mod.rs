@@ -13,6 +13,7 @@
 //! | [`session`] | what a transaction asks of a database; its statements |
 //! | [`wire`], [`embedded`] | the two ways to one |
 //! | [`transactions`] | the five transactions |
+//! | [`procedures`] | the same as procedures |
 //! | [`drive`] | terminals |
 //! | [`holder`] | a reader who holds a snapshot meanwhile |
 //! | [`conditions`] | the twelve consistency conditions |
@@ -26,6 +27,7 @@ mod embedded;
 mod figures;
 mod holder;
 mod load;
+mod procedures;
 mod random;
 mod rows;
 mod schema;
@@ -46,7 +48,8 @@ use versodb::{Database, Options};
 use crate::BenchError;
 use crate::calibration::calibrate;
 use crate::folder::WorkFolder;
-use crate::results::Calibration;
+use crate::peers::check_reachable;
+use crate::results::{Calibration, check_writable, write_json};
 use crate::wire::{RunningServer, Transport};
 pub(crate) use drive::{Load, drive};
 pub(crate) use embedded::Embedded;
@@ -70,7 +73,7 @@ pub struct TpccOptions {
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub connections: u32,
     /// Seconds that count
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
     /// Seconds before them
     #[arg(long, value_name = "SECONDS", default_value_t = 3)]
@@ -81,6 +84,9 @@ pub struct TpccOptions {
     /// A peer as NAME=DSN, such as postgres=postgresql://localhost/bench; its TPC-C tables are made anew
     #[arg(long, value_name = "NAME=DSN")]
     pub peers: Vec<String>,
+    /// Each transaction is one CALL of a PL/pgSQL procedure, instead of a statement at a time
+    #[arg(long)]
+    pub procedures: bool,
     /// Terminals type and think as long as the specification has it
     #[arg(long)]
     pub think: bool,
@@ -97,7 +103,7 @@ pub struct TpccOptions {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Bytes of Verso's buffer pool
-    #[arg(long, value_name = "BYTES", default_value_t = 2 << 30)]
+    #[arg(long, value_name = "BYTES", default_value_t = 2 << 30, value_parser = clap::value_parser!(u64).range(1 << 20..))]
     pub pool_bytes: u64,
     /// Write the figures to this file
     #[arg(long, value_name = "FILE")]
@@ -110,6 +116,8 @@ pub struct TpccOptions {
 #[derive(Debug, Serialize)]
 struct TpccReport {
     calibration: Calibration,
+    /// Whose the figures beside the peers are: not always Verso's, where an address was given.
+    engine: String,
     #[serde(flatten)]
     verso: TpccFigures,
     #[serde(flatten)]
@@ -124,10 +132,16 @@ pub fn run(options: &TpccOptions) -> Result<(), BenchError> {
     if options.warehouses == 0 || options.connections == 0 {
         return Err(BenchError::Usage("there must be a warehouse and a connection".to_owned()));
     }
+    if options.addr.is_none() {
+        RunningServer::check_connections(options.connections)?;
+    }
+    check_writable(options.json.as_ref())?;
+    check_reachable(&options.peers)?;
     let env = Env::real();
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibrate(&env, folder.path())?;
+    let mut engine = "verso".to_owned();
     let verso = match options.addr.as_deref() {
         Some("embedded") => {
             let pool = Options::new().buffer_pool(options.pool_bytes);
@@ -138,9 +152,14 @@ pub fn run(options: &TpccOptions) -> Result<(), BenchError> {
             target.close()?;
             figures
         }
-        Some(address) => measure(&env, &Server::new("server", dsn_of(address)?, None), options)?,
+        Some(address) => {
+            let target = Server::new("server", dsn_of(address)?, None);
+            engine = engine_of(&target.console()?.row("SELECT version()")?.join(" "));
+            measure(&env, &target, options)?
+        }
         None => {
-            let server = RunningServer::start(folder.path(), options.pool_bytes, Transport::Unix)?;
+            let (folder, connections) = (folder.path(), options.connections);
+            let server = RunningServer::start_for(folder, options.pool_bytes, Transport::Unix, connections)?;
             let target = Server::new("verso", server.dsn(Transport::Unix), Some(server.process()));
             let figures = measure(&env, &target, options)?;
             server.stop()?;
@@ -153,14 +172,17 @@ pub fn run(options: &TpccOptions) -> Result<(), BenchError> {
         let target = Server::new(name, dsn.to_owned(), None);
         peers.insert(name.to_owned(), measure(&env, &target, options)?);
     }
-    print_table(&verso, &peers);
-    if let Some(path) = &options.json {
-        let report = TpccReport { calibration, verso, peers };
-        let json =
-            serde_json::to_string_pretty(&report).map_err(|error| BenchError::Usage(error.to_string()))?;
-        std::fs::write(path, json).map_err(BenchError::file(path))?;
+    print_table((&engine, &verso), &peers);
+    let report = TpccReport { calibration, engine, verso, peers };
+    options.json.as_ref().map_or(Ok(()), |path| write_json(&report, path))
+}
+
+/// The engine of a server, from what it says of its version.
+fn engine_of(version: &str) -> String {
+    match version.to_ascii_lowercase() {
+        version if version.contains("verso") => "verso".to_owned(),
+        version => version.split(' ').next().unwrap_or_default().to_owned(),
     }
-    Ok(())
 }
 
 /// `HOST:PORT` as a DSN; what has an equals sign or a scheme is one.
@@ -177,15 +199,23 @@ pub(crate) fn dsn_of(address: &str) -> Result<String, BenchError> {
 /// Fills a target's tables, runs the load and looks at the twelve conditions (C1).
 fn measure<T: Target>(env: &Env, target: &T, options: &TpccOptions) -> Result<TpccFigures, BenchError> {
     let load_s = match options.no_load {
-        true => None,
+        true => {
+            check_warehouses(target, options.warehouses)?;
+            None
+        }
         false => Some(load(env, target, options.warehouses, options.load_workers, options.seed)?),
     };
+    if options.procedures {
+        let mut console = target.console()?;
+        procedures::CREATE.iter().try_for_each(|text| console.row(text).map(drop))?;
+    }
     let load = Load {
         warehouses: options.warehouses,
         connections: options.connections,
         warm_up: Duration::from_secs(options.warm_up),
         duration: Duration::from_secs(options.seconds),
         think: options.think,
+        procedures: options.procedures,
         seed: options.seed.wrapping_add(1),
     };
     let holder = options.hold_snapshot.then(|| Holder::begin(target)).transpose()?;
@@ -198,22 +228,39 @@ fn measure<T: Target>(env: &Env, target: &T, options: &TpccOptions) -> Result<Tp
     let mut figures = TpccFigures::new(notes);
     (figures.warehouses, figures.connections) = (options.warehouses, options.connections);
     (figures.load_s, figures.consistent, figures.held) = (load_s, true, held);
+    figures.procedures = options.procedures;
     Ok(figures)
 }
 
-/// C1.
-pub(crate) fn check<T: Target>(target: &T) -> Result<(), BenchError> {
-    for (number, query) in conditions::CONDITIONS {
-        let broken = target.script(query)?;
-        if broken != Some(0) {
-            let message = format!("{}: condition {number} is broken {broken:?} times", target.name());
-            return Err(BenchError::Wrong { engine: "tpcc", message });
-        }
+/// Refuses more warehouses than the tables that are there have.
+fn check_warehouses<T: Target>(target: &T, asked: u32) -> Result<(), BenchError> {
+    let there = target.script("SELECT count(*) FROM warehouse")?.unwrap_or_default();
+    if there < i64::from(asked) {
+        let name = target.name();
+        return Err(BenchError::Usage(format!("{name}: the tables have {there} warehouses, not {asked}")));
     }
     Ok(())
 }
 
-fn print_table(verso: &TpccFigures, peers: &BTreeMap<String, TpccFigures>) {
+/// C1.
+pub(crate) fn check<T: Target>(target: &T) -> Result<(), BenchError> {
+    let mut broken = Vec::new();
+    for (number, query) in conditions::CONDITIONS {
+        match target.script(query)? {
+            Some(0) => {}
+            Some(1) => broken.push(format!("condition {number} is broken once")),
+            Some(times) => broken.push(format!("condition {number} is broken {times} times")),
+            None => broken.push(format!("condition {number} has no answer")),
+        }
+    }
+    if broken.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{}: {}", target.name(), broken.join(", "));
+    Err(BenchError::Wrong { engine: "tpcc", message })
+}
+
+fn print_table((engine, verso): (&str, &TpccFigures), peers: &BTreeMap<String, TpccFigures>) {
     println!(
         "{:<12} {:>9} {:>9} {:>12} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8}",
         "",
@@ -228,9 +275,11 @@ fn print_table(verso: &TpccFigures, peers: &BTreeMap<String, TpccFigures>) {
         "driver",
         "server"
     );
-    let rows =
-        std::iter::once(("verso", verso)).chain(peers.iter().map(|(name, figures)| (name.as_str(), figures)));
-    for (name, figures) in rows {
+    let rows = || {
+        let peers = peers.iter().map(|(name, figures)| (name.as_str(), figures));
+        std::iter::once((engine, verso)).chain(peers)
+    };
+    for (name, figures) in rows() {
         let of = |times: &BTreeMap<&str, f64>| times.get("new_order").copied().unwrap_or_default();
         println!(
             "{:<12} {:>9} {:>9.0} {:>12.0} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>8} {:>8.1} {:>8}",
@@ -247,15 +296,13 @@ fn print_table(verso: &TpccFigures, peers: &BTreeMap<String, TpccFigures>) {
             figures.server_cpu_s.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}")),
         );
     }
-    for (name, figures) in
-        std::iter::once(("verso", verso)).chain(peers.iter().map(|(name, figures)| (name.as_str(), figures)))
-    {
+    for (name, figures) in rows() {
         if let Some(held) = &figures.held {
             println!("{}", held.line(name));
         }
     }
     if let Some(peer) = peers.values().next().filter(|peer| peer.tpmc > 0.0) {
-        println!("verso to the first peer: {:.2}x", verso.tpmc / peer.tpmc);
+        println!("{engine} to the first peer: {:.2}x", verso.tpmc / peer.tpmc);
     }
     println!(
         "Response times are those of new orders; \"driver\" and \"server\" are seconds of processor time."

@@ -5,6 +5,7 @@
 
 use versodb::Value;
 
+use super::procedures::Call;
 use super::rows::{Row, Sink};
 use crate::BenchError;
 
@@ -29,6 +30,9 @@ pub(crate) trait Session: Send {
     /// Runs a statement and gives its rows.
     fn run(&mut self, sql: Sql, parameters: &[Value]) -> Result<Vec<Row>, Failure>;
 
+    /// Calls a procedure, in a transaction of its own, and gives what comes out of it.
+    fn call(&mut self, call: Call, parameters: &[Value]) -> Result<Vec<Row>, Failure>;
+
     /// BEGIN, COMMIT or ROLLBACK.
     fn control(&mut self, sql: &'static str) -> Result<(), Failure>;
 }
@@ -50,8 +54,8 @@ pub(crate) trait Target: Sync {
     /// The engine's name in errors and tables.
     fn name(&self) -> &str;
 
-    /// A connection with all statements prepared.
-    fn connect(&self) -> Result<Self::Session, BenchError>;
+    /// A connection with all statements prepared, or with all calls of `procedures`.
+    fn connect(&self, procedures: bool) -> Result<Self::Session, BenchError>;
 
     /// A connection for texts that are not prepared.
     fn console(&self) -> Result<Box<dyn Console>, BenchError>;
@@ -67,6 +71,11 @@ pub(crate) trait Target: Sync {
 
     /// Processor time of the server so far, in nanoseconds; none where it is not a process of ours.
     fn server_nanos(&self) -> Option<u64>;
+}
+
+/// What a connection prepares.
+pub(super) fn texts(procedures: bool) -> &'static [&'static str] {
+    if procedures { Call::TEXTS } else { Sql::TEXTS }
 }
 
 macro_rules! statements {

@@ -9,7 +9,7 @@ use super::drive::{Load, drive};
 use super::embedded::Embedded;
 use super::holder::Holder;
 use super::session::Target;
-use super::{TpccFigures, check, load};
+use super::{TpccFigures, check, check_warehouses, engine_of, load, procedures};
 
 #[test]
 fn the_conditions_hold_after_the_load_and_are_noticed_when_broken() {
@@ -24,6 +24,7 @@ fn the_conditions_hold_after_the_load_and_are_noticed_when_broken() {
         warm_up: Duration::ZERO,
         duration: Duration::from_secs(1),
         think: false,
+        procedures: false,
         seed: 9,
     };
     let holder = Holder::begin(&target).unwrap();
@@ -35,6 +36,20 @@ fn the_conditions_hold_after_the_load_and_are_noticed_when_broken() {
     let figures = TpccFigures::new(notes);
     assert!(figures.tpmc > 0.0 && figures.total_per_min >= figures.tpmc);
 
+    // The same as procedures, one call each.
+    let mut console = target.console().unwrap();
+    procedures::CREATE.iter().for_each(|text| drop(console.row(text).unwrap()));
+    drop(console);
+    let orders = || target.script("SELECT count(*) FROM orders").unwrap().unwrap();
+    let before = orders();
+    let notes = drive(&env, &target, &Load { procedures: true, seed: 10, ..asked }).unwrap();
+    assert_eq!(notes.first_error, None);
+    assert!(notes.new_orders > 0 && orders() >= before + notes.new_orders.cast_signed());
+    assert!(notes.micros.iter().all(|kind| !kind.is_empty()), "each kind was called");
+    check(&target).unwrap();
+    check_warehouses(&target, 1).unwrap();
+    assert!(check_warehouses(&target, 2).unwrap_err().to_string().contains("1 warehouses, not 2"));
+
     for broken in [
         "UPDATE warehouse SET w_ytd = w_ytd + 1",
         "UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_id = 17 AND o_d_id = 3",
@@ -42,7 +57,9 @@ fn the_conditions_hold_after_the_load_and_are_noticed_when_broken() {
     ] {
         // Each is taken back before the next.
         target.script(broken).unwrap();
-        assert!(check(&target).is_err(), "{broken}");
+        let error = check(&target).unwrap_err().to_string();
+        assert!(error.contains("is broken") && !error.contains("Some"), "{broken}: {error}");
+        assert!(error.matches("condition").count() > 1, "all that are broken are named: {error}");
         let undo = match broken {
             text if text.contains("warehouse") => "UPDATE warehouse SET w_ytd = w_ytd - 1",
             _ => "UPDATE orders SET o_ol_cnt = o_ol_cnt - 1 WHERE o_id = 17 AND o_d_id = 3",
@@ -53,6 +70,12 @@ fn the_conditions_hold_after_the_load_and_are_noticed_when_broken() {
         }
     }
     target.close().unwrap();
+}
+
+#[test]
+fn servers_are_named_by_their_version() {
+    assert_eq!(engine_of("PostgreSQL 18.4 on x86_64-pc-linux-gnu"), "postgresql");
+    assert_eq!(engine_of("PostgreSQL 18.4 (Verso 0.1)"), "verso");
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! The five transactions (specification, clauses 2.4 to 2.8), statement by statement.
 //!
+//! A terminal first draws what a transaction is about ([`Input`]); then either statements do it, or one call of a procedure
+//! ([`super::procedures`]).
+//!
 //! T1. A transaction that ends in an error is rolled back before it is told; the caller may begin it again.
 //! T2. What the terminal would show is read and dropped: the reads are part of the work.
 
 use versodb::{Decimal, Value};
 
+use super::procedures::Call;
 use super::random::{ITEMS, Random};
 use super::rows::{DISTRICTS, Row, money};
 use super::session::{Failure, Session, Sql};
@@ -65,6 +69,41 @@ pub(super) enum Outcome {
     RolledBack,
 }
 
+/// A customer, as people name themselves.
+enum Customer {
+    Number(u32),
+    /// The one in the middle of those with this last name.
+    Named(String),
+}
+
+/// What a transaction is about.
+enum Input {
+    NewOrder {
+        district: u32,
+        customer: u32,
+        /// Item, its warehouse, quantity; in the order of the items, so that no two orders wait for each other in a circle.
+        lines: Vec<(u32, u32, u32)>,
+    },
+    Payment {
+        district: u32,
+        /// In cents.
+        amount: i64,
+        of_warehouse: u32,
+        of_district: u32,
+        customer: Customer,
+    },
+    OrderStatus {
+        district: u32,
+        customer: Customer,
+    },
+    Delivery {
+        carrier: u32,
+    },
+    StockLevel {
+        threshold: u32,
+    },
+}
+
 /// Where a terminal stands, and what it draws from.
 pub(super) struct Terminal {
     pub warehouses: u32,
@@ -104,15 +143,30 @@ fn cents(row: &Row, at: usize, what: &str) -> Result<i64, Failure> {
 }
 
 impl Terminal {
-    /// Runs one transaction. `now` is in microseconds since 2000.
-    pub fn run<S: Session>(&mut self, session: &mut S, kind: Kind, now: i64) -> Result<Outcome, Failure> {
+    /// Runs one transaction, as a call of its procedure or statement by statement. `now` is in microseconds since 2000.
+    pub fn run<S: Session>(
+        &mut self,
+        session: &mut S,
+        kind: Kind,
+        procedures: bool,
+        now: i64,
+    ) -> Result<Outcome, Failure> {
+        let input = self.draw(kind);
+        if procedures {
+            return self.call(session, input, now);
+        }
         session.control("BEGIN")?;
-        let ended = match kind {
-            Kind::NewOrder => self.new_order(session, now),
-            Kind::Payment => self.payment(session, now),
-            Kind::OrderStatus => self.order_status(session),
-            Kind::Delivery => self.delivery(session, now),
-            Kind::StockLevel => self.stock_level(session),
+        let ended = match input {
+            Input::NewOrder { district, customer, lines } => {
+                self.new_order(session, district, customer, lines, now)
+            }
+            Input::Payment { district, amount, of_warehouse, of_district, customer } => {
+                let of = (of_warehouse, of_district, customer);
+                self.payment(session, district, money(amount), of, now)
+            }
+            Input::OrderStatus { district, customer } => self.order_status(session, district, customer),
+            Input::Delivery { carrier } => self.delivery(session, carrier, now),
+            Input::StockLevel { threshold } => self.stock_level(session, threshold),
         };
         match ended {
             Ok(Outcome::Committed) => session.control("COMMIT").map(|()| Outcome::Committed),
@@ -125,27 +179,118 @@ impl Terminal {
         }
     }
 
+    fn draw(&mut self, kind: Kind) -> Input {
+        let warehouse = self.warehouse;
+        match kind {
+            Kind::NewOrder => {
+                let district = self.random.between(1, DISTRICTS);
+                let customer = self.random.customer();
+                let fails = self.random.percent(1);
+                let count = self.random.between(5, 15);
+                let mut lines: Vec<(u32, u32, u32)> = Vec::with_capacity(count as usize);
+                for line in 1..=count {
+                    let item = if fails && line == count { ITEMS + 1 } else { self.random.item() };
+                    let remote = self.warehouses > 1 && self.random.percent(1);
+                    let supplier = if remote { self.other_warehouse() } else { warehouse };
+                    lines.push((item, supplier, self.random.between(1, 10)));
+                }
+                lines.sort_unstable_by_key(|&(item, supplier, _)| (supplier, item));
+                Input::NewOrder { district, customer, lines }
+            }
+            Kind::Payment => {
+                let district = self.random.between(1, DISTRICTS);
+                let amount = self.random.between(100, 500_000).into();
+                let (of_warehouse, of_district) = match self.warehouses > 1 && self.random.percent(15) {
+                    true => (self.other_warehouse(), self.random.between(1, DISTRICTS)),
+                    false => (warehouse, district),
+                };
+                let customer = self.customer();
+                Input::Payment { district, amount, of_warehouse, of_district, customer }
+            }
+            Kind::OrderStatus => {
+                let district = self.random.between(1, DISTRICTS);
+                Input::OrderStatus { district, customer: self.customer() }
+            }
+            Kind::Delivery => Input::Delivery { carrier: self.random.between(1, 10) },
+            Kind::StockLevel => Input::StockLevel { threshold: self.random.between(10, 20) },
+        }
+    }
+
+    /// By last name in 60 of 100 cases.
+    fn customer(&mut self) -> Customer {
+        match self.random.percent(60) {
+            true => Customer::Named(self.random.last_name()),
+            false => Customer::Number(self.random.customer()),
+        }
+    }
+
     /// Another warehouse than one's own, where there is one.
     fn other_warehouse(&mut self) -> u32 {
         let drawn = self.random.between(1, self.warehouses - 1);
         if drawn >= self.warehouse { drawn + 1 } else { drawn }
     }
 
-    fn new_order<S: Session>(&mut self, session: &mut S, now: i64) -> Result<Outcome, Failure> {
-        let warehouse = self.warehouse;
-        let district = self.random.between(1, DISTRICTS);
-        let customer = self.random.customer();
-        let fails = self.random.percent(1);
-        let count = self.random.between(5, 15);
-        // Item, its warehouse, quantity; in the order of the items, so that no two orders wait for each other in a circle.
-        let mut lines: Vec<(u32, u32, u32)> = Vec::with_capacity(count as usize);
-        for line in 1..=count {
-            let item = if fails && line == count { ITEMS + 1 } else { self.random.item() };
-            let remote = self.warehouses > 1 && self.random.percent(1);
-            let supplier = if remote { self.other_warehouse() } else { warehouse };
-            lines.push((item, supplier, self.random.between(1, 10)));
+    /// Has the procedure do it.
+    fn call<S: Session>(&self, session: &mut S, input: Input, now: i64) -> Result<Outcome, Failure> {
+        let (warehouse, at) = (int(self.warehouse), Value::Timestamp(now));
+        let who = |customer: Customer| match customer {
+            Customer::Number(number) => [int(number), Value::Null],
+            Customer::Named(name) => [Value::Null, Value::text(&name)],
+        };
+        match input {
+            Input::NewOrder { district, customer, lines } => {
+                let is_local = lines.iter().all(|&(_, supplier, _)| supplier == self.warehouse);
+                let each =
+                    |(item, supplier, quantity): &(u32, u32, u32)| format!("{item},{supplier},{quantity}");
+                let lines: Vec<String> = lines.iter().map(each).collect();
+                let lines = Value::text(&format!("{{{}}}", lines.join(",")));
+                let values = [
+                    warehouse,
+                    int(district),
+                    int(customer),
+                    at,
+                    int(u32::from(is_local)),
+                    lines,
+                    Value::Null,
+                ];
+                let row = only(session.call(Call::NewOrder, &values)?, "what became of the order")?;
+                Ok(match number(&row, 0, "what became of the order")? {
+                    0 => Outcome::RolledBack,
+                    _ => Outcome::Committed,
+                })
+            }
+            Input::Payment { district, amount, of_warehouse, of_district, customer } => {
+                let [customer, name] = who(customer);
+                let place = [int(district), int(of_warehouse), int(of_district)];
+                let [district, of_warehouse, of_district] = place;
+                let values =
+                    [warehouse, district, of_warehouse, of_district, customer, name, money(amount), at];
+                session.call(Call::Payment, &values).map(|_| Outcome::Committed)
+            }
+            Input::OrderStatus { district, customer } => {
+                let [customer, name] = who(customer);
+                let values = [warehouse, int(district), customer, name];
+                session.call(Call::OrderStatus, &values).map(|_| Outcome::Committed)
+            }
+            Input::Delivery { carrier } => {
+                session.call(Call::Delivery, &[warehouse, int(carrier), at]).map(|_| Outcome::Committed)
+            }
+            Input::StockLevel { threshold } => {
+                let values = [warehouse, int(self.district), int(threshold), Value::Null];
+                session.call(Call::StockLevel, &values).map(|_| Outcome::Committed)
+            }
         }
-        lines.sort_unstable_by_key(|&(item, supplier, _)| (supplier, item));
+    }
+
+    fn new_order<S: Session>(
+        &self,
+        session: &mut S,
+        district: u32,
+        customer: u32,
+        lines: Vec<(u32, u32, u32)>,
+        now: i64,
+    ) -> Result<Outcome, Failure> {
+        let (warehouse, count) = (self.warehouse, lines.len() as u32);
         let all_local = lines.iter().all(|&(_, supplier, _)| supplier == warehouse);
 
         only(session.run(Sql::WarehouseTax, &[int(warehouse)])?, "the warehouse")?;
@@ -173,35 +318,36 @@ impl Terminal {
         Ok(Outcome::Committed)
     }
 
-    /// The customer: by last name, the one in the middle, in 60 of 100 cases; otherwise by number.
+    /// The customer's number: that of the one in the middle, where a last name was given.
     fn find_customer<S: Session>(
-        &mut self,
         session: &mut S,
         warehouse: u32,
         district: u32,
+        customer: Customer,
     ) -> Result<u32, Failure> {
-        if !self.random.percent(60) {
-            return Ok(self.random.customer());
-        }
-        let name = Value::text(&self.random.last_name());
+        let name = match customer {
+            Customer::Number(number) => return Ok(number),
+            Customer::Named(name) => Value::text(&name),
+        };
         let found = session.run(Sql::CustomersByName, &[int(warehouse), int(district), name])?;
         let middle = found.len().div_ceil(2).saturating_sub(1);
         number(found.get(middle).ok_or_else(|| missing("a customer of that name"))?, 0, "a customer's number")
     }
 
-    fn payment<S: Session>(&mut self, session: &mut S, now: i64) -> Result<Outcome, Failure> {
+    fn payment<S: Session>(
+        &self,
+        session: &mut S,
+        district: u32,
+        amount: Value,
+        (of_warehouse, of_district, customer): (u32, u32, Customer),
+        now: i64,
+    ) -> Result<Outcome, Failure> {
         let warehouse = self.warehouse;
-        let district = self.random.between(1, DISTRICTS);
-        let amount = money(self.random.between(100, 500_000).into());
-        let (of_warehouse, of_district) = match self.warehouses > 1 && self.random.percent(15) {
-            true => (self.other_warehouse(), self.random.between(1, DISTRICTS)),
-            false => (warehouse, district),
-        };
         let row = session.run(Sql::PayWarehouse, &[int(warehouse), amount.clone()])?;
         let paid = only(row, "the warehouse")?;
         let row = session.run(Sql::PayDistrict, &[int(warehouse), int(district), amount.clone()])?;
         let paid_district = only(row, "the district")?;
-        let customer = self.find_customer(session, of_warehouse, of_district)?;
+        let customer = Self::find_customer(session, of_warehouse, of_district, customer)?;
         let key = [int(of_warehouse), int(of_district), int(customer)];
         let row = session.run(Sql::PayCustomer, &[&key[..], std::slice::from_ref(&amount)].concat())?;
         let row = only(row, "the customer")?;
@@ -225,9 +371,14 @@ impl Terminal {
         Ok(Outcome::Committed)
     }
 
-    fn order_status<S: Session>(&mut self, session: &mut S) -> Result<Outcome, Failure> {
-        let (warehouse, district) = (self.warehouse, self.random.between(1, DISTRICTS));
-        let customer = self.find_customer(session, warehouse, district)?;
+    fn order_status<S: Session>(
+        &self,
+        session: &mut S,
+        district: u32,
+        customer: Customer,
+    ) -> Result<Outcome, Failure> {
+        let warehouse = self.warehouse;
+        let customer = Self::find_customer(session, warehouse, district, customer)?;
         let key = [warehouse, district, customer].map(int);
         only(session.run(Sql::CustomerStatus, &key)?, "the customer")?;
         if let Some(row) = session.run(Sql::LastOrder, &key)?.first() {
@@ -237,8 +388,7 @@ impl Terminal {
         Ok(Outcome::Committed)
     }
 
-    fn delivery<S: Session>(&mut self, session: &mut S, now: i64) -> Result<Outcome, Failure> {
-        let carrier = self.random.between(1, 10);
+    fn delivery<S: Session>(&self, session: &mut S, carrier: u32, now: i64) -> Result<Outcome, Failure> {
         for district in 1..=DISTRICTS {
             let place = [self.warehouse, district].map(int);
             // Somebody else may deliver the same order: then the next one is the oldest.
@@ -265,11 +415,10 @@ impl Terminal {
         Ok(Outcome::Committed)
     }
 
-    fn stock_level<S: Session>(&mut self, session: &mut S) -> Result<Outcome, Failure> {
+    fn stock_level<S: Session>(&self, session: &mut S, threshold: u32) -> Result<Outcome, Failure> {
         let place = [self.warehouse, self.district].map(int);
         let row = only(session.run(Sql::NextOrderNumber, &place)?, "the district")?;
         let next = number(&row, 0, "the district's next order")?;
-        let threshold = self.random.between(10, 20);
         session.run(Sql::LowStock, &[&place[..], &[int(next), int(threshold)]].concat())?;
         Ok(Outcome::Committed)
     }

@@ -9,8 +9,9 @@ use postgres::{Client, NoTls, Statement};
 use verso_types::{TimeStyle, format_binary, format_text, parse_binary};
 use versodb::{SqlType, Value};
 
+use super::procedures::Call;
 use super::rows::Row;
-use super::session::{Console, Failure, Fill, Session, Sql, Target};
+use super::session::{Console, Failure, Fill, Session, Sql, Target, texts};
 use crate::BenchError;
 
 /// Rows of one table that are sent together while tables are filled.
@@ -108,11 +109,11 @@ fn failure(error: &postgres::Error) -> Failure {
     Failure { sqlstate, message: message(error) }
 }
 
-impl Session for Wired {
-    fn run(&mut self, sql: Sql, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
+impl Wired {
+    fn query(&mut self, at: usize, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
         let cells: Vec<Cell> = parameters.iter().cloned().map(Cell).collect();
         let parameters: Vec<&(dyn ToSql + Sync)> = cells.iter().map(|cell| cell as _).collect();
-        let rows = self.client.query(&self.statements[sql as usize], &parameters);
+        let rows = self.client.query(&self.statements[at], &parameters);
         let rows = rows.map_err(|error| failure(&error))?;
         let value = |row: &postgres::Row, at: usize| {
             let cell: Result<Cell, _> = row.try_get(at);
@@ -122,6 +123,16 @@ impl Session for Wired {
             })
         };
         rows.iter().map(|row| (0..row.len()).map(|at| value(row, at)).collect()).collect()
+    }
+}
+
+impl Session for Wired {
+    fn run(&mut self, sql: Sql, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
+        self.query(sql as usize, parameters)
+    }
+
+    fn call(&mut self, call: Call, parameters: &[Value]) -> Result<Vec<Row>, Failure> {
+        self.query(call as usize, parameters)
     }
 
     fn control(&mut self, sql: &'static str) -> Result<(), Failure> {
@@ -136,9 +147,9 @@ impl Target for Server {
         &self.name
     }
 
-    fn connect(&self) -> Result<Wired, BenchError> {
+    fn connect(&self, procedures: bool) -> Result<Wired, BenchError> {
         let mut client = self.client()?;
-        let prepared = Sql::TEXTS.iter().map(|text| client.prepare(text)).collect::<Result<_, _>>();
+        let prepared = texts(procedures).iter().map(|text| client.prepare(text)).collect::<Result<_, _>>();
         let statements = prepared.map_err(|error| self.refused(&error))?;
         Ok(Wired { client, statements, server: self.name.clone() })
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::BenchError;
+use crate::folder::Watched;
 
 /// How clients reach a server on the same machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -19,13 +20,45 @@ pub enum Transport {
 #[derive(Debug)]
 pub(crate) struct RunningServer {
     child: Child,
+    _watched: Watched,
     folder: PathBuf,
     port: u16,
 }
 
+/// Sessions that a server takes when nobody asks for more.
+const SESSIONS: u32 = 1_000;
+/// Sessions beside those of the terminals: for scripts, a batch, a reader that holds a snapshot.
+const SPARE: u32 = 20;
+/// The most that a server can take.
+const SESSIONS_MAX: u32 = 10_000;
+
 impl RunningServer {
+    /// Refuses more terminals than a server of our own can take.
+    ///
+    /// # Errors
+    /// `Usage`.
+    pub fn check_connections(connections: u32) -> Result<(), BenchError> {
+        match connections.saturating_add(SPARE) <= SESSIONS_MAX {
+            true => Ok(()),
+            false => {
+                Err(BenchError::Usage(format!("--connections must be at most {}", SESSIONS_MAX - SPARE)))
+            }
+        }
+    }
+
     /// Starts it on a new database and waits until it is ready.
     pub fn start(folder: &Path, pool_bytes: u64, transport: Transport) -> Result<RunningServer, BenchError> {
+        RunningServer::start_for(folder, pool_bytes, transport, 0)
+    }
+
+    /// As [`RunningServer::start`], for so many terminals at one time.
+    pub fn start_for(
+        folder: &Path,
+        pool_bytes: u64,
+        transport: Transport,
+        connections: u32,
+    ) -> Result<RunningServer, BenchError> {
+        let sessions = connections.saturating_add(SPARE).clamp(SESSIONS, SESSIONS_MAX);
         let failed = |message: String| BenchError::Child { task: "verso serve".to_owned(), message };
         let binary = std::env::current_exe().map_err(BenchError::file("the running binary"))?;
         // A host that does not begin with a slash would be a name.
@@ -34,19 +67,27 @@ impl RunningServer {
         let mut child = Command::new(&binary)
             .arg("serve")
             .arg(folder.join("wire.verso"))
-            .args(["--listen", "127.0.0.1:0", "-c", "log_level=warn", "-c", "max_connections=1000"])
+            .args([
+                "--listen",
+                "127.0.0.1:0",
+                "-c",
+                "log_level=warn",
+                "-c",
+                &format!("max_connections={sessions}"),
+            ])
             .args(socket.iter().flat_map(|folder| ["--socket".as_ref(), folder.as_os_str()]))
             .args(["--pool-bytes", &pool_bytes.to_string()])
             .stdout(Stdio::piped())
             .stdin(Stdio::null())
             .spawn()
             .map_err(BenchError::file(&binary))?;
+        let watched = Watched::new(&child);
         let mut line = String::new();
         if let Some(out) = child.stdout.take() {
             BufReader::new(out).read_line(&mut line).map_err(|error| failed(error.to_string()))?;
         }
         match port_of(&line) {
-            Some(port) => Ok(RunningServer { child, folder, port }),
+            Some(port) => Ok(RunningServer { child, _watched: watched, folder, port }),
             None => {
                 let _ = child.kill();
                 let _ = child.wait();

@@ -13,6 +13,7 @@ use super::filter::{KeyFilter, Reach, ScanFilters};
 use super::late::{Late, Trial};
 use super::lock::record_number;
 use super::operator::{Bounded, Operator, boxed};
+use super::pages::Pages;
 use super::sift::Sift;
 use super::subquery::{answered, asks};
 use super::values::ListedRows;
@@ -142,6 +143,8 @@ pub(crate) struct ScanOperator {
     table: Arc<TableDef>,
     columns: Vec<usize>,
     access: Option<Access>,
+    /// What its condition says of places: these pages are read.
+    pages: Option<Pages>,
     /// The range as a condition, for when the table is read whole.
     instead: Option<Predicate>,
     whole: bool,
@@ -188,6 +191,7 @@ impl ScanOperator {
             columns: columns.iter().copied().filter(|column| *column != RECORD_COLUMN).collect(),
             records: columns.contains(&RECORD_COLUMN),
             access: access.map(|access| Access::compile(table, access)),
+            pages: if access.is_none() { Pages::of(columns, filter) } else { None },
             instead: access
                 .and_then(|access| access.instead.as_ref())
                 .map(|condition| Predicate::compile(condition, executor)),
@@ -363,7 +367,11 @@ impl Operator for ScanOperator {
         self.is_sifted = false;
         self.sifted.clear();
         let Some(access) = access else {
-            *cursor = Some(cx.tables()?.scan(table, columns)?);
+            let mut scan = cx.tables()?.scan(table, columns)?;
+            if let Some(pages) = &self.pages {
+                scan.keep_pages(pages.ranges(&cx.eval())?);
+            }
+            *cursor = Some(scan);
             self.ask(cx);
             self.sift(cx);
             return Ok(());
@@ -499,6 +507,7 @@ impl Operator for ScanOperator {
             table: Arc::clone(&self.table),
             columns: self.columns.clone(),
             access: None,
+            pages: None,
             instead: self.instead.clone(),
             whole: self.whole,
             filter: self.filter.clone(),
@@ -537,6 +546,7 @@ impl Operator for ScanOperator {
             table: Arc::clone(&self.table),
             columns: self.columns.clone(),
             access: self.access.clone(),
+            pages: self.pages.clone(),
             instead: None,
             whole: false,
             filter: self.filter.clone(),

@@ -11,6 +11,7 @@
 //! | [`TransactionControl`] | statements within statements, handlers of PL/pgSQL |
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
@@ -319,6 +320,10 @@ pub trait TableCursor: Send {
     fn sift(&mut self, conditions: &[Condition]) -> bool {
         let _ = conditions;
         false
+    }
+    /// Reads the rows of these pages only, which ascend; of a cursor of a whole table that has read nothing yet.
+    fn keep_pages(&mut self, pages: Vec<Range<u32>>) {
+        let _ = pages;
     }
     /// How many pages are still to be read, if several threads can share them.
     fn pages_left(&self) -> Option<u64> {

@@ -8,6 +8,7 @@ use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
+use crate::plan::PLACE;
 
 const PLACED: &[ArgType] = &[ArgType::Exact(SqlType::Int8), ArgType::Exact(SqlType::Int8)];
 
@@ -70,7 +71,7 @@ pub(super) static TABLES: [&[BuiltinFunction]; 1] = [&[
         Ok(writer(cx, args)?.map_or(Value::Null, half))
     }),
     operator(
-        "row place",
+        PLACE,
         &[ArgType::Exact(SqlType::Int8)],
         SqlType::System(SystemType::Tid),
         Volatility::Immutable,

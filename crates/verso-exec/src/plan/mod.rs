@@ -17,6 +17,7 @@ mod access;
 mod expr;
 mod json;
 mod output;
+mod places;
 mod pruning;
 mod query;
 mod reserve;
@@ -30,6 +31,7 @@ pub use access::{IndexAccess, KeyMatch, Searched};
 pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
 pub use output::{LEAVES_MAX, Named, Origin, OutputColumn, RECORD_COLUMN, Scanned, leaf_of, place_in};
+pub use places::{Listed, PLACE, Places, Side};
 pub use pruning::{Pruning, PruningStep, PruningTerm};
 pub use query::{
     AggregateCall, CursorName, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation,

@@ -36,6 +36,12 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.is(&["lock", "mode"]) {
         return informix_lock_mode(cursor);
     }
+    if cursor.is(&["pdqpriority"])
+        && !matches!(cursor.peek_at(1), Token::Eq)
+        && !cursor.is(&["pdqpriority", "to"])
+    {
+        return informix_priority(cursor);
+    }
     let local = cursor.accept(&["local"]);
     if !local {
         cursor.accept(&["session"]);
@@ -94,6 +100,21 @@ fn informix_isolation(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
     }))
 }
 
+/// `SET PDQPRIORITY n`, as Informix has it, without an equals sign; DEFAULT is what the session began with.
+fn informix_priority(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let at = cursor.here();
+    cursor.advance();
+    let name = Name { text: "pdq_priority".to_string(), at };
+    let words = [("low", "1"), ("high", "100"), ("off", "0")];
+    let word = words.into_iter().find(|(word, _)| cursor.accept(&[word]));
+    let value = match word {
+        Some((_, value)) => Some(value.to_string()),
+        None if cursor.accept(&["default"]) => None,
+        None => Some(super::table::signed_number(cursor).ok_or_else(|| cursor.unexpected())?),
+    };
+    Ok(Statement::Set { name, value, local: false })
+}
+
 /// `SET LOCK MODE TO {NOT WAIT | WAIT [seconds]}`, as Informix has it: a value of `lock_timeout`.
 fn informix_lock_mode(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let at = cursor.here();
@@ -103,12 +124,11 @@ fn informix_lock_mode(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
         "1ms".to_string()
     } else {
         cursor.expect(&["wait"])?;
-        match cursor.peek() {
-            Token::Number(digits) => {
-                cursor.advance();
-                format!("{}s", cursor.source().meaning(digits))
-            }
-            _ => "0".to_string(),
+        match super::table::signed_number(cursor).as_deref() {
+            // For no second: not at all.
+            Some("0") => "1ms".to_string(),
+            Some(seconds) => format!("{seconds}s"),
+            None => "0".to_string(),
         }
     };
     let name = Name { text: "lock_timeout".to_string(), at };

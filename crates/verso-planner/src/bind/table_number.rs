@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use verso_catalog::TableDef;
 use verso_exec::functions::operator_candidates;
-use verso_exec::plan::{ExprKind, OnConflict, OutputColumn, Plan, RECORD_COLUMN, TypedExpr};
+use verso_exec::plan::{ExprKind, OnConflict, OutputColumn, PLACE, Plan, RECORD_COLUMN, TypedExpr};
 use verso_types::{SqlType, SystemType, Value};
 
 use super::returning::Returned;
@@ -80,7 +80,7 @@ impl RowNumber {
             RowNumber::Table => TypedExpr::literal(oid, SqlType::Oid),
             RowNumber::Writer => call("row writer", asked(), self.ty()),
             RowNumber::Xmin => call("row xmin", asked(), self.ty()),
-            RowNumber::Place => call("row place", vec![place.clone()], self.ty()),
+            RowNumber::Place => call(PLACE, vec![place.clone()], self.ty()),
             RowNumber::Xmax => TypedExpr::literal(Value::Int8(0), self.ty()),
         }
     }

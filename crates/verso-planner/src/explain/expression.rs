@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use verso_env::stack;
 use verso_exec::functions::collations;
-use verso_exec::plan::{ExprKind, Plan, SubqueryTest, TypedExpr};
-use verso_types::{Collator, SqlType, TimeStyle, Value, format_text};
+use verso_exec::plan::{ExprKind, PLACE, Plan, SubqueryTest, TypedExpr};
+use verso_types::{Collator, SqlType, SystemType, TimeStyle, Value, format_text};
 
 /// What is visible where an expression stands.
 #[derive(Clone, Copy)]
@@ -64,6 +64,8 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
             format_text(value, &expr.ty, &TimeStyle::UTC, &mut out);
             if expr.ty.is_number() || expr.ty == SqlType::Bool {
                 out
+            } else if expr.ty == SqlType::System(SystemType::Tid) {
+                format!("'{out}'::tid")
             } else {
                 format!("'{}'", out.replace('\'', "''"))
             }
@@ -85,6 +87,7 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
                 };
                 format!("({} COLLATE {name})", one(arg))
             }
+            (Some(PLACE), [place]) => one(place),
             (Some(op), [arg]) => format!("({op} {})", one(arg)),
             _ => format!("{}({})", function.name, all(args, ", ")),
         },

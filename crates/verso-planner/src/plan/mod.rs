@@ -43,7 +43,7 @@ use verso_catalog::{IndexDef, TableDef};
 use verso_env::recursion::{self, Refused};
 use verso_exec::functions::AggregateKind;
 use verso_exec::plan::{
-    AggregateCall, ExprKind, IndexAccess, JoinKind, KeyMatch, Plan, SortKey, Statement, SubqueryTest,
+    AggregateCall, ExprKind, IndexAccess, JoinKind, KeyMatch, Places, Plan, SortKey, Statement, SubqueryTest,
     TypedExpr,
 };
 use verso_types::{SqlType, Value};
@@ -496,6 +496,10 @@ fn path(
     estimate: Estimate<'_>,
     hints: Option<&Hints>,
 ) -> Option<Path> {
+    if Places::of(columns, filter?).is_some_and(|(places, _)| places.is_listed()) {
+        // Nothing finds a row faster than its place does.
+        return None;
+    }
     let derived = Derived::of(table, estimate);
     let terms = terms::of(table, columns, filter?, &derived);
     let known = estimate.is_known(table);

@@ -258,6 +258,7 @@ fn log_in(
         role: role.oid,
         superuser: role.superuser,
         client: Some(peer.to_string()),
+        encryption: wire.stream.encryption(),
     });
     let id = i32::try_from(session.id()).unwrap_or(i32::MAX);
     let cancel = session.cancel_handle();

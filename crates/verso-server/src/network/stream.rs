@@ -10,9 +10,11 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustls::{ServerConnection, StreamOwned};
+use rustls::{ProtocolVersion, ServerConnection, StreamOwned};
 use verso_env::waiting;
+use verso_session::Encryption;
 
+use super::certificate::common_name;
 use super::tls::Tls;
 
 /// For a poll that does not wait.
@@ -258,6 +260,23 @@ impl Stream {
         }
     }
 
+    /// How others are kept from reading along, if they are.
+    pub fn encryption(&self) -> Option<Encryption> {
+        let Stream::Tls(encrypted) = self else { return None };
+        let connection = &encrypted.stream.conn;
+        let suite = format!("{:?}", connection.negotiated_cipher_suite()?.suite());
+        Some(Encryption {
+            version: match connection.protocol_version()? {
+                ProtocolVersion::TLSv1_2 => "TLSv1.2".to_owned(),
+                ProtocolVersion::TLSv1_3 => "TLSv1.3".to_owned(),
+                other => format!("{other:?}"),
+            },
+            bits: if suite.contains("AES_128") { 128 } else { 256 },
+            cipher: openssl_name(&suite),
+            certificate: self.client_certificate().and_then(common_name),
+        })
+    }
+
     /// The certificate that the client has shown; the handshake has found that an authority vouches for it.
     pub fn client_certificate(&self) -> Option<&[u8]> {
         match self {
@@ -286,6 +305,18 @@ impl Stream {
     }
 }
 
+/// A cipher suite as OpenSSL calls it: `TLS13_AES_256_GCM_SHA384` is `TLS_AES_256_GCM_SHA384`, and
+/// `TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384` is `ECDHE-RSA-AES256-GCM-SHA384`.
+fn openssl_name(suite: &str) -> String {
+    if let Some(name) = suite.strip_prefix("TLS13_") {
+        return format!("TLS_{name}");
+    }
+    let name = suite.strip_prefix("TLS_").unwrap_or(suite).replace("WITH_", "").replace("AES_", "AES");
+    // The hash of this one is not in its name.
+    let name = if name.contains("CHACHA20") { name.replace("_SHA256", "") } else { name };
+    name.replace('_', "-")
+}
+
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
@@ -307,6 +338,21 @@ impl Write for Stream {
         match self {
             Stream::Plain(_) => Ok(()),
             Stream::Tls(encrypted) => encrypted.stream.flush(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn cipher_suites_are_called_as_openssl_does() {
+        for (suite, name) in [
+            ("TLS13_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"),
+            ("TLS13_CHACHA20_POLY1305_SHA256", "TLS_CHACHA20_POLY1305_SHA256"),
+            ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
+            ("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+        ] {
+            assert_eq!(super::openssl_name(suite), name);
         }
     }
 }

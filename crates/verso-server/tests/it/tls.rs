@@ -63,7 +63,12 @@ fn a_session_goes_through_tls() {
     let big = raw.query("SELECT n, 'some text' FROM generate_series(1, 50000) AS s(n)");
     assert_eq!(big.iter().filter(|reply| reply.kind == 'D').count(), 50_000);
     // The plain way is still there for clients of this machine.
-    assert_eq!(world.connect().value("SELECT 1"), "1");
+    let mut plain = world.connect();
+    assert_eq!(plain.value("SELECT 1"), "1");
+    let shown = "SELECT concat_ws(' ', ssl, version, cipher, bits) FROM pg_stat_ssl WHERE pid = ";
+    let how = plain.value(&format!("{shown}{}", raw.backend));
+    assert!(how.starts_with("t TLSv1.3 TLS_AES_") && how.ends_with(" 256"), "{how}");
+    assert_eq!(plain.value(&format!("{shown}pg_backend_pid()")), "f");
 }
 
 #[test]

@@ -83,6 +83,34 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
     views.services.instance.sessions.all().iter().map(row).collect()
 }
 
+/// The rows of `pg_stat_ssl`.
+pub(super) fn encryption(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let sees_all = views.services.has_role(verso_catalog::authority::READ_ALL_STATS);
+    let row = |info: &Arc<SessionInfo>| {
+        let identity = info.identity.lock().clone();
+        let pid = Value::Int4(backend_id(info.number));
+        // As PostgreSQL: of others' sessions only who may see everything learns more than that they are there.
+        if !sees_all && identity.role != views.services.current_role() {
+            return std::iter::once(pid).chain(vec![Value::Null; 7]).collect();
+        }
+        let Some(known) = identity.encryption else {
+            return [pid, Value::Bool(false)].into_iter().chain(vec![Value::Null; 6]).collect();
+        };
+        let name = known.certificate.map_or(Value::Null, |name| Value::text(&format!("/CN={name}")));
+        vec![
+            pid,
+            Value::Bool(true),
+            Value::text(&known.version),
+            Value::text(&known.cipher),
+            Value::Int4(known.bits),
+            name,
+            Value::Null,
+            Value::Null,
+        ]
+    };
+    views.services.instance.sessions.all().iter().map(row).collect()
+}
+
 /// The rows of `verso_activity`: the same sessions, with what Verso knows of them.
 pub(crate) fn activity(views: &Views<'_>) -> Vec<Vec<Value>> {
     let of = |row: Vec<Value>| {

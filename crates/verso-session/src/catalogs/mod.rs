@@ -113,6 +113,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_settings" => all(objects::settings(views)),
         "pg_timezone_names" => all(objects::time_zones(views)),
         "pg_stat_activity" => all(activity::sessions(views)),
+        "pg_stat_ssl" => all(activity::encryption(views)),
         "pg_locks" => all(activity::locks(views)),
         "pg_prepared_xacts" => all(activity::prepared(views)),
         "pg_cursors" => all(views.cursors.rows()),

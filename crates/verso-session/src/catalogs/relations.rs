@@ -342,6 +342,7 @@ struct Attribute<'a> {
     /// Of a partition: the column is that of the whole.
     inherited: bool,
     statistics: Option<u16>,
+    reservable: bool,
     acl: Value,
 }
 
@@ -372,7 +373,11 @@ impl Attribute<'_> {
             self.statistics
                 .map_or(Value::Null, |target| Value::Int2(i16::try_from(target).unwrap_or(i16::MAX))),
             self.acl,
-            Value::Null,
+            // So that tools which know nothing of it keep it: ALTER COLUMN … SET (reservable = true).
+            match self.reservable {
+                true => Value::Array(std::iter::once(Value::text("reservable=true")).collect()),
+                false => Value::Null,
+            },
             Value::Null,
             Value::Null,
         ]
@@ -399,6 +404,7 @@ impl Attribute<'_> {
             },
             inherited: catalog.table_by_oid(relation).is_some_and(|table| table.partition_of.is_some()),
             statistics: column.statistics,
+            reservable: column.reservable,
             acl: rights::own_acl(catalog, Object::Column(relation, column.id)),
         }
     }
@@ -419,6 +425,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 generated: "",
                 inherited: false,
                 statistics: None,
+                reservable: false,
                 acl: Value::Null,
             };
             attribute.row()
@@ -439,6 +446,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 generated: "",
                 inherited: false,
                 statistics: None,
+                reservable: false,
                 acl: Value::Null,
             };
             attribute.row()
@@ -491,6 +499,7 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
             generated: "",
             inherited: false,
             statistics: None,
+            reservable: false,
             acl: Value::Null,
         };
         rows.push(attribute.row());
@@ -514,6 +523,7 @@ fn of_sequence(sequence: &SequenceDef) -> Vec<Vec<Value>> {
             generated: "",
             inherited: false,
             statistics: None,
+            reservable: false,
             acl: Value::Null,
         };
         attribute.row()

@@ -61,7 +61,9 @@ impl Schema<'_> {
                 TableElement::Like { table, defaults, constraints, indexes, identity, generated } => {
                     let table = binder.table(table)?;
                     binder.require(&table, Rights::SELECT, &[])?;
-                    copy_columns(&table, &mut new, *defaults, *identity, *generated);
+                    // What is reserved is noted under the primary key, which comes with the indexes.
+                    let keyed = *indexes && create.temporary.is_none() && create.partition_by.is_none();
+                    copy_columns(&table, &mut new, *defaults, *identity, *generated, keyed);
                     copy_constraints(&table, &mut new, *constraints, *indexes, false);
                     if *indexes {
                         let copies = plain_indexes(&table, &place, &create.name.name.text);

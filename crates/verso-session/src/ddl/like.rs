@@ -18,10 +18,12 @@ pub(super) fn copy_columns(
     defaults: bool,
     identity: bool,
     generated: bool,
+    reservable: bool,
 ) {
     for column in table.shown() {
         let mut copy = NewColumn::new(Arc::clone(&column.name), column.declared().clone());
         copy.not_null = column.not_null;
+        copy.reservable = column.reservable && reservable;
         if let Some(kind) = column.identity {
             copy.identity = identity.then_some(kind);
             copy.serial = identity;

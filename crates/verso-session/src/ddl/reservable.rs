@@ -51,7 +51,8 @@ impl<'s> Concerned<'s> {
             Statement::CreateTable(create) => {
                 let makes = |element: &TableElement| match element {
                     TableElement::Column(column) | TableElement::Options(column) => reserves(column),
-                    _ => false,
+                    TableElement::Like { .. } => true,
+                    TableElement::Constraint(_) => false,
                 };
                 concerned.made = create.elements.iter().any(makes).then_some(&create.name);
             }

@@ -18,12 +18,27 @@ pub struct Identity {
     pub superuser: bool,
     /// Where its client is; none within the program.
     pub client: Option<String>,
+    /// How its connection is encrypted, if it is.
+    pub encryption: Option<Encryption>,
+}
+
+/// How a connection is encrypted, in OpenSSL's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encryption {
+    /// The protocol.
+    pub version: String,
+    /// The cipher suite.
+    pub cipher: String,
+    /// Bits of its key.
+    pub bits: i32,
+    /// The common name of the client's certificate, if it has shown one.
+    pub certificate: Option<String>,
 }
 
 impl Default for Identity {
     fn default() -> Identity {
         let (user, role) = (verso_catalog::OWNER.into(), verso_catalog::OWNER_ROLE);
-        Identity { user, role, superuser: true, client: None }
+        Identity { user, role, superuser: true, client: None, encryption: None }
     }
 }
 

@@ -32,7 +32,7 @@ use crate::cluster::Member;
 use verso_planner::errors::{SqlError, sqlstate};
 
 pub(crate) use identity::backend_id;
-pub use identity::{Identity, Terminate};
+pub use identity::{Encryption, Identity, Terminate};
 pub(crate) use long::{LongAction, LongTransactions};
 pub(crate) use waits::Waits;
 

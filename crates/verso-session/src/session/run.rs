@@ -9,7 +9,7 @@ use verso_types::text::type_of;
 
 use super::{Ending, Session};
 use crate::client::{Client, Nowhere, Results, StatementSink};
-use crate::constraints::{explain_late, finish};
+use crate::constraints::{add_reserved, check_at_commit};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::framed;
@@ -214,34 +214,43 @@ impl Session {
         body(&frame, results)
     }
 
-    /// Checks, at commit, what was put off to it, and does what ON COMMIT asks for where it `empties` temporary tables.
+    /// Checks, at commit, what was put off to it, and does what ON COMMIT asks for where it `empties` temporary tables; then
+    /// adds what was reserved. That is a change that shows its client nothing, so commits of others that are in the log do not
+    /// hold it up (T1-logged).
     pub(crate) fn check_deferred(&self, active: &Active, empties: bool) -> Result<(), SqlError> {
-        let txn = &active.txn;
-        if self.services.deferred.borrow().is_empty() && !empties {
+        if empties || self.services.deferred.borrow().has_checks() {
+            active.txn.borrow_mut().begin_statement()?;
+            self.at_commit(active, &mut |frame| {
+                if empties {
+                    crate::ddl::at_commit(frame)?;
+                }
+                check_at_commit(frame)
+            })?;
+        }
+        // Triggers may have reserved something, too.
+        if self.services.deferred.borrow().reserved.is_empty() {
             return Ok(());
         }
-        txn.borrow_mut().begin_statement()?;
-        let result = self.check_all(active, empties);
-        if result.is_ok() {
-            txn.borrow_mut().end_statement()?
-        } else {
-            txn.borrow_mut().abort_statement()?
-        }
-        result
+        active.txn.borrow_mut().begin_change()?;
+        self.at_commit(active, &mut |frame| add_reserved(frame))
     }
 
-    fn check_all(&self, active: &Active, empties: bool) -> Result<(), SqlError> {
+    /// Does something in the statement that was begun for it, and ends that.
+    fn at_commit(
+        &self,
+        active: &Active,
+        body: &mut dyn FnMut(&Frame<'_>) -> Result<(), Failure>,
+    ) -> Result<(), SqlError> {
         let mut nowhere = Nowhere;
         let client = Client::new(&mut nowhere);
         let mut results = Results::aside(&client, self.services.memory.lend());
-        let mut check = |frame: &Frame<'_>, _: &mut Results<'_>| {
-            if empties {
-                crate::ddl::at_commit(frame)?;
-            }
-            let unique = active.txn.borrow_mut().check_unique_now();
-            unique.map_err(|error| explain_late(frame, error))?;
-            finish(frame)
-        };
-        self.in_frame(active, &mut results, &mut check).map_err(|failure| failure.error)
+        let done = self.in_frame(active, &mut results, &mut |frame, _| body(frame));
+        let mut txn = active.txn.borrow_mut();
+        if done.is_ok() {
+            txn.end_statement()?
+        } else {
+            txn.abort_statement()?
+        }
+        done.map_err(|failure| failure.error)
     }
 }

@@ -650,6 +650,16 @@ impl Settings {
                 let milliseconds = match value {
                     None => 0,
                     Some(value) => milliseconds(value).ok_or_else(|| {
+                        // A time that is too long, or less than none.
+                        let digits = |c: char| c.is_ascii_digit() || matches!(c, '-' | '.' | ' ');
+                        if milliseconds(&format!("1{}", value.trim().trim_start_matches(digits))).is_some() {
+                            return SqlError::new(
+                                sqlstate::INVALID_PARAMETER_VALUE,
+                                format!(
+                                    "{value} is outside the valid range for parameter \"{name}\" (0 ms .. 2147483647 ms)"
+                                ),
+                            );
+                        }
                         invalid(value).with_hint(
                             "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".",
                         )

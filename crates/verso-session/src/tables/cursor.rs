@@ -1,5 +1,6 @@
 //! Cursors: the rows of a scan, in batches, and changes of those that were found.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use verso_catalog::packs::{Pack, Unpack, Wanted, stored_ids};
@@ -274,6 +275,12 @@ impl TableCursor for Reader {
         match &self.scan {
             Rows::Candidates(found) => found.scan.held_bytes(),
             _ => 0,
+        }
+    }
+
+    fn keep_pages(&mut self, pages: Vec<Range<u32>>) {
+        if let Rows::Heap(scanned) = &mut self.scan {
+            scanned.scan.keep_pages(pages);
         }
     }
 

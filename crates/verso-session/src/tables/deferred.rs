@@ -142,9 +142,9 @@ impl Deferred {
         Ok(())
     }
 
-    /// Whether there is nothing to check at commit.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty() && !self.unique && self.events.is_empty() && self.reserved.is_empty()
+    /// Whether there is something to check at commit.
+    pub(crate) fn has_checks(&self) -> bool {
+        !self.keys.is_empty() || self.unique || !self.events.is_empty()
     }
 
     /// At commit all keys, before only those of constraints that are not deferred any more, which stay.

@@ -7,7 +7,7 @@ use verso_exec::error::{ExecError, Result};
 use verso_exec::exec::{Reserve, Reserving, Scan, TestOfEnds};
 use verso_exec::memory::Memory;
 use verso_storage::heap::{Heap, ScanBatch};
-use verso_storage::index::key;
+use verso_storage::index::key::{self, KeyPart};
 use verso_storage::rules::{Rule, disabled};
 use verso_storage::{ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, WaitPolicy};
 use verso_types::{Batch, Number, SqlType, TypeError, Value};
@@ -36,56 +36,49 @@ impl Reserve for EngineTables<'_> {
         let table = reserving.table;
         self.refuse_read_only("UPDATE")?;
         let heap = self.heap_for_change(table)?;
-        let Some((record, key)) = self.hold_row(&heap, reserving)? else { return Ok(false) };
-        let reserved = self.note(&heap, reserving, record, &key, memory, test);
-        if reserved.is_err() {
-            // That it was refused tells what the row has: a serializable transaction has read it then.
-            let mut row = Batch::default();
-            self.get(table, reserving.index, reserving.key, reserving.columns, &mut row)?;
+        let index = self.index(&heap, reserving.index)?;
+        let parts = &index.spec().parts;
+        let records = index.records_current(&self.txn.borrow(), reserving.key)?;
+        for record in records {
+            if !self.hold_row(&heap, record)? {
+                continue;
+            }
+            match self.note(&heap, reserving, (record, parts), memory, test) {
+                Ok(Noticed::OtherRow) => {}
+                Ok(Noticed::Noted) => return Ok(true),
+                Ok(Noticed::NoNumber) => return Ok(false),
+                Err(error) => {
+                    // That it was refused tells what the row has: a serializable transaction has read it then.
+                    let mut row = Batch::default();
+                    self.get(table, reserving.index, reserving.key, reserving.columns, &mut row)?;
+                    return Err(error);
+                }
+            }
         }
-        reserved
+        Ok(false)
     }
 }
 
+/// What became of a reservation.
+enum Noticed {
+    /// The record has another key, or is gone.
+    OtherRow,
+    Noted,
+    /// The usual way has to find out what there is.
+    NoNumber,
+}
+
 impl EngineTables<'_> {
-    /// Keeps the row with the key from being deleted (RV3); none where the usual way has to find out what there is.
-    fn hold_row(
-        &self,
-        heap: &Arc<Heap>,
-        reserving: &Reserving<'_>,
-    ) -> Result<Option<(RecordId, Arc<[Value]>)>> {
-        let index = self.index(heap, reserving.index)?;
-        let parts = &index.spec().parts;
-        let ids: Vec<u16> = parts.iter().map(|part| part.column).collect();
+    /// Keeps a row from being deleted (RV3), if the transaction sees it.
+    fn hold_row(&self, heap: &Arc<Heap>, record: RecordId) -> Result<bool> {
         let mut txn = self.txn.borrow_mut();
-        for record in index.records_current(&txn, reserving.key)? {
-            let mut rows = ScanBatch::default();
-            rows.records.push(record);
-            let (mode, wait) = (RecordLockMode::KeyShare, WaitPolicy::Block);
-            if heap.lock_records(&mut txn, &rows, None, mode, wait)?.locked.is_empty() {
-                continue;
-            }
-            heap.fetch_newest(&txn, &[record], &ids, &mut rows)?;
-            if rows.batch.rows == 0 {
-                continue;
-            }
-            let stored: Vec<_> = rows.batch.columns.iter().collect();
-            let mut found = Vec::new();
-            key::encode_row(parts, &stored, 0, &mut found)?;
-            if found != reserving.key {
-                continue;
-            }
-            if !txn.isolation().by_statement() && !heap.is_in_snapshot(&txn, record)? {
-                continue;
-            }
-            let ty = |id: &u16| {
-                let at = reserving.table.column_with_id(*id);
-                at.map_or(SqlType::Unknown, |at| reserving.table.columns[at].ty.clone())
-            };
-            let value = |(column, id): (&verso_types::Column, &u16)| column.value(0, &ty(id));
-            return Ok(Some((record, rows.batch.columns.iter().zip(&ids).map(value).collect())));
+        let mut rows = ScanBatch::default();
+        rows.records.push(record);
+        let (mode, wait) = (RecordLockMode::KeyShare, WaitPolicy::Block);
+        if heap.lock_records(&mut txn, &rows, None, mode, wait)?.locked.is_empty() {
+            return Ok(false);
         }
-        Ok(None)
+        Ok(txn.isolation().by_statement() || heap.is_in_snapshot(&txn, record)?)
     }
 
     /// Tests and notes the amounts (RV1).
@@ -93,15 +86,15 @@ impl EngineTables<'_> {
         &self,
         heap: &Arc<Heap>,
         reserving: &Reserving<'_>,
-        record: RecordId,
-        key: &Arc<[Value]>,
+        (record, parts): (RecordId, &[KeyPart]),
         memory: Memory<'_>,
         test: &mut TestOfEnds<'_>,
-    ) -> Result<bool> {
+    ) -> Result<Noticed> {
         let columns = &reserving.table.columns;
-        let ids: Vec<u16> = reserving.columns.iter().map(|at| columns[*at].id).collect();
-        let key_bytes = size_of_val::<[Value]>(key) + reserving.key.len();
-        self.deferred.borrow_mut().reserved.grow(ids.len(), key_bytes, memory)?;
+        let own_ids: Vec<u16> = reserving.columns.iter().map(|at| columns[*at].id).collect();
+        // The key is read together with the values.
+        let keys = parts.len();
+        let ids: Vec<u16> = parts.iter().map(|part| part.column).chain(own_ids.iter().copied()).collect();
         let txn_id = self.txn.borrow_mut().assign_id()?;
         let place = (heap.object, record);
         let journal = &self.services.instance.reservations;
@@ -113,13 +106,27 @@ impl EngineTables<'_> {
         let undecided = heap.fetch_undecided(&txn, record, &ids, &mut rows, &mut prepared, &known)?;
         drop(txn);
         if rows.batch.rows == 0 {
-            return Ok(false);
+            return Ok(Noticed::OtherRow);
         }
+        let stored: Vec<&verso_types::Column> = rows.batch.columns[..keys].iter().collect();
+        let mut found = Vec::new();
+        key::encode_row(parts, &stored, 0, &mut found)?;
+        if found != reserving.key {
+            return Ok(Noticed::OtherRow);
+        }
+        let ty = |id: u16| {
+            let at = reserving.table.column_with_id(id);
+            at.map_or(SqlType::Unknown, |at| columns[at].ty.clone())
+        };
+        let value = |(column, part): (&&verso_types::Column, &KeyPart)| column.value(0, &ty(part.column));
+        let key: Arc<[Value]> = stored.iter().zip(parts).map(value).collect();
+        let key_bytes = size_of_val::<[Value]>(&key) + reserving.key.len();
+        self.deferred.borrow_mut().reserved.grow(own_ids.len(), key_bytes, memory)?;
         let counts = |noted: &&Noted| noted.txn != txn_id && !rows.sees(noted.txn) && !disabled(Rule::RV1);
         let (mut least, mut most, mut own) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, (id, amount)) in ids.iter().zip(reserving.amounts).enumerate() {
+        for (at, (id, amount)) in own_ids.iter().zip(reserving.amounts).enumerate() {
             let ty = &columns[reserving.columns[at]].ty;
-            let Some(value) = number(&rows.batch, at, ty) else { return Ok(false) };
+            let Some(value) = number(&rows.batch, keys + at, ty) else { return Ok(Noticed::NoNumber) };
             let (mut low, mut high) = (value.clone(), value.clone());
             let mut count = |reach: &Reach| {
                 low = low.plus(&reach.least);
@@ -129,7 +136,9 @@ impl EngineTables<'_> {
                 count(&noted.reach());
             }
             if undecided.is_some() && prepared.batch.rows > 0 && !disabled(Rule::RV5Prepared) {
-                let Some(would_be) = number(&prepared.batch, at, ty) else { return Ok(false) };
+                let Some(would_be) = number(&prepared.batch, keys + at, ty) else {
+                    return Ok(Noticed::NoNumber);
+                };
                 count(&Reach::default().with(&would_be.minus(&value)));
             }
             let before = notes.iter().find(|noted| noted.txn == txn_id && noted.column == *id);
@@ -146,10 +155,10 @@ impl EngineTables<'_> {
         }
         test(&least, &most)?;
         for own in own {
-            shard.note(place, txn_id, reserving.table.oid, key, &own);
+            shard.note(place, txn_id, reserving.table.oid, &key, &own);
             self.deferred.borrow_mut().reserved.push(journal, txn_id, own);
         }
-        Ok(true)
+        Ok(Noticed::Noted)
     }
 
     /// Before a change of RESERVABLE columns in another way than by reserving: waits for those who have reserved something

@@ -1,13 +1,18 @@
 //! Frames: which pages are in memory, and who has to leave.
 //!
 //! ```text
-//!  free list ──► page arrives ──► clock hand passes: used? ─ yes ─► one chance less
-//!      ▲                                              └─ no ──► dirty? ─ yes ─► candidate for the flusher
-//!      └───────── memory given back ◄── claimed ◄─────────────────┴─ no
+//!  free list ──► page arrives ─┬─ of a scan, or new ─► probation: the oldest first, unless used since
+//!      ▲                       └─ visited ───────────► clock hand passes: used? ─ yes ─► one chance less
+//!      │                                     ┌─ dirty ─► candidate for the flusher ◄─────┴─ no
+//!      └── memory given back ◄── claimed ◄───┴─ clean
 //! ```
 //!
-//! A visit earns a chance (at most three), a scan's visit none, so a big scan pushes out its own pages first.
+//! A visit earns a chance (at most three), a scan's visit none.
 //!
+//! C6. As long as more pages than an eighth of the pool are on *probation*, those leave and the clock stands still: however
+//!     much scans bring, pages with chances lose none. A page that is visited leaves the probation for the clock's part.
+//! C7. A page that comes back by a scan so soon that the pool would have held it, had its other part been smaller, comes with
+//!     a chance: so a table that is scanned again and again drives pages out that nobody uses any more.
 //! C1. A resident page has exactly one frame; there are never more resident pages than frames.
 //! C2. Only a clean page that is not being written is evicted, by a thread that claimed it without waiting.
 //! C3. A page's memory is given back before its frame is.
@@ -15,6 +20,7 @@
 //! C4. A freed page keeps its frame, hollow and without chances: it is the first to go, and if the page is given out
 //!     again before, no memory has to be returned and brought again.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -23,7 +29,7 @@ use verso_env::sync::{Condvar, Mutex};
 use super::Core;
 use super::doublewrite::BATCH_PAGES;
 use super::frame::{Claim, Memory};
-use super::latch::{DIRTY, HOLLOW, KEEP, RESIDENT, WRITING};
+use super::latch::{DIRTY, HOLLOW, KEEP, RESIDENT, Touch, WRITING};
 use super::stats::add;
 use crate::error::StorageError;
 use crate::page::PageId;
@@ -49,6 +55,10 @@ pub(super) struct Frames {
     /// Signalled when a frame became free.
     freed: Condvar,
     hand: Mutex<usize>,
+    /// Pages on probation with their frames, the oldest first (C6); some have left meanwhile, or are not on it any more.
+    probation: Mutex<VecDeque<(u32, PageId)>>,
+    /// How many pages have left so far, in place of the time.
+    departures: AtomicU32,
 }
 
 /// What a round of the clock brought.
@@ -72,7 +82,30 @@ impl Frames {
             free: Mutex::new((0..last).rev().collect()),
             freed: Condvar::new(),
             hand: Mutex::new(0),
+            probation: Mutex::new(VecDeque::new()),
+            departures: AtomicU32::new(0),
         }
+    }
+
+    /// So many pages on probation are left to it before the clock goes on (C6).
+    fn probation_least(&self) -> usize {
+        (self.capacity() / 8).max(1)
+    }
+
+    /// Puts pages on probation: the next to leave, or the last.
+    fn put_on_probation(&self, pages: impl Iterator<Item = (u32, PageId)>, first: bool) {
+        let mut probation = self.probation.lock();
+        for page in pages {
+            if first { probation.push_front(page) } else { probation.push_back(page) }
+        }
+        if probation.len() > 2 * self.capacity() + 64 {
+            probation.retain(|(frame, page)| self.holds(*frame, *page));
+        }
+    }
+
+    /// Whether a frame has this page.
+    fn holds(&self, frame: u32, page: PageId) -> bool {
+        resident_in(self.pages[frame as usize].load(Ordering::Acquire)) == Some(page)
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -217,17 +250,89 @@ impl Core {
         (self.frames.capacity() / 16).clamp(1, 32)
     }
 
-    /// Lets the clock hand go round until `wanted` pages have left; pages to be kept leave only `at_any_cost`.
+    /// Makes `wanted` pages leave, those on probation first; pages to be kept leave only `at_any_cost`.
     pub(super) fn sweep(&self, wanted: usize, at_any_cost: bool) -> Swept {
         let mut swept = Swept::default();
         let mut victims: Vec<Claim<'_>> = Vec::with_capacity(wanted);
+        self.sweep_probation(wanted, &mut victims, &mut swept.dirty);
+        if at_any_cost || (victims.is_empty() && swept.dirty.is_empty()) {
+            self.go_round(wanted, at_any_cost, &mut victims, &mut swept.dirty);
+        }
+        swept.freed = victims.len();
+        add(&self.counters.evictions, swept.freed as u64);
+        swept.dirty.sort_unstable();
+        swept.dirty.dedup();
+        self.vacate(&mut victims);
+        swept
+    }
+
+    /// Claims pages on probation that may leave, and lists those that could if they were not dirty (C6).
+    fn sweep_probation<'p>(&'p self, wanted: usize, victims: &mut Vec<Claim<'p>>, dirty: &mut Vec<PageId>) {
+        let least = self.frames.probation_least();
+        let mut probation = self.frames.probation.lock();
+        let mut stay = Vec::new();
+        while probation.len() + stay.len() > least && victims.len() < wanted && dirty.len() < BATCH_PAGES {
+            let Some((frame, page)) = probation.pop_front() else { break };
+            let state = self.memory.word(page).state();
+            if !self.frames.holds(frame, page) || !state.has(RESIDENT) || state.has(KEEP) || state.used() {
+                continue;
+            }
+            if state.latched() || state.has(WRITING) {
+                stay.push((frame, page));
+            } else if state.has(DIRTY) {
+                stay.push((frame, page));
+                dirty.push(page);
+            } else {
+                match self.memory.try_claim_from(page, state) {
+                    Some(claim) => victims.push(claim),
+                    None => stay.push((frame, page)),
+                }
+            }
+        }
+        stay.into_iter().rev().for_each(|page| probation.push_front(page));
+    }
+
+    /// The content of the claimed page, which is in a frame, has come; whether it was here lately.
+    pub(super) fn arrived(&self, claim: &Claim<'_>, touch: Touch, again: bool) {
+        let touch = if again { Touch::Count } else { touch };
+        claim.word().arrive(touch);
+        if touch == Touch::Ignore {
+            let frame = self.memory.frame(claim.page()).load(Ordering::Relaxed);
+            self.frames.put_on_probation([(frame, claim.page())].into_iter(), false);
+        }
+    }
+
+    /// Whether the claimed page, which is in no frame, has left so lately that there would have been room for it beside those
+    /// on probation (C7).
+    pub(super) fn was_here_lately(&self, claim: &Claim<'_>) -> bool {
+        let left = self.memory.frame(claim.page()).load(Ordering::Relaxed);
+        let room = self.frames.capacity().saturating_sub(self.frames.probation.lock().len());
+        let since = self.frames.departures.load(Ordering::Relaxed).wrapping_sub(left);
+        left != 0 && !claim.resident() && (since as usize) < room
+    }
+
+    /// Lets the content of a claimed page go; its frame is the next to be taken (C4).
+    pub(super) fn hollow_out(&self, claim: &Claim<'_>) {
+        claim.word().hollow_out();
+        let frame = self.memory.frame(claim.page()).load(Ordering::Relaxed);
+        self.frames.put_on_probation([(frame, claim.page())].into_iter(), true);
+    }
+
+    /// Lets the clock hand go round until so many pages are claimed in all.
+    fn go_round<'p>(
+        &'p self,
+        wanted: usize,
+        at_any_cost: bool,
+        victims: &mut Vec<Claim<'p>>,
+        dirty: &mut Vec<PageId>,
+    ) {
         let mut hand = self.frames.hand.lock();
         let end = self.frames.end.load(Ordering::Acquire).max(1);
         *hand %= end;
         // Three chances make four rounds at most; but enough pages without chances that only need writing are as good.
         for step in 0..end * 4 {
-            let enough_dirty = swept.dirty.len() == BATCH_PAGES || step >= end * 2;
-            if victims.len() >= wanted || (enough_dirty && !swept.dirty.is_empty()) {
+            let enough_dirty = dirty.len() >= BATCH_PAGES || step >= end * 2;
+            if victims.len() >= wanted || (enough_dirty && !dirty.is_empty()) {
                 break;
             }
             let page = self.frames.pages[*hand].load(Ordering::Acquire);
@@ -240,18 +345,11 @@ impl Core {
             if state.used() {
                 self.memory.word(page).age(state);
             } else if state.has(DIRTY) {
-                swept.dirty.push(page);
+                dirty.push(page);
             } else if !state.has(WRITING) {
                 victims.extend(self.memory.try_claim_from(page, state));
             }
         }
-        drop(hand);
-        swept.freed = victims.len();
-        add(&self.counters.evictions, swept.freed as u64);
-        swept.dirty.sort_unstable();
-        swept.dirty.dedup();
-        self.vacate(&mut victims);
-        swept
     }
 
     /// Sets how many frames there are to be, and makes the pages leave for which there is no frame any more. Those that are latched
@@ -294,6 +392,9 @@ impl Core {
             if claim.word().clear(RESIDENT | HOLLOW).has(RESIDENT) {
                 let frame = self.memory.frame(claim.page()).load(Ordering::Relaxed);
                 self.frames.pages[frame as usize].store(0, Ordering::Release);
+                // In place of its frame, when it has left (C7).
+                let now = self.frames.departures.fetch_add(1, Ordering::Relaxed);
+                self.memory.frame(claim.page()).store(now.max(1), Ordering::Relaxed);
                 frames.push(frame);
             }
         }

@@ -22,13 +22,14 @@ impl Core {
     /// `Corrupt` when its bytes are not that page; errors of the file; no frame.
     pub(super) fn fault_in(&self, claim: &mut Claim<'_>, touch: Touch) -> Result<(), StorageError> {
         let page = claim.page();
+        let again = touch == Touch::Ignore && self.was_here_lately(claim);
         self.ensure_frame(claim)?;
         let read = self.file.read_at(claim.bytes_mut(), self.offset(page));
         let read = read.map_err(|error| StorageError::Unreadable { page, source: Arc::new(error) });
         let sound = read.and_then(|length| self.check(page, claim.bytes(), length));
         sound.inspect_err(|error| self.damaged.note(error))?;
         self.counters.read(claim.bytes());
-        claim.word().arrive(touch);
+        self.arrived(claim, touch, again);
         Ok(())
     }
 
@@ -51,7 +52,8 @@ impl Core {
         if clean {
             self.ensure_frame(claim)?;
         }
-        claim.word().arrive(Touch::Count);
+        // Many are created for once only: whoever comes again earns the chances.
+        self.arrived(claim, Touch::Ignore, false);
         self.damaged.forget(page);
         Ok(clean)
     }
@@ -140,8 +142,9 @@ impl Core {
             if self.check(claim.page(), claim.bytes(), read).is_ok() {
                 self.counters.read(claim.bytes());
                 add(&self.counters.prefetched, 1);
+                let again = self.was_here_lately(&claim);
                 frame.give_to(&claim, &self.memory);
-                claim.word().arrive(Touch::Ignore);
+                self.arrived(&claim, Touch::Ignore, again);
             } else {
                 self.memory.release_run(std::slice::from_mut(&mut claim));
             }

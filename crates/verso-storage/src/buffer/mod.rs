@@ -199,8 +199,20 @@ impl BufferPool {
     #[track_caller]
     pub fn write(&self, page: PageId) -> Result<ExclusivePage<'_>, StorageError> {
         let core = &*self.core;
-        let claim = core.claim(page)?;
-        core.enter(claim)
+        let claim = core.claim(page, Touch::Count)?;
+        core.enter(claim, Touch::Count)
+    }
+
+    /// As [`BufferPool::write`], for one pass over many pages: the visit does not count against eviction.
+    ///
+    /// # Errors
+    /// As [`BufferPool::read`].
+    #[inline]
+    #[track_caller]
+    pub fn write_for_scan(&self, page: PageId) -> Result<ExclusivePage<'_>, StorageError> {
+        let core = &*self.core;
+        let claim = core.claim(page, Touch::Ignore)?;
+        core.enter(claim, Touch::Ignore)
     }
 
     /// As [`BufferPool::read`], but `None` when a writer holds the page.
@@ -232,7 +244,7 @@ impl BufferPool {
         core.check_number(page)?;
         pause_point();
         match core.memory.try_claim(page, Touch::Count) {
-            Some(claim) => core.enter(claim).map(Some),
+            Some(claim) => core.enter(claim, Touch::Count).map(Some),
             None => Ok(None),
         }
     }
@@ -280,7 +292,7 @@ impl BufferPool {
             let mut claim = core.claim_waiting(page, Touch::Ignore);
             if claim.present() {
                 claim.forget_changes();
-                claim.word().hollow_out();
+                core.hollow_out(&claim);
                 add(&core.counters.discards, 1);
             }
         }
@@ -551,11 +563,11 @@ impl Core {
     /// The exclusive latch of a page that can exist, resident or not.
     #[inline]
     #[track_caller]
-    fn claim(&self, page: PageId) -> Result<Claim<'_>, StorageError> {
+    fn claim(&self, page: PageId, touch: Touch) -> Result<Claim<'_>, StorageError> {
         self.check_usable()?;
         self.check_number(page)?;
         pause_point();
-        Ok(self.claim_waiting(page, Touch::Count))
+        Ok(self.claim_waiting(page, touch))
     }
 
     #[inline]
@@ -573,7 +585,7 @@ impl Core {
         if page.0 >= self.memory.page_count() {
             return Err(StorageError::Full { what: format!("{page}: the database has its greatest size") });
         }
-        let mut claim = self.claim(page)?;
+        let mut claim = self.claim(page, Touch::Ignore)?;
         let clean = !claim.present() && self.conjure(&mut claim)?;
         self.counters.fetch(claim.bytes());
         Ok((ExclusivePage::new(claim), clean))
@@ -581,9 +593,9 @@ impl Core {
 
     /// Makes a claimed page resident and hands it out.
     #[inline]
-    fn enter<'p>(&'p self, mut claim: Claim<'p>) -> Result<ExclusivePage<'p>, StorageError> {
+    fn enter<'p>(&'p self, mut claim: Claim<'p>, touch: Touch) -> Result<ExclusivePage<'p>, StorageError> {
         if !claim.present() {
-            self.fault_in(&mut claim, Touch::Count)?;
+            self.fault_in(&mut claim, touch)?;
         }
         self.counters.fetch(claim.bytes());
         Ok(ExclusivePage::new(claim))

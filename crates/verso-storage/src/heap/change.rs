@@ -339,7 +339,11 @@ impl Heap {
                 overflow::reserve(&mut mini, value_bytes)?;
             }
             let seen = shared.locks.seen();
-            let home = self.write_home(&mut mini, page_index)?;
+            // Many records of a page are changed by those who go through many pages.
+            let home = match slots.len() {
+                1 => self.write_home(&mut mini, page_index)?,
+                _ => self.write_home_for_scan(&mut mini, page_index)?,
+            };
             let home = home.ok_or(StorageError::NoSuchObject(self.object))?;
             let page = mini.page_id(home);
             if header::kind(mini.page(home)) != Some(PageKind::Data)

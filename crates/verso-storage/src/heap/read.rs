@@ -80,6 +80,8 @@ pub struct HeapScan {
     /// Pages that it is to read by itself.
     pub(crate) next: u32,
     pub(crate) end: u32,
+    /// Pages to be read behind these, the last first.
+    pub(crate) later: Vec<Range<u32>>,
     /// Of a part: where it gets its next pages.
     pub(crate) pieces: Option<Arc<Pieces>>,
     /// Slots of the next page that are still to be read, one after the other, because its values may be long.
@@ -119,7 +121,18 @@ impl HeapScan {
     /// How many pages are still to be read.
     #[must_use]
     pub fn pages_left(&self) -> u32 {
-        self.end.saturating_sub(self.next)
+        let later: u32 = self.later.iter().map(|pages| pages.end - pages.start).sum();
+        self.end.saturating_sub(self.next) + later
+    }
+
+    /// Reads no other pages than these, which ascend; of a scan that has read nothing yet.
+    pub fn keep_pages(&mut self, pages: Vec<Range<u32>>) {
+        let (start, end) = (self.next, self.end);
+        let within = pages.into_iter().map(|pages| pages.start.max(start)..pages.end.min(end));
+        self.later = within.filter(|pages| pages.start < pages.end).collect();
+        self.later.reverse();
+        self.next = self.end;
+        self.refill();
     }
 
     /// So many scans that together read what this one has not read yet, in the same view: each takes some pages whenever it
@@ -137,6 +150,7 @@ impl HeapScan {
             columns: self.columns.clone(),
             next: 0,
             end: 0,
+            later: Vec::new(),
             pieces: Some(Arc::clone(&pieces)),
             part: 0..0,
             has_begun: false,
@@ -149,6 +163,9 @@ impl HeapScan {
             (first.next, first.end, first.part) = (next, next + 1, long);
         }
         self.next = self.end;
+        if let Some(first) = scans.first_mut() {
+            first.later = std::mem::take(&mut self.later);
+        }
         scans
     }
 
@@ -234,11 +251,13 @@ impl HeapScan {
         Ok(count)
     }
 
-    /// Takes further pages, of a part that has none.
+    /// Takes further pages where there are none left.
     fn refill(&mut self) {
-        if self.next == self.end
-            && let Some(piece) = self.pieces.as_ref().and_then(|pieces| pieces.take())
-        {
+        if self.next != self.end {
+            return;
+        }
+        let piece = self.later.pop().or_else(|| self.pieces.as_ref().and_then(|pieces| pieces.take()));
+        if let Some(piece) = piece {
             (self.next, self.end) = (piece.start, piece.end);
         }
     }
@@ -283,8 +302,12 @@ impl HeapScan {
 
     /// Reads pages that come later together where they follow each other in the file.
     fn read_ahead(&mut self) {
-        let window = self.shared.core().pool.read_ahead().window(self.next, !self.has_begun);
+        let mut window = self.shared.core().pool.read_ahead().window(self.next, !self.has_begun);
         self.has_begun = true;
+        if self.pieces.is_none() {
+            // Others read what comes behind a piece, nobody what comes behind the last page.
+            window.end = window.end.min(self.end);
+        }
         // An error is met by who reads the page.
         let page_at = |index| self.heap.page_at(index).ok().flatten();
         let mut run: Option<(PageId, u32)> = None;

@@ -301,6 +301,7 @@ impl Heap {
             columns: spec.columns.to_vec(),
             next: spec.pages.start,
             end: spec.pages.end.min(self.page_count()),
+            later: Vec::new(),
             pieces: None,
             part: 0..0,
             has_begun: false,

@@ -279,7 +279,7 @@ fn one_page(
     drop(home);
     done.visited += 1;
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
-    let Some(home) = heap.write_home(&mut mini, index)? else { return Ok(()) };
+    let Some(home) = heap.write_home_for_scan(&mut mini, index)? else { return Ok(()) };
     let id = mini.page_id(home);
     if header::kind(mini.page(home)) == Some(PageKind::Packed) {
         return Ok(());

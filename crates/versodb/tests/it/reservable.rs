@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use verso_sim::{FaultPlan, World, seeds};
+use verso_env::Env;
+use verso_sim::{FaultPlan, Gate, World, seeds};
 use versodb::{Connection, Database, Options};
 
 use crate::new_database;
@@ -82,6 +83,42 @@ fn who_adds_waits_for_nobody_and_the_check_holds_whoever_commits() {
     assert_eq!(all(one, BALANCE), ["250.00"]);
     assert_eq!(all(one, "SELECT count(*) FROM verso_reservations"), ["0"]);
     assert!(database.engine().check(&mut |_| {}).unwrap().problems.is_empty());
+}
+
+/// Commits of reservations are in the log together, however long the disk takes for the first of them; nobody is shown what may
+/// be lost.
+#[test]
+fn commits_that_add_do_not_wait_for_the_disk_of_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let (env, gate) = Gate::before(Env::real());
+    let database = Database::create(directory.path().join("t.verso"), Options::new().env(env)).unwrap();
+    let [mut one, mut two, mut reader] = [(); 3].map(|()| database.connect().unwrap());
+    run(&mut one, &[ACCOUNTS, "INSERT INTO account VALUES (1, 'a', 100)"]);
+    run(&mut two, &["SET synchronous_commit = off"]);
+    gate.set(true);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            run(&mut one, &["BEGIN", "UPDATE account SET balance = balance - 10 WHERE id = 1", "COMMIT"]);
+        });
+        gate.until_somebody_waits();
+        let (tell, told) = std::sync::mpsc::channel();
+        let passes = scope.spawn(move || {
+            run(&mut two, &["BEGIN", "UPDATE account SET balance = balance - 5 WHERE id = 1", "COMMIT"]);
+            tell.send(()).unwrap();
+        });
+        let passed = told.recv_timeout(std::time::Duration::from_secs(20));
+        // Neither is on disk.
+        let shown = all(&mut reader, BALANCE);
+        gate.set(false);
+        waits.join().unwrap();
+        passes.join().unwrap();
+        assert_eq!(passed, Ok(()));
+        assert_eq!(shown, ["100.00"]);
+    });
+    // What a commit is told of its failure is settled, too: this one is measured against both.
+    run(&mut reader, &["BEGIN", "UPDATE account SET balance = balance - 85 WHERE id = 1", "COMMIT"]);
+    assert_eq!(refused(&mut reader, "UPDATE account SET balance = balance - 1 WHERE id = 1"), "23514");
+    assert_eq!(all(&mut reader, BALANCE), ["0.00"]);
 }
 
 #[test]

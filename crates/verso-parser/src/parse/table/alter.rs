@@ -9,7 +9,7 @@ use super::column::{GeneratedAs, column_definition, expression, generated, gener
 use super::constraint::table_constraint;
 use super::index::index_parameters;
 use super::place::{named_method, named_tablespace};
-use super::{check_parameter, storage_parameters};
+use super::{boolean, check_parameter, parameters, signed_number, storage_parameters};
 use crate::error::SyntaxError;
 use crate::syntax::{
     AlterAction, AlterIndex, AlterTable, DropKind, IndexChange, Name, Owned, SequenceOptions, Statement,
@@ -224,10 +224,8 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             Ok(AlterAction::Shrink)
         }
         "modify" if cursor.accept(&["modify", "next", "size"]) => {
-            let Token::Number(digits) = cursor.peek() else { return Err(cursor.unexpected()) };
-            let size = cursor.source().meaning(digits).to_string();
+            let size = signed_number(cursor).ok_or_else(|| cursor.unexpected())?;
             check_parameter("next_extent", &size).map_err(|error| error.at(start))?;
-            cursor.advance();
             Ok(AlterAction::Options(vec![("next_extent".to_string(), size)]))
         }
         // Oracle's spelling, with and without parentheses; of its other clauses there is none.
@@ -310,6 +308,25 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
     if let Some(reservable) = reservable(cursor) {
         return Ok(AlterAction::Reservable { column, reservable });
     }
+    if cursor.is(&["set"]) && matches!(cursor.peek_at(1), Token::LParen) {
+        cursor.advance();
+        let options = parameters(cursor, check_column_option)?;
+        // Of several of one name the last counts.
+        let last = options.last().map(|(_, value)| boolean(value));
+        return Ok(AlterAction::Reservable { column, reservable: last.flatten() == Some(true) });
+    }
+    if cursor.is(&["reset"]) && matches!(cursor.peek_at(1), Token::LParen) {
+        cursor.advance();
+        cursor.advance();
+        let at = cursor.here().start;
+        let names = cursor.list(Cursor::name)?;
+        names
+            .iter()
+            .try_for_each(|name| check_column_option(&name.text, "false"))
+            .map_err(|error| error.at(at))?;
+        cursor.expect_token(&Token::RParen)?;
+        return Ok(AlterAction::Reservable { column, reservable: false });
+    }
     if cursor.accept(&["drop", "default"]) {
         return Ok(AlterAction::Default { column, default: None });
     }
@@ -364,6 +381,21 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
         return Err(cursor.unexpected());
     }
     Err(cursor.unsupported(&format!("ALTER COLUMN … {}", words.join(" ").to_uppercase())))
+}
+
+/// The options of columns: there is `reservable`, the form in which pg_dump has it.
+fn check_column_option(name: &str, value: &str) -> Result<(), SyntaxError> {
+    match name {
+        "reservable" if boolean(value).is_some() => Ok(()),
+        "reservable" => {
+            let text = format!("invalid value for boolean option \"reservable\": {value}");
+            Err(SyntaxError::new("22023", text))
+        }
+        "n_distinct" | "n_distinct_inherited" => {
+            Err(SyntaxError::unsupported(format!("ALTER COLUMN … SET ({name})")))
+        }
+        _ => Err(SyntaxError::new("22023", format!("unrecognized parameter \"{name}\""))),
+    }
 }
 
 /// `[SET] RESERVABLE`, `[SET] NOT RESERVABLE`: which of them, if one comes next.

@@ -9,7 +9,7 @@ use super::super::operator_definition::symbol;
 use super::column::generation;
 use super::constraint::{names, nulls_are_distinct};
 use super::place::{index_tablespace, named_tablespace, tablespace};
-use super::storage_parameters;
+use super::{signed_number, storage_parameters};
 use crate::error::SyntaxError;
 use crate::syntax::{
     Analyze, AnalyzeDepth, Cluster, CreateIndex, Exclude, Expr, ExprKind, IndexElement, IndexKey, Name,
@@ -345,7 +345,8 @@ pub fn analyze(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     Ok(Statement::Analyze(Analyze { verbose, skip_locked, tables: analyzed(cursor)?, depth }))
 }
 
-/// `UPDATE STATISTICS [LOW | MEDIUM | HIGH] [FOR TABLE t [(columns)]]`, as Informix has it.
+/// `UPDATE STATISTICS [LOW | MEDIUM | HIGH] [FOR TABLE t [(columns)]] [RESOLUTION n [m]] [DISTRIBUTIONS ONLY]`, as Informix has
+/// it.
 pub fn update_statistics(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.expect(&["update", "statistics"])?;
     let depth = match () {
@@ -361,6 +362,19 @@ pub fn update_statistics(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
         true => analyzed(cursor)?,
         false => Vec::new(),
     };
+    // How fine the figures are. Verso's are as fine as ALTER COLUMN … SET STATISTICS says, and made in one go.
+    if cursor.accept(&["resolution"]) {
+        for _ in 0..2 {
+            let of_two = signed_number(cursor);
+            if of_two.as_deref().is_some_and(|number| !number.parse().is_ok_and(|part: f64| part > 0.0)) {
+                let text = "RESOLUTION must be above 0";
+                return Err(SyntaxError::new("22023", text).at(cursor.here().start));
+            }
+        }
+    }
+    if !cursor.accept(&["distributions", "only"]) {
+        cursor.accept(&["drop", "distributions"]);
+    }
     Ok(Statement::Analyze(Analyze { tables, depth, ..Analyze::default() }))
 }
 

@@ -220,6 +220,19 @@ pub(super) fn storage_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String,
     parameters(cursor, check_parameter)
 }
 
+/// A number with its sign, if one comes next.
+pub(in crate::parse) fn signed_number(cursor: &mut Cursor<'_>) -> Option<String> {
+    let is_signed = matches!(cursor.peek(), Token::Minus | Token::Plus);
+    let Token::Number(digits) = cursor.peek_at(usize::from(is_signed)) else { return None };
+    let digits = cursor.source().meaning(digits).to_string();
+    let sign = if matches!(cursor.peek(), Token::Minus) { "-" } else { "" };
+    if is_signed {
+        cursor.advance();
+    }
+    cursor.advance();
+    Some(format!("{sign}{digits}"))
+}
+
 fn parameters(
     cursor: &mut Cursor<'_>,
     check: impl Fn(&str, &str) -> Result<(), SyntaxError>,
@@ -229,13 +242,10 @@ fn parameters(
         let at = cursor.here().start;
         let name = cursor.name()?.text;
         let value = if cursor.accept_token(&Token::Eq) {
-            match cursor.peek() {
-                Token::Number(digits) => {
-                    cursor.advance();
-                    cursor.source().meaning(digits).to_string()
-                }
-                Token::Word(_) | Token::Quoted(_) => cursor.label()?.text.to_ascii_lowercase(),
-                _ => string_literal(cursor)?.0,
+            match (signed_number(cursor), cursor.peek()) {
+                (Some(number), _) => number,
+                (None, Token::Word(_) | Token::Quoted(_)) => cursor.label()?.text.to_ascii_lowercase(),
+                (None, _) => string_literal(cursor)?.0,
             }
         } else {
             "true".to_string()
@@ -305,6 +315,9 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
         "extent_size" | "next_extent" => match size_kb(value) {
             // The longest extent of pages of 4 kB is shorter, but how long those are is not known here.
             Some(1..=261_120) => Ok(()),
+            None if value.strip_prefix('-').is_some_and(|value| size_kb(value).is_some()) => {
+                out_of_bounds("Valid values are between \"1kB\" and \"255MB\".".to_string())
+            }
             Some(_) => out_of_bounds("Valid values are between \"1kB\" and \"255MB\".".to_string()),
             None => {
                 let text = format!("invalid value for size option \"{name}\": {value}");

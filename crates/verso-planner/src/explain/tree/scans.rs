@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{SystemView, TableDef};
-use verso_exec::plan::{IndexAccess, KeyMatch, OutputColumn, RECORD_COLUMN, Scanned, TypedExpr};
+use verso_exec::plan::{IndexAccess, KeyMatch, OutputColumn, Places, RECORD_COLUMN, Scanned, TypedExpr};
 
 use crate::explain::expression::{key_text, text};
 use crate::explain::node::{Field, Node};
@@ -86,10 +86,16 @@ impl Tree<'_> {
     ) -> Vec<(String, f64)> {
         let alias = self.alias(table.called());
         let on = named(self.table_name(table), &alias);
+        let places = filter.filter(|_| access.is_none()).and_then(|filter| Places::of(columns, filter));
         match access {
             None => {
-                node.title = format!("Seq Scan on {on}");
-                node.head.push(("Node Type", "Seq Scan".into()));
+                let kind = match &places {
+                    None => "Seq Scan",
+                    Some((places, _)) if places.is_listed() => "Tid Scan",
+                    Some(_) => "Tid Range Scan",
+                };
+                node.title = format!("{kind} on {on}");
+                node.head.push(("Node Type", kind.into()));
             }
             Some(access) if access.index.is_inverted() => {
                 node.title = format!("Bitmap Heap Scan on {on}");
@@ -109,7 +115,19 @@ impl Tree<'_> {
         let columns = self.table_columns(table, columns, &alias);
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         let mut filter = filter.cloned();
-        if let Some(access) = access.filter(|access| access.index.is_inverted()) {
+        if let Some((_, said)) = &places {
+            let conjuncts = filter.take().map_or_else(Vec::new, TypedExpr::conjuncts);
+            let (placed, rest): (Vec<_>, Vec<_>) =
+                conjuncts.into_iter().enumerate().partition(|(n, _)| said.contains(n));
+            let joined = |parts: Vec<(usize, TypedExpr)>| {
+                TypedExpr::conjunction(parts.into_iter().map(|(_, conjunct)| conjunct).collect())
+            };
+            if let Some(condition) = joined(placed) {
+                let condition = text(&condition, self.scope(&names));
+                node.details.push(("TID Cond", Field::Text(condition)));
+            }
+            filter = joined(rest);
+        } else if let Some(access) = access.filter(|access| access.index.is_inverted()) {
             filter = self.candidates(node, access, filter, &names);
         } else if let Some(access) = access {
             let condition = self.index_condition(table, access, &alias);

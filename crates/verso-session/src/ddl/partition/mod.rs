@@ -79,7 +79,7 @@ impl Schema<'_> {
             }
             _ => {}
         }
-        copy_columns(&parent, new, true, false, true);
+        copy_columns(&parent, new, true, false, true, false);
         // Both take their numbers from one sequence.
         for (copy, column) in new.columns.iter_mut().zip(parent.shown()) {
             copy.identity = column.identity;

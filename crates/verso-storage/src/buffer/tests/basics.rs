@@ -251,6 +251,65 @@ fn a_scan_pushes_out_itself_not_the_pages_others_use() {
     assert_eq!(world.pool.stats().reads, before, "used pages stayed");
 }
 
+/// A pool of 64 frames over 400 pages in the file, of which 1 to 19 are visited again and again.
+fn with_used_pages() -> World {
+    let world = World::new(options(64));
+    for page in 1..400 {
+        world.create(page, u64::from(page), 1);
+    }
+    world.pool.flush_all().unwrap();
+    let world = world.reopen();
+    for _ in 0..3 {
+        (1..20).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    }
+    world
+}
+
+/// How many of the pages 1 to 19 have to be read again.
+fn lost_pages(world: &World) -> u64 {
+    let before = world.pool.stats().reads;
+    (1..20).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    world.pool.stats().reads - before
+}
+
+#[test]
+fn pages_with_chances_stay_however_much_scans_bring() {
+    let world = with_used_pages();
+    for _ in 0..5 {
+        for page in (20..148).step_by(4) {
+            world.pool.prefetch(PageId(page), 4);
+            for page in (page..page + 4).map(PageId) {
+                assert_eq!(value(&world.pool.read_for_scan(page).unwrap()), u64::from(page.0));
+            }
+        }
+    }
+    assert_eq!(lost_pages(&world), 0);
+    // One that changes what it meets, and another that adds pages.
+    for page in 20..148 {
+        let mut changed = world.pool.write_for_scan(PageId(page)).unwrap();
+        put_value(&mut changed, u64::from(page) + 1);
+        changed.set_lsn(Lsn(10), Lsn(11));
+    }
+    (400..528).for_each(|page| world.create(page, 5, 12));
+    assert_eq!(lost_pages(&world), 0);
+    assert_eq!((world.value(30), world.value(410)), (31, 5));
+}
+
+#[test]
+fn what_is_scanned_again_and_again_drives_out_what_nobody_uses() {
+    let world = with_used_pages();
+    let mut read = Vec::new();
+    for _ in 0..12 {
+        let before = world.pool.stats().reads;
+        for page in 20..78 {
+            drop(world.pool.read_for_scan(PageId(page)).unwrap());
+        }
+        read.push(world.pool.stats().reads - before);
+    }
+    // 58 pages beside 19: they do not fit until some of those have left.
+    assert!(read[0] == 58 && *read.last().unwrap() < 10, "{read:?}");
+}
+
 #[test]
 fn pages_to_be_kept_stay_until_nothing_else_is_left() {
     let world = World::new(options(16));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::container;
 use super::part::{Image, Part};
 use crate::StorageError;
-use crate::buffer::{BufferPool, SharedPage};
+use crate::buffer::{BufferPool, ExclusivePage, SharedPage};
 use crate::heap::{Heap, apply};
 use crate::mini::{Mini, PageHandle};
 use crate::page::{Flaw, PageId, PageKind, header};
@@ -111,13 +111,35 @@ impl Heap {
         mini: &mut Mini<'e>,
         page_index: u32,
     ) -> Result<Option<PageHandle>, StorageError> {
+        self.write_home_by(mini, page_index, BufferPool::write)
+    }
+
+    /// As [`Heap::write_home`], for one pass over many pages: the visit does not count against eviction.
+    ///
+    /// # Errors
+    /// As [`Heap::write_home`].
+    pub(crate) fn write_home_for_scan<'e>(
+        &self,
+        mini: &mut Mini<'e>,
+        page_index: u32,
+    ) -> Result<Option<PageHandle>, StorageError> {
+        self.write_home_by(mini, page_index, BufferPool::write_for_scan)
+    }
+
+    #[inline]
+    fn write_home_by<'e>(
+        &self,
+        mini: &mut Mini<'e>,
+        page_index: u32,
+        write: impl Fn(&'e BufferPool, PageId) -> Result<ExclusivePage<'e>, StorageError>,
+    ) -> Result<Option<PageHandle>, StorageError> {
         loop {
             let moves = self.directory.moves();
             let Some(id) = self.page_at(page_index)? else { return Ok(None) };
             if let Some(handle) = mini.find(id) {
                 return Ok(Some(handle));
             }
-            let latched = mini.core().pool.write(id);
+            let latched = write(&mini.core().pool, id);
             if self.directory.moves() != moves {
                 continue;
             }
