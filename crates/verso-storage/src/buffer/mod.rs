@@ -239,14 +239,15 @@ impl BufferPool {
     /// As [`BufferPool::read`].
     #[inline]
     pub fn try_write(&self, page: PageId) -> Result<Option<ExclusivePage<'_>>, StorageError> {
-        let core = &*self.core;
-        core.check_usable()?;
-        core.check_number(page)?;
-        pause_point();
-        match core.memory.try_claim(page, Touch::Count) {
-            Some(claim) => core.enter(claim, Touch::Count).map(Some),
-            None => Ok(None),
-        }
+        self.core.try_write(page, Touch::Count)
+    }
+
+    /// As [`BufferPool::try_write`], for one pass over many pages: the visit does not count against eviction.
+    ///
+    /// # Errors
+    /// As [`BufferPool::read`].
+    pub fn try_write_for_scan(&self, page: PageId) -> Result<Option<ExclusivePage<'_>>, StorageError> {
+        self.core.try_write(page, Touch::Ignore)
     }
 
     /// Latches a page for writing whose old content does not matter, and empties it; never reads the file.
@@ -589,6 +590,17 @@ impl Core {
         let clean = !claim.present() && self.conjure(&mut claim)?;
         self.counters.fetch(claim.bytes());
         Ok((ExclusivePage::new(claim), clean))
+    }
+
+    #[inline]
+    fn try_write(&self, page: PageId, touch: Touch) -> Result<Option<ExclusivePage<'_>>, StorageError> {
+        self.check_usable()?;
+        self.check_number(page)?;
+        pause_point();
+        match self.memory.try_claim(page, touch) {
+            Some(claim) => self.enter(claim, touch).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Makes a claimed page resident and hands it out.

@@ -186,7 +186,7 @@ impl Heap {
         };
         let mut own = open.iter().copied();
         while let Some(index) = own.next().or_else(|| self.room.take(need, shared.page_size)) {
-            if let Some(page) = self.try_write_home(shared, txn, index)? {
+            if let Some(page) = self.try_write_home(shared, txn, index, rows.rows > 1)? {
                 let layout = PageLayout::of(&page)
                     .map_err(|flaw| StorageError::corrupt(page.id(), self.object, flaw))?;
                 if room::room(&page, &layout).is_some_and(|room| room >= need) {
@@ -218,17 +218,19 @@ impl Heap {
     }
 
     /// The data page at a directory index, latched for a change unless others have it. One that was packed without records
-    /// becomes a page of its own again.
+    /// becomes a page of its own again. Visits of a load that brings `many` rows do not count against eviction.
     fn try_write_home<'e>(
         &self,
         shared: &'e Shared,
         txn: &Txn,
         index: u32,
+        many: bool,
     ) -> Result<Option<ExclusivePage<'e>>, StorageError> {
+        let pool = &shared.core().pool;
         loop {
             let moves = self.directory.moves();
             let Some(id) = self.page_at(index)? else { return Ok(None) };
-            let latched = shared.core().pool.try_write(id);
+            let latched = if many { pool.try_write_for_scan(id) } else { pool.try_write(id) };
             if self.directory.moves() != moves {
                 continue;
             }
