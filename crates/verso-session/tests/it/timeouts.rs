@@ -249,6 +249,28 @@ fn idle_and_long_transactions_end_their_session() {
 }
 
 #[test]
+fn a_session_that_idles_outside_of_a_transaction_ends() {
+    let (world, hand) = Hand::world();
+    let mut busy = world.connect();
+    busy.run("SET idle_session_timeout = '1s'; BEGIN");
+    let heard = told_of_its_end(&mut busy);
+    let mut client = world.connect();
+    let told = told_of_its_end(&mut client);
+    client.run("SET idle_session_timeout = '1s'");
+    assert_eq!(client.value("SHOW idle_session_timeout"), "1s");
+    hand.forward(Duration::from_secs(2));
+    while !told.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    let error = client.fails("SELECT 1");
+    assert_eq!(error, ("57P05", "terminating connection due to idle-session timeout".to_string()));
+    // Within a transaction another setting counts.
+    hand.passes(&world, Duration::from_secs(2));
+    assert!(!heard.load(Ordering::SeqCst));
+    busy.run("COMMIT");
+}
+
+#[test]
 fn a_session_can_be_ended_by_others() {
     let world = World::new();
     let (mut one, two) = (world.connect(), world.connect());
