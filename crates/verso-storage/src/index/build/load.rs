@@ -89,7 +89,8 @@ impl<'w> LeafWriter<'w> {
             // As many as fit if the page's strings have in common what its first and last one have.
             let size = self.bytes.len() + entry.len() + (count + 1) * SLOT;
             let common = node::prefix_of(&self.low, Some(entry)) * (count + 1);
-            let target = self.shared.page_size * usize::from(self.index.spec().fill_factor) / 100;
+            let part = self.shared.page_size * usize::from(self.index.spec().fill_factor) / 100;
+            let target = part.min(node::room_of_empty(self.shared.page_size, &[], None));
             if size + self.low.len() + entry.len() > target + common {
                 self.close(Some(entry))?;
             }
@@ -115,7 +116,7 @@ impl<'w> LeafWriter<'w> {
             if size <= node::room_of_empty(self.shared.page_size, &self.low, high.as_deref()) {
                 break;
             }
-            end -= (end / 8).max(1);
+            end -= (end / 64).max(1);
         }
         let is_last = end == count && next.is_none();
         let following = match is_last {
