@@ -24,8 +24,8 @@ use crate::context::{
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
-    Change, ChangeCursor, DeferredEvent, ExecContext, FoundRecords, IndexReader, LockRows, References,
-    Reserve, Scan, Sequences, Sink, TableCursor, TransactionControl, TransactionState, execute,
+    Change, ChangeCursor, DeferredEvent, ExecContext, FoundRecords, Gathering, IndexReader, LockRows,
+    References, Reserve, Scan, Sequences, Sink, TableCursor, TransactionControl, TransactionState, execute,
 };
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
@@ -671,19 +671,13 @@ impl Scan for MemoryTables {
     }
     fn enter_past(&self, _: &verso_storage::HeldView) {}
     fn leave_past(&self) {}
-    fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
+    fn is_large(&self, _: &TableDef, _: &[(&IndexDef, &[KeyRange])]) -> Result<bool> {
         Ok(false)
     }
     fn index_reader(&self, table: &TableDef, _: &IndexDef, _: &[usize]) -> Result<Box<dyn IndexReader>> {
         by_scan_only(table)
     }
-    fn candidates(
-        &self,
-        table: &TableDef,
-        _: &IndexDef,
-        _: &verso_types::inverted::Search,
-        _: &[usize],
-    ) -> Result<Box<dyn TableCursor>> {
+    fn candidates(&self, table: &TableDef, _: &Gathering, _: &[usize]) -> Result<Box<dyn TableCursor>> {
         by_scan_only(table)
     }
     fn index_scan(
@@ -734,8 +728,7 @@ impl Change for MemoryTables {
     fn candidates_for_change<'t>(
         &'t self,
         table: &TableDef,
-        _: &IndexDef,
-        _: &verso_types::inverted::Search,
+        _: &Gathering,
         _: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         by_scan_only(table)

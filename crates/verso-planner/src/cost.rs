@@ -29,6 +29,19 @@ impl Known {
 }
 
 impl Estimate<'_> {
+    /// Steps that a plan is expected to take as a whole.
+    pub fn total(&self, plan: &Plan) -> f64 {
+        self.whole_of(plan).total
+    }
+
+    fn whole_of(&self, plan: &Plan) -> Known {
+        if verso_env::stack::check().is_err() {
+            return Known::default();
+        }
+        let inputs: Vec<Known> = plan.inputs().into_iter().map(|input| self.whole_of(input)).collect();
+        self.known(plan, &inputs)
+    }
+
     /// What an operator is expected to do whose inputs do this.
     pub fn known(&self, plan: &Plan, inputs: &[Known]) -> Known {
         let rows = self.rows(plan);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::methods::Methods;
 use verso_catalog::{CatalogSnapshot, SystemRelation, SystemView, TableDef};
 use verso_env::stack;
-use verso_exec::plan::{ExprKind as K, IndexAccess, JoinKind, KeyMatch, Places, Plan, TypedExpr};
+use verso_exec::plan::{ExprKind as K, IndexAccess, JoinKind, KeyMatch, Places, Plan, Span, TypedExpr};
 use verso_types::{Collator, SqlType, Value};
 
 /// Values that a column without a unique key is taken to have.
@@ -29,6 +29,8 @@ const ELEMENTS: f64 = 10.0;
 const CONTAINS: f64 = 0.01;
 /// Part of the rows that fulfils a condition which tells nothing.
 pub(crate) const SOME: f64 = 0.33;
+/// Part of the rows between two values that are not known: whoever gives both means few.
+pub(crate) const BETWEEN: f64 = 0.005;
 /// So many operators are looked at for one estimate: what is read in several places is met again each time.
 const STEPS_MAX: usize = 2_000;
 /// Deeper plans are not looked into for the origin of a column.
@@ -87,7 +89,7 @@ impl Estimate<'_> {
                 (self.table(table) * self.optional(filter.as_ref(), plan)).min(most)
             }
             // The filter says what the index is asked for, too.
-            Plan::IndexScan { table, access, filter, .. } if access.index.is_inverted() => {
+            Plan::IndexScan { table, access, filter, .. } if access.finds_candidates() => {
                 self.table(table) * self.optional(filter.as_ref(), plan)
             }
             Plan::IndexScan { table, access, filter, .. } => {
@@ -179,6 +181,11 @@ impl Estimate<'_> {
         if access.is_point() {
             return 1.0;
         }
+        if let Some(together) = &access.together {
+            let rows = self.table(table);
+            let parts = together.parts.iter().map(|part| self.access(table, part) / rows);
+            return rows * if together.all { parts.product() } else { parts.sum::<f64>().min(1.0) };
+        }
         let known = |column: u16| self.known_column_of(table, table.column_with_id(column)?);
         let guarded =
             access.index.guard.map_or(1.0, |guard| known(guard).map_or(SOME, |its| its.range(None, None)));
@@ -205,22 +212,35 @@ impl Estimate<'_> {
         let by_keys = access.index.parts.get(access.equals.len()).is_some_and(|part| {
             part.collation.as_ref().is_some_and(|collation| collation.collator.is_some())
         });
-        let sides = access.lower.iter().count() + access.upper.iter().count();
-        match next.filter(|_| sides > 0) {
-            Some(known) => {
-                let side =
-                    |bound: &Option<(TypedExpr, bool)>| bound.as_ref().map(|(_, inclusive)| *inclusive);
-                let value = |bound: &'_ Option<(TypedExpr, bool)>| {
-                    // Statistics have the order of the bytes.
-                    bound.as_ref().and_then(|(value, _)| literal(value)).filter(|_| !by_keys).cloned()
-                };
-                let (low, high) = (value(&access.lower), value(&access.upper));
-                let lower = side(&access.lower).map(|inclusive| (low.as_ref(), inclusive));
-                let upper = side(&access.upper).map(|inclusive| (high.as_ref(), inclusive));
-                rows * part * known.range(lower, upper)
-            }
-            None => rows * part * SOME.powi(sides as i32),
+        fn given(bound: &Option<(TypedExpr, bool)>) -> Option<(&TypedExpr, bool)> {
+            bound.as_ref().map(|(value, inclusive)| (value, *inclusive))
         }
+        let between = |lower: Option<(&TypedExpr, bool)>, upper: Option<(&TypedExpr, bool)>| match &next {
+            Some(known) if lower.is_some() || upper.is_some() => {
+                // Statistics have the order of the bytes.
+                let value = |bound: (&TypedExpr, bool)| literal(bound.0).filter(|_| !by_keys).cloned();
+                let (low, high) = (lower.and_then(value), upper.and_then(value));
+                let lower = lower.map(|(_, inclusive)| (low.as_ref(), inclusive));
+                let upper = upper.map(|(_, inclusive)| (high.as_ref(), inclusive));
+                known.range(lower, upper)
+            }
+            _ => match (lower.map(|(value, _)| literal(value)), upper.map(|(value, _)| literal(value))) {
+                (Some(None), Some(None)) => BETWEEN,
+                (lower, upper) => SOME.powi((lower.iter().count() + upper.iter().count()) as i32),
+            },
+        };
+        if access.spans.is_empty() {
+            return rows * part * between(given(&access.lower), given(&access.upper));
+        }
+        let of_span = |span: &Span| match (span, &next) {
+            (Span::Equal(value), Some(known)) => known.equals(sought(value, by_keys).as_ref()),
+            (Span::Equal(_), None) => 1.0 / DISTINCT,
+            (span, _) => {
+                let (lower, upper) = span.bounds();
+                between(lower, upper)
+            }
+        };
+        rows * part * access.spans.iter().map(of_span).sum::<f64>().min(1.0)
     }
 
     /// How many elements an array has, or is taken to have.

@@ -16,6 +16,7 @@ use verso_exec::plan::{ExprKind as K, Plan, TypedExpr};
 use verso_types::{Value, cmp_sql};
 
 use crate::bind::columns_of;
+use crate::estimate::BETWEEN;
 use crate::estimate::{DEPTH_MAX, DISTINCT, Estimate, SOME};
 
 /// Part of the rows that a LIKE with no known beginning finds.
@@ -107,6 +108,7 @@ impl KnownColumn {
                 // Both leave out rows of their own; what both leave in is the range.
                 above + below - (1.0 - nulls)
             }
+            _ if lower.is_some_and(|l| l.0.is_none()) && upper.is_some_and(|u| u.0.is_none()) => BETWEEN,
             (Some(above), Some(below)) => above * below,
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => 1.0 - nulls,

@@ -23,7 +23,7 @@ use crate::plans::{Done, Job};
 use crate::plans::{Planned, Prepared};
 use crate::plans::{Ready, ReadyStatements};
 use crate::services::{Outgoing, Services};
-use crate::settings::LogPlans;
+use crate::settings::{LogPlans, PlanCacheMode};
 use crate::tables::EngineTables;
 use crate::views::CatalogViews;
 use verso_parser::parse_script;
@@ -57,6 +57,9 @@ impl Frame<'_> {
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
         let (executor, epoch) = (self.services.settings.executor, self.services.settings.epoch());
+        if let Some(mut ready) = self.for_values(prepared, job)? {
+            return self.run(&ready.planned, &mut ready.compiled, job, results);
+        }
         let mut statements = self.ready.borrow_mut();
         let done = match statements.find(prepared.number(), self.catalog.key(), executor, epoch) {
             Some(ready) => self.run(&ready.planned, &mut ready.compiled, job, results),
@@ -82,25 +85,28 @@ impl Frame<'_> {
     ) -> Result<Done, Failure> {
         let own = prepared.statement().filter(|_| !prepared.is_of_cache());
         if let Some(statement) = own {
-            return self.bound_anew(statement, prepared.params(), job, results);
+            return self.bound_anew(statement, (prepared.params(), job.params), job, results);
         }
         let statements = parse_script(job.sql)?;
         let [parsed] = statements.as_slice() else { return Err(SqlError::internal("one statement").into()) };
         // Where literals became parameters the text has none.
         let params = if job.shows { job.params } else { &[] };
         let types: Vec<SqlType> = params.iter().map(type_of).collect();
-        self.bound_anew(&parsed.statement, &types, &Job { params, ..*job }, results)
+        self.bound_anew(&parsed.statement, (&types, params), &Job { params, ..*job }, results)
     }
 
     fn bound_anew(
         &self,
         statement: &Statement,
-        types: &[SqlType],
+        (types, values): (&[SqlType], &[Value]),
         job: &Job<'_>,
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
         let settings = &self.services.settings;
+        let alone = job.sets.is_none() && settings.plan_cache_mode != PlanCacheMode::ForceGeneric;
+        let values = if alone { values } else { &[] };
         let binder = Binder::new(self.catalog, &settings.time_zone, types).with_rules(settings.rules);
+        let binder = binder.with_values(values);
         let bound = binder.statement(statement)?;
         self.run_once(bound, binder.told(), job, results)
     }
@@ -120,13 +126,27 @@ impl Frame<'_> {
     }
 
     /// A prepared statement's compiled form, taken out of the session's: while its portal is open nobody else uses it.
-    pub(crate) fn taken(&self, prepared: &Prepared) -> Result<Ready, SqlError> {
+    pub(crate) fn taken(&self, prepared: &Prepared, job: &Job<'_>) -> Result<Ready, SqlError> {
+        if let Some(ready) = self.for_values(prepared, job)? {
+            return Ok(ready);
+        }
         let (executor, epoch) = (self.services.settings.executor, self.services.settings.epoch());
         let known = self.ready.borrow_mut().take(prepared.number());
         match known.filter(|ready| ready.fits(self.catalog.key(), executor, epoch)) {
             Some(ready) => Ok(ready),
             None => self.compile(prepared),
         }
+    }
+
+    /// A prepared statement's form for the values given alone, where that may be worth it.
+    #[inline]
+    fn for_values(&self, prepared: &Prepared, job: &Job<'_>) -> Result<Option<Ready>, SqlError> {
+        let settings = &self.services.settings;
+        if job.sets.is_some() || !prepared.wants_values(settings.plan_cache_mode) {
+            return Ok(None);
+        }
+        let planned = Arc::new(prepared.plan_for(job.params, self.catalog, &settings.time_zone)?);
+        Ok(Some(Ready::new(planned, settings.executor, settings.epoch()).of_values()))
     }
 
     /// Compiles a prepared statement, bound anew where the catalog has changed.

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::inside::Inside;
 use crate::plans::{Done, Job};
+use crate::settings::PlanCacheMode;
 use crate::{copy, ddl};
 use verso_parser::syntax::{Call, FunctionBody, Statement};
 use verso_planner::Rules;
@@ -30,8 +31,10 @@ pub(crate) fn statement(
     if let Some(prepared) = job.prepared
         && prepared.is_plain()
     {
-        // Kept plans have all rewrites.
-        if frame.services.settings.rules != Rules::ALL {
+        // Kept plans have all rewrites, and of texts with literals those of any.
+        let settings = &frame.services.settings;
+        let custom = settings.plan_cache_mode == PlanCacheMode::ForceCustom && prepared.is_normal();
+        if settings.rules != Rules::ALL || custom {
             return frame.as_given(prepared, job, results);
         }
         match frame.prepared(prepared, job, results) {
@@ -69,7 +72,8 @@ pub(crate) fn statement(
             let binder = match options.generic_plan {
                 true => Binder::inferring(frame.catalog, &settings.time_zone, &inference)
                     .with_rules(settings.rules),
-                false => binder,
+                false if job.generic || settings.plan_cache_mode == PlanCacheMode::ForceGeneric => binder,
+                false => binder.with_values(job.params),
             };
             let bound = binder.statement(statement)?;
             let planning = frame.services.clocks.nanos().saturating_sub(start);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use verso_env::sync::{RwLockReadGuard, StripedRwLock, StripedWriteGuard};
 
 use crate::StorageError;
+use crate::bounds::PageBounds;
 use crate::buffer::{BufferPool, LogGate};
 use crate::clean::CleanPages;
 use crate::page::{Flaw, Lsn};
@@ -27,6 +28,8 @@ pub struct Core {
     pub redo: &'static dyn PageRedo,
     /// Pages that index-only scans need not visit.
     pub clean: CleanPages,
+    /// Between which integers the values of pages lie.
+    pub bounds: PageBounds,
     /// Objects whose pages the log does not know.
     pub unlogged: UnloggedObjects,
 }

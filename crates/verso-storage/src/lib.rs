@@ -2,6 +2,7 @@
 #![deny(unsafe_code)] // only buffer/mapping.rs, buffer/frame.rs and buffer/latch.rs allow it
 
 pub mod archive;
+pub mod bounds;
 pub mod buffer;
 pub mod clean;
 pub mod engine;

@@ -58,11 +58,12 @@ struct More<'e> {
 }
 
 impl Taken<'_> {
-    /// The page is about to be changed (C2).
+    /// The page is about to be changed (C2, PB2).
     #[inline]
     fn is_not_clean(&self, core: &Core) {
         if header::flags(&self.page) & FLAG_SWEPT != 0 && header::kind(&self.page) == Some(PageKind::Data) {
             core.clean.remove(self.page.id());
+            core.bounds.remove(self.page.id());
         }
     }
 }
@@ -135,6 +136,7 @@ impl<'e> Mini<'e> {
             None => {
                 // What it was before does not count.
                 self.core.clean.remove(id);
+                self.core.bounds.remove(id);
                 Ok(self.take(self.core.pool.take_over(id)?))
             }
         }

@@ -86,6 +86,7 @@ rules! {
     B4 "B4"
     I1 "I1"
     I1Clean "I1-clean"
+    PageBounds "PB2"
     I2 "I2"
     I3 "I3"
     I3Undo "I3-undo"

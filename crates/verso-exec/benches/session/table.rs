@@ -6,8 +6,8 @@ use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_exec::ExecError;
 use verso_exec::context::AdvisoryCall;
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, FoundRecords, IndexReader, LockRows, References, Reserve, Scan,
-    Sequences, TableCursor, TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, FoundRecords, Gathering, IndexReader, LockRows, References, Reserve,
+    Scan, Sequences, TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
 use verso_storage::index::KeyRange;
@@ -58,19 +58,13 @@ impl Scan for Doubles {
     }
     fn enter_past(&self, _: &verso_storage::HeldView) {}
     fn leave_past(&self) {}
-    fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
+    fn is_large(&self, _: &TableDef, _: &[(&IndexDef, &[KeyRange])]) -> Result<bool> {
         nothing()
     }
     fn index_reader(&self, _: &TableDef, _: &IndexDef, _: &[usize]) -> Result<Box<dyn IndexReader>> {
         nothing()
     }
-    fn candidates(
-        &self,
-        _: &TableDef,
-        _: &IndexDef,
-        _: &verso_types::inverted::Search,
-        _: &[usize],
-    ) -> Result<Box<dyn TableCursor>> {
+    fn candidates(&self, _: &TableDef, _: &Gathering, _: &[usize]) -> Result<Box<dyn TableCursor>> {
         nothing()
     }
     fn index_scan(
@@ -105,8 +99,7 @@ impl Change for Doubles {
     fn candidates_for_change<'t>(
         &'t self,
         _: &TableDef,
-        _: &IndexDef,
-        _: &verso_types::inverted::Search,
+        _: &Gathering,
         _: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         nothing()

@@ -2,12 +2,14 @@
 //!
 //! A1. A value beyond the column's type narrows the range or empties it; it is never an error.
 //! A2. Ranges of one access are in key order and do not overlap, so rows come in the order of the index, each once.
+//!     What several accesses find together comes in the order of the table, each row once.
 //! A3. A key of one row is encoded into a buffer that is kept, straight from parameters.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use verso_catalog::{IndexDef, IndexPart, TableDef};
+use verso_storage::index::Gather;
 use verso_storage::index::key::{KeyPart, KeyRange, encode_into};
 use verso_types::inverted::{Search, Strategy};
 use verso_types::{Decimal, KeyOrder, KeyType, Number, SqlType, Value};
@@ -17,7 +19,7 @@ use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::RowExpr;
 use crate::functions::trigrams::similarity_threshold;
-use crate::plan::{ExprKind, IndexAccess, KeyMatch, TypedExpr};
+use crate::plan::{ExprKind, IndexAccess, KeyMatch, Span, TypedExpr};
 use crate::regexp::required;
 
 /// A compiled access.
@@ -30,12 +32,18 @@ pub(crate) struct Access {
     equals: Vec<Match>,
     lower: Option<(Source, bool)>,
     upper: Option<(Source, bool)>,
+    spans: Vec<Bounds>,
+    /// Whether records have to be found by all of these accesses, or by any.
+    together: Option<(bool, Vec<Access>)>,
     searched: Vec<(usize, Strategy, Source)>,
     point: bool,
     /// Workers may compute its values.
     pub is_safe: bool,
     key: Vec<u8>,
 }
+
+/// Between which values a part of the key lies.
+type Bounds = (Option<(Source, bool)>, Option<(Source, bool)>);
 
 #[derive(Clone)]
 enum Match {
@@ -192,6 +200,9 @@ pub(crate) fn key_parts(table: &TableDef, index: &IndexDef) -> (Vec<KeyPart>, Ve
     (parts, types)
 }
 
+/// What indexes find, put together.
+pub type Gathering = Gather<Arc<IndexDef>>;
+
 /// What an access found out when it was opened.
 pub(crate) enum Found<'a> {
     /// No row can be there.
@@ -200,8 +211,8 @@ pub(crate) enum Found<'a> {
     Point(&'a [u8]),
     /// Ranges in the order of the index.
     Ranges(Vec<KeyRange>),
-    /// The candidates of an inverted index.
-    Candidates(Search),
+    /// The candidates of an inverted index, or of several indexes.
+    Candidates(Gathering),
     /// Any row.
     All,
 }
@@ -221,8 +232,13 @@ impl Access {
             }
             KeyMatch::Null => Match::Null,
         });
+        let given = |(expr, inclusive): (&TypedExpr, bool)| (Source::compile(expr), inclusive);
         let bound = |bound: &Option<(TypedExpr, bool)>| {
-            bound.as_ref().map(|(expr, inclusive)| (Source::compile(expr), *inclusive))
+            bound.as_ref().map(|(expr, inclusive)| given((expr, *inclusive)))
+        };
+        let span = |span: &Span| {
+            let (lower, upper) = span.bounds();
+            (lower.map(given), upper.map(given))
         };
         Access {
             index: Arc::clone(&access.index),
@@ -232,6 +248,11 @@ impl Access {
             equals: equals.collect(),
             lower: bound(&access.lower),
             upper: bound(&access.upper),
+            spans: access.spans.iter().map(span).collect(),
+            together: access.together.as_ref().map(|together| {
+                let part = |part: &IndexAccess| Access::compile(table, part);
+                (together.all, together.parts.iter().map(part).collect())
+            }),
             searched: access
                 .searched
                 .iter()
@@ -248,11 +269,19 @@ impl Access {
         self.point
     }
 
+    /// Whether it is several accesses together.
+    pub fn is_together(&self) -> bool {
+        self.together.is_some()
+    }
+
     /// Evaluates the expressions; the index comes along.
     pub fn open_parts(&mut self, cx: &EvalContext<'_>) -> Result<(&IndexDef, Found<'_>)> {
         if self.point {
             let Access { index, parts, types, equals, key, .. } = self;
             return Ok((index, point(parts, types, equals, key, cx)?));
+        }
+        if let Some((all, parts)) = &mut self.together {
+            return Ok((&self.index, together(*all, parts, cx)?));
         }
         if self.index.is_inverted() {
             return Ok((&self.index, self.candidates(cx)?));
@@ -280,7 +309,7 @@ impl Access {
         }
         Ok(match Search::all(all) {
             Search::Unknown => Found::All,
-            search => Found::Candidates(search),
+            search => Found::Candidates(Gather::Search(Arc::clone(&self.index), search)),
         })
     }
 
@@ -296,28 +325,49 @@ impl Access {
         if prefixes.is_empty() {
             return Ok(Found::Nothing);
         }
+        if !self.spans.is_empty() {
+            let mut ranges = Vec::new();
+            for prefix in &prefixes {
+                let mut of = Vec::new();
+                for (lower, upper) in &self.spans {
+                    of.extend(self.between(cx, prefix, lower.as_ref(), upper.as_ref())?);
+                }
+                ranges.append(&mut KeyRange::united(of));
+            }
+            return Ok(if ranges.is_empty() { Found::Nothing } else { Found::Ranges(ranges) });
+        }
         if self.lower.is_none() && self.upper.is_none() {
             let whole = |prefix: &Vec<u8>| {
                 if prefix.is_empty() { KeyRange::all() } else { KeyRange::prefix(prefix) }
             };
             return Ok(Found::Ranges(prefixes.iter().map(whole).collect()));
         }
-        let (Some(lower), Some(upper)) = (self.bound(cx, true)?, self.bound(cx, false)?) else {
-            return Ok(Found::Nothing);
+        let (lower, upper) = (self.lower.as_ref(), self.upper.as_ref());
+        let ranges = prefixes.iter().filter_map(|prefix| self.between(cx, prefix, lower, upper).transpose());
+        let ranges = ranges.collect::<Result<Vec<_>>>()?;
+        Ok(if ranges.is_empty() { Found::Nothing } else { Found::Ranges(ranges) })
+    }
+
+    /// The keys behind a prefix whose next part lies between two values; none where no value does.
+    fn between(
+        &self,
+        cx: &EvalContext<'_>,
+        prefix: &[u8],
+        lower: Option<&(Source, bool)>,
+        upper: Option<&(Source, bool)>,
+    ) -> Result<Option<KeyRange>> {
+        let (Some(lower), Some(upper)) = (self.bound(cx, lower, true)?, self.bound(cx, upper, false)?) else {
+            return Ok(None);
         };
-        let range = |prefix: &Vec<u8>| {
-            let with = |bound: &Bound<Vec<u8>>| match bound {
-                Bound::Unbounded => Bound::Included([prefix.as_slice(), &[KeyOrder::VALUE]].concat()),
-                Bound::Included(key) => Bound::Included([prefix.as_slice(), key].concat()),
-                Bound::Excluded(key) => Bound::Excluded([prefix.as_slice(), key].concat()),
-            };
-            let (lower, upper) = (with(&lower), with(&upper));
-            match self.parts.get(self.equals.len()).is_some_and(|part| part.descending) {
-                true => KeyRange { lower: upper, upper: lower },
-                false => KeyRange { lower, upper },
-            }
+        let with = |bound: Bound<Vec<u8>>| match bound {
+            Bound::Unbounded => Bound::Included([prefix, &[KeyOrder::VALUE]].concat()),
+            bound => bound.map(|key| [prefix, key.as_slice()].concat()),
         };
-        Ok(Found::Ranges(prefixes.iter().map(range).collect()))
+        let (lower, upper) = (with(lower), with(upper));
+        Ok(Some(match self.parts.get(self.equals.len()).is_some_and(|part| part.descending) {
+            true => KeyRange { lower: upper, upper: lower },
+            false => KeyRange { lower, upper },
+        }))
     }
 
     /// The encoded values that a part may have, in order, each once.
@@ -356,10 +406,13 @@ impl Access {
     }
 
     /// The encoded bound of the part behind the equal ones; `None` if nothing is within it.
-    fn bound(&self, cx: &EvalContext<'_>, lower: bool) -> Result<Option<Bound<Vec<u8>>>> {
-        let Some((source, inclusive)) = (if lower { &self.lower } else { &self.upper }) else {
-            return Ok(Some(Bound::Unbounded));
-        };
+    fn bound(
+        &self,
+        cx: &EvalContext<'_>,
+        given: Option<&(Source, bool)>,
+        lower: bool,
+    ) -> Result<Option<Bound<Vec<u8>>>> {
+        let Some((source, inclusive)) = given else { return Ok(Some(Bound::Unbounded)) };
         let n = self.equals.len();
         let (Some(part), Some(ty)) = (self.parts.get(n), self.types.get(n)) else {
             return Ok(Some(Bound::Unbounded));
@@ -406,17 +459,55 @@ fn point<'k>(
     Ok(Found::Point(key))
 }
 
+/// What several accesses find together, where that can be said.
+fn together(all: bool, parts: &mut [Access], cx: &EvalContext<'_>) -> Result<Found<'static>> {
+    let mut gathered = Vec::with_capacity(parts.len());
+    for part in parts {
+        let index = Arc::clone(&part.index);
+        gathered.push(match part.open_parts(cx)?.1 {
+            Found::Nothing if all => return Ok(Found::Nothing),
+            Found::All if !all => return Ok(Found::All),
+            Found::Nothing | Found::All => continue,
+            Found::Point(key) => Gather::Ranges(index, vec![KeyRange::prefix(key)]),
+            Found::Ranges(ranges) => Gather::Ranges(index, ranges),
+            Found::Candidates(gathering) => gathering,
+        });
+    }
+    Ok(match gathered.is_empty() {
+        true if all => Found::All,
+        true => Found::Nothing,
+        false if all => Found::Candidates(Gather::All(gathered)),
+        false => Found::Candidates(Gather::Any(gathered)),
+    })
+}
+
+/// Whether what indexes find together is so large a part of the table that it is read faster whole.
+pub(super) fn is_much(cx: &ExecContext<'_>, table: &TableDef, gathering: &Gathering) -> Result<bool> {
+    fn of_any<'g>(gathering: &'g Gathering, ranges: &mut Vec<(&'g IndexDef, &'g [KeyRange])>) {
+        match gathering {
+            Gather::Ranges(index, of) => ranges.push((index, of)),
+            Gather::Any(parts) => parts.iter().for_each(|part| of_any(part, ranges)),
+            // An inverted index says no shares; records that several find are fewer than each finds.
+            Gather::Search(..) | Gather::All(_) => {}
+        }
+    }
+    let mut ranges = Vec::new();
+    of_any(gathering, &mut ranges);
+    Ok(!ranges.is_empty() && cx.tables()?.is_large(table, &ranges)?)
+}
+
 /// Whether a scan with this access would read the whole table now. What depends on a row around it is not known yet.
 ///
 /// # Errors
 /// Those of the expressions.
 pub fn reads_whole(cx: &ExecContext<'_>, table: &TableDef, access: &IndexAccess) -> Result<bool> {
     let outer = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::Outer(_)));
-    if access.instead.is_none() || access.exprs().any(outer) {
+    if access.instead.is_none() && access.together.is_none() || access.exprs().any(outer) {
         return Ok(false);
     }
     match Access::compile(table, access).open_parts(&cx.eval())? {
-        (index, Found::Ranges(ranges)) => cx.tables()?.is_large(table, index, &ranges),
+        (index, Found::Ranges(ranges)) => cx.tables()?.is_large(table, &[(index, &ranges)]),
+        (_, Found::Candidates(gathering)) => is_much(cx, table, &gathering),
         _ => Ok(false),
     }
 }

@@ -13,7 +13,7 @@ use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, Column, SqlType, Value};
 
 use self::parts::{DeleteParts, Leaving, UpdateParts};
-use super::access::{Access, Found};
+use super::access::{Access, Found, is_much};
 use super::check::{RowChecks, row_text};
 use super::foreign::{ForeignKeys, finish_keys};
 use super::found::{FoundRows, Gathered, by_record};
@@ -105,13 +105,16 @@ impl Scan {
                     Found::Point(key) => cx.tables()?.get_for_change(table, index, key, columns)?,
                     // The filter says all that the range does.
                     Found::Ranges(ranges)
-                        if self.adapts && cx.tables()?.is_large(table, index, &ranges)? =>
+                        if self.adapts && cx.tables()?.is_large(table, &[(index, &ranges)])? =>
                     {
                         cx.tables()?.scan_for_change(table, columns)?
                     }
                     Found::All => cx.tables()?.scan_for_change(table, columns)?,
-                    Found::Candidates(search) => {
-                        cx.tables()?.candidates_for_change(table, index, &search, columns)?
+                    Found::Candidates(gathering) if is_much(cx, table, &gathering)? => {
+                        cx.tables()?.scan_for_change(table, columns)?
+                    }
+                    Found::Candidates(gathering) => {
+                        cx.tables()?.candidates_for_change(table, &gathering, columns)?
                     }
                     Found::Ranges(ranges) => {
                         cx.tables()?.index_scan_for_change(table, index, ranges, columns, collect)?

@@ -64,7 +64,7 @@ mod values;
 mod window;
 mod with;
 
-pub use access::reads_whole;
+pub use access::{Gathering, reads_whole};
 pub(crate) use context::denied;
 pub use context::{ExecContext, ExternalRows};
 pub use foreign::{

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use verso_catalog::TableDef;
 use verso_storage::heap::Condition;
-use verso_storage::index::KeyRange;
+use verso_storage::index::{Gather, KeyRange};
 use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, Physical, SqlType, Value, cast};
 
-use super::access::{Access, Found};
+use super::access::{Access, Found, is_much};
 use super::filter::{KeyFilter, Reach, ScanFilters};
 use super::late::{Late, Trial};
 use super::lock::record_number;
@@ -387,12 +387,16 @@ impl Operator for ScanOperator {
             Found::Nothing => return Ok(()),
             Found::Point(key) => vec![KeyRange::prefix(key)],
             Found::Ranges(ranges) => ranges,
-            Found::Candidates(search) => {
-                let found = match reader {
-                    Some(reader) => reader.candidates(&search)?,
-                    None => cx.tables()?.candidates(table, index, &search, columns)?,
+            Found::Candidates(gathering) if is_much(cx, table, &gathering)? => {
+                *cursor = Some(cx.tables()?.scan(table, columns)?);
+                return Ok(());
+            }
+            Found::Candidates(gathering) => {
+                let found = match (reader, &gathering) {
+                    (Some(reader), Gather::Search(_, search)) => reader.candidates(search)?,
+                    _ => cx.tables()?.candidates(table, &gathering, columns)?,
                 };
-                let what = "the rows that an inverted index has found";
+                let what = "the rows that indexes have found";
                 let held = held.get_or_insert_with(|| cx.services.memory.account.reserve(what, u64::MAX));
                 held.resize(found.held_bytes())?;
                 *cursor = Some(found);
@@ -403,7 +407,7 @@ impl Operator for ScanOperator {
                 return Ok(());
             }
         };
-        if adapts && cx.tables()?.is_large(table, index, &ranges)? {
+        if adapts && cx.tables()?.is_large(table, &[(index, &ranges)])? {
             *whole = true;
             *cursor = Some(cx.tables()?.scan(table, columns)?);
             return Ok(());
@@ -532,8 +536,8 @@ impl Operator for ScanOperator {
     }
 
     fn is_portable(&self) -> bool {
-        // Whether a range is too large is asked of the transaction.
-        let by_index = self.access.as_ref().is_some_and(|access| access.is_safe);
+        // Whether a range is too large is asked of the transaction, and so is what several indexes find.
+        let by_index = self.access.as_ref().is_some_and(|access| access.is_safe && !access.is_together());
         by_index && self.instead.is_none() && self.is_safe
     }
 

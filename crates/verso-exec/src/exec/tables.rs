@@ -22,6 +22,7 @@ use verso_types::inverted::Search;
 use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, Number, Value};
 
+use super::access::Gathering;
 use super::found::FoundRecords;
 use super::trigger::DeferredEvent;
 use crate::context::AdvisoryCall;
@@ -55,8 +56,8 @@ pub trait Scan {
     ) -> Result<bool>;
     /// Reads a row by its place into `out`, as the statement sees it; whether it is there.
     fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool>;
-    /// Whether ranges of an index are so large a part of the table that it is read faster whole.
-    fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool>;
+    /// Whether ranges of indexes are together so large a part of the table that it is read faster whole.
+    fn is_large(&self, table: &TableDef, ranges: &[(&IndexDef, &[KeyRange])]) -> Result<bool>;
     /// What reads rows of a table through one of its indexes on another thread, while the statement lasts.
     fn index_reader(
         &self,
@@ -73,12 +74,11 @@ pub trait Scan {
         descending: bool,
         columns: &[usize],
     ) -> Result<Box<dyn TableCursor>>;
-    /// Reads the rows that an inverted index finds, each once: what is looked for, and others.
+    /// Reads the rows that indexes find together, in the order of their places, each once: what is looked for, and others.
     fn candidates(
         &self,
         table: &TableDef,
-        index: &IndexDef,
-        search: &Search,
+        gathering: &Gathering,
         columns: &[usize],
     ) -> Result<Box<dyn TableCursor>>;
     /// An earlier state of a table, which stays as long as it is held. 72000 where it is gone.
@@ -121,8 +121,7 @@ pub trait Change {
     fn candidates_for_change<'t>(
         &'t self,
         table: &TableDef,
-        index: &IndexDef,
-        search: &Search,
+        gathering: &Gathering,
         columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>>;
     /// As [`Change::index_scan_for_change`] for the row, one at most, with this whole key of a unique index.

@@ -27,7 +27,7 @@ mod walk;
 mod window;
 mod with;
 
-pub use access::{IndexAccess, KeyMatch, Searched};
+pub use access::{IndexAccess, KeyMatch, Searched, Span, Together};
 pub use expr::{DomainRules, ExprKind, FoldRules, SubqueryTest, TypedExpr};
 pub use json::{JsonPathCall, JsonPathTest, JsonWrapping};
 pub use output::{LEAVES_MAX, Named, Origin, OutputColumn, RECORD_COLUMN, Scanned, leaf_of, place_in};

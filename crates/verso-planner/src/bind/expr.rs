@@ -65,7 +65,12 @@ impl Binder<'_> {
                     Some(inference) => inference.refer(index),
                     None => self.parameters.get(index).cloned(),
                 };
-                Ok(TypedExpr::new(K::Parameter(index), value_type(&ty.ok_or_else(error)?)))
+                let ty = value_type(&ty.ok_or_else(error)?);
+                let is_plain = !matches!(ty, SqlType::Unknown | SqlType::Void) && !ty.is_row();
+                Ok(match self.values.get(index).filter(|_| is_plain) {
+                    Some(value) => TypedExpr::literal(value.clone(), ty),
+                    None => TypedExpr::new(K::Parameter(index), ty),
+                })
             }
             ExprKind::Unary { op, arg } => {
                 let operand = self.expr(arg, cx)?;

@@ -116,7 +116,7 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, StoredQuery, TableDef};
 use verso_exec::plan::{Statement, TypedExpr};
-use verso_types::{CastKind, SqlType, TimeStyle};
+use verso_types::{CastKind, SqlType, TimeStyle, Value};
 
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
@@ -157,6 +157,8 @@ pub struct Binder<'c> {
     pub time_zone: &'c TimeStyle,
     /// Types of `$1` …; `Unknown` for a NULL without a type.
     pub parameters: &'c [SqlType],
+    /// Values of the parameters, where the plan is made for them alone.
+    values: &'c [Value],
     /// Instead of `parameters`: types are found out while binding.
     inference: Option<&'c Inference>,
     /// Variables in scope, innermost last; empty outside of PL/pgSQL.
@@ -204,6 +206,7 @@ impl<'c> Binder<'c> {
             catalog,
             time_zone,
             parameters,
+            values: &[],
             inference: None,
             variables: Vec::new(),
             records: Vec::new(),
@@ -249,6 +252,12 @@ impl<'c> Binder<'c> {
     #[must_use]
     pub fn with_rules(self, rules: Rules) -> Binder<'c> {
         Binder { rules, ..self }
+    }
+
+    /// The same for these values of the parameters only.
+    #[must_use]
+    pub fn with_values(self, values: &'c [Value]) -> Binder<'c> {
+        Binder { values, ..self }
     }
 
     /// For statements to be prepared: parameters get the types that their contexts want.

@@ -1,7 +1,8 @@
 //! Access paths: through which index a table's rows are found.
 //!
 //! ```text
-//! WHERE ─► terms: column = value, IN, IS NULL, range, LIKE 'prefix%' ─► the index whose key they say most of
+//! WHERE ─► terms: column = value, IN, IS NULL, ranges, LIKE 'prefix%' ─► the index whose key they say most of
+//!       └► OR of several columns, or more conditions than one index has ─► several indexes together
 //! ORDER BY, min, max ─► an index that has the order already
 //! ```
 //!
@@ -21,6 +22,7 @@
 //! | [`distinct`] | aggregates of different values, as aggregates of groups |
 //! | [`derived`] | expressions and conditions of indexes |
 //! | [`inverted`] | what a condition looks up in an inverted index |
+//! | [`together`] | several indexes, whose records are united or intersected |
 //! | [`partition`] | the partitions that a scan reads |
 //! | [`system`] | what a condition says about the rows of a system view |
 //! | [`streams`] | groups and windows of which the first rows are wanted |
@@ -35,6 +37,7 @@ mod searches;
 mod streams;
 mod system;
 mod terms;
+mod together;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,8 +46,8 @@ use verso_catalog::{IndexDef, TableDef};
 use verso_env::recursion::{self, Refused};
 use verso_exec::functions::AggregateKind;
 use verso_exec::plan::{
-    AggregateCall, ExprKind, IndexAccess, JoinKind, KeyMatch, Places, Plan, SortKey, Statement, SubqueryTest,
-    TypedExpr,
+    AggregateCall, ExprKind, IndexAccess, JoinKind, KeyMatch, Places, Plan, SortKey, Span, Statement,
+    SubqueryTest, TypedExpr,
 };
 use verso_types::{SqlType, Value};
 
@@ -56,6 +59,7 @@ use crate::rewrite::{self, Planning};
 pub(crate) use derived::condition_of;
 use derived::{Derived, serving};
 pub(crate) use order::has_order;
+pub(crate) use searches::ranged;
 use terms::{Says, Term};
 
 /// A partial index that has a larger part of its table is not read as a whole.
@@ -175,6 +179,9 @@ impl<'s> Planner<'s> {
         }
         distinct::by_groups(plan);
         searches::of_join(plan, self.estimate, self.hints);
+        if searches::of_semi(plan, self.estimate, self.hints) {
+            plan.for_each_expr_mut(&mut |expr| self.expression(expr));
+        }
         match plan {
             Plan::TableScan { table, columns, filter } if table.partitioned.is_some() => {
                 *plan = partition::parts(table, columns, filter.as_ref(), self.estimate);
@@ -469,7 +476,7 @@ impl Path {
     /// Leaves the choice to the moment when it is opened, unless it finds one row at most.
     fn adapt(&mut self, filter: Option<&TypedExpr>) {
         // How large a part of a partial index a range is says nothing about the table.
-        if self.access.is_point() || self.access.index.guard.is_some() || self.access.index.is_inverted() {
+        if self.access.is_point() || self.access.index.guard.is_some() || self.access.finds_candidates() {
             return;
         }
         let Some(filter) = filter else { return };
@@ -482,13 +489,16 @@ impl Path {
 
     /// How much better than others: a whole unique key, equal columns, sides of a range, fewer rows than the table has.
     fn rank(&self) -> (bool, usize, usize, bool) {
-        let sides = usize::from(self.access.lower.is_some()) + usize::from(self.access.upper.is_some());
+        let open = |span: &Span| !matches!(span.bounds(), (Some(_), Some(_)));
+        let sides = match self.access.spans.as_slice() {
+            [] => usize::from(self.access.lower.is_some()) + usize::from(self.access.upper.is_some()),
+            spans => 2 - usize::from(spans.iter().any(open)),
+        };
         (self.access.is_point(), self.access.equals.len(), sides, self.access.index.guard.is_some())
     }
 }
 
-/// The best access path for a filter over `columns` of a table, if one is worth it: where the table has been analyzed the
-/// one that finds the fewest rows, otherwise the one that the filter says most of.
+/// The best access path for a filter over `columns` of a table, if one is worth it: by one index, or by several together.
 fn path(
     table: &TableDef,
     columns: &[usize],
@@ -500,6 +510,23 @@ fn path(
         // Nothing finds a row faster than its place does.
         return None;
     }
+    let alone = by_one(table, columns, filter, estimate, hints);
+    if !estimate.methods.bitmap_scan {
+        return alone;
+    }
+    let planning = together::Choice { table, columns, estimate, hints };
+    planning.of(filter?, alone.as_ref()).or(alone)
+}
+
+/// The best index alone: where the table has been analyzed the one that finds the fewest rows, otherwise the one that the filter
+/// says most of.
+fn by_one(
+    table: &TableDef,
+    columns: &[usize],
+    filter: Option<&TypedExpr>,
+    estimate: Estimate<'_>,
+    hints: Option<&Hints>,
+) -> Option<Path> {
     let derived = Derived::of(table, estimate);
     let terms = terms::of(table, columns, filter?, &derived);
     let known = estimate.is_known(table);
@@ -524,7 +551,9 @@ fn path(
         _ => Some(path),
     });
     let usable = |index: &Arc<IndexDef>| may_use(hints, table, index, estimate);
-    let Some(access) = inverted::access(table, columns, filter?, &derived, &usable) else { return ordered };
+    let inverted =
+        estimate.methods.bitmap_scan.then(|| inverted::access(table, columns, filter?, &derived, &usable));
+    let Some(access) = inverted.flatten() else { return ordered };
     let inverted = Path { access, said: Vec::new() };
     let is_better = |path: &Path| match known {
         _ if path.access.is_point() => true,
@@ -581,7 +610,14 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
                 path.said.push(n);
             }
             _ => {
-                for term in of_column().filter(|term| term.orders(part)) {
+                let is_several = |term: &&Term<'_>| matches!(term.says, Says::Spans(_));
+                let (several, one): (Vec<_>, Vec<_>) =
+                    of_column().filter(|term| term.orders(part)).partition(is_several);
+                let lower = one.iter().any(|term| matches!(term.says, Says::Lower(..)));
+                let upper = one.iter().any(|term| matches!(term.says, Says::Upper(..)));
+                // One range of two sides is taken to be narrower than several ranges, and these than one side.
+                let narrow = several.iter().filter(|_| !(lower && upper));
+                for term in narrow.chain(&one) {
                     term.bound(&mut path.access, &mut path.said);
                 }
                 break;

@@ -1,7 +1,7 @@
 //! Orders that an index has.
 
 use verso_catalog::{IndexDef, TableDef};
-use verso_exec::plan::{JoinKind, KeyMatch, Plan, SortKey, TypedExpr};
+use verso_exec::plan::{IndexAccess, JoinKind, KeyMatch, Plan, SortKey, TypedExpr};
 
 use super::derived::{Derived, serving};
 use super::partition::parts;
@@ -20,13 +20,14 @@ type Wanted = (u16, Option<String>, bool, bool);
 pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>) -> bool {
     let Some((scan, wanted)) = below(plan, unbound(keys), estimate, false) else { return false };
     let Plan::IndexScan { table, access, .. } = scan else { return false };
-    if access.index.is_inverted() {
+    if access.finds_candidates() {
         return false;
     }
     // Half a table is sorted faster than it is read in order.
     if access.instead.is_some()
         && access.equals.is_empty()
         && (access.lower.is_none() || access.upper.is_none())
+        && access.spans.is_empty()
     {
         return false;
     }
@@ -106,8 +107,13 @@ pub(super) fn by_index(
         let path = through(index, &found);
         let descending = direction(table, index, &path.access.equals, &wanted)?;
         let enough = best.as_ref().is_none_or(|best| {
-            best.access.equals.len() <= path.access.equals.len()
-                || estimate.is_known(table) && walked * SOON < estimate.access(table, &best.access)
+            let found = |access: &IndexAccess| estimate.access(table, access);
+            let soon = || walked * SOON < found(&best.access);
+            match estimate.is_known(table) {
+                true if first.is_some() => found(&path.access) <= found(&best.access) || soon(),
+                _ if best.access.together.is_some() => false,
+                _ => best.access.equals.len() <= path.access.equals.len(),
+            }
         });
         enough.then_some((path, descending))
     });

@@ -117,7 +117,7 @@ impl Found<'_> {
                 Says::Upper(value, included) => PruningTerm::Upper(value.clone(), included),
                 Says::From(value) => PruningTerm::Lower(value.clone()),
                 Says::To(value) => PruningTerm::Upper(value.clone(), true),
-                Says::Prefix(_) | Says::Any(_) => continue,
+                Says::Prefix(_) | Says::Any(_) | Says::Spans(_) => continue,
             };
             // A query is asked for its rows when it is its turn.
             let asks =

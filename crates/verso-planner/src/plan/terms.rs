@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::{IndexPart, TableDef};
+use verso_env::stack;
 use verso_exec::functions::{Volatility, collations};
-use verso_exec::plan::{CastKind, ExprKind, IndexAccess, Plan, SubqueryTest, TypedExpr};
+use verso_exec::plan::{CastKind, ExprKind, IndexAccess, Plan, Span, SubqueryTest, TypedExpr};
 use verso_types::{SqlType, Value};
 
 use super::derived::Derived;
@@ -24,7 +25,9 @@ pub(super) struct Term<'f> {
 /// What it says.
 pub(super) enum Says<'f> {
     Equal(&'f TypedExpr),
-    In(&'f [TypedExpr]),
+    In(Cow<'f, [TypedExpr]>),
+    /// It lies in any of these ranges.
+    Spans(Vec<Span>),
     /// An element of this array.
     Any(Cow<'f, TypedExpr>),
     Null,
@@ -65,6 +68,9 @@ impl Term<'_> {
 
     /// Narrows the range of an access, where it has no such bound yet.
     pub fn bound(&self, access: &mut IndexAccess, said: &mut Vec<usize>) {
+        if !access.spans.is_empty() {
+            return;
+        }
         match &self.says {
             Says::Lower(value, inclusive) if access.lower.is_none() => {
                 access.lower = Some(((*value).clone(), *inclusive));
@@ -72,6 +78,10 @@ impl Term<'_> {
             }
             Says::Upper(value, inclusive) if access.upper.is_none() => {
                 access.upper = Some(((*value).clone(), *inclusive));
+                said.push(self.conjunct);
+            }
+            Says::Spans(spans) if access.lower.is_none() && access.upper.is_none() => {
+                access.spans.clone_from(spans);
                 said.push(self.conjunct);
             }
             // The comparison of the rows has the last word.
@@ -214,6 +224,7 @@ fn term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Option<&'f s
         return Some((at, None, says));
     }
     match &expr.kind {
+        ExprKind::Or(branches) => any_of(read, branches),
         ExprKind::Call { function, args } => {
             let operator = function.operator?;
             let [left, right] = args.as_slice() else { return None };
@@ -237,10 +248,60 @@ fn term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Option<&'f s
             let (text, spec) = key_of(arg)?;
             let at = column(read, text)?;
             let fits = |value: &TypedExpr| is_fixed(value) && value.ty == SqlType::Bytea;
-            list.iter().all(fits).then_some((at, Some(spec), Says::In(list)))
+            list.iter().all(fits).then_some((at, Some(spec), Says::In(Cow::Borrowed(list))))
         }
         _ => None,
     }
+}
+
+/// What the branches of an OR say, where each says values or ranges of one column and nothing else.
+fn any_of<'f>(read: &Read<'_>, branches: &'f [TypedExpr]) -> Option<(usize, Option<&'f str>, Says<'f>)> {
+    if stack::check().is_err() {
+        return None;
+    }
+    let (mut of, mut spans) = (None, Vec::new());
+    for branch in branches {
+        let mut said = Vec::new();
+        let mut all = true;
+        for_each_conjunct(branch, &mut |conjunct| match term(read, conjunct) {
+            Some((at, spec, says)) if *of.get_or_insert((at, spec)) == (at, spec) => said.push(says),
+            _ => all = false,
+        });
+        if !all {
+            return None;
+        }
+        add_spans(said, &mut spans)?;
+    }
+    let (at, spec) = of?;
+    let value = |span: &Span| match span {
+        Span::Equal(value) => Some(value.clone()),
+        Span::Between { .. } => None,
+    };
+    let says = match spans.iter().map(value).collect::<Option<Vec<_>>>() {
+        Some(values) => Says::In(Cow::Owned(values)),
+        None => Says::Spans(spans),
+    };
+    Some((at, spec, says))
+}
+
+/// Adds the ranges that hold what several terms of one column say together; nothing where there is more to it.
+fn add_spans(said: Vec<Says<'_>>, spans: &mut Vec<Span>) -> Option<()> {
+    let alone = said.len() == 1;
+    let (mut lower, mut upper) = (None, None);
+    for says in said {
+        match says {
+            Says::Equal(value) if alone => spans.push(Span::Equal(value.clone())),
+            Says::In(values) if alone => spans.extend(values.iter().cloned().map(Span::Equal)),
+            Says::Spans(mut more) if alone => spans.append(&mut more),
+            Says::Lower(value, inclusive) if lower.is_none() => lower = Some((value.clone(), inclusive)),
+            Says::Upper(value, inclusive) if upper.is_none() => upper = Some((value.clone(), inclusive)),
+            _ => return None,
+        }
+    }
+    if lower.is_some() || upper.is_some() {
+        spans.push(Span::Between { lower, upper });
+    }
+    Some(())
 }
 
 /// What a comparison of a column with a value says.
@@ -279,7 +340,7 @@ fn plain_term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'
             let at = column(read, arg)?;
             let fits =
                 |value: &TypedExpr| is_fixed(value) && comparable(&read.table.columns[at].ty, &value.ty);
-            list.iter().all(fits).then_some((at, Says::In(list)))
+            list.iter().all(fits).then_some((at, Says::In(Cow::Borrowed(list))))
         }
         // Shared: it is computed once, whoever reads it.
         ExprKind::Subquery { plan, outer, test: SubqueryTest::In { negated: false }, args }

@@ -8,6 +8,7 @@
 //! O1. Parts that no condition ties together are joined only where nothing else is left; when, the costs say.
 //! O2. The hash table is made of the right part; a leaf with an index on the columns that tie it may be looked up for each
 //!     row of the left part instead.
+//!     Without an equality that is done by ranges, where the conditions have them.
 //!
 //! O3. Where the first rows in an order are wanted, the leaf that has the order may be walked by an index and the others looked up
 //!     for each of its rows, until there are enough.
@@ -296,6 +297,19 @@ impl<'g> Orders<'g> {
         self.estimate.lookup(table, &known)
     }
 
+    /// Rows of a leaf that an index finds by ranges of what the others have.
+    fn ranged(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Option<f64> {
+        if !self.lookups || self.hints.whole.contains(&leaf) {
+            return None;
+        }
+        let tied = self.graph.shared.iter().filter(|shared| {
+            shared.leaves.contains(&leaf) && shared.leaves.iter().all(|one| *one == leaf || others(*one))
+        });
+        let conditions: Vec<TypedExpr> = tied.map(|shared| shared.condition.clone()).collect();
+        let Leaf { plan, start, width, .. } = &self.graph.leaves[leaf];
+        crate::plan::ranged(plan, (*start, start + width), &conditions, self.estimate, None)
+    }
+
     /// What a hash join adds.
     fn hash(&self, left: f64, right: f64, rows: f64, equal: bool) -> f64 {
         let pairs = if equal { right * BUILD + left * PROBE } else { right * OUT + left * right * PAIR };
@@ -397,6 +411,14 @@ impl<'g> Orders<'g> {
         }
         if right.count_ones() == 1 {
             let leaf = right.trailing_zeros() as usize;
+            if tied
+                && !equal
+                && let Some(found) = self.ranged(leaf, &in_left)
+            {
+                let cost = ours.cost + ours.rows * (LOOKUP + found * FETCH) + rows * OUT;
+                // The plan of the join decides it again.
+                take(cost + unwanted(JoinMethod::Loop), Step::Hash(left, right));
+            }
             if let Some(found) = self.lookup(leaf, &in_left) {
                 let cost = ours.cost + ours.rows * (LOOKUP + found * FETCH) + rows * OUT;
                 let cost = cost + self.off(JoinMethod::Loop);

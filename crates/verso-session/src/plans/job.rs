@@ -23,6 +23,8 @@ pub struct Job<'j> {
     pub(crate) sets: Option<&'j [Vec<Value>]>,
     /// Where its plan is kept; the parameters are of its types.
     pub(crate) prepared: Option<&'j Prepared>,
+    /// EXPLAIN EXECUTE shows the plan for any values.
+    pub(crate) generic: bool,
     /// Others are shown the prepared statement's text.
     pub(crate) shows: bool,
     /// The implicit block ends with it.
@@ -40,6 +42,7 @@ impl<'j> Job<'j> {
             params,
             sets: None,
             prepared: None,
+            generic: false,
             shows: false,
             ends: false,
         }

@@ -9,6 +9,7 @@
 //! | [`cache`] | texts that were executed before |
 //! | [`normal`] | texts without their literals |
 //! | [`prepared`] | statements parsed and bound ahead of their execution |
+//! | [`for_values`] | plans for the values of their parameters |
 //! | [`named`] | those that have a name |
 //! | [`arguments`] | values for their parameters |
 //! | [`columns`] | columns of statements without a plan |
@@ -20,6 +21,7 @@ mod arguments;
 mod cache;
 mod columns;
 mod effect;
+mod for_values;
 mod job;
 mod named;
 mod normal;

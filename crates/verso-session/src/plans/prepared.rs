@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use verso_catalog::{CatalogSnapshot, ColumnDef, NamesKey, TableDef};
+use verso_catalog::{CatalogSnapshot, ColumnDef, IndexDef, NamesKey, TableDef};
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{ExprKind, Plan, SetColumns, Statement as Bound, TypedExpr};
 use verso_types::{SqlType, TimeStyle};
 
+use super::for_values::ForValues;
 use crate::client::OutputColumn;
 use crate::plans::{calls_users, ends_transaction};
 use verso_parser::syntax::{Parsed, Statement};
@@ -39,7 +40,7 @@ pub struct Prepared {
     /// Of a statement of the cache: the types its literals have. What nobody has seen may change with the catalog.
     literals: Option<Vec<Option<SqlType>>>,
     /// It stands for texts with any literals.
-    normal: bool,
+    pub(super) normal: bool,
     /// Which of them it is may decide about its plan.
     by_literals: bool,
     /// How a query reads large tables.
@@ -47,6 +48,10 @@ pub struct Prepared {
     /// The catalog has made other types of the parameters.
     stale: AtomicBool,
     plan: Mutex<Option<Arc<Planned>>>,
+    /// The values of its parameters may decide about its plan.
+    pub(super) varies: AtomicBool,
+    /// What plans for values were like.
+    pub(super) for_values: Mutex<ForValues>,
     /// Memory that a session is charged for it, where the text is long.
     _held: Option<Reservation>,
 }
@@ -148,6 +153,8 @@ impl Prepared {
             paths: Vec::new(),
             stale: AtomicBool::new(false),
             plan: Mutex::new(None),
+            varies: AtomicBool::new(false),
+            for_values: Mutex::default(),
             _held: None,
         }
     }
@@ -171,6 +178,9 @@ impl Prepared {
             Bound::Query(plan) => paths(plan, catalog),
             _ => Vec::new(),
         };
+        if !params.is_empty() {
+            self.note_any(&bound, catalog);
+        }
         let planned = Planned::new(bound, catalog.key(), time_zone).telling(told);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
         let (only_reads, row) = (planned.streams, planned.inserts_row());
@@ -210,7 +220,12 @@ impl Prepared {
 
     /// The same for one that stands for texts with any literals.
     pub(crate) fn of_normal(self, literals: Vec<Option<SqlType>>) -> Prepared {
-        Prepared { normal: true, ..self.of_cache(literals) }
+        Prepared { normal: true, varies: AtomicBool::new(false), ..self.of_cache(literals) }
+    }
+
+    /// Whether it stands for texts with any literals.
+    pub(crate) fn is_normal(&self) -> bool {
+        self.normal
     }
 
     /// Whether it is one of the statement cache, so that others may share it.
@@ -291,23 +306,32 @@ impl Prepared {
                 (bound, told)
             }
         };
-        let planned = Arc::new(Planned::new(bound, catalog.key(), time_zone).telling(told));
-        let same = |known: &[OutputColumn]| {
-            known.len() == planned.columns.len()
-                && known.iter().zip(&*planned.columns).all(|(known, new)| known.ty == new.ty)
-        };
-        if self.literals.is_none() && planned.returns && !self.columns.as_deref().is_some_and(same) {
-            let text = "cached plan must not change result type";
-            let mut error = SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text);
-            // Drivers prepare the statement anew then.
-            let subject = Subject { routine: Some("RevalidateCachedQuery"), ..Subject::default() };
-            error.subject = Some(Box::new(subject));
-            return Err(error);
+        if !self.params.is_empty() && !self.normal {
+            self.note_any(&bound, catalog);
         }
+        let planned = Arc::new(Planned::new(bound, catalog.key(), time_zone).telling(told));
+        self.check_columns(&planned)?;
         if keep {
             *plan = Some(Arc::clone(&planned));
         }
         Ok(planned)
+    }
+
+    /// Refuses a plan that yields other columns than the statement did when it was prepared (Q1).
+    pub(super) fn check_columns(&self, planned: &Planned) -> Result<(), SqlError> {
+        let same = |known: &[OutputColumn]| {
+            known.len() == planned.columns.len()
+                && known.iter().zip(&*planned.columns).all(|(known, new)| known.ty == new.ty)
+        };
+        if self.literals.is_some() || !planned.returns || self.columns.as_deref().is_some_and(same) {
+            return Ok(());
+        }
+        let text = "cached plan must not change result type";
+        let mut error = SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text);
+        // Drivers prepare the statement anew then.
+        let subject = Subject { routine: Some("RevalidateCachedQuery"), ..Subject::default() };
+        error.subject = Some(Box::new(subject));
+        Err(error)
     }
 }
 
@@ -322,14 +346,15 @@ fn paths(plan: &Plan, catalog: &CatalogSnapshot) -> Vec<Path> {
             && !access.is_point()
             && is_large(table, catalog)
         {
-            found.push((table.oid.0, Arc::clone(&access.index.name), access.descending));
+            let by = |index: &Arc<IndexDef>| (table.oid.0, Arc::clone(&index.name), access.descending);
+            found.extend(access.indexes().into_iter().map(by));
         }
         false
     });
     found
 }
 
-fn is_large(table: &TableDef, catalog: &CatalogSnapshot) -> bool {
+pub(super) fn is_large(table: &TableDef, catalog: &CatalogSnapshot) -> bool {
     catalog.rows(table).is_some_and(|rows| rows > LARGE)
 }
 

@@ -20,6 +20,8 @@ const KEPT_MAX: usize = 256;
 pub struct Ready {
     pub(crate) planned: Arc<Planned>,
     pub(crate) compiled: Compiled,
+    /// It is for one execution: the values are part of the plan.
+    pub(crate) of_values: bool,
     /// What it was compiled under.
     executor: Executor,
     epoch: u64,
@@ -29,7 +31,12 @@ impl Ready {
     /// Compiles a plan.
     pub(crate) fn new(planned: Arc<Planned>, executor: Executor, epoch: u64) -> Ready {
         let compiled = Compiled::new(&planned.bound, executor);
-        Ready { planned, compiled, executor, epoch }
+        Ready { planned, compiled, of_values: false, executor, epoch }
+    }
+
+    /// The same of a plan for one execution.
+    pub(crate) fn of_values(self) -> Ready {
+        Ready { of_values: true, ..self }
     }
 
     /// Whether it may run under this version of the catalog and the settings of this epoch.

@@ -48,13 +48,14 @@ impl Session {
             return Err(SqlError::syntax(text).with_detail(detail));
         }
         let values = if args.is_empty() { Vec::new() } else { self.values_of(args, &prepared)? };
+        let generic = !prepared.wants_values(self.services.settings.plan_cache_mode);
         let prepared = match purposed(&prepared, purpose)? {
             Some(other) => Arc::new(other),
             None => prepared,
         };
         let inner = Job::prepared(&prepared, &values);
         let inner = inner.ok_or_else(|| SqlError::internal("an empty statement was prepared"))?;
-        self.transactional(&Job { ends: job.ends, ..inner }, sink)
+        self.transactional(&Job { generic, ends: job.ends, ..inner }, sink)
     }
 
     /// The values of EXECUTE's arguments, in the parameters' types. Opens the transaction that the statement runs in.

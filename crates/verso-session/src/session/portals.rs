@@ -238,7 +238,7 @@ impl Session {
         let mut tries = 0;
         let mut run = |frame: &Frame<'_>, results: &mut Results<'_>| {
             if open.is_none() {
-                let mut ready = frame.taken(prepared)?;
+                let mut ready = frame.taken(prepared, job)?;
                 frame.tell(&ready.planned.told);
                 frame.with_context(job.params, |cx| ready.compiled.open(cx))?;
                 let params = job.params.into();
@@ -282,7 +282,9 @@ impl Session {
         active.txn.borrow_mut().end_statement()?;
         self.note_definitions();
         open.ready.compiled.close();
-        self.plans.ready.borrow_mut().put(prepared.number(), open.ready);
+        if !open.ready.of_values {
+            self.plans.ready.borrow_mut().put(prepared.number(), open.ready);
+        }
         *state.lock() = State::Done;
         Ok(PortalEnd::Complete(CommandTag::counted("SELECT", count)))
     }

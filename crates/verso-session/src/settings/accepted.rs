@@ -11,7 +11,6 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
     Some(match name {
         "check_function_bodies"
         | "enable_indexonlyscan"
-        | "enable_bitmapscan"
         | "enable_sort"
         | "enable_hashagg"
         | "enable_material"
@@ -31,7 +30,6 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         "effective_cache_size" => "4GB",
         "from_collapse_limit" | "join_collapse_limit" => "8",
         "max_parallel_workers_per_gather" => "2",
-        "plan_cache_mode" => "auto",
         "backslash_quote" => "safe_encoding",
         "quote_all_identifiers" | "default_with_oids" => "off",
         "password_encryption" => "scram-sha-256",
@@ -103,7 +101,6 @@ fn kind(name: &str) -> Kind {
         "conflict_policy" => Kind::Word(&["updater"], 1),
         "use_last_committed" => Kind::Word(&["all"], 1),
         "constraint_exclusion" => Kind::Word(&["partition", "on", "off"], 3),
-        "plan_cache_mode" => Kind::Word(&["auto", "force_generic_plan", "force_custom_plan"], 3),
         "session_replication_role" => Kind::Word(&["origin", "replica", "local"], 3),
         "xmloption" => Kind::Word(&["content", "document"], 2),
         "plpgsql.variable_conflict" => Kind::Word(&["error", "use_variable", "use_column"], 3),

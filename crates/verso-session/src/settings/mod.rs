@@ -78,6 +78,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("default_transaction_isolation", "Sets the transaction isolation level of each new transaction."),
     ("default_transaction_read_only", "Sets the default read-only status of new transactions."),
     ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
+    ("enable_bitmapscan", "Enables reading tables by several indexes together, and by inverted indexes."),
     ("enable_hashjoin", "Enables joins by hash tables; off: they are the last resort."),
     ("enable_indexscan", "Enables reading tables by indexes."),
     ("enable_mergejoin", "Enables joins of sorted inputs; off: they are the last resort."),
@@ -139,6 +140,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "parallel_workers",
         "Workers of a query or of a job of maintenance: of CREATE INDEX, REINDEX and SWEEP.",
     ),
+    ("plan_cache_mode", "Controls the planner's selection of custom or generic plan."),
     (
         "procedure_commit",
         "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
@@ -278,6 +280,8 @@ pub struct Settings {
     pub log_min_duration_ms: Option<i64>,
     /// Whether their plans are.
     pub log_plans: LogPlans,
+    /// Whether prepared statements are planned for the values of their parameters.
+    pub plan_cache_mode: PlanCacheMode,
     /// Which statements are logged when they begin.
     pub log_statement: LogStatement,
     /// What the log gets of messages and errors.
@@ -364,6 +368,32 @@ impl LogPlans {
     }
 }
 
+/// Whether a prepared statement is planned anew for the values of its parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlanCacheMode {
+    /// As long as that may pay.
+    #[default]
+    Auto,
+    /// Never.
+    ForceGeneric,
+    /// Each time.
+    ForceCustom,
+}
+
+impl PlanCacheMode {
+    const ALL: [PlanCacheMode; 3] =
+        [PlanCacheMode::Auto, PlanCacheMode::ForceGeneric, PlanCacheMode::ForceCustom];
+
+    /// As SHOW prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            PlanCacheMode::Auto => "auto",
+            PlanCacheMode::ForceGeneric => "force_generic_plan",
+            PlanCacheMode::ForceCustom => "force_custom_plan",
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -393,6 +423,7 @@ impl Default for Settings {
             log_min_duration_ms: None,
             log_statement: LogStatement::None,
             log_plans: LogPlans::Off,
+            plan_cache_mode: PlanCacheMode::Auto,
             log: LogSettings::default(),
             messages_from: MessageLevel::Notice,
             commit: CommitLevel::default(),
@@ -633,6 +664,17 @@ impl Settings {
                     },
                 };
             }
+            ("plan_cache_mode", value) => {
+                let named =
+                    |mode: &PlanCacheMode| value.is_some_and(|value| value.eq_ignore_ascii_case(mode.name()));
+                self.plan_cache_mode = match value {
+                    None => default.plan_cache_mode,
+                    Some(value) => PlanCacheMode::ALL.into_iter().find(named).ok_or_else(|| {
+                        invalid(value)
+                            .with_hint("Available values: auto, force_generic_plan, force_custom_plan.")
+                    })?,
+                };
+            }
             ("stmt_cache", value) => {
                 self.keeps_statements = flag(name, value, default.keeps_statements)?;
             }
@@ -807,6 +849,7 @@ impl Settings {
                 self.log.show(name).to_string()
             }
             "log_plans" => self.log_plans.name().to_string(),
+            "plan_cache_mode" => self.plan_cache_mode.name().to_string(),
             "work_mem" => size_text(self.work_memory_bytes),
             "min_parallel_table_scan_size" => size_text(self.parallel_scan_bytes),
             "maintenance_memory" | "maintenance_work_mem" => size_text(self.maintenance_memory_bytes),

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use verso_catalog::packs::{Pack, Unpack, Wanted, stored_ids};
 use verso_catalog::{ColumnDef, IndexDef, TableDef};
 use verso_exec::error::Result;
-use verso_exec::exec::{ChangeCursor, FoundRecords, TableCursor};
+use verso_exec::exec::{ChangeCursor, FoundRecords, Gathering, TableCursor};
 use verso_storage::heap::{Condition, Heap, HeapScan, ScanBatch, ScanSpec};
 use verso_storage::index::{CandidateScan, Index, IndexScan, IndexScanSpec, KeyRange};
 use verso_storage::{RecordId, StorageError, Txn};
-use verso_types::inverted::Search;
 use verso_types::{Batch, Physical, SqlType, Value};
 
 use super::EngineTables;
@@ -72,7 +71,7 @@ impl Ranges {
     }
 }
 
-/// The rows that an inverted index has found.
+/// The rows that indexes have found.
 pub(super) struct Candidates {
     scan: CandidateScan,
     wanted: Wanted,
@@ -83,14 +82,13 @@ impl Candidates {
         tables: &EngineTables<'_>,
         txn: &Txn,
         table: &TableDef,
-        index: &IndexDef,
-        search: &Search,
+        gathering: &Gathering,
         columns: &[usize],
     ) -> Result<Candidates> {
         let heap = tables.heap(table)?;
         let wanted = Wanted::of(&heap, columns_at(table, columns));
-        let index = tables.index(&heap, index)?;
-        Ok(Candidates::of(heap.candidates(txn, &index, search, wanted.ids())?, wanted))
+        let gather = gathering.named(&mut |index| tables.index(&heap, index))?;
+        Ok(Candidates::of(heap.gathered(txn, &gather, wanted.ids())?, wanted))
     }
 
     /// Of a scan that yields the columns wanted.

@@ -34,8 +34,8 @@ use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef, Tri
 use verso_exec::context::AdvisoryCall;
 use verso_exec::error::{ExecError, Result};
 use verso_exec::exec::{
-    Change, ChangeCursor, DeferredEvent, FoundRecords, IndexReader, LockRows, Moment, References, Scan,
-    Sequences, TableCursor, TransactionControl, TransactionState,
+    Change, ChangeCursor, DeferredEvent, FoundRecords, Gathering, IndexReader, LockRows, Moment, References,
+    Scan, Sequences, TableCursor, TransactionControl, TransactionState,
 };
 use verso_exec::memory::Memory;
 use verso_storage::heap::{Heap, ScanBatch};
@@ -44,7 +44,6 @@ use verso_storage::{
     Engine, Growth, HeldView, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode,
     Txn, TxnId, WaitPolicy,
 };
-use verso_types::inverted::Search;
 use verso_types::snapshot::Snapshot;
 use verso_types::{Batch, TimeStyle, TypeError, Value};
 
@@ -308,15 +307,18 @@ impl Scan for EngineTables<'_> {
         Ok(found)
     }
 
-    fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool> {
+    fn is_large(&self, table: &TableDef, ranges: &[(&IndexDef, &[KeyRange])]) -> Result<bool> {
         let txn = self.txn.borrow();
         // A serializable transaction conflicts with less where it reads through the index.
         if txn.isolation() == Isolation::Serializable {
             return Ok(false);
         }
         let heap = self.heap(table)?;
-        let share = self.index(&heap, index)?.share(&txn, ranges)?;
-        Ok(share.is_some_and(|share| share > LARGE_SHARE))
+        let mut all = 0.0;
+        for (index, ranges) in ranges {
+            all += self.index(&heap, index)?.share(&txn, ranges)?.unwrap_or_default();
+        }
+        Ok(all > LARGE_SHARE)
     }
 
     fn past(&self, table: &TableDef, moment: Moment) -> Result<HeldView> {
@@ -359,12 +361,11 @@ impl Scan for EngineTables<'_> {
     fn candidates(
         &self,
         table: &TableDef,
-        index: &IndexDef,
-        search: &Search,
+        gathering: &Gathering,
         columns: &[usize],
     ) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
-        let found = Candidates::open(self, &self.txn.borrow(), table, index, search, columns)?;
+        let found = Candidates::open(self, &self.txn.borrow(), table, gathering, columns)?;
         Ok(Box::new(Reader::new(Rows::Candidates(found))))
     }
 }
@@ -416,12 +417,11 @@ impl Change for EngineTables<'_> {
     fn candidates_for_change<'t>(
         &'t self,
         table: &TableDef,
-        index: &IndexDef,
-        search: &Search,
+        gathering: &Gathering,
         columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         let heap = self.heap_for_change(table)?;
-        let found = Candidates::open(self, &self.txn.borrow(), table, index, search, columns)?;
+        let found = Candidates::open(self, &self.txn.borrow(), table, gathering, columns)?;
         Ok(Box::new(Changer::new(self, table, heap, Rows::Candidates(found), columns)))
     }
 

@@ -8,6 +8,7 @@
 mod ahead;
 pub(crate) mod append;
 pub mod apply;
+pub(crate) mod bounds;
 pub mod change;
 mod changed;
 pub mod companion;

@@ -277,6 +277,11 @@ impl HeapScan {
             if self.cancel.load(Ordering::Relaxed) {
                 return Err(StorageError::Cancelled);
             }
+            if self.part.is_empty() && self.has_nothing() {
+                self.next += 1;
+                self.refill();
+                continue;
+            }
             self.read_ahead();
             let slot = [self.part.start];
             let wanted = if self.part.is_empty() { Wanted::Short } else { Wanted::Slots(&slot) };
@@ -298,6 +303,21 @@ impl HeapScan {
         out.batch.rows = out.records.len();
         self.shared.read.scan(if self.sieve.is_some() { out.scratch.seen } else { out.records.len() });
         Ok(!out.records.is_empty())
+    }
+
+    /// Whether no record of the next page fulfils the conditions, as its bounds tell ([`bounds`](crate::bounds)). A view that sees what
+    /// is not committed needs the page, and a serializable reader has to meet its writers.
+    fn has_nothing(&self) -> bool {
+        let bounds = &self.shared.core().bounds;
+        let Some(sieve) = self.sieve.as_ref().filter(|_| !bounds.is_empty()) else { return false };
+        if !self.reads_again() {
+            return false;
+        }
+        let moves = self.heap.moves();
+        let Ok(Some(page)) = self.heap.page_at(self.next) else { return false };
+        let excluded = bounds.of(page, |bounds| sieve.excludes(bounds));
+        // A page that was given up meanwhile may be another one by now.
+        excluded == Some(true) && self.heap.moves() == moves
     }
 
     /// Reads pages that come later together where they follow each other in the file.

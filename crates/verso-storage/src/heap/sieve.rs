@@ -20,6 +20,7 @@ use super::slice::bit;
 use super::slots::Slots;
 use super::value_slot::ValueSlot;
 use crate::StorageError;
+use crate::bounds::ColumnBounds;
 use crate::page::bytes::{checked_slice, u64_at};
 
 /// A condition on records. Columns are given by their identities, and are among those that the scan reads.
@@ -134,6 +135,11 @@ impl Sieve {
         let mut part = Sieve::default();
         self.asked.iter().for_each(|asked| part.add(asked.condition.clone()));
         part
+    }
+
+    /// Whether no record of a page with these bounds fulfils all conditions.
+    pub(super) fn excludes(&self, bounds: &[ColumnBounds]) -> bool {
+        self.asked.iter().any(|asked| asked.condition.excludes(bounds))
     }
 
     /// Leaves in [`Sieve::kept`] those of the slots whose records fulfil all conditions as they stand on the page.

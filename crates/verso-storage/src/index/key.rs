@@ -209,6 +209,33 @@ impl KeyRange {
         Ok(KeyRange { lower: bound(lower)?, upper: bound(upper)? })
     }
 
+    /// The keys that any of the ranges has: in order, none empty, none overlapping another.
+    #[must_use]
+    pub fn united(ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+        let mut placed: Vec<(Vec<u8>, Option<Vec<u8>>, KeyRange)> = (ranges.into_iter())
+            .map(|range| (range.start(), range.end(), range))
+            .filter(|(start, end, _)| end.as_ref().is_none_or(|end| start < end))
+            .collect();
+        placed.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut united: Vec<(Option<Vec<u8>>, KeyRange)> = Vec::new();
+        for (start, end, range) in placed {
+            match united.last_mut() {
+                Some((before, one)) if before.as_ref().is_none_or(|before| start <= *before) => {
+                    let goes_on = match (&end, &*before) {
+                        (Some(end), Some(before)) => end > before,
+                        (None, before) => before.is_some(),
+                        (Some(_), None) => false,
+                    };
+                    if goes_on {
+                        (*before, one.upper) = (end, range.upper);
+                    }
+                }
+                _ => united.push((end, range)),
+            }
+        }
+        united.into_iter().map(|(_, range)| range).collect()
+    }
+
     /// The first byte string within the range; empty = from the beginning.
     pub(crate) fn start(&self) -> Vec<u8> {
         match &self.lower {
@@ -240,6 +267,25 @@ pub(crate) fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn united_ranges_are_in_order_and_have_each_key_once() {
+        use Bound::{Excluded, Included, Unbounded};
+        let range = |lower: Bound<u8>, upper: Bound<u8>| KeyRange {
+            lower: lower.map(|byte| vec![byte]),
+            upper: upper.map(|byte| vec![byte]),
+        };
+        let of = |ranges: &[KeyRange]| KeyRange::united(ranges.to_vec());
+        let (one, other) = (range(Included(1), Included(3)), range(Included(7), Excluded(9)));
+        assert_eq!(of(&[other.clone(), one.clone()]), [one.clone(), other.clone()]);
+        assert_eq!(of(&[one.clone(), range(Included(2), Included(5))]), [range(Included(1), Included(5))]);
+        assert_eq!(of(&[one.clone(), range(Included(2), Excluded(3))]), std::slice::from_ref(&one));
+        // Neighbours become one, empty ones go.
+        assert_eq!(of(&[one.clone(), range(Excluded(3), Included(4))]), [range(Included(1), Included(4))]);
+        assert_eq!(of(&[one.clone(), range(Included(8), Excluded(8))]), std::slice::from_ref(&one));
+        let rest = range(Included(5), Unbounded);
+        assert_eq!(of(&[rest.clone(), other, one.clone()]), [one, rest]);
+    }
 
     #[test]
     fn a_number_has_the_same_key_in_a_column_and_by_itself() {

@@ -23,7 +23,7 @@ mod versions;
 pub use hint::LeafHints;
 pub use key::{KeyPart, KeyRange};
 pub use scan::{IndexScan, IndexScanSpec};
-pub use search::CandidateScan;
+pub use search::{CandidateScan, Gather};
 pub(crate) use set::ClosedGate;
 pub use set::IndexSet;
 pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};

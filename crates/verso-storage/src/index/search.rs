@@ -1,4 +1,4 @@
-//! Searching an inverted index: the records that may be what is looked for, and reading them.
+//! Candidates: the records that an inverted index, or several indexes together, find, and reading them.
 //!
 //! ```text
 //! search ─► entries of its keys, each key's in the order of the records ─► united, intersected ─► candidates ─► rows, page by page
@@ -6,6 +6,8 @@
 //!
 //! S1. Candidates are a superset of what the search describes, in every version that a snapshot may see: each of those has its
 //!     entries (I1). Each record is read once, in its visible version; whoever asked tests the row itself.
+//!     Likewise a range of a B+tree: an entry stands there for every version that has a key within it. Versions with other
+//!     keys are found, too, and candidates of several indexes are united or intersected before any record is read.
 //! S2. Of keys that a record must all have the rarest is read whole, and the others are only asked for the records that are left:
 //!     a key that nearly every record has costs no more than a way down the tree for each of those.
 //!
@@ -17,7 +19,7 @@ use std::sync::atomic::Ordering;
 use verso_types::inverted::Search;
 
 use super::entries::{RECORD, record_bytes, record_of};
-use super::key::successor;
+use super::key::{KeyRange, successor};
 use super::table::Index;
 use crate::StorageError;
 use crate::heap::read::{BATCH_BYTES, Wanted, prepare, read_page};
@@ -29,6 +31,36 @@ use crate::txn::transaction::{SnapshotReader, Txn};
 const BATCH_RECORDS: usize = 1024;
 /// So few candidates are read rather than looked for under further keys.
 const FEW: usize = 8;
+
+/// What indexes find, put together. An index is named by `I`.
+#[derive(Clone, Debug)]
+pub enum Gather<I> {
+    /// The entries within ranges of a B+tree.
+    Ranges(I, Vec<KeyRange>),
+    /// What an inverted index finds.
+    Search(I, Search),
+    /// What any of them find.
+    Any(Vec<Gather<I>>),
+    /// What all of them find.
+    All(Vec<Gather<I>>),
+}
+
+impl<I> Gather<I> {
+    /// The same with other names of the indexes.
+    ///
+    /// # Errors
+    /// That of the first index which has none.
+    pub fn named<J, E>(&self, name: &mut dyn FnMut(&I) -> Result<J, E>) -> Result<Gather<J>, E> {
+        let mut all =
+            |parts: &[Gather<I>]| parts.iter().map(|part| part.named(name)).collect::<Result<Vec<_>, E>>();
+        Ok(match self {
+            Gather::Any(parts) => Gather::Any(all(parts)?),
+            Gather::All(parts) => Gather::All(all(parts)?),
+            Gather::Ranges(index, ranges) => Gather::Ranges(name(index)?, ranges.clone()),
+            Gather::Search(index, search) => Gather::Search(name(index)?, search.clone()),
+        })
+    }
+}
 
 /// The rows of candidates, in the order of their places.
 pub struct CandidateScan {
@@ -92,6 +124,21 @@ impl Heap {
         self.candidates_by(txn.snapshot_reader(), index, search, columns)
     }
 
+    /// As [`Heap::candidates`] for what several indexes find together.
+    ///
+    /// # Errors
+    /// As [`Heap::candidates`].
+    pub fn gathered(
+        self: &Arc<Self>,
+        txn: &Txn,
+        gather: &Gather<Arc<Index>>,
+        columns: &[u16],
+    ) -> Result<CandidateScan, StorageError> {
+        let reader = txn.snapshot_reader();
+        let records = found(&reader, self, gather)?;
+        Ok(CandidateScan { reader, heap: Arc::clone(self), columns: columns.to_vec(), records, at: 0 })
+    }
+
     /// As [`Heap::candidates`], as a statement sees the records that runs on another thread.
     ///
     /// # Errors
@@ -107,6 +154,58 @@ impl Heap {
         let records = searcher.find(search)?;
         Ok(CandidateScan { reader, heap: Arc::clone(self), columns: columns.to_vec(), records, at: 0 })
     }
+}
+
+/// The records that indexes find together, in order, each once.
+fn found(
+    reader: &SnapshotReader,
+    heap: &Heap,
+    gather: &Gather<Arc<Index>>,
+) -> Result<Vec<RecordId>, StorageError> {
+    match gather {
+        Gather::Search(index, search) => Searcher { reader, heap, index }.find(search),
+        Gather::Ranges(index, ranges) => {
+            let searcher = Searcher { reader, heap, index };
+            let mut all = Vec::new();
+            for range in ranges {
+                searcher.within(&range.start(), range.end(), &mut all)?;
+            }
+            Ok(each_once(all))
+        }
+        Gather::Any(parts) => {
+            let mut all = Vec::new();
+            for part in parts {
+                all.append(&mut found(reader, heap, part)?);
+            }
+            Ok(each_once(all))
+        }
+        Gather::All(parts) => {
+            let mut left: Option<Vec<RecordId>> = None;
+            for part in parts {
+                if left.as_ref().is_some_and(|left| left.len() <= FEW) {
+                    break;
+                }
+                let more = found(reader, heap, part)?;
+                left = Some(match left {
+                    Some(left) => in_both(left, &more),
+                    None => more,
+                });
+            }
+            Ok(left.unwrap_or_default())
+        }
+    }
+}
+
+/// The records of one list that are in the other, too; both are in order.
+fn in_both(mut one: Vec<RecordId>, other: &[RecordId]) -> Vec<RecordId> {
+    let mut rest = other.iter().peekable();
+    one.retain(|record| {
+        while rest.peek().is_some_and(|next| *next < record) {
+            rest.next();
+        }
+        rest.peek() == Some(&record)
+    });
+    one
 }
 
 struct Searcher<'s> {
@@ -238,13 +337,27 @@ impl Searcher<'_> {
 
     /// The records that have a key, or one that begins so.
     fn all_of(&self, key: &[u8]) -> Result<Vec<RecordId>, StorageError> {
-        let mut list = Postings::new(self, key);
         let mut all = Vec::new();
+        self.within(key, successor(key), &mut all)?;
+        Ok(all)
+    }
+
+    /// Adds the records of the entries from a string up to another one.
+    fn within(
+        &self,
+        start: &[u8],
+        end: Option<Vec<u8>>,
+        all: &mut Vec<RecordId>,
+    ) -> Result<(), StorageError> {
+        if end.as_deref().is_some_and(|end| end <= start) {
+            return Ok(());
+        }
+        let mut list = Postings { end, ..Postings::new(self, start) };
         while let Some(from) = list.next.take() {
             list.read(&from)?;
             all.append(&mut list.records);
         }
-        Ok(all)
+        Ok(())
     }
 }
 
@@ -255,7 +368,7 @@ fn each_once(mut records: Vec<RecordId>) -> Vec<RecordId> {
     records
 }
 
-/// The records that have a key, in their order.
+/// The records that have a key, in their order, or those of a range.
 struct Postings<'s> {
     searcher: &'s Searcher<'s>,
     key: &'s [u8],

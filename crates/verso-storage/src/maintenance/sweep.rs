@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::heap::Heap;
-use crate::heap::apply;
 use crate::heap::layout::{DELETED_COUNT, FLAG_ALL_VISIBLE, FLAG_SWEPT, PageLayout, SLOT_HIGH};
 use crate::heap::slots::Slots;
+use crate::heap::{apply, bounds};
 use crate::maintenance::{backout, retire};
 use crate::mini::Mini;
 use crate::page::bytes::{u16_at, u64_at};
-use crate::page::{PageKind, TxnId, header};
+use crate::page::{PageId, PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::Markers;
@@ -272,6 +272,9 @@ fn one_page(
         if settled {
             shared.core().clean.insert(home.id());
         }
+        if !shared.core().bounds.has(home.id()) {
+            note_bounds(shared, home.id(), page);
+        }
         heap.room.note(index, page);
         done.skipped += 1;
         return Ok(());
@@ -294,14 +297,26 @@ fn one_page(
     heap.room.note(index, mini.page(home));
     if !mini.is_empty() {
         // Still latched.
-        let clean = settled && header::flags(mini.page(home)) & FLAG_SWEPT != 0;
+        let is_swept = header::flags(mini.page(home)) & FLAG_SWEPT != 0;
+        let bounds = if is_swept { bounds::of_page(mini.page(home)).ok() } else { None };
         mini.commit_with(|_, _| {
-            if clean {
+            if settled && is_swept {
                 shared.core().clean.insert(id);
+            }
+            if let Some(bounds) = bounds {
+                shared.core().bounds.insert(id, bounds);
             }
         })?;
     }
     Ok(())
+}
+
+/// Notes between which integers the values of a swept page lie, which is latched.
+fn note_bounds(shared: &Shared, id: PageId, page: &[u8]) {
+    // A page that cannot be read is met by whoever reads its records.
+    if let Ok(bounds) = bounds::of_page(page) {
+        shared.core().bounds.insert(id, bounds);
+    }
 }
 
 /// Sweeps one page as far as that goes by itself: what is dead there stays.

@@ -43,6 +43,7 @@ use crate::StorageError;
 use crate::archive::{
     Archiver, BaseParts, BaseReport, Increment, WatchPages, changed_since, refuse_unfinished, write_base,
 };
+use crate::bounds::PageBounds;
 use crate::buffer::{BufferPool, FlushProgress, LogGate, PoolOptions, doublewrite};
 use crate::clean::CleanPages;
 use crate::engine_core::{CheckpointGate, Core, PageRedo};
@@ -605,6 +606,7 @@ fn open_core(
         gate: CheckpointGate::default(),
         redo,
         clean: CleanPages::default(),
+        bounds: PageBounds::default(),
         unlogged: UnloggedObjects::default(),
     })
 }

@@ -1,5 +1,6 @@
 //! Indexes through the engine: what they find, whom they refuse, what is left when all is done.
 
+mod bounds;
 mod build;
 mod concurrently;
 mod entries;

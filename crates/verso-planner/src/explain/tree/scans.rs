@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use verso_catalog::{SystemView, TableDef};
-use verso_exec::plan::{IndexAccess, KeyMatch, OutputColumn, Places, RECORD_COLUMN, Scanned, TypedExpr};
+use verso_exec::plan::{
+    IndexAccess, KeyMatch, OutputColumn, Places, RECORD_COLUMN, Scanned, Span, Together, TypedExpr,
+};
 
 use crate::explain::expression::{key_text, text};
 use crate::explain::node::{Field, Node};
 
 use super::Tree;
+
+/// Several accesses, of which table, and what that is called.
+type Shown<'t> = (&'t Together, &'t TableDef, &'t str);
 
 impl Tree<'_> {
     /// A table's name, with its schema where that is shown.
@@ -97,7 +102,7 @@ impl Tree<'_> {
                 node.title = format!("{kind} on {on}");
                 node.head.push(("Node Type", kind.into()));
             }
-            Some(access) if access.index.is_inverted() => {
+            Some(access) if access.finds_candidates() => {
                 node.title = format!("Bitmap Heap Scan on {on}");
                 node.head.push(("Node Type", "Bitmap Heap Scan".into()));
             }
@@ -127,6 +132,8 @@ impl Tree<'_> {
                 node.details.push(("TID Cond", Field::Text(condition)));
             }
             filter = joined(rest);
+        } else if let Some(together) = access.and_then(|access| access.together.as_deref()) {
+            filter = self.together(node, (together, table, &alias), filter, &names);
         } else if let Some(access) = access.filter(|access| access.index.is_inverted()) {
             filter = self.candidates(node, access, filter, &names);
         } else if let Some(access) = access {
@@ -158,16 +165,54 @@ impl Tree<'_> {
         };
         let condition = joined(tested).map_or_else(String::new, |tested| text(&tested, self.scope(names)));
         node.details.push(("Recheck Cond", Field::Text(condition.clone())));
-        let mut index = Node {
-            title: format!("Bitmap Index Scan on {}", access.index.name),
-            relationship: Some("Outer"),
-            ..Node::default()
-        };
-        index.head.push(("Node Type", "Bitmap Index Scan".into()));
-        index.head.push(("Index Name", Field::Text(access.index.name.to_string())));
-        index.details.push(("Index Cond", Field::Text(condition)));
-        node.children.push(index);
+        node.children.push(bitmap_index_scan(access, condition));
         joined(rest)
+    }
+
+    /// Shows how several indexes find candidates together; returns the rest of the filter.
+    fn together(
+        &self,
+        node: &mut Node,
+        (together, table, alias): Shown<'_>,
+        filter: Option<TypedExpr>,
+        names: &[String],
+    ) -> Option<TypedExpr> {
+        node.details.push(("Recheck Cond", Field::Text(self.rechecked((together, table, alias), names))));
+        node.children.push(self.bitmap((together, table, alias), names));
+        let conjuncts = filter?.conjuncts().into_iter().enumerate();
+        let rest = conjuncts.filter(|(n, _)| !together.conjuncts.contains(n)).map(|(_, conjunct)| conjunct);
+        TypedExpr::conjunction(rest.collect())
+    }
+
+    /// What several accesses say, as a condition.
+    fn rechecked(&self, (together, table, alias): Shown<'_>, names: &[String]) -> String {
+        let says = |part: &IndexAccess| self.says((part, table, alias), names);
+        let parts: Vec<String> = together.parts.iter().map(says).collect();
+        format!("({})", parts.join(if together.all { " AND " } else { " OR " }))
+    }
+
+    fn says(&self, (access, table, alias): (&IndexAccess, &TableDef, &str), names: &[String]) -> String {
+        match (&access.together, &access.instead) {
+            (Some(together), _) => self.rechecked((together, table, alias), names),
+            (None, Some(says)) => text(says, self.scope(names)),
+            // Keys say less than the condition, which is a pattern, say.
+            (None, None) => self.index_condition(table, access, alias),
+        }
+    }
+
+    fn bitmap(&self, (together, table, alias): Shown<'_>, names: &[String]) -> Node {
+        let kind = if together.all { "BitmapAnd" } else { "BitmapOr" };
+        let mut node = Node { title: kind.to_owned(), relationship: Some("Outer"), ..Node::default() };
+        node.head.push(("Node Type", kind.into()));
+        for part in &together.parts {
+            let mut child = match &part.together {
+                Some(together) => self.bitmap((together, table, alias), names),
+                None => bitmap_index_scan(part, self.says((part, table, alias), names)),
+            };
+            child.relationship = Some("Member");
+            node.children.push(child);
+        }
+        node
     }
 
     /// The range of an index as a condition.
@@ -195,6 +240,25 @@ impl Tree<'_> {
         if let Some((expr, inclusive)) = &access.upper {
             conditions.push(format!("({} {} {})", name(n), if *inclusive { "<=" } else { "<" }, one(expr)));
         }
+        let spans: Vec<String> = (access.spans.iter())
+            .map(|span| {
+                if let Span::Equal(value) = span {
+                    return format!("({} = {})", name(n), one(value));
+                }
+                let side = |bound: Option<(&TypedExpr, bool)>, signs: [&str; 2]| {
+                    let sign = |inclusive: bool| signs[usize::from(inclusive)];
+                    bound.map(|(expr, inclusive)| format!("({} {} {})", name(n), sign(inclusive), one(expr)))
+                };
+                let (lower, upper) = span.bounds();
+                let sides = side(lower, [">", ">="]).into_iter().chain(side(upper, ["<", "<="]));
+                joined_by_and(&sides.collect::<Vec<_>>())
+            })
+            .collect();
+        match spans.as_slice() {
+            [] => {}
+            [one] => conditions.push(one.clone()),
+            _ => conditions.push(format!("({})", spans.join(" OR "))),
+        }
         joined_by_and(&conditions)
     }
 
@@ -212,6 +276,19 @@ impl Tree<'_> {
 /// A name with the one that the statement uses in its place.
 pub(super) fn named(own: String, alias: &str) -> String {
     if own == alias || own.ends_with(&format!(".{alias}")) { own } else { format!("{own} {alias}") }
+}
+
+/// What one index finds for a scan in the order of the table.
+fn bitmap_index_scan(access: &IndexAccess, condition: String) -> Node {
+    let mut index = Node {
+        title: format!("Bitmap Index Scan on {}", access.index.name),
+        relationship: Some("Outer"),
+        ..Node::default()
+    };
+    index.head.push(("Node Type", "Bitmap Index Scan".into()));
+    index.head.push(("Index Name", Field::Text(access.index.name.to_string())));
+    index.details.push(("Index Cond", Field::Text(condition)));
+    index
 }
 
 /// What a part of a key is, as a condition.
