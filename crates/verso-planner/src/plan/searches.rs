@@ -66,7 +66,7 @@ pub(super) fn of_semi(plan: &mut Plan, estimate: Estimate<'_>, hints: Option<&Hi
         asked.push(condition);
     }
     let scan = Plan::TableScan {
-        table: Arc::clone(table),
+        table: table.clone(),
         columns: columns.clone(),
         filter: TypedExpr::conjunction(asked),
     };
@@ -212,7 +212,7 @@ fn search(plan: &mut Plan) {
         }
     }
     let scan = Plan::TableScan {
-        table: Arc::clone(table),
+        table: table.clone(),
         columns: columns.clone(),
         filter: TypedExpr::conjunction(asked),
     };
