@@ -60,6 +60,8 @@ const STATE_PART_BYTES: usize = 256 << 10;
 
 /// Who waits for a checkpoint and may be cancelled looks so often.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// Bounds of pages take this part of the buffer pool's bytes at most, beside them.
+const BOUNDS_SHARE: u64 = 64;
 
 /// How a database is created or opened.
 #[derive(Clone, Debug)]
@@ -599,6 +601,8 @@ fn open_core(
     redo: &'static dyn PageRedo,
 ) -> Result<Core, StorageError> {
     let gate: Arc<dyn LogGate> = Arc::clone(&wal) as Arc<dyn LogGate>;
+    let bounds =
+        PageBounds::within(usize::try_from(pool.capacity_bytes / BOUNDS_SHARE).unwrap_or(usize::MAX));
     let pool = BufferPool::new(pool, env, Arc::clone(file), area, gate)?;
     Ok(Core {
         pool,
@@ -606,7 +610,7 @@ fn open_core(
         gate: CheckpointGate::default(),
         redo,
         clean: CleanPages::default(),
-        bounds: PageBounds::default(),
+        bounds,
         unlogged: UnloggedObjects::default(),
     })
 }
