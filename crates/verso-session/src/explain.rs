@@ -21,9 +21,10 @@ use verso_planner::estimate::Estimate;
 use verso_planner::explain::{Serialization, Shown, Summary, Tree, json, text, xml, yaml};
 
 /// Settings that plans and the work of operators depend on.
-const SETTINGS: [&str; 7] = [
+const SETTINGS: [&str; 8] = [
     "executor",
     "memory_limit",
+    "plan_cache_mode",
     "search_path",
     "session_memory_limit",
     "statement_memory_limit",

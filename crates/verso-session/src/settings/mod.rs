@@ -139,6 +139,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "parallel_workers",
         "Workers of a query or of a job of maintenance: of CREATE INDEX, REINDEX and SWEEP.",
     ),
+    ("plan_cache_mode", "Controls the planner's selection of custom or generic plan."),
     (
         "procedure_commit",
         "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
