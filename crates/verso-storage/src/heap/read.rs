@@ -450,7 +450,8 @@ fn read_page_of(
     if let (Wanted::Slots(slots), Some(reader)) = (wanted, view.reader()) {
         slots.iter().for_each(|slot| reader.reads_record(heap.object, page_index, *slot));
     }
-    let Some(home) = heap.home(&shared.core().pool, page_index, false)? else { return Ok(0..0) };
+    let is_scan = matches!(wanted, Wanted::Short);
+    let Some(home) = heap.home(&shared.core().pool, page_index, is_scan)? else { return Ok(0..0) };
     let id = home.id();
     let corrupt = |flaw: Flaw| StorageError::corrupt(id, heap.object, flaw);
     let ScanBatch { batch, records, scratch: Scratch { layout, slots, older, image, seen }, .. } = out;
