@@ -76,6 +76,8 @@ pub(super) fn is_plain(column: &Column, ty: &SqlType) -> bool {
             | SqlType::LongNumeric(_)
             | SqlType::Array(_)
             | SqlType::Record
+            | SqlType::Range(_)
+            | SqlType::Multirange(_)
             | SqlType::Row(_)
     );
     !by_value || !matches!(column.data, ColumnData::Bytes(_))
@@ -101,7 +103,7 @@ pub(super) fn write_column(column: &Column, ty: &SqlType, bytes: &mut [u8], plac
         ColumnData::I16(v) => each!(v, value => value.to_le_bytes()),
         ColumnData::I32(v) => each!(v, value => value.to_le_bytes()),
         ColumnData::I64(v) => each!(v, value => value.to_le_bytes()),
-        ColumnData::I128(v) if *ty == SqlType::Interval(None) => {
+        ColumnData::I128(v) if matches!(ty, SqlType::Interval(_)) => {
             each!(v, value => Interval::unpack(*value).span().to_le_bytes());
         }
         ColumnData::I128(v) => each!(v, value => value.to_le_bytes()),
@@ -133,7 +135,7 @@ fn encode_value(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
         ColumnData::I16(v) => out.extend_from_slice(&v[row].to_le_bytes()),
         ColumnData::I32(v) => out.extend_from_slice(&v[row].to_le_bytes()),
         ColumnData::I64(v) => out.extend_from_slice(&v[row].to_le_bytes()),
-        ColumnData::I128(v) if *ty == SqlType::Interval(None) => {
+        ColumnData::I128(v) if matches!(ty, SqlType::Interval(_)) => {
             out.extend_from_slice(&Interval::unpack(v[row]).span().to_le_bytes());
         }
         ColumnData::I128(v) => out.extend_from_slice(&v[row].to_le_bytes()),
