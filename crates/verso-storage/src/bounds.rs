@@ -40,6 +40,13 @@ pub(crate) struct ColumnBounds {
     pub high: i64,
 }
 
+impl ColumnBounds {
+    /// Whether the page has nothing but NULL in the column.
+    pub(crate) fn is_empty(self) -> bool {
+        self.low > self.high
+    }
+}
+
 /// The bounds of the pages of a database.
 pub struct PageBounds {
     count: AtomicUsize,

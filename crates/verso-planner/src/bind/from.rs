@@ -344,6 +344,11 @@ impl Binder<'_> {
             (&item.source, item.alias.as_ref().map(|alias| alias.text.as_str()).or(own))
         {
             plan.call(name);
+            // A function's columns have the names that FROM gives them.
+            if let Plan::FunctionScan { columns, .. } = &mut plan {
+                let names = scope.columns.iter().map(|(name, _)| Arc::clone(name));
+                columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
+            }
         }
         let plan = if matches!(item.source, FromSource::Table(_)) { self.with_virtual(plan)? } else { plan };
         // Rows of a change in WITH are read like those of a recursive query's last round, and are no recursion.

@@ -264,7 +264,8 @@ fn each_option_of_explain_shows_what_it_says() {
     let sort = text(&mut client, "ANALYZE, MEMORY, SETTINGS", "SELECT a FROM t ORDER BY b");
     let lines: Vec<&str> = sort.lines().collect();
     assert!(lines[0].starts_with("Sort "), "{sort}");
-    assert!(lines[2].contains("Memory Usage: ") && lines[2].contains("Disk Usage: "), "{sort}");
+    assert!(lines[2].contains("Sort Method: external merge  Disk: "), "{sort}");
+    assert!(lines[3].contains("Memory Usage: ") && lines[3].contains("Disk Usage: "), "{sort}");
     assert_eq!(sort.matches("Disk Usage").count(), 1, "{sort}");
     assert!(sort.contains("Settings: work_mem = '256kB'"), "{sort}");
     // The same as JSON.
@@ -306,7 +307,7 @@ fn queries_in_expressions_have_numbers() {
             "    ->  Aggregate",
             "          ->  Seq Scan on t",
             "  ->  Seq Scan on u",
-            "  ->  Seq Scan on u u_1",
+            "  ->  Seq Scan on u v",
             "  SubPlan 2",
             "    ->  Index Scan using t_pkey on t t_1",
             "          Index Cond: (t_1.a = u.k)",

@@ -44,9 +44,8 @@ impl Condition {
     pub(super) fn excludes(&self, bounds: &[ColumnBounds]) -> bool {
         let of = |column: u16| bounds.iter().find(|bounds| bounds.column == column);
         match self {
-            Condition::Range { column, low, high } => {
-                of(*column).is_some_and(|its| its.high < *low || its.low > *high || low > high)
-            }
+            Condition::Range { column, low, high } => of(*column)
+                .is_some_and(|its| its.high < *low || its.low > *high || low > high || its.is_empty()),
             Condition::Keys { column, keys } => of(*column).is_some_and(|its| {
                 let (base, bits) = keys.bits();
                 let behind = base.saturating_add((bits.len() as i64).saturating_mul(64));

@@ -172,6 +172,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "default_text_search_config" => Some(("simple".to_owned(), "pg_catalog.simple".to_owned())),
         "default_transaction_isolation" => same("serializable"),
         "executor" => same("vector"),
+        "plan_cache_mode" => same("force_generic_plan"),
         "intervalstyle" => same("iso_8601"),
         "long_tx_action" => same("cancel"),
         "scram_iterations" => same("5000"),
