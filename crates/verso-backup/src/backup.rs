@@ -13,7 +13,7 @@ use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_env::sync::Mutex;
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::{CommitMode, Engine, Isolation, TableLockMode, Txn, TxnOptions, WaitPolicy};
-use verso_types::{Batch, SqlType};
+use verso_types::{Batch, SqlType, SystemType};
 use versodb::{Connection, Database};
 
 use crate::archive::columns;
@@ -151,8 +151,8 @@ impl Snapshot {
         let (definitions, tables) = definitions(&mut source, options.schema, options.data)?;
         for table in tables.iter().filter(|_| options.data) {
             for column in table.shown() {
-                if let SqlType::System(ty) = &column.ty
-                    && ty.opaque().is_none()
+                if let SqlType::System(ty) = element(&column.ty)
+                    && !is_kept(*ty)
                 {
                     let (table, column, ty) = (&table.name, &column.name, ty.name());
                     let text =
@@ -187,6 +187,21 @@ impl Snapshot {
         connection.execute("ROLLBACK")?;
         Ok(())
     }
+}
+
+/// The type of the elements of an array, or the type itself.
+fn element(ty: &SqlType) -> &SqlType {
+    if let SqlType::Array(of) = ty { element(of) } else { ty }
+}
+
+/// Whether values of a type mean the same in another database; the number of an object does not.
+fn is_kept(ty: SystemType) -> bool {
+    use SystemType as S;
+    ty.opaque().is_some()
+        || matches!(
+            ty,
+            S::Char | S::Xid | S::Xid8 | S::PgSnapshot | S::TxidSnapshot | S::Refcursor | S::AclItem
+        )
 }
 
 /// A transaction that sees what the snapshot of this name shows.

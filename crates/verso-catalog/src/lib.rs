@@ -69,7 +69,7 @@ pub use catalog::Catalog;
 pub use collation::CollationDef;
 pub use ddl::{
     CollationChange, CollationUse, CommentOn, DomainChange, MembershipChange, NewCollation, Rewrite,
-    TypeUses, collation_uses,
+    TypeUses, collation_uses, label_holders,
 };
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, Excluding, ExtensionDef, ForeignKey, FunctionArg,
@@ -95,7 +95,7 @@ pub use sequence::{SequenceBounds, SequenceChange, SequenceOwner, SequenceReques
 pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};
 pub use statistics::{ColumnStatistics, TableStatistics};
-pub use stored::{StoredBody, StoredColumn, StoredQuery, StoredRelation};
+pub use stored::{NOWHERE, StoredBody, StoredColumn, StoredQuery, StoredRelation};
 pub use trigger::{BuiltInTrigger, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 pub use view::{Asked, SystemRowIter, SystemRows, SystemView, ViewColumn};
 pub use view_text::{identifier, view_text};

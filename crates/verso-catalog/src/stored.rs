@@ -18,6 +18,9 @@ use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::needs::Need;
 
+/// The place of what a query needs that its text does not name: what the default of a function's argument calls.
+pub const NOWHERE: u32 = u32::MAX;
+
 /// A query that the catalog keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredQuery {
@@ -28,6 +31,7 @@ pub struct StoredQuery {
     /// What the names of relations mean.
     pub relations: Vec<StoredRelation>,
     /// What the names of users' functions mean: place and function.
+    /// ([`NOWHERE`] where it has none).
     pub functions: Vec<(u32, Oid)>,
     /// What the names of users' types mean: place and type.
     pub types: Vec<(u32, Oid)>,

@@ -7,7 +7,7 @@ use verso_types::keyword::{Class, class_of, quoted};
 
 use crate::definition::{ColumnDef, ViewDef};
 use crate::snapshot::{CatalogSnapshot, Relation};
-use crate::stored::{StoredColumn, StoredRelation};
+use crate::stored::{NOWHERE, StoredColumn, StoredRelation};
 
 fn name(name: &str) -> String {
     quoted(name)
@@ -27,11 +27,14 @@ pub fn view_text(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
         let (end, written) = path(&text, start);
         changes.push((start..end, relation_text(now, relation, &text, end, &written)));
     }
-    for (place, oid) in &view.query.functions {
+    for (place, oid) in view.query.functions.iter().filter(|(place, _)| *place != NOWHERE) {
         let Some(function) = catalog.function_by_oid(*oid) else { continue };
         let start = *place as usize;
         let (end, _) = path(&text, start);
-        changes.push((start..end, qualified(&function.schema, &function.name)));
+        // Earlier releases noted places of other texts, too; a call goes on with its arguments.
+        if text.get(skip(&text, end)) == Some(&'(') {
+            changes.push((start..end, qualified(&function.schema, &function.name)));
+        }
     }
     changes.sort_by_key(|(range, _)| range.start);
     let mut out = String::new();

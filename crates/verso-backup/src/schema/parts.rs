@@ -250,6 +250,9 @@ fn commented(
         return Some(format!("COLUMN {place}.{}", name(&column.name)));
     }
     if is("pg_constraint") {
+        if let Some(target) = domain_constraint(catalog, object) {
+            return only.is_none().then_some(target);
+        }
         let mut tables = catalog.tables().filter(|table| of_table(table.oid));
         return tables.find_map(|table| {
             let constraint = table.constraints.iter().find(|constraint| constraint.oid == object)?;
@@ -274,10 +277,9 @@ fn commented(
     }
     if is("pg_proc") {
         let function: &FunctionDef = catalog.all_functions().find(|function| function.oid == object)?;
-        let procedure = function.is_procedure() && dialect == Dialect::Postgres;
         let word = match () {
             () if function.is_aggregate() => "AGGREGATE",
-            () if procedure => "PROCEDURE",
+            () if function.is_procedure() => "PROCEDURE",
             () => "FUNCTION",
         };
         let types: Vec<String> =
@@ -285,6 +287,19 @@ fn commented(
         let place = qualified(&function.schema, &function.name);
         let types = if types.is_empty() && function.is_aggregate() { vec!["*".to_owned()] } else { types };
         return Some(format!("{word} {place}({})", types.join(", ")));
+    }
+    if is("pg_type") {
+        let ty = catalog.types().find(|ty| ty.oid == object)?;
+        let word = if matches!(ty.ty, SqlType::Domain(_)) { "DOMAIN" } else { "TYPE" };
+        return (!is_temporary(&ty.schema)).then(|| format!("{word} {}", qualified(&ty.schema, &ty.name)));
+    }
+    if is("pg_collation") {
+        let one = catalog.collations().into_iter().find(|one| one.oid() == object)?;
+        return Some(format!("COLLATION {}", qualified(&one.collation.schema, &one.collation.name)));
+    }
+    // A script for PostgreSQL is run in a database of another name.
+    if is("pg_database") && dialect == Dialect::Verso {
+        return Some(format!("DATABASE {}", name("verso")));
     }
     if is("pg_extension") {
         let extension = catalog.extensions().iter().find(|one| one.oid == object)?;
@@ -299,4 +314,15 @@ fn commented(
         return Some(format!("CAST {}", super::made::cast_name(catalog, cast)?));
     }
     None
+}
+
+/// A constraint of a domain, as COMMENT ON names it.
+fn domain_constraint(catalog: &CatalogSnapshot, object: Oid) -> Option<String> {
+    catalog.types().find_map(|ty| {
+        let SqlType::Domain(domain) = &ty.ty else { return None };
+        let check = domain.checks.iter().find(|check| check.oid == object.0).map(|check| &check.name);
+        let demand = (domain.not_null && domain.not_null_oid == object.0).then_some(&domain.not_null_name);
+        let constraint = name(check.or(demand)?);
+        Some(format!("CONSTRAINT {constraint} ON DOMAIN {}", qualified(&ty.schema, &ty.name)))
+    })
 }

@@ -1,13 +1,15 @@
 //! Memberships, owners, rights, policies and the settings of roles, as statements.
 //!
-//! Rights are granted anew by the one who restores: what a role had handed on is there, but as if the owner had granted it.
+//! Rights are granted anew by those who had granted them: the owner's first, then what roles had handed on, for which the restore
+//! takes their role.
 
 use verso_catalog::{
-    Acl, CatalogSnapshot, ColumnDef, Object, Oid, PolicyDef, Relation, Rights, RightsOf, is_temporary,
+    Acl, CatalogSnapshot, ColumnDef, OWNER_ROLE, Object, Oid, PolicyDef, Relation, Rights, RightsOf,
+    is_temporary,
 };
 use verso_types::SqlType;
 
-use super::parts::{name, qualified, setting_value, step};
+use super::parts::{literal, name, qualified, setting_value, step};
 use crate::archive::contents::{Kind, Step};
 
 /// Everybody, in a list of rights and among the roles of a policy.
@@ -109,7 +111,18 @@ impl Maker<'_> {
             }
             Some(format!("ALTER {word} {place} OWNER TO {}", self.role(owner)?))
         };
-        owned.into_iter().filter_map(text).collect()
+        let mut texts: Vec<String> = owned.into_iter().filter_map(text).collect();
+        for one in self.catalog.collations() {
+            let place = qualified(&one.collation.schema, &one.collation.name);
+            let owner = self.role(one.owner).filter(|_| one.owner != OWNER_ROLE);
+            texts.extend(owner.map(|owner| format!("ALTER COLLATION {place} OWNER TO {owner}")));
+        }
+        for one in self.catalog.operators().iter().filter(|one| !is_temporary(&one.schema)) {
+            let owner = self.role(one.owner).filter(|_| one.owner != OWNER_ROLE);
+            let named = owner.zip(super::made::operator_name(self.catalog, one));
+            texts.extend(named.map(|(owner, place)| format!("ALTER OPERATOR {place} OWNER TO {owner}")));
+        }
+        texts
     }
 
     fn policies(&self) -> Vec<String> {
@@ -154,10 +167,15 @@ impl Maker<'_> {
     fn rights(&self) -> Vec<String> {
         let mut lists: Vec<_> = self.catalog.acls().collect();
         lists.sort_by_key(|(object, _)| *object);
-        lists.into_iter().flat_map(|(object, acl)| self.rights_of(object, acl)).collect()
+        let mut texts: Vec<(usize, String)> =
+            lists.into_iter().flat_map(|(object, acl)| self.rights_of(object, acl)).collect();
+        // Who hands on needs what it hands on, and what leads to it.
+        texts.sort_by_key(|(depth, _)| *depth);
+        texts.into_iter().map(|(_, text)| text).collect()
     }
 
-    fn rights_of(&self, object: Object, acl: &Acl) -> Vec<String> {
+    /// The statements for an object's list, and through how many hands what they grant has gone.
+    fn rights_of(&self, object: Object, acl: &Acl) -> Vec<(usize, String)> {
         let Some((word, place)) = self.object(object) else { return Vec::new() };
         let word = match word {
             "VIEW" | "MATERIALIZED VIEW" => "TABLE",
@@ -183,11 +201,24 @@ impl Maker<'_> {
             let default = Acl::default_of(kind, owner);
             for item in &default.0 {
                 texts.extend(
-                    self.role(item.grantee).map(|role| format!("REVOKE ALL ON {word} {place} FROM {role}")),
+                    self.role(item.grantee)
+                        .map(|role| (0, format!("REVOKE ALL ON {word} {place} FROM {role}"))),
                 );
             }
         }
-        texts.extend(self.grants(acl, kind, column.as_deref(), &format!("{word} {place}")));
+        for (depth, grantor, items) in by_grantor(acl, owner) {
+            let grants = self.grants(&items, kind, column.as_deref(), &format!("{word} {place}"));
+            let role = (depth > 0).then(|| self.role(grantor)).flatten();
+            // In one statement, which leaves no role behind.
+            let as_role = |grant: String| match &role {
+                Some(role) => {
+                    let block = format!("BEGIN SET LOCAL ROLE {role}; {grant}; RESET ROLE; END");
+                    format!("DO {}", literal(&block))
+                }
+                None => grant,
+            };
+            texts.extend(grants.into_iter().map(|grant| (depth, as_role(grant))));
+        }
         texts
     }
 
@@ -263,4 +294,28 @@ fn rights_text(rights: Rights, kind: RightsOf, column: Option<&str>) -> String {
         None => right.to_owned(),
     };
     rights.each().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// The items of a list by who granted them, the owner's first, each grantor behind those from whom it has its rights.
+fn by_grantor(acl: &Acl, owner: Oid) -> Vec<(usize, Oid, Acl)> {
+    let mut known: Vec<(Oid, usize)> = vec![(owner, 0)];
+    let mut groups: Vec<(usize, Oid, Acl)> = Vec::new();
+    let mut next = 0;
+    while let Some((grantor, depth)) = known.get(next).copied() {
+        next += 1;
+        let items: Vec<_> = acl.0.iter().filter(|item| item.grantor == grantor).cloned().collect();
+        for item in items.iter().filter(|item| !item.grantable.is_empty()) {
+            if known.iter().all(|(one, _)| *one != item.grantee) {
+                known.push((item.grantee, depth + 1));
+            }
+        }
+        if !items.is_empty() {
+            groups.push((depth, grantor, Acl(items)));
+        }
+    }
+    // What nobody who is reached had granted comes from the owner.
+    let left: Vec<_> =
+        acl.0.iter().filter(|item| known.iter().all(|(one, _)| *one != item.grantor)).cloned().collect();
+    groups.extend((!left.is_empty()).then(|| (0, owner, Acl(left))));
+    groups
 }

@@ -1,5 +1,6 @@
 //! CREATE COLLATION, ALTER COLLATION, DROP COLLATION; indexes whose keys were made from other data.
 
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use verso_storage::Txn;
@@ -10,13 +11,13 @@ use super::claim::NameOf;
 use super::needing::{Lost, named, shown_type, view_name};
 use super::{refuse_if_needed, target_schema};
 use crate::catalog::Catalog;
-use crate::collation::CollationDef;
+use crate::collation::{CollationDef, system_collation, system_collation_name};
 use crate::definition::{ColumnDef, IndexDef, Oid};
 use crate::error::{CatalogError, ObjectKind};
 use crate::snapshot::CatalogSnapshot;
 use crate::store::{self, Of};
 use crate::system::field::{Letter, Name};
-use crate::system::row::{ClassRow, CollatedRow, CollationRow, IndexRow};
+use crate::system::row::{ClassRow, CollatedRow, CollationRow, IndexRow, TypeRow};
 
 /// CREATE COLLATION.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,22 +204,68 @@ impl Catalog {
         self.insert_rows(txn, &rows)
     }
 
-    /// Writes the collations of an index, and from which data its keys are made.
-    pub(super) fn write_index_collations(&self, txn: &mut Txn, index: &IndexDef) -> Result<(), CatalogError> {
+    /// Writes the collations of an index of a table with these columns, and from which data its keys are made. Those that its
+    /// expressions and its condition use stand behind those of its parts, with numbers below 0.
+    pub(super) fn write_index_collations(
+        &self,
+        txn: &mut Txn,
+        columns: &[ColumnDef],
+        index: &IndexDef,
+    ) -> Result<(), CatalogError> {
         self.delete_rows(txn, index.oid, |row: &CollatedRow| row.objid == index.oid)?;
-        let rows: Vec<CollatedRow> = (1..)
-            .zip(&index.parts)
-            .filter_map(|(number, part)| {
-                let collation = part.collation.as_ref()?;
-                Some(CollatedRow {
-                    objid: index.oid,
-                    objsubid: number,
-                    collation: Oid(collation.oid),
-                    version: collation.collator.map(|collator| collator.version().into()),
-                })
-            })
-            .collect();
+        let parts = (1..).zip(&index.parts).filter_map(|(number, part)| {
+            let collation = part.collation.as_ref()?;
+            let version = collation.collator.map(|collator| collator.version().into());
+            Some(CollatedRow { objid: index.oid, objsubid: number, collation: Oid(collation.oid), version })
+        });
+        let mut rows: Vec<CollatedRow> = parts.collect();
+        let within = self.collations_within(txn, columns, index)?;
+        let version: Arc<str> = self.collation_data().version().into();
+        rows.extend((1..).zip(within).map(|(number, collation)| CollatedRow {
+            objid: index.oid,
+            objsubid: -number,
+            collation,
+            version: Some(Arc::clone(&version)),
+        }));
         self.insert_rows(txn, &rows)
+    }
+
+    /// The collations of ICU that the expressions and the condition of an index may use: those of the columns, domains and COLLATE
+    /// that they name.
+    fn collations_within(
+        &self,
+        txn: &Txn,
+        columns: &[ColumnDef],
+        index: &IndexDef,
+    ) -> Result<BTreeSet<Oid>, CatalogError> {
+        let hidden =
+            columns.iter().filter(|column| column.is_hidden() && index.columns().any(|id| id == column.id));
+        let texts = hidden.filter_map(|column| column.default.as_deref());
+        let names: HashSet<String> = texts.flat_map(verso_parser::all_names).collect();
+        let mut found = BTreeSet::new();
+        if names.is_empty() {
+            return Ok(found);
+        }
+        let data = self.collation_data();
+        let is_icu = |one: &CollationDef| one.collation.collator.is_some();
+        let system = names.iter().filter_map(|name| system_collation(name, data)).filter(is_icu);
+        found.extend(system.map(|one| one.oid()));
+        let users: Vec<CollationRow> = self.read_all(txn)?;
+        let users: Vec<CollationRow> = users.into_iter().filter(|row| row.collprovider.0 == 'i').collect();
+        found.extend(users.iter().filter(|row| names.contains(&*row.collname.0)).map(|row| row.oid));
+        let named = columns.iter().filter(|column| names.contains(&*column.name));
+        let declared = named.filter_map(|column| column.declared().collation());
+        found.extend(declared.filter(|one| one.collator.is_some()).map(|one| Oid(one.oid)));
+        let types: Vec<TypeRow> = self.read_all(txn)?;
+        for ty in types.iter().filter(|row| !row.oid.is_system() && names.contains(&*row.typname.0)) {
+            for row in self.read_of::<CollatedRow>(txn, ty.oid)? {
+                let system = || system_collation(system_collation_name(row.collation.0)?, data);
+                let icu =
+                    users.iter().any(|one| one.oid == row.collation) || system().as_ref().is_some_and(is_icu);
+                found.extend(icu.then_some(row.collation));
+            }
+        }
+        Ok(found)
     }
 
     /// Removes what says which collations a relation's columns, an index's parts or a domain have.

@@ -579,7 +579,7 @@ impl Catalog {
         let class = ClassRow { relpersistence, reloptions: options_row(&definition.options), ..class };
         self.insert_rows(txn, &[class])?;
         self.insert_rows(txn, &[index_row(&definition)])?;
-        self.write_index_collations(txn, &definition)?;
+        self.write_index_collations(txn, &target.columns, &definition)?;
         if let Some(whole) = definition.part_of {
             self.insert_index_part(txn, definition.oid, whole)?;
         }

@@ -307,8 +307,8 @@ impl Catalog {
         }
     }
 
-    /// Builds indexes of a table anew: those in use, or the one that is named, which is in use from then on. `concurrently`
-    /// while writers go on (N1).
+    /// Builds indexes of a table anew: those in use and those whose keys were made from other data of collations, or the one that
+    /// is named; all of them are in use from then on. `concurrently` while writers go on (N1).
     ///
     /// # Errors
     /// `Missing`, `SystemObject`; storage's, of which `Unique` says that two rows have the same key.
@@ -322,7 +322,8 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, table)?;
-        let is_wanted = |index: &&Arc<IndexDef>| only.map_or(index.valid, |only| index.oid == only);
+        let is_wanted =
+            |index: &&Arc<IndexDef>| only.map_or(index.valid || index.outdated, |only| index.oid == only);
         let wanted: Vec<&Arc<IndexDef>> = table.all_indexes().filter(is_wanted).collect();
         if concurrently {
             self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareUpdateExclusive)?;
@@ -337,7 +338,7 @@ impl Catalog {
                     return Err(CatalogError::invalid("0A000", text));
                 }
                 let object = self.build_concurrently(txn, &table, index)?;
-                self.change(txn, |txn| self.replace_index(txn, index, object))
+                self.change(txn, |txn| self.replace_index(txn, &table.columns, index, object))
             });
         }
         // Whoever reads through the old index goes on with it (N1).
@@ -380,7 +381,7 @@ impl Catalog {
         let definitions: Vec<&IndexDef> = wanted.iter().map(|index| &***index).collect();
         let built = self.build_indexes(txn, table.heap, &table.columns, &definitions)?;
         for (index, object) in wanted.iter().zip(built) {
-            self.replace_index(txn, index, object)?;
+            self.replace_index(txn, &table.columns, index, object)?;
         }
         Ok(())
     }
@@ -397,13 +398,19 @@ impl Catalog {
             return Ok(());
         }
         let object = self.build_index(txn, heap, &table.columns, index)?;
-        self.replace_index(txn, index, object)
+        self.replace_index(txn, &table.columns, index, object)
     }
 
     /// Puts a new object into the place of an index's old one, which goes.
-    fn replace_index(&self, txn: &mut Txn, index: &IndexDef, object: ObjectId) -> Result<(), CatalogError> {
+    fn replace_index(
+        &self,
+        txn: &mut Txn,
+        columns: &[ColumnDef],
+        index: &IndexDef,
+        object: ObjectId,
+    ) -> Result<(), CatalogError> {
         self.set_index_object(txn, index, Some(object))?;
-        self.write_index_collations(txn, index)?;
+        self.write_index_collations(txn, columns, index)?;
         if index.valid {
             self.engine.drop_object(txn, index.object)?;
         }

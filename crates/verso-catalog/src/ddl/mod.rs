@@ -36,6 +36,7 @@ mod extension;
 mod foreign_key;
 mod function;
 mod index;
+mod labels;
 mod names;
 mod needing;
 mod operator;
@@ -56,6 +57,7 @@ pub(crate) use alter::mentions;
 pub use collation::{CollationChange, CollationUse, NewCollation, collation_uses};
 pub use comment::CommentOn;
 pub use domains::DomainChange;
+pub use labels::label_holders;
 pub use rights::MembershipChange;
 pub use types::TypeUses;
 

@@ -133,7 +133,8 @@ impl Catalog {
         Ok(true)
     }
 
-    /// Gives a label another name.
+    /// Gives a label another name, in the bounds of partitions, too. Other texts that name it are the caller's to look for
+    /// ([`label_holders`](crate::label_holders)).
     ///
     /// # Errors
     /// `InvalidDefinition` (22023: there is no such label, 42710: the new name is one); storage's.
@@ -150,9 +151,11 @@ impl Catalog {
         if ty.label(to).is_some() {
             return Err(CatalogError::invalid("42710", format!("enum label \"{to}\" already exists")));
         }
+        let snapshot = self.snapshot(txn)?;
         self.change(txn, |txn| {
             let is_it = |row: &EnumRow| row.oid.0 == known.oid;
-            self.update_rows(txn, Oid(ty.oid), is_it, |row| row.enumlabel = Name(Arc::clone(to))).map(drop)
+            self.update_rows(txn, Oid(ty.oid), is_it, |row| row.enumlabel = Name(Arc::clone(to)))?;
+            self.rename_in_bounds(txn, &snapshot, ty, (from, to))
         })
     }
 

@@ -194,6 +194,27 @@ pub fn names(text: &str, name: &str) -> bool {
     })
 }
 
+/// The names in a text: words and quoted names, in whatever place.
+pub fn all_names(text: &str) -> Vec<String> {
+    let Ok(source) = Source::new(text) else { return Vec::new() };
+    let name = |token: &Lexeme| match token.token {
+        Token::Word(_) => Some(source.written(token).to_lowercase()),
+        Token::Quoted(text) => Some(source.meaning(text).to_string()),
+        _ => None,
+    };
+    source.tokens().iter().filter_map(name).collect()
+}
+
+/// The values of the literals of a text, of any form; of a text that is none of SQL nothing.
+pub fn literals(text: &str) -> Vec<String> {
+    let Ok(source) = Source::new(text) else { return Vec::new() };
+    let literal = |token: &Lexeme| match token.token {
+        Token::String(text) => Some(source.meaning(text).to_string()),
+        _ => None,
+    };
+    source.tokens().iter().filter_map(literal).collect()
+}
+
 /// Reads junk as a script; for fuzzing. Must return, whatever the bytes.
 pub fn fuzz_parse(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);

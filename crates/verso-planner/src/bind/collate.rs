@@ -15,6 +15,7 @@ use verso_parser::syntax::{Expr, QualifiedName};
 use verso_types::{CastKind, CollatedType, Collation, Collator, Derivation, SqlType, Value};
 
 use super::Binder;
+use super::comparable;
 use super::context::Context;
 use super::resolve::{Resolution, function_error, shown};
 use crate::errors::{SqlError, sqlstate};
@@ -251,6 +252,7 @@ pub(super) fn nullif(left: &TypedExpr, right: &TypedExpr) -> Result<TypedExpr, S
 
 /// For each column of rows that are told apart as a whole the collator whose keys do that; empty where bytes do.
 pub(super) fn told_apart_by(columns: &[OutputColumn]) -> Result<Vec<Option<Collator>>, SqlError> {
+    columns.iter().try_for_each(|column| comparable::check_equality(&column.ty, 0))?;
     let blind = |column: &OutputColumn| {
         let collator = column.collation.as_ref().and_then(|collation| collation.collator);
         collator.filter(|collator| !collator.is_deterministic())
@@ -353,6 +355,7 @@ pub(super) fn is_keyed(expr: &TypedExpr) -> bool {
 
 /// What rows are ordered by for an expression: itself, or its key.
 pub(super) fn ordered(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
+    comparable::check_order(&expr.ty, at)?;
     if expr.collation.is_default() {
         return Ok(expr);
     }
@@ -372,6 +375,7 @@ pub(super) fn ordered_together(exprs: Vec<TypedExpr>, at: u32) -> Result<Vec<Typ
 
 /// What rows are told apart by for an expression: itself, or its key where equal texts may have other bytes.
 pub(super) fn distinguished(expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
+    comparable::check_equality(&expr.ty, at)?;
     if expr.collation.is_default() {
         return Ok(expr);
     }

@@ -49,6 +49,7 @@ mod call;
 mod change;
 mod coerce;
 mod collate;
+mod comparable;
 mod context;
 mod copy;
 mod dml;

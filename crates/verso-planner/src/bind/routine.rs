@@ -12,6 +12,7 @@ use super::Binder;
 use super::collate::refuse_mismatch;
 use super::polymorphic::{is_polymorphic, listed, solve, takes_polymorphic};
 use super::resolve::Declared;
+use super::view::Noting;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::Call;
 
@@ -166,7 +167,9 @@ impl Binder<'_> {
             return Binder { catalog: &plain, ..self.clone() }.argument_default(parameter, text);
         }
         let scope = super::scope::Scope::default();
-        let binder = self.in_kept_text();
+        // What the default needs, the text around it needs, too; it stands nowhere in that.
+        let within = self.noting.map(|_| Noting::default());
+        let binder = Binder { noting: within.as_ref(), ..self.in_kept_text() };
         let mut cx = super::context::Context::new(&scope, super::context::Clause::Default);
         let bound = verso_parser::parse_expression(text).map_err(SqlError::from).and_then(|expr| {
             let value = binder.expr(&expr, &mut cx)?;
@@ -175,6 +178,9 @@ impl Binder<'_> {
                 ty => binder.assign(value, expr.at.start, &parameter.name, ty),
             }
         });
+        if let (Some(noting), Some(within)) = (self.noting, within) {
+            noting.needs_of(within);
+        }
         // The text was checked when the function was made; positions in it mean nothing to the statement.
         bound.map_err(|error| SqlError { position: None, ..error })
     }

@@ -50,9 +50,11 @@ impl Binder<'_> {
         other.then(|| self.catalog.with_path(&WantedPath::default()))
     }
 
-    /// The same binder for a text that the catalog keeps: what has a name around the statement means nothing in it.
+    /// The same binder for a text that the catalog keeps: what has a name around the statement means nothing in it, and places
+    /// in it are none of the text that is bound.
     pub(super) fn in_kept_text(&self) -> Self {
-        Binder { variables: Vec::new(), records: Vec::new(), outer: None, ctes: Vec::new(), ..self.clone() }
+        let around = self.plain_names_aside();
+        Binder { variables: Vec::new(), records: Vec::new(), outer: None, ctes: Vec::new(), ..around }
     }
 
     /// The text of an expression as the catalog keeps it (T1); `bind` binds it.

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, FunctionDef, Need, Oid, Relation, StoredBody, StoredColumn, StoredQuery,
-    StoredRelation, TableDef, ViewDef,
+    CatalogSnapshot, ColumnDef, FunctionDef, NOWHERE, Need, Oid, Relation, StoredBody, StoredColumn,
+    StoredQuery, StoredRelation, TableDef, ViewDef,
 };
 use verso_env::recursion;
 use verso_exec::plan::{ExprKind, PlStatementKind, Plan, Statement, TypedExpr};
@@ -50,6 +50,12 @@ impl Noting {
         if !types.contains(&(place, ty)) {
             types.push((place, ty));
         }
+    }
+
+    /// Adds the functions and types that a text needs which is not in this one, such as the default of an argument.
+    pub(super) fn needs_of(&self, other: Noting) {
+        other.functions.into_inner().into_iter().for_each(|(_, oid)| self.function(NOWHERE, oid));
+        other.types.into_inner().into_iter().for_each(|(_, oid)| self.user_type(NOWHERE, oid));
     }
 
     /// The text whose names these are; of the tables it uses these columns.

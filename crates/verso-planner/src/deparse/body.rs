@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, Relation, StoredQuery, identifier};
+use verso_catalog::{CatalogSnapshot, FunctionDef, NOWHERE, Relation, StoredQuery, identifier};
 use verso_exec::functions::quote_ident;
 use verso_parser::syntax::{QueryBody, SelectItem, Statement};
 use verso_types::TimeStyle;
@@ -67,12 +67,12 @@ fn renamed(text: &str, stored: &StoredQuery, catalog: &CatalogSnapshot) -> Strin
             named.push((noted.place, shown(relation.schema(), relation.name()), Some(relation)));
         }
     }
-    for (place, oid) in &stored.functions {
+    for (place, oid) in stored.functions.iter().filter(|(place, _)| *place != NOWHERE) {
         if let Some(function) = catalog.function_by_oid(*oid) {
             named.push((*place, shown(&function.schema, &function.name), None));
         }
     }
-    for (place, oid) in &stored.types {
+    for (place, oid) in stored.types.iter().filter(|(place, _)| *place != NOWHERE) {
         if let Some(ty) = catalog.type_or_row_by_oid(*oid) {
             named.push((*place, shown(&ty.schema, &ty.name), None));
         }

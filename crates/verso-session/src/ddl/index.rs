@@ -422,13 +422,12 @@ impl Schema<'_> {
             // What is no table is for the catalog to refuse.
             let Some(table) = known.as_ref().filter(|table| table.partitioned.is_some()) else {
                 catalog.reindex(txn, schema, &name.name.text, None, concurrently)?;
-                let indexes = known.iter().flat_map(|table| &table.indexes);
-                return Ok(indexes.map(|index| Arc::clone(&index.name)).collect());
+                return Ok(known.iter().flat_map(|table| names_of_built(table)).collect());
             };
             let mut built = Vec::new();
             for leaf in table.leaves() {
                 catalog.reindex(txn, Some(&leaf.schema), &leaf.name, None, concurrently)?;
-                built.extend(leaf.indexes.iter().map(|index| Arc::clone(&index.name)));
+                built.extend(names_of_built(&leaf));
             }
             return Ok(built);
         }
@@ -439,4 +438,10 @@ impl Schema<'_> {
         catalog.reindex(txn, Some(&table.schema), &table.name, Some(index.oid), concurrently)?;
         Ok(vec![Arc::clone(&index.name)])
     }
+}
+
+/// The indexes that REINDEX TABLE builds: those in use, and those that were made from other data of collations.
+fn names_of_built(table: &TableDef) -> impl Iterator<Item = Arc<str>> + '_ {
+    let built = table.all_indexes().filter(|index| index.valid || index.outdated);
+    built.map(|index| Arc::clone(&index.name))
 }

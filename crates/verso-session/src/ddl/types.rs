@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, CatalogSnapshot, ConstraintKind, NewEnum, Object, ObjectKind, Oid, Rights, TableChange,
-    TableDef, TypeDef, TypeUses, ViewDef,
+    CatalogError, CatalogSnapshot, NewEnum, Object, ObjectKind, Oid, Rights, TableChange, TableDef, TypeDef,
+    TypeUses, label_holders,
 };
 use verso_types::enum_type::{EnumType, NewPlace};
 use verso_types::{RangeName, SqlType, TypeError};
@@ -104,7 +104,7 @@ impl Schema<'_> {
     }
 
     /// The defaults of columns of an enum type that are a label which gets another name, with that name: the catalog keeps
-    /// them as text. What else the catalog keeps as text and may name the label has to go first.
+    /// them as text. What else it keeps as a text that may name the label has to go first.
     fn defaults_naming(
         &self,
         name: &QualifiedName,
@@ -112,46 +112,33 @@ impl Schema<'_> {
         to: &str,
     ) -> Result<Vec<(Arc<TableDef>, TableChange)>, SqlError> {
         let (catalog, ty) = (self.frame.catalog, self.user_type(name)?);
+        let SqlType::Enum(known) = &ty.ty else { return Ok(Vec::new()) };
         let quoted = |label: &str| format!("'{}'", label.replace('\'', "''"));
         let label = quoted(from);
-        let refuse =
-            |what: String| Err(SqlError::unsupported(format!("renaming an enum label that {what} names")));
+        let is_label = |default: &str| default == label || default.strip_prefix(&*label).is_some_and(is_cast);
         let mut changes = Vec::new();
+        let mut followed = Vec::new();
         for (table, column) in TypeUses::of(catalog, &ty).columns {
             let Some(table) = catalog.table_by_oid(table) else { continue };
             let Some(at) = table.column_with_id(column) else { continue };
             let column = &table.columns[at];
-            match column.default.as_deref() {
-                Some(default) if default == label || default.strip_prefix(&*label).is_some_and(is_cast) => {
-                    let default = Some(quoted(to).into());
-                    let change = TableChange::Default { column: Arc::clone(&column.name), default };
-                    changes.push((Arc::clone(&table), change));
-                }
-                Some(default) if default.contains(&label) => {
-                    return refuse(format!("the default of column \"{}\"", column.name));
-                }
-                _ => {}
-            }
-            for constraint in &table.constraints {
-                if let ConstraintKind::Check { expression } = &constraint.kind
-                    && expression.contains(&label)
-                {
-                    return refuse(format!("constraint \"{}\"", constraint.name));
-                }
-            }
-            if let Some(view) =
-                catalog.views().find(|view| view.query.names(table.oid) && view.query.text.contains(&label))
-            {
-                return refuse(format!("view \"{}\"", view.name));
+            if !column.generated && !column.is_hidden() && column.default.as_deref().is_some_and(is_label) {
+                let default = Some(quoted(to).into());
+                let change = TableChange::Default { column: Arc::clone(&column.name), default };
+                changes.push((Arc::clone(&table), change));
+                followed.push((table.oid, column.id));
             }
         }
-        let casts = |view: &&Arc<ViewDef>| {
-            view.query.types.iter().any(|(_, used)| *used == ty.oid) && view.query.text.contains(&label)
-        };
-        if let Some(view) = catalog.views().find(casts) {
-            return refuse(format!("view \"{}\"", view.name));
+        let holders =
+            label_holders(catalog, known, from, &|table, column| followed.contains(&(table, column)));
+        if holders.is_empty() {
+            return Ok(changes);
         }
-        Ok(changes)
+        let lines: Vec<String> =
+            holders.iter().map(|one| format!("{one} may name the label \"{from}\".")).collect();
+        let error = SqlError::unsupported("renaming an enum label that other definitions name");
+        let hint = "Drop what names it, rename the label, and make it again.";
+        Err(error.with_detail(lines.join("\n")).with_hint(hint))
     }
 
     pub(super) fn drop_types(

@@ -193,7 +193,7 @@ impl Session {
             let wanted = |table: &&Arc<TableDef>| {
                 !table.is_system()
                     && !table.is_temporary()
-                    && !table.indexes.is_empty()
+                    && table.all_indexes().any(|index| index.valid || index.outdated)
                     && schema.as_ref().is_none_or(|schema| table.schema == *schema)
                     && catalog.rights(role, Object::Relation(table.oid)).has(Rights::MAINTAIN)
             };
