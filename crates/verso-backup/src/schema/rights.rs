@@ -9,7 +9,7 @@ use verso_catalog::{
 };
 use verso_types::SqlType;
 
-use super::parts::{literal, name, qualified, setting_value, step};
+use super::parts::{name, qualified, setting_value, step};
 use crate::archive::contents::{Kind, Step};
 
 /// Everybody, in a list of rights and among the roles of a policy.
@@ -209,12 +209,9 @@ impl Maker<'_> {
         for (depth, grantor, items) in by_grantor(acl, owner) {
             let grants = self.grants(&items, kind, column.as_deref(), &format!("{word} {place}"));
             let role = (depth > 0).then(|| self.role(grantor)).flatten();
-            // In one statement, which leaves no role behind.
+            // One text, which leaves no role behind.
             let as_role = |grant: String| match &role {
-                Some(role) => {
-                    let block = format!("BEGIN SET LOCAL ROLE {role}; {grant}; RESET ROLE; END");
-                    format!("DO {}", literal(&block))
-                }
+                Some(role) => format!("SET ROLE {role}; {grant}; RESET ROLE"),
                 None => grant,
             };
             texts.extend(grants.into_iter().map(|grant| (depth, as_role(grant))));
@@ -316,6 +313,6 @@ fn by_grantor(acl: &Acl, owner: Oid) -> Vec<(usize, Oid, Acl)> {
     // What nobody who is reached had granted comes from the owner.
     let left: Vec<_> =
         acl.0.iter().filter(|item| known.iter().all(|(one, _)| *one != item.grantor)).cloned().collect();
-    groups.extend((!left.is_empty()).then(|| (0, owner, Acl(left))));
+    groups.extend((!left.is_empty()).then_some((0, owner, Acl(left))));
     groups
 }

@@ -213,8 +213,8 @@ pub fn label_holders(
 
 /// The values of a bound, with the types of the key's columns.
 fn datums<'b>(bound: &'b Bound, types: &'b [SqlType]) -> Vec<(&'b Datum, &'b SqlType)> {
-    let at = |(edge, ty)| match edge {
-        &Edge::At(ref datum) => Some((datum, ty)),
+    let at = |(edge, ty): (&'b Edge, &'b SqlType)| match edge {
+        Edge::At(datum) => Some((datum, ty)),
         Edge::Min | Edge::Max => None,
     };
     match bound {

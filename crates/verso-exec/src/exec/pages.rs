@@ -39,7 +39,7 @@ impl Pages {
 
     /// The pages, ascending; NULL is no place, and in a range there is nothing then.
     pub fn ranges(&self, cx: &EvalContext<'_>) -> Result<Vec<Range<u32>>> {
-        let mut ranges = match self {
+        let mut ranges: Vec<Range<u32>> = match self {
             Pages::Listed(places) => {
                 let mut pages = Vec::new();
                 for expr in places {
@@ -58,7 +58,7 @@ impl Pages {
                     let Some(page) = page(&expr.eval_constant(cx)?) else { return Ok(Vec::new()) };
                     if *is_from { from = from.max(page) } else { to = to.min(page.saturating_add(1)) }
                 }
-                vec![from..to]
+                std::iter::once(from..to).collect()
             }
         };
         ranges.retain(|range| range.start < range.end);

@@ -50,10 +50,13 @@ pub enum Span {
     },
 }
 
+/// A side of a range, if it has one: the value, and whether it belongs to the range.
+type Side<'a> = Option<(&'a TypedExpr, bool)>;
+
 impl Span {
     /// Its bounds.
     #[must_use]
-    pub fn bounds(&self) -> (Option<(&TypedExpr, bool)>, Option<(&TypedExpr, bool)>) {
+    pub fn bounds(&self) -> (Side<'_>, Side<'_>) {
         match self {
             Span::Equal(value) => (Some((value, true)), Some((value, true))),
             Span::Between { lower, upper } => (

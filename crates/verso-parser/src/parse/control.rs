@@ -72,7 +72,7 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
         "reassign" => super::rights::reassign(cursor),
         "lock" => super::table::lock_table(cursor),
         // Informix's, outside of transactions: here locks of tables last as long as their transaction.
-        "unlock" => return Err(cursor.unsupported("UNLOCK TABLE")),
+        "unlock" => Err(cursor.unsupported("UNLOCK TABLE")),
         "reindex" => super::table::reindex(cursor),
         "cluster" => super::table::cluster(cursor),
         "refresh" => super::view::refresh(cursor),
