@@ -156,6 +156,15 @@ REVOKE EXECUTE ON FUNCTION twice(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION twice(integer) TO team;
 REVOKE ALL ON PROCEDURE shop.fill(integer, integer) FROM PUBLIC;
 GRANT USAGE ON SCHEMA shop TO PUBLIC;
+SET ROLE team;
+GRANT SELECT ON shop.item TO "Odd role" WITH GRANT OPTION;
+SET ROLE "Odd role";
+GRANT SELECT ON shop.item TO clerk;
+RESET ROLE;
+COMMENT ON PROCEDURE shop.fill(integer, integer) IS 'fills';
+COMMENT ON TYPE shop."Mood" IS 'moods';
+CREATE TABLE rare (a "char", b xid, c xid8, d pg_snapshot, e refcursor, f "char"[]);
+INSERT INTO rare VALUES ('x', '12', '13', '10:20:10,14,15', 'cursor', ARRAY['a', 'b']::"char"[]), (NULL, NULL, NULL, NULL, NULL, NULL);
 GRANT USAGE, UPDATE ON SEQUENCE free TO team;
 REVOKE USAGE ON TYPE shop."Mood" FROM PUBLIC;
 REVOKE CONNECT ON DATABASE verso FROM PUBLIC;
@@ -172,6 +181,7 @@ ALTER TABLE made ADD CONSTRAINT small CHECK (a < 2) NOT VALID;
 
 /// What says whether two databases are the same.
 const QUESTIONS: &[&str] = &[
+    "SELECT a, b, c, d::text, e::text, f FROM rare ORDER BY a",
     "SELECT *, halved(8) FROM of_domains ORDER BY a",
     "SELECT typname, typbasetype::regtype::text, typtypmod, typnotnull, typdefault FROM pg_type WHERE typtype = 'd' ORDER BY 1",
     "SELECT id, mood, moods, mood > 'sad', mood_of(id) FROM feels ORDER BY mood, id",
