@@ -329,6 +329,20 @@ pub struct Returning {
 }
 
 impl Statement {
+    /// Calls `visit` on the plan of each query and change in it; a change that finds its rows without a query has none.
+    pub fn for_each_plan(&self, visit: &mut dyn FnMut(&Plan)) {
+        match self {
+            Statement::Query(plan) => visit(plan),
+            Statement::Insert(insert) => visit(&insert.source),
+            Statement::Update(update) => update.joined.iter().for_each(visit),
+            Statement::Delete(delete) => delete.joined.iter().for_each(visit),
+            Statement::Merge(merge) => visit(&merge.joined),
+            Statement::With(with) => {
+                with.parts.iter().for_each(|part| part.statement.for_each_plan(visit));
+            }
+        }
+    }
+
     /// Whether it is a query, whatever its WITH changes.
     #[must_use]
     pub fn is_query(&self) -> bool {

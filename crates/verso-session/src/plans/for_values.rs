@@ -118,7 +118,7 @@ fn ways(bound: &Bound, catalog: &CatalogSnapshot) -> Vec<Way> {
             false
         });
     };
-    each_plan(bound, &mut read);
+    bound.for_each_plan(&mut read);
     match bound {
         Bound::Update(update) if update.joined.is_none() => note(&update.table, update.access.as_ref()),
         Bound::Delete(delete) if delete.joined.is_none() => note(&delete.table, delete.access.as_ref()),
@@ -131,18 +131,6 @@ fn ways(bound: &Bound, catalog: &CatalogSnapshot) -> Vec<Way> {
 fn steps(bound: &Bound, catalog: &Arc<CatalogSnapshot>) -> f64 {
     let estimate = Estimate { catalog: Some(catalog), ..Estimate::default() };
     let mut steps = 0.0;
-    each_plan(bound, &mut |plan| steps += estimate.total(plan));
+    bound.for_each_plan(&mut |plan| steps += estimate.total(plan));
     steps
-}
-
-/// Calls `visit` on each plan of a statement.
-fn each_plan(bound: &Bound, visit: &mut dyn FnMut(&Plan)) {
-    match bound {
-        Bound::Query(plan) => visit(plan),
-        Bound::Insert(insert) => visit(&insert.source),
-        Bound::Update(update) => update.joined.iter().for_each(visit),
-        Bound::Delete(delete) => delete.joined.iter().for_each(visit),
-        Bound::Merge(merge) => visit(&merge.joined),
-        Bound::With(with) => with.parts.iter().for_each(|part| each_plan(&part.statement, visit)),
-    }
 }

@@ -20,7 +20,7 @@ impl Tree<'_> {
     #[must_use]
     pub fn statement(mut self, bound: &Bound) -> Node {
         let mut scans = 0;
-        each_statement(bound, &mut |plan| count_scans(plan, &mut scans));
+        bound.for_each_plan(&mut |plan| count_scans(plan, &mut scans));
         self.qualified |= scans > 1;
         self.of(bound)
     }
@@ -175,18 +175,6 @@ impl Tree<'_> {
             nodes.push(node);
         }
         nodes
-    }
-}
-
-/// The plans of a statement.
-fn each_statement(bound: &Bound, visit: &mut dyn FnMut(&Plan)) {
-    match bound {
-        Bound::Query(plan) => visit(plan),
-        Bound::Insert(insert) => visit(&insert.source),
-        Bound::Update(update) => update.joined.iter().for_each(visit),
-        Bound::Delete(delete) => delete.joined.iter().for_each(visit),
-        Bound::Merge(merge) => visit(&merge.joined),
-        Bound::With(with) => with.parts.iter().for_each(|part| each_statement(&part.statement, visit)),
     }
 }
 

@@ -233,15 +233,7 @@ fn prefetch_reads_a_run_with_one_call_and_passes_over_what_is_wrong() {
 
 #[test]
 fn a_scan_pushes_out_itself_not_the_pages_others_use() {
-    let world = World::new(options(64));
-    for page in 1..400 {
-        world.create(page, u64::from(page), 1);
-    }
-    world.pool.flush_all().unwrap();
-    let world = world.reopen();
-    for _ in 0..3 {
-        (1..20).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
-    }
+    let world = with_used_pages();
     for page in 20..110 {
         world.pool.prefetch(PageId(page), 4);
         assert_eq!(value(&world.pool.read_for_scan(PageId(page)).unwrap()), u64::from(page));
