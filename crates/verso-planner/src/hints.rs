@@ -9,6 +9,8 @@
 //! H2. Names are those of FROM, aliases included. A table that stands there several times is told apart by its alias within
 //!     joins, and not for scans: a hint for one is a hint for all.
 //!
+//! H3. `Leading` may be a tree of pairs: each pair is joined by itself, the first outside, the second inside.
+//!
 //! Names and meanings are those of pg_hint_plan, Oracle (`USE_HASH`, `USE_NL`, `FULL`, `INDEX`) and Informix (`ORDERED`,
 //! `AVOID_INDEX`).
 
@@ -41,11 +43,11 @@ struct Hint {
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     /// These first, in this order.
-    Leading(Vec<String>),
+    Leading(Order),
     /// All tables as they stand in FROM.
     Ordered,
-    /// The join of just these, or (`each`) of one of these with what is joined before it.
-    Join { method: JoinMethod, each: bool, tables: Vec<String> },
+    /// The join of just these, or (`each`) of one of these with what is joined before it, is done so, or (`not`) otherwise.
+    Join { method: JoinMethod, each: bool, not: bool, tables: Vec<String> },
     /// How a table is read.
     Scan { table: String, index: bool, indexes: Vec<String> },
     /// These indexes are not used.
@@ -56,11 +58,27 @@ enum Kind {
     Never(&'static str),
 }
 
+/// In which order tables are joined.
+#[derive(Clone, Debug, PartialEq)]
+enum Order {
+    Table(String),
+    /// Two parts, of which (`written`) the first is the outer one.
+    Pair { parts: Box<[Order; 2]>, written: bool },
+}
+
+/// Leaves that are joined with each other before any other one, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub all: u32,
+    /// The outer part of the last join, where that was said.
+    pub outer: Option<u32>,
+}
+
 /// What the hints say about one graph of joins, by the numbers of its leaves.
 #[derive(Debug, Default)]
 pub(crate) struct JoinHints {
-    /// The leaves to be joined first.
-    pub leading: Vec<usize>,
+    /// The leaves to be joined first, from small groups to that of all.
+    pub leading: Vec<Group>,
     /// How one of these leaves is joined, or just these.
     pub methods: Vec<Method>,
     /// What the estimate of rows becomes.
@@ -88,6 +106,8 @@ pub(crate) enum JoinMethod {
 pub(crate) struct Method {
     pub method: JoinMethod,
     pub each: bool,
+    /// Any other method.
+    pub not: bool,
     pub leaves: Vec<usize>,
     number: usize,
 }
@@ -217,18 +237,23 @@ impl Set {
         for (number, hint) in self.hints.iter().enumerate() {
             match &hint.kind {
                 Kind::Ordered => {
-                    found.leading = leaf_of.iter().map(|(_, at)| *at).collect();
-                    found.numbers.push(number);
-                }
-                Kind::Leading(names) => {
-                    if let Some(order) = leaves(names) {
-                        found.leading = order;
+                    let tables = leaf_of.iter().map(|(name, _)| Order::Table((*name).to_string()));
+                    if let Some(order) = in_turn(tables.collect(), false) {
+                        found.leading.clear();
+                        group(&order, &leaves, &mut found.leading);
                         found.numbers.push(number);
                     }
                 }
-                Kind::Join { method, each, tables } => {
+                Kind::Leading(order) => {
+                    let mut groups = Vec::new();
+                    if group(order, &leaves, &mut groups).is_some() {
+                        found.leading = groups;
+                        found.numbers.push(number);
+                    }
+                }
+                Kind::Join { method, each, not, tables } => {
                     if let Some(leaves) = leaves(tables) {
-                        found.methods.push(Method { method: *method, each: *each, leaves, number });
+                        found.methods.push(Method { method: *method, each: *each, not: *not, leaves, number });
                     }
                 }
                 Kind::Rows { tables, change, number: rows } => {
@@ -245,6 +270,33 @@ impl Set {
         }
         found
     }
+}
+
+/// Adds the groups of leaves that an order makes, small ones first; all of its leaves. None where a table is not among them.
+fn group(
+    order: &Order,
+    leaves: &impl Fn(&[String]) -> Option<Vec<usize>>,
+    groups: &mut Vec<Group>,
+) -> Option<u32> {
+    verso_env::stack::check().ok()?;
+    match order {
+        Order::Table(name) => {
+            let leaf = *leaves(std::slice::from_ref(name))?.first()?;
+            1u32.checked_shl(leaf.try_into().ok()?)
+        }
+        Order::Pair { parts, written } => {
+            let outer = group(&parts[0], leaves, groups)?;
+            let inner = group(&parts[1], leaves, groups)?;
+            groups.push(Group { all: outer | inner, outer: written.then_some(outer) });
+            Some(outer | inner)
+        }
+    }
+}
+
+/// Each of some parts joined with those before it. Two that were written as a pair say which one is the outer one.
+fn in_turn(parts: Vec<Order>, written: bool) -> Option<Order> {
+    let written = written && parts.len() == 2;
+    parts.into_iter().reduce(|before, next| Order::Pair { parts: Box::new([before, next]), written })
 }
 
 /// The table that a leaf reads.
@@ -264,7 +316,7 @@ fn read(text: &str) -> Vec<(String, Kind)> {
         let end = rest.find(|c: char| c.is_whitespace() || c == '(' || c == ',').unwrap_or(rest.len());
         let (name, behind) = rest.split_at(end);
         let behind = behind.trim_start();
-        let mut args = Vec::new();
+        let (mut args, mut inside) = (Vec::new(), "");
         let mut shown = name.to_string();
         rest = behind;
         if behind.starts_with('(') {
@@ -279,7 +331,7 @@ fn read(text: &str) -> Vec<(String, Kind)> {
             });
             let close = close.map_or(behind.len(), |(at, _)| at + 1);
             shown.push_str(&behind[..close]);
-            // Pairs in parentheses say the same as the list that they make.
+            inside = &behind[..close];
             let words = behind[..close].split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ','));
             args.extend(words.filter(|word| !word.is_empty()).map(folded));
             rest = &behind[close..];
@@ -290,7 +342,7 @@ fn read(text: &str) -> Vec<(String, Kind)> {
             rest = rest[skip..].trim_start();
             continue;
         }
-        hints.push((shown, kind(name, args)));
+        hints.push((shown, kind(name, args, inside)));
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
     }
     hints
@@ -303,21 +355,68 @@ fn folded(name: &str) -> String {
     }
 }
 
-fn kind(name: &str, mut args: Vec<String>) -> Kind {
+/// The tables within parentheses, perhaps pairs in parentheses themselves.
+fn order(inside: &str) -> Option<Order> {
+    let mut open: Vec<Vec<Order>> = Vec::new();
+    let mut rest = inside;
+    let mut done = None;
+    while let Some(first) = rest.chars().next() {
+        let mut length = first.len_utf8();
+        match first {
+            '(' => open.push(Vec::new()),
+            ')' => {
+                let parts = open.pop()?;
+                // Around a single pair parentheses say nothing more; a list of the hint itself has no directions.
+                let part = in_turn(parts, !open.is_empty())?;
+                match open.last_mut() {
+                    Some(around) => around.push(part),
+                    None => done = Some(part),
+                }
+            }
+            _ if first == ',' || first.is_whitespace() => {}
+            _ => {
+                let end = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',');
+                length = rest.find(end).unwrap_or(rest.len());
+                open.last_mut()?.push(Order::Table(folded(&rest[..length])));
+            }
+        }
+        rest = &rest[length..];
+    }
+    // A list that is not closed ends with the comment.
+    while let Some(parts) = open.pop() {
+        let part = in_turn(parts, !open.is_empty())?;
+        match open.last_mut() {
+            Some(around) => around.push(part),
+            None => done = Some(part),
+        }
+    }
+    done
+}
+
+fn kind(name: &str, mut args: Vec<String>, inside: &str) -> Kind {
+    const SETTINGS: &str = "SET LOCAL says it for a transaction";
+    let join = |method, each, not, tables| Kind::Join { method, each, not, tables };
     let arity = Kind::Never("it has other arguments");
     match (name.to_lowercase().as_str(), args.len()) {
         ("ordered", 0) => Kind::Ordered,
-        ("leading", 2..) => Kind::Leading(args),
-        ("hashjoin", 2..) => Kind::Join { method: JoinMethod::Hash, each: false, tables: args },
-        ("nestloop", 2..) => Kind::Join { method: JoinMethod::Loop, each: false, tables: args },
-        ("mergejoin", 2..) => Kind::Join { method: JoinMethod::Merge, each: false, tables: args },
-        ("use_hash", 1..) => Kind::Join { method: JoinMethod::Hash, each: true, tables: args },
-        ("use_nl", 1..) => Kind::Join { method: JoinMethod::Loop, each: true, tables: args },
-        ("use_merge", 1..) => Kind::Join { method: JoinMethod::Merge, each: true, tables: args },
+        ("leading", 2..) => order(inside).map_or(arity, Kind::Leading),
+        ("hashjoin", 2..) => join(JoinMethod::Hash, false, false, args),
+        ("nestloop", 2..) => join(JoinMethod::Loop, false, false, args),
+        ("mergejoin", 2..) => join(JoinMethod::Merge, false, false, args),
+        ("nohashjoin", 2..) => join(JoinMethod::Hash, false, true, args),
+        ("nonestloop", 2..) => join(JoinMethod::Loop, false, true, args),
+        ("nomergejoin", 2..) => join(JoinMethod::Merge, false, true, args),
+        ("use_hash", 1..) => join(JoinMethod::Hash, true, false, args),
+        ("use_nl", 1..) => join(JoinMethod::Loop, true, false, args),
+        ("use_merge", 1..) => join(JoinMethod::Merge, true, false, args),
+        ("no_use_hash", 1..) => join(JoinMethod::Hash, true, true, args),
+        ("no_use_nl", 1..) => join(JoinMethod::Loop, true, true, args),
+        ("no_use_merge", 1..) => join(JoinMethod::Merge, true, true, args),
         ("seqscan" | "full" | "noindexscan", 1) => {
             Kind::Scan { table: args.remove(0), index: false, indexes: Vec::new() }
         }
-        ("indexscan" | "index", 1..) => Kind::Scan { table: args.remove(0), index: true, indexes: args },
+        ("noseqscan", 1) => Kind::Scan { table: args.remove(0), index: true, indexes: Vec::new() },
+        ("indexscan" | "indexonlyscan" | "index", 1..) => Kind::Scan { table: args.remove(0), index: true, indexes: args },
         ("avoid_index" | "no_index", 1..) => Kind::Avoid { table: args.remove(0), indexes: args },
         ("rows", 3..) => {
             let number = args.pop().unwrap_or_default();
@@ -329,11 +428,13 @@ fn kind(name: &str, mut args: Vec<String>) -> Kind {
             }
         }
         (
-            "ordered" | "leading" | "hashjoin" | "nestloop" | "mergejoin" | "use_hash" | "use_nl"
-            | "use_merge" | "seqscan" | "full" | "noindexscan" | "indexscan" | "index" | "avoid_index"
-            | "no_index" | "rows",
+            "ordered" | "leading" | "hashjoin" | "nestloop" | "mergejoin" | "nohashjoin" | "nonestloop"
+            | "nomergejoin" | "use_hash" | "use_nl" | "use_merge" | "no_use_hash" | "no_use_nl"
+            | "no_use_merge" | "seqscan" | "noseqscan" | "full" | "noindexscan" | "indexscan"
+            | "indexonlyscan" | "index" | "avoid_index" | "no_index" | "rows",
             _,
         ) => arity,
+        ("set" | "parallel", _) => Kind::Never(SETTINGS),
         _ => Kind::Never("it is not known"),
     }
 }
@@ -347,8 +448,11 @@ mod tests {
         let join = |method, each, tables: &[&str]| Kind::Join {
             method,
             each,
+            not: false,
             tables: tables.iter().map(ToString::to_string).collect(),
         };
+        let pair = |a: Order, b: Order, written| Order::Pair { parts: Box::new([a, b]), written };
+        let table = |name: &str| Order::Table(name.to_string());
         let found: Vec<Kind> = read("Leading((A \"B\") c), hashjoin(a b)\n USE_NL(c)ORDERED")
             .into_iter()
             .map(|hint| hint.1)
@@ -356,7 +460,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                Kind::Leading(vec!["a".into(), "B".into(), "c".into()]),
+                Kind::Leading(pair(pair(table("a"), table("B"), true), table("c"), false)),
                 join(JoinMethod::Hash, false, &["a", "b"]),
                 join(JoinMethod::Loop, true, &["c"]),
                 Kind::Ordered
@@ -375,6 +479,11 @@ mod tests {
                 assert_eq!(found[0], (text.to_string(), Kind::Never(why)));
             }
         }
+        let nested = pair(table("c"), pair(table("s"), table("p"), true), true);
+        assert_eq!(read("Leading((c (s p)))")[0].1, Kind::Leading(nested));
+        let listed = pair(pair(table("a"), table("b"), false), table("c"), false);
+        assert_eq!(read("Leading(a, b c)")[0].1, Kind::Leading(listed));
+        assert_eq!(read("Leading(a b) c) Ordered").len(), 3);
         assert!(read(" , ").is_empty());
         assert_eq!(read(")(").len(), 1);
     }

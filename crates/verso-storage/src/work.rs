@@ -18,6 +18,8 @@ pub struct Work {
     pub log_records: u64,
     /// Their bytes, with those of their groups.
     pub log_bytes: u64,
+    /// Rows of scans that their conditions have left out.
+    pub removed: u64,
 }
 
 impl Sub for Work {
@@ -29,6 +31,7 @@ impl Sub for Work {
             reads: self.reads.saturating_sub(earlier.reads),
             log_records: self.log_records.saturating_sub(earlier.log_records),
             log_bytes: self.log_bytes.saturating_sub(earlier.log_bytes),
+            removed: self.removed.saturating_sub(earlier.removed),
         }
     }
 }
@@ -39,6 +42,7 @@ impl AddAssign for Work {
         self.reads += more.reads;
         self.log_records += more.log_records;
         self.log_bytes += more.log_bytes;
+        self.removed += more.removed;
     }
 }
 
@@ -47,6 +51,7 @@ struct Counts {
     reads: Cell<u64>,
     log_records: Cell<u64>,
     log_bytes: Cell<u64>,
+    removed: Cell<u64>,
 }
 
 thread_local! {
@@ -56,6 +61,7 @@ thread_local! {
             reads: Cell::new(0),
             log_records: Cell::new(0),
             log_bytes: Cell::new(0),
+            removed: Cell::new(0),
         }
     };
 }
@@ -68,6 +74,7 @@ pub fn done() -> Work {
         reads: counts.reads.get(),
         log_records: counts.log_records.get(),
         log_bytes: counts.log_bytes.get(),
+        removed: counts.removed.get(),
     })
 }
 
@@ -78,7 +85,14 @@ pub fn take_over(more: Work) {
         counts.reads.set(counts.reads.get() + more.reads);
         counts.log_records.set(counts.log_records.get() + more.log_records);
         counts.log_bytes.set(counts.log_bytes.get() + more.log_bytes);
+        counts.removed.set(counts.removed.get() + more.removed);
     });
+}
+
+/// The condition of a scan has left out so many rows.
+#[inline]
+pub fn removed(rows: usize) {
+    COUNTS.with(|counts| counts.removed.set(counts.removed.get() + rows as u64));
 }
 
 #[inline]

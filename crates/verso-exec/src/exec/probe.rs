@@ -20,7 +20,7 @@ use verso_env::Clock;
 use verso_storage::{Work, work};
 
 use super::ExecContext;
-use crate::plan::Plan;
+use crate::plan::{Plan, Statement};
 
 /// Measures of operators, by the address of their plan.
 pub struct Probes {
@@ -150,6 +150,12 @@ impl Probes {
         self.measured.borrow().get(&std::ptr::from_ref(plan).addr()).copied()
     }
 
+    /// What a change in WITH has done.
+    #[must_use]
+    pub fn of_change(&self, change: &Statement) -> Option<Measured> {
+        self.measured.borrow().get(&std::ptr::from_ref(change).addr()).copied()
+    }
+
     /// Whether times are measured.
     #[must_use]
     pub fn is_timed(&self) -> bool {
@@ -158,6 +164,15 @@ impl Probes {
 
     fn now(&self) -> u64 {
         self.clock.as_ref().map_or(0, |clock| clock.monotonic_nanos())
+    }
+
+    /// The operator under way holds so much, which may be too little to be charged.
+    pub(super) fn holds(&self, bytes: u64) {
+        if let Some(place) = self.running.borrow().last() {
+            let mut measured = self.measured.borrow_mut();
+            let own = measured.entry(*place).or_default();
+            own.peak_bytes = own.peak_bytes.max(bytes);
+        }
     }
 
     /// An operator is called.
@@ -171,6 +186,15 @@ impl Probes {
     pub(super) fn opened(&self, cx: &ExecContext<'_>, place: usize, start: Start) {
         self.left(cx, place, start, |own, nanos| {
             own.loops += 1;
+            own.first_nanos += nanos;
+        });
+    }
+
+    /// A change in WITH is done, all in one call.
+    pub(super) fn ran(&self, cx: &ExecContext<'_>, place: usize, start: Start, rows: u64) {
+        self.left(cx, place, start, |own, nanos| {
+            own.loops += 1;
+            own.rows += rows;
             own.first_nanos += nanos;
         });
     }

@@ -210,6 +210,9 @@ impl SortOperator {
         }
         let Some((mut file, mut runs)) = spilled else {
             let order = rows.sorted(first, cx)?;
+            if let Some(probes) = cx.probes {
+                probes.holds(rows.heap_bytes());
+            }
             return Ok(Sorted::Memory { rows, order, next: 0, _held: held });
         };
         if rows.count > 0 {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use verso_catalog::TableDef;
 use verso_storage::heap::Condition;
 use verso_storage::index::{Gather, KeyRange};
+use verso_storage::work;
 use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, Physical, SqlType, Value, cast};
 
 use super::access::{Access, Found, is_much};
@@ -314,6 +315,7 @@ impl ScanOperator {
                     if let Some(error) = condition.select(&cx.eval(), out, &mut self.selection) {
                         self.bounded.failed(error, self.selection.len(), bound)?;
                     }
+                    work::removed(out.rows - self.selection.len());
                     late.keep(2, &self.selection, out);
                 }
             }
@@ -352,7 +354,10 @@ impl ScanOperator {
         let Some(filter) = &mut self.filter else { return Ok(true) };
         match filter.select(&cx.eval(), out, &mut self.selection) {
             Some(error) => Err(error),
-            None => Ok(!self.selection.is_empty()),
+            None => {
+                work::removed(out.rows - self.selection.len());
+                Ok(!self.selection.is_empty())
+            }
         }
     }
 }
@@ -472,6 +477,7 @@ impl Operator for ScanOperator {
                     self.bounded.failed(error, self.selection.len(), bound)?;
                 }
                 left = !self.selection.is_empty();
+                work::removed(out.rows - self.selection.len());
                 out.filter(&self.selection);
             }
             if self.trial.ends(seen, out.rows) && !self.records {

@@ -29,6 +29,8 @@ struct Part {
     statement: Compiled,
     is_main: bool,
     number: Option<usize>,
+    /// Under which it is measured: the address of its statement.
+    place: usize,
 }
 
 impl WithStatement {
@@ -37,6 +39,7 @@ impl WithStatement {
             statement: Compiled::new(&part.statement, executor),
             is_main: part.name.is_none(),
             number: part.number,
+            place: std::ptr::from_ref(&part.statement).addr(),
         };
         Self {
             before: with
@@ -60,18 +63,27 @@ impl WithStatement {
             operator.close();
         }
         let mut count = 0;
-        for Part { statement, is_main, number } in &mut self.parts {
-            match number {
-                _ if *is_main => count = statement.run_part(cx, sink)?,
-                None => {
-                    statement.run_part(cx, &mut Unread)?;
-                }
-                Some(number) => {
-                    let mut kept = Kept { rows: Spool::default(), memory: cx.services.memory };
-                    statement.run_part(cx, &mut kept)?;
-                    state.work.borrow_mut().insert(*number, Arc::new(kept.rows));
-                }
+        for Part { statement, is_main, number, place } in &mut self.parts {
+            if *is_main {
+                count = statement.run_part(cx, sink)?;
+                continue;
             }
+            let start = cx.probes.map(|probes| probes.enter(cx, *place));
+            let mut returned = 0;
+            let done = match number {
+                None => statement.run_part(cx, &mut Unread),
+                Some(number) => {
+                    let mut kept = Kept { rows: Spool::default(), memory: cx.services.memory, count: 0 };
+                    let done = statement.run_part(cx, &mut kept);
+                    returned = kept.count;
+                    state.work.borrow_mut().insert(*number, Arc::new(kept.rows));
+                    done
+                }
+            };
+            if let (Some(probes), Some(start)) = (cx.probes, start) {
+                probes.ran(cx, *place, start, returned);
+            }
+            done?;
         }
         self.parts.iter_mut().try_for_each(|part| part.statement.finish_part(cx))?;
         Ok(count)
@@ -91,10 +103,12 @@ impl Sink for Unread {
 struct Kept<'m> {
     rows: Spool,
     memory: Memory<'m>,
+    count: u64,
 }
 
 impl Sink for Kept<'_> {
     fn batch(&mut self, batch: &Batch) -> Result<()> {
+        self.count += batch.rows as u64;
         self.rows.push(self.memory, "WITH", batch.clone())
     }
 }

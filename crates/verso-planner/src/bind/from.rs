@@ -452,7 +452,11 @@ impl Binder<'_> {
     ) -> Result<Option<TypedExpr>, SqlError> {
         let width = left.columns.len();
         let (mut merged, mut equal) = (Vec::new(), Vec::new());
-        for (name, at) in names {
+        for (n, (name, at)) in names.iter().enumerate() {
+            if names[..n].iter().any(|(known, _)| known == name) {
+                let text = format!("column name \"{name}\" appears more than once in USING clause");
+                return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).at(*at));
+            }
             let side = |scope: &Scope, word: &str| -> Result<TypedExpr, SqlError> {
                 let mut fits = scope.visible.iter().filter(|(column, _)| **column == **name);
                 match (fits.next(), fits.next()) {

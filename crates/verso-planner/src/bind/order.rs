@@ -203,7 +203,12 @@ impl Binder<'_> {
     }
 
     /// ORDER BY over the output of a plan.
-    pub(super) fn order_output(&self, plan: Plan, order_by: &[OrderItem]) -> Result<Plan, SqlError> {
+    pub(super) fn order_output(
+        &self,
+        plan: Plan,
+        order_by: &[OrderItem],
+        is_set: bool,
+    ) -> Result<Plan, SqlError> {
         if order_by.is_empty() {
             return Ok(plan);
         }
@@ -222,6 +227,9 @@ impl Binder<'_> {
                 Some(column) => items[column].expr.clone(),
                 None => {
                     let bound = self.expr(&order.expr, &mut Context::new(&scope, Clause::Limit))?;
+                    if is_set {
+                        return Err(no_result_column(order.expr.at.start));
+                    }
                     self.settle(bound, order.expr.at.start)?
                 }
             };
@@ -230,4 +238,12 @@ impl Binder<'_> {
         }
         Ok(Plan::Sort { input: Box::new(plan), keys, sorted: 0 })
     }
+}
+
+fn no_result_column(at: u32) -> SqlError {
+    let text = "invalid UNION/INTERSECT/EXCEPT ORDER BY clause";
+    SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+        .with_detail("Only result column names can be used, not expressions or functions.")
+        .with_hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.")
+        .at(at)
 }

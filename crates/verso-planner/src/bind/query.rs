@@ -69,12 +69,12 @@ impl Binder<'_> {
                     return Err(lock::not_applied(lock.strength, "VALUES"));
                 }
                 let plan = self.values(rows)?;
-                self.order_output(plan, &query.order_by)?
+                self.order_output(plan, &query.order_by, false)?
             }
             QueryBody::Nested(inner) => {
                 let plan;
                 (plan, marks) = self.query_locked(inner, targets, locking)?;
-                self.order_output(plan, &query.order_by)?
+                self.order_output(plan, &query.order_by, false)?
             }
             QueryBody::Change(_) => {
                 return Err(SqlError::internal("a change is no query"));
@@ -84,7 +84,7 @@ impl Binder<'_> {
                     return Err(lock::not_allowed(lock.strength, "UNION/INTERSECT/EXCEPT"));
                 }
                 let plan = self.set_operation(&query.body, targets)?;
-                self.order_output(plan, &query.order_by)?
+                self.order_output(plan, &query.order_by, true)?
             }
         };
         let limit = self.count(query.limit.as_ref(), Clause::Limit)?;

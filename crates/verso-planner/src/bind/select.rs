@@ -286,6 +286,10 @@ impl Binder<'_> {
                 let text = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
                 return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at));
             }
+            // What is equal by a key is so by the same key again.
+            if sorting.sort.iter().any(|key| key.column == column) {
+                continue;
+            }
             match sorting.distinct_on.contains(&column) {
                 true if other.is_some() => return Err(distinct_on_first(other.unwrap_or(at))),
                 true => {}

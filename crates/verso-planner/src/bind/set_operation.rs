@@ -56,26 +56,33 @@ impl Binder<'_> {
         let word = operator.as_str();
         let ours = types(&first);
         refuse_locks(right)?;
-        let mut second = self.query_for(right, if targets.is_empty() { &ours } else { targets })?;
+        // Literals without a type take the one of the other side, not its length.
+        let bare = |types: &[SqlType]| types.iter().map(SqlType::without_modifiers).collect::<Vec<_>>();
+        let wanted = if targets.is_empty() { bare(&ours) } else { targets.to_vec() };
+        let mut second = self.query_for(right, &wanted)?;
         let theirs = types(&second);
         if ours.len() != theirs.len() {
             let text = format!("each {word} query must have the same number of columns");
             return Err(SqlError::syntax(text).at(right.at.start));
         }
         // An untyped literal or parameter on the left takes the type of the right side.
-        let differ = ours.iter().zip(&theirs).any(|(a, b)| common_type([a, b].into_iter()).is_err());
+        let differs = |(a, b): (&SqlType, &SqlType)| {
+            common_type([a, b].into_iter()).is_err()
+                || *a == SqlType::Text && matches!(b, SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name)
+        };
+        let differ = ours.iter().zip(&theirs).any(differs);
         if let (true, Some((left, known))) = (differ, again) {
             if let (Some(inference), Some(known)) = (self.inference, known) {
                 let found = inference.known();
                 inference.go_back(known.clone());
-                first = self.query_for(left, &theirs)?;
+                first = self.query_for(left, &bare(&theirs))?;
                 inference.go_on(&found);
                 if inference.known() != found {
                     // It may have them, too.
-                    second = self.query_for(right, &types(&first))?;
+                    second = self.query_for(right, &bare(&types(&first)))?;
                 }
             } else {
-                first = self.query_for(left, &theirs)?;
+                first = self.query_for(left, &bare(&theirs))?;
             }
         }
         let mut common = Vec::with_capacity(theirs.len());

@@ -202,7 +202,7 @@ impl Binder<'_> {
         let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
         let declared: Vec<Declared> = windows.iter().map(|entry| entry.args.to_vec()).collect();
         let (entry, to) = match resolve(&declared, &types, false) {
-            Resolution::One(index, to) if !call.star => (windows[index], to),
+            Resolution::One(index, to) => (windows[index], to),
             found => return Err(function_error(name, &types, &found).at(at)),
         };
         // With a default, lag and lead look for a type that both have.

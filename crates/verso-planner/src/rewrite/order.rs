@@ -117,7 +117,7 @@ fn follow(tree: &Tree, asked: &JoinHints, hints: &Hints) -> Vec<usize> {
         Tree::Lookup(left, leaf) => (follow(left, asked, hints), vec![*leaf], JoinMethod::Loop),
     };
     for method in &asked.methods {
-        if method.method == found && is_about(method, &left, &right) {
+        if (method.method == found) != method.not && is_about(method, &left, &right) {
             hints.follow_method(asked, method);
         }
     }
@@ -238,11 +238,18 @@ impl<'g> Orders<'g> {
         rows.max(1.0)
     }
 
-    /// Whether hints let a set of leaves be joined: those to be joined first come one after the other.
+    /// Whether hints let a set of leaves be joined: those of a group come before others, and the groups before what is in none.
     fn allowed(&self, set: u32) -> bool {
-        let order = &self.hints.leading;
-        let known = order.iter().take_while(|leaf| set & (1 << **leaf) != 0).count();
-        set.count_ones() < 2 || order.is_empty() || known == order.len() || known == set.count_ones() as usize
+        let groups = &self.hints.leading;
+        let fits = |all: u32| set & all == 0 || set & all == set || set & all == all;
+        let begins = groups.last().is_none_or(|all| set & all.all != 0);
+        set.count_ones() < 2 || begins && groups.iter().all(|group| fits(group.all))
+    }
+
+    /// Whether hints let a set be made of these two.
+    fn directed(&self, left: u32, right: u32) -> bool {
+        let of = self.hints.leading.iter().find(|group| group.all == left | right);
+        of.and_then(|group| group.outer).is_none_or(|outer| outer == left)
     }
 
     /// What a method costs that the session has switched off, beside its steps.
@@ -261,7 +268,7 @@ impl<'g> Orders<'g> {
         let leaves = |set: u32| (0..self.leaves.len()).filter(|leaf| set & (1 << leaf) != 0).collect();
         let (left, right): (Vec<usize>, Vec<usize>) = (leaves(left), leaves(right));
         let mut asked = self.hints.methods.iter().filter(|asked| is_about(asked, &left, &right));
-        if asked.any(|asked| asked.method != method) { UNWANTED } else { 0.0 }
+        if asked.any(|asked| (asked.method != method) != asked.not) { UNWANTED } else { 0.0 }
     }
 
     /// Whether a condition ties two sets together, and whether by an equality.
@@ -390,6 +397,9 @@ impl<'g> Orders<'g> {
 
     fn consider(&self, best: &mut [Option<Best>], (left, right): (u32, u32), rows: f64) {
         let (Some(ours), Some(theirs)) = (best[left as usize], best[right as usize]) else { return };
+        if !self.directed(left, right) {
+            return;
+        }
         let in_left = |leaf: usize| left & (1 << leaf) != 0;
         let in_right = |leaf: usize| right & (1 << leaf) != 0;
         let (tied, equal) = self.tied(&in_left, &in_right);

@@ -27,6 +27,7 @@ use crate::page::{Flaw, PageId, PageKind, RecordId, TxnId, header};
 use crate::shared::Shared;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::VersionPointer;
+use crate::work;
 
 /// Rows a batch should have before it is handed out.
 const BATCH_ROWS: usize = 1024;
@@ -301,6 +302,9 @@ impl HeapScan {
             }
         }
         out.batch.rows = out.records.len();
+        if let Some(sieve) = &mut self.sieve {
+            work::removed(sieve.take_removed());
+        }
         self.shared.read.scan(if self.sieve.is_some() { out.scratch.seen } else { out.records.len() });
         Ok(!out.records.is_empty())
     }

@@ -110,6 +110,8 @@ pub(crate) struct Sieve {
     pages: u32,
     /// A value that does not stand in its page.
     elsewhere: Option<Column>,
+    /// Records that conditions other than sets of keys have left out, until they are taken.
+    removed: usize,
 }
 
 #[derive(Debug)]
@@ -128,6 +130,11 @@ impl Sieve {
     /// Asks one more condition.
     pub fn add(&mut self, condition: Condition) {
         self.asked.push(Asked { condition, seen: 0, kept: 0 });
+    }
+
+    /// Records that conditions other than sets of keys, which joins have made, have left out since this was asked last.
+    pub fn take_removed(&mut self) -> usize {
+        std::mem::take(&mut self.removed)
     }
 
     /// The same conditions for a part of the scan.
@@ -153,16 +160,19 @@ impl Sieve {
         set: Slots<'_>,
     ) -> Result<(), StorageError> {
         self.order();
-        let Sieve { asked, kept, elsewhere, .. } = self;
+        let Sieve { asked, kept, elsewhere, removed, .. } = self;
         kept.clear();
         let mut set = Some(set);
         for Asked { condition, seen, kept: left } in asked {
-            *seen += set.as_ref().map_or(kept.len(), Slots::len) as u64;
+            let before = set.as_ref().map_or(kept.len(), Slots::len);
+            *seen += before as u64;
+            let counts = !matches!(condition, Condition::Keys { .. });
             let mut columns = condition.columns();
             let place = |id: Option<u16>| Some(&layout.columns[layout.ordinal(id?)?]);
             let Some(column) = place(columns.next()) else {
                 // The page is older than the column, whose values are NULL.
                 kept.clear();
+                *removed += if counts { before } else { 0 };
                 return Ok(());
             };
             let slots = Left { slots: set.take(), kept: &mut *kept };
@@ -180,6 +190,7 @@ impl Sieve {
                 Condition::Below { or_equal, .. } => {
                     let Some(other) = place(columns.next()) else {
                         kept.clear();
+                        *removed += before;
                         return Ok(());
                     };
                     below(copier, column, other, slots, *or_equal)?;
@@ -193,6 +204,7 @@ impl Sieve {
             }
             drop_nulls(copier, column, kept);
             *left += kept.len() as u64;
+            *removed += if counts { before - kept.len() } else { 0 };
             if kept.is_empty() {
                 return Ok(());
             }
@@ -205,14 +217,26 @@ impl Sieve {
 
     /// Keeps those of the rows from `first` on that fulfil all conditions; their columns are these. Which rows that leaves, if not
     /// all.
-    pub fn judge(&self, batch: &mut Batch, columns: &[u16], first: usize, end: usize) -> Option<Vec<u32>> {
+    pub fn judge(
+        &mut self,
+        batch: &mut Batch,
+        columns: &[u16],
+        first: usize,
+        end: usize,
+    ) -> Option<Vec<u32>> {
         let column = |id: u16| {
             let at = columns.iter().position(|column| *column == id).expect("a condition's columns are read");
             &batch.columns[at]
         };
-        let holds = |row: usize| self.asked.iter().all(|asked| holds(&asked.condition, &column, row));
+        let mut removed = 0;
+        let mut holds = |row: &usize| {
+            let fails = self.asked.iter().find(|asked| !holds(&asked.condition, &column, *row));
+            removed += usize::from(fails.is_some_and(|it| !matches!(it.condition, Condition::Keys { .. })));
+            fails.is_none()
+        };
         let left: Vec<u32> =
-            (0..first).chain((first..end).filter(|row| holds(*row))).map(|row| row as u32).collect();
+            (0..first).chain((first..end).filter(|row| holds(row))).map(|row| row as u32).collect();
+        self.removed += removed;
         if left.len() == end {
             return None;
         }

@@ -11,6 +11,7 @@
 //!
 //! Source: PostgreSQL 18, `src/backend/parser/scan.l` and `parser.c` (Unicode escapes).
 
+mod hints;
 mod strings;
 
 use super::numbers::{self, Shape};
@@ -109,7 +110,16 @@ pub(super) struct Lexed {
 /// 42601 and its relatives, where PostgreSQL has them.
 pub(super) fn lex(text: &str) -> Result<Lexed, SyntaxError> {
     let bytes = text.as_bytes();
-    let mut lexer = Lexer { text, bytes, at: 0, place: (0, 0), out: Lexed::default(), open: Vec::new() };
+    let mut lexer = Lexer {
+        text,
+        bytes,
+        at: 0,
+        place: (0, 0),
+        out: Lexed::default(),
+        open: Vec::new(),
+        early: Vec::new(),
+        has_query: false,
+    };
     if let Some(nul) = bytes.iter().position(|byte| *byte == 0) {
         let error = SyntaxError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00");
         return Err(error.at(lexer.character(nul)));
@@ -133,6 +143,9 @@ struct Lexer<'a> {
     out: Lexed,
     /// Opening parentheses and brackets without their closing ones.
     open: Vec<usize>,
+    /// Hints in front of the first word of this statement's query or change, and whether that word was there.
+    early: Vec<Hint>,
+    has_query: bool,
 }
 
 impl<'a> Lexer<'a> {
@@ -160,7 +173,13 @@ impl<'a> Lexer<'a> {
         loop {
             match self.byte(self.at) {
                 b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => self.at += 1,
-                b'-' if self.byte(self.at + 1) == b'-' => self.at = line_end(self.bytes, self.at),
+                b'-' if self.byte(self.at + 1) == b'-' => {
+                    let start = self.at;
+                    self.at = line_end(self.bytes, start);
+                    if self.byte(start + 2) == b'+' && self.takes_hints() {
+                        self.hint(start, start + 3, self.at);
+                    }
+                }
                 b'/' if self.byte(self.at + 1) == b'*' => {
                     let start = self.at;
                     match comment_end(self.bytes, start) {
@@ -185,27 +204,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether hints may stand here: behind the first word of a query or change.
-    fn takes_hints(&self) -> bool {
-        let Some(last) = self.out.tokens.last() else { return false };
-        let word = &self.text[last.start as usize..last.end as usize];
-        matches!(last.token, Token::Word(_))
-            && ["select", "insert", "update", "delete", "merge"]
-                .iter()
-                .any(|first| word.eq_ignore_ascii_case(first))
-    }
-
-    fn hint(&mut self, start: usize, from: usize, to: usize) {
-        if self.takes_hints() && from <= to {
-            let at = Span { start: self.character(start), end: self.character(self.at) };
-            let text = self.text[from..to].trim().to_string();
-            self.out.hints.push((self.out.tokens.len(), Hint { text, at }));
-        }
-    }
-
     fn push(&mut self, token: Token, start: usize, end: usize) {
         let at = Span { start: self.character(start), end: self.character(end) };
+        let lexeme = Lexeme { token, at, start: start as u32, end: end as u32, width: 0 };
         match token {
+            Token::Word(_) if !self.has_query && self.open.is_empty() => self.first_words(&lexeme),
             Token::LParen | Token::LBracket => self.open.push(self.out.tokens.len()),
             Token::RParen | Token::RBracket => {
                 if let Some(open) = self.open.pop() {
@@ -213,10 +216,14 @@ impl<'a> Lexer<'a> {
                     self.out.tokens[open].width = width;
                 }
             }
-            Token::SemiColon => self.open.clear(),
+            Token::SemiColon => {
+                self.open.clear();
+                self.early.clear();
+                self.has_query = false;
+            }
             _ => {}
         }
-        self.out.tokens.push(Lexeme { token, at, start: start as u32, end: end as u32, width: 0 });
+        self.out.tokens.push(lexeme);
         self.at = end;
     }
 

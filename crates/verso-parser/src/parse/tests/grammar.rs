@@ -269,6 +269,13 @@ fn clauses_of_a_select_are_kept() {
     assert_eq!(frame.end, FrameBound::UnboundedFollowing);
     let plain = select("SELECT {+ INDEX(t) } * FROM t");
     assert_eq!(plain.hints[0].text, "INDEX(t)");
+    // In front of the statement, and to the end of a line.
+    let early = select("/*+ Leading(a b) */ SELECT --+ SeqScan(t)\n * FROM t");
+    let texts: Vec<&str> = early.hints.iter().map(|hint| hint.text.as_str()).collect();
+    assert_eq!(texts, ["Leading(a b)", "SeqScan(t)"]);
+    let with = select("/*+ SeqScan(t) */ WITH x AS (SELECT 1) SELECT * FROM t");
+    assert_eq!(with.hints[0].text, "SeqScan(t)");
+    assert!(select("SELECT a /*+ SeqScan(t) */ FROM t").hints.is_empty());
     assert!(matches!(select("SELECT (r).* FROM t").items[0], SelectItem::Fields { .. }));
     assert!(select("SELECT").items.is_empty());
 }

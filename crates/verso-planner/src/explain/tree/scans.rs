@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{SystemView, TableDef};
+use verso_exec::exec::Measured;
 use verso_exec::plan::{
     IndexAccess, KeyMatch, OutputColumn, Places, RECORD_COLUMN, Scanned, Span, Together, TypedExpr,
 };
@@ -144,6 +145,10 @@ impl Tree<'_> {
         }
         if let Some(filter) = &filter {
             node.details.push(("Filter", Field::Text(text(filter, self.scope(&names)))));
+            let removed = |actual: Measured| actual.work.removed / actual.loops.max(1);
+            if let Some(removed) = node.actual.map(removed).filter(|removed| *removed > 0) {
+                node.details.push(("Rows Removed by Filter", Field::Count(removed)));
+            }
         }
         columns
     }

@@ -22,7 +22,11 @@ impl Tree<'_> {
         let mut scans = 0;
         bound.for_each_plan(&mut |plan| count_scans(plan, &mut scans));
         self.qualified |= scans > 1;
-        self.of(bound)
+        let mut node = self.of(bound);
+        let mut ctes = Vec::new();
+        take_ctes(&mut node, &mut ctes);
+        node.children.splice(0..0, ctes);
+        node
     }
 
     pub(super) fn of(&mut self, bound: &Bound) -> Node {
@@ -54,6 +58,9 @@ impl Tree<'_> {
                 for part in &with.parts {
                     let Some(name) = &part.name else { continue };
                     let mut node = self.of(&part.statement);
+                    if let Some(done) = self.probes.and_then(|probes| probes.of_change(&part.statement)) {
+                        node.actual.get_or_insert(done);
+                    }
                     node.label = Some(format!("CTE {name}"));
                     node.relationship = Some("InitPlan");
                     ctes.push(node);
@@ -175,6 +182,21 @@ impl Tree<'_> {
             nodes.push(node);
         }
         nodes
+    }
+}
+
+/// Takes the queries of WITH from below the operators that read them first: they stand below the statement's topmost one, each
+/// behind those that it reads.
+fn take_ctes(node: &mut Node, taken: &mut Vec<Node>) {
+    if stack::check().is_err() {
+        return;
+    }
+    for mut child in std::mem::take(&mut node.children) {
+        take_ctes(&mut child, taken);
+        match &child.label {
+            Some(label) if label.starts_with("CTE ") => taken.push(child),
+            _ => node.children.push(child),
+        }
     }
 }
 
