@@ -211,12 +211,21 @@ fn cast_whole(
             Ok(Value::Int4(i32::from(byte_of_char(text).cast_signed())))
         }
         (Value::Int4(v), SqlType::System(SystemType::Char)) => char_of(*v),
+        // the integer of the same 32 bits
+        (Value::Int8(v), SqlType::Int4) if is_oid(from) => Ok(Value::Int4((*v as u32).cast_signed())),
+        (Value::Int8(v), to) if *from == SqlType::Int8 && is_oid(to) && *v < 0 => {
+            Err(TypeError::out_of_range("OID"))
+        }
         // the same labels, or those from before one was added
         (Value::Int8(_), SqlType::Enum(_)) => Ok(value.clone()),
         (Value::Text(text), to) if to.is_text() => cast_text(value, text, to, kind),
         (Value::Bool(v), to) if to.is_text() => {
             let text: &str = if *v { "true" } else { "false" };
             Ok(Value::text(limit_text(text, to, kind == CastKind::Explicit)?))
+        }
+        // Fields say how a literal is read; a text that is cast is read without them and then cut.
+        (Value::Text(text), SqlType::Interval(Some(_))) if from.is_text() => {
+            parse_text(&SqlType::Interval(None), text, tz)
         }
         (Value::Text(text), _) if from.is_text() => parse_text(to, text, tz),
         (_, to) if to.is_text() => {
@@ -358,6 +367,14 @@ pub(crate) fn char_of_byte(byte: u8) -> &'static str {
     &CHARS[usize::from(byte)]
 }
 
+fn is_oid(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Oid => true,
+        SqlType::System(ty) => ty.is_reference(),
+        _ => false,
+    }
+}
+
 /// The byte that a text means as "char": the first one, or that of `\377`.
 pub(crate) fn byte_of_char(text: &str) -> u8 {
     let octal = |byte: u8| (b'0'..=b'7').contains(&byte).then_some(u32::from(byte - b'0'));
@@ -400,7 +417,7 @@ fn no_cast(from: &SqlType, to: &SqlType) -> TypeError {
 /// Between the character types; the value is shared where nothing is cut.
 fn cast_text(value: &Value, text: &str, to: &SqlType, kind: CastKind) -> Result<Value, TypeError> {
     let limited = limit_text(text, to, kind == CastKind::Explicit)?;
-    Ok(if limited.len() == text.len() { value.clone() } else { Value::text(limited) })
+    Ok(if limited == text { value.clone() } else { Value::text(limited) })
 }
 
 /// A text as a value of a character type: varchar(n) and char(n) hold n characters (22001 beyond, unless only blanks

@@ -69,7 +69,7 @@ pub fn find_reference(ty: SystemType, text: &str) -> Result<Option<i64>, TypeErr
         return Ok(Some(0));
     }
     if !trimmed.is_empty() && trimmed.bytes().all(|byte| byte.is_ascii_digit()) {
-        return crate::text::parse_oid(trimmed).map(Some);
+        return crate::text::parse_oid(trimmed, "oid").map(Some);
     }
     match current() {
         Some(names) => Ok(names.find(ty, trimmed)?.map(i64::from)),

@@ -453,7 +453,8 @@ fn interval_field(name: &str, interval: Interval) -> Result<Option<Decimal>> {
     let whole = |value: i32| field(i128::from(value), 0);
     match unit_of(name, "interval")? {
         Unit::Year => whole(months / 12),
-        Unit::Quarter => whole(months % 12 / 3 + 1),
+        // the negative of that of the interval turned round
+        Unit::Quarter => whole(months % 12 / 3 + if months < 0 { -1 } else { 1 }),
         Unit::Month => whole(months % 12),
         Unit::Week => whole(days / 7),
         Unit::Day => whole(days),

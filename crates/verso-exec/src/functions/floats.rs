@@ -128,7 +128,10 @@ fn degrees(a: f64) -> ElementResult<f64> {
     finite(a.to_degrees(), a)
 }
 fn radians(a: f64) -> ElementResult<f64> {
-    Ok(a.to_radians())
+    match a.to_radians() {
+        result if result == 0.0 && a != 0.0 => Err(ElementError::FloatUnderflow),
+        result => Ok(result),
+    }
 }
 fn cbrt(a: f64) -> ElementResult<f64> {
     Ok(a.cbrt())

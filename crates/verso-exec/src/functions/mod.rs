@@ -34,6 +34,7 @@ pub mod kernel;
 mod keywords;
 mod locks;
 pub(crate) mod money;
+mod named_within;
 mod networks;
 mod number_templates;
 mod numerics;
@@ -126,6 +127,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &sets::TABLES,
     &sizes::TABLES,
     &support::TABLES,
+    &named_within::TABLES,
     &ranges::TABLES,
     &trigrams::TABLES,
     &encodings::TABLES,

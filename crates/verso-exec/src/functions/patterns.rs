@@ -113,7 +113,7 @@ fn expand(replacement: &str, captures: &Match<'_>, out: &mut Bytes<'_>) -> Resul
                 out.push(captures.get(0).unwrap_or("").as_bytes())?;
                 out.push(&part.as_bytes()[1..])?;
             }
-            Some(digit) if digit.is_ascii_digit() => {
+            Some(digit @ b'1'..=b'9') => {
                 let group = captures.get(usize::from(digit - b'0'));
                 out.push(group.unwrap_or("").as_bytes())?;
                 out.push(&part.as_bytes()[1..])?;
@@ -297,13 +297,18 @@ fn nth<'t>(
     matches(cx, regexp, text, start).nth(n - 1).transpose()
 }
 
+/// A match without groups counts as one.
+fn part_asked(found: &Match<'_>, part: usize) -> usize {
+    if found.len() == 1 && part == 1 { 0 } else { part }
+}
+
 /// `regexp_instr(text, pattern [, start [, n [, endoption [, flags [, subexpr]]]]])`
 fn regexp_instr(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, rest) = split_args(args, "regexp_instr")?;
     let options = Given::read(rest, &["start", "n", "endoption", "subexpr"])?;
     let regexp = compiled(pattern, Flags::parse_once(options.flags, "regexp_instr")?)?;
     let found = nth(cx, &regexp, text, options.number(0, 1), options.number(1, 1))?;
-    let found = found.as_ref().and_then(|found| found.place(options.number(3, 0)));
+    let found = found.as_ref().and_then(|found| found.place(part_asked(found, options.number(3, 0))));
     Ok(Value::Int4(found.map_or(0, |(start, end)| {
         let at = if options.number(2, 0) == 1 { end } else { start };
         text[..at].chars().count() as i32 + 1
@@ -316,7 +321,7 @@ fn regexp_substr(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let options = Given::read(rest, &["start", "n", "subexpr"])?;
     let regexp = compiled(pattern, Flags::parse_once(options.flags, "regexp_substr")?)?;
     let found = nth(cx, &regexp, text, options.number(0, 1), options.number(1, 1))?;
-    let found = found.as_ref().and_then(|found| found.get(options.number(2, 0)));
+    let found = found.as_ref().and_then(|found| found.get(part_asked(found, options.number(2, 0))));
     Ok(found.map_or(Value::Null, Value::text))
 }
 

@@ -108,7 +108,7 @@ static OVERLAPS: &[BuiltinFunction] = overlaps! {
     Immutable of_timestamps: Timestamp Timestamp Timestamp Interval;
     Immutable of_timestamps: Timestamp Interval Timestamp Timestamp;
     Immutable of_timestamps: Timestamp Interval Timestamp Interval;
-    Stable of_moments: Timestamptz Timestamptz Timestamptz Timestamptz;
+    Immutable of_moments: Timestamptz Timestamptz Timestamptz Timestamptz;
     Stable of_moments: Timestamptz Timestamptz Timestamptz Interval;
     Stable of_moments: Timestamptz Interval Timestamptz Timestamptz;
     Stable of_moments: Timestamptz Interval Timestamptz Interval;

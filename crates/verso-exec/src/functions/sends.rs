@@ -24,7 +24,11 @@ macro_rules! sends {
             variadic: false,
             result: ResultType::Fixed(SqlType::Bytea),
             strict: true,
-            volatility: Volatility::Stable,
+            // Texts depend on the encoding of the client, PostgreSQL says.
+            volatility: match $ty {
+                SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => Volatility::Stable,
+                _ => Volatility::Immutable,
+            },
             body: Body::Scalar(|_, args| send($name, args, &$ty)),
             kernel: None,
         },)*]
@@ -65,6 +69,21 @@ static SENDS: &[BuiltinFunction] = sends! {
     "pg_lsn_send" SqlType::System(SystemType::Lsn);
     "tsvectorsend" SqlType::System(SystemType::TsVector);
     "tsquerysend" SqlType::System(SystemType::TsQuery);
+    "charsend" SqlType::System(SystemType::Char);
+    "xidsend" SqlType::System(SystemType::Xid);
+    "xid8send" SqlType::System(SystemType::Xid8);
+    "jsonpath_send" SqlType::System(SystemType::JsonPath);
+    "regclasssend" SqlType::System(SystemType::Regclass);
+    "regtypesend" SqlType::System(SystemType::Regtype);
+    "regprocsend" SqlType::System(SystemType::Regproc);
+    "regproceduresend" SqlType::System(SystemType::Regprocedure);
+    "regopersend" SqlType::System(SystemType::Regoper);
+    "regoperatorsend" SqlType::System(SystemType::Regoperator);
+    "regnamespacesend" SqlType::System(SystemType::Regnamespace);
+    "regrolesend" SqlType::System(SystemType::Regrole);
+    "regcollationsend" SqlType::System(SystemType::Regcollation);
+    "regconfigsend" SqlType::System(SystemType::Regconfig);
+    "regdictionarysend" SqlType::System(SystemType::Regdictionary);
 };
 
 /// The tables of this module.

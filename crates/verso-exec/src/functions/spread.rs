@@ -3,7 +3,7 @@
 //! Each entry calls the function of its name, so what the function does is written once. A NULL in place of the array makes the
 //! result NULL, but for `format`, which then has no arguments to format.
 
-use verso_types::{RangeType, SqlType, Value};
+use verso_types::{Array, RangeType, SqlType, TypeError, Value};
 
 use super::define::unexpected;
 use super::registry::candidates;
@@ -15,7 +15,12 @@ fn spread(name: &'static str, cx: &EvalContext<'_>, args: &[Value], types: &[Sql
     let Some((list, plain)) = args.split_last() else { return Err(unexpected(name, args)) };
     let mut values = plain.to_vec();
     match list {
-        Value::Array(elements) => values.extend(elements.iter().cloned()),
+        Value::Array(elements) => {
+            if name.ends_with("multirange") {
+                refuse_members(elements)?;
+            }
+            values.extend(elements.iter().cloned());
+        }
         Value::Null if name == "format" => {}
         Value::Null => return Ok(Value::Null),
         _ => return Err(unexpected(name, args)),
@@ -38,7 +43,22 @@ fn spread(name: &'static str, cx: &EvalContext<'_>, args: &[Value], types: &[Sql
     }
 }
 
+/// A multirange is made of a list of ranges that are there.
+fn refuse_members(elements: &Array) -> Result<()> {
+    if elements.dimension_count() > 1 {
+        let text = "multiranges cannot be constructed from multidimensional arrays";
+        return Err(TypeError::new("21000", text).into());
+    }
+    if elements.iter().any(Value::is_null) {
+        return Err(TypeError::new("22004", "multirange values cannot contain null members").into());
+    }
+    Ok(())
+}
+
 macro_rules! spread_entry {
+    (steady $($rest:tt)*) => {
+        BuiltinFunction { volatility: Volatility::Immutable, ..spread_entry!($($rest)*) }
+    };
     ($name:literal [$($plain:ident,)* .. $list:expr] => $result:ident) => {
         BuiltinFunction {
             name: $name,
@@ -60,7 +80,7 @@ macro_rules! multirange_entry {
         BuiltinFunction {
             args: &[ArgType::ArrayOf(SqlType::Range(RangeType::$kind))],
             result: ResultType::Fixed(SqlType::Multirange(RangeType::$kind)),
-            ..spread_entry!($name [.. ANY] => Text)
+            ..spread_entry!(steady $name [.. ANY] => Text)
         }
     };
 }
@@ -76,12 +96,12 @@ static ENTRIES: &[BuiltinFunction] = &[
     spread_entry!("json_build_object" [.. ANY] => Json),
     spread_entry!("jsonb_build_array" [.. ANY] => Jsonb),
     spread_entry!("jsonb_build_object" [.. ANY] => Jsonb),
-    spread_entry!("num_nulls" [.. ANY] => Int4),
-    spread_entry!("num_nonnulls" [.. ANY] => Int4),
-    spread_entry!("json_extract_path" [Json, .. TEXTS] => Json),
-    spread_entry!("json_extract_path_text" [Json, .. TEXTS] => Text),
-    spread_entry!("jsonb_extract_path" [Jsonb, .. TEXTS] => Jsonb),
-    spread_entry!("jsonb_extract_path_text" [Jsonb, .. TEXTS] => Text),
+    spread_entry!(steady "num_nulls" [.. ANY] => Int4),
+    spread_entry!(steady "num_nonnulls" [.. ANY] => Int4),
+    spread_entry!(steady "json_extract_path" [Json, .. TEXTS] => Json),
+    spread_entry!(steady "json_extract_path_text" [Json, .. TEXTS] => Text),
+    spread_entry!(steady "jsonb_extract_path" [Jsonb, .. TEXTS] => Jsonb),
+    spread_entry!(steady "jsonb_extract_path_text" [Jsonb, .. TEXTS] => Text),
     multirange_entry!("int4multirange" INT4),
     multirange_entry!("int8multirange" INT8),
     multirange_entry!("nummultirange" NUM),

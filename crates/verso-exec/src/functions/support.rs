@@ -88,6 +88,11 @@ static ORDERS: &[BuiltinFunction] = orders![
     "btfloat8cmp" ArgType::Exact(SqlType::Float8);
     "btoidcmp" ArgType::Exact(SqlType::Oid);
     "btarraycmp" ArgType::AnyArray;
+    "bttextcmp" ArgType::Exact(SqlType::Text);
+    "bttext_pattern_cmp" ArgType::Exact(SqlType::Text);
+    "bpcharcmp" ArgType::Exact(SqlType::Char(None));
+    "btbpchar_pattern_cmp" ArgType::Exact(SqlType::Char(None));
+    "btnamecmp" ArgType::Exact(SqlType::Name);
     "numeric_cmp" ArgType::Exact(SqlType::Numeric(None));
     "byteacmp" ArgType::Exact(SqlType::Bytea);
     "date_cmp" ArgType::Exact(SqlType::Date);

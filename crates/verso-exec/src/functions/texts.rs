@@ -148,6 +148,9 @@ fn left(value: &str, n: i32) -> &str {
 }
 
 fn right(value: &str, n: i32) -> &str {
+    if n == i32::MIN {
+        return value; // as in PostgreSQL, whose integers do not hold what is turned round
+    }
     let length = value.chars().count() as i64;
     let skip = if n < 0 { -i64::from(n) } else { (length - i64::from(n)).max(0) };
     slice(value, usize::try_from(skip).unwrap_or(0), usize::MAX)

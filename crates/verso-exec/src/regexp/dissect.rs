@@ -11,11 +11,12 @@ use std::collections::HashSet;
 use verso_env::stack;
 use verso_types::TypeError;
 
+use super::case::small;
 use super::invalid;
 use super::places::Places;
 use super::program::{Budget, Program};
 use super::simulate::{Reached, Subject, Until};
-use super::syntax::{Greed, Node, other_case};
+use super::syntax::{Greed, Node};
 use crate::error::{ExecError, Result};
 
 /// Where the groups have matched.
@@ -148,6 +149,12 @@ impl Tree {
                 }
                 Ok(false)
             }
+            // No round is short enough.
+            Part::Rounds { one, min: 0, max, .. }
+                if from == to && (*max == Some(0) || one.greed == Greed::Shortest) =>
+            {
+                Ok(true)
+            }
             Part::Rounds { one, min, .. } if from == to => {
                 // An empty round, if one can be empty; else none at all.
                 let reached = subject.run(&one.program, from, to, Until::First)?;
@@ -220,7 +227,7 @@ fn is_same_folded(a: &str, b: &str) -> bool {
     loop {
         match (a.next(), b.next()) {
             (None, None) => return true,
-            (Some(x), Some(y)) if x == y || other_case(x) == Some(y) => {}
+            (Some(x), Some(y)) if x == y || small(x) == small(y) => {}
             _ => return false,
         }
     }

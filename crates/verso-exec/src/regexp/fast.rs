@@ -4,10 +4,7 @@
 use regex::{Regex, RegexBuilder};
 use verso_env::stack;
 
-use super::syntax::{Assert, Class, Node, Set, other_case};
-
-/// The most characters of a range of which each is looked at in the other case.
-const RANGE_MAX: u32 = 300;
+use super::syntax::{Assert, Class, Node, Set};
 
 /// An expression that matches wherever a tree does.
 #[derive(Debug)]
@@ -91,12 +88,6 @@ fn write_set(set: &Set, out: &mut String) -> Option<()> {
     }
     for (low, high) in &set.ranges {
         range(*low, *high, out);
-        if set.fold {
-            if u32::from(*high) - u32::from(*low) > RANGE_MAX {
-                return None;
-            }
-            (*low..=*high).filter_map(other_case).for_each(|other| range(other, other, out));
-        }
     }
     for (class, negated) in &set.classes {
         let text = match class {

@@ -8,7 +8,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`syntax`], [`parse`] | trees, and how texts become them |
+//! | [`syntax`], [`parse`], [`case`] | trees, and how texts become them; other cases |
 //! | [`program`], [`simulate`], [`places`] | automata, and running them over a text |
 //! | [`dissect`] | the groups of a match |
 //! | [`fast`] | the same language for the `regex` crate |
@@ -18,6 +18,7 @@
 //!
 //! Source: `src/backend/regex` of PostgreSQL, by Henry Spencer; the manual's section 9.7.3.
 
+mod case;
 mod dissect;
 mod fast;
 mod parse;

@@ -4,7 +4,7 @@ use verso_env::stack;
 use verso_types::TypeError;
 
 use super::syntax::{Assert, Class, Greed, Node, Set};
-use super::{Options, invalid};
+use super::{Options, case, invalid};
 
 /// The most that a quantifier counts.
 const COUNT_MAX: u32 = 255;
@@ -12,7 +12,10 @@ const COUNT_MAX: u32 = 255;
 /// The tree of a pattern, and how many groups it has.
 pub(super) fn parse(pattern: &str, options: Options) -> Result<(Node, usize, Options), TypeError> {
     let (mut options, mut rest) = (options, pattern);
-    if let Some(behind) = rest.strip_prefix("***") {
+    if options.literal && (options.expanded || options.dot_in_line || options.lines) {
+        return Err(invalid("invalid argument to regex function"));
+    }
+    if let Some(behind) = rest.strip_prefix("***").filter(|_| !options.literal) {
         if let Some(literal) = behind.strip_prefix('=') {
             (options.literal, rest) = (true, literal);
         } else {
@@ -139,9 +142,10 @@ impl Parser<'_> {
                 Some(')') if depth > 0 => break,
                 _ => {}
             }
+            let grouped = self.chars[self.at..].starts_with(&['(', '?', ':']);
             let atom = self.atom(depth)?;
             self.skip()?;
-            let part = self.quantified(atom)?;
+            let part = self.quantified(atom, grouped)?;
             parts.push(part);
         }
         Ok(match parts.len() {
@@ -151,9 +155,10 @@ impl Parser<'_> {
         })
     }
 
-    fn quantified(&mut self, atom: Node) -> Result<Node, TypeError> {
+    /// An atom with what stands behind it. Places and what looks ahead or behind are counted within a group only.
+    fn quantified(&mut self, atom: Node, grouped: bool) -> Result<Node, TypeError> {
         let Some((min, max, fixed)) = self.quantifier()? else { return Ok(atom) };
-        if matches!(atom, Node::Assert(_) | Node::Look { .. }) {
+        if !grouped && matches!(atom, Node::Assert(_) | Node::Look { .. }) {
             return Err(invalid(OPERAND));
         }
         let greed = match (self.accept("?"), fixed) {
@@ -328,7 +333,7 @@ impl Parser<'_> {
                 self.number(8, 1, 3)?
             }
             '1'..='9' => return self.back_or_octal(bracket),
-            c if c.is_alphanumeric() => return Err(invalid(ESCAPE)),
+            c if c.is_ascii_alphanumeric() => return Err(invalid(ESCAPE)),
             c => c,
         };
         Ok(Escape::Char(c))
@@ -372,12 +377,16 @@ impl Parser<'_> {
     fn bracket(&mut self) -> Result<Set, TypeError> {
         let negated = self.accept("^");
         let in_line = negated && self.options.dot_in_line;
-        let mut set = Set { negated, in_line, fold: self.options.fold, ..Set::default() };
+        let mut set = Set { negated, in_line, ..Set::default() };
         let mut first = true;
         loop {
             let Some(c) = self.peek() else { return Err(invalid(BRACKETS)) };
             if c == ']' && !first {
                 self.at += 1;
+                if self.options.fold {
+                    let given = set.ranges.clone();
+                    given.into_iter().for_each(|(low, high)| case::others(low, high, &mut set.ranges));
+                }
                 return Ok(set);
             }
             first = false;

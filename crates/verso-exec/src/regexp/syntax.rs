@@ -1,5 +1,7 @@
 //! Regular expressions as trees, and how greedy their parts are.
 
+use super::case;
+
 /// A part of a regular expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
@@ -66,8 +68,6 @@ pub(super) struct Set {
     pub negated: bool,
     /// Never the end of a line, although it is negated.
     pub in_line: bool,
-    /// Whatever the case.
-    pub fold: bool,
 }
 
 /// A class of characters.
@@ -135,22 +135,14 @@ impl Class {
     }
 }
 
-/// The one character that a character is in the other case, where each is the other's.
-pub(super) fn other_case(c: char) -> Option<char> {
-    fn turned(c: char) -> Option<char> {
-        let one = |mut chars: Box<dyn Iterator<Item = char>>| match (chars.next(), chars.next()) {
-            (Some(other), None) if other != c => Some(other),
-            _ => None,
-        };
-        one(Box::new(c.to_lowercase())).or_else(|| one(Box::new(c.to_uppercase())))
-    }
-    turned(c).filter(|other| turned(*other) == Some(c))
-}
-
 impl Set {
-    /// The set of one character.
+    /// The set of one character; in every case if `fold`.
     pub fn one(c: char, fold: bool) -> Set {
-        Set { ranges: vec![(c, c)], fold: fold && other_case(c).is_some(), ..Set::default() }
+        let mut ranges = vec![(c, c)];
+        if fold {
+            case::others(c, c, &mut ranges);
+        }
+        Set { ranges, ..Set::default() }
     }
 
     /// Every character; within a line only.
@@ -167,8 +159,7 @@ impl Set {
         if self.in_line && c == '\n' {
             return false;
         }
-        let listed = self.lists(c) || self.fold && other_case(c).is_some_and(|other| self.lists(other));
-        listed != self.negated
+        self.lists(c) != self.negated
     }
 }
 

@@ -13,6 +13,7 @@ use super::Binder;
 use super::collate::{
     derived_from, distinguished, extreme_keys, is_keyed, ordered, ordered_together, text_of_key, unkeyed,
 };
+use super::comparable;
 use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
 use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
 use super::scope::{Correlation, Scope};
@@ -174,7 +175,7 @@ impl Binder<'_> {
             trace.operands(at, &to);
         }
         let extreme = matches!(function.kind, AggregateKind::Min | AggregateKind::Max);
-        if extreme && matches!(to.as_slice(), [SqlType::Bool | SqlType::Uuid]) {
+        if extreme && to.iter().any(|ty| !comparable::has_extremes(ty)) {
             return Err(function_error(name, &types, &Resolution::None).at(at)); // as PostgreSQL has none
         }
         let args = args

@@ -11,12 +11,14 @@ use verso_types::{CastKind, Derivation, RowType, SqlType, SystemType, Value, cas
 
 use super::Binder;
 use super::collate::{extreme_keys, is_keyed, made_of, nullif, searching, text_of_key};
+use super::comparable;
 use super::context::{Clause, Context, Inside, SET_BASE};
 use super::json::json_aggregate;
 use super::polymorphic::{is_open, no_element};
 use super::resolve::{Declared, Resolution, call_error, function_error, passed_on, resolve, result_type};
 use super::routine::{self, Fit};
 use super::scope::Scope;
+use super::strict::null_if_strict;
 use super::walk::same;
 use super::written::written;
 use crate::errors::{SqlError, sqlstate};
@@ -136,11 +138,12 @@ impl Binder<'_> {
                     return Ok(TypedExpr::literal(Value::Int8(SqlType::Unknown.pg_oid().into()), ty));
                 }
                 let bound = self.built_in(function, args, &types)?;
-                match function.operator {
+                let bound = match function.operator {
                     // called by the name of the function behind the operator
-                    Some(op) if function.name != name => self.compared(op, bound, at),
-                    _ => Ok(bound),
-                }
+                    Some(op) if function.name != name => self.compared(op, bound, at)?,
+                    _ => bound,
+                };
+                Ok(null_if_strict(bound))
             }
             Found::User(function, args) if function.is_range_constructor() => {
                 let constructor = functions::own_constructor(&function.body);
@@ -470,6 +473,7 @@ impl Binder<'_> {
             "greatest" | "least" if plain && !call.args.is_empty() => {
                 let args = self.located(&call.args, cx)?;
                 let (args, ty) = self.unify(args, &name.to_uppercase())?;
+                comparable::check_extremes(&ty)?;
                 match functions_named(name).first() {
                     Some(function) => match extreme_keys(&args, expr.at.start)? {
                         Some((args, derived)) => {

@@ -8,6 +8,7 @@ use verso_types::{CastKind, SqlType, Value, cast, cast_kind, parse_text};
 
 use super::Binder;
 use super::resolve::{common_type, shown};
+use super::steady::is_steady_cast;
 use crate::errors::{SqlError, sqlstate};
 
 /// The expression with exactly this type, modifier included: columns of one type stand in batches alike.
@@ -46,7 +47,11 @@ impl Binder<'_> {
                 (Value::Text(text), SqlType::Unknown) => Some(self.constant(text, to, kind)),
                 (Value::Text(text), from) if from.is_text() && to.has_times() && heeds_clock(text) => None,
                 (value, from) if cast_kind(from, to).is_some_and(|weakest| weakest <= kind) => {
-                    Some(cast(value, from, to, kind, self.time_zone))
+                    match cast(value, from, to, kind, self.time_zone) {
+                        // What heeds a setting is computed when the statement runs, if it comes to it.
+                        Err(_) if !is_steady_cast(from, to) => None,
+                        known => Some(known),
+                    }
                 }
                 _ => None,
             }
@@ -68,6 +73,9 @@ impl Binder<'_> {
             }
             if let (Some(inference), ExprKind::Parameter(index)) = (self.inference, &expr.kind) {
                 let ty = to.without_modifiers();
+                if reads_by_fields(to) {
+                    inference.note_fields();
+                }
                 inference.decide(*index, &ty).map_err(|error| error.at(at))?;
                 return self.coerce(TypedExpr::new(expr.kind, ty), at, to, kind);
             }
@@ -236,4 +244,9 @@ impl Binder<'_> {
         let casts = exprs.into_iter().map(|(expr, at)| self.coerce(expr, at, &common, CastKind::Implicit));
         Ok((casts.collect::<Result<_, _>>()?, common))
     }
+}
+
+/// Whether the fields of an interval act while a literal of the type is read; those of an array's elements do not.
+fn reads_by_fields(to: &SqlType) -> bool {
+    matches!(to, SqlType::Interval(Some(spec)) if spec.fields().is_some())
 }

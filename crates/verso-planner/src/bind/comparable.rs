@@ -2,14 +2,18 @@
 //!
 //! Rows of composite types are let through, as in PostgreSQL, which looks at their fields when they are compared.
 
+use verso_exec::functions::BuiltinFunction;
 use verso_types::{SqlType, SystemType};
 
+use super::resolve::{Resolution, operator_error};
 use crate::errors::{SqlError, sqlstate};
 
 /// Whether values of a type can be equal.
 fn has_equality(ty: &SqlType) -> bool {
+    use SystemType as S;
     match ty {
-        SqlType::Json | SqlType::System(SystemType::JsonPath) => false,
+        SqlType::Json => false,
+        SqlType::System(S::JsonPath | S::PgSnapshot | S::TxidSnapshot) => false,
         SqlType::Array(element) => has_equality(element),
         SqlType::Domain(domain) => has_equality(&domain.base),
         _ => true,
@@ -19,7 +23,7 @@ fn has_equality(ty: &SqlType) -> bool {
 /// Whether values of a type are before or behind each other.
 fn has_order(ty: &SqlType) -> bool {
     match ty {
-        SqlType::System(SystemType::Xid) => false,
+        SqlType::System(SystemType::Xid | SystemType::AclItem) => false,
         SqlType::Array(element) => has_order(element),
         SqlType::Domain(domain) => has_order(&domain.base),
         other => has_equality(other),
@@ -41,6 +45,53 @@ pub(super) fn check_order(ty: &SqlType, at: u32) -> Result<(), SqlError> {
     }
     let error = missing("an ordering operator", ty, at);
     Err(error.with_hint("Use an explicit ordering operator or modify the query."))
+}
+
+/// Whether there are a least and a greatest value: PostgreSQL has `min` and `max` for these types only.
+pub(super) fn has_extremes(ty: &SqlType) -> bool {
+    use SystemType as S;
+    match ty {
+        SqlType::Bool | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => false,
+        SqlType::Bit(_) | SqlType::Varbit(_) | SqlType::Range(_) | SqlType::Multirange(_) => false,
+        SqlType::System(S::Macaddr | S::Macaddr8 | S::TsVector | S::TsQuery | S::Refcursor) => false,
+        SqlType::Domain(domain) => has_extremes(&domain.base),
+        SqlType::Array(_) => true,
+        other => has_order(other),
+    }
+}
+
+/// Refuses `x op ANY (array)`, `IN` and their like where the type has no such operator.
+pub(super) fn check_member(op: &str, ty: &SqlType, sides: [&SqlType; 2], point: u32) -> Result<(), SqlError> {
+    let known = if matches!(op, "=" | "<>") { has_equality(ty) } else { has_order(ty) };
+    if known {
+        return Ok(());
+    }
+    let sides = sides.map(SqlType::clone);
+    Err(operator_error(op, &sides, &Resolution::None).at(point))
+}
+
+/// Refuses calls that compare the elements of arrays that cannot be compared. PostgreSQL says so when it comes to them.
+pub(super) fn check_call(function: &BuiltinFunction, types: &[SqlType]) -> Result<(), SqlError> {
+    let element = types.iter().find_map(|ty| match ty {
+        SqlType::Array(element) => Some(&**element),
+        _ => None,
+    });
+    let Some(element) = element else { return Ok(()) };
+    let (what, known): (_, fn(&SqlType) -> bool) = match (function.operator, function.name) {
+        (Some("=" | "<>" | "@>" | "<@" | "&&"), _)
+        | (_, "array_position" | "array_positions" | "array_remove" | "array_replace") => {
+            ("an equality operator", has_equality)
+        }
+        (Some("<" | "<=" | ">" | ">="), _) | (_, "width_bucket") => ("a comparison function", has_order),
+        (_, "hash_array" | "hash_array_extended") => ("a hash function", has_equality),
+        _ => return Ok(()),
+    };
+    if known(element) { Ok(()) } else { Err(missing(what, element, 0)) }
+}
+
+/// Refuses GREATEST and LEAST of what has no order.
+pub(super) fn check_extremes(ty: &SqlType) -> Result<(), SqlError> {
+    if has_order(ty) { Ok(()) } else { Err(missing("a comparison function", ty, 0)) }
 }
 
 fn missing(what: &str, ty: &SqlType, at: u32) -> SqlError {

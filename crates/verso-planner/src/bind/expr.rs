@@ -8,10 +8,12 @@ use verso_types::{CastKind, SqlType, Value, cast_kind};
 use super::Binder;
 use super::call::without_sets;
 use super::collate::{distinguished_together, refuse_mismatch, searching};
+use super::comparable;
 use super::context::{Clause, Context};
 use super::once::once;
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
 use super::scope::{Meaning, Scope, value_type};
+use super::strict::null_if_strict;
 use super::subscript::array_over;
 use super::trace::{Source, Trace, source_of};
 use crate::depth::levels;
@@ -490,6 +492,11 @@ impl Binder<'_> {
                 if let Some(trace) = self.traced {
                     trace.operands(point, &to);
                 }
+                let base = op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL"));
+                if let (Some(base), [left, SqlType::Array(right)], [common, _]) = (base, &types[..], &to[..])
+                {
+                    comparable::check_member(base, common, [left, right], point)?;
+                }
                 let call = self.built_in(entries[index], operands, &to)?;
                 self.compared(op, call, point)
             }
@@ -525,6 +532,7 @@ impl Binder<'_> {
         let (function, args) =
             searching(function, args).map_err(|error| SqlError { position: None, ..error })?;
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+        comparable::check_call(function, &types)?;
         let ty = result_type(&function.result, &types);
         Ok(TypedExpr::new(K::Call { function, args }, ty))
     }
@@ -575,7 +583,12 @@ impl Binder<'_> {
         if let Err((_, right)) = resolve::common_type(types.iter()) {
             return Err(operator_error("=", &[types[0].clone(), right], &Resolution::None).at(point));
         }
-        let (all, _) = self.unify(all, "IN")?;
+        let (all, common) = self.unify(all, "IN")?;
+        if let [left, right, more @ ..] = &types[..] {
+            let right = if more.is_empty() { right } else { &common };
+            let op = if negated { "<>" } else { "=" };
+            comparable::check_member(op, &common, [left, right], point)?;
+        }
         let all = distinguished_together(all, point)?;
         let mut all = all.into_iter();
         let Some(arg) = all.next() else { return Err(SqlError::internal("IN without an argument")) };
@@ -678,23 +691,6 @@ pub(super) fn with_blanks(expr: TypedExpr) -> TypedExpr {
         }
         _ => expr,
     }
-}
-
-/// A strict operator beside a NULL is NULL, and the other operand is not evaluated, unless it is made of constants alone:
-/// these PostgreSQL computes first, errors included.
-fn null_if_strict(expr: TypedExpr) -> TypedExpr {
-    let K::Call { function, args } = &expr.kind else { return expr };
-    let null = |arg: &TypedExpr| matches!(arg.kind, K::Literal(Value::Null));
-    let varies = |arg: &TypedExpr| {
-        // A parameter may stand for a constant of the text.
-        arg.any(&mut |part| matches!(part.kind, K::Column(_) | K::Subquery { .. }))
-    };
-    let known = |arg: &TypedExpr| matches!(arg.kind, K::Literal(_));
-    let folds = function.strict
-        && !function.returns_set()
-        && args.iter().any(null)
-        && args.iter().all(|arg| known(arg) || varies(arg));
-    if folds { TypedExpr::null(expr.ty) } else { expr }
 }
 
 /// The constant range that is empty has no element, and the one without bounds every one, also those that are NULL: so

@@ -1,19 +1,20 @@
 //! Expressions that are stored with a row: generated columns, and what their values may depend on.
 //!
 //! G1. Such an expression depends on the row alone: it is immutable (42P17), has no subquery, and reads no other generated
-//!     column.
+//!     column. That is asked when it is defined: what a file has is computed as it was, but no search uses an index over what is not
+//!     immutable.
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, TableDef, Volatility as Declared};
+use verso_catalog::{ColumnDef, TableDef};
 use verso_exec::exec::{TriggerEvent, triggers_change_rows};
-use verso_exec::functions::Volatility;
-use verso_exec::plan::{ExprKind as K, Generated, TypedExpr};
+use verso_exec::plan::{Generated, TypedExpr};
 use verso_types::SqlType;
 
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{Scope, is_hidden};
+use super::steady::is_immutable;
 use super::walk::columns_of;
 use crate::errors::SqlError;
 use verso_parser::syntax::Expr;
@@ -22,8 +23,22 @@ use verso_parser::syntax::Expr;
 pub type ColumnInScope = (Arc<str>, SqlType, bool);
 
 impl Binder<'_> {
-    /// Binds the expression of a generated column over the columns of its table.
+    /// Binds the expression of a new generated column over the columns of its table.
     pub fn generation(
+        &self,
+        expr: &Expr,
+        table: &str,
+        columns: &[ColumnInScope],
+        of: (&str, &SqlType),
+    ) -> Result<TypedExpr, SqlError> {
+        let bound = self.kept_generation(expr, table, columns, of)?;
+        match is_hidden(of.0) || is_immutable(&bound) {
+            true => Ok(bound),
+            false => Err(SqlError::new("42P17", "generation expression is not immutable")),
+        }
+    }
+
+    fn kept_generation(
         &self,
         expr: &Expr,
         table: &str,
@@ -46,21 +61,21 @@ impl Binder<'_> {
                 .with_detail("A generated column cannot reference another generated column.")
                 .at(expr.at.start));
         }
-        if !is_immutable(&bound) {
-            return Err(SqlError::new("42P17", "generation expression is not immutable"));
-        }
         Ok(bound)
     }
 
-    /// Binds an expression of an index over the columns of its table.
+    /// Binds an expression of an index that there is.
+    pub fn kept_index_expression(&self, expr: &Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let bound = self.of_index(expr, table, Clause::IndexExpression)?;
+        self.settle(bound, expr.at.start)
+    }
+
+    /// Binds an expression of a new index over the columns of its table.
     pub fn index_expression(&self, expr: &Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
         let bound = self.of_index(expr, table, Clause::IndexExpression)?;
         match is_immutable(&bound) {
             true => self.settle(bound, expr.at.start),
-            false => {
-                let text = "functions in index expression must be marked IMMUTABLE";
-                Err(SqlError::new("42P17", text).at(expr.at.start))
-            }
+            false => Err(SqlError::new("42P17", "functions in index expression must be marked IMMUTABLE")),
         }
     }
 
@@ -70,10 +85,7 @@ impl Binder<'_> {
         let bound = self.boolean(bound, expr.at.start, "WHERE")?;
         match is_immutable(&bound) {
             true => Ok(bound),
-            false => {
-                let text = "functions in index predicate must be marked IMMUTABLE";
-                Err(SqlError::new("42P17", text).at(expr.at.start))
-            }
+            false => Err(SqlError::new("42P17", "functions in index predicate must be marked IMMUTABLE")),
         }
     }
 
@@ -97,8 +109,9 @@ impl Binder<'_> {
     pub(crate) fn hidden(&self, table: &TableDef) -> Vec<(usize, TypedExpr)> {
         let hidden =
             table.columns.iter().enumerate().filter(|(_, column)| column.is_hidden() && column.generated);
-        // What cannot be bound any more serves no query.
-        hidden.filter_map(|(at, column)| Some((at, self.stored_generation(column, table).ok()?))).collect()
+        // What cannot be bound any more serves no query, nor does what may give something else now (G1).
+        let bound = hidden.filter_map(|(at, column)| Some((at, self.stored_generation(column, table).ok()?)));
+        bound.filter(|(_, value)| is_immutable(value)).collect()
     }
 
     /// Binds the expression that a generated column has in the catalog, over all columns of its table.
@@ -110,7 +123,7 @@ impl Binder<'_> {
         let text = column.default.as_deref().unwrap_or("NULL");
         // The text was checked when the column was made; positions in it mean nothing to the statement.
         let bound = verso_parser::parse_expression(text).map_err(SqlError::from).and_then(|expr| {
-            self.in_kept_text().generation(&expr, &table.name, &columns, (&column.name, &column.ty))
+            self.in_kept_text().kept_generation(&expr, &table.name, &columns, (&column.name, &column.ty))
         });
         bound.map_err(|error| SqlError { position: None, ..error })
     }
@@ -144,40 +157,6 @@ impl Binder<'_> {
 pub fn columns_in_scope(table: &TableDef) -> Vec<ColumnInScope> {
     let column = |column: &ColumnDef| (Arc::clone(&column.name), column.seen(), column.generated);
     table.columns.iter().map(column).collect()
-}
-
-/// Whether an expression gives the same for the same row for ever (G1).
-pub fn is_immutable(expr: &TypedExpr) -> bool {
-    !expr.any(&mut |part| match &part.kind {
-        K::Call { function, .. } => function.volatility != Volatility::Immutable,
-        K::UserCall { function, .. } => function.volatility != Declared::Immutable,
-        K::Cast { arg, .. } => !is_immutable_cast(&arg.ty, &part.ty),
-        K::Subquery { .. } | K::Parameter(_) => true,
-        _ => false,
-    })
-}
-
-/// Casts that depend on a setting: the time zone, or how dates are written.
-fn is_immutable_cast(from: &SqlType, to: &SqlType) -> bool {
-    use SqlType as T;
-    let moment = |ty: &T| matches!(ty, T::Date | T::Timestamp(_) | T::Timestamptz(_) | T::Time(_));
-    if moment(from) && moment(to) {
-        return from == to || (*from != T::Timestamptz(None) && *to != T::Timestamptz(None));
-    }
-    let written = |ty: &T| {
-        matches!(
-            ty,
-            T::Date
-                | T::Timestamp(_)
-                | T::Timestamptz(_)
-                | T::Array(_)
-                | T::Record
-                | T::Row(_)
-                | T::System(_)
-        )
-    };
-    let read = |ty: &T| written(ty) || matches!(ty, T::Time(_) | T::Interval(_));
-    !(to.is_text() && written(from) || from.is_text() && read(to))
 }
 
 /// The condition that a period is not empty, as SQL text.

@@ -5,7 +5,7 @@
 //! end of the statement is refused (42P18). Q4. What takes a value of any type (`IS NULL`, `count`) gives none, and a
 //! parameter that has none there must not get one later (42P08), as in PostgreSQL.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use verso_exec::plan::TypedExpr;
 use verso_types::{CastKind, SqlType, cast_kind};
@@ -26,13 +26,15 @@ pub struct Inference {
     types: RefCell<Vec<SqlType>>,
     /// Those that stood where nothing gives a type, and had none.
     open: RefCell<Vec<usize>>,
+    /// One is cast to an interval with fields.
+    fields: Cell<bool>,
 }
 
 impl Inference {
     /// Begins with the declared types; `None` is to be found out.
     pub fn new(declared: &[Option<SqlType>]) -> Inference {
         let types = declared.iter().map(|ty| ty.clone().unwrap_or(SqlType::Unknown)).collect();
-        Inference { types: RefCell::new(types), open: RefCell::default() }
+        Inference { types: RefCell::new(types), ..Inference::default() }
     }
 
     /// The type so far of parameter `index`, counted from 0; none if there can be no such parameter.
@@ -73,6 +75,16 @@ impl Inference {
     /// Notes that a parameter without a type stands where nothing gives it one (Q4).
     pub(super) fn leave_open(&self, index: usize) {
         self.open.borrow_mut().push(index);
+    }
+
+    /// Notes that a parameter is cast to an interval with fields.
+    pub(super) fn note_fields(&self) {
+        self.fields.set(true);
+    }
+
+    /// Whether one is cast to an interval with fields: these act while a literal is read, but not on a parameter.
+    pub fn has_fields(&self) -> bool {
+        self.fields.get()
     }
 
     /// Gives a parameter its type (Q2).

@@ -375,7 +375,7 @@ pub(super) fn pretty(
 ) -> Option<String> {
     let table = catalog.table_by_oid(table)?;
     let expr = verso_parser::parse_expression(text).ok()?;
-    let bound = binder(views, catalog).index_expression(&expr, &table).ok()?;
+    let bound = binder(views, catalog).kept_index_expression(&expr, &table).ok()?;
     let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
     let part = deparse::Part::Expression;
     let shown = deparse::over_table(&binder(views, catalog), text, &table, part, true);

@@ -12,7 +12,6 @@
 //! M3. Behind ORDER or GROUP integers stay, as they may be numbers of columns.
 //! M4. A pattern `'^(…)$'` stays: so psql names relations, and a plan that knows the name looks for that one only.
 //! M5. Ranges that are empty or have no bounds stay: beside one a plan needs no element, not even one that is NULL.
-//! M6. A text with an interval of certain fields (`'5'::interval hour`) is left alone: fields say how a literal is read.
 
 use verso_types::{SqlType, TimeStyle, Value, parse_text};
 
@@ -103,9 +102,6 @@ impl Normal {
                     if bytes.get(at) == Some(&b'\'') {
                         return None; // E'…', X'…'
                     }
-                    if word.eq_ignore_ascii_case(b"interval") && begins_with_field(&sql[at..]) {
-                        return None; // M6
-                    }
                 }
                 b'"' => at = quoted_end(bytes, at, b'"')?,
                 b'\'' => {
@@ -187,15 +183,6 @@ pub fn starts_plain(sql: &str) -> bool {
     let bytes = sql.trim_start().as_bytes();
     let word = &bytes[..word_end(bytes, 0)];
     [&b"select"[..], b"insert", b"update", b"delete"].iter().any(|plain| word.eq_ignore_ascii_case(plain))
-}
-
-/// Whether the next word is a field of intervals.
-fn begins_with_field(rest: &str) -> bool {
-    let bytes = rest.trim_start().as_bytes();
-    let word = &bytes[..word_end(bytes, 0)];
-    ["year", "month", "day", "hour", "minute", "second"]
-        .iter()
-        .any(|field| word.eq_ignore_ascii_case(field.as_bytes()))
 }
 
 fn word_end(bytes: &[u8], start: usize) -> usize {
@@ -301,8 +288,6 @@ mod tests {
             "SELECT 0x1F",
             "SELECT 1_000",
             "SELECT .5",
-            "SELECT '5'::interval hour",
-            "SELECT cast('5' AS INTERVAL  Day to second)",
         ] {
             assert_eq!(normal(sql), None, "{sql}");
         }

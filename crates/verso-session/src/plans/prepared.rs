@@ -172,8 +172,8 @@ impl Prepared {
         let binder = Binder::inferring(catalog, time_zone, &inference);
         let bound = binder.statement(statement)?;
         let told = binder.told();
+        let by_literals = inference.has_fields() || depends_on_literals(&bound, catalog);
         let params = inference.finish()?;
-        let by_literals = depends_on_literals(&bound, catalog);
         let paths = match &bound {
             Bound::Query(plan) => paths(plan, catalog),
             _ => Vec::new(),
@@ -299,7 +299,9 @@ impl Prepared {
                 let binder = Binder::inferring(catalog, time_zone, &inference);
                 let bound = binder.statement(&parsed.statement)?;
                 let told = binder.told();
-                if inference.finish()? != self.params || self.normal && depends_on_literals(&bound, catalog) {
+                let by_literals =
+                    self.normal && (inference.has_fields() || depends_on_literals(&bound, catalog));
+                if inference.finish()? != self.params || by_literals {
                     self.stale.store(true, Ordering::Relaxed);
                     return Err(SqlError::internal("a kept statement has other parameters now"));
                 }

@@ -148,7 +148,7 @@ pub fn added_to_time(interval: Interval, minus: bool) -> Result<Interval, TypeEr
 
 /// `time + interval`: around the clock; months and days do not count.
 pub fn time_plus_interval(micros: i64, interval: Interval) -> i64 {
-    (i128::from(micros) + i128::from(interval.micros)).rem_euclid(i128::from(MICROS_PER_DAY)) as i64
+    micros.wrapping_add(interval.micros).rem_euclid(MICROS_PER_DAY) // beyond 64 bits as in PostgreSQL
 }
 
 impl Interval {

@@ -229,14 +229,7 @@ impl Number {
         match (base.parts(), number.parts()) {
             (None, None) => return Ok(Number::NaN),
             (None, Some(_)) => return Ok(whole(0)),
-            (Some(_), None) => {
-                // the sign of ln(base) decides
-                return Ok(match base.compare(&whole(1)) {
-                    Ordering::Less => Number::NegativeInfinity,
-                    Ordering::Equal => return Err(TypeError::division_by_zero()),
-                    Ordering::Greater => Number::Infinity,
-                });
-            }
+            (Some(_), None) => return Ok(Number::Infinity), // whatever the base, as PostgreSQL has it
             (Some(_), Some(_)) => {}
         }
         let weight = number.ln_weight() - base.ln_weight();
@@ -323,15 +316,15 @@ impl Number {
                 _ => whole(0),
             }));
         }
+        if self.is_negative() && exponent.trunc(0).compare(exponent).is_ne() {
+            let text = "a negative number raised to a non-integer power yields a complex result";
+            return Err(TypeError::new(FOR_POWER, text));
+        }
         if exponent.is_negative() {
             return Ok(Some(whole(0)));
         }
         if !self.is_negative() {
             return Ok(Some(Number::Infinity));
-        }
-        if !exponent.trunc(0).compare(exponent).is_eq() {
-            let text = "a negative number raised to a non-integer power yields a complex result";
-            return Err(TypeError::new(FOR_POWER, text));
         }
         let odd = !exponent.rest(&whole(2))?.is_zero();
         Ok(Some(if odd { Number::NegativeInfinity } else { Number::Infinity }))

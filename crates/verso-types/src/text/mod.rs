@@ -41,7 +41,7 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, Typ
         SqlType::Int2 => Value::Int2(parse_integer(text, "smallint")?),
         SqlType::Int4 => Value::Int4(parse_integer(text, "integer")?),
         SqlType::Int8 => Value::Int8(parse_integer(text, "bigint")?),
-        SqlType::Oid => Value::Int8(number::parse_oid(text)?),
+        SqlType::Oid => Value::Int8(number::parse_oid(text, "oid")?),
         SqlType::Float4 => Value::Float4(parse_f32(text)?),
         SqlType::Float8 => Value::Float8(parse_f64(text)?),
         SqlType::Numeric(None) => Number::parse_value(text)?,
@@ -91,9 +91,9 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, Typ
 fn parse_system(ty: SystemType, text: &str) -> Result<Value, TypeError> {
     Ok(match ty {
         SystemType::VectorInt2 => Value::Int2(parse_integer(text, "smallint")?),
-        SystemType::VectorOid => Value::Int8(number::parse_oid(text)?),
-        SystemType::Xid => Value::Int8(parse_integer::<i64>(text, "xid")? & 0xffff_ffff),
-        SystemType::Xid8 => Value::Int8(parse_integer(text, "xid8")?),
+        SystemType::VectorOid => Value::Int8(number::parse_oid(text, "oid")?),
+        SystemType::Xid => Value::Int8(number::parse_oid(text, "xid")?),
+        SystemType::Xid8 => Value::Int8(number::parse_xid8(text)?),
         SystemType::PgSnapshot | SystemType::TxidSnapshot => {
             Value::text(&crate::snapshot::Snapshot::parse(text, "pg_snapshot")?.to_string())
         }
@@ -113,6 +113,9 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeStyle, out: &mut String
         Value::Int8(v) => match ty {
             SqlType::System(system) if system.is_reference() => names::format_reference(*system, *v, out),
             SqlType::Enum(ty) => ty.format(*v, out),
+            SqlType::System(SystemType::Xid8) if *v < 0 => {
+                let _ = write!(out, "{}", v.cast_unsigned());
+            }
             _ => format_i64(*v, out),
         },
         Value::Float4(v) if tz.float_digits <= 0 => format_rounded((*v).into(), 6 + tz.float_digits, out),

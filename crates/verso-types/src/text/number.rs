@@ -50,13 +50,36 @@ pub(crate) fn spelled_out(text: &str) -> Option<String> {
     Some(format!("{sign}{value}"))
 }
 
-/// Reads an oid; negative ones count from 2^32 down, as C's `strtoul`.
-pub(crate) fn parse_oid(text: &str) -> Result<i64, TypeError> {
-    match parse_integer::<i64>(text, "oid")? {
-        value @ 0..=0xffff_ffff => Ok(value),
-        value @ -0x8000_0000..0 => Ok(value + (1 << 32)),
-        _ => Err(out_of_range(text, "oid")),
+/// Reads an oid or a number of 32 bits like it; negative ones count from 2^32 down.
+pub(crate) fn parse_oid(text: &str, type_name: &str) -> Result<i64, TypeError> {
+    match number_of_c(text, type_name)? {
+        value @ 0..=0xffff_ffff => Ok(value as i64),
+        value @ -0x8000_0000..0 => Ok((value + (1 << 32)) as i64),
+        _ => Err(out_of_range(text, type_name)),
     }
+}
+
+/// Reads a number of 64 bits without a sign, as the integer of the same bits; negative ones count from 2^64 down.
+pub(crate) fn parse_xid8(text: &str) -> Result<i64, TypeError> {
+    let value = number_of_c(text, "xid8")?;
+    let bits = u64::try_from(value).ok().or_else(|| Some(i64::try_from(value).ok()?.cast_unsigned()));
+    bits.map(u64::cast_signed).ok_or_else(|| out_of_range(text, "xid8"))
+}
+
+/// As C's `strtoul` reads it: a zero in front makes it octal, `0x` hexadecimal.
+fn number_of_c(text: &str, type_name: &str) -> Result<i128, TypeError> {
+    let trimmed = trim(text);
+    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    let (digits, base) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', _, ..] => (&digits[2..], 16),
+        [b'0', _, ..] => (&digits[1..], 8),
+        _ => (digits, 10),
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(base)) {
+        return Err(TypeError::syntax(type_name, text));
+    }
+    let value = i128::from_str_radix(digits, base).map_err(|_| out_of_range(text, type_name))?;
+    Ok(if trimmed.starts_with('-') { -value } else { value })
 }
 
 fn out_of_range(text: &str, type_name: &str) -> TypeError {

@@ -10,7 +10,7 @@ use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::functions::define::unexpected;
 use crate::functions::{Body, BuiltinFunction};
-use verso_types::{TypeError, json};
+use verso_types::{Array, TypeError, json};
 
 /// The elements; a scalar or object is one.
 fn as_elements(value: JsonRef<'_>, bytes: &[u8]) -> Vec<Node> {
@@ -59,11 +59,22 @@ fn delete_keys(value: JsonRef<'_>, bytes: &[u8], keys: &[Option<&str>]) -> Resul
     }
 }
 
+/// Keys and steps of paths are lists.
+fn refuse_dimensions(array: &Array) -> Result<()> {
+    match array.dimension_count() > 1 {
+        true => Err(TypeError::new("2202E", "wrong number of array subscripts").into()),
+        false => Ok(()),
+    }
+}
+
 /// `- text`, `- text[]`
 fn delete(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     match args {
         [Value::Jsonb(value), Value::Text(key)] => delete_keys(value.root(), value.bytes(), &[Some(key)]),
-        [Value::Jsonb(value), Value::Array(keys)] => delete_keys(value.root(), value.bytes(), &texts(keys)),
+        [Value::Jsonb(value), Value::Array(keys)] => {
+            refuse_dimensions(keys)?;
+            delete_keys(value.root(), value.bytes(), &texts(keys))
+        }
         _ => Err(unexpected("-", args)),
     }
 }
@@ -176,10 +187,11 @@ impl Hinted for ExecError {
     }
 }
 
-fn at_path(value: &json::Jsonb, path: &[Value], what: &str, change: Change<'_>) -> Result<Value> {
+fn at_path(value: &json::Jsonb, path: &Array, what: &str, change: Change<'_>) -> Result<Value> {
     if value.root().is_scalar() {
         return Err(invalid(format!("cannot {what} scalar")));
     }
+    refuse_dimensions(path)?;
     let empty = match value.root() {
         JsonRef::Array(array) => array.is_empty(),
         JsonRef::Object(object) => object.is_empty(),

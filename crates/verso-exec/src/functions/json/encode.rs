@@ -27,6 +27,16 @@ pub(super) struct Encoder<'a> {
     between: &'static str,
 }
 
+/// A date or time in JSON: as ISO 8601 has it, but a time with its zone as PostgreSQL writes it.
+fn json_text(value: &Value, ty: &SqlType, tz: &TimeStyle) -> String {
+    if !matches!(ty, SqlType::Timetz(_)) {
+        return iso_text(value, ty, tz);
+    }
+    let mut text = String::new();
+    format_text(value, ty, &tz.iso(), &mut text);
+    text
+}
+
 /// A date or time as ISO 8601 has it: `T` between date and time, a zone with minutes.
 pub(super) fn iso_text(value: &Value, ty: &SqlType, tz: &TimeStyle) -> String {
     let mut text = String::new();
@@ -116,7 +126,7 @@ impl Encoder<'_> {
                 out.push('}');
             }
             _ => {
-                let text = iso_text(value, ty, self.tz);
+                let text = json_text(value, ty, self.tz);
                 let bare = ty.is_number() && !text.ends_with(['N', 'y']);
                 if bare { out.push_str(&text) } else { json::escape_into(&text, out) }
             }
@@ -152,7 +162,7 @@ impl Encoder<'_> {
             }
             (Value::Numeric(v), _) => Node::Number(*v),
             _ => {
-                let text = iso_text(value, ty, self.tz);
+                let text = json_text(value, ty, self.tz);
                 match ty.is_number() && !text.ends_with(['N', 'y']) {
                     true => Node::Number(Decimal::parse(&text)?),
                     false => Node::String(text),
@@ -211,7 +221,7 @@ pub(super) fn key_of(cx: &EvalContext<'_>, value: &Value, ty: &SqlType) -> Resul
     let mut text = String::new();
     match value {
         Value::Bool(v) => text.push_str(if *v { "true" } else { "false" }),
-        _ => text = iso_text(value, ty, cx.services.time_zone),
+        _ => text = json_text(value, ty, cx.services.time_zone),
     }
     Ok(text)
 }

@@ -375,6 +375,10 @@ impl<'a> Walk<'a> {
                 if unwrap && !takes_array && item.is_array() {
                     return each(item.children(), sink);
                 }
+                let countless = matches!(method, Method::Size) && !item.is_array();
+                if countless && scope.tolerant && !lax {
+                    return Ok(());
+                }
                 let results = self.method(*method, args, item)?;
                 results.into_iter().try_for_each(|item| next(item, sink))
             }

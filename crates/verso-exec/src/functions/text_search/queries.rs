@@ -75,7 +75,7 @@ fn has_words_of(whole: &TsQuery, part: &TsQuery) -> bool {
     let words = |query: &TsQuery| -> BTreeSet<String> {
         query.operands().map(|operand| operand.word.to_string()).collect()
     };
-    whole.items().len() >= part.items().len() && words(part).is_subset(&words(whole))
+    words(part).is_subset(&words(whole))
 }
 
 fn contains(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
