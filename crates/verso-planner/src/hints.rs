@@ -63,7 +63,10 @@ enum Kind {
 enum Order {
     Table(String),
     /// Two parts, of which (`written`) the first is the outer one.
-    Pair { parts: Box<[Order; 2]>, written: bool },
+    Pair {
+        parts: Box<[Order; 2]>,
+        written: bool,
+    },
 }
 
 /// Leaves that are joined with each other before any other one, as bits.
@@ -253,7 +256,13 @@ impl Set {
                 }
                 Kind::Join { method, each, not, tables } => {
                     if let Some(leaves) = leaves(tables) {
-                        found.methods.push(Method { method: *method, each: *each, not: *not, leaves, number });
+                        found.methods.push(Method {
+                            method: *method,
+                            each: *each,
+                            not: *not,
+                            leaves,
+                            number,
+                        });
                     }
                 }
                 Kind::Rows { tables, change, number: rows } => {
@@ -416,7 +425,9 @@ fn kind(name: &str, mut args: Vec<String>, inside: &str) -> Kind {
             Kind::Scan { table: args.remove(0), index: false, indexes: Vec::new() }
         }
         ("noseqscan", 1) => Kind::Scan { table: args.remove(0), index: true, indexes: Vec::new() },
-        ("indexscan" | "indexonlyscan" | "index", 1..) => Kind::Scan { table: args.remove(0), index: true, indexes: args },
+        ("indexscan" | "indexonlyscan" | "index", 1..) => {
+            Kind::Scan { table: args.remove(0), index: true, indexes: args }
+        }
         ("avoid_index" | "no_index", 1..) => Kind::Avoid { table: args.remove(0), indexes: args },
         ("rows", 3..) => {
             let number = args.pop().unwrap_or_default();
