@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use verso_catalog::CatalogSnapshot;
+use verso_catalog::{CatalogSnapshot, Object, TableDef};
 use verso_exec::exec::Probes;
 use verso_exec::plan::Statement as Bound;
 use verso_exec::{Compiled, ExecContext, ExecError, execute};
@@ -257,6 +257,25 @@ impl Frame<'_> {
     ) -> Result<T, Failure> {
         self.txn.borrow_mut().begin_change()?;
         self.within(work)
+    }
+
+    /// Runs `work` with the rights of who owns a table: what its owner has written (the query of a materialized view, the
+    /// expressions of an index) gets no others, whoever asks for it.
+    pub(crate) fn as_owner_of<T>(
+        &self,
+        table: &TableDef,
+        work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let owner = self.catalog.owner_of(Object::Relation(table.oid));
+        if owner == self.services.current_role() {
+            return work(self);
+        }
+        let limited = Some(owner).filter(|owner| !self.catalog.is_superuser(*owner));
+        let catalog = self.catalog.with_role(limited);
+        let before = self.services.acting.replace(Some(owner));
+        let result = work(&Frame { catalog: &catalog, keeps: false, ..*self });
+        self.services.acting.set(before);
+        result
     }
 
     /// The same over all that is committed, for work on a table that nobody else can get at.

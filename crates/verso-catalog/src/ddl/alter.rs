@@ -295,7 +295,7 @@ impl Catalog {
                 return Err(CatalogError::invalid("42P16", text));
             }
             check_depth(ty)?;
-            self.hold_row_types(txn, &snapshot, &schema.name, [ty])?;
+            self.hold_types(txn, &snapshot, &schema.name, [ty])?;
         }
         self.change(txn, |txn| {
             let mut new = (*table).clone();

@@ -5,7 +5,10 @@
 //! L2. What is made in a schema holds a weak lock on the schema's name, and what drops a schema a strong one.
 //! L3. A definition that is changed, or that something new relies on, is locked with its table's heap, and is then the
 //!     newest one; otherwise the statement begins anew with a newer snapshot (`Conflict`).
+//! L4. What is made of a user's type or collation holds a weak lock on its number, and what drops or changes the type a strong
+//!     one: nobody finds a column whose type is gone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::page::{RecordId, TxnId};
@@ -16,7 +19,7 @@ use crate::catalog::Catalog;
 use crate::definition::{Oid, SchemaDef, TableDef};
 use crate::error::CatalogError;
 use crate::path::is_temporary;
-use crate::row_type::relations_in;
+use crate::row_type::{ARRAY, relations_in};
 use crate::snapshot::{CatalogSnapshot, Relation};
 
 /// What has a name of its own.
@@ -34,6 +37,8 @@ pub(crate) enum NameOf {
     Cast,
     /// Whoever builds an index of a table has this name of it.
     Build,
+    /// A type or collation by its number, for what is made of it (L4).
+    Made,
 }
 
 /// The number by which a name is locked (FNV-1a).
@@ -103,19 +108,24 @@ impl Catalog {
         if mode >= TableLockMode::Share { self.hold(txn, table.oid) } else { Ok(()) }
     }
 
-    /// Holds the relations whose row types these types are made of: they stay, and stay as they are, until the transaction ends.
+    /// Holds what these types are made of, user's types, collations and relations whose row types they are: they stay, and stay as
+    /// they are, until the transaction ends.
     ///
     /// # Errors
     /// `InvalidDefinition` (0A000: the relation is temporary, and what is made of it is not); `Conflict`.
-    pub(super) fn hold_row_types<'t>(
+    pub(super) fn hold_types<'t>(
         &self,
         txn: &mut Txn,
         snapshot: &CatalogSnapshot,
         schema: &str,
         types: impl IntoIterator<Item = &'t SqlType>,
     ) -> Result<(), CatalogError> {
-        let mut found = Vec::new();
-        types.into_iter().for_each(|ty| relations_in(ty, &mut found));
+        let (mut found, mut made) = (Vec::new(), BTreeSet::new());
+        types.into_iter().for_each(|ty| {
+            relations_in(ty, &mut found);
+            made_of(ty, &mut made);
+        });
+        self.hold_made(txn, made)?;
         for oid in found {
             let relation = snapshot.relation_by_oid(oid).ok_or_else(conflict)?;
             if is_temporary(relation.schema()) && !is_temporary(schema) {
@@ -135,6 +145,33 @@ impl Catalog {
             }
         }
         Ok(())
+    }
+
+    /// Something is made of types and collations of these numbers, which stay (L4).
+    ///
+    /// # Errors
+    /// `Conflict` where one of them is gone by now.
+    pub(super) fn hold_made(
+        &self,
+        txn: &mut Txn,
+        of: impl IntoIterator<Item = Oid>,
+    ) -> Result<(), CatalogError> {
+        for oid in of.into_iter().filter(|oid| !oid.is_system()) {
+            txn.lock_name(number(NameOf::Made, [&oid.0.to_string(), ""]), TableLockMode::AccessShare)?;
+            let newest = self.committed()?;
+            let is_there =
+                newest.type_or_row_by_oid(oid).is_some() || newest.collation_by_oid(oid.0).is_some();
+            if !is_there && !self.is_held(txn, oid) {
+                return Err(conflict());
+            }
+        }
+        Ok(())
+    }
+
+    /// A type or collation goes, or changes, and nobody makes anything of it meanwhile (L4). Who asks looks afterwards whether
+    /// its snapshot is the newest.
+    pub(super) fn lock_made(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        self.lock_name(txn, NameOf::Made, [&oid.0.to_string(), ""])
     }
 
     /// Keeps writers out of a table of which an index is built, and whoever would build another one; readers go on. Several
@@ -189,6 +226,34 @@ impl Catalog {
     /// Whether [`Catalog::removes`] was said of it.
     pub(crate) fn is_removed(&self, txn: &Txn, oid: Oid) -> bool {
         self.with_versions(|versions| versions.is_removed(txn, oid))
+    }
+}
+
+/// The numbers of the user's types and of the collations that a type is made of.
+pub(super) fn made_of(ty: &SqlType, made: &mut BTreeSet<Oid>) {
+    match ty {
+        SqlType::Array(element) => made_of(element, made),
+        SqlType::Domain(domain) => {
+            made.insert(Oid(domain.oid));
+            made_of(&domain.base, made);
+        }
+        SqlType::Collated(collated) => {
+            made.insert(Oid(collated.collation.oid));
+            made_of(&collated.base, made);
+        }
+        SqlType::Enum(of) => {
+            made.insert(Oid(of.oid));
+        }
+        SqlType::Range(of) | SqlType::Multirange(of) => {
+            made.extend(of.own_name(false).map(|name| Oid(name.oid)));
+        }
+        SqlType::Row(row) => {
+            // Relations are held by their own locks.
+            let own = row.of.as_ref().filter(|of| of.array != of.oid | ARRAY);
+            made.extend(own.map(|of| Oid(of.oid)));
+            row.fields.iter().for_each(|(_, ty)| made_of(ty, made));
+        }
+        _ => {}
     }
 }
 

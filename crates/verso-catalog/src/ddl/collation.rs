@@ -167,6 +167,7 @@ impl Catalog {
         let lines = uses.map(|(_, one)| format!("{one} depends on collation {}", known.name)).collect();
         refuse_if_needed(format!("collation {}", known.name), lines)?;
         self.lock_name(txn, NameOf::Collation, [&known.schema, &known.name])?;
+        self.lock_made(txn, oid)?;
         self.check_newest(txn, &snapshot)?;
         self.change(txn, |txn| self.remove_collation(txn, oid))
     }

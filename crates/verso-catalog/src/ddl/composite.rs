@@ -34,7 +34,7 @@ impl Catalog {
         let schema = target_schema(&snapshot, Some(&new.schema))?;
         check_fields(&new.fields)?;
         self.hold_schema(txn, &schema)?;
-        self.hold_row_types(txn, &snapshot, &schema.name, new.fields.iter().map(|(_, ty)| ty))?;
+        self.hold_types(txn, &snapshot, &schema.name, new.fields.iter().map(|(_, ty)| ty))?;
         self.take_type_name(txn, &snapshot, &schema, &new.name)?;
         if !self.take_name(txn, &schema.name, &new.name)? {
             return Err(CatalogError::exists(ObjectKind::Table, &*new.name));
@@ -81,8 +81,9 @@ impl Catalog {
             let text = format!("cannot alter type \"{name}\" because {holder} uses it");
             return Err(CatalogError::invalid("0A000", text));
         }
-        self.hold_row_types(txn, &snapshot, &ty.schema, fields.iter().map(|(_, ty)| ty))?;
+        self.hold_types(txn, &snapshot, &ty.schema, fields.iter().map(|(_, ty)| ty))?;
         self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
+        self.lock_made(txn, ty.oid)?;
         self.check_newest(txn, &snapshot)?;
         let (_, rows) = composite_rows(of, fields, &array_name(&ty.name), Oid(0));
         self.change(txn, |txn| {

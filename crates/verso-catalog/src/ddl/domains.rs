@@ -42,6 +42,7 @@ impl Catalog {
         let schema = target_schema(&snapshot, Some(&new.schema))?;
         self.hold_schema(txn, &schema)?;
         self.take_type_name(txn, &snapshot, &schema, &new.name)?;
+        self.hold_types(txn, &snapshot, &schema.name, [&new.base])?;
         // As in PostgreSQL the array has the smaller number.
         let (array, oid) = (self.new_oid()?, self.new_oid()?);
         let mut domain = DomainType {

@@ -1,15 +1,16 @@
 //! CREATE FUNCTION, DROP FUNCTION.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
 use verso_types::SqlType;
 
-use super::claim::NameOf;
+use super::claim::{NameOf, made_of};
 use super::needing::{Lost, Needing};
 use super::target_schema;
 use crate::catalog::Catalog;
-use crate::definition::{FunctionDef, Oid};
+use crate::definition::{FunctionDef, FunctionReturn, Oid};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewFunction;
 use crate::system::assemble::proc_row;
@@ -36,6 +37,13 @@ impl Catalog {
         if new.args.len() > MAX_ARGUMENTS {
             return Err(CatalogError::TooManyArguments { limit: MAX_ARGUMENTS });
         }
+        let returned = match &new.returns {
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => std::slice::from_ref(ty),
+            _ => &[],
+        };
+        let mut made = BTreeSet::new();
+        new.args.iter().map(|arg| &arg.ty).chain(returned).for_each(|ty| made_of(ty, &mut made));
+        self.hold_made(txn, made)?;
         let inputs = new.args.iter().filter(|arg| arg.mode.goes_in());
         let types: Vec<SqlType> = inputs.map(|arg| arg.ty.clone()).collect();
         let overloads = snapshot.functions(Some(&schema.name), &new.name);

@@ -61,7 +61,7 @@ impl Catalog {
                 Err(CatalogError::exists(ObjectKind::Table, &*new.name))
             };
         }
-        self.hold_row_types(txn, &snapshot, &schema.name, new.columns.iter().map(|column| &column.ty))?;
+        self.hold_types(txn, &snapshot, &schema.name, new.columns.iter().map(|column| &column.ty))?;
         self.change(txn, |txn| self.insert_table(txn, &snapshot, &schema, new)).map(Some)
     }
 

@@ -76,6 +76,7 @@ impl Catalog {
         let multi_schema = target_schema(&snapshot, Some(&new.multirange.0))?;
         self.hold_schema(txn, &schema)?;
         self.hold_schema(txn, &multi_schema)?;
+        self.hold_types(txn, &snapshot, &schema.name, [&new.subtype])?;
         self.take_type_name(txn, &snapshot, &schema, &new.name)?;
         if (&schema.name, &new.name) == (&multi_schema.name, &new.multirange.1) {
             return Err(CatalogError::exists(ObjectKind::Type, &*new.name));
@@ -216,6 +217,7 @@ impl Catalog {
                 refuse_if_needed(format!("type {}", shown_type(&snapshot, ty)), uses.lines(&snapshot, ty))?;
             }
             self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
+            self.lock_made(txn, ty.oid)?;
             self.check_newest(txn, &snapshot)?;
             self.change(txn, |txn| {
                 self.remove_needing(txn, &uses.needing(&snapshot, ty))?;
@@ -229,6 +231,9 @@ impl Catalog {
 
     /// Removes a type's rows; the change has begun.
     pub(super) fn remove_type(&self, txn: &mut Txn, ty: &TypeDef) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        self.lock_made(txn, ty.oid)?;
+        self.check_newest(txn, &snapshot)?;
         let gone =
             self.remove_objects(txn, ty.oid, |row: &TypeRow| row.oid == ty.oid || row.oid == ty.array)?;
         if gone.is_empty() {

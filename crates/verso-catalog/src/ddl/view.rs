@@ -1,10 +1,12 @@
 //! CREATE VIEW, ALTER VIEW, DROP VIEW.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use verso_storage::Txn;
 use verso_storage::page::ObjectId;
 
+use super::claim::made_of;
 use super::needing::{Lost, Needing};
 use super::{persistence, target_schema};
 use crate::catalog::Catalog;
@@ -33,6 +35,11 @@ impl Catalog {
                 self.lock_definition(txn, &table, &snapshot, verso_storage::TableLockMode::AccessShare)?;
             }
         }
+        let types = new.query.types.iter().map(|(_, ty)| *ty);
+        let user = types.filter_map(|ty| snapshot.type_or_row_by_oid(ty)).map(|ty| ty.oid);
+        let mut made: BTreeSet<Oid> = user.filter(|oid| snapshot.user_type(*oid).is_some()).collect();
+        new.columns.iter().for_each(|column| made_of(column.declared(), &mut made));
+        self.hold_made(txn, made)?;
         match snapshot.relation(Some(&schema.name), &new.name) {
             Some(Relation::View(view)) if replace => {
                 check_columns(view, &new.columns)?;

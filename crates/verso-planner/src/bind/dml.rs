@@ -219,6 +219,7 @@ impl Binder<'_> {
         let Some(update) = &clause.update else { return Ok(OnConflict { indexes, all, update: None }) };
         let mut scope = table_scope(table, insert.alias.as_ref()).with_second("excluded");
         changed.note(&mut scope);
+        scope.note_again(table.columns.len(), table.columns.len());
         begins_at(&mut scope, insert.table.at().start);
         if let Some(second) = scope.tables.last_mut() {
             second.place = EXCLUDED;

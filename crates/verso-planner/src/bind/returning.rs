@@ -178,6 +178,7 @@ fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) ->
     let first = scope.columns.len();
     let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen()));
     scope.columns.extend(columns);
+    scope.note_again(table.columns.len(), first);
     if name.is_some() {
         let columns = first..scope.columns.len();
         scope.tables.push(ScopeTable {

@@ -322,6 +322,14 @@ impl Scope {
         Ok(found)
     }
 
+    /// The columns from `at` on are those of the first `own` once more: to read them is to read these.
+    pub fn note_again(&mut self, own: usize, at: usize) {
+        let again = self.noted.iter().filter(|(range, _)| range.end <= own);
+        let again: Vec<_> =
+            again.map(|(range, need)| (range.start + at..range.end + at, need.clone())).collect();
+        self.noted.extend(again);
+    }
+
     /// Notes that the columns of an expression are read.
     pub fn used(&self, expr: &TypedExpr) {
         if self.noted.is_empty() {

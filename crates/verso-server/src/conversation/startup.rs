@@ -275,7 +275,7 @@ fn log_in(
     // What the database and the role begin with; what the client asks for counts more.
     session.apply_kept_settings(role.oid)?;
     for (name, value) in &settings {
-        session.set_default(name, value)?;
+        session.set_asked(name, value)?;
     }
     wire.patience = shared.patience(session.id());
     wire.output.authentication_ok();

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, NewColumn, NewTable, ObjectKind, Relation, Rewrite, TableChange, TableDef, is_temporary,
+    CatalogError, NewColumn, NewTable, Object, ObjectKind, Relation, Rewrite, Rights, TableChange, TableDef,
+    is_temporary,
 };
 use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::SqlType;
@@ -63,7 +64,10 @@ impl Schema<'_> {
         }
         new.materialized = Some(query);
         let catalog = &self.frame.services.instance.catalog;
-        catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
+        let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
+        if let Some(oid) = made {
+            self.made(Object::Relation(oid), Some(&place))?;
+        }
         if !create.with_data {
             return Ok(tag("CREATE MATERIALIZED VIEW"));
         }
@@ -94,6 +98,7 @@ impl Schema<'_> {
             check_concurrently(&table)?;
         }
         let catalog = &self.frame.services.instance.catalog;
+        self.needs(Object::Relation(table.oid), Rights::MAINTAIN, "materialized view", shown)?;
         let change = TableChange::Refresh { populated, concurrently };
         let rewrite: Rewrite =
             catalog.begin_rewrite(&mut self.frame.txn.borrow_mut(), Some(&home), shown, &change)?;
@@ -102,9 +107,11 @@ impl Schema<'_> {
         if populated {
             let new = Arc::clone(&rewrite.new);
             rows = self.frame.inside_now(|frame| {
-                let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
-                let insert = fill(&binder, &new)?;
-                frame.count(&insert, &[])
+                frame.as_owner_of(&new, |frame| {
+                    let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+                    let insert = fill(&binder, &new)?;
+                    frame.count(&insert, &[])
+                })
             })?;
         }
         listed.job().enter("building indexes", 0);

@@ -163,7 +163,8 @@ impl Schema<'_> {
         copy.columns.iter_mut().for_each(|column| column.not_null = false);
         let copy = Arc::new(copy);
         let insert = Bound::Insert(Insert::plain(Arc::clone(&copy), source, values));
-        self.frame.inside_now(|frame| frame.count(&insert, &[]))?;
+        // The expressions of indexes are the owner's.
+        self.frame.inside_now(|frame| frame.as_owner_of(new, |frame| frame.count(&insert, &[])))?;
         Ok(copy)
     }
 

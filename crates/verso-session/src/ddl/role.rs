@@ -222,6 +222,9 @@ impl Schema<'_> {
             // It has to be one, and to take the value.
             crate::settings::Settings::default().set(name, Some(value))?;
         }
+        if let Some(name) = &setting {
+            crate::settings::check_may_set(name, self.limited().is_none())?;
+        }
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         catalog.set_role_setting(txn, role, here, setting.as_deref(), value)?;

@@ -73,6 +73,7 @@ impl Schema<'_> {
             self.skip(format!("relation \"{name}\" does not exist, skipping"));
             return Ok(tag("ALTER SEQUENCE"));
         }
+        self.own_named(&alter.name)?;
         let logged = alter.logged;
         if logged.is_some() && is_temporary(&home) {
             let text = format!("cannot change logged status of table \"{name}\" because it is temporary");

@@ -370,4 +370,13 @@ impl Session {
         self.services.settings.set_default(&name, value)?;
         Ok(())
     }
+
+    /// What a client asks for when it begins.
+    ///
+    /// # Errors
+    /// As [`Session::set_default`]; 42501 for what only superusers may change.
+    pub fn set_asked(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        crate::settings::check_may_set(&name.to_ascii_lowercase(), self.services.is_superuser())?;
+        self.set_default(name, value)
+    }
 }

@@ -5,7 +5,7 @@ use verso_types::{Batch, SqlType, Value};
 use super::Session;
 use crate::client::{CommandTag, StatementSink, StatementStatistics, tag};
 use crate::plans::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
-use crate::settings::{SETTINGS, Settings, flag};
+use crate::settings::{SETTINGS, Settings, check_may_set, flag};
 use crate::transaction::Block;
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -33,19 +33,7 @@ impl Session {
 
     /// Changes one; without a value to what the session began with.
     fn change_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
-        let of_log = matches!(
-            name,
-            "log_error_verbosity"
-                | "log_min_duration_statement"
-                | "log_min_error_statement"
-                | "log_min_messages"
-                | "log_plans"
-                | "log_statement"
-        );
-        if of_log && !self.services.is_superuser() {
-            let text = format!("permission denied to set parameter \"{name}\"");
-            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text));
-        }
+        check_may_set(name, self.services.is_superuser())?;
         let noted = self.transaction.active_mut().map(|active| &mut active.state.settings);
         self.services.settings.change_one(name, value, local, noted)?;
         self.settings_changed();

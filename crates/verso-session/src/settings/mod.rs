@@ -7,6 +7,7 @@ mod current;
 mod messages;
 mod otherwise;
 mod path;
+mod superuser;
 mod zone;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ pub(crate) use current::{ChangedSettings, SessionSettings};
 pub use messages::{LogLevel, LogSettings, LogVerbosity, MessageLevel};
 pub use otherwise::unknown;
 pub(crate) use path::names;
+pub(crate) use superuser::check_may_set;
 
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[
