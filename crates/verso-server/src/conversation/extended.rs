@@ -93,9 +93,9 @@ impl Conversation {
             self.prepared.close_unnamed();
         }
         let params = self.parameters(&statement, bind).map_err(|error| self.failed(error))?;
-        let columns = statement.columns().map_or(0, <[_]>::len);
-        let formats = result_formats(bind.results, columns).map_err(|error| self.failed(error))?;
         let mut portal = self.session.bind(&statement, params)?;
+        let columns = portal.columns().map_or(0, <[_]>::len);
+        let formats = result_formats(bind.results, columns).map_err(|error| self.failed(error))?;
         if !bind.portal.is_empty() {
             self.session.name_portal(&mut portal, bind.portal)?;
         }

@@ -37,6 +37,7 @@ use crate::backends::Connected;
 use crate::databases::Lease;
 use crate::network::input::{Frame, Input};
 use crate::network::stream::{Peer, Waits};
+use crate::protocol::Malformed;
 use crate::protocol::backend::{Ready, Severity};
 use crate::protocol::frontend::Message;
 use crate::server::Shared;
@@ -293,17 +294,23 @@ impl Conversation {
             let mut body = std::mem::take(&mut self.body);
             body.clear();
             body.extend_from_slice(self.wire.input.body(frame));
-            let message = Message::parse(frame.kind, &body).map_err(malformed);
+            let message = Message::parse(frame.kind, &body).map_err(|flaw| self.refused(flaw));
             let next = message.and_then(|message| self.answer(message));
             body.shrink_to(SEND_BYTES);
             self.body = body;
             return next;
         }
         let input = std::mem::replace(&mut self.wire.input, Input::new(0));
-        let message = Message::parse(frame.kind, input.body(frame)).map_err(malformed);
+        let message = Message::parse(frame.kind, input.body(frame)).map_err(|flaw| self.refused(flaw));
         let next = message.and_then(|message| self.answer(message));
         self.wire.input = input;
         next
+    }
+
+    /// A message that cannot be read fails the transaction, as a statement does.
+    fn refused(&mut self, flaw: Malformed) -> SqlError {
+        self.session.fail();
+        malformed(flaw)
     }
 
     fn answer(&mut self, message: Message<'_>) -> Result<Next, SqlError> {
@@ -339,6 +346,7 @@ impl Conversation {
             Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => {}
             Message::FunctionCall => {
                 self.answers = true;
+                self.session.fail();
                 let error = SqlError::unsupported("the function call message");
                 self.session.log_error(&error, None);
                 self.wire.output.error(Severity::Error, &error);

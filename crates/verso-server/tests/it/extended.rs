@@ -323,6 +323,31 @@ fn a_binary_cursor_s_rows_are_binary_unless_bind_says_otherwise() {
 }
 
 #[test]
+fn what_names_a_cursor_or_a_prepared_statement_has_the_columns_of_the_one_there_is() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let again =
+        |statement: &str| [bind("", statement, &[]), describe('P', ""), execute("", 0), sync()].concat();
+    let columns = |raw: &mut super::raw::Raw<std::net::TcpStream>, bytes: &[u8]| {
+        raw.send(bytes);
+        let replies = raw.until('Z');
+        let count = |kind: char| {
+            let reply = replies.iter().find(|reply| reply.kind == kind).expect("a reply");
+            u16::from_be_bytes([reply.body[0], reply.body[1]])
+        };
+        (count('T'), count('D'))
+    };
+    raw.query("BEGIN; DECLARE c CURSOR FOR SELECT 1, 2; PREPARE p AS SELECT 1, 2");
+    raw.send(&[parse("f", "FETCH 1 FROM c"), parse("e", "EXECUTE p"), sync()].concat());
+    raw.until('Z');
+    assert_eq!(columns(&mut raw, &again("f")), (2, 2));
+    assert_eq!(columns(&mut raw, &again("e")), (2, 2));
+    raw.query("CLOSE c; DECLARE c CURSOR FOR SELECT 1, 2, 'x'; DEALLOCATE p; PREPARE p AS SELECT 'y'::text");
+    assert_eq!(columns(&mut raw, &again("f")), (3, 3));
+    assert_eq!(columns(&mut raw, &again("e")), (1, 1));
+}
+
+#[test]
 fn a_failed_transaction_accepts_its_end_only() {
     let world = World::new();
     let mut raw = world.connect();
@@ -337,6 +362,18 @@ fn a_failed_transaction_accepts_its_end_only() {
     bytes.extend(sync());
     assert_eq!(raw.kinds(&bytes), "12CZI");
     assert_eq!(raw.kinds(&query("SELECT 1")), "TDCZI");
+}
+
+#[test]
+fn a_message_that_cannot_be_read_fails_the_transaction() {
+    let world = World::new();
+    let mut raw = world.connect();
+    for bytes in [describe('X', ""), message('C', b"X\0"), message('B', b"\0"), message('P', b"\0\xff\0\0\0")]
+    {
+        raw.query("BEGIN");
+        assert_eq!(raw.kinds(&[bytes, sync()].concat()), "EZE");
+        raw.query("ROLLBACK");
+    }
 }
 
 #[test]

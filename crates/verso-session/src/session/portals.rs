@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use verso_types::Value;
+use verso_types::{SqlType, Value};
 
 use super::Session;
 use super::run::RESTARTS_MAX;
@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::plans::{Job, Prepared, ends_transaction};
 use crate::portal::{Held, Open, Portal, PortalEnd, State};
+use verso_parser::syntax::{ExecutePurpose, Parsed, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
@@ -21,7 +22,7 @@ impl Session {
     /// 08P01 for another number of parameters; 22P02 and others for texts that cannot be read; 25P02 in a failed
     /// transaction, but for statements that end it.
     pub fn bind(&mut self, prepared: &Arc<Prepared>, params: Vec<Value>) -> Result<Portal, SqlError> {
-        let bound = self.bind_within(prepared, params);
+        let bound = self.as_named_now(prepared).and_then(|prepared| self.bind_within(&prepared, params));
         if bound.is_err() {
             self.fail_transaction();
         }
@@ -37,6 +38,21 @@ impl Session {
         portal.set_name(name);
         self.portals.name(portal);
         Ok(())
+    }
+
+    /// A statement that yields what a cursor or another prepared statement does: with the columns that these have by now.
+    fn as_named_now(&mut self, prepared: &Arc<Prepared>) -> Result<Arc<Prepared>, SqlError> {
+        let names_another = |parsed: &&Parsed| match &parsed.statement {
+            Statement::Fetch(fetch) => !fetch.moves,
+            Statement::Execute { purpose, .. } => matches!(purpose, ExecutePurpose::Run),
+            _ => false,
+        };
+        let Some(parsed) = prepared.parsed.as_ref().filter(names_another) else {
+            return Ok(Arc::clone(prepared));
+        };
+        let types: Vec<Option<SqlType>> = prepared.params().iter().cloned().map(Some).collect();
+        let text = Arc::clone(prepared.text());
+        self.prepare_parsed(text, Some(parsed.clone()), &types, None).map(Arc::new)
     }
 
     fn bind_within(&self, prepared: &Arc<Prepared>, params: Vec<Value>) -> Result<Portal, SqlError> {
