@@ -151,7 +151,8 @@ impl State {
             State::Float { sum, .. } if sum.count() == 0 => Value::Null,
             State::Float { sum, average } => {
                 let total = sum.total()?;
-                Value::Float8(if average { total / sum.count() as f64 } else { total })
+                // PostgreSQL begins averages with 0, which -0 does not change.
+                Value::Float8(if average { (total + 0.0) / sum.count() as f64 } else { total })
             }
             State::Float4 { sum, .. } => Value::Float4(sum),
             State::Interval { sum, count, average: true } => Value::Interval(sum.checked_div(count as f64)?),
@@ -220,7 +221,7 @@ impl Accumulator {
                     State::Integers { sum: 0, count: 0, average }
                 }
                 SqlType::Numeric(_) => State::Numeric { sum: Decimal::ZERO, count: 0, average },
-                SqlType::Float4 if !average => State::Float4 { sum: 0.0, count: 0 },
+                SqlType::Float4 if !average => State::Float4 { sum: -0.0, count: 0 },
                 SqlType::Interval(_) => State::Interval { sum: Interval::default(), count: 0, average },
                 SqlType::System(SystemType::Money) => {
                     State::Folded { value: Value::Null, with: functions::money::sum }

@@ -4,7 +4,7 @@ use verso_types::TypeError;
 
 /// The first values are added one by one, as PostgreSQL adds them; the ones behind in four lanes, value `i` in
 /// lane `i % 4`. So small sums are PostgreSQL's to the last bit, and large ones do not wait for each addition.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct FloatSum {
     count: u64,
     /// Finite values have had a sum that is not.
@@ -22,6 +22,13 @@ const OVERFLOWN: u64 = 1 << 63;
 #[inline]
 pub(super) fn overflows(sum: f64, a: f64, b: f64) -> bool {
     sum.is_infinite() && a.is_finite() && b.is_finite()
+}
+
+impl Default for FloatSum {
+    /// Begins with -0, to which -0 may be added and stays what it is.
+    fn default() -> FloatSum {
+        FloatSum { count: 0, overflown: false, first: -0.0, lanes: [0.0; 4] }
+    }
 }
 
 impl FloatSum {

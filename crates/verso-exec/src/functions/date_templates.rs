@@ -54,6 +54,13 @@ fn nodes(template: &str, standard: bool) -> Result<Vec<Node<'_>>> {
         }
         let mut chars = rest.chars();
         chars.next();
+        // A backslash before a quote makes it a character like others.
+        if c == '\\' && chars.as_str().starts_with('"') {
+            chars.next();
+            nodes.push(Node::Separator('"'));
+            rest = chars.as_str();
+            continue;
+        }
         if standard && !"-./,':; \"".contains(c) {
             let text = format!("invalid datetime format separator: \"{c}\"");
             return Err(TypeError::new("22007", text).into());

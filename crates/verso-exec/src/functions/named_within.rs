@@ -216,11 +216,14 @@ static WORDS: &[BuiltinFunction] = &[
             args => called("similar_to_escape", &TWO_TEXTS, cx, args),
         }, None)
     },
-    entry!("length" () [Bytea, Name] => Int4, |cx, args| {
+    BuiltinFunction {
+        volatility: Volatility::Stable,
+        ..entry!("length" () [Bytea, Name] => Int4, |cx, args| {
         let of = [ArgType::Exact(SqlType::Bytea), ArgType::Exact(SqlType::Name)];
         let text = called("convert_from", &of, cx, args)?;
         Ok(Value::Int4(text.as_str().map_or(0, |text| text.chars().count() as i32)))
-    }, None),
+    }, None)
+    },
 ];
 
 const TWO_TEXTS: [ArgType; 2] = [ArgType::Exact(SqlType::Text), ArgType::Exact(SqlType::Text)];

@@ -162,6 +162,13 @@ impl Template {
         for node in template.nodes.clone() {
             template.take(node)?;
         }
+        let signs = template.sign != Anchor::None || template.minus || template.plus || template.brackets;
+        let numbers = template.zero || template.decimal || template.shifted || template.blank;
+        if template.roman && (signs || numbers) {
+            return Err(TypeError::new("42601", "\"RN\" is incompatible with other formats")
+                .with_detail("\"RN\" may only be used together with \"FM\".")
+                .into());
+        }
         Ok(template)
     }
 

@@ -289,6 +289,7 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("setseed" Volatile [Float8] => Void = setseed),
     session_function!("version" Stable [] => Text = |cx, _| Ok(Value::Text(cx.services.identity.version()))),
     session_function!("current_user" Stable [] => Name = user),
+    session_function!("getpgusername" Stable [] => Name = user),
     session_function!("session_user" Stable [] => Name = session_user),
     session_function!("current_database" Stable [] => Name =
         |cx, _| Ok(Value::Text(cx.services.identity.database_name()))),

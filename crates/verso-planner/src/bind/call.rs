@@ -137,6 +137,12 @@ impl Binder<'_> {
                     let ty = SqlType::System(SystemType::Regtype);
                     return Ok(TypedExpr::literal(Value::Int8(SqlType::Unknown.pg_oid().into()), ty));
                 }
+                if let (SqlType::Array(_), "array_fill") =
+                    (types.first().unwrap_or(&SqlType::Void), function.name)
+                {
+                    let text = format!("could not find array type for data type {}", types[0].pg_name());
+                    return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text));
+                }
                 let bound = self.built_in(function, args, &types)?;
                 let bound = match function.operator {
                     // called by the name of the function behind the operator

@@ -330,6 +330,8 @@ impl Call<'_> {
             // With a modifier that says nothing, `character` is the type without one.
             Some(SqlType::Char(None)) if modifier.is_none() => "character".to_string(),
             Some(SqlType::Bit(None)) if modifier.is_none() => "bit".to_string(),
+            // A type without modifiers is shown with the one that is asked for.
+            Some(ty) if typmod >= 0 && has_no_modifiers(&ty) => format!("{}({typmod})", ty.pg_name()),
             Some(ty) => ty.pg_name(),
             None => names::type_name(self.catalog, oid)
                 .unwrap_or_else(|| if oid == 0 { "-" } else { "???" }.to_string()),
@@ -580,6 +582,15 @@ impl Call<'_> {
 }
 
 /// The relation of this name.
+/// Whether a type takes no modifier, and is no number or boolean, of which PostgreSQL shows none in any case.
+fn has_no_modifiers(ty: &SqlType) -> bool {
+    use SqlType as T;
+    matches!(
+        ty,
+        T::Text | T::Name | T::Bytea | T::Date | T::Uuid | T::Json | T::Jsonb | T::Oid | T::System(_)
+    )
+}
+
 fn relation_named(name: &str) -> Result<Oid> {
     let found = references::find_reference(SystemType::Regclass, name)?;
     let found = found.and_then(|oid| u32::try_from(oid).ok()).map(Oid);
