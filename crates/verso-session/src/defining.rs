@@ -20,7 +20,7 @@ use verso_storage::Txn;
 use crate::client::{Client, Nowhere, Results};
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::plans::{Done, Job, changes, command};
+use crate::plans::{Done, Job, changes, command, maintains};
 use crate::services::Services;
 use crate::{ddl, framed, serving};
 use verso_parser::parse_script;
@@ -59,8 +59,11 @@ impl Definitions for Frame<'_> {
                 let text = format!("{word} cannot be executed from a function");
                 return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text).into());
             }
+            let read_only = self.txn.borrow().is_read_only();
+            let lifted = read_only && maintains(&parsed.statement);
             if let Some(word) = changes(&parsed.statement)
-                && self.txn.borrow().is_read_only()
+                && read_only
+                && !lifted
             {
                 let text = format!("cannot execute {word} in a read-only transaction");
                 return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text).into());
@@ -79,7 +82,8 @@ impl Definitions for Frame<'_> {
             // What fails may have seen that others changed the catalog: either way it is looked at anew.
             self.services.defined.set(self.services.defined.get() + 1);
             let _defining = Defining::begin(self.services);
-            if catalog.key().role != self.catalog.key().role {
+            let asks = self.services.settings.asks_for_role() && self.services.acting.get().is_none();
+            if catalog.key().role != self.catalog.key().role && !asks {
                 return Err(SqlError::unsupported(
                     "a statement of the schema with the rights of a function's owner",
                 )
@@ -89,12 +93,18 @@ impl Definitions for Frame<'_> {
             let client = Client::new(&mut nowhere);
             let mut results = Results::aside(&client, self.services.memory.lend());
             let job = Job::of(parsed, text, given.params);
+            if lifted {
+                self.txn.borrow_mut().set_read_only(false);
+            }
             let done = self.inside(|frame| match (&parsed.statement, given.query) {
                 (Statement::CreateTableAs(create), Some(query)) => {
                     Ok(Done::Tag(ddl::fill_table_as(frame, create, query, given.params)?))
                 }
                 _ => framed::statement(frame, &job, given.types, &mut results),
             });
+            if lifted {
+                self.txn.borrow_mut().set_read_only(true);
+            }
             let done = done.map_err(|failure| without_place(failure, &parsed.statement))?;
             Ok(Served { rows: done.into_tag().rows, yields: None })
         };
@@ -110,14 +120,12 @@ impl Definitions for Frame<'_> {
 
     fn renewed(&self, catalog: &Arc<CatalogSnapshot>) -> Result<HeldSettings> {
         let services = self.services;
-        let mut now = services.snapshot(&self.txn.borrow())?.with_role(catalog.key().role);
+        let now = services.snapshot_asked(&self.txn.borrow(), catalog.key().role)?;
         let asked = services.settings.asked();
-        if let Some(asked) = &asked {
-            now = now.with_path(&services.path_of(asked, catalog.key().role));
-        }
         services.lend_names(&now);
         *services.redefined.borrow_mut() = Some(Arc::clone(&now));
-        let time_zone = asked.map_or_else(|| services.settings.time_zone.clone(), |asked| asked.time_zone);
+        let time_zone =
+            asked.map_or_else(|| services.settings.time_zone.clone(), |asked| asked.time_zone.clone());
         Ok(HeldSettings { catalog: now, time_zone, work_bytes: None })
     }
 }

@@ -298,8 +298,13 @@ impl Frame<'_> {
     }
 
     fn seeing<T>(&self, work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
-        let catalog = self.services.snapshot(&self.txn.borrow())?;
-        self.services.lend_names(&catalog);
+        // A schema that is being made is the first of the path, whatever was asked for.
+        let services = self.services;
+        let catalog = match services.creating.borrow().is_none() {
+            true => services.snapshot_asked(&self.txn.borrow(), self.catalog.key().role)?,
+            false => services.snapshot(&self.txn.borrow())?,
+        };
+        services.lend_names(&catalog);
         work(&Frame { catalog: &catalog, keeps: false, ..*self })
     }
 

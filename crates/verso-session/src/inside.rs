@@ -127,7 +127,10 @@ impl TransactionEnds for Inside<'_> {
             return Ok(());
         }
         if self.begun_at.get() != Some(self.frame.services.embedded.get()) {
-            return Err(ExecError::from(serving::too_late()));
+            serving::check_late(known.shown(), modes).map_err(ExecError::from)?;
+            self.modes.set(wanted);
+            self.frame.services.set_read_only(&mut self.frame.txn.borrow_mut(), wanted.read_only);
+            return Ok(());
         }
         // Nothing was done in it: a new one with these modes takes its place.
         self.modes.set(wanted);

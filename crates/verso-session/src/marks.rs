@@ -10,7 +10,7 @@ impl<P> Default for Marks<P> {
     }
 }
 
-impl<P: Copy> Marks<P> {
+impl<P: Clone> Marks<P> {
     /// A savepoint is set.
     pub(crate) fn set(&mut self, name: &str, place: P) {
         self.0.push((name.to_owned(), place));
@@ -20,7 +20,7 @@ impl<P: Copy> Marks<P> {
     pub(crate) fn return_to(&mut self, name: &str) -> Option<P> {
         let at = self.find(name)?;
         self.0.truncate(at + 1);
-        Some(self.0[at].1)
+        Some(self.0[at].1.clone())
     }
 
     /// A savepoint ends, and those behind it.
@@ -28,6 +28,11 @@ impl<P: Copy> Marks<P> {
         if let Some(at) = self.find(name) {
             self.0.truncate(at);
         }
+    }
+
+    /// All savepoints have ended.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
     }
 
     /// Whether there is none.

@@ -16,7 +16,7 @@ use crate::frame::Frame;
 use crate::framed;
 use crate::plans::{Done, Job, SHOW_ALL_COLUMNS};
 use crate::session::check_resets;
-use crate::settings::SETTINGS;
+use crate::settings::{SETTINGS, ShownModes};
 use verso_parser::syntax::{CopyPlace, Parsed, Statement, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -57,6 +57,10 @@ pub(crate) fn serve(
                     services.set_setting(name, value, false)?;
                 }
             }
+            Ok(Served::default())
+        }
+        Statement::ActAs { who, local, .. } => {
+            services.ask_for_role(who, *local)?;
             Ok(Served::default())
         }
         Statement::SetTransaction(modes) => set_transaction(frame, modes, text, given),
@@ -118,21 +122,35 @@ fn set_transaction(
         ends.set_modes(text)?;
         return Ok(Served::default());
     }
-    let known = frame.services.transaction.get();
-    let isolation = modes.isolation.map(|level| level.as_str());
-    if isolation.is_some() && isolation != known.map(|known| known.isolation) {
-        return Err(too_late().into());
+    if let Some(known) = frame.services.transaction.get() {
+        check_late(known, modes)?;
     }
-    if modes.read_only.is_some() && modes.read_only != known.map(|known| known.read_only) {
-        return Err(SqlError::unsupported("SET TRANSACTION READ ONLY in a function").into());
+    if modes.read_only == Some(true) {
+        frame.services.set_read_only(&mut frame.txn.borrow_mut(), true);
     }
     Ok(Served::default())
 }
 
-/// SET TRANSACTION behind the first query.
-pub(crate) fn too_late() -> SqlError {
-    let text = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
-    SqlError::new(sqlstate::ACTIVE_TRANSACTION, text)
+/// Refuses what SET TRANSACTION cannot change behind the first query: what stays as it is may be said again, and the
+/// transaction may become READ ONLY, up to the end of the savepoint that it is in.
+///
+/// # Errors
+/// 25001
+pub(crate) fn check_late(known: ShownModes, wanted: &TransactionModes) -> Result<(), SqlError> {
+    let others = |wanted: Option<bool>, known: bool| wanted.is_some_and(|wanted| wanted != known);
+    let what = match () {
+        () if wanted.snapshot.is_some() => "SET TRANSACTION SNAPSHOT must be called",
+        () if wanted.isolation.is_some_and(|level| level.as_str() != known.isolation) => {
+            "SET TRANSACTION ISOLATION LEVEL must be called"
+        }
+        () if known.read_only && wanted.read_only == Some(false) => "transaction read-write mode must be set",
+        () if others(wanted.deferrable, known.deferrable) => {
+            "SET TRANSACTION [NOT] DEFERRABLE must be called"
+        }
+        () if others(wanted.savepoints, known.savepoints) => "SET TRANSACTION [NO] SAVEPOINT must be called",
+        () => return Ok(()),
+    };
+    Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, format!("{what} before any query")))
 }
 
 /// A row of texts with their names.

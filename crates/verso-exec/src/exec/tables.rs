@@ -272,6 +272,10 @@ pub trait TransactionControl {
     fn savepoints(&self) -> bool;
     /// Whether a statement that meets a newer version is run again on a new snapshot (READ COMMITTED).
     fn restarts(&self) -> bool;
+    /// Whether the transaction is READ ONLY.
+    fn is_read_only(&self) -> bool {
+        false
+    }
     /// Opens a named frame.
     fn savepoint(&self, name: &str) -> Result<()>;
     /// Undoes everything since the frame was opened; it stays.

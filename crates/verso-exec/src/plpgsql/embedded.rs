@@ -62,6 +62,12 @@ pub(super) fn may_change(frame: &Frame, word: &str) -> Result<()> {
     }
 }
 
+/// A change in a transaction that is READ ONLY, whether it finds rows or not.
+#[cold]
+fn in_read_only(word: &str) -> ExecError {
+    ExecError::raised("25006", format!("cannot execute {word} in a read-only transaction"))
+}
+
 /// An error of a statement that is known as text.
 pub(super) fn in_statement(error: ExecError, text: &str) -> ExecError {
     // It shows the text itself.
@@ -150,6 +156,9 @@ pub(super) fn run_embedded(
     let to_result = matches!(taken, Taken::Result);
     if let Some(word) = statement.change {
         may_change(frame, word).map_err(|error| statement.named_in(error))?;
+        if cx.tables()?.is_read_only() {
+            return Err(statement.named_in(in_read_only(word)));
+        }
     }
     if statement.compiled.adds_row()
         && let Some(rows) = add_row(statement, params, cx, frame)?

@@ -326,6 +326,7 @@ impl Statement {
                 | Statement::Set { .. }
                 | Statement::Reset(_)
                 | Statement::ResetAll
+                | Statement::ActAs { .. }
                 | Statement::SetTransaction(_)
                 | Statement::SetSessionCharacteristics(_)
                 | Statement::Checkpoint

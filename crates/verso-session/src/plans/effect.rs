@@ -192,6 +192,12 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
     })
 }
 
+/// Whether a statement leaves every row and every definition as it is: a READ ONLY transaction runs it, as in PostgreSQL, though
+/// it writes statistics or builds anew.
+pub(crate) fn maintains(statement: &Statement) -> bool {
+    matches!(statement, Statement::Analyze(_) | Statement::Reindex(_) | Statement::Cluster(_))
+}
+
 /// Whether a statement is a query or a change of rows: what has a plan.
 pub(crate) fn is_plain(statement: &Statement) -> bool {
     matches!(
@@ -220,10 +226,11 @@ pub(crate) fn command(statement: &Statement) -> &'static str {
     match statement {
         Statement::Show(_) | Statement::ShowAll => "SHOW",
         Statement::Explain { .. } => "EXPLAIN",
-        Statement::Set { .. } | Statement::SetTransaction(_) | Statement::SetSessionCharacteristics(_) => {
-            "SET"
-        }
-        Statement::Reset(_) | Statement::ResetAll => "RESET",
+        Statement::ActAs { reset: true, .. } | Statement::Reset(_) | Statement::ResetAll => "RESET",
+        Statement::ActAs { .. }
+        | Statement::Set { .. }
+        | Statement::SetTransaction(_)
+        | Statement::SetSessionCharacteristics(_) => "SET",
         Statement::Checkpoint => "CHECKPOINT",
         Statement::Copy(_) => "COPY",
         Statement::Call(_) => "CALL",

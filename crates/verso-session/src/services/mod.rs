@@ -13,10 +13,12 @@
 //! | [`temporary`] | temporary tables |
 //! | [`signals`] | waiting, and cancelling others |
 //! | [`workers`] | how many workers a job of maintenance gets, or a query |
+//! | [`handlers`] | what handlers of PL/pgSQL take back |
 //! | [`binding`] | what the catalog keeps as text, bound |
 
 mod binding;
 mod clocks;
+mod handlers;
 mod logged;
 mod names;
 mod notices;
@@ -43,6 +45,7 @@ use verso_storage::{LockOwner, ObjectId, Txn};
 use verso_types::names::ObjectNames;
 
 pub(crate) use clocks::{Clocks, EPOCH_MICROS};
+use handlers::BlockBegin;
 use names::NamesPath;
 use notices::Notices;
 pub(crate) use notices::Outgoing;
@@ -55,6 +58,7 @@ use temporary::Temporary;
 
 use crate::catalogs::SessionNames;
 use crate::instance::Instance;
+use crate::marks::Marks;
 use crate::memory::SessionMemory;
 use crate::notify::Notify;
 use crate::registry::{Identity, SessionInfo, backend_id};
@@ -115,6 +119,8 @@ pub(crate) struct Services {
     pub(crate) defined: Cell<u32>,
     /// How many settings the running statement has asked for.
     pub(crate) asked: Cell<u32>,
+    /// Blocks with handlers that run, by their savepoints.
+    blocks: RefCell<Marks<BlockBegin>>,
     /// How many statements of functions have run in the session: a transaction in which none has may change its modes.
     pub(crate) embedded: Cell<u64>,
     pub(crate) defining: Cell<bool>,
@@ -176,6 +182,7 @@ impl Services {
             acting: Cell::new(None),
             defined: Cell::new(0),
             asked: Cell::new(0),
+            blocks: RefCell::default(),
             embedded: Cell::new(0),
             defining: Cell::new(false),
             creating: RefCell::default(),

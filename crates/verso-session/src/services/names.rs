@@ -81,6 +81,22 @@ impl Services {
         Ok(self.instance.catalog.snapshot(txn)?.with_path(&path))
     }
 
+    /// The same with what the running statement has asked for: its search path, and its role where it has asked for one;
+    /// otherwise it is seen with the rights of `role`.
+    pub(crate) fn snapshot_asked(
+        &self,
+        txn: &Txn,
+        role: Option<Oid>,
+    ) -> Result<Arc<CatalogSnapshot>, CatalogError> {
+        let now = self.snapshot(txn)?;
+        let Some(asked) = self.settings.asked() else { return Ok(now.with_role(role)) };
+        let role = match self.settings.asks_for_role() && self.acting.get().is_none() {
+            true => Some(self.current_role()).filter(|role| *role != verso_catalog::OWNER_ROLE),
+            false => role,
+        };
+        Ok(now.with_role(role).with_path(&self.path_of(&asked, role)))
+    }
+
     /// Brings `catalog` up to what the transaction's current statement sees. Costs no more than a few loads most of the time.
     #[inline]
     pub(crate) fn refresh_catalog(&self, txn: &Txn) -> Result<(), CatalogError> {

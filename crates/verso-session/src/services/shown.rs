@@ -10,6 +10,7 @@ use verso_exec::context::{HeldSettings, SettingAccess};
 use super::Services;
 use crate::automatic::AutoSettings;
 use crate::settings;
+use verso_parser::syntax::{ActAs, Name, Span};
 use verso_planner::errors::SqlError;
 
 impl Services {
@@ -17,6 +18,12 @@ impl Services {
     pub(crate) fn log_min_duration_ms(&self) -> i64 {
         let own = self.settings.log_min_duration_ms;
         own.unwrap_or_else(|| self.instance.log_min_duration_ms.load(Ordering::Relaxed))
+    }
+
+    /// The same, as the running statement has asked for it.
+    fn log_min_duration_asked(&self) -> i64 {
+        let asked = self.settings.asked().and_then(|asked| asked.log_min_duration_ms);
+        asked.unwrap_or_else(|| self.log_min_duration_ms())
     }
 
     /// Shows a setting of the session, the transaction or the database.
@@ -54,7 +61,9 @@ impl Services {
             "version_retention_size" => Some(settings::memory_text(database.version_retention_bytes)),
             "max_snapshot_age" => Some(settings::duration(self.instance.long.snapshot_age_ms())),
             "archive_timeout" => Some(settings::duration(database.archive_timeout_ms)),
-            "log_min_duration_statement" => Some(settings::least_duration_text(self.log_min_duration_ms())),
+            "log_min_duration_statement" => {
+                Some(settings::least_duration_text(self.log_min_duration_asked()))
+            }
             "compress" => on(self.instance.compresses.load(Ordering::Relaxed)),
             "compress_delay" => Some(settings::duration(database.compress_delay_ms)),
             "colocate" => on(self.instance.colocates.load(Ordering::Relaxed)),
@@ -69,14 +78,12 @@ impl Services {
             "max_wal_size" => Some(settings::size_text(database.max_wal_bytes)),
             "memory_limit" => Some(settings::memory_text(self.instance.memory.limit_bytes())),
             "commit_wait" | "commit_logging" | "synchronous_commit" => {
-                self.settings.commit.show(name, database.commit).map(str::to_string)
+                self.settings.commit_asked().show(name, database.commit).map(str::to_string)
             }
-            "role" => Some(
-                self.settings
-                    .role
-                    .as_ref()
-                    .map_or_else(|| "none".into(), |_| self.current_name().to_string()),
-            ),
+            "role" => Some(match self.settings.roles_asked() {
+                [None, _] => "none".into(),
+                [Some((role, name)), _] => self.name_of(role).unwrap_or(name).to_string(),
+            }),
             name => fixed_setting(self, name).or_else(|| self.settings.show_asked(name)),
         }
     }
@@ -118,6 +125,16 @@ impl SettingAccess for Services {
     }
 
     fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, ExecError> {
+        let who = |value: &str| Some(Name { text: value.to_string(), at: Span::default() });
+        let role = match name {
+            "role" => Some(ActAs::Role(value.filter(|value| *value != "none").and_then(who))),
+            "session_authorization" => Some(ActAs::Session(value.and_then(who))),
+            _ => None,
+        };
+        if let Some(role) = role {
+            self.ask_for_role(&role, local)?;
+            return Ok(self.show(name).unwrap_or_default());
+        }
         let asked = self.settings.ask(name, value, local);
         // The function that asks goes on with what follows from it.
         self.asked.set(self.asked.get() + 1);

@@ -6,6 +6,7 @@ use verso_storage::TxnOptions;
 
 use super::Session;
 use crate::client::{CommandTag, tag};
+use crate::serving::check_late;
 use crate::transaction::{Block, Condition, Modes, State, in_failed_transaction};
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -100,7 +101,7 @@ impl Session {
         }
         let (changed, block) = (known.with(modes), *block);
         if !*pristine {
-            return self.change_modes(changed, modes.snapshot.is_some());
+            return self.change_modes(modes);
         }
         if let Some(snapshot) = &modes.snapshot {
             self.import_snapshot(snapshot)?;
@@ -115,24 +116,14 @@ impl Session {
         Ok(tag("SET"))
     }
 
-    /// SET TRANSACTION behind the first query: what stays as it is may be said again, and the transaction may become READ
-    /// ONLY, up to the end of the savepoint that it is in.
-    fn change_modes(&mut self, changed: Modes, snapshot: bool) -> Result<CommandTag, SqlError> {
+    /// SET TRANSACTION behind the first query.
+    fn change_modes(&mut self, wanted: &TransactionModes) -> Result<CommandTag, SqlError> {
         let Some(active) = self.transaction.active_mut() else { return Ok(tag("SET")) };
-        let known = &active.state.modes;
-        let what = match () {
-            () if snapshot => "SET TRANSACTION SNAPSHOT must be called",
-            () if changed.isolation != known.isolation => "SET TRANSACTION ISOLATION LEVEL must be called",
-            () if known.read_only && !changed.read_only => "transaction read-write mode must be set",
-            () if changed.deferrable != known.deferrable => "SET TRANSACTION [NOT] DEFERRABLE must be called",
-            () if changed.savepoints != known.savepoints => "SET TRANSACTION [NO] SAVEPOINT must be called",
-            () => {
-                active.set_read_only(changed.read_only);
-                self.services.transaction.set(Some(active.state.modes.shown()));
-                return Ok(tag("SET"));
-            }
-        };
-        Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, format!("{what} before any query")))
+        let known = active.state.modes;
+        check_late(known.shown(), wanted)?;
+        active.set_read_only(known.with(wanted).read_only);
+        self.services.transaction.set(Some(active.state.modes.shown()));
+        Ok(tag("SET"))
     }
 
     /// SET TRANSACTION SNAPSHOT.

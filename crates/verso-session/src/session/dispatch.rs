@@ -92,11 +92,17 @@ impl Session {
             Statement::Fetch(fetch) => self.fetch(fetch, sink),
             Statement::Close(name) => self.close_cursor(name.as_ref()),
             Statement::AlterDatabase { system, database, name, value } => {
+                if !*system {
+                    self.check_writable(job.statement)?;
+                }
                 self.alter_database(*system, database.as_ref(), name, value.as_deref())
             }
             Statement::AddLogFile { size } => self.add_log_file(size),
             Statement::DropLogFile { number } => self.drop_log_file(*number),
-            Statement::Database(statement) => self.database_statement(statement),
+            Statement::Database(statement) => {
+                self.check_writable(job.statement)?;
+                self.database_statement(statement)
+            }
             Statement::Reindex(reindex) if reindex.names_many() => self.reindex_many(job, reindex, sink),
             Statement::Cluster(cluster) if cluster.table.is_none() => {
                 self.cluster_many(job, cluster.verbose, sink)

@@ -208,7 +208,7 @@ impl Session {
             self.tell_begin(job);
         }
         let slow = self.slow_start();
-        self.services.settings.take_asked();
+        self.services.forget_asked();
         let mut result = self.contained(|session| {
             session.check_owed(job)?;
             session.pull_within(job, state, open, Some(max_rows), false, sink)

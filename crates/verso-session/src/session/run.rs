@@ -15,7 +15,7 @@ use crate::frame::Frame;
 use crate::framed;
 use crate::plans::Prepared;
 use crate::plans::{Done, Job};
-use crate::plans::{changes, changes_schema, only_changes};
+use crate::plans::{changes, changes_schema, maintains, only_changes};
 use crate::services::Outgoing;
 use crate::tables::explain_unique;
 use crate::transaction::{Active, Block};
@@ -28,6 +28,16 @@ use verso_planner::errors::{SqlError, sqlstate};
 pub(super) const RESTARTS_MAX: u32 = 5;
 
 impl Session {
+    /// Refuses a statement on databases where transactions are READ ONLY: it stands outside of them, and changes something all
+    /// the same.
+    pub(super) fn check_writable(&self, statement: &Statement) -> Result<(), SqlError> {
+        let modes = self.transaction.state().map(|state| state.modes.read_only);
+        match changes(statement) {
+            Some(word) if modes.unwrap_or(self.services.settings.read_only) => Err(in_read_only(word)),
+            _ => Ok(()),
+        }
+    }
+
     /// Runs a statement within the open transaction, or within one of its own that ends with it.
     pub(crate) fn transactional(
         &mut self,
@@ -44,11 +54,12 @@ impl Session {
         };
         let state = &mut active.state;
         state.pristine = false;
+        let lifted = state.modes.read_only && maintains(job.statement);
         if state.modes.read_only
+            && !lifted
             && let Some(word) = changes(job.statement)
         {
-            let text = format!("cannot execute {word} in a read-only transaction");
-            return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text));
+            return Err(in_read_only(word));
         }
         if state.block == Block::Statement && matches!(job.statement, Statement::LockTable(_)) {
             let text = "LOCK TABLE can only be used in transaction blocks";
@@ -69,8 +80,15 @@ impl Session {
         let client = Client::new(sink);
         let mut results = Results::new(&client, self.services.memory.lend());
         let silent = only_changes(job.statement);
+        if lifted && let Some(active) = self.transaction.active_mut() {
+            active.set_read_only(false);
+        }
         let done = self
-            .framed(silent, &mut results, |frame, results| framed::statement(frame, job, &types, results))?;
+            .framed(silent, &mut results, |frame, results| framed::statement(frame, job, &types, results));
+        if lifted && let Some(active) = self.transaction.active_mut() {
+            active.set_read_only(true);
+        }
+        let done = done?;
         results.finish()?;
         self.change_asked_settings()?;
         self.note_definitions();
@@ -104,12 +122,14 @@ impl Session {
         let mut tries = 0;
         self.services.contended.borrow_mut().clear();
         loop {
-            self.services.settings.take_asked();
+            self.services.forget_asked();
             if tries > RESTARTS_MAX {
                 self.lock_contended(active)?;
             }
             {
                 let mut txn = active.txn.borrow_mut();
+                // What a try before has made of it.
+                self.services.set_read_only(&mut txn, active.state.modes.read_only);
                 if silent { txn.begin_change()? } else { txn.begin_statement()? }
             }
             self.services.may_restart.set(active.state.restarts() && !results.sent);
@@ -253,4 +273,10 @@ impl Session {
         }
         done.map_err(|failure| failure.error)
     }
+}
+
+/// `25006`
+fn in_read_only(word: &str) -> SqlError {
+    let text = format!("cannot execute {word} in a read-only transaction");
+    SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text)
 }

@@ -5,9 +5,9 @@ use verso_types::{Batch, SqlType, Value};
 use super::Session;
 use crate::client::{CommandTag, StatementSink, StatementStatistics, tag};
 use crate::plans::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
-use crate::settings::{SETTINGS, Settings, check_may_set, flag};
+use crate::settings::{Change, SETTINGS, Settings, check_may_set, flag};
 use crate::transaction::Block;
-use verso_parser::syntax::{IsolationLevel, TransactionModes};
+use verso_parser::syntax::{ActAs, IsolationLevel, Name, Span, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
@@ -27,6 +27,10 @@ impl Session {
             // Outside of a block they are those of this very statement.
             return if self.transaction.is_open() { self.set_transaction(&modes) } else { Ok(tag("SET")) };
         }
+        if name == "session_authorization" {
+            let who = value.map(|value| Name { text: value.to_string(), at: Span::default() });
+            return self.act_as(&ActAs::Session(who), local, false);
+        }
         self.change_setting(name, value, local)?;
         Ok(tag("SET"))
     }
@@ -42,9 +46,22 @@ impl Session {
 
     /// What `set_config` asked for in a statement that is done.
     pub(super) fn change_asked_settings(&mut self) -> Result<(), SqlError> {
+        if let Some(active) = self.transaction.active_mut() {
+            let read_only = active.txn.get_mut().is_read_only();
+            active.set_read_only(read_only);
+        }
         let Some(asked) = self.services.settings.take_asked() else { return Ok(()) };
-        let mut changes = asked.changes.iter();
-        changes.try_for_each(|(name, value, local)| self.change_setting(name, value.as_deref(), *local))
+        asked.changes.iter().try_for_each(|(change, local)| self.change(change, *local))
+    }
+
+    /// Makes a change that was asked for.
+    pub(super) fn change(&mut self, change: &Change, local: bool) -> Result<(), SqlError> {
+        if let Change::Setting(name, value) = change {
+            return self.change_setting(name, value.as_deref(), local);
+        }
+        self.change_settings(local, |settings| change.make(settings, &Settings::default()))?;
+        self.services.names_path.forget();
+        Ok(())
     }
 
     /// SET SESSION CHARACTERISTICS: what later transactions begin with.
@@ -62,6 +79,9 @@ impl Session {
     /// RESET.
     pub(crate) fn reset(&mut self, name: &str) -> Result<CommandTag, SqlError> {
         check_resets(name)?;
+        if name == "session_authorization" {
+            return self.act_as(&ActAs::Session(None), false, true);
+        }
         self.change_setting(name, None, false)?;
         Ok(tag("RESET"))
     }

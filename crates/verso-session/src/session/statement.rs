@@ -159,6 +159,7 @@ impl Session {
             let reason = self.services.info.reason().error();
             (error.sqlstate, error.message) = (reason.sqlstate, reason.message);
         }
+        self.services.forget_asked();
         self.fail_transaction();
         if self.services.info.ending().is_some() {
             self.abandon();

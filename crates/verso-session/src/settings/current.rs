@@ -2,7 +2,8 @@
 //!
 //! 1. A setting that a transaction has changed is what it was when that is rolled back, be it to a savepoint.
 //! 2. What SET LOCAL has changed is what it was when the transaction ends, however it does.
-//! 3. What `set_config` asks for holds for the session once its statement is done.
+//! 3. What `set_config`, and SET in a function, ask for holds for the session once its statement is done. A handler of
+//!    PL/pgSQL takes back what its block has asked for.
 //! 4. What a function's definition sets is asked for while the function runs, and then as it was before. What the function
 //!    itself asks for stays, but for what it says is local of those.
 
@@ -10,6 +11,8 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+
+use verso_catalog::Oid;
 
 use super::{CommitLevel, LogSettings, MessageLevel, Settings};
 use verso_planner::errors::SqlError;
@@ -20,7 +23,7 @@ pub(crate) struct SessionSettings {
     now: Arc<Settings>,
     /// What RESET brings back.
     defaults: Arc<Settings>,
-    /// What `set_config` asks for in the running statement.
+    /// What the running statement asks for.
     asked: RefCell<Option<Asked>>,
     /// The settings of functions that run, the innermost last.
     held: RefCell<Vec<Held>>,
@@ -35,21 +38,62 @@ struct Held {
     names: Vec<Arc<str>>,
 }
 
-/// Changes of settings by `set_config`.
+/// A role and its name.
+pub(crate) type KnownRole = (Oid, Arc<str>);
+
+/// A change that a running statement asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A setting gets this value, or what RESET brings back.
+    Setting(String, Option<String>),
+    /// SET ROLE; none for the session's.
+    Role(Option<KnownRole>),
+    /// SET SESSION AUTHORIZATION; none for whom the client has logged in as.
+    Session(Option<KnownRole>),
+}
+
+impl Change {
+    fn name(&self) -> &str {
+        match self {
+            Change::Setting(name, _) => name,
+            Change::Role(_) => "role",
+            Change::Session(_) => "session_authorization",
+        }
+    }
+
+    /// Makes it; `defaults` are what RESET brings back.
+    pub(crate) fn make(&self, settings: &mut Settings, defaults: &Settings) -> Result<(), SqlError> {
+        match self {
+            Change::Setting(name, Some(value)) => settings.set(name, Some(value)),
+            Change::Setting(name, None) => settings.reset(name, defaults),
+            Change::Role(role) => {
+                settings.role.clone_from(role);
+                Ok(())
+            }
+            Change::Session(role) => {
+                settings.role = None;
+                settings.session_role.clone_from(role);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Changes of settings by `set_config`, and by SET in functions.
 #[derive(Clone)]
 pub(crate) struct Asked {
-    /// Name, value, and whether only for the transaction.
-    pub(crate) changes: Vec<(String, Option<String>, bool)>,
+    /// What changes, and whether only for the transaction.
+    pub(crate) changes: Vec<(Change, bool)>,
     /// As they will then be.
-    settings: Settings,
+    settings: Arc<Settings>,
     /// How many of the changes belong to transactions that have committed within the statement.
     kept: usize,
 }
 
 impl Asked {
     /// Nothing yet.
-    fn none(now: &Settings) -> Asked {
-        Asked { changes: Vec::new(), settings: Settings::clone(now), kept: 0 }
+    fn none(now: &Arc<Settings>) -> Asked {
+        Asked { changes: Vec::new(), settings: Arc::clone(now), kept: 0 }
     }
 }
 
@@ -165,22 +209,38 @@ impl SessionSettings {
 
     /// Asks for a change once the running statement is done. What the setting then is.
     pub(crate) fn ask(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, SqlError> {
+        self.ask_for(Change::Setting(name.to_string(), value.map(str::to_string)), local)?;
+        Ok(self.show_asked(name).unwrap_or_default())
+    }
+
+    /// The same for any change.
+    pub(crate) fn ask_for(&self, change: Change, local: bool) -> Result<(), SqlError> {
         let mut asked = self.asked.borrow_mut();
         let asked = asked.get_or_insert_with(|| Asked::none(&self.now));
-        match value {
-            Some(value) => asked.settings.set(name, Some(value))?,
-            None => asked.settings.reset(name, &self.defaults)?,
-        }
-        asked.changes.push((name.to_string(), value.map(str::to_string), local));
-        Ok(asked.settings.show(name).unwrap_or_default())
+        change.make(Arc::make_mut(&mut asked.settings), &self.defaults)?;
+        asked.changes.push((change, local));
+        Ok(())
+    }
+
+    /// What the running statement has asked for by now, for [`SessionSettings::return_to`].
+    pub(crate) fn asked_by_now(&self) -> Option<Asked> {
+        self.asked.borrow().clone()
+    }
+
+    /// Takes back what was asked for since then; whether there was anything.
+    pub(crate) fn return_to(&self, asked: Option<Asked>) -> bool {
+        let count = |asked: &Option<Asked>| asked.as_ref().map_or(0, |asked| asked.changes.len());
+        let wanted = count(&asked);
+        wanted != count(&self.asked.replace(asked))
     }
 
     /// Puts the settings of a function in force until [`SessionSettings::release`]. What all are then.
     pub(crate) fn hold(&self, given: &[(Arc<str>, Arc<str>)]) -> Result<Settings, SqlError> {
         let before = self.asked.borrow().clone();
         let mut asked = before.clone().unwrap_or_else(|| Asked::none(&self.now));
-        given.iter().try_for_each(|(name, value)| asked.settings.set(name, Some(value)))?;
-        let settings = asked.settings.clone();
+        let in_force = Arc::make_mut(&mut asked.settings);
+        given.iter().try_for_each(|(name, value)| in_force.set(name, Some(value)))?;
+        let settings = Settings::clone(in_force);
         self.asked.replace(Some(asked));
         let names = given.iter().map(|(name, _)| Arc::clone(name)).collect();
         self.held.borrow_mut().push(Held { before, names });
@@ -197,15 +257,18 @@ impl SessionSettings {
         let Some(Held { before, names }) = self.held.borrow_mut().pop() else { return };
         let known = before.as_ref().map_or(0, |before| before.changes.len());
         let after = self.asked.replace(before);
-        for (name, value, local) in after.into_iter().flat_map(|after| after.changes.into_iter().skip(known))
-        {
-            let held = names.iter().any(|known| **known == *name);
+        for (change, local) in after.into_iter().flat_map(|after| after.changes.into_iter().skip(known)) {
+            let held = names.iter().any(|known| **known == *change.name());
             if !(local && held) {
-                // It could be asked for before, so it can be now.
-                let asked = self.ask(&name, value.as_deref(), local);
-                debug_assert!(asked.is_ok(), "a setting that was accepted: {name}");
+                self.ask_again(change, local);
             }
         }
+    }
+
+    /// Asks for what could be asked for before, so it can be now.
+    fn ask_again(&self, change: Change, local: bool) {
+        let asked = self.ask_for(change, local);
+        debug_assert!(asked.is_ok(), "a change that was accepted: {asked:?}");
     }
 
     /// What was asked for, once.
@@ -216,12 +279,27 @@ impl SessionSettings {
     /// What sorting an index may use: what a function's definition says of it counts, too.
     pub(crate) fn job_memory_bytes(&self) -> u64 {
         let asked = self.asked.borrow();
-        asked.as_ref().map_or(&*self.now, |asked| &asked.settings).job_memory_bytes()
+        asked.as_ref().map_or(&self.now, |asked| &asked.settings).job_memory_bytes()
     }
 
     /// Those that will hold once the running statement is done, where it has asked for any.
-    pub(crate) fn asked(&self) -> Option<Settings> {
-        self.asked.borrow().as_ref().map(|asked| asked.settings.clone())
+    pub(crate) fn asked(&self) -> Option<Arc<Settings>> {
+        self.asked.borrow().as_ref().map(|asked| Arc::clone(&asked.settings))
+    }
+
+    /// Whether the running statement has asked for another role.
+    pub(crate) fn asks_for_role(&self) -> bool {
+        let asked = self.asked.borrow();
+        asked.as_ref().is_some_and(|Asked { settings, .. }| {
+            settings.role != self.now.role || settings.session_role != self.now.session_role
+        })
+    }
+
+    /// The role of SET ROLE and the one of SET SESSION AUTHORIZATION, as the running statement has asked for them.
+    pub(crate) fn roles_asked(&self) -> [Option<KnownRole>; 2] {
+        let asked = self.asked.borrow();
+        let settings = asked.as_ref().map_or(&self.now, |asked| &asked.settings);
+        [settings.role.clone(), settings.session_role.clone()]
     }
 
     /// The settings that are not what the session began with; whom it acts as is none of them.
@@ -235,7 +313,7 @@ impl SessionSettings {
 
     /// How commits are written, as the running statement has asked for it.
     pub(crate) fn commit_asked(&self) -> CommitLevel {
-        self.asked.borrow().as_ref().map_or(&*self.now, |asked| &asked.settings).commit
+        self.asked.borrow().as_ref().map_or(&self.now, |asked| &asked.settings).commit
     }
 
     /// A transaction ends within the running statement: what the statement has asked for locally is over, and with a
@@ -243,11 +321,8 @@ impl SessionSettings {
     pub(crate) fn end_asked(&self, committed: bool) {
         let Some(Asked { changes, kept, .. }) = self.asked.take() else { return };
         let since = changes.into_iter().enumerate();
-        let stay = since.filter(|(at, (.., local))| *at < kept || committed && !local);
-        for (_, (name, value, local)) in stay {
-            // It could be asked for before, so it can be now.
-            let asked = self.ask(&name, value.as_deref(), local);
-            debug_assert!(asked.is_ok(), "a setting that was accepted: {name}");
+        for (_, (change, local)) in since.filter(|(at, (.., local))| *at < kept || committed && !local) {
+            self.ask_again(change, local);
         }
         if let Some(asked) = &mut *self.asked.borrow_mut() {
             asked.kept = asked.changes.len();
@@ -258,14 +333,14 @@ impl SessionSettings {
     /// for it.
     pub(crate) fn heard(&self) -> (MessageLevel, LogSettings) {
         let asked = self.asked.borrow();
-        let settings = asked.as_ref().map_or(&*self.now, |asked| &asked.settings);
+        let settings = asked.as_ref().map_or(&self.now, |asked| &asked.settings);
         (settings.messages_from, settings.log)
     }
 
     /// One of them, as it will be once the running statement is done.
     pub(crate) fn show_asked(&self, name: &str) -> Option<String> {
         let asked = self.asked.borrow();
-        asked.as_ref().map_or(&*self.now, |asked| &asked.settings).show(name)
+        asked.as_ref().map_or(&self.now, |asked| &asked.settings).show(name)
     }
 }
 
@@ -313,7 +388,10 @@ mod tests {
         settings.ask("work_mem", Some("4MB"), true).expect("known");
         settings.end_asked(true);
         let asked = settings.take_asked().expect("it was asked for");
-        assert_eq!(asked.changes, [("work_mem".to_string(), Some("1MB".to_string()), false)]);
+        assert_eq!(
+            asked.changes,
+            [(Change::Setting("work_mem".to_string(), Some("1MB".to_string())), false)]
+        );
     }
 
     #[test]
@@ -333,7 +411,7 @@ mod tests {
         assert_eq!(settings.show_asked("work_mem").as_deref(), Some("2MB"));
         assert_eq!(settings.show("work_mem"), Settings::default().show("work_mem"));
         let asked = settings.take_asked().expect("it was asked for");
-        assert_eq!(asked.changes, [("work_mem".to_string(), Some("2MB".to_string()), true)]);
+        assert_eq!(asked.changes, [(Change::Setting("work_mem".to_string(), Some("2MB".to_string())), true)]);
         assert!(settings.take_asked().is_none());
         assert_eq!(settings.ask("nosuch", Some("1"), false).expect_err("unknown").sqlstate, "42704");
     }

@@ -26,7 +26,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 pub(crate) use aliases::{are_aliases, is_of_commits};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
-pub(crate) use current::{ChangedSettings, SessionSettings};
+pub(crate) use current::{Asked, Change, ChangedSettings, KnownRole, SessionSettings};
 pub use messages::{LogLevel, LogSettings, LogVerbosity, MessageLevel};
 pub use otherwise::unknown;
 pub(crate) use path::names;

@@ -643,6 +643,10 @@ impl TransactionControl for EngineTables<'_> {
         txn.savepoints() && txn.isolation().by_statement()
     }
 
+    fn is_read_only(&self) -> bool {
+        self.txn.borrow().is_read_only()
+    }
+
     fn hold_places(&self) -> Result<Box<dyn Any + Send>> {
         let mut txn = self.txn.borrow_mut();
         txn.begin_statement()?;
@@ -655,6 +659,7 @@ impl TransactionControl for EngineTables<'_> {
 
     fn savepoint(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().savepoint(name)?;
+        self.services.begin_block(name, &self.txn.borrow());
         self.deferred.borrow_mut().mark(name);
         self.services.notify.handlers().mark_named(name);
         Ok(())
@@ -662,6 +667,7 @@ impl TransactionControl for EngineTables<'_> {
 
     fn rollback_to(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().rollback_to(name)?;
+        self.services.undo_block(name, &mut self.txn.borrow_mut());
         self.deferred.borrow_mut().return_to(name);
         self.services.notify.handlers().return_to_named(name);
         Ok(())
@@ -669,6 +675,7 @@ impl TransactionControl for EngineTables<'_> {
 
     fn release(&self, name: &str) -> Result<()> {
         self.txn.borrow_mut().release(name)?;
+        self.services.end_block(name, &mut self.txn.borrow_mut());
         self.deferred.borrow_mut().release(name);
         self.services.notify.handlers().release_named(name);
         Ok(())

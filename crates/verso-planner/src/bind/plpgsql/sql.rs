@@ -148,6 +148,19 @@ fn mismatch(returns: &PlReturn, detail: &str) -> SqlError {
     SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).with_detail(detail.to_string())
 }
 
+/// Whether a statement says what settings, roles and transactions are to be.
+fn sets(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Set { .. }
+            | Statement::Reset(_)
+            | Statement::ResetAll
+            | Statement::ActAs { .. }
+            | Statement::SetTransaction(_)
+            | Statement::SetSessionCharacteristics(_)
+    )
+}
+
 impl Body<'_> {
     /// A statement that is no query and no change: CALL, and what the session runs as a text. None for others, and where a row is wanted.
     fn sql_beside(
@@ -174,7 +187,7 @@ impl Body<'_> {
                 let out = Vec::new();
                 Ok(Some(PlStatementKind::Call { function: called, args, out, text: text.into() }))
             }
-            statement if statement.defines() => {
+            statement if statement.defines() || sets(statement) => {
                 if function.standard_body {
                     let words = text.split_whitespace().take(2).collect::<Vec<_>>().join(" ").to_uppercase();
                     let text = format!("{words} is not yet supported in unquoted SQL function body");

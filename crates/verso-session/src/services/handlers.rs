@@ -1,0 +1,57 @@
+//! What a block of PL/pgSQL with handlers takes back when one of them catches an error, beside storage's changes: settings and
+//! roles that the block has asked for, and that it has made the transaction READ ONLY.
+
+use verso_storage::Txn;
+
+use super::Services;
+use crate::settings::Asked;
+
+/// What there was when such a block began.
+#[derive(Clone)]
+pub(crate) struct BlockBegin {
+    asked: Option<Asked>,
+    read_only: bool,
+}
+
+impl Services {
+    /// A block with handlers begins; `name` is its savepoint.
+    pub(crate) fn begin_block(&self, name: &str, txn: &Txn) {
+        let begin = BlockBegin { asked: self.settings.asked_by_now(), read_only: txn.is_read_only() };
+        self.blocks.borrow_mut().set(name, begin);
+    }
+
+    /// A handler of the block has caught an error.
+    pub(crate) fn undo_block(&self, name: &str, txn: &mut Txn) {
+        let Some(BlockBegin { asked, read_only }) = self.blocks.borrow_mut().return_to(name) else { return };
+        if self.settings.return_to(asked) {
+            // The function goes on with what follows from them.
+            self.asked.set(self.asked.get() + 1);
+        }
+        self.set_read_only(txn, read_only);
+    }
+
+    /// The block has ended. READ ONLY ends with it, as with a savepoint.
+    pub(crate) fn end_block(&self, name: &str, txn: &mut Txn) {
+        let mut blocks = self.blocks.borrow_mut();
+        if let Some(begin) = blocks.return_to(name) {
+            self.set_read_only(txn, begin.read_only);
+        }
+        blocks.release(name);
+    }
+
+    /// A statement begins that has asked for nothing yet, or one has failed.
+    pub(crate) fn forget_asked(&self) {
+        self.settings.take_asked();
+        self.blocks.borrow_mut().clear();
+    }
+
+    /// Makes the running transaction READ ONLY, or takes that back.
+    pub(crate) fn set_read_only(&self, txn: &mut Txn, read_only: bool) {
+        if txn.is_read_only() == read_only {
+            return;
+        }
+        txn.set_read_only(read_only);
+        let shown = self.transaction.get();
+        self.transaction.set(shown.map(|shown| crate::settings::ShownModes { read_only, ..shown }));
+    }
+}
