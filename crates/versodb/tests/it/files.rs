@@ -191,7 +191,7 @@ fn parquet_files_are_written_by_copy_and_read_as_tables() {
                   timestamp '1969-12-31 23:59:59.5' + n * interval '1 s' AS stamp, \
                   timestamptz '2024-02-29 10:00+02' AS zoned, decode(to_hex(n + 16), 'hex') AS bytes, \
                   md5(n::text)::uuid AS id, jsonb_build_object('n', n) AS doc, int4range(1, n + 1) AS other \
-                  FROM generate_series(1, 3) n UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+                  FROM generate_series(1, 3) n UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL::numeric(10, 3), NULL::numeric(30, 5), NULL, NULL, \
                   NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
     connection.execute(&format!("CREATE TABLE kept AS {values}")).unwrap();
     connection.execute(&format!("COPY kept TO '{path}' (FORMAT parquet)")).unwrap();
