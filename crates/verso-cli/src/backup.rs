@@ -15,7 +15,7 @@ use verso_env::{Clock, OpenMode, VfsFile};
 use versodb::Database;
 
 use crate::args::{BackupArguments, BackupFormat, Columns, PageArguments, RestoreArguments, WatchArguments};
-use crate::interrupt::EXIT_INTERRUPTED;
+use crate::interrupt::{exit_code, when_interrupted};
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 
 /// `verso backup`.
@@ -134,9 +134,7 @@ fn watched<T>(
         Job::new(move |event| shown.show(event, &|| job.upgrade().map_or((0, 0), |job| job.pages())))
     });
     let cancelled = Arc::clone(&job);
-    if let Err(error) = ctrlc::set_handler(move || cancelled.cancel()) {
-        eprintln!("verso: warning: Ctrl-C leaves an unfinished file: {error}");
-    }
+    when_interrupted(move || cancelled.cancel());
     let done = work(&job);
     job.ended();
     done.map(|done| (done, (clock.monotonic_nanos() - start) as f64 / 1e9))
@@ -159,7 +157,7 @@ fn finish<T>(done: Result<(T, f64), BackupError>, text: impl FnOnce(T, f64) -> S
                 eprintln!("verso: hint: {hint}");
             }
             ExitCode::from(match error {
-                BackupError::Cancelled => EXIT_INTERRUPTED,
+                BackupError::Cancelled => exit_code(),
                 BackupError::Damaged { .. } => EXIT_SCRIPT,
                 _ => EXIT_USAGE,
             })

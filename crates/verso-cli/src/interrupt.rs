@@ -1,20 +1,50 @@
 //! Ctrl-C: cancels the running statement and ends the running scripts; with nothing to cancel it ends the process.
+//! SIGTERM ends commands that are one job (backup, restore, sweep, check) as Ctrl-C does.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use signal_hook::consts::{SIGINT, SIGTERM};
 use verso_env::sync::Mutex;
 
 /// What a command ended by Ctrl-C says: 128 + SIGINT.
-pub const EXIT_INTERRUPTED: u8 = 130;
+const EXIT_INTERRUPTED: u8 = 130;
 
-/// True once Ctrl-C was pressed, which does not end the process any more.
+/// The signals that ask a command to end: Ctrl-C, and what `kill`, service managers and `timeout` send.
+const ENDING: [i32; 2] = [SIGINT, SIGTERM];
+
+/// The last of them that came.
+static CAME: AtomicU8 = AtomicU8::new(0);
+
+/// What a command that a signal has ended says: 128 and the signal's number.
+pub fn exit_code() -> u8 {
+    match CAME.load(Ordering::Relaxed) {
+        0 => EXIT_INTERRUPTED,
+        signal => 128 + signal,
+    }
+}
+
+/// True once Ctrl-C was pressed or SIGTERM came, which do not end the process any more.
 pub fn interrupted() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
-    if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop)) {
-        eprintln!("verso: warning: Ctrl-C ends the command without cleaning up: {error}");
-    }
+    let flag = Arc::clone(&stop);
+    when_interrupted(move || flag.store(true, Ordering::Relaxed));
     stop
+}
+
+/// Calls `cancel` when Ctrl-C is pressed or SIGTERM comes, which do not end the process any more.
+pub fn when_interrupted(cancel: impl Fn() + Send + 'static) {
+    match signal_hook::iterator::Signals::new(ENDING) {
+        Ok(mut signals) => {
+            verso_env::Env::real().spawn("verso-signals", move || {
+                for signal in signals.forever() {
+                    CAME.store(signal as u8, Ordering::Relaxed);
+                    cancel();
+                }
+            });
+        }
+        Err(error) => eprintln!("verso: warning: Ctrl-C ends the command without cleaning up: {error}"),
+    }
 }
 
 /// A file that reaches the limit of the process (`ulimit -f`) is an error of the write, not the end of the process.

@@ -14,7 +14,7 @@ use verso_types::time_style::TimeStyle;
 use versodb::{Database, Error};
 
 use crate::args::{BackupArguments, PageArguments, RestoreArguments};
-use crate::interrupt::{EXIT_INTERRUPTED, interrupted};
+use crate::interrupt::{exit_code, interrupted};
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 use crate::tools::{Counted, watched};
 
@@ -212,7 +212,7 @@ fn finish(done: Result<String, Failure>) -> ExitCode {
                 eprintln!("verso: hint: {hint}");
             }
             ExitCode::from(match error.sqlstate {
-                "57014" => EXIT_INTERRUPTED,
+                "57014" => exit_code(),
                 // Base, increment or archive are not what they should be.
                 "55000" | "XX001" => EXIT_SCRIPT,
                 _ => EXIT_USAGE,

@@ -11,7 +11,7 @@ use verso_storage::{StorageError, WatchProgress};
 use versodb::{Connection, Database, Error, Markers, SweepOptions};
 
 use crate::args::{DatabaseArguments, PageArguments, SweepArguments};
-use crate::interrupt::{EXIT_INTERRUPTED, Interrupts, interrupted};
+use crate::interrupt::{Interrupts, exit_code, interrupted};
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 use crate::shell::{End, Lines, Output, Shell};
 
@@ -173,7 +173,7 @@ fn failure(database: &Path, error: &Error) -> String {
 
 fn cancelled(error: &Error) -> ExitCode {
     eprintln!("verso: error: {error}");
-    ExitCode::from(EXIT_INTERRUPTED)
+    ExitCode::from(exit_code())
 }
 
 /// What a bar counts.

@@ -87,6 +87,6 @@ pub use settings::{SETTINGS, Settings};
 pub use transaction::TransactionStatus;
 pub use verso_catalog::Role;
 pub use verso_exec::memory::{Account, Reservation};
-pub use verso_parser::{Open, Piece, split_statements};
+pub use verso_parser::{AtomicBodies, Open, Piece, split_statements};
 pub use verso_planner::errors;
 pub use verso_planner::errors::SqlError;

@@ -98,7 +98,7 @@ pub use statement::{RowRef, Statement};
 pub use transaction::Transaction;
 
 pub use verso_session::{
-    CancelHandle, CommandTag, CopyLayout, Notice, Notification, OutputColumn, SETTINGS, SqlError as Error,
+    AtomicBodies, CancelHandle, CommandTag, CopyLayout, Notice, Notification, OutputColumn, Piece, SETTINGS, SqlError as Error,
     StatementSink, StatementStatistics, split_statements,
 };
 pub use verso_storage::{

@@ -33,7 +33,7 @@ use versodb::{Connection, Error, params};
 
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
-use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, unlogged};
+use parts::{Chosen, bounds, comments, literal, name, qualified, role_steps, setting_steps, unlogged};
 use row_types::{Waiting, needs_view, rows_in, rows_of};
 use types::{domain_steps, type_steps};
 pub(crate) use types::{labels_of, type_text};
@@ -119,13 +119,13 @@ pub(crate) fn definitions(
         ..Definitions::default()
     };
     if schema {
-        let mut maker = Maker { source, steps: Vec::new() };
+        let mut maker = Maker { source, steps: Vec::new(), hollow: HashSet::new(), made: HashSet::new() };
         maker.before(&tables)?;
         all.before = std::mem::take(&mut maker.steps);
         maker.after(&tables, data)?;
         all.after = maker.steps;
     } else {
-        let mut maker = Maker { source, steps: Vec::new() };
+        let mut maker = Maker { source, steps: Vec::new(), hollow: HashSet::new(), made: HashSet::new() };
         maker.values(&tables)?;
         all.after = maker.steps;
     }
@@ -158,6 +158,10 @@ fn table_of(table: &TableDef) -> TableOf {
 struct Maker<'m, 's> {
     source: &'m mut Source<'s>,
     steps: Vec<Step>,
+    /// Views that are there, with nothing in their columns.
+    hollow: HashSet<Oid>,
+    /// The types and collations that are made.
+    made: HashSet<Oid>,
 }
 
 impl Maker<'_, '_> {
@@ -208,6 +212,8 @@ impl Maker<'_, '_> {
         let (mut types, late_types) =
             type_steps(&catalog, self.source.selection, self.source.dialect, &needed)?;
         self.steps.append(&mut types);
+        let of_types = types::wanted(&catalog, self.source.selection, &needed);
+        self.made.extend(of_types.iter().map(|ty| ty.oid));
         let free: Vec<_> = catalog
             .sequences()
             .filter(|sequence| {
@@ -236,11 +242,21 @@ impl Maker<'_, '_> {
         let (late, now): (Vec<_>, Vec<_>) = partitions::wholes_first(tables).into_iter().partition(over_rows);
         let made = now.iter().map(|table| table.oid).collect();
         let waiting = late_types.into_iter().map(Waiting::Type).chain(late.into_iter().map(Waiting::Table));
-        let late = row_types::in_order(waiting.collect(), made)?;
+        let mut waiting: Vec<Waiting> = waiting.collect();
+        if all {
+            let views = row_types::views_among(&catalog, &waiting);
+            self.hollow.extend(views.iter().map(|view| view.oid));
+            waiting.extend(views.into_iter().map(Waiting::View));
+        }
+        let late = row_types::in_order(waiting, made)?;
         for one in now.into_iter().map(Waiting::Table).chain(late) {
             let table = match one {
                 Waiting::Type(ty) => {
                     self.steps.append(&mut types::steps_of(vec![&ty], self.source.dialect)?);
+                    continue;
+                }
+                Waiting::View(view) => {
+                    self.add(Kind::View, None, view_text::hollow(&view));
                     continue;
                 }
                 Waiting::Table(table) => table,
@@ -351,6 +367,7 @@ impl Maker<'_, '_> {
                 parts::literal(locale)
             );
             self.add(Kind::Type, None, sql);
+            self.made.insert(one.oid());
         }
     }
 
@@ -443,7 +460,7 @@ impl Maker<'_, '_> {
         }
         if all {
             for view in order::views(&catalog) {
-                let sql = view_text::statement(&catalog, &view);
+                let sql = view_text::statement(&catalog, &view, self.hollow.contains(&view.oid));
                 self.add(Kind::View, None, sql);
                 let indexes = catalog.table_by_oid(view.oid).map(|table| table.indexes.clone());
                 for index in indexes.iter().flatten() {
@@ -487,7 +504,8 @@ impl Maker<'_, '_> {
                 self.triggers(&view.as_table())?;
             }
         }
-        let selected = (!all).then_some(&restored);
+        let selected = Chosen { tables: &restored, made: &self.made };
+        let selected = (!all).then_some(&selected);
         self.steps.append(&mut comments(&catalog, selected, self.source.dialect));
         if all && self.source.dialect == Dialect::Verso {
             self.steps.append(&mut setting_steps(&self.source.settings));

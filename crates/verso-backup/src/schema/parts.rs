@@ -200,10 +200,17 @@ pub(super) fn setting_steps(settings: &[(String, String)]) -> Vec<Step> {
     settings.iter().filter(own).map(|setting| step(Kind::Setting, text(setting))).collect()
 }
 
-/// COMMENT ON; of these tables only, if some were chosen.
+/// What is saved, where tables were chosen.
+pub(super) struct Chosen<'m> {
+    pub tables: &'m HashSet<Oid>,
+    /// The types and collations that they need.
+    pub made: &'m HashSet<Oid>,
+}
+
+/// COMMENT ON; of these tables and what they need only, if some were chosen.
 pub(super) fn comments(
     catalog: &CatalogSnapshot,
-    only: Option<&HashSet<Oid>>,
+    only: Option<&Chosen<'_>>,
     dialect: Dialect,
 ) -> Vec<Step> {
     let mut all: Vec<_> = catalog.comments().collect();
@@ -219,12 +226,13 @@ pub(super) fn comments(
 /// What a comment is on; none for what is not restored.
 fn commented(
     catalog: &CatalogSnapshot,
-    only: Option<&HashSet<Oid>>,
+    only: Option<&Chosen<'_>>,
     dialect: Dialect,
     (class, object, column): (Oid, Oid, i32),
 ) -> Option<String> {
     let is = |relation: &str| RelationId::find(PG_CATALOG, relation).is_some_and(|it| it.get().oid == class);
-    let of_table = |table: Oid| only.is_none_or(|only| only.contains(&table));
+    let of_table = |table: Oid| only.is_none_or(|only| only.tables.contains(&table));
+    let is_made = |oid: Oid| only.is_none_or(|only| only.made.contains(&oid));
     if is("pg_class") {
         let relation = catalog.relation_by_oid(object)?;
         if is_temporary(relation.schema()) {
@@ -250,8 +258,8 @@ fn commented(
         return Some(format!("COLUMN {place}.{}", name(&column.name)));
     }
     if is("pg_constraint") {
-        if let Some(target) = domain_constraint(catalog, object) {
-            return only.is_none().then_some(target);
+        if let Some((domain, target)) = domain_constraint(catalog, object) {
+            return is_made(domain).then_some(target);
         }
         let mut tables = catalog.tables().filter(|table| of_table(table.oid));
         return tables.find_map(|table| {
@@ -267,6 +275,15 @@ fn commented(
             let place = qualified(relation.schema(), relation.name());
             Some(format!("TRIGGER {} ON {place}", name(&trigger.name)))
         });
+    }
+    if is("pg_type") {
+        let ty = catalog.types().find(|ty| ty.oid == object && is_made(ty.oid))?;
+        let word = if matches!(ty.ty, SqlType::Domain(_)) { "DOMAIN" } else { "TYPE" };
+        return (!is_temporary(&ty.schema)).then(|| format!("{word} {}", qualified(&ty.schema, &ty.name)));
+    }
+    if is("pg_collation") {
+        let one = catalog.collations().into_iter().find(|one| one.oid() == object && is_made(one.oid()))?;
+        return Some(format!("COLLATION {}", qualified(&one.collation.schema, &one.collation.name)));
     }
     if only.is_some() {
         return None;
@@ -288,15 +305,6 @@ fn commented(
         let types = if types.is_empty() && function.is_aggregate() { vec!["*".to_owned()] } else { types };
         return Some(format!("{word} {place}({})", types.join(", ")));
     }
-    if is("pg_type") {
-        let ty = catalog.types().find(|ty| ty.oid == object)?;
-        let word = if matches!(ty.ty, SqlType::Domain(_)) { "DOMAIN" } else { "TYPE" };
-        return (!is_temporary(&ty.schema)).then(|| format!("{word} {}", qualified(&ty.schema, &ty.name)));
-    }
-    if is("pg_collation") {
-        let one = catalog.collations().into_iter().find(|one| one.oid() == object)?;
-        return Some(format!("COLLATION {}", qualified(&one.collation.schema, &one.collation.name)));
-    }
     // A script for PostgreSQL is run in a database of another name.
     if is("pg_database") && dialect == Dialect::Verso {
         return Some(format!("DATABASE {}", name("verso")));
@@ -316,13 +324,14 @@ fn commented(
     None
 }
 
-/// A constraint of a domain, as COMMENT ON names it.
-fn domain_constraint(catalog: &CatalogSnapshot, object: Oid) -> Option<String> {
+/// A constraint of a domain: the domain, and how COMMENT ON names it.
+fn domain_constraint(catalog: &CatalogSnapshot, object: Oid) -> Option<(Oid, String)> {
     catalog.types().find_map(|ty| {
         let SqlType::Domain(domain) = &ty.ty else { return None };
         let check = domain.checks.iter().find(|check| check.oid == object.0).map(|check| &check.name);
         let demand = (domain.not_null && domain.not_null_oid == object.0).then_some(&domain.not_null_name);
         let constraint = name(check.or(demand)?);
-        Some(format!("CONSTRAINT {constraint} ON DOMAIN {}", qualified(&ty.schema, &ty.name)))
+        let target = format!("CONSTRAINT {constraint} ON DOMAIN {}", qualified(&ty.schema, &ty.name));
+        Some((ty.oid, target))
     })
 }

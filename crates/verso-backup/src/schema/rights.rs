@@ -43,8 +43,12 @@ impl Maker<'_> {
         // Those of the system have no row.
         let own = self.catalog.memberships().iter().filter(|one| one.oid != Oid(0));
         let text = |one: &verso_catalog::Membership| {
+            let by = match one.grantor {
+                OWNER_ROLE => String::new(),
+                grantor => self.role(grantor).map_or_else(String::new, |role| format!(" GRANTED BY {role}")),
+            };
             Some(format!(
-                "GRANT {} TO {} WITH ADMIN {}, INHERIT {}, SET {}",
+                "GRANT {} TO {} WITH ADMIN {}, INHERIT {}, SET {}{by}",
                 self.role(one.role)?,
                 self.role(one.member)?,
                 one.admin,

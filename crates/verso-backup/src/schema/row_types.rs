@@ -1,13 +1,18 @@
 //! What is made of the row types of tables and views, and therefore behind these.
 //!
 //! ```text
-//! types, functions ─► tables ─► types and tables over their rows, in order ─► functions over rows ─► …rows… ─► views ─► functions over theirs
+//! types, functions ─► tables ─► types, tables and views over their rows, in order ─► functions over rows ─► …rows… ─► views ─► functions over theirs
 //! ```
+//!
+//! A view may read what is made behind the tables: functions over their rows, keys. One whose rows columns hold is therefore made
+//! twice, first with its columns and nothing in them, then as it is, as `pg_dump` does.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn, Oid, TableDef, TypeDef, relations_in};
+use verso_catalog::{
+    CatalogSnapshot, FunctionDef, FunctionReturn, Oid, TableDef, TypeDef, ViewDef, relations_in,
+};
 use verso_types::SqlType;
 
 use crate::error::BackupError;
@@ -16,6 +21,8 @@ use crate::error::BackupError;
 pub(super) enum Waiting {
     Type(Arc<TypeDef>),
     Table(Arc<TableDef>),
+    /// A view, with nothing but its columns.
+    View(Arc<ViewDef>),
 }
 
 impl Waiting {
@@ -25,6 +32,9 @@ impl Waiting {
             Waiting::Table(table) => {
                 table.shown().iter().flat_map(|column| rows_in(column.declared())).collect()
             }
+            Waiting::View(view) => {
+                view.columns.iter().flat_map(|column| rows_in(column.declared())).collect()
+            }
         }
     }
 
@@ -32,6 +42,7 @@ impl Waiting {
         match self {
             Waiting::Type(ty) => format!("type {}.{}", ty.schema, ty.name),
             Waiting::Table(table) => format!("table {}.{}", table.schema, table.name),
+            Waiting::View(view) => format!("view {}.{}", view.schema, view.name),
         }
     }
 }
@@ -64,10 +75,27 @@ fn is_view(catalog: &CatalogSnapshot, oid: Oid) -> bool {
     catalog.table_by_oid(oid).is_none_or(|table| table.materialized.is_some())
 }
 
+/// The views whose rows are in columns and types, and in the columns of such views.
+pub(super) fn views_among(catalog: &CatalogSnapshot, waiting: &[Waiting]) -> Vec<Arc<ViewDef>> {
+    let mut wanted: Vec<Oid> = waiting.iter().flat_map(Waiting::needs).collect();
+    let mut views: Vec<Arc<ViewDef>> = Vec::new();
+    while let Some(oid) = wanted.pop() {
+        let Some(view) = catalog.view_by_oid(oid).filter(|view| views.iter().all(|known| known.oid != view.oid))
+        else {
+            continue;
+        };
+        wanted.extend(Waiting::View(Arc::clone(&view)).needs());
+        views.push(view);
+    }
+    views.sort_by_key(|view| view.oid);
+    views
+}
+
 /// What waits, each behind what it is made of, where these tables are made already.
 ///
 /// # Errors
-/// `Refused` where it is made of what is not made before it: the rows of a view, or of a table that is not among those chosen.
+/// `Refused` where it is made of what is not made before it: the rows of a materialized view, or of a table or view that is not
+/// among those chosen.
 pub(super) fn in_order(mut waiting: Vec<Waiting>, made: HashSet<Oid>) -> Result<Vec<Waiting>, BackupError> {
     let (mut made, mut ordered) = (made, Vec::new());
     // A composite type of users that waits, too, is found by the tables that it is made of.
@@ -79,13 +107,15 @@ pub(super) fn in_order(mut waiting: Vec<Waiting>, made: HashSet<Oid>) -> Result<
                 later.push(one);
                 continue;
             }
-            if let Waiting::Table(table) = &one {
-                made.insert(table.oid);
+            match &one {
+                Waiting::Table(table) => drop(made.insert(table.oid)),
+                Waiting::View(view) => drop(made.insert(view.oid)),
+                Waiting::Type(_) => {}
             }
             ordered.push(one);
         }
         if later.len() == before {
-            let text = "is made of the rows of a view, or of a table that is not saved with it";
+            let text = "is made of the rows of a materialized view, or of a table or view that is not saved with it";
             return Err(BackupError::Refused(format!("{} {text}", later[0].name())));
         }
         waiting = later;

@@ -62,15 +62,24 @@ pub(super) fn type_steps(
     dialect: Dialect,
     needed: &[SqlType],
 ) -> Result<(Vec<Step>, Vec<Arc<TypeDef>>), BackupError> {
+    let ordered = behind_their_fields(wanted(catalog, selection, needed));
+    let (now, later): (Vec<_>, Vec<_>) = ordered.into_iter().partition(|ty| rows_in(&ty.ty).is_empty());
+    Ok((steps_of(now, dialect)?, later.into_iter().cloned().collect()))
+}
+
+/// The types of users that are saved: all, or those that chosen tables need.
+pub(super) fn wanted<'c>(
+    catalog: &'c CatalogSnapshot,
+    selection: &Selection,
+    needed: &[SqlType],
+) -> Vec<&'c Arc<TypeDef>> {
     let is_needed = |ty: &TypeDef| needed.iter().any(|one| uses(one, &ty.ty));
     let mut types: Vec<_> = catalog
         .types()
         .filter(|ty| !is_temporary(&ty.schema) && (selection.is_all() || is_needed(ty)))
         .collect();
     types.sort_by_key(|ty| ty.oid);
-    let ordered = behind_their_fields(types);
-    let (now, later): (Vec<_>, Vec<_>) = ordered.into_iter().partition(|ty| rows_in(&ty.ty).is_empty());
-    Ok((steps_of(now, dialect)?, later.into_iter().cloned().collect()))
+    types
 }
 
 /// The statements that make these types.

@@ -2,10 +2,24 @@
 
 use verso_catalog::{CatalogSnapshot, ViewDef, view_text};
 
-use super::parts::{literal, name, qualified};
+use super::parts::{collate, literal, name, qualified};
+use super::types::type_text;
 
-/// The statement that makes the view.
-pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
+/// A view of the same columns that has nothing in them, for what is made of its rows and comes before the view can be made.
+pub(super) fn hollow(view: &ViewDef) -> String {
+    let columns: Vec<String> = view
+        .columns
+        .iter()
+        .map(|column| {
+            let (ty, collation) = (column.declared().uncollated(), collate(column.declared()));
+            format!("CAST(NULL AS {}){collation} AS {}", type_text(ty), name(&column.name))
+        })
+        .collect();
+    format!("CREATE VIEW {} AS SELECT {}", qualified(&view.schema, &view.name), columns.join(", "))
+}
+
+/// The statement that makes the view; of one that [`hollow`] has made the one that replaces it.
+pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef, is_there: bool) -> String {
     let columns: Vec<String> = view.columns.iter().map(|column| name(&column.name)).collect();
     let options: Vec<String> = view
         .options
@@ -22,6 +36,7 @@ pub(super) fn statement(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
             let data = if it.populated { "" } else { "\nWITH NO DATA" };
             format!("CREATE MATERIALIZED VIEW {place}{columns}{options} AS {text}{data}")
         }
+        None if is_there => format!("CREATE OR REPLACE VIEW {place}{columns}{options} AS {text}"),
         None => format!("CREATE VIEW {place}{columns}{options} AS {text}"),
     }
 }

@@ -40,6 +40,25 @@ fn one_table_is_saved_or_restored_with_what_belongs_to_it() {
 }
 
 #[test]
+fn types_that_chosen_tables_need_keep_their_comments() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "CREATE TYPE mood AS ENUM ('sad'); CREATE TYPE other AS ENUM ('x'); CREATE DOMAIN few AS integer CONSTRAINT small CHECK (VALUE < 9);
+        CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+        CREATE TABLE t (m mood, n few, w text COLLATE blind); INSERT INTO t VALUES ('sad', 1, 'w');
+        COMMENT ON TYPE mood IS 'moods'; COMMENT ON TYPE other IS 'others'; COMMENT ON DOMAIN few IS 'little'; COMMENT ON CONSTRAINT small ON DOMAIN few IS 'below 9';
+        COMMENT ON COLLATION blind IS 'any case'; COMMENT ON SCHEMA public IS 'changed'";
+    let saved = database(&folder.path().join("saved.verso"), script);
+    let bytes = archive(&saved, &BackupOptions { tables: tables(&["t"]), ..BackupOptions::default() });
+    let path = folder.path().join("copy.verso");
+    restore(&bytes, &path, &RestoreOptions::default()).unwrap();
+    let comments = "SELECT description FROM pg_description WHERE objoid >= 16384 ORDER BY description COLLATE \"C\"";
+    assert_eq!(
+        answer(&mut open(&path).connect().unwrap(), comments),
+        "any case\nbelow 9\nlittle\nmoods"
+    );
+}
+
+#[test]
 fn definitions_come_without_rows_and_rows_without_definitions() {
     let folder = tempfile::tempdir().unwrap();
     let saved = database(&folder.path().join("saved.verso"), SCRIPT);

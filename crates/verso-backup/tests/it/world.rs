@@ -143,6 +143,8 @@ CREATE ROLE team NOINHERIT BYPASSRLS CONNECTION LIMIT 7;
 CREATE ROLE "Odd role" CREATEDB;
 GRANT team TO clerk WITH ADMIN TRUE, SET FALSE;
 GRANT team TO "Odd role" WITH INHERIT FALSE;
+CREATE ROLE helper;
+GRANT team TO helper GRANTED BY clerk;
 ALTER TABLE shop.item OWNER TO clerk;
 ALTER VIEW z_first OWNER TO team;
 ALTER FUNCTION shop.later() OWNER TO clerk;
@@ -165,6 +167,11 @@ COMMENT ON PROCEDURE shop.fill(integer, integer) IS 'fills';
 COMMENT ON TYPE shop."Mood" IS 'moods';
 CREATE TABLE rare (a "char", b xid, c xid8, d pg_snapshot, e refcursor, f "char"[]);
 INSERT INTO rare VALUES ('x', '12', '13', '10:20:10,14,15', 'cursor', ARRAY['a', 'b']::"char"[]), (NULL, NULL, NULL, NULL, NULL, NULL);
+CREATE VIEW pairs AS SELECT a, twice(a) AS b, v COLLATE "de-x-icu" AS c FROM made;
+CREATE VIEW by_key WITH (security_barrier = true) AS SELECT id, big, NULL::pairs AS p FROM wide GROUP BY id;
+CREATE TYPE of_view AS (k by_key);
+CREATE TABLE kept (id integer, p pairs, q pairs[], k of_view);
+INSERT INTO kept SELECT 1, p, ARRAY[p, NULL], ROW(ROW(1, 'x', p)::by_key)::of_view FROM pairs p WHERE a = 1;
 GRANT USAGE, UPDATE ON SEQUENCE free TO team;
 REVOKE USAGE ON TYPE shop."Mood" FROM PUBLIC;
 REVOKE CONNECT ON DATABASE verso FROM PUBLIC;
@@ -182,6 +189,8 @@ ALTER TABLE made ADD CONSTRAINT small CHECK (a < 2) NOT VALID;
 /// What says whether two databases are the same.
 const QUESTIONS: &[&str] = &[
     "SELECT a, b, c, d::text, e::text, f FROM rare ORDER BY a",
+    "SELECT id, p, q, k::text FROM kept",
+    "SELECT pg_get_viewdef('pairs'::regclass), pg_get_viewdef('by_key'::regclass), (SELECT count(*) FROM pairs), (SELECT count(*) FROM by_key)",
     "SELECT *, halved(8) FROM of_domains ORDER BY a",
     "SELECT typname, typbasetype::regtype::text, typtypmod, typnotnull, typdefault FROM pg_type WHERE typtype = 'd' ORDER BY 1",
     "SELECT id, mood, moods, mood > 'sad', mood_of(id) FROM feels ORDER BY mood, id",
@@ -201,7 +210,7 @@ const QUESTIONS: &[&str] = &[
     "SELECT extname, extnamespace::regnamespace, extversion, obj_description(oid, 'pg_extension') FROM pg_extension ORDER BY 1",
     "SELECT tgname, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger ORDER BY 1",
     "SELECT rolname, rolsuper, rolcreaterole, rolcanlogin, rolcreatedb, rolinherit, rolbypassrls, rolconnlimit, rolpassword, rolvaliduntil FROM pg_authid ORDER BY 1",
-    "SELECT r.rolname, m.rolname, a.admin_option, a.inherit_option, a.set_option FROM pg_auth_members a
+    "SELECT r.rolname, m.rolname, a.admin_option, a.inherit_option, a.set_option, pg_get_userbyid(a.grantor) FROM pg_auth_members a
        JOIN pg_roles r ON r.oid = a.roleid JOIN pg_roles m ON m.oid = a.member ORDER BY 1, 2",
     "SELECT relname, pg_get_userbyid(relowner), relrowsecurity, relforcerowsecurity, relacl::text FROM pg_class WHERE oid >= 16384 AND relname <> 'temporary' ORDER BY 1, 2",
     "SELECT attrelid::regclass::text, attname, attacl::text FROM pg_attribute WHERE attacl IS NOT NULL ORDER BY 1, 2",

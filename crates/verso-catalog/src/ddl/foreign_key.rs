@@ -131,6 +131,18 @@ pub(super) fn foreign_key(
         }
         (found.oid, &found.columns, &found.indexes)
     };
+    // A key that is out of use by an upgrade proves nothing until it is built anew.
+    let outdated: Vec<Arc<IndexDef>> = match snapshot.table_by_oid(oid) {
+        Some(table) => table.idle_indexes.iter().filter(|index| index.outdated).cloned().collect(),
+        None => Vec::new(),
+    };
+    let out_of_use = |index: &IndexDef| CatalogError::InvalidDefinition {
+        sqlstate: "55000",
+        message: format!("unique index \"{}\" was built with another version of its collation", index.name),
+        detail: Some(format!(
+            "It has to be built anew before \"{table}\" can be referenced: REINDEX COLLATIONS."
+        )),
+    };
     let wrong = |text: &str| Err(CatalogError::invalid("42830", text));
     let one_sided = |own: bool, other: bool| match (own, other) {
         (true, false) => {
@@ -144,6 +156,9 @@ pub(super) fn foreign_key(
     one_sided(period.0, period.1)?;
     let (referenced_columns, index) = if referenced.is_empty() {
         let primary = indexes.iter().find(|index| index.primary).ok_or_else(|| {
+            if let Some(primary) = outdated.iter().find(|index| index.primary) {
+                return out_of_use(primary);
+            }
             CatalogError::invalid(
                 "42704",
                 format!("there is no primary key for referenced table \"{table}\""),
@@ -177,6 +192,9 @@ pub(super) fn foreign_key(
             wrong("foreign key must use PERIOD when referencing a primary key using WITHOUT OVERLAPS")?;
         }
         let index = found.into_iter().next().ok_or_else(|| {
+            if let Some(index) = outdated.iter().find(fits) {
+                return out_of_use(index);
+            }
             let text =
                 format!("there is no unique constraint matching given keys for referenced table \"{table}\"");
             CatalogError::invalid("42830", text)

@@ -6,10 +6,12 @@
 //! line, shows in its prompt what is still open, and knows two things that SQL does not: backslash commands and the
 //! trailing ` // …` comments of the published scripts. A test holds both to the same answer for plain SQL.
 //!
-//! S1. A semicolon ends a statement only outside quotes, dollar quotes, comments and parentheses.
+//! S1. A semicolon ends a statement only outside quotes, dollar quotes, comments, parentheses and BEGIN ATOMIC … END.
 //! S2. A statement starts at its first character that is neither white space nor comment, so that `LINE n` of an error
 //!     counts from there; everything from there to the semicolon reaches the session unchanged, but for S3.
 //! S3. ` // …` (at the start of a line or after white space, outside quotes and comments) is dropped up to the line's end.
+
+use versodb::AtomicBodies;
 
 /// What the scanner found next.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,11 +66,19 @@ pub struct Scanner {
     statement: String,
     state: State,
     parentheses: u32,
+    bodies: AtomicBodies,
 }
 
 impl Default for Scanner {
     fn default() -> Self {
-        Scanner { line: String::new(), at: 0, statement: String::new(), state: State::Plain, parentheses: 0 }
+        Scanner {
+            line: String::new(),
+            at: 0,
+            statement: String::new(),
+            state: State::Plain,
+            parentheses: 0,
+            bodies: AtomicBodies::default(),
+        }
     }
 }
 
@@ -125,6 +135,7 @@ impl Scanner {
     pub fn take_pending(&mut self) -> Option<String> {
         self.state = State::Plain;
         self.parentheses = 0;
+        self.bodies = AtomicBodies::default();
         let statement = std::mem::take(&mut self.statement);
         let statement = statement.trim_end();
         (!statement.is_empty()).then(|| statement.to_owned())
@@ -161,13 +172,14 @@ impl Scanner {
             b'\\' => return Some(self.backslash()),
             b'(' => {
                 self.parentheses += 1;
+                self.bodies.pass("");
                 self.take(1);
             }
             b')' => {
                 self.parentheses = self.parentheses.saturating_sub(1);
                 self.take(1);
             }
-            b';' if self.parentheses == 0 => {
+            b';' if self.parentheses == 0 && !self.bodies.is_open() => {
                 self.take(1);
                 let statement = std::mem::take(&mut self.statement);
                 // A lone semicolon is no statement.
@@ -177,6 +189,11 @@ impl Scanner {
             _ => {
                 let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
                 let length = rest.iter().take_while(|byte| plain(byte)).count().max(1);
+                // What follows a `$` within a word is no word of its own.
+                if !(is_word(rest[0]) && self.after_word()) {
+                    let word = rest.iter().take_while(|byte| is_word(**byte)).count();
+                    self.bodies.pass(&self.line[self.at..self.at + word]);
+                }
                 self.take(length);
             }
         }
@@ -262,6 +279,7 @@ impl Scanner {
     }
 
     fn enter(&mut self, state: State, length: usize) {
+        self.bodies.pass("");
         self.state = state;
         self.take(length);
     }
@@ -360,8 +378,32 @@ mod tests {
             "select /* ; /* ; */ ; */ 1;",
             "create rule r as (select 1; select 2);",
             "select 'two\nlines;';",
+            "create function f() returns int begin atomic select 1; select case when true then 2 end; end;",
+            "create procedure p()\nbegin /* ; */\natomic\ninsert into t values (';'); \nEND;",
         ] {
             assert_eq!(statements(text), [text], "{text}");
+        }
+    }
+
+    #[test]
+    fn begin_and_end_alone_open_no_body() {
+        for text in ["begin; select atomic; end;", "select 1 as begin, atomic; select 2; end;"] {
+            assert_eq!(statements(text).len(), 3, "{text}");
+        }
+        let rest = ["create function f() begin atomic select a$end; end;", "select 1;"];
+        assert_eq!(statements(&rest.join("\n")), rest);
+    }
+
+    #[test]
+    fn statements_are_cut_as_the_session_cuts_them() {
+        for text in [
+            "begin; select \"begin\" atomic; end; select begin, atomic; select begin (atomic); select 1",
+            "create function f() begin atomic; select \"end\" ; select 'end'; end; select 2;",
+        ] {
+            let cut = |piece: &versodb::Piece| text[piece.range.clone()].to_owned();
+            let of_session: Vec<String> = versodb::split_statements(text).iter().map(cut).collect();
+            let trimmed = |text: &String| text.trim_end_matches(';').trim_end().to_owned();
+            assert_eq!(statements(text).iter().map(trimmed).collect::<Vec<_>>(), of_session, "{text}");
         }
     }
 

@@ -227,8 +227,8 @@ fn a_base_backup_of_a_database_that_a_server_has_open() {
     assert!(world.sql("t.verso", question).contains(" 3000,tuesday\n"));
 }
 
-/// A process that ends at the signal that Ctrl-C sends.
-fn interrupted(world: &World, arguments: &[&str], begun: &str) -> (i32, Vec<String>) {
+/// A process that ends at a signal.
+fn interrupted(world: &World, signal: &str, arguments: &[&str], begun: &str) -> (i32, Vec<String>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_verso"))
         .args(arguments)
         .current_dir(world.path())
@@ -243,7 +243,7 @@ fn interrupted(world: &World, arguments: &[&str], begun: &str) -> (i32, Vec<Stri
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
+    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill starts");
     assert!(killed.success());
     let code = child.wait().expect("it ends").code().unwrap_or(-1);
     let mut left: Vec<String> = std::fs::read_dir(world.path())
@@ -256,26 +256,39 @@ fn interrupted(world: &World, arguments: &[&str], begun: &str) -> (i32, Vec<Stri
 
 #[test]
 fn ctrl_c_leaves_nothing_half_done() {
+    stopped("-INT", 130);
+}
+
+#[test]
+fn sigterm_leaves_nothing_half_done() {
+    stopped("-TERM", 143);
+}
+
+/// Stops backups and restores by a signal; `said` is their exit code.
+fn stopped(signal: &str, said: i32) {
     let world = World::new();
     world.sql(
         "a.verso",
         "CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t SELECT n, md5(n::text) FROM generate_series(1, 150000) AS s(n); CREATE INDEX ON t (v)",
     );
     assert_eq!(world.verso(&["backup", "a.verso", "a.backup"]).code, 0);
-    let (code, left) = interrupted(&world, &["restore", "a.backup", "b.verso"], "b.verso-wal");
-    assert!(code == 130 || code == 0, "{code}");
+    let interrupted =
+        |arguments: &[&str], begun: &str| interrupted(&world, signal, arguments, begun);
+    let (code, left) = interrupted(&["restore", "a.backup", "b.verso"], "b.verso-wal");
+    assert!(code == said || code == 0, "{code}");
     let half = left.iter().any(|name| name.starts_with("b.verso"));
     assert_eq!(half, code == 0, "{left:?}");
-    let (code, left) =
-        interrupted(&world, &["backup", "a.verso", "b.backup", "--compress=zstd:19"], "b.backup.part");
-    assert!(code == 130 || code == 0, "{code}");
-    assert_eq!(left.iter().any(|name| name == "b.backup"), code == 0, "{left:?}");
-    assert!(!left.iter().any(|name| name.ends_with(".part")), "{left:?}");
+    for (name, options) in [("b.backup", "--compress=zstd:19"), ("b.sql", "--format=sql"), ("b.pq", "--format=parquet")] {
+        let part = format!("{name}.part");
+        let (code, left) = interrupted(&["backup", "a.verso", name, options], &part);
+        assert!(code == said || code == 0, "{name}: {code}");
+        assert_eq!(left.iter().any(|left| left == name), code == 0, "{left:?}");
+        assert!(!left.iter().any(|name| name.ends_with(".part")), "{left:?}");
+    }
 
     assert_eq!(world.verso(&["backup", "--physical", "a.verso", "base"]).code, 0);
-    let (code, left) =
-        interrupted(&world, &["restore", "--physical", "base", "c.verso"], "c.verso.restoring-wal");
-    assert!(code == 130 || code == 0, "{code}");
+    let (code, left) = interrupted(&["restore", "--physical", "base", "c.verso"], "c.verso.restoring-wal");
+    assert!(code == said || code == 0, "{code}");
     let of_target: Vec<_> = left.iter().filter(|name| name.starts_with("c.verso")).collect();
     assert!(if code == 0 { of_target == ["c.verso"] } else { of_target.is_empty() }, "{code}: {left:?}");
 }

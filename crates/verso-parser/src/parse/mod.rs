@@ -51,7 +51,7 @@ mod view;
 
 pub use plpgsql::parse_body;
 pub use script::Script;
-pub use split::{Open, Piece, split_statements};
+pub use split::{AtomicBodies, Open, Piece, split_statements};
 pub use types::type_of_call;
 
 use std::ops::Range;
@@ -79,7 +79,7 @@ fn parsed(source: &Source<'_>, tokens: &Range<usize>) -> Result<Parsed, SyntaxEr
 
 /// The tokens of each statement, which has some. `BEGIN ATOMIC … END` has semicolons of its own.
 fn statements_of(source: &Source<'_>) -> Vec<Range<usize>> {
-    let mut bodies = split::AtomicBodies::default();
+    let mut bodies = AtomicBodies::default();
     let (mut statements, mut start) = (Vec::new(), 0);
     let tokens = source.tokens();
     for (at, token) in tokens.iter().enumerate() {

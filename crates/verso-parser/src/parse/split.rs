@@ -84,7 +84,7 @@ fn trimmed_end(text: &str, start: usize, end: usize) -> usize {
 
 /// Whether a body `BEGIN ATOMIC … END` is open, whose semicolons end no statement.
 #[derive(Debug, Default)]
-pub(super) struct AtomicBodies {
+pub struct AtomicBodies {
     /// The last lexeme was BEGIN.
     begins: bool,
     /// What END ends: the body, and CASE in it.
@@ -93,7 +93,7 @@ pub(super) struct AtomicBodies {
 
 impl AtomicBodies {
     /// Passes over a lexeme that is no blank.
-    pub(super) fn pass(&mut self, lexeme: &str) {
+    pub fn pass(&mut self, lexeme: &str) {
         let is = |word: &str| lexeme.eq_ignore_ascii_case(word);
         match self.open {
             0 if self.begins && is("atomic") => self.open = 1,
@@ -104,7 +104,8 @@ impl AtomicBodies {
         }
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    /// Whether one is open.
+    pub fn is_open(&self) -> bool {
         self.open > 0
     }
 }

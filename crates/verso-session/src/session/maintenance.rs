@@ -205,6 +205,9 @@ impl Session {
             tables.sort();
             Ok(tables)
         })?;
+        // A key that two rows have keeps one index out of use, not those behind it.
+        let collations = reindex.target == ReindexTarget::Collations;
+        let mut failed: Option<SqlError> = None;
         for (_, schema, table) in tables {
             let gone =
                 self.with_catalog(|_, catalog, _| Ok(catalog.relation(Some(&schema), &table).is_none()))?;
@@ -220,13 +223,29 @@ impl Session {
             };
             let one = Reindex { target, ..reindex.clone() };
             let statement = Statement::Reindex(one);
-            self.transactional(&Job { statement: &statement, ..*job }, sink)?;
+            match self.transactional(&Job { statement: &statement, ..*job }, sink) {
+                Err(error) if collations && is_duplicate(&error) => {
+                    if let Some(active) = self.transaction.take() {
+                        self.end(active, Ending::Rollback)?;
+                    }
+                    let detail = error.detail.as_deref().unwrap_or_default();
+                    self.services.notices.warn(error.sqlstate, &format!("{}: {detail}", error.message));
+                    failed.get_or_insert(error);
+                    continue;
+                }
+                done => drop(done?),
+            }
             // Of several messages up to a Sync, too.
             if let Some(active) = self.transaction.take() {
                 self.end(active, Ending::usual())?;
             }
         }
-        Ok(tag("REINDEX"))
+        match failed {
+            Some(error) => Err(error.with_hint(
+                "The other indexes were built. Delete the rows that have the key twice and run REINDEX COLLATIONS again, or drop the index.",
+            )),
+            None => Ok(tag("REINDEX")),
+        }
     }
 
     /// VACUUM FULL: each table is copied in a transaction of its own.
@@ -478,4 +497,9 @@ impl Session {
         instance.keep_setting(&name.text, value).map_err(|error| error.at(name.at.start))?;
         Ok(tag(if system { "ALTER SYSTEM" } else { "ALTER DATABASE" }))
     }
+}
+
+/// Says an error that two rows have a key that may be there once?
+fn is_duplicate(error: &SqlError) -> bool {
+    matches!(error.sqlstate, "23505" | "23P01")
 }

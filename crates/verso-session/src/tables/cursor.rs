@@ -309,6 +309,8 @@ pub(super) struct Changer<'t> {
     unpack: Option<Unpack>,
     /// The numbers of RESERVABLE columns.
     reservable: Vec<u16>,
+    /// Why rows may not be changed, if they may not; they may be deleted nevertheless.
+    refused: Option<verso_exec::ExecError>,
 }
 
 impl<'t> Changer<'t> {
@@ -323,7 +325,8 @@ impl<'t> Changer<'t> {
         let unpack = stored_ids(&heap, columns_at(table, columns), &mut row.columns);
         let reservable = table.columns.iter().filter(|column| column.reservable);
         let reservable = reservable.map(|column| column.id).collect();
-        Changer { tables, heap, scan, row, unpack, reservable }
+        let refused = tables.refuse_unchecked(table).err();
+        Changer { tables, heap, scan, row, unpack, reservable, refused }
     }
 
     /// Finds the row that has a key.
@@ -400,6 +403,9 @@ impl ChangeCursor for Changer<'_> {
         values: &Batch,
         stale: Option<&mut Vec<u32>>,
     ) -> Result<()> {
+        if let Some(error) = self.refused.take() {
+            return Err(error);
+        }
         if columns.iter().any(|column| self.reservable.contains(column)) {
             self.tables.hold_against_reservations(&self.heap, &self.row.rows, selection, columns)?;
         }

@@ -84,25 +84,30 @@ pub(crate) struct EngineTables<'t> {
     pub time_zone: &'t TimeStyle,
 }
 
+/// How an index comes into use again.
+const BUILD_ANEW: &str = "Run REINDEX COLLATIONS.";
+
 impl EngineTables<'_> {
     /// Locks a table whose rows are to be changed, and opens it.
     fn heap_for_change(&self, table: &TableDef) -> Result<Arc<Heap>> {
         self.lock(table, TableLockMode::RowExclusive)?;
-        self.refuse_unchecked(table)?;
         self.defer_unique(table);
         self.heap_for_locks(table)
     }
 
-    /// Refuses changes that a unique index would have to check which is out of use because its keys were made from other data
-    /// of collations.
+    /// Refuses new and changed rows that a unique index would have to check which is out of use because its keys were made from
+    /// other data of collations. Rows may go: so do those with the same key, which would keep the index from being built.
     fn refuse_unchecked(&self, table: &TableDef) -> Result<()> {
         let Some(index) = table.idle_indexes.iter().find(|index| index.unique && index.outdated) else {
             return Ok(());
         };
         let text = format!("unique index \"{}\" was built with another version of its collation", index.name);
         Err(TypeError::new("55000", text)
-            .with_detail(format!("Rows of \"{}\" cannot be changed until it is built anew.", table.name))
-            .with_hint("Run REINDEX COLLATIONS.")
+            .with_detail(format!(
+                "Rows of \"{}\" can be deleted, but not added or changed, until it is built anew.",
+                table.name
+            ))
+            .with_hint(BUILD_ANEW)
             .into())
     }
 
@@ -179,6 +184,11 @@ impl EngineTables<'_> {
     }
 
     fn index(&self, heap: &Heap, index: &IndexDef) -> Result<Arc<Index>> {
+        if index.outdated && !index.valid {
+            // A foreign key looks its rows up by this index and by no other.
+            let text = format!("index \"{}\" was built with another version of its collation", index.name);
+            return Err(TypeError::new("55000", text).with_hint(BUILD_ANEW).into());
+        }
         Ok(self.opened.index(self.engine, heap, index.object)?)
     }
 

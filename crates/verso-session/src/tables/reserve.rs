@@ -35,6 +35,7 @@ impl Reserve for EngineTables<'_> {
     ) -> Result<bool> {
         let table = reserving.table;
         self.refuse_read_only("UPDATE")?;
+        self.refuse_unchecked(table)?;
         let heap = self.heap_for_change(table)?;
         let index = self.index(&heap, reserving.index)?;
         let parts = &index.spec().parts;

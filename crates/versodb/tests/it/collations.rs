@@ -92,6 +92,59 @@ fn indexes_of_other_collations_are_out_of_use_until_they_are_built_anew() {
     assert_eq!(database.engine().check(&mut |_| {}).unwrap().problems.len(), 0);
 }
 
+/// Collations of a newer release that take neighbours in the alphabet for equal.
+const MERGES: CollationData =
+    CollationData::for_tests("3.0", |key| key.iter_mut().for_each(|byte| *byte &= 0xf0));
+
+#[test]
+fn keys_that_newer_collations_take_for_equal_can_be_deleted() {
+    let directory: TempDir = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.verso");
+    let database = Database::create(&path, options(CollationData::BUILT_IN)).unwrap();
+    let mut connection = database.connect().unwrap();
+    for statement in [
+        "create collation blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+        "create table parent (id integer, name text collate blind unique)",
+        "create table child (name text collate blind references parent (name) on delete cascade)",
+        "create table other (name text collate blind unique)",
+        "insert into parent values (1, 'a'), (2, 'b')",
+        "insert into child values ('a')",
+        "insert into other values ('a'), ('z')",
+    ] {
+        connection.execute(statement).unwrap();
+    }
+    drop(connection);
+    database.close().unwrap();
+
+    let database = Database::open(&path, options(MERGES)).unwrap();
+    let mut connection = database.connect().unwrap();
+    let failed = |connection: &mut Connection, statement: &str| connection.execute(statement).unwrap_err();
+    for statement in [
+        "insert into parent values (3, 'z')",
+        "update parent set id = 4 where id = 1",
+        "insert into child values ('b')",
+        "create table third (name text collate blind references parent (name))",
+        "alter table other add foreign key (name) references parent (name)",
+    ] {
+        let error = failed(&mut connection, statement);
+        assert_eq!(error.sqlstate, "55000", "{statement}: {error:?}");
+        assert!(error.message.contains("parent_name_key"), "{statement}: {error:?}");
+    }
+    let error = failed(&mut connection, "insert into child values ('b')");
+    assert_eq!(error.hint.as_deref(), Some("Run REINDEX COLLATIONS."));
+    // The index with the key that is there twice stays as it is; the one behind it is built.
+    let error = failed(&mut connection, "reindex collations");
+    assert_eq!(error.sqlstate, "23505");
+    assert!(error.hint.is_some_and(|hint| hint.contains("Delete the rows")));
+    assert_eq!(texts(&mut connection, VALID), ["other_name_key t", "parent_name_key f"]);
+    assert_eq!(connection.execute("delete from parent where id = 2").unwrap(), 1);
+    connection.execute("reindex collations").unwrap();
+    assert_eq!(texts(&mut connection, VALID), ["other_name_key t", "parent_name_key t"]);
+    assert_eq!(connection.execute("insert into parent values (3, 'z')").unwrap(), 1);
+    assert_eq!(failed(&mut connection, "insert into parent values (4, 'B')").sqlstate, "23505");
+    assert_eq!(database.engine().check(&mut |_| {}).unwrap().problems.len(), 0);
+}
+
 #[test]
 fn indexes_are_used_in_the_order_of_their_collation_only() {
     let (_directory, database) = new_database();
