@@ -98,8 +98,8 @@ pub use statement::{RowRef, Statement};
 pub use transaction::Transaction;
 
 pub use verso_session::{
-    AtomicBodies, CancelHandle, CommandTag, CopyLayout, Notice, Notification, OutputColumn, Piece, SETTINGS, SqlError as Error,
-    StatementSink, StatementStatistics, split_statements,
+    AtomicBodies, CancelHandle, CommandTag, CopyLayout, Notice, Notification, OutputColumn, Piece, SETTINGS,
+    SqlError as Error, StatementSink, StatementStatistics, split_statements,
 };
 pub use verso_storage::{
     CheckReport, EngineStatistics, Isolation, Markers, SpaceReport, SweepOptions, SweepReport,

@@ -208,11 +208,7 @@ pub(super) struct Chosen<'m> {
 }
 
 /// COMMENT ON; of these tables and what they need only, if some were chosen.
-pub(super) fn comments(
-    catalog: &CatalogSnapshot,
-    only: Option<&Chosen<'_>>,
-    dialect: Dialect,
-) -> Vec<Step> {
+pub(super) fn comments(catalog: &CatalogSnapshot, only: Option<&Chosen<'_>>, dialect: Dialect) -> Vec<Step> {
     let mut all: Vec<_> = catalog.comments().collect();
     all.sort_by_key(|(key, _)| *key);
     let mut steps = Vec::new();

@@ -80,7 +80,8 @@ pub(super) fn views_among(catalog: &CatalogSnapshot, waiting: &[Waiting]) -> Vec
     let mut wanted: Vec<Oid> = waiting.iter().flat_map(Waiting::needs).collect();
     let mut views: Vec<Arc<ViewDef>> = Vec::new();
     while let Some(oid) = wanted.pop() {
-        let Some(view) = catalog.view_by_oid(oid).filter(|view| views.iter().all(|known| known.oid != view.oid))
+        let Some(view) =
+            catalog.view_by_oid(oid).filter(|view| views.iter().all(|known| known.oid != view.oid))
         else {
             continue;
         };
@@ -115,7 +116,8 @@ pub(super) fn in_order(mut waiting: Vec<Waiting>, made: HashSet<Oid>) -> Result<
             ordered.push(one);
         }
         if later.len() == before {
-            let text = "is made of the rows of a materialized view, or of a table or view that is not saved with it";
+            let text =
+                "is made of the rows of a materialized view, or of a table or view that is not saved with it";
             return Err(BackupError::Refused(format!("{} {text}", later[0].name())));
         }
         waiting = later;

@@ -51,11 +51,9 @@ fn types_that_chosen_tables_need_keep_their_comments() {
     let bytes = archive(&saved, &BackupOptions { tables: tables(&["t"]), ..BackupOptions::default() });
     let path = folder.path().join("copy.verso");
     restore(&bytes, &path, &RestoreOptions::default()).unwrap();
-    let comments = "SELECT description FROM pg_description WHERE objoid >= 16384 ORDER BY description COLLATE \"C\"";
-    assert_eq!(
-        answer(&mut open(&path).connect().unwrap(), comments),
-        "any case\nbelow 9\nlittle\nmoods"
-    );
+    let comments =
+        "SELECT description FROM pg_description WHERE objoid >= 16384 ORDER BY description COLLATE \"C\"";
+    assert_eq!(answer(&mut open(&path).connect().unwrap(), comments), "any case\nbelow 9\nlittle\nmoods");
 }
 
 #[test]

@@ -272,13 +272,14 @@ fn stopped(signal: &str, said: i32) {
         "CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t SELECT n, md5(n::text) FROM generate_series(1, 150000) AS s(n); CREATE INDEX ON t (v)",
     );
     assert_eq!(world.verso(&["backup", "a.verso", "a.backup"]).code, 0);
-    let interrupted =
-        |arguments: &[&str], begun: &str| interrupted(&world, signal, arguments, begun);
+    let interrupted = |arguments: &[&str], begun: &str| interrupted(&world, signal, arguments, begun);
     let (code, left) = interrupted(&["restore", "a.backup", "b.verso"], "b.verso-wal");
     assert!(code == said || code == 0, "{code}");
     let half = left.iter().any(|name| name.starts_with("b.verso"));
     assert_eq!(half, code == 0, "{left:?}");
-    for (name, options) in [("b.backup", "--compress=zstd:19"), ("b.sql", "--format=sql"), ("b.pq", "--format=parquet")] {
+    for (name, options) in
+        [("b.backup", "--compress=zstd:19"), ("b.sql", "--format=sql"), ("b.pq", "--format=parquet")]
+    {
         let part = format!("{name}.part");
         let (code, left) = interrupted(&["backup", "a.verso", name, options], &part);
         assert!(code == said || code == 0, "{name}: {code}");
