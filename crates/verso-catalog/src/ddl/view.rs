@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use verso_storage::Txn;
 use verso_storage::page::ObjectId;
+use verso_types::SqlType;
 
 use super::claim::made_of;
 use super::needing::{Lost, Needing};
@@ -243,13 +244,26 @@ fn check_columns(view: &ViewDef, new: &[ColumnDef]) -> Result<(), CatalogError> 
         if old.name != new.name {
             return refuse(format!("cannot change name of view column \"{}\" to \"{}\"", old.name, new.name));
         }
-        if old.ty != new.ty {
+        let (was, is) = (old.declared(), new.declared());
+        if was.uncollated() != is.uncollated() {
             return refuse(format!(
                 "cannot change data type of view column \"{}\" from {} to {}",
                 old.name,
-                old.ty.pg_name(),
-                new.ty.pg_name()
+                was.pg_name(),
+                is.pg_name()
             ));
+        }
+        let collation = |ty: &SqlType| match ty {
+            SqlType::Collated(collated) => collated.collation.name.to_string(),
+            _ => "default".to_string(),
+        };
+        if was != is {
+            let (was, is) = (collation(was), collation(is));
+            let text = format!(
+                "cannot change collation of view column \"{}\" from \"{was}\" to \"{is}\"",
+                old.name
+            );
+            return refuse(text);
         }
     }
     Ok(())
