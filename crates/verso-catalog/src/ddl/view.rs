@@ -259,10 +259,8 @@ fn check_columns(view: &ViewDef, new: &[ColumnDef]) -> Result<(), CatalogError> 
         };
         if was != is {
             let (was, is) = (collation(was), collation(is));
-            let text = format!(
-                "cannot change collation of view column \"{}\" from \"{was}\" to \"{is}\"",
-                old.name
-            );
+            let text =
+                format!("cannot change collation of view column \"{}\" from \"{was}\" to \"{is}\"", old.name);
             return refuse(text);
         }
     }
