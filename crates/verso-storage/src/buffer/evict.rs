@@ -9,8 +9,8 @@
 //!
 //! A visit earns a chance (at most three), a scan's visit none.
 //!
-//! C6. As long as more pages than an eighth of the pool are on *probation*, those leave and the clock stands still: however
-//!     much scans bring, pages with chances lose none. A page that is visited leaves the probation for the clock's part.
+//! C6. As long as more pages than an eighth of the pool are on *probation*, those leave and the clock stands still, also while
+//!     others write all of them: however much scans bring, pages with chances lose none. A page that is visited leaves the probation for the clock's part.
 //! C7. A page that comes back by a scan so soon that the pool would have held it, had its other part been smaller, comes with
 //!     a chance: so a table that is scanned again and again drives pages out that nobody uses any more.
 //! C1. A resident page has exactly one frame; there are never more resident pages than frames.
@@ -68,6 +68,8 @@ pub(super) struct Swept {
     pub(super) freed: usize,
     /// Pages that could go if they were not dirty.
     pub(super) dirty: Vec<PageId>,
+    /// Whether pages on probation are in somebody's hands just now, who writes them most likely: they can go soon.
+    busy: bool,
 }
 
 impl Frames {
@@ -229,7 +231,7 @@ impl Core {
             if swept.freed > 0 || (!swept.dirty.is_empty() && self.flush_for_room(&swept.dirty)?) {
                 continue;
             }
-            if !at_any_cost {
+            if !at_any_cost && !(swept.busy && waits == 0) {
                 at_any_cost = true;
                 continue;
             }
@@ -254,8 +256,8 @@ impl Core {
     pub(super) fn sweep(&self, wanted: usize, at_any_cost: bool) -> Swept {
         let mut swept = Swept::default();
         let mut victims: Vec<Claim<'_>> = Vec::with_capacity(wanted);
-        self.sweep_probation(wanted, &mut victims, &mut swept.dirty);
-        if at_any_cost || (victims.is_empty() && swept.dirty.is_empty()) {
+        swept.busy = self.sweep_probation(wanted, &mut victims, &mut swept.dirty);
+        if at_any_cost || (victims.is_empty() && swept.dirty.is_empty() && !swept.busy) {
             self.go_round(wanted, at_any_cost, &mut victims, &mut swept.dirty);
         }
         swept.freed = victims.len();
@@ -266,8 +268,15 @@ impl Core {
         swept
     }
 
-    /// Claims pages on probation that may leave, and lists those that could if they were not dirty (C6).
-    fn sweep_probation<'p>(&'p self, wanted: usize, victims: &mut Vec<Claim<'p>>, dirty: &mut Vec<PageId>) {
+    /// Claims pages on probation that may leave, and lists those that could if they were not dirty (C6); whether others are
+    /// in somebody's hands.
+    fn sweep_probation<'p>(
+        &'p self,
+        wanted: usize,
+        victims: &mut Vec<Claim<'p>>,
+        dirty: &mut Vec<PageId>,
+    ) -> bool {
+        let mut busy = false;
         let least = self.frames.probation_least();
         let mut probation = self.frames.probation.lock();
         let mut stay = Vec::new();
@@ -278,6 +287,7 @@ impl Core {
                 continue;
             }
             if state.latched() || state.has(WRITING) {
+                busy = true;
                 stay.push((frame, page));
             } else if state.has(DIRTY) {
                 stay.push((frame, page));
@@ -290,6 +300,7 @@ impl Core {
             }
         }
         stay.into_iter().rev().for_each(|page| probation.push_front(page));
+        busy
     }
 
     /// The content of the claimed page, which is in a frame, has come; whether it was here lately.
