@@ -168,10 +168,19 @@ impl Catalog {
         Ok(())
     }
 
-    /// A type or collation goes, or changes, and nobody makes anything of it meanwhile (L4). Who asks looks afterwards whether
-    /// its snapshot is the newest.
-    pub(super) fn lock_made(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
-        self.lock_name(txn, NameOf::Made, [&oid.0.to_string(), ""])
+    /// A type or collation goes, or changes, and nobody makes anything of it meanwhile (L4); `seen` is where the caller looked
+    /// for what is made of it.
+    ///
+    /// # Errors
+    /// `Conflict` where something has changed since, which may be made of it.
+    pub(super) fn lock_made(
+        &self,
+        txn: &mut Txn,
+        seen: &CatalogSnapshot,
+        oid: Oid,
+    ) -> Result<(), CatalogError> {
+        self.lock_name(txn, NameOf::Made, [&oid.0.to_string(), ""])?;
+        self.check_newest(txn, seen)
     }
 
     /// Keeps writers out of a table of which an index is built, and whoever would build another one; readers go on. Several

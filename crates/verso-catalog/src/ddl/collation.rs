@@ -167,13 +167,17 @@ impl Catalog {
         let lines = uses.map(|(_, one)| format!("{one} depends on collation {}", known.name)).collect();
         refuse_if_needed(format!("collation {}", known.name), lines)?;
         self.lock_name(txn, NameOf::Collation, [&known.schema, &known.name])?;
-        self.lock_made(txn, oid)?;
-        self.check_newest(txn, &snapshot)?;
-        self.change(txn, |txn| self.remove_collation(txn, oid))
+        self.change(txn, |txn| self.remove_collation(txn, &snapshot, oid))
     }
 
-    /// Removes a collation's rows; the change has begun.
-    pub(super) fn remove_collation(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+    /// Removes the rows of a collation of which nothing that stays is made in `seen` (L4); the change has begun.
+    pub(super) fn remove_collation(
+        &self,
+        txn: &mut Txn,
+        seen: &CatalogSnapshot,
+        oid: Oid,
+    ) -> Result<(), CatalogError> {
+        self.lock_made(txn, seen, oid)?;
         let gone = self.remove_objects(txn, Of::All, |row: &CollationRow| row.oid == oid)?;
         if gone.is_empty() {
             return Err(CatalogError::missing(ObjectKind::Collation, ""));

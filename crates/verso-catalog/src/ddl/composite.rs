@@ -83,8 +83,7 @@ impl Catalog {
         }
         self.hold_types(txn, &snapshot, &ty.schema, fields.iter().map(|(_, ty)| ty))?;
         self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
-        self.lock_made(txn, ty.oid)?;
-        self.check_newest(txn, &snapshot)?;
+        self.lock_made(txn, &snapshot, ty.oid)?;
         let (_, rows) = composite_rows(of, fields, &array_name(&ty.name), Oid(0));
         self.change(txn, |txn| {
             self.delete_rows(txn, ty.oid, |row: &AttributeRow| row.attrelid == ty.oid)?;

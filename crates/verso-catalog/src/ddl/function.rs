@@ -37,12 +37,13 @@ impl Catalog {
         if new.args.len() > MAX_ARGUMENTS {
             return Err(CatalogError::TooManyArguments { limit: MAX_ARGUMENTS });
         }
-        let returned = match &new.returns {
-            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => std::slice::from_ref(ty),
-            _ => &[],
-        };
         let mut made = BTreeSet::new();
-        new.args.iter().map(|arg| &arg.ty).chain(returned).for_each(|ty| made_of(ty, &mut made));
+        new.args.iter().for_each(|arg| made_of(&arg.ty, &mut made));
+        match &new.returns {
+            FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => made_of(ty, &mut made),
+            FunctionReturn::Table(columns) => columns.iter().for_each(|(_, ty)| made_of(ty, &mut made)),
+            FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure => {}
+        }
         self.hold_made(txn, made)?;
         let inputs = new.args.iter().filter(|arg| arg.mode.goes_in());
         let types: Vec<SqlType> = inputs.map(|arg| arg.ty.clone()).collect();

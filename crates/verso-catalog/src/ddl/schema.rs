@@ -305,9 +305,10 @@ impl Catalog {
         // Whoever is making something in it ends first; what that was the next snapshot has.
         self.lock_name(txn, NameOf::Schema, [name, ""])?;
         self.check_newest(txn, &snapshot)?;
+        let seen = snapshot;
         let mut along = names;
         let mut contents = contents;
-        along.extend(self.drop_what_needs(txn, &snapshot, &contents)?);
+        along.extend(self.drop_what_needs(txn, &seen, &contents)?);
         along.extend(self.drop_tables_beside(txn, &contents.tables, true, &contents.types)?);
         // A multirange type goes with its range type.
         contents.types.retain(|ty| !is_of_rows(&ty.ty) && !matches!(ty.ty, SqlType::Multirange(_)));
@@ -315,7 +316,7 @@ impl Catalog {
         let snapshot = self.snapshot_now(txn)?;
         let views: Vec<_> = contents.views.iter().filter_map(|view| snapshot.view_by_oid(view.oid)).collect();
         along.extend(self.drop_views(txn, &views, true)?);
-        self.change(txn, |txn| self.remove_schema(txn, &schema, &contents))?;
+        self.change(txn, |txn| self.remove_schema(txn, &seen, &schema, &contents))?;
         let mut known: HashSet<String> = HashSet::new();
         along.retain(|one| known.insert(one.clone()));
         Ok(along)
@@ -364,6 +365,7 @@ impl Catalog {
     fn remove_schema(
         &self,
         txn: &mut Txn,
+        seen: &CatalogSnapshot,
         schema: &SchemaDef,
         contents: &Contents,
     ) -> Result<(), CatalogError> {
@@ -375,8 +377,8 @@ impl Catalog {
         }
         let functions: BTreeSet<Oid> = contents.functions.iter().map(|one| one.oid).collect();
         self.remove_objects(txn, &functions, |row: &ProcRow| row.pronamespace == schema.oid)?;
-        contents.types.iter().try_for_each(|ty| self.remove_type(txn, ty))?;
-        contents.collations.iter().try_for_each(|one| self.remove_collation(txn, one.oid()))?;
+        contents.types.iter().try_for_each(|ty| self.remove_type(txn, seen, ty))?;
+        contents.collations.iter().try_for_each(|one| self.remove_collation(txn, seen, one.oid()))?;
         self.remove_objects(txn, Of::All, |row: &ExtensionRow| row.extnamespace == schema.oid)?;
         contents.operators.iter().try_for_each(|one| self.remove_operator(txn, one.oid))?;
         contents.casts.iter().try_for_each(|one| self.remove_cast(txn, one.oid))?;

@@ -139,7 +139,8 @@ impl Catalog {
             }
             self.remove_needing(txn, &needing)?;
             self.remove_tables(txn, Some(&snapshot), tables)?;
-            types.iter().filter(|ty| is_of_rows(&ty.ty)).try_for_each(|ty| self.remove_type(txn, ty))
+            let of_rows = types.iter().filter(|ty| is_of_rows(&ty.ty));
+            of_rows.into_iter().try_for_each(|ty| self.remove_type(txn, &snapshot, ty))
         })?;
         let mut along = needing.names(&snapshot);
         along.extend(references.into_iter().map(|reference| reference.name));

@@ -217,23 +217,24 @@ impl Catalog {
                 refuse_if_needed(format!("type {}", shown_type(&snapshot, ty)), uses.lines(&snapshot, ty))?;
             }
             self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
-            self.lock_made(txn, ty.oid)?;
-            self.check_newest(txn, &snapshot)?;
             self.change(txn, |txn| {
                 self.remove_needing(txn, &uses.needing(&snapshot, ty))?;
                 let gone: BTreeSet<Oid> = uses.functions.iter().chain(&uses.constructors).copied().collect();
                 self.remove_objects(txn, &gone, |row: &ProcRow| gone.contains(&row.oid))?;
-                self.remove_type(txn, ty)
+                self.remove_type(txn, &snapshot, ty)
             })?;
         }
         Ok(())
     }
 
-    /// Removes a type's rows; the change has begun.
-    pub(super) fn remove_type(&self, txn: &mut Txn, ty: &TypeDef) -> Result<(), CatalogError> {
-        let snapshot = self.snapshot(txn)?;
-        self.lock_made(txn, ty.oid)?;
-        self.check_newest(txn, &snapshot)?;
+    /// Removes the rows of a type of which nothing that stays is made in `seen` (L4); the change has begun.
+    pub(super) fn remove_type(
+        &self,
+        txn: &mut Txn,
+        seen: &CatalogSnapshot,
+        ty: &TypeDef,
+    ) -> Result<(), CatalogError> {
+        self.lock_made(txn, seen, ty.oid)?;
         let gone =
             self.remove_objects(txn, ty.oid, |row: &TypeRow| row.oid == ty.oid || row.oid == ty.array)?;
         if gone.is_empty() {
