@@ -12,6 +12,7 @@ use verso_types::{
 use super::FloatSum;
 use super::moments::{ExactMoments, FloatMoments};
 use super::ordered::OrderedRows;
+use super::places::Places;
 use crate::error::Result;
 use crate::functions::{self, AggregateKind};
 use crate::memory::{VALUE_BYTES_MAX, check_length};
@@ -644,6 +645,54 @@ impl Accumulator {
             }
         }
         self.state.finish()
+    }
+
+    /// Where repeats are told by a table of the values seen: from now on by their order, as other rows that are kept.
+    pub fn sort_repeats(&mut self, call: &AggregateCall) {
+        if let Some(seen) = self.distinct.take() {
+            let mut rows = OrderedRows::any(call);
+            rows.set_values(seen.into_iter().map(|key| key.0).collect());
+            *self = Self { rows: Some(Box::new(rows)), distinct: None, ..Self::new(call) };
+        }
+    }
+
+    /// The rows that it keeps until their order is known, if it is of a call with one.
+    pub fn ordered_rows(&self) -> Option<&OrderedRows> {
+        self.rows.as_deref()
+    }
+
+    /// Takes these rows out, value by value.
+    pub fn take_ordered(&mut self) -> Vec<Value> {
+        self.payload = 0;
+        self.rows.as_mut().map(|rows| rows.take_values()).unwrap_or_default()
+    }
+
+    /// The result, where the rows were taken out: `feed` gives the arguments of all of them, in their order; `present` have a
+    /// value that is not NULL.
+    ///
+    /// # Errors
+    /// Those of [`Accumulator::finish`] and of `feed`.
+    pub fn finish_sorted(
+        mut self,
+        present: u64,
+        feed: impl FnOnce(&mut dyn FnMut(&[Value]) -> Result<()>) -> Result<()>,
+    ) -> Result<Value> {
+        let rows = self.rows.take();
+        match (&self.state, rows) {
+            (State::Place { kind, ty }, Some(rows)) => {
+                let direct = self.direct.as_deref().unwrap_or_default();
+                let mut places = Places::new(&rows, *kind, direct, ty, present)?;
+                feed(&mut |row| {
+                    places.push(row);
+                    Ok(())
+                })?;
+                places.finish()
+            }
+            _ => {
+                feed(&mut |row| self.add(row))?;
+                self.state.finish()
+            }
+        }
     }
 
     /// Roughly the memory held beyond the accumulator itself.

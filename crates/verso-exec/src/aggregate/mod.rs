@@ -10,8 +10,10 @@ mod accumulator;
 mod float_sum;
 mod moments;
 mod ordered;
+mod places;
 mod states;
 
 pub(crate) use accumulator::{Accumulator, payload};
 pub(crate) use float_sum::FloatSum;
+pub(crate) use ordered::{OrderedRows, same_arguments};
 pub(crate) use states::GroupStates;

@@ -333,6 +333,14 @@ impl GroupStates {
         }
     }
 
+    /// Bytes that the state of one group holds beyond its place.
+    pub fn bytes_of(&self, group: usize) -> usize {
+        match &self.form {
+            Form::Any(accumulators) => accumulators[group].heap_bytes(),
+            Form::Counts(_) | Form::Sums(_) => 0,
+        }
+    }
+
     /// Bytes of memory held.
     pub fn heap_bytes(&self) -> usize {
         self.payload

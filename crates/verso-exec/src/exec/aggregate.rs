@@ -3,8 +3,9 @@
 use verso_types::{Batch, SqlType, Value};
 
 use super::operator::Operator;
+use super::overflow::Overflow;
 use super::{ExecContext, parallel};
-use crate::aggregate::{Accumulator, GroupStates};
+use crate::aggregate::{Accumulator, GroupStates, OrderedRows};
 use crate::context::EvalContext;
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
@@ -17,6 +18,8 @@ pub(crate) struct AggregateOperator {
     batch: Batch,
     calls: Vec<Call>,
     executor: Executor,
+    /// Rows of calls with an order that do not fit into memory.
+    overflow: Overflow,
     held: Option<Reservation>,
     done: bool,
     types: Vec<SqlType>,
@@ -44,6 +47,7 @@ pub(super) struct Call {
     filter: Option<Predicate>,
     selection: Vec<u32>,
     shareable: bool,
+    keeps_rows: bool,
 }
 
 impl AggregateOperator {
@@ -58,6 +62,7 @@ impl AggregateOperator {
             batch: Batch::of_types(types),
             calls: aggregates.iter().map(|call| Call::new(call, executor)).collect(),
             executor,
+            overflow: Overflow::default(),
             held: None,
             done: false,
             types: aggregates.iter().map(|call| call.ty.clone()).collect(),
@@ -74,7 +79,7 @@ impl AggregateOperator {
         }
         let held = self.held.insert(cx.reserve("an aggregate"));
         let fed = Fed { batch: &mut self.batch, calls: &mut self.calls, executor: self.executor };
-        fed.with_all(cx, &mut *self.input, held)
+        fed.with_all(cx, &mut *self.input, held, &mut self.overflow)
     }
 
     /// The same with several workers, each of which feeds accumulators of its own.
@@ -89,19 +94,22 @@ impl AggregateOperator {
             parallel::run(cx, parts, move |cx, (mut input, mut calls): (Box<dyn Operator>, Vec<Call>)| {
                 let mut held = cx.reserve("an aggregate");
                 let fed = Fed { batch: &mut Batch::of_types(&types), calls: &mut calls, executor };
-                let accumulators = fed.with_all(cx, &mut *input, &mut held)?;
+                let mut overflow = Overflow::default();
+                let accumulators = fed.with_all(cx, &mut *input, &mut held, &mut overflow)?;
                 input.close();
-                Ok((accumulators, held))
+                Ok((accumulators, overflow, held))
             })?;
         let held = self.held.insert(cx.reserve("an aggregate"));
         let mut whole: Vec<_> = self.calls.iter().map(|call| Accumulator::new(&call.call)).collect();
-        for (part, of_part) in states {
-            for (accumulator, part) in whole.iter_mut().zip(part) {
+        for (part, mut overflow, of_part) in states {
+            for (at, (accumulator, mut part)) in whole.iter_mut().zip(part).enumerate() {
                 cx.check_cancelled()?;
-                accumulator.merge(part)?;
+                if !self.overflow.absorb(cx, at, &self.calls[at], (&mut overflow, &mut part))? {
+                    accumulator.merge(part)?;
+                }
             }
             drop(of_part);
-            held.resize(whole.iter().map(Accumulator::heap_bytes).sum::<usize>() as u64)?;
+            charge(cx, held, &self.calls, &mut whole, &mut self.overflow)?;
         }
         Ok(whole)
     }
@@ -121,6 +129,7 @@ impl Fed<'_> {
         cx: &ExecContext<'_>,
         input: &mut dyn Operator,
         held: &mut Reservation,
+        overflow: &mut Overflow,
     ) -> Result<Vec<Accumulator>> {
         let mut accumulators: Vec<_> = self.calls.iter().map(|call| Accumulator::new(&call.call)).collect();
         while input.next(cx, self.batch)? {
@@ -128,10 +137,30 @@ impl Fed<'_> {
                 call.evaluate(cx, self.batch)?;
                 call.feed(accumulator, self.batch, self.executor)?;
             }
-            held.resize(accumulators.iter().map(Accumulator::heap_bytes).sum::<usize>() as u64)?;
+            charge(cx, held, self.calls, &mut accumulators, overflow)?;
         }
         Ok(accumulators)
     }
+}
+
+/// Charges what accumulators hold; refused, the rows that they keep go to files.
+fn charge(
+    cx: &ExecContext<'_>,
+    held: &mut Reservation,
+    calls: &[Call],
+    accumulators: &mut [Accumulator],
+    overflow: &mut Overflow,
+) -> Result<()> {
+    let bytes = |of: &[Accumulator]| of.iter().map(Accumulator::heap_bytes).sum::<usize>() as u64;
+    let Err(refused) = held.try_resize(bytes(accumulators)) else { return Ok(()) };
+    let mut moved = false;
+    for (at, (call, accumulator)) in calls.iter().zip(&mut *accumulators).enumerate() {
+        moved |= overflow.take(cx, at, call, accumulator)?;
+    }
+    if !moved {
+        return Err(refused.error(held.what()));
+    }
+    held.resize(bytes(accumulators))
 }
 
 impl Call {
@@ -158,6 +187,7 @@ impl Call {
             direct: call.direct.len(),
             filter: call.filter.as_ref().map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
+            keeps_rows: call.distinct || OrderedRows::of(call).is_some(),
             shareable: Accumulator::merges(call) && call.exprs().all(TypedExpr::is_parallel_safe),
         }
     }
@@ -165,6 +195,11 @@ impl Call {
     /// Whether workers may feed it with parts of the rows.
     pub fn is_shareable(&self) -> bool {
         self.shareable
+    }
+
+    /// Whether it keeps rows, to sort them or to tell repeats.
+    pub fn keeps_rows(&self) -> bool {
+        self.keeps_rows
     }
 
     /// Whether a function in it may do something.
@@ -301,6 +336,12 @@ impl Call {
 
     /// The result for a group. Direct arguments that no row has told have no columns.
     pub fn finish(&self, cx: &ExecContext<'_>, mut accumulator: Accumulator) -> Result<Value> {
+        self.complete(cx, &mut accumulator)?;
+        accumulator.finish()
+    }
+
+    /// Tells the accumulator the direct arguments, if no row has.
+    pub fn complete(&self, cx: &ExecContext<'_>, accumulator: &mut Accumulator) -> Result<()> {
         if self.direct > 0 && accumulator.wants_direct() {
             let value =
                 |expr: &TypedExpr| match expr.any(&mut |part| matches!(part.kind, ExprKind::Column(_))) {
@@ -309,7 +350,7 @@ impl Call {
                 };
             accumulator.take_direct(self.call.direct.iter().map(value).collect::<Result<_>>()?);
         }
-        accumulator.finish()
+        Ok(())
     }
 }
 
@@ -327,7 +368,7 @@ impl Operator for AggregateOperator {
         self.input.close();
         out.clear();
         for (at, (call, accumulator)) in self.calls.iter().zip(accumulators).enumerate() {
-            out.columns[at].push_value(&call.finish(cx, accumulator)?, &self.types[at])?;
+            out.columns[at].push_value(&self.overflow.finish(cx, at, call, accumulator)?, &self.types[at])?;
         }
         out.rows = 1;
         Ok(true)
@@ -335,6 +376,7 @@ impl Operator for AggregateOperator {
 
     fn close(&mut self) {
         self.input.close();
+        self.overflow = Overflow::default();
         self.held = None;
     }
 }

@@ -11,6 +11,7 @@
 //! H2. The rows of a group reach its accumulators in the order of the input, also through files: a group whose state is put
 //!     aside stands there before its further rows.
 //! With several workers ([`shared`]) this holds for the rows of each; the order of the groups does not.
+//!     A group that does not fit even alone puts the rows that its calls keep into files ([`Overflow`]).
 //! H3. Each grouping set has groups of its own: its number is part of their keys. An empty set has its group also without
 //!     any row. Within a pass the groups come out set by set.
 
@@ -27,6 +28,7 @@ use super::filter::{KeyFilter, Reach};
 use super::key;
 use super::keys::{KeyTable, RowKeys, hash};
 use super::operator::Operator;
+use super::overflow::Overflow;
 use super::passes::Passes;
 use super::source::ONE_ROW;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
@@ -64,6 +66,8 @@ pub(crate) struct GroupOperator {
     groups: Groups,
     held: Option<Reservation>,
     passes: Passes,
+    /// Rows of the first group, if it is too large even alone.
+    overflow: Overflow,
     /// What rows in files consist of: a state, which only groups have; the number of the set; the keys; the columns of the
     /// input.
     stored_types: Vec<SqlType>,
@@ -234,6 +238,7 @@ impl GroupOperator {
             groups: Groups::default(),
             held: None,
             passes: Passes::default(),
+            overflow: Overflow::default(),
             stored_sets: Vec::new(),
             order: Vec::new(),
             tolerated: 0,
@@ -260,6 +265,7 @@ impl GroupOperator {
             ..Groups::default()
         };
         self.next = 0;
+        self.overflow = Overflow::default();
         self.held = Some(cx.reserve("GROUP BY"));
     }
 
@@ -560,14 +566,26 @@ impl GroupOperator {
             if bytes <= self.tolerated {
                 return Ok(());
             }
-            self.put_groups_aside(refused)?;
+            self.put_groups_aside(cx, refused)?;
         }
     }
 
-    fn put_groups_aside(&mut self, refused: Refused) -> Result<()> {
+    fn put_groups_aside(&mut self, cx: &ExecContext<'_>, refused: Refused) -> Result<()> {
         let groups = &mut self.groups;
         let count = groups.table.len();
         let kept = count / 2;
+        if count == 1 {
+            let mut moved = false;
+            for (at, (call, states)) in self.calls.iter().zip(&mut groups.states).enumerate() {
+                if call.keeps_rows() {
+                    moved |= states.with(0, |state| self.overflow.take(cx, at, call, state))?;
+                }
+            }
+            if moved {
+                self.tolerated = 0;
+                return Ok(());
+            }
+        }
         if kept == 0 || !groups.states.iter().all(GroupStates::can_be_put_aside) {
             return Err(refused.error("GROUP BY"));
         }
@@ -712,7 +730,11 @@ impl Operator for GroupOperator {
                     Some(average) => whole.averaging(average),
                     None => whole,
                 };
-                let finished = self.calls[output.call].finish(cx, whole)?;
+                let call = &self.calls[output.call];
+                let finished = match group {
+                    0 => self.overflow.finish(cx, output.call, call, whole)?,
+                    _ => call.finish(cx, whole)?,
+                };
                 out.columns[keys + at].push_value(&finished, &self.types[keys + at])?;
             }
             let set = &self.sets[self.groups.sets[group] as usize];
@@ -728,6 +750,7 @@ impl Operator for GroupOperator {
     fn close(&mut self) {
         self.input.close();
         self.groups = Groups::default();
+        self.overflow = Overflow::default();
         self.held = None;
         self.passes = Passes::default();
         self.collected = false;

@@ -40,6 +40,7 @@ mod merge;
 mod metered;
 mod operator;
 mod order;
+mod overflow;
 mod pages;
 mod parallel;
 mod passes;

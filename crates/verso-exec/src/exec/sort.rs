@@ -18,10 +18,11 @@ mod groups;
 mod merge;
 mod rows;
 mod shared;
+mod sorter;
 
 use groups::Groups;
-use merge::Merge;
-use rows::{Entry, Rows, run_layout};
+use rows::{Entry, Rows};
+pub(super) use sorter::{Sorted, Sorter};
 use verso_types::{Batch, BytesColumn, SqlType};
 
 use super::operator::Operator;
@@ -29,9 +30,7 @@ use super::order::{self, SortOrder};
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, parallel};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, RowExpr};
-use crate::memory::{Refused, Reservation};
 use crate::plan::{SortKey, TypedExpr};
-use crate::spill::{Run, SpillFile};
 
 /// Collects the input, sorts it by its keys, yields it in that order.
 pub(crate) struct SortOperator {
@@ -88,23 +87,6 @@ impl Keyed {
     }
 }
 
-/// The rows in their order.
-enum Sorted {
-    /// Not read yet.
-    No,
-    Memory {
-        rows: Rows,
-        order: Vec<Entry>,
-        next: usize,
-        _held: Reservation,
-    },
-    Runs {
-        merge: Merge,
-        left: usize,
-        _held: Reservation,
-    },
-}
-
 /// LIMIT and OFFSET of the operator above.
 pub(crate) struct Bound {
     pub limit: RowExpr,
@@ -159,23 +141,20 @@ impl SortOperator {
 
     fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Sorted> {
         let first = self.wanted(cx);
-        let mut held = cx.reserve("a sort");
-        let block_bytes = (held.limit_bytes() as usize / 16).clamp(4 << 10, 256 << 10);
-        let mut rows = Rows::default();
+        let mut sorter = Sorter::new(cx, "a sort", &self.types, first);
         let mut rest = Vec::new();
         let read = if self.groups.is_none() { self.share(cx, first)? } else { None };
         let shared = match read {
             None => false,
             Some(read) => {
                 if read.rest.is_empty() {
-                    return read.sorted(cx, first, held);
+                    return read.sorted(cx, first, sorter.held);
                 }
-                (rows, rest) = (read.rows, read.rest);
-                held.hold(rows.heap_bytes());
+                (sorter.rows, rest) = (read.rows, read.rest);
+                sorter.held.hold(sorter.rows.heap_bytes());
                 true
             }
         };
-        let mut spilled: Option<(SpillFile, Vec<Run>)> = None;
         loop {
             let more = match &mut self.groups {
                 Some(groups) => groups.next(cx, &mut *self.input, &mut self.batch)?,
@@ -183,96 +162,11 @@ impl SortOperator {
                 None => self.input.next(cx, &mut self.batch)?,
             };
             if !more {
-                break;
+                return sorter.finish(cx);
             }
-            let encoded = self.keyed.of(cx, &self.batch)?;
-            let more =
-                self.batch.heap_bytes() + encoded.heap_bytes() + 2 * self.batch.rows * size_of::<Entry>();
-            if let Err(refused) = held.try_resize(rows.heap_bytes() + more as u64) {
-                if rows.count > 0 {
-                    let (file, runs) = spill(cx, &mut spilled, refused, held.what())?;
-                    runs.push(rows.write(first, &self.types, block_bytes, file, cx)?);
-                    rows = Rows::default();
-                    held.clear();
-                }
-                if held.try_resize(more as u64).is_err() {
-                    // A batch that is too large even alone becomes a run of its own, while it is there anyway.
-                    let (file, runs) = spill(cx, &mut spilled, refused, held.what())?;
-                    let mut alone = Rows::default();
-                    alone.push(&self.batch, encoded);
-                    runs.push(alone.write(first, &self.types, block_bytes, file, cx)?);
-                    continue;
-                }
-            }
-            rows.push(&self.batch, encoded);
-            rows.bound(first, &self.types, cx)?;
-            held.resize(rows.heap_bytes().min(held.limit_bytes()))?;
+            sorter.push(cx, &self.batch, self.keyed.of(cx, &self.batch)?)?;
         }
-        let Some((mut file, mut runs)) = spilled else {
-            let order = rows.sorted(first, cx)?;
-            if let Some(probes) = cx.probes {
-                probes.holds(rows.heap_bytes());
-            }
-            return Ok(Sorted::Memory { rows, order, next: 0, _held: held });
-        };
-        if rows.count > 0 {
-            runs.push(rows.write(first, &self.types, block_bytes, &mut file, cx)?);
-        }
-        drop(rows);
-        let ways = (held.limit_bytes() as usize / (3 * block_bytes)).clamp(2, 128);
-        held.resize((ways * 3 * block_bytes).min(held.limit_bytes() as usize) as u64)?;
-        let mut merge = Merge::new(file, Vec::new(), &self.types)?;
-        while runs.len() > ways {
-            // Neighbours become one, so that earlier rows stay before later ones (O1).
-            let mut merged = Vec::with_capacity(runs.len().div_ceil(ways));
-            while !runs.is_empty() {
-                let some: Vec<Run> = runs.drain(..ways.min(runs.len())).collect();
-                merged.push(self.merge_some(&mut merge, some, first, block_bytes, cx)?);
-            }
-            runs = merged;
-        }
-        merge.start(runs, &self.types)?;
-        Ok(Sorted::Runs { merge, left: first, _held: held })
     }
-
-    /// Makes one run of several.
-    fn merge_some(
-        &self,
-        merge: &mut Merge,
-        runs: Vec<Run>,
-        first: usize,
-        block_bytes: usize,
-        cx: &ExecContext<'_>,
-    ) -> Result<Run> {
-        merge.start(runs, &self.types)?;
-        let mut run = Run::default();
-        let mut block = run_layout(&self.types);
-        let mut left = first;
-        while left > 0 && merge.next(&mut block)? {
-            left -= 1;
-            if block.used_bytes() >= block_bytes {
-                cx.check_cancelled()?;
-                merge.file.append(&mut run, &block)?;
-                block.recycle(2 * block_bytes);
-            }
-        }
-        merge.file.append(&mut run, &block)?;
-        Ok(run)
-    }
-}
-
-/// The file of the runs, made with the first; the refusal where there can be none.
-fn spill<'f>(
-    cx: &ExecContext<'_>,
-    spilled: &'f mut Option<(SpillFile, Vec<Run>)>,
-    refused: Refused,
-    what: &'static str,
-) -> Result<&'f mut (SpillFile, Vec<Run>)> {
-    if spilled.is_none() {
-        let space = cx.services.memory.temporary.ok_or_else(|| refused.error(what))?;
-        *spilled = Some((SpillFile::create(space)?, Vec::new()));
-    }
-    spilled.as_mut().ok_or_else(|| refused.error(what))
 }
 
 impl Operator for SortOperator {
@@ -306,7 +200,7 @@ impl Operator for SortOperator {
                 }
             }
             out.clear();
-            self.fill(out)?;
+            self.sorted.fill(out)?;
             if out.rows > 0 || self.has_read_all() {
                 self.given += out.rows;
                 return Ok(out.rows > 0);
@@ -322,33 +216,5 @@ impl Operator for SortOperator {
         self.input.close();
         self.sorted = Sorted::No;
         self.batch.recycle(super::KEEP_BYTES);
-    }
-}
-
-impl SortOperator {
-    /// Appends rows in their order.
-    fn fill(&mut self, out: &mut Batch) -> Result<()> {
-        match &mut self.sorted {
-            Sorted::No => {}
-            Sorted::Memory { rows, order, next, _held: _ } => {
-                while let Some(entry) = order.get(*next)
-                    && out.rows < BATCH_ROWS
-                    && out.variable_bytes() < BATCH_BYTES
-                {
-                    rows.copy(entry, out);
-                    *next += 1;
-                }
-            }
-            Sorted::Runs { merge, left, _held: _ } => {
-                while *left > 0
-                    && out.rows < BATCH_ROWS
-                    && out.variable_bytes() < BATCH_BYTES
-                    && merge.next(out)?
-                {
-                    *left -= 1;
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -19,6 +19,7 @@ use crate::aggregate::GroupStates;
 use crate::error::Result;
 use crate::exec::aggregate::Call;
 use crate::exec::operator::Operator;
+use crate::exec::overflow::Overflow;
 use crate::exec::parallel;
 use crate::memory::Reservation;
 
@@ -104,6 +105,7 @@ impl GroupOperator {
             groups: Groups::default(),
             held: None,
             passes: Passes::default(),
+            overflow: Overflow::default(),
             stored_types: self.stored_types.clone(),
             stored_sets: Vec::new(),
             order: Vec::new(),

@@ -14,6 +14,7 @@ use verso_types::{Batch, SqlType};
 use super::super::aggregate::Call;
 use super::super::keys::RowKeys;
 use super::super::operator::Operator;
+use super::super::overflow::Overflow;
 use super::super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
 use crate::aggregate::GroupStates;
 use crate::error::Result;
@@ -38,6 +39,8 @@ pub(crate) struct SortedGroupOperator {
     /// The next group to come out.
     next: usize,
     held: Option<Reservation>,
+    /// Rows of the first group, if it is too large.
+    overflow: Overflow,
     types: Vec<SqlType>,
     /// How many groups the next call is for at most.
     bound: Option<u64>,
@@ -67,6 +70,7 @@ impl SortedGroupOperator {
             last: Vec::new(),
             next: 0,
             held: None,
+            overflow: Overflow::default(),
             types: keys.types().iter().cloned().chain(results).collect(),
             keys,
             bound: None,
@@ -88,6 +92,7 @@ impl SortedGroupOperator {
                 last.into_iter().for_each(|state| states.push_state(state));
             }
             self.groups = self.groups.gather(&[kept as u32]);
+            self.overflow = Overflow::default();
         }
         self.next = 0;
     }
@@ -132,8 +137,28 @@ impl SortedGroupOperator {
                 states.with(group_of_row[row], |accumulator| call.add_row(accumulator, &self.batch, row))?;
             }
         }
-        let bytes = self.groups.heap_bytes() + self.states.iter().map(GroupStates::heap_bytes).sum::<usize>();
-        self.held.get_or_insert_with(|| cx.reserve("GROUP BY")).resize(bytes as u64)
+        self.charge(cx)
+    }
+
+    /// Charges what the groups hold; refused, the rows of the first one go to a file: all others are of the last batch.
+    fn charge(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let held = self.held.get_or_insert_with(|| cx.reserve("GROUP BY"));
+        let bytes = |groups: &Batch, states: &[GroupStates]| {
+            (groups.heap_bytes() + states.iter().map(GroupStates::heap_bytes).sum::<usize>()) as u64
+        };
+        let Err(refused) = held.try_resize(bytes(&self.groups, &self.states)) else { return Ok(()) };
+        let mut of_first = 0;
+        for (at, (call, states)) in self.calls.iter().zip(&mut self.states).enumerate() {
+            if call.keeps_rows() {
+                states.with(0, |state| self.overflow.take(cx, at, call, state))?;
+            }
+            of_first += states.bytes_of(0);
+        }
+        if of_first as u64 > held.limit_bytes() || !self.calls.iter().any(Call::keeps_rows) {
+            return Err(refused.error(held.what()));
+        }
+        held.hold(bytes(&self.groups, &self.states));
+        Ok(())
     }
 
     /// Yields groups that are whole, as many as fit a batch and `wanted` at most.
@@ -146,7 +171,11 @@ impl SortedGroupOperator {
                 to.append_range(from, group..group + 1);
             }
             for (at, (call, states)) in self.calls.iter().zip(&mut self.states).enumerate() {
-                let value = call.finish(cx, states.take(group))?;
+                let state = states.take(group);
+                let value = match group {
+                    0 => self.overflow.finish(cx, at, call, state)?,
+                    _ => call.finish(cx, state)?,
+                };
                 out.columns[keys + at].push_value(&value, &self.types[keys + at])?;
             }
             out.rows += 1;
@@ -198,6 +227,7 @@ impl Operator for SortedGroupOperator {
         self.states = Vec::new();
         self.last = Vec::new();
         self.held = None;
+        self.overflow = Overflow::default();
         self.bound = None;
         (self.next, self.ended) = (0, false);
     }

@@ -6,7 +6,7 @@ use crate::spill::{Run, RunReader, SpillFile};
 use verso_types::{Batch, SqlType};
 
 /// Several runs as one.
-pub(super) struct Merge {
+pub(in crate::exec) struct Merge {
     pub(super) file: SpillFile,
     pub(super) cursors: Vec<Cursor>,
     /// Numbers of cursors, a heap: the least row is that of the first.

@@ -7,7 +7,7 @@ use verso_types::{Batch, BytesColumn, Column, ColumnData, NullMask, SqlType};
 
 /// A row by its place, and the first bytes of its key.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(in crate::exec) struct Entry {
     pub(super) prefix: u64,
     pub(super) chunk: u32,
     pub(super) row: u32,
@@ -15,7 +15,7 @@ pub(super) struct Entry {
 
 /// Rows and their keys, in chunks: what is there already is not copied to make room for more.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(in crate::exec) struct Rows {
     pub(super) chunks: Vec<(Batch, BytesColumn)>,
     pub(super) count: usize,
     pub(super) bytes: usize,
