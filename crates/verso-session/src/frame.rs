@@ -290,7 +290,8 @@ impl Frame<'_> {
     fn within<T>(&self, work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
         let result = self.seeing(work);
         if result.is_ok() {
-            self.txn.borrow_mut().end_statement()?;
+            let ended = self.txn.borrow_mut().end_statement();
+            ended.map_err(|error| self.tables().explain(error))?;
         } else {
             self.txn.borrow_mut().abort_statement()?;
         }

@@ -33,6 +33,8 @@ pub(crate) struct LockOperator {
     /// LIMIT and OFFSET above.
     bound: Vec<RowExpr>,
     left: u64,
+    /// So many rows the next call is for at most.
+    asked: Option<u64>,
     batch: Batch,
     next: usize,
 }
@@ -44,6 +46,7 @@ impl LockOperator {
             locks: locks.to_vec(),
             bound: bound.iter().map(RowExpr::compile).collect(),
             left: u64::MAX,
+            asked: None,
             batch,
             next: 0,
         }
@@ -105,7 +108,12 @@ impl Operator for LockOperator {
         self.input.open(cx)
     }
 
+    fn bound(&mut self, rows: u64) {
+        self.asked = Some(rows);
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        let asked = self.asked.take().unwrap_or(u64::MAX);
         loop {
             cx.check_cancelled()?;
             if self.left == 0 {
@@ -113,14 +121,16 @@ impl Operator for LockOperator {
             }
             if self.next >= self.batch.rows {
                 self.next = 0;
-                if self.left < u64::MAX {
-                    self.input.bound(self.left);
+                let wanted = self.left.min(asked);
+                if wanted < u64::MAX {
+                    self.input.bound(wanted);
                 }
                 if !self.input.next(cx, &mut self.batch)? {
                     return Ok(false);
                 }
             }
-            let end = (self.batch.rows as u64).min((self.next as u64).saturating_add(self.left)) as usize;
+            let end = (self.batch.rows as u64).min((self.next as u64).saturating_add(self.left.min(asked)))
+                as usize;
             let selection = self.lock(cx, end)?;
             self.next = end;
             if selection.is_empty() {

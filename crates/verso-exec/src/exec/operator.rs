@@ -206,7 +206,8 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             };
             let input = sorted.unwrap_or_else(|| compile(input, executor));
             let limited = LimitOperator::new(input, limit.as_ref(), offset.as_ref());
-            Box::new(if ties.is_empty() { limited } else { limited.with_ties(ties) })
+            let locks = matches!(below, Plan::LockRows { .. });
+            Box::new(if ties.is_empty() { limited } else { limited.with_ties(ties, locks) })
         }
         Plan::LockRows { input, locks, bound } => {
             let batch = Batch::of_types(&types_of(input));

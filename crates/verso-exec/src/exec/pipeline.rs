@@ -275,6 +275,8 @@ struct Ties {
     last: Vec<u8>,
     /// All rows asked for are yielded.
     full: bool,
+    /// The input locks what it yields: of rows that are no ties only the first is asked for.
+    locks: bool,
 }
 
 impl LimitOperator {
@@ -284,10 +286,10 @@ impl LimitOperator {
     }
 
     /// The same with the rows that are equal in these to the last one.
-    pub fn with_ties(self, keys: &[TypedExpr]) -> Self {
+    pub fn with_ties(self, keys: &[TypedExpr], locks: bool) -> Self {
         let exprs = ExprList::compile(keys, Executor::Row);
         let keys = Batch::of_types(exprs.types());
-        Self { ties: Some(Ties { exprs, keys, last: Vec::new(), full: false }), ..self }
+        Self { ties: Some(Ties { exprs, keys, last: Vec::new(), full: false, locks }), ..self }
     }
 
     /// The rows of a batch behind the first `skip` ones, as far as they count.
@@ -357,6 +359,9 @@ impl Operator for LimitOperator {
             // what no longer counts is not computed either
             if self.left == 0 {
                 return Ok(false);
+            }
+            if let Some(ties) = self.ties.as_ref().filter(|ties| ties.locks) {
+                self.input.bound(if ties.full { 1 } else { self.left.saturating_add(self.skip) });
             }
             if self.ties.is_none() && (bound.is_some() || self.left < u64::MAX) {
                 self.input.bound(self.left.min(bound.unwrap_or(u64::MAX)).saturating_add(self.skip));

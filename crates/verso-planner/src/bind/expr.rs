@@ -313,7 +313,8 @@ impl Binder<'_> {
                     };
                     return self.of_row(&row, function, error, cx);
                 }
-                return around.ok_or(error);
+                let refused = || outer.and_then(|outer| outer.refused(parts)).unwrap_or(error);
+                return around.ok_or_else(refused);
             }
             (found, _) => found?,
         };

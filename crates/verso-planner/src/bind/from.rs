@@ -237,10 +237,9 @@ impl Binder<'_> {
                 let locking =
                     Locking { locks: clause.as_slice().into(), export: clause.is_some(), places: false };
                 let (plan, inside) = match self.outer {
-                    Some(outer) if !item.lateral => {
-                        let hidden = Correlation { hidden: outer.hidden || outer.lateral, ..*outer };
-                        Binder { outer: Some(&hidden), ..self.clone() }.query_locked(query, &[], locking)?
-                    }
+                    Some(_) if !item.lateral => Correlation::without_items(self.outer, &mut |outer| {
+                        Binder { outer, ..self.clone() }.query_locked(query, &[], locking.clone())
+                    })?,
                     // Inside, the items before this one are a query around.
                     Some(outer) => {
                         let around = Correlation { lateral: false, ..*outer };
@@ -407,7 +406,9 @@ impl Binder<'_> {
             JoinCondition::None => None,
             JoinCondition::On(condition) => {
                 let mut cx = Context::new(&scope, Clause::JoinOn);
-                let bound = self.expr(condition, &mut cx)?;
+                let bound = Correlation::without_items(self.outer, &mut |outer| {
+                    Binder { outer, ..self.clone() }.expr(condition, &mut cx)
+                })?;
                 Some(self.boolean(bound, condition.at.start, "JOIN/ON")?)
             }
             JoinCondition::Using(names, alias) => {

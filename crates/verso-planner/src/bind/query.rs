@@ -16,7 +16,7 @@ use super::resolve::shown;
 use super::scope::Scope;
 use super::select::check_targets;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, ExprKind, Query, QueryBody};
+use verso_parser::syntax::{Expr, ExprKind, LockWait, Query, QueryBody};
 
 impl Binder<'_> {
     /// Binds a query.
@@ -94,8 +94,9 @@ impl Binder<'_> {
         }
         let mut plan = plan;
         if query.with_ties && limit.is_some() {
-            if let Some(lock) = query.locks.first() {
-                return Err(SqlError::unsupported("FOR UPDATE together with WITH TIES").at(lock.at));
+            if let Some(lock) = query.locks.iter().find(|lock| lock.wait == LockWait::SkipLocked) {
+                let text = "SKIP LOCKED and WITH TIES options cannot be used together";
+                return Err(SqlError::syntax(text).at(lock.at));
             }
             return match limit_with_ties(plan, limit, offset) {
                 Some(plan) => Ok((plan, marks)),
@@ -182,7 +183,7 @@ fn limit_with_ties(plan: Plan, limit: Option<TypedExpr>, offset: Option<TypedExp
         }
         plan => {
             let sorted = match &plan {
-                Plan::DistinctOn { input, .. } => input,
+                Plan::DistinctOn { input, .. } | Plan::LockRows { input, .. } => input,
                 other => other,
             };
             let Plan::Sort { keys, .. } = sorted else { return None };

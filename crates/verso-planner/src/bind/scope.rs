@@ -95,6 +95,29 @@ impl Correlation<'_> {
         Ok(Some(self.hand_in(found)))
     }
 
+    /// Calls `work` with the queries around as one sees them who may not use the items before it in FROM.
+    pub fn without_items<T>(
+        outer: Option<&Correlation<'_>>,
+        work: &mut dyn FnMut(Option<&Correlation<'_>>) -> T,
+    ) -> T {
+        match outer {
+            Some(outer) if outer.lateral => Correlation::without_items(outer.parent, &mut |parent| {
+                work(Some(&Correlation { hidden: true, parent, ..*outer }))
+            }),
+            outer => work(outer),
+        }
+    }
+
+    /// Why a name means nothing here, where it is that of an item before this one in FROM: nothing of it may be used.
+    pub fn refused(&self, parts: &[Name]) -> Option<SqlError> {
+        match parts {
+            [table, _] if self.hidden && self.scope.table(&table.text).is_some() => {
+                Some(out_of_reach(&table.text, table.at.start))
+            }
+            _ => self.parent?.refused(parts),
+        }
+    }
+
     /// The column of which item a name means in a query around this one.
     pub fn source(&self, parts: &[Name]) -> Option<Source> {
         let here = if self.hidden { None } else { self.scope.lookup(parts).ok().flatten() };
@@ -483,12 +506,7 @@ impl Scope {
         let hidden = self.tables.iter().find(|item| item.hidden.as_deref() == Some(&table.text));
         let error = |text: String| SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(table.at.start);
         if self.closed.iter().any(|item| item.name.as_deref() == Some(&table.text)) {
-            let entry = format!(
-                "There is an entry for table \"{}\", but it cannot be referenced from this part of the query.",
-                table.text
-            );
-            return error(format!("invalid reference to FROM-clause entry for table \"{}\"", table.text))
-                .with_detail(entry);
+            return out_of_reach(&table.text, table.at.start);
         }
         match hidden.and_then(|item| item.name.as_deref()) {
             Some(alias) => {
@@ -545,6 +563,15 @@ impl Scope {
             _ => error,
         }
     }
+}
+
+/// `42P01` for an item of FROM that is there, but not for whoever names it.
+fn out_of_reach(table: &str, at: u32) -> SqlError {
+    let text = format!("invalid reference to FROM-clause entry for table \"{table}\"");
+    let entry = format!(
+        "There is an entry for table \"{table}\", but it cannot be referenced from this part of the query."
+    );
+    SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(at).with_detail(entry)
 }
 
 /// Whether a column has a name of the binder's own, which no text has: `*` leaves it out.

@@ -295,7 +295,8 @@ impl Session {
             self.portals.note(state);
             return Ok(PortalEnd::Suspended);
         }
-        active.txn.borrow_mut().end_statement()?;
+        let ended = active.txn.borrow_mut().end_statement();
+        ended.map_err(|error| self.explain_at_end(&active.txn, error).error)?;
         self.note_definitions();
         open.ready.compiled.close();
         if !open.ready.of_values {

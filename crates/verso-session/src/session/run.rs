@@ -188,8 +188,8 @@ impl Session {
         Ok(())
     }
 
-    /// A duplicate key that the end of a statement found, as the client is told.
-    fn explain_at_end(&self, txn: &RefCell<Txn>, error: StorageError) -> Failure {
+    /// A duplicate key that the end of a statement found, as the client is told; other errors as they are.
+    pub(super) fn explain_at_end(&self, txn: &RefCell<Txn>, error: StorageError) -> Failure {
         let txn = txn.borrow();
         let catalog = match self.services.snapshot(&txn) {
             Ok(catalog) => catalog,
@@ -265,11 +265,11 @@ impl Session {
         let client = Client::new(&mut nowhere);
         let mut results = Results::aside(&client, self.services.memory.lend());
         let done = self.in_frame(active, &mut results, &mut |frame, _| body(frame));
-        let mut txn = active.txn.borrow_mut();
         if done.is_ok() {
-            txn.end_statement()?
+            let ended = active.txn.borrow_mut().end_statement();
+            ended.map_err(|error| self.explain_at_end(&active.txn, error).error)?;
         } else {
-            txn.abort_statement()?
+            active.txn.borrow_mut().abort_statement()?;
         }
         done.map_err(|failure| failure.error)
     }

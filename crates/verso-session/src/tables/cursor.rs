@@ -368,12 +368,12 @@ impl<'t> Changer<'t> {
         Ok(packs)
     }
 
-    /// Remembers the table of a conflict.
+    /// Remembers the table of a conflict, and names the constraint that refused a key; the transaction is not borrowed.
     fn done(&self, result: std::result::Result<(), StorageError>) -> Result<()> {
         if let Err(StorageError::Conflict { .. }) = result {
             self.tables.contended.borrow_mut().push(self.heap.object);
         }
-        Ok(result?)
+        result.map_err(|error| self.tables.explain(error))
     }
 }
 
@@ -415,21 +415,25 @@ impl ChangeCursor for Changer<'_> {
             None => None,
         };
         let (columns, values) = packed.as_ref().map_or((columns, values), |(ids, values)| (ids, values));
-        let txn = &mut self.tables.txn.borrow_mut();
-        self.done(match stale.filter(|_| txn.isolation().by_statement()) {
+        let mut txn = self.tables.txn.borrow_mut();
+        let updated = match stale.filter(|_| txn.isolation().by_statement()) {
             Some(stale) => {
-                self.heap.update_unless_stale(txn, &self.row.rows, selection, columns, values, stale)
+                self.heap.update_unless_stale(&mut txn, &self.row.rows, selection, columns, values, stale)
             }
-            None => self.heap.update(txn, &self.row.rows, selection, columns, values),
-        })
+            None => self.heap.update(&mut txn, &self.row.rows, selection, columns, values),
+        };
+        drop(txn);
+        self.done(updated)
     }
 
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()> {
-        let txn = &mut self.tables.txn.borrow_mut();
-        self.done(match stale.filter(|_| txn.isolation().by_statement()) {
-            Some(stale) => self.heap.delete_unless_stale(txn, &self.row.rows, selection, stale),
-            None => self.heap.delete(txn, &self.row.rows, selection),
-        })
+        let mut txn = self.tables.txn.borrow_mut();
+        let deleted = match stale.filter(|_| txn.isolation().by_statement()) {
+            Some(stale) => self.heap.delete_unless_stale(&mut txn, &self.row.rows, selection, stale),
+            None => self.heap.delete(&mut txn, &self.row.rows, selection),
+        };
+        drop(txn);
+        self.done(deleted)
     }
 
     fn reread(&mut self, rows: &[u32]) -> Result<()> {

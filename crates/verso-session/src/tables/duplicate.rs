@@ -23,6 +23,19 @@ impl EngineTables<'_> {
         duplicate(table, definition, key.as_deref(), self.time_zone)
     }
 
+    /// Names the constraint behind a duplicate that storage found at the end of a statement; other errors are as they were. The
+    /// transaction is not borrowed.
+    pub(crate) fn explain(&self, error: StorageError) -> ExecError {
+        if !matches!(error, StorageError::Unique { .. } | StorageError::Excluded { .. }) {
+            return error.into();
+        }
+        let txn = self.txn.borrow();
+        match self.catalog.0.snapshot(&txn) {
+            Ok(catalog) => explain_unique(&catalog, self.engine, &txn, self.time_zone, error),
+            Err(other) => ExecError::raised("XX000", other.to_string()),
+        }
+    }
+
     /// The key of the row, among those to be inserted, that the record has already.
     fn key_among(
         &self,

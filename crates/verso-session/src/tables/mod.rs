@@ -634,7 +634,8 @@ impl TransactionControl for EngineTables<'_> {
     }
 
     fn end_statement(&self) -> Result<()> {
-        Ok(self.txn.borrow_mut().end_statement()?)
+        let ended = self.txn.borrow_mut().end_statement();
+        ended.map_err(|error| self.explain(error))
     }
 
     fn abort_statement(&self) -> Result<()> {
