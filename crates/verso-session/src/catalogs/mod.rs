@@ -48,6 +48,7 @@ mod progress;
 mod relations;
 mod rights;
 mod server;
+mod settings;
 mod statistics;
 mod triggers;
 mod types;
@@ -110,7 +111,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, asked: Asked<'_>) ->
         "pg_authid" => all(objects::authids(&catalog)),
         "pg_roles" => all(objects::roles(&catalog)),
         "pg_proc" => Box::new(fixed::rows("pg_proc", &keys).chain(objects::functions(&catalog, &keys))),
-        "pg_settings" => all(objects::settings(views)),
+        "pg_settings" => all(settings::settings(views, &catalog)),
         "pg_timezone_names" => all(objects::time_zones(views)),
         "pg_stat_activity" => all(activity::sessions(views)),
         "pg_stat_ssl" => all(activity::encryption(views)),

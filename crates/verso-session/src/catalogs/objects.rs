@@ -11,7 +11,6 @@ use verso_types::{Interval, SqlType, SystemType, Value};
 use super::keys::Keys;
 use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};
 use super::{letter, number, oid, rights, short};
-use crate::settings::{OF_DATABASE, SETTINGS};
 use crate::views::Views;
 
 /// The number of `pg_default`.
@@ -218,115 +217,6 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         rights::own_acl(catalog, Object::Function(function.oid)),
     ]
 }
-
-/// The rows of `pg_settings`.
-pub(super) fn settings(views: &Views<'_>) -> Vec<Vec<Value>> {
-    let row = |(name, description): &(&str, &str)| {
-        let (name, setting) = views.services.shown_as(name).ok()?;
-        let unit = UNITS.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit);
-        let setting = unit.and_then(|unit| in_unit(&setting, unit)).unwrap_or(setting);
-        let kind = match setting.as_str() {
-            "on" | "off" => "bool",
-            _ if unit.is_some() => "integer",
-            text if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => "integer",
-            _ => "string",
-        };
-        let fixed = FIXED.iter().any(|(fixed, _)| *fixed == name)
-            || matches!(&*name, "server_version" | "server_version_num" | "server_encoding");
-        Some(vec![
-            Value::text(&name),
-            Value::text(&setting),
-            unit.map_or(Value::Null, Value::text),
-            Value::text(if fixed { "Preset Options" } else { "Client Connection Defaults" }),
-            Value::text(description),
-            Value::Null,
-            Value::text(match fixed {
-                true => "internal",
-                false if OF_DATABASE.contains(&&*name) => "sighup",
-                false => "user",
-            }),
-            Value::text(kind),
-            Value::text("default"),
-            Value::Null,
-            Value::Null,
-            Value::Null,
-            Value::text(&setting),
-            Value::text(&setting),
-            Value::Null,
-            Value::Null,
-            Value::Bool(false),
-        ])
-    };
-    SETTINGS.iter().chain(&FIXED).filter_map(row).collect()
-}
-
-/// What the numbers of settings count, as PostgreSQL's do where it has the setting.
-const UNITS: [(&str, &str); 19] = [
-    ("archive_timeout", "s"),
-    ("autovacuum_naptime", "s"),
-    ("buffer_pool", "kB"),
-    ("checkpoint_interval", "s"),
-    ("compress_delay", "s"),
-    ("deadlock_timeout", "ms"),
-    ("idle_in_transaction_session_timeout", "ms"),
-    ("idle_session_timeout", "ms"),
-    ("lock_timeout", "ms"),
-    ("maintenance_memory", "kB"),
-    ("maintenance_work_mem", "kB"),
-    ("max_wal_size", "MB"),
-    ("memory_limit", "kB"),
-    ("min_parallel_table_scan_size", "8kB"),
-    ("statement_timeout", "ms"),
-    ("transaction_timeout", "ms"),
-    ("wal_spare_size", "MB"),
-    ("work_mem", "kB"),
-    ("worker_idle_timeout", "s"),
-];
-
-/// A setting as a number of its units; none where it is no number.
-fn in_unit(setting: &str, unit: &str) -> Option<String> {
-    let end = setting.find(|c: char| !c.is_ascii_digit()).unwrap_or(setting.len());
-    let number: u64 = setting[..end].parse().ok()?;
-    let size = |unit: &str| {
-        Some(match unit {
-            "B" => 1,
-            "kB" => 1 << 10,
-            "8kB" => 8 << 10,
-            "MB" => 1 << 20,
-            "GB" => 1 << 30,
-            "TB" => 1 << 40,
-            "ms" => 1,
-            "s" => 1000,
-            "min" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return None,
-        })
-    };
-    if end == setting.len() {
-        return Some(number.to_string());
-    }
-    let all = number.checked_mul(size(setting[end..].trim_start())?)?;
-    Some((all / size(unit)?).to_string())
-}
-
-/// Settings that nobody changes while the database is open, and that tools look up.
-const FIXED: [(&str, &str); 14] = [
-    ("block_size", "Shows the size of a page."),
-    ("data_checksums", "Shows whether pages have checksums."),
-    ("fsync", "Shows that what is committed is forced to disk."),
-    ("in_hot_standby", "Shows whether the server only repeats another one's log."),
-    ("integer_datetimes", "Shows that times are integers."),
-    ("lc_collate", "Shows the order of texts without a collation."),
-    ("lc_ctype", "Shows the classes of characters."),
-    ("lc_messages", "Shows the language of messages."),
-    ("lc_monetary", "Shows how amounts of money are written."),
-    ("lc_numeric", "Shows how numbers are written."),
-    ("lc_time", "Shows how dates and times are written."),
-    ("max_connections", "Shows how many sessions the server takes at a time."),
-    ("max_identifier_length", "Shows the longest name, in bytes."),
-    ("max_index_keys", "Shows the most columns of an index."),
-];
 
 /// The rows of `pg_timezone_names`, as of now.
 pub(super) fn time_zones(views: &Views<'_>) -> Vec<Vec<Value>> {

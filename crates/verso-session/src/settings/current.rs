@@ -207,6 +207,11 @@ impl SessionSettings {
         Arc::make_mut(&mut self.defaults).set(name, Some(value))
     }
 
+    /// What RESET brings back of one; none where that is not the session's to say.
+    pub(crate) fn reset_value(&self, name: &str) -> Option<String> {
+        self.defaults.show(name)
+    }
+
     /// Asks for a change once the running statement is done. What the setting then is.
     pub(crate) fn ask(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, SqlError> {
         self.ask_for(Change::Setting(name.to_string(), value.map(str::to_string)), local)?;

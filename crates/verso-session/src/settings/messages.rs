@@ -42,6 +42,11 @@ impl MessageLevel {
     pub(super) const HINT: &'static str =
         "Available values: debug5, debug4, debug3, debug2, debug1, log, notice, warning, error.";
 
+    /// The names of all of them.
+    pub(super) fn words() -> Vec<&'static str> {
+        NAMES.iter().map(|(name, _)| *name).collect()
+    }
+
     /// The level of that name, in any case.
     pub(super) fn named(name: &str) -> Option<MessageLevel> {
         let name = if name.eq_ignore_ascii_case("debug") { "debug2" } else { name };
@@ -113,6 +118,11 @@ const LOG_NAMES: [(&str, LogLevel); 12] = [
 impl LogLevel {
     /// Which names there are.
     const HINT: &'static str = "Available values: debug5, debug4, debug3, debug2, debug1, info, notice, warning, error, log, fatal, panic.";
+
+    /// The names of all of them.
+    pub(super) fn words() -> Vec<&'static str> {
+        LOG_NAMES.iter().map(|(name, _)| *name).collect()
+    }
 
     /// The level of messages that are called so when they are sent.
     pub(crate) fn of(severity: &str) -> LogLevel {

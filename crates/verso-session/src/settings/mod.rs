@@ -4,6 +4,7 @@ mod accepted;
 mod aliases;
 mod commit;
 mod current;
+mod kinds;
 mod messages;
 mod otherwise;
 mod path;
@@ -27,10 +28,11 @@ pub(crate) use aliases::{are_aliases, is_of_commits};
 pub use commit::CommitLevel;
 pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{Asked, Change, ChangedSettings, KnownRole, SessionSettings};
+pub(crate) use kinds::{Allowed, allowed};
 pub use messages::{LogLevel, LogSettings, LogVerbosity, MessageLevel};
 pub use otherwise::unknown;
 pub(crate) use path::names;
-pub(crate) use superuser::check_may_set;
+pub(crate) use superuser::{check_may_set, needs_superuser};
 
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[
@@ -147,6 +149,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "procedure_commit",
         "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
     ),
+    ("row_security", "Enables row security."),
     ("scram_iterations", "Sets the iteration count for SCRAM secret generation."),
     ("search_path", "Sets the schema search order for names that are not schema-qualified."),
     ("server_encoding", "Shows the server (database) character set encoding."),

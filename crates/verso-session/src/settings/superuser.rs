@@ -17,12 +17,17 @@ const OF_SUPERUSERS: [&str; 10] = [
     "temp_file_limit",
 ];
 
+/// Whether only superusers may change it.
+pub(crate) fn needs_superuser(name: &str) -> bool {
+    OF_SUPERUSERS.contains(&name)
+}
+
 /// Refuses a setting that the role may not change.
 ///
 /// # Errors
 /// 42501.
 pub(crate) fn check_may_set(name: &str, superuser: bool) -> Result<(), SqlError> {
-    if superuser || !OF_SUPERUSERS.contains(&name) {
+    if superuser || !needs_superuser(name) {
         return Ok(());
     }
     let text = format!("permission denied to set parameter \"{name}\"");
