@@ -14,6 +14,7 @@
 //!     further out is handed on level by level.
 
 mod access;
+mod domains;
 mod expr;
 mod json;
 mod output;

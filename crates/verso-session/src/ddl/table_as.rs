@@ -46,6 +46,14 @@ impl Schema<'_> {
             Source::Bound(query) => query.clone(),
         };
         let output = query.output();
+        let read = match &query {
+            Bound::With(with) => with.main(),
+            query => Some(query),
+        };
+        let domains = match read {
+            Some(Bound::Query(plan)) => plan.domains(),
+            _ => Vec::new(),
+        };
         if create.columns.len() > output.len() {
             return Err(SqlError::syntax("too many column names were specified").into());
         }
@@ -62,7 +70,8 @@ impl Schema<'_> {
             }
             refuse_pseudo(&name, &column.ty)?;
             refuse_system_name(&name)?;
-            new.columns.push(NewColumn::new(name, column.seen()));
+            let domain = domains.get(n).cloned().flatten();
+            new.columns.push(NewColumn::new(name, domain.unwrap_or_else(|| column.seen())));
         }
         let catalog = &self.frame.services.instance.catalog;
         let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
