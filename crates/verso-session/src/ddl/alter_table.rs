@@ -15,6 +15,7 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
 
 use super::alter_partitions::reaches_partitions;
+use super::alter_passes;
 use super::composite::refuse_system_name;
 use super::create_table::identity_column;
 use super::drop::kind_of;
@@ -142,7 +143,8 @@ impl Schema<'_> {
             return Ok(done);
         }
         let is_whole = matches!(relation, Some(Relation::Table(table)) if table.partitioned.is_some());
-        let mut actions = alter.actions.as_slice();
+        let ordered = alter_passes::in_order(&alter.actions);
+        let mut actions = &*ordered;
         while let Some(action) = actions.first() {
             let keys = actions.iter().take_while(|action| is_key(action)).count();
             if keys > 1 && !is_whole {

@@ -23,6 +23,7 @@
 
 mod aggregate;
 mod alter_partitions;
+mod alter_passes;
 mod alter_table;
 mod analyze;
 mod cluster;
