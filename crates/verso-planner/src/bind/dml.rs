@@ -520,11 +520,15 @@ fn begins_at(scope: &mut Scope, place: u32) {
 }
 
 pub(super) fn table_scope(table: &TableDef, alias: Option<&Name>) -> Scope {
-    Scope::of(
+    let mut scope = Scope::of(
         Some(alias.map_or_else(|| Arc::clone(&table.name), |alias| alias.text.as_str().into())),
         alias.map(|_| Arc::clone(&table.name)),
         table.columns.iter().map(|column| (Arc::clone(&column.name), column.seen())).collect(),
-    )
+    );
+    if let Some(own) = scope.tables.first_mut() {
+        own.relation = Some(table.oid.0);
+    }
+    scope
 }
 
 pub(super) fn target_column(table: &TableDef, name: &Name) -> Result<usize, SqlError> {

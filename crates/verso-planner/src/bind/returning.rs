@@ -181,14 +181,16 @@ fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) ->
     scope.note_again(table.columns.len(), first);
     if name.is_some() {
         let columns = first..scope.columns.len();
+        // Of a row that was not there, or is not any more, all columns are NULL.
+        let always = table.columns.iter().position(|column| column.not_null && !column.is_virtual);
         scope.tables.push(ScopeTable {
             name,
             hidden: None,
             columns,
             place: 0,
-            relation: None,
+            relation: Some(table.oid.0),
             scalar: false,
-            there: None,
+            there: always.map(|at| first + at),
             merged: Vec::new(),
         });
     }

@@ -179,7 +179,7 @@ fn another(name: &str, folder: &str) -> Option<(String, String)> {
         "max_parallel_workers" | "parallel_workers" | "lru_min_dirty" | "pdq_priority" => same("3"),
         "lru_max_dirty" | "max_pdq_priority" | "sweep_interval" => same("77"),
         "auto_readahead" => same("1,77"),
-        "stmt_cache" => same("off"),
+        "row_security" | "stmt_cache" => same("off"),
         "stmt_cache_size" => same("77"),
         "gc_policy" => same("combined"),
         "log_plans" => same("analyze"),
