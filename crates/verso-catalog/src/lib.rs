@@ -93,7 +93,7 @@ pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};
 pub use row_type::{holders_of_rows, relations_in};
 pub use sequence::{SequenceBounds, SequenceChange, SequenceOwner, SequenceRequest};
 pub use size::value_bytes;
-pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};
+pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder, is_of_users};
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use stored::{NOWHERE, StoredBody, StoredColumn, StoredQuery, StoredRelation};
 pub use trigger::{BuiltInTrigger, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};

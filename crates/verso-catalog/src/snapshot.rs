@@ -186,6 +186,11 @@ pub(crate) struct Contents {
     pub(crate) authority: Authority,
 }
 
+/// Whether users have made a type, or what it is an array of: then its definition may change.
+pub fn is_of_users(ty: &SqlType) -> bool {
+    !Oid(ty.pg_oid()).is_system()
+}
+
 /// What names mean to a snapshot: plans may be kept under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NamesKey {
@@ -489,6 +494,15 @@ impl CatalogSnapshot {
                 false => SqlType::Array(Box::new(known.ty.clone())),
             })
         })
+    }
+
+    /// A type as it is defined here: what users have made may have got other labels, attributes or checks, and another name. One that
+    /// is not there any more stays what it was.
+    pub fn type_now(&self, ty: &SqlType) -> SqlType {
+        match is_of_users(ty) {
+            true => self.type_by_oid(ty.pg_oid(), ty.typmod()).unwrap_or_else(|| ty.clone()),
+            false => ty.clone(),
+        }
     }
 
     /// The data that keys of collations are made from.

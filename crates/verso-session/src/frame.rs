@@ -85,7 +85,8 @@ impl Frame<'_> {
     ) -> Result<Done, Failure> {
         let own = prepared.statement().filter(|_| !prepared.is_of_cache());
         if let Some(statement) = own {
-            return self.bound_anew(statement, (prepared.params(), job.params), job, results);
+            let types = prepared.params_in(self.catalog);
+            return self.bound_anew(statement, (&types, job.params), job, results);
         }
         let statements = parse_script(job.sql)?;
         let [parsed] = statements.as_slice() else { return Err(SqlError::internal("one statement").into()) };
