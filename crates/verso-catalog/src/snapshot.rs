@@ -26,6 +26,7 @@ use crate::definition::{
     ExtensionDef, FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef,
 };
 use crate::error::ObjectKind;
+use crate::kept::number_of;
 use crate::operator::{CastDef, OperatorDef};
 use crate::parts::Owners;
 use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
@@ -413,6 +414,9 @@ impl CatalogSnapshot {
 
     /// The table or sequence of that name.
     pub fn relation(&self, schema: Option<&str>, name: &str) -> Option<&Relation> {
+        if let Some(oid) = number_of(schema) {
+            return self.relation_by_oid(oid);
+        }
         self.path(schema).find_map(|schema| schema.relations.get(name))
     }
 
@@ -463,11 +467,17 @@ impl CatalogSnapshot {
 
     /// The user's type of that name.
     pub fn type_named(&self, schema: Option<&str>, name: &str) -> Option<&Arc<TypeDef>> {
+        if let Some(oid) = number_of(schema) {
+            return self.user_type(oid);
+        }
         self.path(schema).find_map(|schema| schema.types.get(name))
     }
 
     /// What a name means where a type is wanted: a type that a user has made, or the type of a relation's rows.
     pub fn type_or_row(&self, schema: Option<&str>, name: &str) -> Option<Arc<TypeDef>> {
+        if let Some(oid) = number_of(schema) {
+            return self.type_or_row_by_oid(oid);
+        }
         self.path(schema).find_map(|schema| match schema.types.get(name) {
             Some(known) => Some(Arc::clone(known)),
             None => schema.relations.get(name).and_then(Relation::row_type).map(Arc::new),
@@ -516,6 +526,9 @@ impl CatalogSnapshot {
             && let Some(own) = system_collation(name, self.contents.collation_data)
         {
             return Some(Arc::new(own));
+        }
+        if let Some(oid) = number_of(schema) {
+            return self.collation_by_oid(oid.0);
         }
         self.path(schema).find_map(|schema| {
             let mut users = self.contents.collations.values();
@@ -595,6 +608,10 @@ impl CatalogSnapshot {
     ///
     /// Built-in functions are not here: the binder knows them itself.
     pub fn functions(&self, schema: Option<&str>, name: &str) -> Cow<'_, [Arc<FunctionDef>]> {
+        if let Some(oid) = number_of(schema) {
+            let found = self.function_by_oid(oid).map_or_else(<&[_]>::default, std::slice::from_ref);
+            return Cow::Borrowed(found);
+        }
         let temporary = self.path.temporary().filter(|_| schema.is_none());
         let mut found = self
             .path(schema)
