@@ -238,6 +238,17 @@ impl CatalogSnapshot {
         self.search_path().role()
     }
 
+    /// Whether policies decide which rows of a table the acting role sees.
+    pub fn is_hidden_by_policies(&self, table: Oid) -> bool {
+        self.acting_role().is_some_and(|role| self.is_secured_for(table, role))
+    }
+
+    /// Whether errors may show the acting role values of these columns of a table: it may read all of them, and all rows.
+    pub fn may_show(&self, table: Oid, columns: &[u16]) -> bool {
+        let Some(role) = self.acting_role() else { return true };
+        !self.is_secured_for(table, role) && self.may_columns(role, table, Rights::SELECT, columns)
+    }
+
     /// The role of that name.
     pub fn role_named(&self, name: &str) -> Option<&Arc<Role>> {
         self.role_by_oid(*self.authority().names.get(name)?)
@@ -294,6 +305,32 @@ impl CatalogSnapshot {
         }
         let own = self.authority().reached(role, |one| one.inherit);
         self.memberships().iter().any(|one| one.role == other && one.admin && own.contains(&one.member))
+    }
+
+    /// The role that membership in `other` is granted by when `role` grants it: itself, or one whose rights it has, with the ADMIN
+    /// option.
+    pub fn admin_of(&self, role: Oid, other: Oid) -> Option<Oid> {
+        let own = self.authority().reached(role, |one| one.inherit);
+        let is_admin = |who: &Oid| {
+            self.memberships().iter().any(|one| one.role == other && one.admin && one.member == *who)
+        };
+        std::iter::once(role).chain(own).find(is_admin)
+    }
+
+    /// Whether a role has the ADMIN option on `other` by grants that do not come from `member`.
+    pub fn is_admin_without(&self, admin: Oid, other: Oid, member: Oid) -> bool {
+        let mut admins = vec![OWNER_OID];
+        let mut next = 0;
+        while let Some(grantor) = admins.get(next).copied() {
+            next += 1;
+            for one in self.memberships() {
+                let counts = one.role == other && one.admin && one.grantor == grantor && one.member != member;
+                if counts && !admins.contains(&one.member) {
+                    admins.push(one.member);
+                }
+            }
+        }
+        admins.contains(&admin)
     }
 
     /// Whose an object is.

@@ -469,7 +469,7 @@ impl IndexDef {
     /// What stands behind the table's name in CREATE INDEX, or behind EXCLUDE, as the catalog keeps it, but for storage
     /// parameters: what it is an index of.
     pub fn body(&self, table: &TableDef, quote: impl Fn(&str) -> String) -> String {
-        self.text(table, quote, "")
+        crate::kept::nameless(&self.text(table, quote, ""))
     }
 
     /// As [`IndexDef::body`] with storage parameters.

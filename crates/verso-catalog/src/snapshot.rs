@@ -26,6 +26,7 @@ use crate::definition::{
     ExtensionDef, FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef,
 };
 use crate::error::ObjectKind;
+use crate::kept::number_of;
 use crate::operator::{CastDef, OperatorDef};
 use crate::parts::Owners;
 use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
@@ -184,6 +185,11 @@ pub(crate) struct Contents {
     bytes: usize,
     /// Who may do what.
     pub(crate) authority: Authority,
+}
+
+/// Whether users have made a type, or what it is an array of: then its definition may change.
+pub fn is_of_users(ty: &SqlType) -> bool {
+    !Oid(ty.pg_oid()).is_system()
 }
 
 /// What names mean to a snapshot: plans may be kept under it.
@@ -408,6 +414,9 @@ impl CatalogSnapshot {
 
     /// The table or sequence of that name.
     pub fn relation(&self, schema: Option<&str>, name: &str) -> Option<&Relation> {
+        if let Some(oid) = number_of(schema) {
+            return self.relation_by_oid(oid);
+        }
         self.path(schema).find_map(|schema| schema.relations.get(name))
     }
 
@@ -458,11 +467,17 @@ impl CatalogSnapshot {
 
     /// The user's type of that name.
     pub fn type_named(&self, schema: Option<&str>, name: &str) -> Option<&Arc<TypeDef>> {
+        if let Some(oid) = number_of(schema) {
+            return self.user_type(oid);
+        }
         self.path(schema).find_map(|schema| schema.types.get(name))
     }
 
     /// What a name means where a type is wanted: a type that a user has made, or the type of a relation's rows.
     pub fn type_or_row(&self, schema: Option<&str>, name: &str) -> Option<Arc<TypeDef>> {
+        if let Some(oid) = number_of(schema) {
+            return self.type_or_row_by_oid(oid);
+        }
         self.path(schema).find_map(|schema| match schema.types.get(name) {
             Some(known) => Some(Arc::clone(known)),
             None => schema.relations.get(name).and_then(Relation::row_type).map(Arc::new),
@@ -491,6 +506,15 @@ impl CatalogSnapshot {
         })
     }
 
+    /// A type as it is defined here: what users have made may have got other labels, attributes or checks, and another name. One that
+    /// is not there any more stays what it was.
+    pub fn type_now(&self, ty: &SqlType) -> SqlType {
+        match is_of_users(ty) {
+            true => self.type_by_oid(ty.pg_oid(), ty.typmod()).unwrap_or_else(|| ty.clone()),
+            false => ty.clone(),
+        }
+    }
+
     /// The data that keys of collations are made from.
     pub fn collation_data(&self) -> CollationData {
         self.contents.collation_data
@@ -502,6 +526,9 @@ impl CatalogSnapshot {
             && let Some(own) = system_collation(name, self.contents.collation_data)
         {
             return Some(Arc::new(own));
+        }
+        if let Some(oid) = number_of(schema) {
+            return self.collation_by_oid(oid.0);
         }
         self.path(schema).find_map(|schema| {
             let mut users = self.contents.collations.values();
@@ -581,6 +608,10 @@ impl CatalogSnapshot {
     ///
     /// Built-in functions are not here: the binder knows them itself.
     pub fn functions(&self, schema: Option<&str>, name: &str) -> Cow<'_, [Arc<FunctionDef>]> {
+        if let Some(oid) = number_of(schema) {
+            let found = self.function_by_oid(oid).map_or_else(<&[_]>::default, std::slice::from_ref);
+            return Cow::Borrowed(found);
+        }
         let temporary = self.path.temporary().filter(|_| schema.is_none());
         let mut found = self
             .path(schema)

@@ -94,6 +94,11 @@ fn path(text: &[char], start: usize) -> (usize, String) {
     }
 }
 
+/// Where the name with points that begins at a place ends, and its last part.
+pub fn path_at(text: &[char], start: usize) -> (usize, String) {
+    path(text, start)
+}
+
 /// Where a name that begins at `start` ends, quoted or not, and what it means.
 pub fn identifier(text: &[char], start: usize) -> (usize, String) {
     if text.get(start) != Some(&'"') {

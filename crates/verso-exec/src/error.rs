@@ -34,8 +34,8 @@ pub enum ExecError {
         table: Arc<str>,
         /// The column.
         column: Arc<str>,
-        /// The row, as PostgreSQL shows it in the detail.
-        row: String,
+        /// The detail: the row, as PostgreSQL shows it, or as much of it as the role may see.
+        row: Option<String>,
     },
     /// `RAISE EXCEPTION`, and the errors of the PL/pgSQL language itself.
     #[error("{}", .0.message)]

@@ -67,6 +67,7 @@ SELECT pg_catalog.current_database() AS catalog_name
 -- view information_schema.schemata
 SELECT pg_catalog.current_database() AS catalog_name, nspname AS schema_name, pg_catalog.pg_get_userbyid(nspowner) AS schema_owner
 FROM pg_catalog.pg_namespace
+WHERE pg_catalog.pg_has_role(nspowner, 'USAGE') OR pg_catalog.has_schema_privilege(oid, 'CREATE, USAGE')
 
 -- view information_schema.tables
 SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
@@ -77,6 +78,10 @@ SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema
        'NO' AS is_typed
 FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_class c ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'f', 'p')
+  AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
+  AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
+       OR pg_catalog.has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+       OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- view information_schema.columns
 SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
@@ -128,6 +133,9 @@ FROM pg_catalog.pg_attribute a
     ON dep.classid = 1259 AND dep.refclassid = 1259 AND dep.refobjid = c.oid AND dep.refobjsubid = a.attnum AND dep.deptype = 'i'
   LEFT JOIN pg_catalog.pg_sequence s ON s.seqrelid = dep.objid
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+  AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
+  AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
+       OR pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- view information_schema.domains
 SELECT pg_catalog.current_database() AS domain_catalog, n.nspname AS domain_schema, t.typname AS domain_name,
@@ -156,6 +164,7 @@ FROM pg_catalog.pg_type t
   JOIN pg_catalog.pg_type bt ON bt.oid = b.id
   JOIN pg_catalog.pg_namespace bn ON bn.oid = bt.typnamespace
 WHERE t.typtype = 'd'
+  AND (pg_catalog.pg_has_role(t.typowner, 'USAGE') OR pg_catalog.has_type_privilege(t.oid, 'USAGE'))
 
 -- view information_schema.domain_constraints
 SELECT pg_catalog.current_database() AS constraint_catalog, n.nspname AS constraint_schema, c.conname AS constraint_name,
@@ -165,6 +174,7 @@ FROM pg_catalog.pg_constraint c
   JOIN pg_catalog.pg_type t ON t.oid = c.contypid
   JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
 WHERE t.typtype = 'd'
+  AND (pg_catalog.pg_has_role(t.typowner, 'USAGE') OR pg_catalog.has_type_privilege(t.oid, 'USAGE'))
 
 -- view information_schema.column_domain_usage
 SELECT pg_catalog.current_database() AS domain_catalog, nt.nspname AS domain_schema, t.typname AS domain_name,
@@ -176,6 +186,7 @@ FROM pg_catalog.pg_attribute a
   JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
   JOIN pg_catalog.pg_namespace nc ON nc.oid = c.relnamespace
 WHERE t.typtype = 'd' AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+  AND pg_catalog.pg_has_role(t.typowner, 'USAGE')
 
 -- view information_schema.table_constraints
 SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name,
@@ -193,6 +204,10 @@ FROM pg_catalog.pg_constraint c
   JOIN pg_catalog.pg_class r ON c.conrelid = r.oid
   JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
 WHERE c.contype IN ('c', 'n', 'f', 'p', 'u')
+  AND NOT pg_catalog.pg_is_other_temp_schema(nr.oid)
+  AND (pg_catalog.pg_has_role(r.relowner, 'USAGE')
+       OR pg_catalog.has_table_privilege(r.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+       OR pg_catalog.has_any_column_privilege(r.oid, 'INSERT, UPDATE, REFERENCES'))
 
 -- view information_schema.key_column_usage
 SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name,
@@ -209,6 +224,8 @@ FROM pg_catalog.pg_constraint c
   CROSS JOIN LATERAL unnest(c.conkey, c.confkey) WITH ORDINALITY AS k(own, referenced, place)
   JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum = k.own
 WHERE c.contype IN ('p', 'u', 'f')
+  AND (pg_catalog.pg_has_role(r.relowner, 'USAGE')
+       OR pg_catalog.has_column_privilege(r.oid, a.attnum, 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- view information_schema.constraint_column_usage
 SELECT pg_catalog.current_database() AS table_catalog, nr.nspname AS table_schema, r.relname AS table_name,
@@ -221,6 +238,7 @@ FROM pg_catalog.pg_constraint c
   CROSS JOIN LATERAL unnest(CASE WHEN c.contype = 'f' THEN c.confkey ELSE c.conkey END) AS k(own)
   JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum = k.own
 WHERE c.contype IN ('c', 'p', 'u', 'f')
+  AND pg_catalog.pg_has_role(r.relowner, 'USAGE')
 
 -- view information_schema.constraint_table_usage
 SELECT DISTINCT table_catalog, table_schema, table_name, constraint_catalog, constraint_schema, constraint_name
@@ -237,21 +255,29 @@ SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constr
             WHEN 'a' THEN 'NO ACTION' END AS delete_rule
 FROM pg_catalog.pg_constraint c
   JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
+  JOIN pg_catalog.pg_class r ON r.oid = c.conrelid
   LEFT JOIN pg_catalog.pg_constraint u ON u.conrelid = c.confrelid AND u.conindid = c.conindid AND u.contype IN ('p', 'u')
   LEFT JOIN pg_catalog.pg_namespace nu ON nu.oid = u.connamespace
 WHERE c.contype = 'f'
+  AND (pg_catalog.pg_has_role(r.relowner, 'USAGE')
+       OR pg_catalog.has_table_privilege(r.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+       OR pg_catalog.has_any_column_privilege(r.oid, 'INSERT, UPDATE, REFERENCES'))
 
 -- view information_schema.check_constraints
 SELECT pg_catalog.current_database() AS constraint_catalog, n.nspname AS constraint_schema, c.conname AS constraint_name,
        pg_catalog.pg_get_expr(c.conbin, c.conrelid) AS check_clause
 FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_namespace n ON n.oid = c.connamespace
-WHERE c.contype = 'c'
+  LEFT JOIN pg_catalog.pg_class r ON r.oid = c.conrelid
+  LEFT JOIN pg_catalog.pg_type t ON t.oid = c.contypid
+WHERE c.contype = 'c' AND pg_catalog.pg_has_role(coalesce(r.relowner, t.typowner), 'USAGE')
 UNION ALL
 SELECT pg_catalog.current_database(), n.nspname, c.conname, coalesce(a.attname, 'VALUE') || ' IS NOT NULL'
 FROM pg_catalog.pg_constraint c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.connamespace
+  LEFT JOIN pg_catalog.pg_class r ON r.oid = c.conrelid
+  LEFT JOIN pg_catalog.pg_type t ON t.oid = c.contypid
   LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
-WHERE c.contype = 'n'
+WHERE c.contype = 'n' AND pg_catalog.pg_has_role(coalesce(r.relowner, t.typowner), 'USAGE')
 
 -- view information_schema.sequences
 SELECT pg_catalog.current_database() AS sequence_catalog, n.nspname AS sequence_schema, c.relname AS sequence_name,
@@ -264,6 +290,8 @@ FROM pg_catalog.pg_sequence s
   JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.classid = 1259 AND d.objid = c.oid AND d.deptype = 'i')
+  AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
+  AND (pg_catalog.pg_has_role(c.relowner, 'USAGE') OR pg_catalog.has_sequence_privilege(c.oid, 'SELECT, UPDATE, USAGE'))
 
 -- view information_schema.routines
 SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_schema,
@@ -274,7 +302,7 @@ SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_
        pg_catalog.current_database() AS type_udt_catalog, nt.nspname AS type_udt_schema, t.typname AS type_udt_name,
        '0' AS dtd_identifier,
        CASE WHEN l.lanname = 'sql' THEN 'SQL' ELSE 'EXTERNAL' END AS routine_body,
-       p.prosrc AS routine_definition, pg_catalog.upper(l.lanname) AS external_language, 'GENERAL' AS parameter_style,
+       CASE WHEN pg_catalog.pg_has_role(p.proowner, 'USAGE') THEN p.prosrc END AS routine_definition, pg_catalog.upper(l.lanname) AS external_language, 'GENERAL' AS parameter_style,
        CASE WHEN p.provolatile = 'i' THEN 'YES' ELSE 'NO' END AS is_deterministic, 'MODIFIES' AS sql_data_access,
        CASE WHEN p.prokind <> 'p' THEN CASE WHEN p.proisstrict THEN 'YES' ELSE 'NO' END END AS is_null_call,
        'YES' AS schema_level_routine, 0 AS max_dynamic_result_sets,
@@ -284,6 +312,7 @@ FROM pg_catalog.pg_namespace n
   JOIN pg_catalog.pg_language l ON p.prolang = l.oid
   LEFT JOIN pg_catalog.pg_type t ON p.prorettype = t.oid AND p.prokind <> 'p'
   LEFT JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
+WHERE pg_catalog.pg_has_role(p.proowner, 'USAGE') OR pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
 
 -- view information_schema.parameters
 SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_schema,
@@ -302,6 +331,7 @@ FROM pg_catalog.pg_namespace n
     WITH ORDINALITY AS a(type, mode, name, place)
   JOIN pg_catalog.pg_type t ON t.oid = a.type
   JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
+WHERE pg_catalog.pg_has_role(p.proowner, 'USAGE') OR pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
 
 -- view information_schema.character_sets
 SELECT 'UTF8' AS character_set_name, 'UCS' AS character_repertoire, 'UTF8' AS form_of_use,
@@ -335,7 +365,7 @@ WHERE NOT t.tgisinternal AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
 
 -- view information_schema.views
 SELECT pg_catalog.current_database() AS table_catalog, nc.nspname AS table_schema, c.relname AS table_name,
-       pg_catalog.pg_get_viewdef(c.oid) AS view_definition,
+       CASE WHEN pg_catalog.pg_has_role(c.relowner, 'USAGE') THEN pg_catalog.pg_get_viewdef(c.oid) END AS view_definition,
        CASE WHEN 'check_option=cascaded' = ANY (c.reloptions) THEN 'CASCADED'
             WHEN 'check_option=local' = ANY (c.reloptions) THEN 'LOCAL' ELSE 'NONE' END AS check_option,
        CASE WHEN pg_catalog.pg_relation_is_updatable(c.oid::pg_catalog.regclass, false) & 20 = 20 THEN 'YES' ELSE 'NO' END
@@ -350,6 +380,10 @@ SELECT pg_catalog.current_database() AS table_catalog, nc.nspname AS table_schem
          AS is_trigger_insertable_into
 FROM pg_catalog.pg_namespace nc JOIN pg_catalog.pg_class c ON c.relnamespace = nc.oid
 WHERE c.relkind = 'v' AND nc.nspname NOT IN ('pg_catalog', 'information_schema')
+  AND NOT pg_catalog.pg_is_other_temp_schema(nc.oid)
+  AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
+       OR pg_catalog.has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+       OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- view information_schema.attributes
 SELECT pg_catalog.current_database() AS udt_catalog, n.nspname AS udt_schema, c.relname AS udt_name,
@@ -405,13 +439,16 @@ FROM (SELECT c.relnamespace AS schema, c.relname AS name, CASE WHEN c.relkind = 
         AND (c.relkind = 'c' OR pg_catalog.pg_has_role(c.relowner, 'USAGE')
              OR pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE, REFERENCES'))
       UNION ALL
-      SELECT t.typnamespace, t.typname, 'DOMAIN', '1', t.typbasetype FROM pg_catalog.pg_type t WHERE t.typtype = 'd'
+      SELECT t.typnamespace, t.typname, 'DOMAIN', '1', t.typbasetype FROM pg_catalog.pg_type t
+      WHERE t.typtype = 'd' AND (pg_catalog.pg_has_role(t.typowner, 'USAGE') OR pg_catalog.has_type_privilege(t.oid, 'USAGE'))
       UNION ALL
       SELECT p.pronamespace, p.proname || '_' || p.oid::text, 'ROUTINE', g.place::text, g.type
       FROM pg_catalog.pg_proc p
         CROSS JOIN LATERAL unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY AS g(type, place)
+      WHERE pg_catalog.pg_has_role(p.proowner, 'USAGE') OR pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
       UNION ALL
-      SELECT p.pronamespace, p.proname || '_' || p.oid::text, 'ROUTINE', '0', p.prorettype FROM pg_catalog.pg_proc p) x
+      SELECT p.pronamespace, p.proname || '_' || p.oid::text, 'ROUTINE', '0', p.prorettype FROM pg_catalog.pg_proc p
+      WHERE pg_catalog.pg_has_role(p.proowner, 'USAGE') OR pg_catalog.has_function_privilege(p.oid, 'EXECUTE')) x
   JOIN pg_catalog.pg_namespace n ON n.oid = x.schema
   JOIN pg_catalog.pg_type t ON t.oid = x.type
   JOIN pg_catalog.pg_type et ON et.oid = t.typelem

@@ -113,7 +113,11 @@ pub(crate) fn check_due(frame: &Frame<'_>, commit: bool) -> Result<(), Failure> 
         if events.is_empty() {
             return Ok(());
         }
-        frame.with_context(&[], |cx| events.iter().try_for_each(|event| fire_deferred(cx, event)))?;
+        for (event, role) in &events {
+            let fire =
+                |frame: &Frame<'_>| Ok::<_, Failure>(frame.with_context(&[], |cx| fire_deferred(cx, event))?);
+            frame.as_role(*role, fire)?;
+        }
     }
 }
 

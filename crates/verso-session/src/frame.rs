@@ -85,7 +85,8 @@ impl Frame<'_> {
     ) -> Result<Done, Failure> {
         let own = prepared.statement().filter(|_| !prepared.is_of_cache());
         if let Some(statement) = own {
-            return self.bound_anew(statement, (prepared.params(), job.params), job, results);
+            let types = prepared.params_in(self.catalog);
+            return self.bound_anew(statement, (&types, job.params), job, results);
         }
         let statements = parse_script(job.sql)?;
         let [parsed] = statements.as_slice() else { return Err(SqlError::internal("one statement").into()) };
@@ -266,13 +267,21 @@ impl Frame<'_> {
         table: &TableDef,
         work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let owner = self.catalog.owner_of(Object::Relation(table.oid));
-        if owner == self.services.current_role() {
+        self.as_role(self.catalog.owner_of(Object::Relation(table.oid)), work)
+    }
+
+    /// Runs `work` as a role, which need not be the one that statements run as now.
+    pub(crate) fn as_role<T>(
+        &self,
+        role: verso_catalog::Oid,
+        work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if role == self.services.current_role() {
             return work(self);
         }
-        let limited = Some(owner).filter(|owner| !self.catalog.is_superuser(*owner));
+        let limited = Some(role).filter(|role| !self.catalog.is_superuser(*role));
         let catalog = self.catalog.with_role(limited);
-        let before = self.services.acting.replace(Some(owner));
+        let before = self.services.acting.replace(Some(role));
         let result = work(&Frame { catalog: &catalog, keeps: false, ..*self });
         self.services.acting.set(before);
         result

@@ -13,7 +13,7 @@ use crate::explain::explain;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::inside::Inside;
-use crate::plans::{Done, Job};
+use crate::plans::{Done, Job, types_in};
 use crate::settings::PlanCacheMode;
 use crate::{copy, ddl};
 use verso_parser::syntax::{Call, FunctionBody, Statement};
@@ -43,6 +43,7 @@ pub(crate) fn statement(
         }
     }
     let settings = &frame.services.settings;
+    let types = &*types_in(types, frame.catalog);
     let binder = Binder::new(frame.catalog, &settings.time_zone, types).with_rules(settings.rules);
     let tag = match job.statement {
         Statement::Query(_)

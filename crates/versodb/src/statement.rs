@@ -1,5 +1,6 @@
 //! Prepared statements.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_session::{CommandTag, Notice, OutputColumn, Prepared, StatementSink};
@@ -100,7 +101,8 @@ impl Statement {
         params: &[Value],
         read: impl FnMut(&RowRef<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let mut sink = First { columns: self.prepared.columns().unwrap_or_default(), read, found: None };
+        let mut sink =
+            First { columns: Cow::Borrowed(self.prepared.columns().unwrap_or_default()), read, found: None };
         self.inner.session().run(&self.prepared, params, &mut sink)?;
         Ok(sink.found)
     }
@@ -115,7 +117,7 @@ impl Statement {
         params: &[Value],
         each: impl FnMut(&RowRef<'_>) -> Result<(), Error>,
     ) -> Result<u64, Error> {
-        let mut sink = Each { columns: self.prepared.columns().unwrap_or_default(), each };
+        let mut sink = Each { columns: Cow::Borrowed(self.prepared.columns().unwrap_or_default()), each };
         self.inner.session().run(&self.prepared, params, &mut sink)
     }
 }
@@ -150,23 +152,26 @@ struct Nothing;
 
 /// Reads the first row.
 struct First<'c, T, F> {
-    columns: &'c [OutputColumn],
+    columns: Cow<'c, [OutputColumn]>,
     read: F,
     found: Option<T>,
 }
 
 /// Reads every row.
 struct Each<'c, F> {
-    columns: &'c [OutputColumn],
+    columns: Cow<'c, [OutputColumn]>,
     each: F,
+}
+
+/// Notes the columns that rows come with: a type of users may be defined otherwise than when the statement was prepared.
+fn note(known: &mut Cow<'_, [OutputColumn]>, columns: &[OutputColumn]) {
+    if !std::ptr::eq(&**known, columns) && **known != *columns {
+        *known = Cow::Owned(columns.to_vec());
+    }
 }
 
 macro_rules! quiet {
     () => {
-        fn begin(&mut self, _: &[OutputColumn]) -> Result<(), Error> {
-            Ok(())
-        }
-
         fn complete(&mut self, _: &CommandTag) -> Result<(), Error> {
             Ok(())
         }
@@ -180,6 +185,10 @@ macro_rules! quiet {
 impl StatementSink for Nothing {
     quiet!();
 
+    fn begin(&mut self, _: &[OutputColumn]) -> Result<(), Error> {
+        Ok(())
+    }
+
     fn batch(&mut self, _: &Batch) -> Result<(), Error> {
         Ok(())
     }
@@ -188,9 +197,14 @@ impl StatementSink for Nothing {
 impl<T, F: FnMut(&RowRef<'_>) -> Result<T, Error>> StatementSink for First<'_, T, F> {
     quiet!();
 
+    fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), Error> {
+        note(&mut self.columns, columns);
+        Ok(())
+    }
+
     fn batch(&mut self, batch: &Batch) -> Result<(), Error> {
         if self.found.is_none() && batch.rows > 0 {
-            self.found = Some((self.read)(&RowRef { columns: self.columns, batch, row: 0 })?);
+            self.found = Some((self.read)(&RowRef { columns: &self.columns, batch, row: 0 })?);
         }
         Ok(())
     }
@@ -199,7 +213,12 @@ impl<T, F: FnMut(&RowRef<'_>) -> Result<T, Error>> StatementSink for First<'_, T
 impl<F: FnMut(&RowRef<'_>) -> Result<(), Error>> StatementSink for Each<'_, F> {
     quiet!();
 
+    fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), Error> {
+        note(&mut self.columns, columns);
+        Ok(())
+    }
+
     fn batch(&mut self, batch: &Batch) -> Result<(), Error> {
-        (0..batch.rows).try_for_each(|row| (self.each)(&RowRef { columns: self.columns, batch, row }))
+        (0..batch.rows).try_for_each(|row| (self.each)(&RowRef { columns: &self.columns, batch, row }))
     }
 }

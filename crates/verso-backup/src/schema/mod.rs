@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, IndexDef, Oid, Role, SequenceDef,
-    TableDef, TriggerEnabled, is_temporary,
+    TableDef, TriggerEnabled, is_temporary, kept,
 };
 use verso_storage::Engine;
 use verso_types::SqlType;
@@ -296,7 +296,7 @@ impl Maker<'_, '_> {
                     "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {}",
                     qualified(&table.schema, &table.name),
                     name(&column.name),
-                    column.default.as_deref().unwrap_or("NULL")
+                    kept::with_names(&catalog, column.default.as_deref().unwrap_or("NULL"))
                 );
                 self.add(Kind::Default, Some(table), sql);
             }
@@ -613,5 +613,6 @@ fn owning_column<'t>(table: &'t TableDef, sequence: &SequenceDef) -> Option<&'t 
 /// Whether a default of the table may take numbers from a sequence.
 fn uses(table: &TableDef, sequence: &SequenceDef) -> bool {
     let defaults = || table.columns.iter().filter_map(|column| column.default.as_deref());
-    defaults().any(|default| default.contains(&*sequence.name))
+    defaults()
+        .any(|default| default.contains(&*sequence.name) || kept::objects_of(default).contains(&sequence.oid))
 }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ConstraintKind, IndexDef, Oid, TableDef};
+use verso_catalog::{CatalogSnapshot, ConstraintKind, IndexDef, Oid, TableDef, kept};
 
 use super::parts::{
     default_comes_later, kind_of_generated, name, options_text, qualified, table_text, unlogged,
@@ -73,7 +73,7 @@ pub(super) fn table_texts(
     for (column, like) in table.shown().iter().zip(whole.shown()) {
         let mut text = String::new();
         if column.default != like.default && !default_comes_later(column) && column.identity.is_none() {
-            let value = column.default.as_deref().unwrap_or("NULL");
+            let value = kept::with_names(catalog, column.default.as_deref().unwrap_or("NULL"));
             text.push_str(&match column.generated {
                 true => format!(" GENERATED ALWAYS AS ({value}) {}", kind_of_generated(column)),
                 false => format!(" DEFAULT {value}"),
@@ -92,6 +92,7 @@ pub(super) fn table_texts(
         if let (ConstraintKind::Check { expression }, true) = (&constraint.kind, constraint.validated)
             && whole.constraint(&constraint.name).is_none()
         {
+            let expression = kept::with_names(catalog, expression);
             own.push(format!("CONSTRAINT {} CHECK ({expression})", name(&constraint.name)));
         }
     }

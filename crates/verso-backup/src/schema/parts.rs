@@ -6,7 +6,7 @@ use std::sync::Arc;
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
     CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, OWNER, Oid, Relation, RelationId, Role,
-    SequenceBounds, TableDef, is_temporary,
+    SequenceBounds, TableDef, is_temporary, kept,
 };
 use verso_exec::functions::quote_ident;
 use verso_types::{Identity, SqlType, TimeStyle, Value, format_text};
@@ -61,6 +61,7 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
     for constraint in &table.constraints {
         if let (ConstraintKind::Check { expression }, true) = (&constraint.kind, constraint.validated) {
             let only = if constraint.no_inherit { " NO INHERIT" } else { "" };
+            let expression = kept::with_names(catalog, expression);
             parts.push(format!("CONSTRAINT {} CHECK ({expression}){only}", name(&constraint.name)));
         }
     }
@@ -125,10 +126,10 @@ fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) 
             text.push_str(&format!(" (SEQUENCE NAME {place}{})", bounds(&sequence.bounds, false)));
         }
     } else if column.generated {
-        let expression = column.default.as_deref().unwrap_or("NULL");
+        let expression = kept::with_names(catalog, column.default.as_deref().unwrap_or("NULL"));
         text.push_str(&format!(" GENERATED ALWAYS AS ({expression}) {}", kind_of_generated(column)));
     } else if let Some(default) = column.default.as_deref().filter(|_| !default_comes_later(column)) {
-        text.push_str(&format!(" DEFAULT {default}"));
+        text.push_str(&format!(" DEFAULT {}", kept::with_names(catalog, default)));
     }
     // One that some rows may break comes behind them.
     if column.not_null && table.not_null_of(column.id).is_none_or(|constraint| constraint.validated) {

@@ -5,7 +5,7 @@
 
 use verso_catalog::{
     Acl, CatalogSnapshot, ColumnDef, OWNER_ROLE, Object, Oid, PolicyDef, Relation, Rights, RightsOf,
-    is_temporary,
+    is_temporary, kept,
 };
 use verso_types::SqlType;
 
@@ -161,7 +161,7 @@ impl Maker<'_> {
         );
         for (word, condition) in [("USING", &policy.using), ("WITH CHECK", &policy.check)] {
             if let Some(condition) = condition {
-                text.push_str(&format!(" {word} ({condition})"));
+                text.push_str(&format!(" {word} ({})", kept::with_names(self.catalog, condition)));
             }
         }
         Some(text)

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, TypeDef, is_temporary};
+use verso_catalog::{CatalogSnapshot, TypeDef, is_temporary, kept};
 use verso_types::{DomainType, EnumLabel, EnumType, NewPlace, SqlType};
 
 use super::parts::{literal, name, qualified, step};
@@ -186,11 +186,12 @@ pub(super) fn domain_steps(catalog: &CatalogSnapshot, made: &[Step]) -> Vec<Step
         }
         let alter = format!("ALTER DOMAIN {}", qualified(&domain.schema, &domain.name));
         if let Some(default) = &domain.default {
+            let default = kept::with_names(catalog, default);
             steps.push(step(Kind::Type, format!("{alter} SET DEFAULT {default}")));
         }
         for check in &domain.checks {
             let valid = if check.validated { "" } else { " NOT VALID" };
-            let (named, condition) = (name(&check.name), &check.expression);
+            let (named, condition) = (name(&check.name), kept::with_names(catalog, &check.expression));
             steps
                 .push(step(Kind::Type, format!("{alter} ADD CONSTRAINT {named} CHECK ({condition}){valid}")));
         }

@@ -684,7 +684,7 @@ impl Catalog {
         for other in &generated {
             self.drop_column(txn, snapshot, table, other, true)?;
         }
-        self.remove_needing(txn, &needing)?;
+        self.remove_needing(txn, snapshot, &needing)?;
         let lost: Vec<Arc<IndexDef>> =
             table.all_indexes().filter(|index| has_column(index, column.id)).cloned().collect();
         for index in &lost {

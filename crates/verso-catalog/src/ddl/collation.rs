@@ -8,12 +8,13 @@ use verso_types::{Collation, CollationData, Collator, SqlType};
 
 use super::alter::mentions;
 use super::claim::NameOf;
-use super::needing::{Lost, named, shown_type, view_name};
+use super::needing::{Lost, Needing, named, shown_type, view_name};
 use super::{refuse_if_needed, target_schema};
 use crate::catalog::Catalog;
 use crate::collation::{CollationDef, system_collation, system_collation_name};
 use crate::definition::{ColumnDef, IndexDef, Oid};
 use crate::error::{CatalogError, ObjectKind};
+use crate::kept::objects_of;
 use crate::snapshot::CatalogSnapshot;
 use crate::store::{self, Of};
 use crate::system::field::{Letter, Name};
@@ -164,7 +165,9 @@ impl Catalog {
             return Err(CatalogError::SystemObject { name: known.name.to_string() });
         }
         let uses = collation_uses(&snapshot, known).into_iter();
-        let lines = uses.map(|(_, one)| format!("{one} depends on collation {}", known.name)).collect();
+        let mut lines: Vec<String> =
+            uses.map(|(_, one)| format!("{one} depends on collation {}", known.name)).collect();
+        lines.extend(Needing::of(&snapshot, &[Lost::Other(oid)]).lines(&snapshot));
         refuse_if_needed(format!("collation {}", known.name), lines)?;
         self.lock_name(txn, NameOf::Collation, [&known.schema, &known.name])?;
         self.change(txn, |txn| self.remove_collation(txn, &snapshot, oid))
@@ -246,7 +249,9 @@ impl Catalog {
         let hidden =
             columns.iter().filter(|column| column.is_hidden() && index.columns().any(|id| id == column.id));
         let texts = hidden.filter_map(|column| column.default.as_deref());
-        let names: HashSet<String> = texts.flat_map(verso_parser::all_names).collect();
+        let texts: Vec<&str> = texts.collect();
+        let numbers: BTreeSet<Oid> = texts.iter().flat_map(|text| objects_of(text)).collect();
+        let names: HashSet<String> = texts.into_iter().flat_map(verso_parser::all_names).collect();
         let mut found = BTreeSet::new();
         if names.is_empty() {
             return Ok(found);
@@ -257,12 +262,14 @@ impl Catalog {
         found.extend(system.map(|one| one.oid()));
         let users: Vec<CollationRow> = self.read_all(txn)?;
         let users: Vec<CollationRow> = users.into_iter().filter(|row| row.collprovider.0 == 'i').collect();
-        found.extend(users.iter().filter(|row| names.contains(&*row.collname.0)).map(|row| row.oid));
+        let named = |row: &&CollationRow| names.contains(&*row.collname.0) || numbers.contains(&row.oid);
+        found.extend(users.iter().filter(named).map(|row| row.oid));
         let named = columns.iter().filter(|column| names.contains(&*column.name));
         let declared = named.filter_map(|column| column.declared().collation());
         found.extend(declared.filter(|one| one.collator.is_some()).map(|one| Oid(one.oid)));
         let types: Vec<TypeRow> = self.read_all(txn)?;
-        for ty in types.iter().filter(|row| !row.oid.is_system() && names.contains(&*row.typname.0)) {
+        let is_named = |row: &&TypeRow| names.contains(&*row.typname.0) || numbers.contains(&row.oid);
+        for ty in types.iter().filter(|row| !row.oid.is_system()).filter(is_named) {
             for row in self.read_of::<CollatedRow>(txn, ty.oid)? {
                 let system = || system_collation(system_collation_name(row.collation.0)?, data);
                 let icu =

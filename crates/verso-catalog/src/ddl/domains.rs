@@ -152,7 +152,7 @@ impl Catalog {
 }
 
 /// The same without conditions, over nothing.
-fn copy(domain: &DomainType) -> DomainType {
+pub(super) fn copy(domain: &DomainType) -> DomainType {
     DomainType {
         oid: domain.oid,
         array: domain.array,

@@ -173,7 +173,7 @@ impl Catalog {
         }
         let mut dropped = self.release_triggers(txn, &snapshot, function, cascade)?;
         self.change(txn, |txn| {
-            self.remove_needing(txn, &needing)?;
+            self.remove_needing(txn, &snapshot, &needing)?;
             self.remove_objects(txn, oid, |row: &ProcRow| row.oid == oid)
         })?;
         dropped.extend(needing.names(&snapshot));

@@ -70,6 +70,8 @@ impl Search<'_> {
 
     /// May a text name the label, where a value of the type is `at_hand` or its names bring one?
     fn may_name(&self, text: &str, at_hand: impl FnOnce() -> bool) -> bool {
+        // By the names of today, which are what is looked for.
+        let text = &crate::kept::with_names(self.snapshot, text);
         verso_parser::literals(text).iter().any(|literal| has_label(literal, self.label))
             && (at_hand() || self.names.iter().any(|name| verso_parser::names(text, name)))
     }

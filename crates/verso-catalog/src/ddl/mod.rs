@@ -35,6 +35,7 @@ mod domains;
 mod extension;
 mod foreign_key;
 mod function;
+mod holding;
 mod index;
 mod labels;
 mod names;

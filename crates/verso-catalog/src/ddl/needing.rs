@@ -9,6 +9,7 @@ use std::sync::Arc;
 use verso_storage::{TableLockMode, Txn, WaitPolicy};
 use verso_types::SqlType;
 
+use super::holding::{Holder, holders, names_lost};
 use super::refuse_if_needed;
 use super::types::{TypeUses, uses};
 use crate::aggregate::{AggregateDef, Callee};
@@ -33,16 +34,19 @@ pub(super) enum Lost {
     Function(Oid),
     /// A type.
     Type(Oid),
+    /// An operator or a collation.
+    Other(Oid),
 }
 
 impl Lost {
-    fn need(self) -> Need {
-        match self {
+    fn need(self) -> Option<Need> {
+        Some(match self {
             Lost::Relation(oid) => Need::Relation(oid),
             Lost::Column(oid, column) => Need::Column(oid, column),
             Lost::Function(oid) => Need::Function(oid),
             Lost::Type(oid) => Need::Type(oid),
-        }
+            Lost::Other(_) => return None,
+        })
     }
 }
 
@@ -61,6 +65,8 @@ pub(super) struct Needing {
     policies: Vec<(Arc<PolicyDef>, Lost)>,
     operators: Vec<(Arc<OperatorDef>, Lost)>,
     casts: Vec<(CastDef, Lost)>,
+    /// What has a text that names it.
+    holders: Vec<(Holder, Lost)>,
     /// What is made of the row types of relations that go, and these types, in words. It does not go along by itself.
     held: Vec<(String, String)>,
 }
@@ -94,18 +100,23 @@ impl Needing {
                     needing.aggregates.push((Arc::clone(aggregate), one));
                 }
             }
-            for function in snapshot.all_functions().filter(|function| function.needs.contains(&one.need())) {
+            for function in snapshot.all_functions().filter(|function| needs(snapshot, function, one)) {
                 let goes = Lost::Function(function.oid);
                 if !all.contains(&goes) {
                     all.push(goes);
                     needing.bodies.push((Arc::clone(function), one));
                 }
             }
-            for policy in snapshot.all_policies().filter(|policy| policy.needs.contains(&one.need())) {
+            for policy in snapshot.all_policies().filter(|policy| needs_policy(snapshot, policy, one)) {
                 // Those of the table itself go with it, or with its column.
                 let own = matches!(one, Lost::Relation(oid) | Lost::Column(oid, _) if oid == policy.table);
                 if !own && !needing.policies.iter().any(|(known, _)| known.oid == policy.oid) {
                     needing.policies.push((Arc::clone(policy), one));
+                }
+            }
+            for holder in holders(snapshot, one) {
+                if !needing.holders.iter().any(|(known, _)| known.is(&holder)) {
+                    needing.holders.push((holder, one));
                 }
             }
             for operator in snapshot.operators() {
@@ -133,6 +144,7 @@ impl Needing {
                     Lost::Type(oid) => view.query.types.iter().any(|(_, ty)| {
                         *ty == oid || snapshot.user_type(*ty).is_some_and(|one| one.oid == oid)
                     }),
+                    Lost::Other(_) => false,
                 };
                 let goes = Lost::Relation(view.oid);
                 if needs && !all.contains(&goes) {
@@ -146,6 +158,11 @@ impl Needing {
         let goes = |oid: Oid| {
             all.contains(&Lost::Relation(oid)) || all.contains(&Lost::Type(oid)) || types.contains(&oid)
         };
+        // What belongs to something that goes goes with that.
+        needing.holders.retain(|(holder, _)| {
+            let table = holder.table().is_some_and(|table| goes(table.oid));
+            !table && !holder.domain().is_some_and(&goes)
+        });
         let relations =
             all.iter().filter_map(|one| if let Lost::Relation(oid) = one { Some(*oid) } else { None });
         needing.held = relations.flat_map(|oid| held_by_others(snapshot, oid, &goes)).collect();
@@ -161,6 +178,7 @@ impl Needing {
             && self.policies.is_empty()
             && self.operators.is_empty()
             && self.casts.is_empty()
+            && self.holders.is_empty()
             && self.held.is_empty()
     }
 
@@ -179,6 +197,7 @@ impl Needing {
         let first = self.bodies.first().map(|(_, lost)| *lost).or(first);
         let first = self.policies.first().map(|(_, lost)| *lost).or(first);
         let first = self.functions.first().map(|(_, relation)| Lost::Relation(*relation)).or(first);
+        let first = first.or(self.holders.first().map(|(_, lost)| *lost));
         match first {
             Some(first) => refuse_if_needed(named(snapshot, first), self.lines(snapshot)),
             None if self.held.is_empty() => Ok(()),
@@ -212,7 +231,11 @@ impl Needing {
         };
         let functions = functions.chain(self.operators.iter().map(of_operator));
         let functions = functions.chain(self.casts.iter().map(of_cast));
-        let held = self.held.iter().map(|(what, ty)| format!("{what} depends on type {ty}"));
+        let holder = |(holder, lost): &(Holder, Lost)| {
+            format!("{} depends on {}", holder.name(snapshot), named(snapshot, *lost))
+        };
+        let held = self.holders.iter().map(holder);
+        let held = held.chain(self.held.iter().map(|(what, ty)| format!("{what} depends on type {ty}")));
         held.chain(functions).chain(self.views.iter().map(line)).collect()
     }
 
@@ -227,13 +250,19 @@ impl Needing {
         let operators = self.operators.iter().map(|(operator, _)| operator_name(snapshot, operator));
         let functions = functions.chain(operators);
         let functions = functions.chain(self.casts.iter().map(|(cast, _)| cast_name(snapshot, cast)));
+        let functions = self.holders.iter().map(|(holder, _)| holder.name(snapshot)).chain(functions);
         functions.chain(self.views.iter().map(|(view, _)| view_name(snapshot, view))).collect()
     }
 }
 
 impl Catalog {
     /// Removes the views that need what goes; the change has begun.
-    pub(super) fn remove_needing(&self, txn: &mut Txn, needing: &Needing) -> Result<(), CatalogError> {
+    pub(super) fn remove_needing(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        needing: &Needing,
+    ) -> Result<(), CatalogError> {
         if let Some((what, ty)) = needing.held.first() {
             let text = format!("CASCADE that would take {what}, which is of the row type {ty}, along");
             return Err(CatalogError::invalid("0A000", format!("{text} is not supported")));
@@ -252,6 +281,9 @@ impl Catalog {
             }
             None => self.remove_view(txn, view),
         };
+        for (holder, lost) in &needing.holders {
+            self.remove_holder(txn, snapshot, (holder, *lost))?;
+        }
         for (operator, _) in &needing.operators {
             self.remove_operator(txn, operator.oid)?;
         }
@@ -286,6 +318,20 @@ fn held_by_others(
     uses.fields.retain(|(composite, _)| !goes(*composite));
     uses.functions.clear();
     uses.with_types(snapshot, &ty)
+}
+
+/// Does a function's body, or the default of an argument, need what is to go?
+fn needs(snapshot: &CatalogSnapshot, function: &FunctionDef, lost: Lost) -> bool {
+    let mut defaults = function.args.iter().filter_map(|arg| arg.default.as_deref());
+    lost.need().is_some_and(|need| function.needs.contains(&need))
+        || lost != Lost::Function(function.oid) && defaults.any(|text| names_lost(snapshot, text, lost))
+}
+
+/// Does a policy?
+fn needs_policy(snapshot: &CatalogSnapshot, policy: &PolicyDef, lost: Lost) -> bool {
+    let mut texts = policy.using.iter().chain(&policy.check);
+    lost.need().is_some_and(|need| policy.needs.contains(&need))
+        || texts.any(|text| names_lost(snapshot, text, lost))
 }
 
 /// Does the function take or give rows of that relation?
@@ -406,6 +452,16 @@ pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
             let found = snapshot.type_or_row_by_oid(oid);
             format!("type {}", found.map_or_else(|| oid.to_string(), |ty| shown_type(snapshot, &ty)))
         }
+        Lost::Other(oid) => match snapshot.operators().iter().find(|one| one.oid == oid) {
+            Some(operator) => operator_name(snapshot, operator),
+            None => {
+                let found = snapshot.collation_by_oid(oid.0);
+                format!(
+                    "collation {}",
+                    found.map_or_else(|| oid.to_string(), |one| one.collation.name.to_string())
+                )
+            }
+        },
         Lost::Function(oid) => {
             let found = snapshot.all_functions().find(|function| function.oid == oid);
             found.map_or_else(|| format!("function {oid}"), |one| function_name(snapshot, one))

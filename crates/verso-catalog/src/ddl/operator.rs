@@ -5,6 +5,7 @@ use std::sync::Arc;
 use verso_storage::Txn;
 
 use super::claim::NameOf;
+use super::needing::{Lost, Needing};
 use super::target_schema;
 use crate::catalog::Catalog;
 use crate::definition::Oid;
@@ -58,12 +59,25 @@ impl Catalog {
         self.change(txn, |txn| self.insert_rows(txn, std::slice::from_ref(&row)))
     }
 
-    /// Drops an operator.
+    /// Drops an operator; with `cascade` also what needs it.
     ///
     /// # Errors
-    /// Storage's.
-    pub fn drop_operator(&self, txn: &mut Txn, operator: &OperatorDef) -> Result<(), CatalogError> {
-        self.change(txn, |txn| self.remove_operator(txn, operator.oid))
+    /// `Needed`; storage's.
+    pub fn drop_operator(
+        &self,
+        txn: &mut Txn,
+        operator: &OperatorDef,
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let needing = Needing::of(&snapshot, &[Lost::Other(operator.oid)]);
+        if !cascade {
+            needing.refuse(&snapshot)?;
+        }
+        self.change(txn, |txn| {
+            self.remove_needing(txn, &snapshot, &needing)?;
+            self.remove_operator(txn, operator.oid)
+        })
     }
 
     /// Gives an operator to a role.

@@ -344,7 +344,7 @@ impl Catalog {
             }
         }
         if !needing.is_empty() {
-            self.change(txn, |txn| self.remove_needing(txn, &needing))?;
+            self.change(txn, |txn| self.remove_needing(txn, snapshot, &needing))?;
         }
         if needing.is_empty() && along.is_empty() {
             return Ok(along);

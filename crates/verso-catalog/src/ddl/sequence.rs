@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use verso_storage::{ObjectId, RecordId, StorageError, TableLockMode, Txn, TxnId, WaitPolicy};
 
+use super::needing::{Lost, Needing, named};
 use super::table::find_table;
 use super::{persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
@@ -89,11 +90,16 @@ impl Catalog {
         if sequence.oid.is_system() {
             return Err(CatalogError::SystemObject { name: name.to_string() });
         }
+        let needing = Needing::of(&snapshot, &[Lost::Relation(sequence.oid)]);
         if !cascade {
-            let dependents = self.needs_sequence(txn, &snapshot, &sequence)?;
-            refuse_if_needed(format!("sequence {name}"), dependents)?;
+            let mut dependents = self.needs_sequence(txn, &snapshot, &sequence)?;
+            dependents.extend(needing.lines(&snapshot));
+            refuse_if_needed(named(&snapshot, Lost::Relation(sequence.oid)), dependents)?;
         }
-        self.change(txn, |txn| self.remove_sequence(txn, &sequence))
+        self.change(txn, |txn| {
+            self.remove_needing(txn, &snapshot, &needing)?;
+            self.remove_sequence(txn, &sequence)
+        })
     }
 
     /// Changes a sequence: it gets another object in storage, so that a rollback leaves the one that was.

@@ -137,7 +137,7 @@ impl Catalog {
             for reference in &references {
                 self.remove_foreign_key(txn, &snapshot, &reference.constraint)?;
             }
-            self.remove_needing(txn, &needing)?;
+            self.remove_needing(txn, &snapshot, &needing)?;
             self.remove_tables(txn, Some(&snapshot), tables)?;
             let of_rows = types.iter().filter(|ty| is_of_rows(&ty.ty));
             of_rows.into_iter().try_for_each(|ty| self.remove_type(txn, &snapshot, ty))

@@ -93,7 +93,11 @@ impl Catalog {
         Ok(())
     }
 
-    fn delete_triggers(&self, txn: &mut Txn, parts: &[(Arc<TableDef>, Oid)]) -> Result<(), CatalogError> {
+    pub(super) fn delete_triggers(
+        &self,
+        txn: &mut Txn,
+        parts: &[(Arc<TableDef>, Oid)],
+    ) -> Result<(), CatalogError> {
         for (table, oid) in parts {
             self.remove_objects(txn, table.oid, |row: &TriggerRow| row.oid == *oid)?;
         }
@@ -253,7 +257,7 @@ fn find_triggered(
 }
 
 /// A trigger of a table and its parts in the partitions of the table: each table with the trigger's number.
-fn parts_of(table: &Arc<TableDef>, trigger: &TriggerDef) -> Vec<(Arc<TableDef>, Oid)> {
+pub(super) fn parts_of(table: &Arc<TableDef>, trigger: &TriggerDef) -> Vec<(Arc<TableDef>, Oid)> {
     let mut parts = vec![(Arc::clone(table), trigger.oid)];
     for table in &table.with_partitions()[1..] {
         let is_part = |own: &&Arc<TriggerDef>| parts.iter().any(|(_, oid)| own.part_of == *oid);

@@ -218,7 +218,7 @@ impl Catalog {
             }
             self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
             self.change(txn, |txn| {
-                self.remove_needing(txn, &uses.needing(&snapshot, ty))?;
+                self.remove_needing(txn, &snapshot, &uses.needing(&snapshot, ty))?;
                 let gone: BTreeSet<Oid> = uses.functions.iter().chain(&uses.constructors).copied().collect();
                 self.remove_objects(txn, &gone, |row: &ProcRow| gone.contains(&row.oid))?;
                 self.remove_type(txn, &snapshot, ty)

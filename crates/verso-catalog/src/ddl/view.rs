@@ -185,7 +185,7 @@ impl Catalog {
         }
         self.check_newest(txn, &snapshot)?;
         self.change(txn, |txn| {
-            self.remove_needing(txn, &needing)?;
+            self.remove_needing(txn, &snapshot, &needing)?;
             views.iter().try_for_each(|view| self.remove_view(txn, view))
         })?;
         Ok(needing.names(&snapshot))

@@ -14,10 +14,11 @@ use verso_types::{Batch, Column, SqlType, Value};
 
 use self::parts::{DeleteParts, Leaving, UpdateParts};
 use super::access::{Access, Found, is_much};
-use super::check::{RowChecks, row_text};
+use super::check::RowChecks;
 use super::foreign::{ForeignKeys, finish_keys};
 use super::found::{FoundRows, Gathered, by_record};
 use super::operator::{Operator, compile, types_of};
+use super::shown_values::refused_row;
 use super::statement::Sink;
 use super::trigger::{TriggerEvent, Triggers, changed_by_trigger};
 use super::{ChangeCursor, ExecContext};
@@ -367,7 +368,7 @@ impl UpdateStatement {
                 let Some(row) = failed else { return Err(error) };
                 let place = selection.map_or(row as u32, |selection| selection[row]);
                 let new = batch.row(row, values.types());
-                return Err(with_whole_row(cx, error, cursor, (&table, place), targets, new));
+                return Err(with_whole_row(cx, error, cursor, (&table, place), (targets, &checks.set), new));
             }
             cursor.update(selection, target_ids, batch, alone.then_some(&mut *stale))?;
             count += (batch.rows - stale.len()) as u64;
@@ -430,29 +431,30 @@ fn with_whole_row(
     error: ExecError,
     cursor: &mut dyn ChangeCursor,
     (table, row): (&TableDef, u32),
-    targets: &[usize],
+    (targets, set): (&[usize], &[Arc<str>]),
     new: Vec<Value>,
 ) -> ExecError {
     let Some(mut whole) = cursor.whole_row(table, row) else { return error };
     for (target, value) in targets.iter().zip(new) {
         whole[*target] = value;
     }
-    let text = row_text(cx, &whole, table);
+    let detail = refused_row(cx, &whole, table, set);
     match error {
         ExecError::NotNull { schema, table, column, row: _ } => {
-            ExecError::NotNull { schema, table, column, row: text }
+            ExecError::NotNull { schema, table, column, row: detail }
         }
         // A row that no partition is for shows its key.
         ExecError::Violation(mut violation)
             if violation.detail.as_ref().is_none_or(|detail| detail.starts_with("Failing row")) =>
         {
-            violation.detail = Some(format!("Failing row contains ({text})."));
+            violation.detail = detail;
             ExecError::Violation(violation)
         }
         // A view's check option.
-        ExecError::Type(error) if error.sqlstate == "44000" => {
-            ExecError::Type(error.with_detail(format!("Failing row contains ({text}).")))
-        }
+        ExecError::Type(error) if error.sqlstate == "44000" => ExecError::Type(match detail {
+            Some(detail) => error.with_detail(detail),
+            None => verso_types::TypeError { detail: None, ..error },
+        }),
         other => other,
     }
 }

@@ -12,6 +12,7 @@ use verso_types::{Batch, SqlType, TypeError, Value, format_text};
 
 use super::ExecContext;
 use super::route::PartitionCheck;
+use super::shown_values::refused_row;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
 use crate::plan::{Check, CheckOf, ExprKind, RowRules, TypedExpr};
@@ -26,6 +27,8 @@ pub(crate) struct RowChecks {
     generated: Option<Box<GeneratedColumns>>,
     partition: Option<PartitionCheck>,
     selection: Vec<u32>,
+    /// The columns that the statement gives values for.
+    pub(crate) set: Vec<Arc<str>>,
 }
 
 /// A condition that a row breaks.
@@ -88,6 +91,7 @@ impl RowChecks {
             generated: GeneratedColumns::new(targets, rules, executor),
             partition: rules.partition.as_deref().map(|rule| PartitionCheck::new(rule, executor)),
             selection: Vec::new(),
+            set: rules.set.clone(),
         }
     }
 
@@ -152,7 +156,7 @@ impl RowChecks {
         rows: &Batch,
         shown: impl FnOnce(usize) -> Vec<Value>,
     ) -> Result<()> {
-        let Self { table, not_null, broken, selection, partition, generated: _ } = self;
+        let Self { table, not_null, broken, selection, partition, generated: _, set } = self;
         let null = not_null
             .iter()
             .filter_map(|(at, target)| Some((values.columns.get(*at)?.nulls.iter().next()?, *target)))
@@ -185,7 +189,7 @@ impl RowChecks {
                     schema: Arc::clone(&table.schema),
                     table: Arc::clone(&table.name),
                     column: Arc::clone(&table.columns[target].name),
-                    row: row_text(cx, &shown(row), table),
+                    row: refused_row(cx, &shown(row), table, set),
                 })
             }
             (_, Some((row, _, Ok(Broken { name, of: CheckOf::NotNull { .. } })))) => {
@@ -194,7 +198,7 @@ impl RowChecks {
                     schema: Arc::clone(&table.schema),
                     table: Arc::clone(&table.name),
                     column: name,
-                    row: row_text(cx, &shown(row), table),
+                    row: refused_row(cx, &shown(row), table, set),
                 })
             }
             (_, Some((row, _, Err(error)))) => {
@@ -222,18 +226,21 @@ impl RowChecks {
             }
             (_, Some((row, _, Ok(Broken { name, of: CheckOf::View })))) => {
                 let message = format!("new row violates check option for view \"{name}\"");
-                let detail = refused_row(cx, &shown(row), table);
-                Err(TypeError::new("44000", message).with_detail(detail).into())
+                let error = TypeError::new("44000", message);
+                Err(match refused_row(cx, &shown(row), table, set) {
+                    Some(detail) => error.with_detail(detail).into(),
+                    None => error.into(),
+                })
             }
             (_, Some((row, _, Ok(Broken { name, .. })))) => {
                 refused(row);
                 let message =
                     format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name);
-                let detail = refused_row(cx, &shown(row), table);
-                Err(ExecError::violation("23514", message, Some(detail), table, &name))
+                let detail = refused_row(cx, &shown(row), table, set);
+                Err(ExecError::violation("23514", message, detail, table, &name))
             }
             (_, None) => match partition {
-                Some(partition) => partition.check(cx, rows, shown),
+                Some(partition) => partition.check(cx, rows, shown, set),
                 None => Ok(()),
             },
         }
@@ -248,28 +255,6 @@ fn failing_row(predicate: &mut Predicate, cx: &ExecContext<'_>, rows: &Batch) ->
         predicate.select(&cx.eval(), &one, &mut selection).is_some()
     };
     (0..rows.rows).find(fails).unwrap_or(0)
-}
-
-/// The DETAIL of an error that refuses a row.
-pub(crate) fn refused_row(cx: &ExecContext<'_>, values: &[Value], table: &TableDef) -> String {
-    format!("Failing row contains ({}).", row_text(cx, values, table))
-}
-
-/// A row of a table as the details of errors show it.
-pub(crate) fn row_text(cx: &ExecContext<'_>, values: &[Value], table: &TableDef) -> String {
-    let mut text = String::new();
-    for (i, (value, column)) in values.iter().zip(table.shown()).enumerate() {
-        if i > 0 {
-            text.push_str(", ");
-        }
-        match column.is_virtual {
-            true => text.push_str("virtual"),
-            false => {
-                text.push_str(&values_text(cx, std::slice::from_ref(value), std::iter::once(&column.ty)))
-            }
-        }
-    }
-    text
 }
 
 /// Values as the details of errors show them.

@@ -51,6 +51,7 @@ mod prune;
 mod route;
 mod set_operation;
 mod set_project;
+mod shown_values;
 mod sift;
 mod sort;
 mod source;

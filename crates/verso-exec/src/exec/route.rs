@@ -15,8 +15,9 @@ use verso_catalog::{Oid, Partitioned, TableDef, TriggerDef, TriggerKind};
 use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::ExecContext;
-use super::check::{refused_row, values_text};
+use super::check::values_text;
 use super::insert::InsertStatement;
+use super::shown_values::{may_show, refused_row};
 use super::statement::{Sink, column_types};
 use super::trigger::{TriggerEvent, Triggers};
 use crate::error::{ExecError, Result};
@@ -80,6 +81,7 @@ impl PartitionCheck {
         cx: &ExecContext<'_>,
         rows: &Batch,
         shown: impl FnOnce(usize) -> Vec<Value>,
+        set: &[Arc<str>],
     ) -> Result<()> {
         for Level { parent, place, key, batch } in &mut self.levels {
             let Some(partitioned) = &parent.partitioned else { continue };
@@ -103,8 +105,8 @@ impl PartitionCheck {
                 }
                 let message =
                     format!("new row for relation \"{}\" violates partition constraint", table.name);
-                let detail = refused_row(cx, &shown(row), table);
-                return Err(ExecError::of_table("23514", message, Some(detail), table));
+                let detail = refused_row(cx, &shown(row), table, set);
+                return Err(ExecError::of_table("23514", message, detail, table));
             }
         }
         Ok(())
@@ -201,7 +203,7 @@ impl Router {
         // No row is added: the table is locked, and looked at once more behind the lock.
         cx.tables()?.insert(&root, &Batch::of_types(&column_types(&root)))?;
         if let Some(own) = &mut self.own {
-            own.check(cx, rows, |row| rows.row(row, types))?;
+            own.check(cx, rows, |row| rows.row(row, types), &[])?;
         }
         let mut runs: Vec<(usize, Vec<u32>)> = Vec::new();
         let mut groups: BTreeMap<usize, usize> = BTreeMap::new();
@@ -303,9 +305,11 @@ fn homeless(
     let names = partitioned.columns.iter().filter_map(|id| table.column_with_id(*id));
     let names: Vec<&str> = names.map(|at| &*table.columns[at].name).collect();
     let message = format!("no partition of relation \"{}\" found for row", table.name);
-    let values = values_text(cx, values, partitioned.types.iter());
-    let detail = format!("Partition key of the failing row contains ({}) = ({values}).", names.join(", "));
-    ExecError::of_table("23514", message, Some(detail), table)
+    let detail = may_show(cx, table, &partitioned.columns).then(|| {
+        let values = values_text(cx, values, partitioned.types.iter());
+        format!("Partition key of the failing row contains ({}) = ({values}).", names.join(", "))
+    });
+    ExecError::of_table("23514", message, detail, table)
 }
 
 fn malformed() -> ExecError {

@@ -56,6 +56,8 @@ pub struct RowRules {
     pub generated: Vec<Generated>,
     /// Of a partition: that rows belong to it.
     pub partition: Option<Box<PartitionRule>>,
+    /// The columns that the statement gives values for: details of errors may show these.
+    pub set: Vec<Arc<str>>,
 }
 
 /// That rows belong to a partition.

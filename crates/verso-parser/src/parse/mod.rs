@@ -70,6 +70,15 @@ pub fn parse_script(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
     statements_of(&source).iter().map(|tokens| parsed(&source, tokens)).collect()
 }
 
+/// Parses statements that are made of texts that the catalog keeps.
+///
+/// # Errors
+/// As [`parse_script`].
+pub fn parse_kept_script(text: &str) -> Result<Vec<Parsed>, SyntaxError> {
+    let source = Source::kept(text)?;
+    statements_of(&source).iter().map(|tokens| parsed(&source, tokens)).collect()
+}
+
 /// Parses the statement of these tokens.
 fn parsed(source: &Source<'_>, tokens: &Range<usize>) -> Result<Parsed, SyntaxError> {
     let tokens = &source.tokens()[tokens.clone()];
@@ -94,9 +103,9 @@ fn statements_of(source: &Source<'_>) -> Vec<Range<usize>> {
     statements
 }
 
-/// Parses one expression, such as the text of a column's default.
+/// Parses one expression that the catalog keeps, such as the text of a column's default.
 pub fn parse_expression(text: &str) -> Result<Expr, SyntaxError> {
-    let source = Source::new(text)?;
+    let source = Source::kept(text)?;
     let mut cursor = Cursor::new(&source, source.tokens());
     let expr = cursor.expr()?;
     cursor.finish()?;
@@ -161,7 +170,7 @@ pub fn quoted(name: &str) -> String {
 
 /// The text of an expression with another name for a column.
 pub fn rename_column(text: &str, from: &str, to: &str) -> String {
-    let Ok(source) = Source::new(text) else { return text.to_string() };
+    let Ok(source) = Source::kept(text) else { return text.to_string() };
     let shown = quoted(to);
     let mut out = String::new();
     let mut end = 0;
@@ -186,7 +195,7 @@ pub fn rename_column(text: &str, from: &str, to: &str) -> String {
 
 /// Whether a text names something: as a word or a quoted name, in whatever place; not within literals and comments.
 pub fn names(text: &str, name: &str) -> bool {
-    let Ok(source) = Source::new(text) else { return false };
+    let Ok(source) = Source::kept(text) else { return false };
     source.tokens().iter().any(|token| match token.token {
         Token::Word(_) => source.written(token).to_lowercase() == name,
         Token::Quoted(text) => source.meaning(text) == name,
@@ -196,7 +205,7 @@ pub fn names(text: &str, name: &str) -> bool {
 
 /// The names in a text: words and quoted names, in whatever place.
 pub fn all_names(text: &str) -> Vec<String> {
-    let Ok(source) = Source::new(text) else { return Vec::new() };
+    let Ok(source) = Source::kept(text) else { return Vec::new() };
     let name = |token: &Lexeme| match token.token {
         Token::Word(_) => Some(source.written(token).to_lowercase()),
         Token::Quoted(text) => Some(source.meaning(text).to_string()),
@@ -207,7 +216,7 @@ pub fn all_names(text: &str) -> Vec<String> {
 
 /// The values of the literals of a text, of any form; of a text that is none of SQL nothing.
 pub fn literals(text: &str) -> Vec<String> {
-    let Ok(source) = Source::new(text) else { return Vec::new() };
+    let Ok(source) = Source::kept(text) else { return Vec::new() };
     let literal = |token: &Lexeme| match token.token {
         Token::String(text) => Some(source.meaning(text).to_string()),
         _ => None,

@@ -21,14 +21,25 @@ impl<'a> Source<'a> {
     /// # Errors
     /// What is no token.
     pub fn new(text: &'a str) -> Result<Source<'a>, SyntaxError> {
-        let lexed = lexer::lex(text)?;
+        Ok(Source::of(text, lexer::lex(text)?))
+    }
+
+    /// The same of a text that the catalog keeps, in which objects may be named by number.
+    ///
+    /// # Errors
+    /// What is no token.
+    pub fn kept(text: &'a str) -> Result<Source<'a>, SyntaxError> {
+        Ok(Source::of(text, lexer::lex_kept(text)?))
+    }
+
+    fn of(text: &'a str, lexed: lexer::Lexed) -> Source<'a> {
         let end = match lexed.tokens.last() {
             Some(last) => last.at.end + text[last.end as usize..].chars().count() as u32,
             None => text.chars().count() as u32,
         };
         let newline = |(at, byte): (usize, u8)| (byte == b'\n').then_some(at as u32 + 1);
         let lines = text.bytes().enumerate().filter_map(newline).collect();
-        Ok(Source { text, lexed, end, lines })
+        Source { text, lexed, end, lines }
     }
 
     /// The tokens.

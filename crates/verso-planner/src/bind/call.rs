@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA};
+use verso_catalog::{FunctionDef, FunctionReturn, INFORMATION_SCHEMA, kept};
 use verso_exec::files::FUNCTIONS;
 use verso_exec::functions::{self, ArgType, BuiltinFunction, candidates as functions_named, taking_array};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
@@ -303,11 +303,13 @@ impl Binder<'_> {
         if let Some(schema) = &call.name.schema
             && self.stored.is_none()
             && schema.text != INFORMATION_SCHEMA
+            && kept::number_of(Some(&schema.text)).is_none()
             && self.catalog.schema(&schema.text).is_none()
         {
             let text = format!("schema \"{}\" does not exist", schema.text);
             return Err(SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(at));
         }
+        self.check_usage(schema, at)?;
         let noted = self.stored.is_some_and(|stored| stored.functions.iter().any(|(place, _)| *place == at));
         let entries = match schema {
             _ if noted => &[],
@@ -376,6 +378,11 @@ impl Binder<'_> {
                 _ => resolution = Resolution::Ambiguous,
             }
         }
+        if matches!(name, "nextval" | "currval" | "setval")
+            && let Some((first, at)) = args.first()
+        {
+            self.check_sequence(first, *at)?;
+        }
         if let (Some(trace), Resolution::One(_, types)) = (self.traced, &resolution) {
             trace.operands(at, types);
         }
@@ -386,9 +393,10 @@ impl Binder<'_> {
                     if self.noted.is_some() && matches!(entry.name, "nextval" | "currval" | "setval") =>
                 {
                     if let (Some(notes), Some((first, at))) = (self.noted, args.first())
-                        && let Some(sequence) = self.sequence_named(first)
+                        && matches!(first.kind, K::Literal(Value::Text(_)))
+                        && let Some(sequence) = self.sequence_literal(first)
                     {
-                        notes.sequence(*at, sequence);
+                        notes.sequence(*at, &sequence);
                     }
                     Ok(Found::BuiltIn(entry, args, types))
                 }
@@ -411,8 +419,8 @@ impl Binder<'_> {
                     if let Some(noting) = self.noting {
                         noting.function(at, function.oid);
                     }
-                    if let (Some(notes), None) = (self.noted, schema) {
-                        notes.function(at, function);
+                    if let Some(notes) = self.noted {
+                        notes.name(at, function.oid);
                     }
                     Ok(Found::User(fitted, args))
                 }

@@ -25,7 +25,7 @@ use verso_exec::exec::{
 use verso_exec::plan::{Delete, ExprKind as K, Returning, TypedExpr, Update};
 
 use super::Binder;
-use super::dml::reads;
+use super::dml::{names_of, reads};
 use super::returning::Returned;
 use super::scope::Scope;
 use super::shown::{Change, Changed};
@@ -90,7 +90,8 @@ impl Binder<'_> {
         let mut assignments = self.assignments(&update.assignments, &table, scope, Some(&mut rows))?;
         self.expand_all(assignments.iter_mut().map(|(_, value)| value), &changed.table)?;
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
-        let rules = changed.rules(self)?;
+        let mut rules = changed.rules(self)?;
+        rules.set = names_of(&changed.table, assignments.iter().map(|(column, _)| column));
         set_generated(&mut assignments, &rules);
         // RETURNING sees the new values: of assigned columns those assigned, of others those read.
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
@@ -167,7 +168,8 @@ impl Binder<'_> {
         self.expand_all(assignments.iter_mut().map(|(_, value)| value), &changed.table)?;
         self.expand_all(sources.iter_mut().flat_map(|source| &mut source.outer), &changed.table)?;
         changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
-        let rules = changed.rules(self)?;
+        let mut rules = changed.rules(self)?;
+        rules.set = names_of(&changed.table, assignments.iter().map(|(column, _)| column));
         let given = assignments.len();
         set_generated(&mut assignments, &rules);
         let named = assignments.len();

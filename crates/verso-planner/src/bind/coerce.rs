@@ -61,6 +61,11 @@ impl Binder<'_> {
                 _ => SqlError::from(error), // found while computing: PostgreSQL points nowhere then
             })?;
             if let Some(value) = value {
+                if let (Some(notes), SqlType::System(system), SqlType::Unknown) = (self.noted, to, &expr.ty)
+                    && system.is_reference()
+                {
+                    notes.reference(at, &value);
+                }
                 return Ok(TypedExpr::literal(value, to.clone()));
             }
         }

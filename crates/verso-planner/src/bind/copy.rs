@@ -109,7 +109,7 @@ impl Binder<'_> {
         }
         let columns = choose(&table, columns)?;
         self.require(&table, Rights::SELECT, &columns)?;
-        self.secured(Plan::TableScan { table: table.into(), columns, filter: None }, PolicyFor::Select)
+        self.secured(Plan::TableScan { table: table.into(), columns, filter: None }, &[PolicyFor::Select])
     }
 }
 

@@ -28,6 +28,11 @@ use verso_parser::syntax::{
     self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem, Step,
 };
 
+/// The names of these columns.
+pub(super) fn names_of<'c>(table: &TableDef, columns: impl Iterator<Item = &'c usize>) -> Vec<Arc<str>> {
+    columns.filter_map(|column| Some(Arc::clone(&table.columns.get(*column)?.name))).collect()
+}
+
 impl Binder<'_> {
     // ── INSERT ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -41,7 +46,6 @@ impl Binder<'_> {
         let changed = changed;
         let table = Arc::clone(&changed.seen);
         let columns = changed.insert_columns(&insert.columns, &insert.places)?;
-        changed.changes(Rights::INSERT, columns.clone());
         let types = self.place_types(&table, &columns, insert)?;
         let (source, given) = match &insert.source {
             None => (Plan::Values { rows: vec![Vec::new()], columns: Vec::new() }, 0),
@@ -54,6 +58,8 @@ impl Binder<'_> {
                 _ => self.insert_query(query, &table, (&columns, &types), insert)?,
             },
         };
+        // Those that are not given take no right.
+        changed.changes(Rights::INSERT, columns[..given.min(columns.len())].to_vec());
         let explicit = !insert.columns.is_empty();
         let output = source.output();
         let mut values = Vec::with_capacity(table.columns.len());
@@ -83,7 +89,8 @@ impl Binder<'_> {
         let spool = reads(&source, &table)
             || triggers_change_rows(&table, TriggerEvent::Insert)
                 && source.any(&mut |part| matches!(part, Plan::TableScan { .. }));
-        let rules = changed.rules(self)?;
+        let mut rules = changed.rules(self)?;
+        rules.set = names_of(&changed.table, columns[..given.min(columns.len())].iter());
         let on_conflict = match &insert.on_conflict {
             Some(clause) => Some(Box::new(self.on_conflict(clause, &changed, &rules, insert)?)),
             None => None,
@@ -120,7 +127,8 @@ impl Binder<'_> {
         checks.extend(self.virtual_not_null(table)?);
         checks.extend(self.checks_among(table, |constraint| constraint.enforced)?);
         checks.extend(self.period_checks(table)?);
-        Ok(RowRules { checks, generated: self.generated(table)?, partition: self.partition_rule(table) })
+        let (generated, partition) = (self.generated(table)?, self.partition_rule(table));
+        Ok(RowRules { checks, generated, partition, set: Vec::new() })
     }
 
     /// That periods of keys WITHOUT OVERLAPS are not empty.

@@ -64,6 +64,7 @@ impl Binder<'_> {
         let catalog = plain.as_ref().unwrap_or(self.catalog);
         let binder =
             Binder { rules: self.rules, acting: self.acting, ..Binder::new(catalog, self.time_zone, &[]) };
+        let binder = Binder { kept: true, ..binder };
         // The text was checked when the condition was made; positions in it mean nothing to the statement.
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)

@@ -176,10 +176,10 @@ impl Binder<'_> {
                     }
                     marks.extend(wanted.relation(&mut plan)?);
                 }
-                plan = self.secured(plan, PolicyFor::Select)?;
-                if command == PolicyFor::Update {
-                    plan = self.secured(plan, command)?;
-                }
+                // Who locks a row has to be allowed to change it.
+                let commands = [PolicyFor::Select, command];
+                plan = self
+                    .secured(plan, if command == PolicyFor::Select { &commands[..1] } else { &commands })?;
                 if let Some(past) = &item.past {
                     self.as_it_was(&mut plan, past)?;
                 }

@@ -176,6 +176,8 @@ pub struct Binder<'c> {
     changed_twice: Vec<Oid>,
     /// Notes what names mean, for a text that the catalog is to keep.
     noted: Option<&'c stored::Notes>,
+    /// It binds a text that the catalog keeps: what that names was found when it was made.
+    kept: bool,
     /// Notes what names mean, for a query that becomes a view's.
     noting: Option<&'c view::Noting>,
     /// Notes what a text means, for the deparser.
@@ -217,6 +219,7 @@ impl<'c> Binder<'c> {
             ctes: Vec::new(),
             changed_twice: Vec::new(),
             noted: None,
+            kept: false,
             noting: None,
             traced: None,
             stored: None,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use verso_catalog::kept;
 use verso_types::{NamedType, SqlType, TypeError};
 
 use super::Binder;
@@ -36,12 +37,19 @@ impl Binder<'_> {
     /// The user's type of a name: the one that was noted of it, or the one found along the path. `_t` is the array of `t` where
     /// no type is called so.
     fn user_type(&self, named: &Arc<NamedType>) -> Result<SqlType, SqlError> {
+        self.check_usage(named.schema.as_deref(), named.at)?;
         let element = named.name.strip_prefix('_');
         let found = match self.stored.and_then(|stored| stored.type_at(named.at)) {
             Some(oid) => {
                 let known = self.catalog.type_or_row_by_oid(oid);
                 known.map(|known| {
                     let is_array = element.is_some() && *known.name != *named.name;
+                    (known, is_array)
+                })
+            }
+            None if let Some(oid) = kept::number_of(named.schema.as_deref()) => {
+                self.catalog.type_or_row_by_oid(oid).map(|known| {
+                    let is_array = known.oid != oid;
                     (known, is_array)
                 })
             }
@@ -54,6 +62,9 @@ impl Binder<'_> {
         if let Some((found, is_array)) = found {
             if let Some(noting) = self.noting {
                 noting.user_type(named.at, found.oid);
+            }
+            if let Some(notes) = self.noted {
+                notes.name(named.at, if is_array { found.array } else { found.oid });
             }
             let ty = found.ty.clone();
             return Ok(if is_array { SqlType::Array(Box::new(ty)) } else { ty });

@@ -56,6 +56,7 @@ impl Binder<'_> {
             });
         }
         let mut rules = self.row_rules(&leaf)?;
+        rules.set.clone_from(&of.rules.set);
         rules.checks.extend(demanded.iter().map(|check| over_leaf(check, root, &leaf)));
         let on_conflict =
             of.on_conflict.as_deref().map(|clause| self.conflict_of(clause, root, &leaf, &rules));
@@ -157,12 +158,13 @@ impl Binder<'_> {
     ) -> Result<UpdateParts, SqlError> {
         let rows = joined.output();
         let demanded: Vec<Check> = demanded(&rules.checks).cloned().collect();
+        let set = rules.set.clone();
         let leaves = self.leaves(root)?.into_iter().map(|leaf| {
             let columns = columns_in(root, &leaf);
             let place = |at: usize| columns.iter().position(|column| *column == at);
             let mut own: Vec<(usize, TypedExpr)> =
                 assigned.iter().map(|(column, value)| (columns[*column], value.clone())).collect();
-            let mut rules = self.row_rules(&leaf)?;
+            let mut rules = RowRules { set: set.clone(), ..self.row_rules(&leaf)? };
             rules.checks.extend(demanded.iter().map(|check| over_leaf(check, root, &leaf)));
             set_generated(&mut own, &rules);
             let named = own.len();
@@ -200,7 +202,7 @@ impl Binder<'_> {
         let source = Plan::External { columns: columns.chain(rows.iter().cloned()).collect() };
         let value = |(at, column): (usize, &ColumnDef)| TypedExpr::column(at, column.ty.clone());
         let values = root.columns.iter().enumerate().map(value).collect();
-        let rules = RowRules { checks: demanded, ..RowRules::default() };
+        let rules = RowRules { checks: demanded, set, ..RowRules::default() };
         let rules = RowRules { partition: self.partition_rule(root), ..rules };
         let returning = returning(&|column| column, 2 * own);
         let mut moved = Insert { rules, returning, ..Insert::plain(Arc::clone(root), source, values) };

@@ -4,7 +4,7 @@
 //!     of it is bound: only then it is known which columns it names.
 //! G2. A plan is kept under the version of the catalog and the role ([`NamesKey`](verso_catalog::NamesKey)), so what was
 //!     checked when it was bound still holds when it runs.
-//! G3. What a view reads is checked for the view's owner, unless it says `security_invoker`.
+//! G3. What a view reads is checked for the view's owner; if it says `security_invoker`, for the role that runs the statement.
 //! G4. Policies stand between a table and everything that a statement asks of its rows; of several permissive ones one has
 //!     to hold, of restrictive ones all.
 
@@ -54,8 +54,10 @@ pub(super) type Needs = Rc<RefCell<Vec<Rc<Need>>>>;
 impl Need {
     /// A column is read.
     pub(super) fn selects(&self, column: usize) {
-        if let Some(columns) = self.columns.get(column) {
-            self.selected.borrow_mut().extend(columns);
+        match self.columns.get(column) {
+            Some(columns) if !columns.is_empty() => self.selected.borrow_mut().extend(columns),
+            // `ctid` and its like: nobody has a right on them alone.
+            _ => self.needs(Rights::SELECT),
         }
     }
 
@@ -152,21 +154,29 @@ impl Binder<'_> {
     /// The role whose rights count inside of a view (G3).
     pub(super) fn acting_within(&self, view: &ViewDef) -> Option<Oid> {
         if view.options.is_on("security_invoker") {
-            return self.acting;
+            // The role that runs the statement, be the view within another one of whomever.
+            return self.catalog.acting_role().and_then(|role| limited(self.catalog, role));
         }
         limited(self.catalog, self.catalog.owner_of(Object::Relation(view.oid)))
     }
 
     /// Refuses a schema that the role may not look into.
     pub(super) fn check_schema(&self, name: &QualifiedName) -> Result<(), SqlError> {
-        let (Some(role), Some(schema), None) = (self.acting, &name.schema, self.stored) else {
+        self.check_usage(name.schema_text(), name.at().start)
+    }
+
+    /// Refuses the schema that a statement names if the role may not look into it. What a text of the catalog names was found
+    /// when it was made.
+    pub(super) fn check_usage(&self, schema: Option<&str>, at: u32) -> Result<(), SqlError> {
+        let (Some(role), Some(schema), None, false) = (self.acting, schema, self.stored, self.kept) else {
             return Ok(());
         };
-        let Some(known) = self.catalog.schema(&schema.text) else { return Ok(()) };
-        if self.catalog.rights(role, Object::Schema(known.oid)).has(Rights::USAGE) {
+        let Some(known) = self.catalog.schema(schema) else { return Ok(()) };
+        let own = self.catalog.search_path().temporary() == Some(&known.name);
+        if own || self.catalog.rights(role, Object::Schema(known.oid)).has(Rights::USAGE) {
             return Ok(());
         }
-        Err(denied("schema", &known.name).at(name.at().start))
+        Err(denied("schema", &known.name).at(at))
     }
 
     /// Refuses a relation of which the role may not do this with these columns; with any of them where none are given.
@@ -322,11 +332,17 @@ impl Binder<'_> {
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 
-    /// A scan with the rows that the role sees only: of columns of the table, each by its place.
-    pub(super) fn secured(&self, plan: Plan, command: PolicyFor) -> Result<Plan, SqlError> {
+    /// A scan with the rows only that the policies of all these commands show the role: of columns of the table, each by its place.
+    pub(super) fn secured(&self, plan: Plan, commands: &[PolicyFor]) -> Result<Plan, SqlError> {
         let Plan::TableScan { table, columns, filter } = plan else { return Ok(plan) };
-        let Some(predicate) = self.policy_filter(&table, command)? else {
-            return Ok(Plan::TableScan { table, columns, filter });
+        let mut predicates = Vec::new();
+        for command in commands {
+            predicates.extend(self.policy_filter(&table, *command)?);
+        }
+        let predicate = match predicates.len() {
+            0 => return Ok(Plan::TableScan { table, columns, filter }),
+            1 => predicates.remove(0),
+            _ => TypedExpr::new(K::And(predicates), SqlType::Bool),
         };
         // The condition may need columns that are not wanted.
         let count = columns.len();

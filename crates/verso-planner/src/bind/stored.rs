@@ -1,16 +1,18 @@
 //! Texts that the catalog keeps, such as defaults: what names in them mean does not depend on who uses them.
 //!
-//! T1. A kept text means what it means along the search path `pg_catalog, public`. Where it was made along another one, the
-//!     names in it get their schemas first ([`Binder::kept_text`]).
-//! T2. A sequence that a kept text names is looked up when the text is bound, and named with its schema from then on: the
-//!     path of the session that evaluates it finds another one, or none.
+//! T1. A kept text names what users have made by number ([`verso_catalog::kept`]), as it was found when the text was made
+//!     ([`Binder::kept_text`]): neither another name nor another search path changes what it means. Texts of earlier releases mean
+//!     what they mean along the path `pg_catalog, public`.
+//! T2. A sequence that a text of an earlier release names is looked up when the text is bound, and named with its schema from then
+//!     on: the path of the session that evaluates it finds another one, or none.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, SequenceDef, TableDef, TriggerDef, WantedPath};
+use verso_catalog::{CatalogSnapshot, Oid, SequenceDef, TableDef, TriggerDef, WantedPath, kept, path_at};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::{SqlType, Value};
+use verso_types::{SqlType, SystemType, Value};
 
 use super::Binder;
 use super::context::{Clause, Context};
@@ -18,7 +20,7 @@ use super::scope::Scope;
 use super::trace::Trace;
 use super::trigger::record_names;
 use crate::errors::SqlError;
-use verso_parser::syntax::Expr;
+use verso_parser::syntax::{Expr, Span};
 
 /// What a trigger calls the old row and the new one.
 pub(crate) type RecordNames = (Arc<str>, Arc<str>);
@@ -26,21 +28,147 @@ pub(crate) type RecordNames = (Arc<str>, Arc<str>);
 /// What names of a text mean, each by its first character in the statement.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    functions: RefCell<Vec<(u32, Arc<FunctionDef>)>>,
-    /// Sequences, by the literals that name them.
-    sequences: RefCell<Vec<(u32, Arc<SequenceDef>)>>,
+    /// Functions, types, collations and relations.
+    names: RefCell<BTreeMap<u32, Oid>>,
+    /// Operators that users have made, by their symbols.
+    operators: RefCell<BTreeMap<u32, Oid>>,
+    /// Operators' symbols, with all of the expression and its operands.
+    operands: RefCell<BTreeMap<u32, Vec<Span>>>,
+    /// Literals that are the names of sequences for `nextval` and its like.
+    sequences: RefCell<BTreeMap<u32, Oid>>,
+    /// Literals that are cast to `regclass` and its like.
+    references: RefCell<BTreeMap<u32, Oid>>,
 }
 
 impl Notes {
-    /// A call without a schema means this function.
-    pub(super) fn function(&self, at: u32, function: &Arc<FunctionDef>) {
-        self.functions.borrow_mut().push((at, Arc::clone(function)));
+    /// A name means this object.
+    pub(super) fn name(&self, at: u32, oid: Oid) {
+        if !oid.is_system() {
+            self.names.borrow_mut().insert(at, oid);
+        }
     }
 
-    /// A literal without a schema names this sequence.
-    pub(super) fn sequence(&self, at: u32, sequence: Arc<SequenceDef>) {
-        self.sequences.borrow_mut().push((at, sequence));
+    /// An operator's symbol means one that users have made.
+    pub(super) fn operator(&self, at: u32, oid: Oid) {
+        self.operators.borrow_mut().insert(at, oid);
     }
+
+    /// The operator with its symbol there has these operands.
+    pub(super) fn operands(&self, at: u32, whole: Span, sides: &[Span]) {
+        let spans = [whole].iter().chain(sides).copied().collect();
+        self.operands.borrow_mut().insert(at, spans);
+    }
+
+    /// A literal names this sequence.
+    pub(super) fn sequence(&self, at: u32, sequence: &SequenceDef) {
+        self.sequences.borrow_mut().insert(at, sequence.oid);
+    }
+
+    /// A literal is the name of the object with this number.
+    pub(super) fn reference(&self, at: u32, value: &Value) {
+        if let Value::Int8(oid) = value
+            && let Some(oid) = u32::try_from(*oid).ok().map(Oid).filter(|oid| !oid.is_system())
+        {
+            self.references.borrow_mut().insert(at, oid);
+        }
+    }
+
+    /// The text, which begins at a character of the statement, with numbers in place of names (T1).
+    fn numbered(self, text: &str, start: u32) -> String {
+        let chars: Vec<char> = text.chars().collect();
+        let at = |place: u32| place.checked_sub(start).map(|at| at as usize).filter(|at| *at < chars.len());
+        // What is put in at a place, closing parentheses first, and how much goes for it.
+        let mut edits: BTreeMap<usize, Edit> = BTreeMap::new();
+        for (place, oid) in self.names.into_inner() {
+            let Some(place) = at(place) else { continue };
+            let (end, name) = path_at(&chars, place);
+            let text = format!("{}{}", kept::numbered(oid), verso_parser::quoted(&name));
+            edits.entry(place).or_default().replace(end - place, text);
+        }
+        for (place, oid) in self.sequences.into_inner() {
+            let Some(place) = at(place) else { continue };
+            edits.entry(place).or_default().replace(literal(&chars, place), format!("'{oid}'::regclass"));
+        }
+        for (place, oid) in self.references.into_inner() {
+            let Some(place) = at(place) else { continue };
+            edits.entry(place).or_default().replace(literal(&chars, place), format!("'{oid}'"));
+        }
+        let operands = self.operands.into_inner();
+        for (place, oid) in self.operators.into_inner() {
+            let Some(symbol) = at(place) else { continue };
+            let Some((old, symbol_text)) = symbol_at(&chars, symbol) else { continue };
+            let text = format!(" OPERATOR({}{symbol_text}) ", kept::numbered(oid));
+            edits.entry(symbol).or_default().replace(old, text);
+            // All such operators bind alike, whatever their symbols do.
+            for span in operands.get(&place).into_iter().flatten() {
+                if let (Some(from), true) = (at(span.start), span.end > span.start) {
+                    edits.entry(from).or_default().opened += 1;
+                    edits.entry((span.end - start) as usize).or_default().closed += 1;
+                }
+            }
+        }
+        let (mut out, mut next) = (String::new(), 0);
+        for (place, edit) in edits {
+            if place < next {
+                continue;
+            }
+            out.extend(&chars[next..place.min(chars.len())]);
+            out.push_str(&")".repeat(edit.closed));
+            out.push_str(&"(".repeat(edit.opened));
+            let (old, text) = edit.replaced.unwrap_or_default();
+            out.push_str(&text);
+            next = place.min(chars.len()) + old;
+        }
+        out.extend(&chars[next.min(chars.len())..]);
+        out
+    }
+}
+
+/// A change of a text at a place.
+#[derive(Debug, Default)]
+struct Edit {
+    closed: usize,
+    opened: usize,
+    /// So many characters, and what stands for them.
+    replaced: Option<(usize, String)>,
+}
+
+impl Edit {
+    fn replace(&mut self, old: usize, text: String) {
+        self.replaced = Some((old, text));
+    }
+}
+
+/// How long the literal is that begins at a place.
+fn literal(text: &[char], start: usize) -> usize {
+    let mut at = start;
+    while text.get(at).is_some_and(|c| *c != '\'') {
+        at += 1;
+    }
+    at += 1;
+    while let Some(c) = text.get(at) {
+        at += 1;
+        match (c, text.get(at)) {
+            ('\'', Some('\'')) => at += 1,
+            ('\'', _) => break,
+            _ => {}
+        }
+    }
+    at.min(text.len()) - start
+}
+
+/// How long an operator is that begins at a place, be it written `OPERATOR(s.+)`, and its symbol.
+fn symbol_at(text: &[char], start: usize) -> Option<(usize, String)> {
+    let is_symbol = |c: &&char| "+-*/<>=~!@#%^&|`?".contains(**c);
+    let plain: String = text[start..].iter().take_while(is_symbol).collect();
+    if !plain.is_empty() {
+        return Some((plain.len(), plain));
+    }
+    let open = start + text[start..].iter().position(|c| *c == '(')?;
+    let close = open + text[open..].iter().position(|c| *c == ')')?;
+    let symbol: String =
+        text[open..close].iter().rev().skip_while(|c| c.is_whitespace()).take_while(is_symbol).collect();
+    Some((close + 1 - start, symbol.chars().rev().collect()))
 }
 
 impl Binder<'_> {
@@ -54,7 +182,14 @@ impl Binder<'_> {
     /// in it are none of the text that is bound.
     pub(super) fn in_kept_text(&self) -> Self {
         let around = self.plain_names_aside();
-        Binder { variables: Vec::new(), records: Vec::new(), outer: None, ctes: Vec::new(), ..around }
+        Binder {
+            kept: true,
+            variables: Vec::new(),
+            records: Vec::new(),
+            outer: None,
+            ctes: Vec::new(),
+            ..around
+        }
     }
 
     /// The text of an expression as the catalog keeps it (T1); `bind` binds it.
@@ -69,23 +204,7 @@ impl Binder<'_> {
     ) -> Result<(String, T), SqlError> {
         let notes = Notes::default();
         let bound = bind(&Binder { noted: Some(&notes), ..self.clone() })?;
-        let functions = notes.functions.into_inner();
-        let sequences = notes.sequences.into_inner();
-        let mut kept = String::new();
-        let mut places = (expr.at.start..).zip(text.chars());
-        while let Some((at, c)) = places.next() {
-            let is_here = |place: u32, schema: &str| place == at && schema != "public";
-            if let Some((_, function)) = functions.iter().find(|(place, f)| is_here(*place, &f.schema)) {
-                kept.push_str(&verso_parser::quoted(&function.schema));
-                kept.push('.');
-            }
-            if let Some((_, named)) = sequences.iter().find(|(place, s)| is_here(*place, &s.schema)) {
-                kept.push_str(&format!("'{}'", sequence_path(named).replace('\'', "''")));
-                places.find(|(_, c)| *c == '\'');
-                continue;
-            }
-            kept.push(c);
-        }
+        let kept = notes.numbered(text, expr.at.start);
         Ok((kept, bound))
     }
 
@@ -129,9 +248,34 @@ impl Binder<'_> {
         expr.for_each_child_mut(&mut |child| self.qualify_sequences(child));
     }
 
-    /// The sequence that a literal names without a schema.
-    pub(super) fn sequence_named(&self, expr: &TypedExpr) -> Option<Arc<SequenceDef>> {
+    /// Refuses a sequence that a literal names in a schema that the role may not look into.
+    pub(super) fn check_sequence(&self, expr: &TypedExpr, at: u32) -> Result<(), SqlError> {
+        let K::Literal(Value::Text(name)) = &expr.kind else { return Ok(()) };
+        match parts_of(name).as_slice() {
+            [schema, _] => self.check_usage(Some(schema), at),
+            _ => Ok(()),
+        }
+    }
+
+    /// The sequence that a literal names, with or without a schema.
+    pub(super) fn sequence_literal(&self, expr: &TypedExpr) -> Option<Arc<SequenceDef>> {
         let K::Literal(Value::Text(name)) = &expr.kind else { return None };
+        match parts_of(name).as_slice() {
+            [name] => self.catalog.sequence(None, name),
+            [schema, name] => self.catalog.sequence(Some(schema), name),
+            _ => None,
+        }
+    }
+
+    /// The sequence that a literal names without a schema, or by its number.
+    pub(super) fn sequence_named(&self, expr: &TypedExpr) -> Option<Arc<SequenceDef>> {
+        let name = match &expr.kind {
+            K::Literal(Value::Text(name)) => name,
+            K::Literal(Value::Int8(oid)) if expr.ty == SqlType::System(SystemType::Regclass) => {
+                return self.catalog.sequence_by_oid(Oid(u32::try_from(*oid).ok()?));
+            }
+            _ => return None,
+        };
         let unquoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
         if unquoted.is_none() && name.contains('.') {
             return None;
@@ -139,6 +283,24 @@ impl Binder<'_> {
         let folded = unquoted.map_or_else(|| name.to_lowercase(), |name| name.replace("\"\"", "\""));
         self.catalog.sequence(None, &folded)
     }
+}
+
+/// The parts of a name as a literal has it, folded.
+fn parts_of(name: &str) -> Vec<String> {
+    let chars: Vec<char> = name.chars().collect();
+    let (mut parts, mut at) = (Vec::new(), 0);
+    while at < chars.len() {
+        let (end, part) = verso_catalog::identifier(&chars, at);
+        if end == at {
+            return Vec::new();
+        }
+        parts.push(part);
+        at = end + 1;
+        if end < chars.len() && chars[end] != '.' {
+            return Vec::new();
+        }
+    }
+    parts
 }
 
 /// A sequence's name with its schema, as a literal has it.

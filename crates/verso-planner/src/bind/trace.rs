@@ -51,6 +51,7 @@ pub(crate) struct Trace {
     outputs: RefCell<HashMap<u32, SqlType>>,
     items: RefCell<HashMap<u32, Columns>>,
     functions: RefCell<HashMap<u32, QualifiedName>>,
+    operators: RefCell<HashMap<u32, QualifiedName>>,
 }
 
 impl Trace {
@@ -94,6 +95,16 @@ impl Trace {
     /// A call means a user's function: its schema and name.
     pub(super) fn function(&self, place: u32, schema: &Arc<str>, name: &Arc<str>) {
         self.functions.borrow_mut().insert(place, (Arc::clone(schema), Arc::clone(name)));
+    }
+
+    /// An operator's symbol means one that users have made: its schema and symbol.
+    pub(super) fn operator(&self, place: u32, schema: &Arc<str>, symbol: &Arc<str>) {
+        self.operators.borrow_mut().insert(place, (Arc::clone(schema), Arc::clone(symbol)));
+    }
+
+    /// The users' operator whose symbol stands at a place: its schema and symbol.
+    pub(crate) fn operator_at(&self, place: u32) -> Option<QualifiedName> {
+        self.operators.borrow().get(&place).cloned()
     }
 
     /// The type of an expression; none where it was not bound by itself.

@@ -75,12 +75,20 @@ impl Binder<'_> {
         let text = trigger.condition.as_deref().unwrap_or("true");
         let (old, new) = record_names(trigger);
         // The text was checked when the trigger was made; positions in it mean nothing to the statement.
-        let binder = self.in_kept_text();
-        let bound = verso_parser::parse_expression(text)
-            .map_err(SqlError::from)
-            .and_then(|expr| binder.trigger_condition(&expr, table, trigger.kind, (&old, &new)))
-            .and_then(|condition| binder.expanded(condition, table, 0))
-            .and_then(|condition| binder.expanded(condition, table, table.columns.len()));
+        let bind = |binder: &Binder<'_>| {
+            let binder = binder.in_kept_text();
+            verso_parser::parse_expression(text)
+                .map_err(SqlError::from)
+                .and_then(|expr| binder.trigger_condition(&expr, table, trigger.kind, (&old, &new)))
+                .and_then(|condition| binder.expanded(condition, table, 0))
+                .and_then(|condition| binder.expanded(condition, table, table.columns.len()))
+        };
+        let bound = match self.plain_names() {
+            None => bind(self),
+            // Earlier releases kept names as they were given: what the path of kept texts does not lead to was found along that of
+            // whoever writes, and still is.
+            Some(plain) => bind(&Binder { catalog: &plain, ..self.clone() }).or_else(|_| bind(self)),
+        };
         bound.map_err(|error| SqlError { position: None, ..error })
     }
 

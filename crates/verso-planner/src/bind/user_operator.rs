@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CastContext, CastDef, Oid, OperatorDef};
+use verso_catalog::{CastContext, CastDef, Oid, OperatorDef, kept};
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType};
@@ -35,15 +35,18 @@ impl Binder<'_> {
         point: u32,
     ) -> Result<Option<TypedExpr>, SqlError> {
         let (schema, symbol) = Self::qualified_symbol(op);
-        if let Some(schema) = schema
+        let number = kept::number_of(schema);
+        if let (Some(schema), None) = (schema, number)
             && self.catalog.schema(schema).is_none()
         {
             let text = format!("schema \"{schema}\" does not exist");
             return Err(SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(point));
         }
+        self.check_usage(schema, point)?;
         let path = self.catalog.search_path();
         let found = |operator: &&Arc<OperatorDef>| {
             let reached = match schema {
+                _ if let Some(number) = number => operator.oid == number,
                 Some(schema) => *operator.schema == *schema,
                 // The operators of a view are those that were found when it was made.
                 None if self.stored.is_some() => true,
@@ -64,6 +67,12 @@ impl Binder<'_> {
                     Ok((self.coerce(operand, at, to, CastKind::Implicit)?, at))
                 };
                 let args = operands.into_iter().zip(&to).map(cast).collect::<Result<Vec<_>, SqlError>>()?;
+                if let Some(notes) = self.noted {
+                    notes.operator(point, known[index].oid);
+                }
+                if let Some(trace) = self.traced {
+                    trace.operator(point, &known[index].schema, &known[index].name);
+                }
                 let at = Span { start: point, end: point };
                 Ok(Some(self.plain_names_aside().called(&known[index].function, args, at)?.0))
             }

@@ -141,7 +141,11 @@ impl Binder<'_> {
                 if self.catalog.system_view(schema, &name.name.text).is_some() {
                     return None;
                 }
-                self.catalog.relation(schema, &name.name.text).cloned()
+                let found = self.catalog.relation(schema, &name.name.text).cloned();
+                if let (Some(notes), Some(found)) = (self.noted, &found) {
+                    notes.name(name.at().start, found.oid());
+                }
+                found
             }
         }
     }

@@ -210,7 +210,16 @@ impl<'b> Lowering<'b> {
                 self.compared(kind, op, args, query)?
             }
             ExprKind::Collate { arg, collation } => {
+                let number = verso_catalog::kept::number_of(collation.schema_text());
+                let user = number.and_then(|oid| self.binder.catalog.collation_by_oid(oid.0));
                 let name = match collation.schema_text() {
+                    _ if let Some(user) = user => {
+                        let (schema, name) = (&user.collation.schema, &user.collation.name);
+                        match self.binder.catalog.search_path().searched().contains(schema) {
+                            true => quote_ident(name),
+                            false => format!("{}.{}", quote_ident(schema), quote_ident(name)),
+                        }
+                    }
                     Some("pg_catalog") | None => quote_ident(&collation.name.text),
                     Some(schema) => format!("{}.{}", quote_ident(schema), quote_ident(&collation.name.text)),
                 };
@@ -258,7 +267,8 @@ impl<'b> Lowering<'b> {
         }
         let types = self.trace.taken(whole.point);
         let to = types.and_then(|types| types.first().cloned()).unwrap_or_else(|| self.type_of(arg));
-        Some(Node::Op { op: op.into(), args: vec![self.typed(arg, &to)?] })
+        let op = self.operator_shown(op, whole.point);
+        Some(Node::Op { op, args: vec![self.typed(arg, &to)?] })
     }
 
     fn binary(&mut self, op: &str, left: &Expr, right: &Expr, point: u32) -> Option<Node> {
@@ -271,7 +281,18 @@ impl<'b> Lowering<'b> {
             return self.rows_compared(op, ours, theirs);
         }
         let args = self.operands(op, [left, right], point)?;
-        Some(Node::Op { op: op.into(), args: args.into() })
+        let op = self.operator_shown(op, point);
+        Some(Node::Op { op, args: args.into() })
+    }
+
+    /// An operator as it is shown: one of users with its schema where it is not found without it.
+    fn operator_shown(&self, op: &str, point: u32) -> String {
+        let Some((schema, symbol)) = self.trace.operator_at(point) else { return op.to_string() };
+        let path = self.binder.catalog.search_path();
+        match path.searched().contains(&schema) {
+            true => symbol.to_string(),
+            false => format!("OPERATOR({}.{symbol})", quote_ident(&schema)),
+        }
     }
 
     /// The operands of an operator, cast as PostgreSQL's operator of that name takes them.

@@ -251,11 +251,16 @@ impl From<ExecError> for SqlError {
                 subject.constraint = constraint.map(|name| name.to_string());
                 error
             }
-            ExecError::NotNull { schema, table, column, row } => SqlError::new("23502", message)
-                .with_detail(format!("Failing row contains ({row})."))
-                .with_schema(&*schema)
-                .with_table(&*table)
-                .with_column(&*column),
+            ExecError::NotNull { schema, table, column, row } => {
+                let error = SqlError::new("23502", message)
+                    .with_schema(&*schema)
+                    .with_table(&*table)
+                    .with_column(&*column);
+                match row {
+                    Some(detail) => error.with_detail(detail),
+                    None => error,
+                }
+            }
             ExecError::Raised(raised) => {
                 let Raised { sqlstate, message, detail, hint } = *raised;
                 SqlError {

@@ -110,7 +110,8 @@ impl Conversation {
     }
 
     fn parameters(&mut self, statement: &Statement, bind: &Bind<'_>) -> Result<Vec<Value>, SqlError> {
-        let types = statement.params();
+        // As they are defined now.
+        let types = &*self.session.parameter_types(statement);
         if bind.count != types.len() {
             let text = format!(
                 "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{
     ArgMode, CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionArg, FunctionDef,
     FunctionReturn, IndexDef, Oid, ReferentialAction, Relation, TableDef, TriggerDef, ViewDef, Volatility,
+    kept,
 };
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::{ExprKind, TypedExpr};
@@ -64,9 +65,10 @@ pub(super) fn default_text(
             return Some(text);
         }
         let bound = binder(views, catalog).stored_generation(column, table);
-        return Some(
-            bound.map_or_else(|_| stored.to_string(), |bound| deparse::expression(&bound, &names, false)),
-        );
+        return Some(bound.map_or_else(
+            |_| kept::with_names(catalog, stored),
+            |bound| deparse::expression(&bound, &names, false),
+        ));
     }
     let part = deparse::Part::Value(&column.ty);
     if let Some(text) = deparse::over_table(&binder(views, catalog), stored, table, part, false) {
@@ -76,7 +78,12 @@ pub(super) fn default_text(
         return Some(number);
     }
     let bound = binder(views, catalog).stored_default(column);
-    Some(bound.map_or_else(|_| stored.to_string(), |bound| deparse::expression(&bound, &[], false)))
+    Some(
+        bound.map_or_else(
+            |_| kept::with_names(catalog, stored),
+            |bound| deparse::expression(&bound, &[], false),
+        ),
+    )
 }
 
 /// The default of a domain as SQL.
@@ -168,7 +175,7 @@ pub(super) fn constraint_text(
     let mut text = match &constraint.kind {
         ConstraintKind::Check { expression } => {
             let condition = check_text(views, table, &constraint.name, pretty);
-            let condition = condition.map_or_else(|| expression.to_string(), |(text, _)| text);
+            let condition = condition.map_or_else(|| kept::with_names(catalog, expression), |(text, _)| text);
             format!("CHECK ({condition})")
         }
         ConstraintKind::NotNull { column } => format!("NOT NULL {}", column_list(table, &[*column])),
@@ -441,9 +448,13 @@ fn shown_default(catalog: &CatalogSnapshot, arg: &FunctionArg, text: &str) -> St
     let zone = verso_types::TimeStyle::UTC;
     let catalog = Arc::new(catalog.clone());
     let binder = Binder::new(&catalog, &zone, &[]);
+    let nothing = TableDef::new(Oid(0), "", "", verso_storage::ObjectId(0), Vec::new());
+    if let Some(text) = deparse::over_table(&binder, text, &nothing, deparse::Part::Value(&arg.ty), false) {
+        return text;
+    }
     match binder.stored_default(&column) {
         Ok(bound) => deparse::expression(&bound, &[], false),
-        Err(_) => text.to_string(),
+        Err(_) => kept::with_names(&catalog, text),
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Weak};
 
 use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
-use verso_catalog::{CatalogSnapshot, INFORMATION_SCHEMA, Oid, RelationId, SystemRelation, TypeDef};
+use verso_catalog::{
+    CatalogSnapshot, INFORMATION_SCHEMA, Object, Oid, RelationId, Rights, SystemRelation, TypeDef,
+};
 use verso_exec::functions::quote_ident;
 use verso_types::names::ObjectNames;
 use verso_types::{SqlType, SystemType, TypeError, Value};
@@ -117,6 +119,11 @@ pub(super) fn type_named(catalog: &CatalogSnapshot, text: &str) -> Option<SqlTyp
     catalog.resolve_type(&verso_parser::parse_type(text).ok()?).ok()
 }
 
+/// What a type is an array of, if it is one.
+fn element_of(ty: &SqlType) -> SqlType {
+    if let SqlType::Array(element) = ty { element_of(element) } else { ty.clone() }
+}
+
 /// Rows of a fixed relation by the text in column 1.
 fn fixed_by_name(relation: &str, name: &str) -> Vec<u32> {
     let rows = fixed::table(relation);
@@ -173,6 +180,26 @@ fn type_list(catalog: &CatalogSnapshot, types: &Value) -> String {
 }
 
 impl SessionNames {
+    /// The schema, if one is named, and the name; a schema that the role may not look into is refused.
+    fn path(&self, text: &str) -> Result<(Option<String>, String), TypeError> {
+        let (schema, name) = path(text)?;
+        self.check_usage(schema.as_deref())?;
+        Ok((schema, name))
+    }
+
+    fn check_usage(&self, schema: Option<&str>) -> Result<(), TypeError> {
+        let catalog = &self.catalog;
+        let role = catalog.acting_role().filter(|role| !catalog.is_superuser(*role));
+        let (Some(role), Some(schema)) = (role, schema.and_then(|schema| catalog.schema(schema))) else {
+            return Ok(());
+        };
+        let own = catalog.search_path().temporary() == Some(&schema.name);
+        match own || catalog.rights(role, Object::Schema(schema.oid)).has(Rights::USAGE) {
+            true => Ok(()),
+            false => Err(TypeError::new("42501", format!("permission denied for schema {}", schema.name))),
+        }
+    }
+
     fn functions(&self, schema: Option<&str>, name: &str) -> Vec<u32> {
         let mut found = match schema {
             None | Some(PG_CATALOG) => fixed_by_name("pg_proc", name),
@@ -188,7 +215,7 @@ impl SessionNames {
         else {
             return Err(TypeError::new("22P02", "expected a left parenthesis"));
         };
-        let (schema, name) = path(name)?;
+        let (schema, name) = self.path(name)?;
         let types: Option<Vec<u32>> = args
             .split(',')
             .filter(|arg| !arg.trim().is_empty())
@@ -292,7 +319,7 @@ impl ObjectNames for SessionNames {
     fn find(&self, ty: SystemType, text: &str) -> Result<Option<u32>, TypeError> {
         match ty {
             SystemType::Regclass => {
-                let (schema, name) = path(text)?;
+                let (schema, name) = self.path(text)?;
                 let composite = || {
                     let ty = self.catalog.type_named(schema.as_deref(), &name);
                     ty.filter(|ty| ty.ty.is_row()).map(|ty| ty.oid.0)
@@ -300,6 +327,9 @@ impl ObjectNames for SessionNames {
                 Ok(relation(&self.catalog, schema.as_deref(), &name).or_else(composite))
             }
             SystemType::Regtype => {
+                if let Ok(SqlType::Named(named)) = verso_parser::parse_type(text).map(|ty| element_of(&ty)) {
+                    self.check_usage(named.schema.as_deref())?;
+                }
                 let known = type_named(&self.catalog, text).map(|ty| ty.pg_oid());
                 // What no value is of: `trigger`, `anyelement`, `event_trigger`.
                 let pseudo = || {
@@ -321,12 +351,13 @@ impl ObjectNames for SessionNames {
                 Ok(self.roles().iter().find(|role| *role.name == *name).map(|role| role.oid.0))
             }
             SystemType::Regproc => {
-                let (schema, name) = path(text)?;
+                let (schema, name) = self.path(text)?;
                 SessionNames::one(&self.functions(schema.as_deref(), &name), "function", text)
             }
             SystemType::Regprocedure => self.function(text),
             SystemType::Regoper => {
                 let (schema, symbol) = operator_path(text);
+                self.check_usage(schema.as_deref())?;
                 let own = self.catalog.operators().iter().filter(|one| {
                     *one.name == *symbol && schema.as_ref().is_none_or(|schema| *one.schema == **schema)
                 });
@@ -342,6 +373,7 @@ impl ObjectNames for SessionNames {
                     return Err(TypeError::new("22P02", "expected a left parenthesis"));
                 };
                 let (schema, symbol) = operator_path(symbol.trim());
+                self.check_usage(schema.as_deref())?;
                 let types: Option<Vec<i64>> = args
                     .split(',')
                     .map(|arg| match arg.trim() {
@@ -367,12 +399,12 @@ impl ObjectNames for SessionNames {
                 Ok(found.or_else(|| own.map(|one| one.oid.0)))
             }
             SystemType::Regconfig | SystemType::Regdictionary => {
-                let (schema, name) = path(text)?;
+                let (schema, name) = self.path(text)?;
                 let own = schema.as_deref().is_none_or(|schema| schema == PG_CATALOG);
                 Ok(if own { fixed_by_name(text_search(ty), &name).first().copied() } else { None })
             }
             SystemType::Regcollation => {
-                let (schema, name) = path(text)?;
+                let (schema, name) = self.path(text)?;
                 Ok(super::collations::by_name(&self.catalog, schema.as_deref(), &name))
             }
             _ => Ok(None),

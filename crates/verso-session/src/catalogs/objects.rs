@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     AggregateDef, ArgMode, CatalogSnapshot, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn,
-    Object, Oid, Role, Volatility,
+    Object, Oid, Role, Volatility, kept,
 };
 use verso_types::{Interval, SqlType, SystemType, Value};
 
@@ -155,7 +155,7 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         _ => SystemType::AnyElement.pg_oid(),
     });
     let defaults: Vec<String> =
-        function.inputs().filter_map(|arg| arg.default.as_ref().map(|text| text.to_string())).collect();
+        function.inputs().filter_map(|arg| Some(kept::with_names(catalog, arg.default.as_ref()?))).collect();
     let setting = |(name, value): &(Arc<str>, Arc<str>)| {
         Value::text(&format!("{}={value}", super::definitions::setting_name(name)))
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, Oid, Relation, TriggerDef};
+use verso_catalog::{CatalogSnapshot, FunctionDef, Oid, Relation, TriggerDef, kept};
 use verso_planner::deparse;
 use verso_types::Value;
 
@@ -20,12 +20,12 @@ pub(super) fn triggers(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<V
     };
     for relation in relations {
         let fits = |trigger: &&Arc<TriggerDef>| keys.takes("oid", trigger.oid);
-        rows.extend(relation.triggers().iter().filter(fits).map(|trigger| row(trigger)));
+        rows.extend(relation.triggers().iter().filter(fits).map(|trigger| row(catalog, trigger)));
     }
     rows
 }
 
-fn row(trigger: &TriggerDef) -> Vec<Value> {
+fn row(catalog: &CatalogSnapshot, trigger: &TriggerDef) -> Vec<Value> {
     let name = |name: &Option<Arc<str>>| name.clone().map_or(Value::Null, Value::Text);
     let mut args = Vec::new();
     for arg in &trigger.args {
@@ -49,7 +49,7 @@ fn row(trigger: &TriggerDef) -> Vec<Value> {
         Value::Int2(i16::try_from(trigger.args.len()).unwrap_or(i16::MAX)),
         vector(trigger.columns.iter().map(|column| Value::Int2(attnum(*column)))),
         Value::Bytes(args.into()),
-        name(&trigger.condition),
+        trigger.condition.as_ref().map_or(Value::Null, |text| Value::text(&kept::with_names(catalog, text))),
         name(&trigger.old_table),
         name(&trigger.new_table),
     ]

@@ -323,7 +323,7 @@ impl Schema<'_> {
 
     /// Runs a statement that makes an index or an exclusion constraint like another one.
     pub(super) fn run_like(&self, statement: &str, part_of: Option<Oid>) -> Result<(), Failure> {
-        for parsed in verso_parser::parse_script(statement).map_err(SqlError::from)? {
+        for parsed in verso_parser::parse_kept_script(statement).map_err(SqlError::from)? {
             match &parsed.statement {
                 Statement::CreateIndex(create) => {
                     self.frame.inside_now(|frame| Schema { frame }.create_index_part(create, part_of))?;

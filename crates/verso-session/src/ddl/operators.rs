@@ -47,14 +47,14 @@ impl Schema<'_> {
                 self.create_operator(name, options)?;
                 Ok(tag("CREATE OPERATOR"))
             }
-            OperatorStatement::Drop { operators, if_exists, cascade: _ } => {
+            OperatorStatement::Drop { operators, if_exists, cascade } => {
                 for reference in operators {
                     match self.user_operator(reference) {
                         Ok(operator) => {
                             self.own_role_object(operator.owner, "operator", &operator.name)?;
                             self.refuse_needed_operator(&operator)?;
                             let catalog = &self.frame.services.instance.catalog;
-                            catalog.drop_operator(&mut self.frame.txn.borrow_mut(), &operator)?;
+                            catalog.drop_operator(&mut self.frame.txn.borrow_mut(), &operator, *cascade)?;
                         }
                         Err(error) if *if_exists && error.sqlstate == sqlstate::UNDEFINED_FUNCTION => {
                             let text = format!("operator {} does not exist, skipping", reference.name);

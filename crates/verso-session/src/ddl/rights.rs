@@ -521,8 +521,20 @@ impl Schema<'_> {
             self.may_administer(role, if grant.revoke { "revoke" } else { "grant" })?;
             let grantor = match &grant.by {
                 Some(by) => self.role_number(by)?,
-                None => verso_catalog::OWNER_ROLE,
+                // Superusers grant as the first of them.
+                None => self
+                    .limited()
+                    .and_then(|own| catalog.admin_of(own, role))
+                    .unwrap_or(verso_catalog::OWNER_ROLE),
             };
+            if !grant.revoke
+                && grant.admin == Some(true)
+                && !catalog.is_admin_without(grantor, role, member)
+                && !catalog.is_superuser(grantor)
+            {
+                let text = "ADMIN option cannot be granted back to your own grantor";
+                return Err(SqlError::new("0LP01", text).into());
+            }
             if !grant.revoke && (role == member || catalog.is_really_member(role, member)) {
                 let text = format!("role \"{shown}\" is a member of role \"{of_member}\"");
                 return Err(SqlError::new("0LP01", text).into());
@@ -896,7 +908,7 @@ impl Schema<'_> {
         self.frame.inside(|frame| {
             let txn = &mut frame.txn.borrow_mut();
             for operator in frame.catalog.operators().iter().filter(|one| roles.contains(&one.owner)) {
-                store.drop_operator(txn, operator)?;
+                store.drop_operator(txn, operator, cascade)?;
             }
             for collation in frame.catalog.collations().iter().filter(|one| roles.contains(&one.owner)) {
                 store.drop_collation(txn, collation)?;

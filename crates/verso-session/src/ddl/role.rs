@@ -187,7 +187,18 @@ impl Schema<'_> {
                 }
             }
             self.may_alter(role, "drop")?;
-            let needed = self.needed_role(role.oid);
+            let mut needed = self.needed_role(role.oid);
+            let goes = |oid: verso_catalog::Oid| {
+                names.iter().any(|name| snapshot.role_named(&name.text).is_some_and(|role| role.oid == oid))
+            };
+            let granted = snapshot
+                .memberships()
+                .iter()
+                .filter(|one| one.grantor == role.oid && !goes(one.member) && !goes(one.role));
+            needed.extend(granted.map(|one| {
+                let (member, of) = (self.role_text(one.member), self.role_text(one.role));
+                format!("privileges for membership of role {member} in role {of}")
+            }));
             if !needed.is_empty() {
                 let text =
                     format!("role \"{}\" cannot be dropped because some objects depend on it", role.name);

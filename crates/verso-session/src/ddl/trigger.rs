@@ -56,11 +56,13 @@ impl Schema<'_> {
                 new: new.as_ref().map(text),
             }),
         };
-        if let Some((condition, _)) = &create.when {
+        let mut kept = None;
+        if let Some((condition, text)) = &create.when {
             let name = |given: Option<&Arc<str>>, usual: &str| given.map_or(usual.into(), Arc::clone);
             let old: Arc<str> = name(action.as_ref().and_then(|action| action.old.as_ref()), "old");
             let new: Arc<str> = name(action.as_ref().and_then(|action| action.new.as_ref()), "new");
-            binder.trigger_condition(condition, &table, kind, (&old, &new))?;
+            let bind = |binder: &Binder<'_>| binder.trigger_condition(condition, &table, kind, (&old, &new));
+            kept = Some(binder.kept_text(condition, text, bind)?.0.into());
         }
         let (function, args) = match &create.action {
             TriggerAction::Function { function, args } => (self.trigger_function(function)?, args.as_slice()),
@@ -78,7 +80,7 @@ impl Schema<'_> {
             function,
             kind,
             columns,
-            condition: create.when.as_ref().map(|(_, text)| text.as_str().into()),
+            condition: kept,
             args: args.iter().map(|arg| arg.as_str().into()).collect(),
             constraint: create.constraint,
             other_table,

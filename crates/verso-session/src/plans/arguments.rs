@@ -1,5 +1,8 @@
 //! Values for the parameters of prepared statements.
 
+use std::borrow::Cow;
+
+use verso_catalog::{CatalogSnapshot, is_of_users};
 use verso_exec::memory::{Account, room_to_read};
 use verso_types::text::type_of;
 use verso_types::{CastKind, OpaqueKind, Range, RangeKind, SqlType, SystemType, TimeStyle, Value};
@@ -9,51 +12,71 @@ use crate::plans::Prepared;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Prepared {
-    /// Whether the values are of the parameters' number and types as they are.
-    pub(crate) fn takes(&self, values: &[Value]) -> bool {
-        values.len() == self.params.len()
-            && values.iter().zip(&self.params).all(|(value, ty)| match (value, ty) {
-                // The most usual ones, at once.
-                (Value::Int8(_), SqlType::Int8)
-                | (Value::Int4(_), SqlType::Int4)
-                | (Value::Text(_), SqlType::Text) => true,
-                _ => fits(value, ty),
-            })
+    /// The types of the parameters as this version of the catalog defines them: users' types may have changed since the statement
+    /// was prepared, and values are always read as they are defined now.
+    pub(crate) fn params_in(&self, catalog: &CatalogSnapshot) -> Cow<'_, [SqlType]> {
+        types_in(&self.params, catalog)
     }
 
-    /// Values as the parameters' types want them: texts are read, numbers widened.
-    pub(crate) fn arguments(
-        &self,
-        mut values: Vec<Value>,
-        time_zone: &TimeStyle,
-        account: &Account,
-    ) -> Result<Vec<Value>, SqlError> {
-        if values.len() != self.params.len() {
-            let text = format!(
-                "bind message supplies {} parameters, but prepared statement \"\" requires {}",
-                values.len(),
-                self.params.len()
-            );
-            return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
-        }
-        self.read_arguments(&mut values, time_zone, account).map_err(|(_, error)| error)?;
-        Ok(values)
+    /// Whether a type of its parameters may have changed.
+    #[inline]
+    pub(crate) fn takes_types_of_users(&self) -> bool {
+        self.params.iter().any(is_of_users)
     }
+}
 
-    /// Brings values to the parameters' types; which one could not be.
-    pub(crate) fn read_arguments(
-        &self,
-        values: &mut [Value],
-        time_zone: &TimeStyle,
-        account: &Account,
-    ) -> Result<(), (usize, SqlError)> {
-        for (index, (value, to)) in values.iter_mut().zip(&self.params).enumerate() {
-            if !fits(value, to) {
-                *value = convert(value, to, time_zone, index, account).map_err(|error| (index, error))?;
-            }
-        }
-        Ok(())
+/// Types as a version of the catalog defines them.
+pub(crate) fn types_in<'t>(types: &'t [SqlType], catalog: &CatalogSnapshot) -> Cow<'t, [SqlType]> {
+    match types.iter().any(is_of_users) {
+        true => types.iter().map(|ty| catalog.type_now(ty)).collect::<Vec<_>>().into(),
+        false => types.into(),
     }
+}
+
+/// Whether values are of the parameters' number and types as they are.
+pub(crate) fn takes(types: &[SqlType], values: &[Value]) -> bool {
+    values.len() == types.len()
+        && values.iter().zip(types).all(|(value, ty)| match (value, ty) {
+            // The most usual ones, at once.
+            (Value::Int8(_), SqlType::Int8)
+            | (Value::Int4(_), SqlType::Int4)
+            | (Value::Text(_), SqlType::Text) => true,
+            _ => fits(value, ty),
+        })
+}
+
+/// Values as the parameters' types want them: texts are read, numbers widened.
+pub(crate) fn arguments(
+    types: &[SqlType],
+    mut values: Vec<Value>,
+    time_zone: &TimeStyle,
+    account: &Account,
+) -> Result<Vec<Value>, SqlError> {
+    if values.len() != types.len() {
+        let text = format!(
+            "bind message supplies {} parameters, but prepared statement \"\" requires {}",
+            values.len(),
+            types.len()
+        );
+        return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
+    }
+    read_arguments(types, &mut values, time_zone, account).map_err(|(_, error)| error)?;
+    Ok(values)
+}
+
+/// Brings values to the parameters' types; which one could not be.
+pub(crate) fn read_arguments(
+    types: &[SqlType],
+    values: &mut [Value],
+    time_zone: &TimeStyle,
+    account: &Account,
+) -> Result<(), (usize, SqlError)> {
+    for (index, (value, to)) in values.iter_mut().zip(types).enumerate() {
+        if !fits(value, to) {
+            *value = convert(value, to, time_zone, index, account).map_err(|error| (index, error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a value is one of the type as it is.

@@ -44,7 +44,8 @@ impl Prepared {
         time_zone: &TimeStyle,
     ) -> Result<Planned, SqlError> {
         let Some(parsed) = &self.parsed else { return Err(SqlError::internal("no statement to plan")) };
-        let binder = Binder::new(catalog, time_zone, &self.params).with_values(values);
+        let params = self.params_in(catalog);
+        let binder = Binder::new(catalog, time_zone, &params).with_values(values);
         let bound = binder.statement(&parsed.statement)?;
         let (ways, steps) = (ways(&bound, catalog), steps(&bound, catalog));
         let mut known = self.for_values.lock();

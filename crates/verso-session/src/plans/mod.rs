@@ -28,6 +28,7 @@ mod normal;
 mod prepared;
 mod ready;
 
+pub(crate) use arguments::{arguments, read_arguments, takes, types_in};
 pub(crate) use cache::{Known, OwnStatements, StatementCache};
 pub(crate) use columns::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, explain_columns, text_columns};
 pub(crate) use effect::{

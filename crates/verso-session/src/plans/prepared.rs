@@ -1,7 +1,7 @@
 //! Prepared statements: parsed once, bound once for each version of the catalog.
 //!
 //! Q1. The types of parameters and columns never change: where the catalog would change the columns, executing fails
-//!     (0A000), as in PostgreSQL.
+//!     (0A000), as in PostgreSQL. The same type may be defined otherwise by then; values are read as it is defined now.
 //! Q2. A plan is used only under the catalog version and the settings it was made for; otherwise the statement is
 //!     bound again. A transaction that has changed the schema itself keeps what it binds to itself.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use verso_catalog::{CatalogSnapshot, ColumnDef, IndexDef, NamesKey, TableDef};
+use verso_catalog::{CatalogSnapshot, ColumnDef, IndexDef, NamesKey, TableDef, is_of_users};
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{ExprKind, Plan, SetColumns, Statement as Bound, TypedExpr};
 use verso_types::{SqlType, TimeStyle};
@@ -248,6 +248,15 @@ impl Prepared {
         self.stale.load(Ordering::Relaxed)
     }
 
+    /// Whether this version of the catalog defines a type of its parameters otherwise than when it was kept: then it is stale.
+    pub(crate) fn is_outdated(&self, catalog: &CatalogSnapshot) -> bool {
+        let is_outdated = *self.params_in(catalog) != *self.params;
+        if is_outdated {
+            self.stale.store(true, Ordering::Relaxed);
+        }
+        is_outdated
+    }
+
     /// Unlike that of any other prepared statement of this process.
     pub(crate) fn number(&self) -> u64 {
         self.number
@@ -291,7 +300,8 @@ impl Prepared {
         let Some(parsed) = &self.parsed else { return Err(SqlError::internal("no statement to plan")) };
         let (bound, told) = match &self.literals {
             None => {
-                let binder = Binder::new(catalog, time_zone, &self.params);
+                let params = self.params_in(catalog);
+                let binder = Binder::new(catalog, time_zone, &params);
                 (binder.statement(&parsed.statement)?, binder.told())
             }
             Some(literals) => {
@@ -323,7 +333,7 @@ impl Prepared {
     pub(super) fn check_columns(&self, planned: &Planned) -> Result<(), SqlError> {
         let same = |known: &[OutputColumn]| {
             known.len() == planned.columns.len()
-                && known.iter().zip(&*planned.columns).all(|(known, new)| known.ty == new.ty)
+                && known.iter().zip(&*planned.columns).all(|(known, new)| is_same(&known.ty, &new.ty))
         };
         if self.literals.is_some() || !planned.returns || self.columns.as_deref().is_some_and(same) {
             return Ok(());
@@ -335,6 +345,11 @@ impl Prepared {
         error.subject = Some(Box::new(subject));
         Err(error)
     }
+}
+
+/// Whether two types are the same one, be it defined otherwise by now.
+fn is_same(one: &SqlType, other: &SqlType) -> bool {
+    one == other || one.pg_oid() == other.pg_oid() && one.typmod() == other.typmod() && is_of_users(one)
 }
 
 /// A large table, and the index by which a query reads rows of it, forwards or backwards.

@@ -52,15 +52,16 @@ mod texts;
 pub(crate) use set::check_resets;
 pub(crate) use slow::in_one_line;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_types::{TimeStyle, Value};
+use verso_types::{SqlType, TimeStyle, Value};
 
 use crate::client::{StatementSink, StatementStatistics};
 use crate::cursors::Cursors;
 use crate::instance::Instance;
 use crate::notify::{Notification, Wake};
-use crate::plans::{Job, Places, Plans, Prepared, ends_transaction};
+use crate::plans::{Job, Places, Plans, Prepared, arguments, ends_transaction, takes};
 use crate::portal::Portals;
 use crate::registry::{CancelHandle, Identity, Reason, Terminate};
 use crate::services::Services;
@@ -206,18 +207,28 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<u64, SqlError> {
         let converted;
-        let params = if prepared.takes(params) {
+        let types = self.parameter_types(prepared);
+        let params = if takes(&types, params) {
             params
         } else {
             self.read_outside();
-            let arguments =
-                prepared.arguments(params.to_vec(), self.timezone(), self.services.memory.lend().account);
+            let account = self.services.memory.lend().account;
+            let arguments = arguments(&types, params.to_vec(), self.timezone(), account);
             converted = arguments.inspect_err(|_| self.fail_transaction())?;
             &converted
         };
         let Some(job) = Job::prepared(prepared, params) else { return Ok(0) };
         let ends = std::mem::replace(&mut self.transaction.series, false);
         Ok(self.perform(&Job { ends, ..job }, sink)?.rows())
+    }
+
+    /// The types of the parameters of a prepared statement as they are defined now: users' types may have got other labels, attributes
+    /// or checks since it was prepared.
+    pub fn parameter_types<'p>(&self, prepared: &'p Prepared) -> Cow<'p, [SqlType]> {
+        // In a transaction that has failed nothing is read any more, and that is said elsewhere.
+        let now = || self.with_catalog(|_, catalog, _| Ok(prepared.params_in(catalog))).ok();
+        let now = prepared.takes_types_of_users().then(now).flatten();
+        now.unwrap_or(Cow::Borrowed(prepared.params()))
     }
 
     /// Executes a prepared statement once for each set of parameters, as one statement: all of it happens or nothing.
@@ -231,13 +242,11 @@ impl Session {
         mut sets: Vec<Vec<Value>>,
         sink: &mut dyn StatementSink,
     ) -> Result<u64, SqlError> {
+        let types = self.parameter_types(prepared);
         for set in &mut sets {
-            if !prepared.takes(set) {
-                let arguments = prepared.arguments(
-                    std::mem::take(set),
-                    self.timezone(),
-                    self.services.memory.lend().account,
-                );
+            if !takes(&types, set) {
+                let account = self.services.memory.lend().account;
+                let arguments = arguments(&types, std::mem::take(set), self.timezone(), account);
                 *set = arguments.inspect_err(|_| self.fail_transaction())?;
             }
         }

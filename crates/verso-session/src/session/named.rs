@@ -61,15 +61,16 @@ impl Session {
     /// The values of EXECUTE's arguments, in the parameters' types. Opens the transaction that the statement runs in.
     fn values_of(&mut self, args: &[Expr], prepared: &Prepared) -> Result<Vec<Value>, SqlError> {
         self.ensure_active_for(false)?;
-        let types: Vec<SqlType> = prepared.params().iter().map(SqlType::erased).collect();
         let mut nowhere = Nowhere;
         let client = Client::new(&mut nowhere);
         let mut results = Results::aside(&client, self.services.memory.lend());
-        let batch = self.framed(false, &mut results, |frame, _| {
+        let (types, batch) = self.framed(false, &mut results, |frame, _| {
+            let params = prepared.params_in(frame.catalog);
+            let types: Vec<SqlType> = params.iter().map(SqlType::erased).collect();
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
             let row = args
                 .iter()
-                .zip(prepared.params())
+                .zip(&*params)
                 .enumerate()
                 .map(|(index, (arg, ty))| binder.argument(arg, index, ty))
                 .collect::<Result<Vec<_>, SqlError>>()?;
@@ -83,7 +84,7 @@ impl Session {
             let mut results = Results::aside(&client, memory);
             results.streams = true;
             frame.execute(&bound, &[], &mut results)?;
-            Ok(rows.pop())
+            Ok((types, rows.pop()))
         })?;
         let batch = batch.ok_or_else(|| SqlError::internal("no row of arguments"))?;
         Ok(batch.row(0, &types))

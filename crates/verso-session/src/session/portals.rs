@@ -10,7 +10,7 @@ use super::run::RESTARTS_MAX;
 use crate::client::{Client, CommandTag, Counted, Kept, Results, StatementSink};
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::plans::{Job, Prepared, ends_transaction};
+use crate::plans::{Job, Prepared, arguments, ends_transaction};
 use crate::portal::{Held, Open, Portal, PortalEnd, State};
 use verso_parser::syntax::{ExecutePurpose, Parsed, Statement};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -63,7 +63,8 @@ impl Session {
         }
         let params = {
             let account = self.services.memory.lend().account;
-            prepared.arguments(params, &self.services.settings.time_zone, account)?
+            let types = self.parameter_types(prepared);
+            arguments(&types, params, &self.services.settings.time_zone, account)?
         };
         Ok(Portal::new(Arc::clone(prepared), params))
     }

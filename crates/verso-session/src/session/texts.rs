@@ -6,7 +6,7 @@ use verso_types::{SqlType, Value};
 
 use super::Session;
 use crate::client::StatementSink;
-use crate::plans::{Job, Known, OwnStatements, Prepared, is_plain};
+use crate::plans::{Job, Known, OwnStatements, Prepared, is_plain, read_arguments};
 use verso_parser::parse_script;
 use verso_parser::syntax::Span;
 use verso_planner::errors::SqlError;
@@ -31,6 +31,8 @@ impl Session {
             self.prepare_quietly(text, types)
         });
         let result = match known {
+            // Its literals are read as its parameters' types are defined now.
+            Some(Known::Normal(prepared)) if self.is_outdated(&prepared) => None,
             Some(Known::Normal(prepared)) => Some(self.execute_normal(&mut texts, &prepared, sql, sink)),
             Some(Known::AsItIs(prepared)) => Job::prepared(&prepared, params)
                 .map(|job| self.one(&Job { ends: self.transaction.series, ..job }, sink)),
@@ -38,6 +40,11 @@ impl Session {
         };
         self.plans.texts = texts;
         result
+    }
+
+    fn is_outdated(&self, prepared: &Prepared) -> bool {
+        prepared.takes_types_of_users()
+            && self.with_catalog(|_, catalog, _| Ok(prepared.is_outdated(catalog))).unwrap_or_default()
     }
 
     /// The number of the search path; none where it cannot be told now.
@@ -58,7 +65,8 @@ impl Session {
     ) -> Result<(), SqlError> {
         self.know_names(prepared.params());
         let mut values = std::mem::take(&mut texts.normal.values);
-        let read = prepared.read_arguments(
+        let read = read_arguments(
+            prepared.params(),
             &mut values,
             &self.services.settings.time_zone,
             self.services.memory.lend().account,

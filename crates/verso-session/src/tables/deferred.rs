@@ -112,7 +112,7 @@ impl Deferred {
     }
 
     /// The triggers that are due: at commit all, before only those that are not deferred any more.
-    pub(crate) fn due_events(&mut self, commit: bool) -> Vec<Arc<DeferredEvent>> {
+    pub(crate) fn due_events(&mut self, commit: bool) -> Vec<(Arc<DeferredEvent>, Oid)> {
         let mut events = std::mem::take(&mut self.events);
         let due = events.take_due(|trigger| commit || !self.is_trigger_deferred(trigger));
         self.events = events;

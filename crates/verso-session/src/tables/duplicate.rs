@@ -13,11 +13,15 @@ impl EngineTables<'_> {
     /// Names the constraint that refused rows to be inserted, and the key that is there already.
     pub(super) fn explain_duplicate(&self, table: &TableDef, error: StorageError, rows: &Batch) -> ExecError {
         if matches!(error, StorageError::Excluded { .. }) {
-            return excluded(self.engine, &self.txn.borrow(), table, self.time_zone, error);
+            let shows = self.shows_key(table, &error);
+            return excluded(self.engine, &self.txn.borrow(), table, self.time_zone, error, shows);
         }
         let StorageError::Unique { index, record } = error else { return error.into() };
         let definition = table.indexes.iter().find(|definition| definition.object == index);
         let Some(definition) = definition else { return unnamed(self.engine, error) };
+        if !self.shows_key(table, &error) {
+            return duplicate(table, definition, None, self.time_zone);
+        }
         let key = self.key_among(table, definition, index, record, rows);
         let key = key.or_else(|| newest_key(self.engine, &self.txn.borrow(), table, definition, record));
         duplicate(table, definition, key.as_deref(), self.time_zone)
@@ -34,6 +38,11 @@ impl EngineTables<'_> {
             Ok(catalog) => explain_unique(&catalog, self.engine, &txn, self.time_zone, error),
             Err(other) => ExecError::raised("XX000", other.to_string()),
         }
+    }
+
+    /// Whether the role may see values of the key that an index refuses.
+    fn shows_key(&self, table: &TableDef, error: &StorageError) -> bool {
+        self.services.known_catalog().is_none_or(|catalog| shows_key(&catalog, table, error))
     }
 
     /// The key of the row, among those to be inserted, that the record has already.
@@ -64,6 +73,18 @@ impl EngineTables<'_> {
         let row = (0..rows.rows).find(fits)?;
         Some(positions.iter().map(|at| rows.columns[*at].value(row, &table.columns[*at].ty)).collect())
     }
+}
+
+/// Whether the role may see values of the key that an index refuses.
+fn shows_key(catalog: &CatalogSnapshot, table: &TableDef, error: &StorageError) -> bool {
+    let (StorageError::Unique { index, .. } | StorageError::Excluded { index, .. }) = error else {
+        return true;
+    };
+    let definition = table.indexes.iter().find(|definition| definition.object == *index);
+    definition.is_none_or(|definition| {
+        let columns: Vec<u16> = definition.declared().into_iter().map(|part| part.column).collect();
+        catalog.may_show(table.oid, &columns)
+    })
 }
 
 /// The error of a key that is there twice, where the statement cannot know the index: it is being built by a transaction that
@@ -110,7 +131,8 @@ fn shown(table: &TableDef, index: &IndexDef, key: &[Value], time_zone: &TimeStyl
         .filter_map(|part| Some(&table.columns[table.column_with_id(part.column)?]))
         .collect();
     let named = |column: &&verso_catalog::ColumnDef| match index.expression(table, column.id) {
-        Some(text) => text.to_string(),
+        // Without schemas of what it names.
+        Some(text) => verso_catalog::kept::bare(text),
         None => column.name.to_string(),
     };
     let names: Vec<String> = columns.iter().map(named).collect();
@@ -134,6 +156,7 @@ fn excluded(
     table: &TableDef,
     time_zone: &TimeStyle,
     error: StorageError,
+    shows: bool,
 ) -> ExecError {
     let StorageError::Excluded { index, record, with } = error else { return error.into() };
     let definition = table.indexes.iter().find(|definition| definition.object == index);
@@ -144,6 +167,10 @@ fn excluded(
         let text = |key: &[Value]| shown(table, index, key, time_zone);
         format!("Key {} conflicts with existing key {}.", text(&key), text(&other))
     });
+    let detail = match shows {
+        true => detail,
+        false => Some("Key conflicts with existing key.".to_string()),
+    };
     ExecError::violation("23P01", message, detail, table, &index.name)
 }
 
@@ -164,9 +191,10 @@ pub(crate) fn explain_unique(
         Some((table, definition))
     });
     let Some((table, definition)) = found else { return unnamed(engine, error) };
+    let shows = shows_key(catalog, table, &error);
     let StorageError::Unique { record, .. } = error else {
-        return excluded(engine, txn, table, time_zone, error);
+        return excluded(engine, txn, table, time_zone, error, shows);
     };
-    let key = newest_key(engine, txn, table, definition, record);
+    let key = newest_key(engine, txn, table, definition, record).filter(|_| shows);
     duplicate(table, definition, key.as_deref(), time_zone)
 }

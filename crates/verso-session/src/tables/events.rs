@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TriggerDef;
+use verso_catalog::{Oid, TriggerDef};
 use verso_exec::error::Result;
 use verso_exec::exec::DeferredEvent;
 use verso_exec::memory::{Memory, Reservation};
@@ -26,6 +26,8 @@ pub(crate) struct Events {
 #[derive(Debug)]
 struct Noted {
     event: Arc<DeferredEvent>,
+    /// The role that made it wait, as which its function runs.
+    role: Oid,
     waits: bool,
 }
 
@@ -38,14 +40,14 @@ pub(crate) struct Place {
 
 impl Events {
     /// Keeps an event.
-    pub(crate) fn push(&mut self, event: DeferredEvent, memory: Memory<'_>) -> Result<()> {
+    pub(crate) fn push(&mut self, event: DeferredEvent, role: Oid, memory: Memory<'_>) -> Result<()> {
         let held = self
             .held
             .get_or_insert_with(|| memory.account.reserve("triggers deferred to the commit", u64::MAX));
         let bytes = self.bytes + event.bytes();
         held.resize(bytes)?;
         self.bytes = bytes;
-        self.list.push(Noted { event: Arc::new(event), waits: true });
+        self.list.push(Noted { event: Arc::new(event), role, waits: true });
         Ok(())
     }
 
@@ -78,14 +80,17 @@ impl Events {
         }
     }
 
-    /// The events of these triggers that wait: they count as fired.
-    pub(crate) fn take_due(&mut self, is_due: impl Fn(&TriggerDef) -> bool) -> Vec<Arc<DeferredEvent>> {
+    /// The events of these triggers that wait, each with the role that it fires as: they count as fired.
+    pub(crate) fn take_due(
+        &mut self,
+        is_due: impl Fn(&TriggerDef) -> bool,
+    ) -> Vec<(Arc<DeferredEvent>, Oid)> {
         let mut due = Vec::new();
         for (at, noted) in self.list.iter_mut().enumerate() {
             if noted.waits && is_due(&noted.event.trigger) {
                 noted.waits = false;
                 self.fired.push(at);
-                due.push(Arc::clone(&noted.event));
+                due.push((Arc::clone(&noted.event), noted.role));
             }
         }
         due

@@ -544,7 +544,8 @@ impl References for EngineTables<'_> {
     }
 
     fn defer_trigger(&self, event: DeferredEvent, memory: Memory<'_>) -> Result<()> {
-        self.deferred.borrow_mut().events.push(event, memory)
+        let role = self.services.current_role();
+        self.deferred.borrow_mut().events.push(event, role, memory)
     }
 }
 

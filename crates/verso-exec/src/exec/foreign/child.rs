@@ -396,7 +396,7 @@ pub fn rules_over(rules: RowRules, read: &[usize], assigned: &[usize]) -> RowRul
     generated.iter_mut().for_each(|generated| renumber(&mut generated.value, place));
     let mut partition = rules.partition.filter(|rule| rule.concerns(assigned));
     partition.iter_mut().flat_map(|rule| rule.keys_mut()).for_each(|key| renumber(key, place));
-    RowRules { checks: checks_over(rules.checks, read, assigned), generated, partition }
+    RowRules { checks: checks_over(rules.checks, read, assigned), generated, partition, set: rules.set }
 }
 
 fn checks_over(checks: Vec<Check>, read: &[usize], assigned: &[usize]) -> Vec<Check> {

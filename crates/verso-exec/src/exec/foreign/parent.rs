@@ -10,6 +10,7 @@ use verso_types::{CastKind, Range, SqlType, Value, cast, cast_kind, eq_sql};
 use super::super::ExecContext;
 use super::super::access::{encode, key_parts};
 use super::super::check::values_text;
+use super::super::shown_values::may_show;
 use super::{foreign, positions};
 use crate::error::{ExecError, Result};
 
@@ -182,8 +183,13 @@ pub(super) fn missing(table: &TableDef, constraint: &ConstraintDef, detail: Stri
     ExecError::violation("23503", message, Some(detail), table, &constraint.name)
 }
 
+/// `Key (columns)=(values)`; without them where the role may not read them.
 pub(super) fn key_text(cx: &ExecContext<'_>, table: &TableDef, columns: &[usize], key: &[Value]) -> String {
     let names: Vec<&str> = columns.iter().map(|column| &*table.columns[*column].name).collect();
+    let ids: Vec<u16> = columns.iter().map(|column| table.columns[*column].id).collect();
+    if !may_show(cx, table, &ids) {
+        return "Key".to_string();
+    }
     let types = columns.iter().map(|column| &table.columns[*column].ty);
     format!("Key ({})=({})", names.join(", "), values_text(cx, key, types))
 }

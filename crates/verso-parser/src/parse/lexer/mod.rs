@@ -109,6 +109,16 @@ pub(super) struct Lexed {
 /// # Errors
 /// 42601 and its relatives, where PostgreSQL has them.
 pub(super) fn lex(text: &str) -> Result<Lexed, SyntaxError> {
+    if let Some(nul) = text.bytes().position(|byte| byte == 0) {
+        let error = SyntaxError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00");
+        let at = text.as_bytes()[..nul].iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+        return Err(error.at(u32::try_from(at).unwrap_or(u32::MAX)));
+    }
+    lex_kept(text)
+}
+
+/// The same of a text that the catalog keeps: names in it may have the character 0, which no client can give.
+pub(super) fn lex_kept(text: &str) -> Result<Lexed, SyntaxError> {
     let bytes = text.as_bytes();
     let mut lexer = Lexer {
         text,
@@ -120,10 +130,6 @@ pub(super) fn lex(text: &str) -> Result<Lexed, SyntaxError> {
         early: Vec::new(),
         has_query: false,
     };
-    if let Some(nul) = bytes.iter().position(|byte| *byte == 0) {
-        let error = SyntaxError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00");
-        return Err(error.at(lexer.character(nul)));
-    }
     if u32::try_from(text.len()).is_err() {
         return Err(SyntaxError::new("54000", "a text of more than 4 GB is not supported"));
     }

@@ -10,7 +10,7 @@ use verso_types::{SqlType, Value};
 use super::{ByAction, Secured};
 use crate::bind::Binder;
 use crate::bind::context::{Clause, Context};
-use crate::bind::dml::{refuse_generated, refuse_identity};
+use crate::bind::dml::{names_of, refuse_generated, refuse_identity};
 use crate::bind::partition::StoredReturning;
 use crate::bind::returning::{BoundReturning, Returned};
 use crate::bind::scope::Scope;
@@ -44,8 +44,8 @@ enum Kind {
     /// Sets these columns, one a value.
     Update(Vec<usize>),
     Delete,
-    /// Adds a row of these values.
-    Insert,
+    /// Adds a row of these values, of which these columns are given.
+    Insert(Vec<usize>),
 }
 
 impl Action {
@@ -58,7 +58,7 @@ impl Action {
         match &self.kind {
             Kind::Update(_) => secured?.updated.clone(),
             Kind::Delete => secured?.deleted.clone(),
-            Kind::Insert => None,
+            Kind::Insert(_) => None,
         }
     }
 
@@ -67,8 +67,8 @@ impl Action {
         let Some(secured) = secured else { return Vec::new() };
         let (own, read) = match &self.kind {
             Kind::Update(_) => (&secured.new, &secured.read),
-            Kind::Insert if returned => (&secured.inserted, &secured.read),
-            Kind::Insert => (&secured.inserted, &None),
+            Kind::Insert(_) if returned => (&secured.inserted, &secured.read),
+            Kind::Insert(_) => (&secured.inserted, &None),
             Kind::Delete => return Vec::new(),
         };
         own.iter().chain(read).cloned().collect()
@@ -79,7 +79,7 @@ impl Action {
         match &self.kind {
             Kind::Update(columns) => changed.changes(Rights::UPDATE, columns[..self.named].to_vec()),
             Kind::Delete => changed.needs(Rights::DELETE),
-            Kind::Insert => changed.changes(Rights::INSERT, 0..changed.table.columns.len()),
+            Kind::Insert(columns) => changed.changes(Rights::INSERT, columns.clone()),
         }
     }
 
@@ -93,7 +93,7 @@ impl Action {
         match self.kind {
             Kind::Update(_) => "UPDATE",
             Kind::Delete => "DELETE",
-            Kind::Insert => "INSERT",
+            Kind::Insert(_) => "INSERT",
         }
     }
 
@@ -103,14 +103,14 @@ impl Action {
         match (returned, &self.kind) {
             (Returned::Action, _) => TypedExpr::literal(Value::text(self.name()), SqlType::Text),
             (Returned::Other(at), _) => column(at),
-            (Returned::Old(_), Kind::Insert) | (Returned::New(_), Kind::Delete) => {
+            (Returned::Old(_), Kind::Insert(_)) | (Returned::New(_), Kind::Delete) => {
                 TypedExpr::null(ty.clone())
             }
             (Returned::Old(at), _) | (Returned::Own(at), Kind::Delete) => column(at),
             (Returned::Own(at) | Returned::New(at), Kind::Update(targets)) => {
                 column(targets.iter().position(|target| *target == at).map_or(at, |n| self.first + n))
             }
-            (Returned::Own(at) | Returned::New(at), Kind::Insert) => column(self.first + at),
+            (Returned::Own(at) | Returned::New(at), Kind::Insert(_)) => column(self.first + at),
         }
     }
 
@@ -121,15 +121,15 @@ impl Action {
             (Returned::Own(at) | Returned::New(at), Kind::Update(targets)) => {
                 column(targets.iter().position(|target| *target == at).map_or(at, |n| read + n))
             }
-            (Returned::Own(at) | Returned::New(at), Kind::Insert) => column(at),
-            (Returned::Other(at), Kind::Insert) => column(own + at),
+            (Returned::Own(at) | Returned::New(at), Kind::Insert(_)) => column(at),
+            (Returned::Other(at), Kind::Insert(_)) => column(own + at),
             _ => self.returned_early(returned, ty),
         }
     }
 
     /// RETURNING that was computed with the rows, from column `first` on.
     pub(super) fn reads_returned(&self, bound: &BoundReturning, own: usize, first: usize) -> Returning {
-        let shift = if matches!(self.kind, Kind::Insert) { own + first } else { first };
+        let shift = if matches!(self.kind, Kind::Insert(_)) { own + first } else { first };
         let mut returning = bound.over(&mut |_, ty| TypedExpr::null(ty.clone()));
         for (n, expr) in returning.exprs.iter_mut().enumerate() {
             *expr = TypedExpr::column(shift + n, expr.ty.clone());
@@ -181,9 +181,9 @@ impl Binder<'_> {
                     Some(Action { given, named, ..Action::new(Kind::Update(targets), values) })
                 }
                 syntax::MergeAction::Insert { columns, overriding, values } => {
-                    let values =
+                    let (values, given) =
                         self.merge_insert(columns, *overriding, values.as_deref(), changed, scope)?;
-                    Some(Action::new(Kind::Insert, values))
+                    Some(Action::new(Kind::Insert(given), values))
                 }
             };
             Ok(When { rows: clause.rows, condition, action })
@@ -199,11 +199,12 @@ impl Binder<'_> {
         values: Option<&[Expr]>,
         changed: &Changed,
         scope: &Scope,
-    ) -> Result<Vec<TypedExpr>, SqlError> {
+    ) -> Result<(Vec<TypedExpr>, Vec<usize>), SqlError> {
         let table = &changed.seen;
         names.iter().try_for_each(|name| changed.refuse_computed(name, "merge into"))?;
         let columns = changed.insert_columns(names, &[])?;
         let values = values.unwrap_or_default();
+        let given = columns.iter().take(values.len()).copied().collect();
         if let Some(extra) = values.get(columns.len()) {
             return Err(
                 SqlError::syntax("INSERT has more expressions than target columns").at(extra.at.start)
@@ -232,7 +233,8 @@ impl Binder<'_> {
         let value = |(index, given): (usize, Option<TypedExpr>)| {
             given.map_or_else(|| self.column_default(table, index), Ok)
         };
-        row.into_iter().enumerate().map(value).collect()
+        let values = row.into_iter().enumerate().map(value).collect::<Result<_, SqlError>>()?;
+        Ok((values, given))
     }
 
     /// An action over the rows handed in; `returned` says RETURNING of a row in a leaf, as of [`super::super::change::stored`].
@@ -261,7 +263,8 @@ impl Binder<'_> {
                 returning,
             }),
             Kind::Update(targets) => {
-                let rules = changed.rules(self)?;
+                let mut rules = changed.rules(self)?;
+                rules.set = names_of(&changed.table, targets.iter().take(action.given));
                 let parts = match table.partitioned {
                     None => None,
                     Some(_) => {
@@ -287,10 +290,11 @@ impl Binder<'_> {
                     table: table.into(),
                 })
             }
-            Kind::Insert => {
+            Kind::Insert(given) => {
                 let values = all.into_iter().map(value).collect();
                 let source = Plan::External { columns: output[..read].to_vec() };
-                let rules = changed.rules(self)?;
+                let mut rules = changed.rules(self)?;
+                rules.set = names_of(&changed.table, given.iter());
                 let mut insert = Insert { rules, returning, ..Insert::plain(table, source, values) };
                 self.route(&mut insert)?;
                 MergeAction::Insert(insert)

@@ -1,0 +1,230 @@
+//! How a text that the catalog keeps names what users have made: by number.
+//!
+//! ```text
+//! CHECK (f(a) > 0)              "␀16410".f(a) > 0
+//! DEFAULT 'p'::e                'p'::"␀16420".e
+//! DEFAULT nextval('s')          nextval('16430'::regclass)
+//! CHECK (a === b)               ((a) OPERATOR("␀16440".===) (b))
+//! ```
+//!
+//! K1. A name with the character 0 and a number for its schema means the object of that number, whatever it is called and wherever
+//!     it is found now. No text of a client has that character, so only the catalog's own texts name objects so.
+//! K2. What is shown of such a text has the names of today ([`with_names`]). Texts of earlier releases have names only; they mean
+//!     what they mean along the path `pg_catalog, public`.
+
+use std::collections::BTreeSet;
+
+use verso_types::keyword::quoted;
+
+use crate::definition::Oid;
+use crate::snapshot::CatalogSnapshot;
+use crate::view_text::identifier;
+
+/// In front of a number that stands for a schema.
+const MARK: char = '\0';
+
+/// What stands for the schema of an object that is named by its number.
+pub fn numbered(oid: Oid) -> String {
+    format!("{}.", quoted(&format!("{MARK}{oid}")))
+}
+
+/// The number that stands in place of a schema.
+pub fn number_of(schema: Option<&str>) -> Option<Oid> {
+    schema?.strip_prefix(MARK)?.parse().ok().map(Oid)
+}
+
+/// Where a text names something by its number.
+struct Numbered {
+    /// From the first character of what stands for it up to the one behind its name.
+    place: std::ops::Range<usize>,
+    oid: Oid,
+    /// The name that it had.
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// A name with its schema.
+    Name,
+    /// An operator's symbol.
+    Symbol,
+    /// A literal that is cast to `regclass` or its like.
+    Reference,
+}
+
+/// Literals of these types may be numbers of users' objects.
+const REFERENCES: [&str; 5] = ["regclass", "regtype", "regproc", "regprocedure", "regcollation"];
+
+fn all(text: &[char]) -> Vec<Numbered> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let next = match text[at] {
+            '"' if text.get(at + 1) == Some(&MARK) => by_schema(text, at),
+            '\'' => by_reference(text, at),
+            _ => None,
+        };
+        at = match next {
+            Some(one) => {
+                let end = one.place.end;
+                found.push(one);
+                end
+            }
+            None => at + 1,
+        };
+    }
+    found
+}
+
+fn by_schema(text: &[char], start: usize) -> Option<Numbered> {
+    let (end, schema) = identifier(text, start);
+    let oid = number_of(Some(&schema))?;
+    let name = end + 1;
+    let first = text.get(name)?;
+    if text.get(end) != Some(&'.') {
+        return None;
+    }
+    if *first == '"' || *first == '_' || first.is_alphanumeric() {
+        let (end, name) = identifier(text, name);
+        return Some(Numbered { place: start..end, oid, name, kind: Kind::Name });
+    }
+    let symbol: String = text[name..].iter().take_while(|c| **c != ')').collect();
+    let end = name + symbol.chars().count();
+    Some(Numbered { place: start..end, oid, name: symbol, kind: Kind::Symbol })
+}
+
+fn by_reference(text: &[char], start: usize) -> Option<Numbered> {
+    let digits: String = text[start + 1..].iter().take_while(|c| c.is_ascii_digit()).collect();
+    let end = start + 1 + digits.len();
+    let behind: String = text.get(end..)?.iter().take(20).collect();
+    let ty = behind.strip_prefix("'::")?;
+    let word: String = ty.chars().take_while(|c| c.is_alphanumeric()).collect();
+    let oid = Oid(digits.parse().ok()?);
+    let is_one = REFERENCES.contains(&&*word) && !oid.is_system();
+    is_one.then(|| Numbered { place: start..end + 1, oid, name: String::new(), kind: Kind::Reference })
+}
+
+/// The numbers of what a text names by its number.
+pub fn objects_of(text: &str) -> BTreeSet<Oid> {
+    if !text.contains(MARK) && !text.contains("'::reg") {
+        return BTreeSet::new();
+    }
+    let text: Vec<char> = text.chars().collect();
+    all(&text).into_iter().map(|one| one.oid).collect()
+}
+
+/// A text as it may be shown and given again: with the names of today, each with its schema.
+pub fn with_names(catalog: &CatalogSnapshot, text: &str) -> String {
+    renamed(catalog, text, |_| true)
+}
+
+/// A text for comparisons: what it names by number has no name.
+pub(crate) fn nameless(text: &str) -> String {
+    let text: Vec<char> = text.chars().collect();
+    let (mut out, mut at) = (String::new(), 0);
+    for one in all(&text).into_iter().filter(|one| one.kind == Kind::Name) {
+        out.extend(&text[at..one.place.start]);
+        out.push_str(&numbered(one.oid));
+        at = one.place.end;
+    }
+    out.extend(&text[at..]);
+    out
+}
+
+/// A text as messages show it: what it names by number has the name that it had, without a schema.
+pub fn bare(text: &str) -> String {
+    let text: Vec<char> = text.chars().collect();
+    let (mut out, mut at) = (String::new(), 0);
+    for one in all(&text).into_iter().filter(|one| one.kind != Kind::Reference) {
+        out.extend(&text[at..one.place.start]);
+        match one.kind {
+            Kind::Symbol => out.push_str(&one.name),
+            _ => out.push_str(&quoted(&one.name)),
+        }
+        at = one.place.end;
+    }
+    out.extend(&text[at..]);
+    out
+}
+
+/// A text with the names of today in literals that are references; the rest stays as the binder finds it best.
+pub fn with_references(catalog: &CatalogSnapshot, text: &str) -> String {
+    renamed(catalog, text, |one| one.kind == Kind::Reference)
+}
+
+fn renamed(catalog: &CatalogSnapshot, text: &str, which: impl Fn(&Numbered) -> bool) -> String {
+    if !text.contains(MARK) && !text.contains("'::reg") {
+        return text.to_string();
+    }
+    let text: Vec<char> = text.chars().collect();
+    let (mut out, mut at) = (String::new(), 0);
+    for one in all(&text).into_iter().filter(which) {
+        out.extend(&text[at..one.place.start]);
+        out.push_str(&name_of(catalog, &one));
+        at = one.place.end;
+    }
+    out.extend(&text[at..]);
+    out
+}
+
+fn name_of(catalog: &CatalogSnapshot, one: &Numbered) -> String {
+    let path = |schema: &str, name: &str| format!("{}.{}", quoted(schema), quoted(name));
+    let oid = one.oid;
+    let of_type = || {
+        let known = catalog.type_or_row_by_oid(oid)?;
+        // The array of a type that was named by `_t`.
+        let name = if known.oid == oid { known.name.to_string() } else { format!("_{}", known.name) };
+        Some(path(&known.schema, &name))
+    };
+    let of_relation = || catalog.relation_by_oid(oid).map(|known| path(known.schema(), known.name()));
+    let of_function = || catalog.function_by_oid(oid).map(|known| path(&known.schema, &known.name));
+    let of_collation =
+        || catalog.collation_by_oid(oid.0).map(|known| path(&known.collation.schema, &known.collation.name));
+    let operator = || catalog.operators().iter().find(|known| known.oid == oid);
+    match one.kind {
+        Kind::Symbol => {
+            let schema = operator().map_or_else(String::new, |known| format!("{}.", quoted(&known.schema)));
+            format!("{schema}{}", one.name)
+        }
+        Kind::Name | Kind::Reference => {
+            let known = of_relation().or_else(of_function).or_else(of_type).or_else(of_collation);
+            match (known, one.kind) {
+                (Some(known), Kind::Reference) => format!("'{}'", known.replace('\'', "''")),
+                (None, Kind::Reference) => format!("'{oid}'"),
+                (known, _) => known.unwrap_or_else(|| quoted(&one.name)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::TableDef;
+    use crate::snapshot::PUBLIC;
+
+    #[test]
+    fn what_is_named_by_number_is_found_and_shown_by_name() {
+        let mut builder = CatalogSnapshot::builder(1);
+        builder.add_table(TableDef::new(
+            Oid(16_410),
+            PUBLIC,
+            "New name",
+            verso_storage::page::ObjectId(1),
+            Vec::new(),
+        ));
+        let catalog = builder.build();
+        let text = format!("{}old || '16410'::regclass || '16410' || '7'::regclass", numbered(Oid(16_410)));
+        assert_eq!(
+            with_names(&catalog, &text),
+            "public.\"New name\" || 'public.\"New name\"'::regclass || '16410' || '7'::regclass"
+        );
+        assert_eq!(objects_of(&text), BTreeSet::from([Oid(16_410)]));
+        let gone = format!("a OPERATOR({}===) {}\"F g\"(b)", numbered(Oid(16_500)), numbered(Oid(16_501)));
+        assert_eq!(objects_of(&gone), BTreeSet::from([Oid(16_500), Oid(16_501)]));
+        assert_eq!(with_names(&catalog, &gone), "a OPERATOR(===) \"F g\"(b)");
+        assert_eq!(number_of(Some("16410")), None);
+        assert!(objects_of("'it''s' || \"a\".b").is_empty());
+    }
+}
