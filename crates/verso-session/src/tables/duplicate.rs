@@ -34,7 +34,8 @@ impl EngineTables<'_> {
             return error.into();
         }
         let txn = self.txn.borrow();
-        match self.catalog.0.snapshot(&txn) {
+        // With the role's rights, which decide whether it may see the key.
+        match self.services.snapshot(&txn) {
             Ok(catalog) => explain_unique(&catalog, self.engine, &txn, self.time_zone, error),
             Err(other) => ExecError::raised("XX000", other.to_string()),
         }
