@@ -637,6 +637,11 @@ impl Binder<'_> {
         {
             return Ok((self.view_call(view, args, at)?, false));
         }
+        if args.is_empty()
+            && let Some(plan) = super::view_function::scan(self, &call.name)
+        {
+            return Ok((plan, false));
+        }
         match self.function(call, args)? {
             Found::BuiltIn(function, args, to) => {
                 let args = args

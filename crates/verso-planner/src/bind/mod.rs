@@ -104,6 +104,7 @@ mod unbound;
 mod user_aggregate;
 mod user_operator;
 mod view;
+mod view_function;
 mod virtual_columns;
 mod walk;
 mod window;

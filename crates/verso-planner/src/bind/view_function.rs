@@ -1,0 +1,41 @@
+//! Functions of PostgreSQL that yield the rows of a system view: its views are queries over them, and clients call them, too.
+
+use verso_exec::plan::{OutputColumn, Plan};
+use verso_parser::syntax::QualifiedName;
+
+use super::Binder;
+
+/// A function, the view, and which of its columns the function has; all of them where none is named.
+const FUNCTIONS: [(&str, &str, &[&str]); 8] = [
+    ("pg_available_extensions", "pg_available_extensions", &["name", "default_version", "comment"]),
+    (
+        "pg_available_extension_versions",
+        "pg_available_extension_versions",
+        &["name", "version", "superuser", "trusted", "relocatable", "schema", "requires", "comment"],
+    ),
+    ("pg_cursor", "pg_cursors", &[]),
+    ("pg_lock_status", "pg_locks", &[]),
+    ("pg_prepared_statement", "pg_prepared_statements", &[]),
+    ("pg_prepared_xact", "pg_prepared_xacts", &["transaction", "gid", "prepared"]),
+    ("pg_show_all_settings", "pg_settings", &[]),
+    ("pg_timezone_names", "pg_timezone_names", &[]),
+];
+
+/// The rows of the function of that name, called without arguments; none where it is no such function.
+pub(super) fn scan(binder: &Binder<'_>, name: &QualifiedName) -> Option<Plan> {
+    if name.schema_text().is_some_and(|schema| schema != "pg_catalog") {
+        return None;
+    }
+    let (_, of, wanted) = FUNCTIONS.iter().find(|(function, ..)| *function == name.name.text)?;
+    let view = binder.catalog.system_view(Some("pg_catalog"), of)?;
+    let all = view.columns();
+    let columns: Vec<usize> = match wanted {
+        [] => (0..all.len()).collect(),
+        wanted => wanted
+            .iter()
+            .map(|name| all.iter().position(|column| column.name == *name))
+            .collect::<Option<_>>()?,
+    };
+    let output = columns.iter().map(|at| OutputColumn::new(all[*at].name, all[*at].ty.clone())).collect();
+    Some(Plan::SystemScan { view, args: Vec::new(), columns, output, keys: Vec::new() })
+}
