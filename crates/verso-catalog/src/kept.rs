@@ -18,7 +18,7 @@ use verso_types::keyword::quoted;
 
 use crate::definition::Oid;
 use crate::snapshot::CatalogSnapshot;
-use crate::view_text::identifier;
+use crate::view_text::{has_alias, identifier};
 
 /// In front of a number that stands for a schema.
 const MARK: char = '\0';
@@ -148,9 +148,10 @@ pub fn bare(text: &str) -> String {
     out
 }
 
-/// A text with the names of today in literals that are references; the rest stays as the binder finds it best.
-pub fn with_references(catalog: &CatalogSnapshot, text: &str) -> String {
-    renamed(catalog, text, |one| one.kind == Kind::Reference)
+/// A text with the names of today of relations, also in literals that are references; the rest stays as the binder finds it best.
+pub fn with_relations(catalog: &CatalogSnapshot, text: &str) -> String {
+    let is_relation = |one: &Numbered| one.kind == Kind::Name && catalog.relation_by_oid(one.oid).is_some();
+    renamed(catalog, text, |one| one.kind == Kind::Reference || is_relation(one))
 }
 
 fn renamed(catalog: &CatalogSnapshot, text: &str, which: impl Fn(&Numbered) -> bool) -> String {
@@ -162,10 +163,22 @@ fn renamed(catalog: &CatalogSnapshot, text: &str, which: impl Fn(&Numbered) -> b
     for one in all(&text).into_iter().filter(which) {
         out.extend(&text[at..one.place.start]);
         out.push_str(&name_of(catalog, &one));
+        // Columns of a relation that is called otherwise by now are named by what it was called.
+        let now = catalog.relation_by_oid(one.oid).filter(|_| one.kind == Kind::Name);
+        let renamed = now.is_some_and(|now| **now.name() != *one.name);
+        if renamed && !is_type(&text[..one.place.start]) && !has_alias(&text, one.place.end) {
+            out.push_str(&format!(" AS {}", quoted(&one.name)));
+        }
         at = one.place.end;
     }
     out.extend(&text[at..]);
     out
+}
+
+/// Whether what stands behind this is the type of a relation's rows: that of a cast.
+fn is_type(before: &[char]) -> bool {
+    let before: String = before.iter().collect::<String>().trim_end().to_lowercase();
+    before.ends_with("::") || before.ends_with(" as")
 }
 
 fn name_of(catalog: &CatalogSnapshot, one: &Numbered) -> String {
@@ -218,7 +231,7 @@ mod tests {
         let text = format!("{}old || '16410'::regclass || '16410' || '7'::regclass", numbered(Oid(16_410)));
         assert_eq!(
             with_names(&catalog, &text),
-            "public.\"New name\" || 'public.\"New name\"'::regclass || '16410' || '7'::regclass"
+            "public.\"New name\" AS old || 'public.\"New name\"'::regclass || '16410' || '7'::regclass"
         );
         assert_eq!(objects_of(&text), BTreeSet::from([Oid(16_410)]));
         let gone = format!("a OPERATOR({}===) {}\"F g\"(b)", numbered(Oid(16_500)), numbered(Oid(16_501)));

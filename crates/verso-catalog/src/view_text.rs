@@ -153,7 +153,7 @@ fn skip(text: &[char], mut at: usize) -> usize {
 }
 
 /// Whether an alias stands behind a relation.
-fn has_alias(text: &[char], end: usize) -> bool {
+pub(crate) fn has_alias(text: &[char], end: usize) -> bool {
     let mut at = skip(text, end);
     if text.get(at) == Some(&'*') {
         at = skip(text, at + 1);

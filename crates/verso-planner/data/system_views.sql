@@ -291,7 +291,8 @@ FROM pg_catalog.pg_sequence s
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.classid = 1259 AND d.objid = c.oid AND d.deptype = 'i')
   AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
-  AND (pg_catalog.pg_has_role(c.relowner, 'USAGE') OR pg_catalog.has_sequence_privilege(c.oid, 'SELECT, UPDATE, USAGE'))
+  AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
+       OR CASE WHEN c.relkind = 'S' THEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT, UPDATE, USAGE') END)
 
 -- view information_schema.routines
 SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_schema,
@@ -302,7 +303,8 @@ SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_
        pg_catalog.current_database() AS type_udt_catalog, nt.nspname AS type_udt_schema, t.typname AS type_udt_name,
        '0' AS dtd_identifier,
        CASE WHEN l.lanname = 'sql' THEN 'SQL' ELSE 'EXTERNAL' END AS routine_body,
-       CASE WHEN pg_catalog.pg_has_role(p.proowner, 'USAGE') THEN p.prosrc END AS routine_definition, pg_catalog.upper(l.lanname) AS external_language, 'GENERAL' AS parameter_style,
+       CASE WHEN pg_catalog.pg_has_role(p.proowner, 'USAGE') THEN p.prosrc END AS routine_definition,
+       pg_catalog.upper(l.lanname) AS external_language, 'GENERAL' AS parameter_style,
        CASE WHEN p.provolatile = 'i' THEN 'YES' ELSE 'NO' END AS is_deterministic, 'MODIFIES' AS sql_data_access,
        CASE WHEN p.prokind <> 'p' THEN CASE WHEN p.proisstrict THEN 'YES' ELSE 'NO' END END AS is_null_call,
        'YES' AS schema_level_routine, 0 AS max_dynamic_result_sets,

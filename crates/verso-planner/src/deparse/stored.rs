@@ -67,7 +67,7 @@ fn lowered(
     trigger: Option<&TriggerDef>,
     part: Part<'_>,
 ) -> Option<(Node, Option<RecordNames>)> {
-    let text = &verso_catalog::kept::with_references(binder.catalog, text);
+    let text = &verso_catalog::kept::with_relations(binder.catalog, text);
     let expr = verso_parser::parse_expression(text).ok()?;
     let trace = Trace::default();
     let names = binder.traced_expression(&expr, table, trigger, &trace).ok()?;

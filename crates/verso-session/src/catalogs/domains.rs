@@ -91,7 +91,10 @@ fn condition(
     pretty: bool,
 ) -> String {
     let bound = binder(views, catalog).stored_domain_condition(&check.expression, &domain.base);
-    bound.map_or_else(|_| check.expression.to_string(), |bound| deparse::domain_condition(&bound, pretty))
+    bound.map_or_else(
+        |_| verso_catalog::kept::with_names(catalog, &check.expression),
+        |bound| deparse::domain_condition(&bound, pretty),
+    )
 }
 
 /// `pg_get_constraintdef`.

@@ -128,7 +128,8 @@ fn condition(
         let binder = super::definitions::binder(views, catalog);
         deparse::over_table(&binder, text, &table, deparse::Part::Value(&SqlType::Bool), false)
     });
-    shown.map_or_else(|| Value::text(&format!("({text})")), |shown| Value::text(&shown))
+    let as_kept = || format!("({})", verso_catalog::kept::with_names(catalog, text));
+    Value::text(&shown.unwrap_or_else(as_kept))
 }
 
 /// The rows of `pg_policies`.

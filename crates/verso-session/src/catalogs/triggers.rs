@@ -68,10 +68,9 @@ pub(super) fn trigger_text(
     let function = catalog.function_by_oid(trigger.function);
     let binder = super::definitions::binder(views, catalog);
     let condition = deparse::trigger_condition(&binder, trigger, &table, pretty);
-    let shown = match condition {
-        Some(condition) => TriggerDef { condition: Some(condition.into()), ..TriggerDef::clone(trigger) },
-        None => TriggerDef::clone(trigger),
-    };
+    let as_kept = || Some(kept::with_names(catalog, trigger.condition.as_deref()?));
+    let condition = condition.or_else(as_kept).map(Into::into);
+    let shown = TriggerDef { condition, ..TriggerDef::clone(trigger) };
     let visible = |function: &&FunctionDef| {
         let found = catalog.functions(None, &function.name);
         found.iter().any(|found| found.oid == function.oid)

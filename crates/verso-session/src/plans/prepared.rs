@@ -250,7 +250,10 @@ impl Prepared {
 
     /// Whether this version of the catalog defines a type of its parameters otherwise than when it was kept: then it is stale.
     pub(crate) fn is_outdated(&self, catalog: &CatalogSnapshot) -> bool {
-        let is_outdated = *self.params_in(catalog) != *self.params;
+        // One of the same name may have been made since a type was dropped.
+        let is_gone =
+            |ty: &SqlType| is_of_users(ty) && catalog.type_by_oid(ty.pg_oid(), ty.typmod()).is_none();
+        let is_outdated = self.params.iter().any(is_gone) || *self.params_in(catalog) != *self.params;
         if is_outdated {
             self.stale.store(true, Ordering::Relaxed);
         }
