@@ -33,7 +33,14 @@ pub fn run(arguments: &ShellArguments, matches: &ArgMatches) -> ExitCode {
     if let Err(error) = interrupts.install() {
         let _ = writeln!(err, "verso: warning: Ctrl-C will end the shell: {error}");
     }
-    let mut shell = Shell::new(options(&arguments.pages), Output::new(&mut out, &mut err), interrupts);
+    let mut output = Output::new(&mut out, &mut err);
+    if std::io::stdout().is_terminal() {
+        output = output.on_screen(|| {
+            let (rows, columns) = console::Term::stdout().size();
+            (rows.into(), columns.into())
+        });
+    }
+    let mut shell = Shell::new(options(&arguments.pages), output, interrupts);
     let temporary = match open(&mut shell, arguments) {
         Ok(temporary) => temporary,
         Err(message) => {
