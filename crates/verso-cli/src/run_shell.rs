@@ -28,7 +28,8 @@ enum Action<'a> {
 /// Runs the shell; `matches` tells the order of `--file` and `--command`.
 pub fn run(arguments: &ShellArguments, matches: &ArgMatches) -> ExitCode {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut err = std::io::stderr().lock();
+    // Not locked: the bar of a statement that takes long is drawn there by another thread.
+    let mut err = std::io::stderr();
     let interrupts = Interrupts::default();
     if let Err(error) = interrupts.install() {
         let _ = writeln!(err, "verso: warning: Ctrl-C will end the shell: {error}");

@@ -105,6 +105,8 @@ fn a_tab_completes_keywords_names_settings_and_commands() {
     typed.send("SELECT * FROM \t\t");
     let list = typed.until("other");
     assert!(list.contains("customer"), "{list}");
+    // The line stands below the list again; what is typed together with Ctrl-C would go with it.
+    typed.until("a=> SELECT * FROM ");
     typed.send("\x03");
     typed.until("a=> ");
     typed.leave();
@@ -120,6 +122,7 @@ fn long_results_go_through_the_pager() {
     typed.send("SELECT * FROM generate_series(1, 200);\n");
     typed.until("paged: generate_series");
     typed.until("paged:(200 rows)");
+    typed.until("a=> ");
     typed.send("\\pset pager off\nSELECT * FROM generate_series(1, 201);\n");
     let plain = typed.until("(201 rows)");
     assert!(!plain.contains("paged:"), "{plain}");
@@ -129,7 +132,7 @@ fn long_results_go_through_the_pager() {
 #[test]
 fn an_editor_gives_back_the_statement() {
     let world = World::new();
-    world.file("editor", "sed -i s/1/42/ \"$1\"\n");
+    world.file("editor", "sed -i 's/1 AS edited/42 AS edited;/' \"$1\"\n");
     let mut typed = Typed::start(&world, &[("EDITOR", "sh editor"), ("PSQL_EDITOR", "")]);
     typed.send("SELECT 1 AS edited;\n\\e\n");
     typed.until("(1 row)");

@@ -13,10 +13,9 @@ pub fn edit(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, 
     if line.is_none() && file.as_ref().is_some_and(|word| word.parse::<u32>().is_ok()) {
         line = file.take();
     }
-    let text = match call.reading.scanner.take_pending() {
-        Some(text) => text,
-        None => shell.previous.clone(),
-    };
+    let pending = call.reading.scanner.take_pending();
+    let is_pending = pending.is_some();
+    let text = pending.unwrap_or_else(|| shell.previous.clone());
     let edited = match &file {
         Some(file) => shell.edit_file(Path::new(file), line.as_deref())?,
         None => shell.edit_text(&text, line.as_deref())?,
@@ -24,7 +23,8 @@ pub fn edit(shell: &mut Shell<'_>, call: &mut Call<'_, '_, '_>) -> Result<Flow, 
     // Without a change the statement does not run again.
     let unchanged = file.is_none() && edited.trim_end() == text.trim_end();
     match unchanged {
-        true => call.reading.scanner.set_pending(&text),
+        true if is_pending => call.reading.scanner.set_pending(&text),
+        true => {}
         false => call.reading.scanner.insert(&edited),
     }
     Ok(Flow::On)
