@@ -28,12 +28,20 @@ enum Action<'a> {
 /// Runs the shell; `matches` tells the order of `--file` and `--command`.
 pub fn run(arguments: &ShellArguments, matches: &ArgMatches) -> ExitCode {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut err = std::io::stderr().lock();
+    // Not locked: the bar of a statement that takes long is drawn there by another thread.
+    let mut err = std::io::stderr();
     let interrupts = Interrupts::default();
     if let Err(error) = interrupts.install() {
         let _ = writeln!(err, "verso: warning: Ctrl-C will end the shell: {error}");
     }
-    let mut shell = Shell::new(options(&arguments.pages), Output::new(&mut out, &mut err), interrupts);
+    let mut output = Output::new(&mut out, &mut err);
+    if std::io::stdout().is_terminal() {
+        output = output.on_screen(|| {
+            let (rows, columns) = console::Term::stdout().size();
+            (rows.into(), columns.into())
+        });
+    }
+    let mut shell = Shell::new(options(&arguments.pages), output, interrupts);
     let temporary = match open(&mut shell, arguments) {
         Ok(temporary) => temporary,
         Err(message) => {

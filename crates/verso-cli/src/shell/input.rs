@@ -1,11 +1,10 @@
-//! Where lines come from: the terminal with editing and history, a script, standard input, a text of the command line.
+//! Where lines come from: a script, standard input, a text of the command line; the terminal is in `editor`.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use rustyline::error::ReadlineError;
-use rustyline::history::FileHistory;
-use rustyline::{Config, Editor};
+use super::peer::Peer;
+use super::variables::Variables;
 
 /// What came from the input.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,13 +17,41 @@ pub enum Line {
     End,
 }
 
+/// What is known when a line is asked for. Only a terminal, which completes words, needs it.
+pub struct Asking<'a> {
+    /// Shown before the line.
+    pub prompt: &'a str,
+    /// The line begins within a literal, a quoted name or a comment.
+    pub in_text: bool,
+    /// The statement so far.
+    pub statement: &'a str,
+    /// Who knows the names of tables and columns.
+    pub peer: &'a mut Option<Peer>,
+    /// The shell's variables.
+    pub variables: &'a Variables,
+}
+
 /// A source of lines.
 pub trait Input {
     /// The next line; a prompt is shown only at a terminal.
     ///
     /// # Errors
     /// What the operating system reports; also a line that is not UTF-8.
-    fn line(&mut self, prompt: &str) -> std::io::Result<Line>;
+    fn line(&mut self, asking: Asking<'_>) -> std::io::Result<Line>;
+    /// The next line of data of COPY.
+    ///
+    /// # Errors
+    /// As [`Input::line`].
+    fn data_line(&mut self) -> std::io::Result<Line>;
+    /// The answer to a question; a hidden one is not shown while it is typed.
+    ///
+    /// # Errors
+    /// As [`Input::line`].
+    fn answer(&mut self, question: &str, hidden: bool) -> std::io::Result<Line>;
+    /// What was typed before, where that is known.
+    fn history(&self) -> Option<String> {
+        None
+    }
     /// A person types: errors never end the input.
     fn is_terminal(&self) -> bool {
         false
@@ -66,8 +93,8 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-impl<R: BufRead> Input for Lines<R> {
-    fn line(&mut self, _prompt: &str) -> std::io::Result<Line> {
+impl<R: BufRead> Lines<R> {
+    fn next(&mut self) -> std::io::Result<Line> {
         self.buffer.clear();
         if self.reader.read_until(b'\n', &mut self.buffer)? == 0 {
             return Ok(Line::End);
@@ -79,6 +106,20 @@ impl<R: BufRead> Input for Lines<R> {
             Err(error) => Err(std::io::Error::new(std::io::ErrorKind::InvalidData, error)),
         }
     }
+}
+
+impl<R: BufRead> Input for Lines<R> {
+    fn line(&mut self, _asking: Asking<'_>) -> std::io::Result<Line> {
+        self.next()
+    }
+
+    fn data_line(&mut self) -> std::io::Result<Line> {
+        self.next()
+    }
+
+    fn answer(&mut self, _question: &str, _hidden: bool) -> std::io::Result<Line> {
+        self.next()
+    }
 
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
@@ -89,56 +130,6 @@ impl<R: BufRead> Input for Lines<R> {
     }
 }
 
-/// Lines typed at a terminal.
-pub struct Terminal {
-    editor: Editor<(), FileHistory>,
-    history: Option<PathBuf>,
-}
-
-impl Terminal {
-    /// Prepares editing; the history is `~/.verso_history`, or where `VERSO_HISTORY` says (empty: none).
-    ///
-    /// # Errors
-    /// The terminal cannot be used.
-    pub fn open() -> rustyline::Result<Terminal> {
-        let config = Config::builder().max_history_size(2000)?.auto_add_history(false).build();
-        let mut editor = Editor::with_config(config)?;
-        let history = match std::env::var_os("VERSO_HISTORY") {
-            Some(path) => (!path.is_empty()).then(|| PathBuf::from(path)),
-            None => std::env::home_dir().map(|home| home.join(".verso_history")),
-        };
-        if let Some(path) = &history {
-            // The first time there is none.
-            let _ = editor.load_history(path);
-        }
-        Ok(Terminal { editor, history })
-    }
-}
-
-impl Input for Terminal {
-    fn line(&mut self, prompt: &str) -> std::io::Result<Line> {
-        match self.editor.readline(prompt) {
-            Ok(line) => Ok(Line::Text(line)),
-            Err(ReadlineError::Interrupted) => Ok(Line::Interrupted),
-            Err(ReadlineError::Eof) => Ok(Line::End),
-            Err(ReadlineError::Io(error)) => Err(error),
-            Err(error) => Err(std::io::Error::other(error)),
-        }
-    }
-
-    fn is_terminal(&self) -> bool {
-        true
-    }
-
-    fn remember(&mut self, statement: &str) {
-        // A history that cannot be kept is no reason to stop working.
-        let _ = self.editor.add_history_entry(statement);
-        if let Some(path) = &self.history {
-            let _ = self.editor.append_history(path);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,7 +137,7 @@ mod tests {
     #[test]
     fn lines_lose_their_ends_and_the_mark_of_some_editors() {
         let mut lines = Lines::unnamed("\u{feff}one\r\ntwo\n\nfour".as_bytes());
-        let mut next = || lines.line("").expect("readable");
+        let mut next = || lines.next().expect("readable");
         assert_eq!(next(), Line::Text("one".into()));
         assert_eq!(next(), Line::Text("two".into()));
         assert_eq!(next(), Line::Text(String::new()));
@@ -156,7 +147,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_an_error() {
-        let error = Lines::unnamed(&b"select '\xff';\n"[..]).line("").expect_err("not UTF-8");
+        let error = Lines::unnamed(&b"select '\xff';\n"[..]).next().expect_err("not UTF-8");
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
     }
 

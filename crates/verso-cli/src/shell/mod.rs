@@ -1,41 +1,53 @@
 //! The shell: takes lines, runs statements and commands, prints results as psql does.
 //!
-//!     Input ─► Scanner ─► alias or backslash command ─► Shell itself (`perform`)
-//!                    └──► statement ─► Connection, or Remote ─► ResultSink ─► Table ─► Output
+//!     Input ─► Reading (Scanner, Branches) ─► alias or backslash command ─► `command/`
+//!                                        └──► statement ─► Peer ─► ResultSink ─► `format/` ─► Output, pager
 //!
-//! H1. A statement is sent as it was typed, so that positions in errors fit; only ` // …` comments are taken out.
+//! H1. A statement is sent as it was typed, so that positions in errors fit; only ` // …` comments are taken out, and
+//!     variables put in.
 //! H2. An error ends a script only under ON_ERROR_STOP, never what a person types.
 //! H3. Leaving rolls back what is open, unless EXIT said otherwise; the database is closed cleanly.
+//! H4. There is one table of commands (`command/mod.rs`), from which dispatch, `\?` and completion come.
 
+mod alias;
+mod arguments;
+mod branches;
 mod command;
+mod complete;
 mod describe;
+mod editor;
 mod figures;
-mod help;
+mod format;
+mod grammar;
 mod input;
 mod output;
-mod perform;
+mod pager;
+mod peer;
+mod progress;
 mod remote;
 mod report;
 mod results;
+mod run;
 mod scanner;
-mod table;
 mod variables;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use verso_env::Env;
-use verso_types::TimeStyle;
-use versodb::{Connection, Database, Options};
+use versodb::{Database, Options};
 
 use crate::interrupt::Interrupts;
-use command::{Command, parse_alias, parse_backslash};
-use figures::elapsed_line;
-pub use input::{Input, Line, Lines, Terminal};
+use alias::parse_alias;
+use branches::Branches;
+use command::Command;
+pub use editor::Terminal;
+use format::Layout;
+pub use input::{Asking, Input, Line, Lines};
 pub use output::Output;
+use peer::{OpenDatabase, Peer};
 use remote::Remote;
 pub use remote::is_address;
-use report::Report;
-use results::ResultSink;
+use report::Said;
 use scanner::{Open, Piece, Scanner};
 use variables::{Echo, Variables};
 
@@ -51,6 +63,7 @@ pub enum End {
 }
 
 /// What follows a statement or command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     /// The next one.
     On,
@@ -62,26 +75,20 @@ enum Flow {
     Lost,
 }
 
-struct OpenDatabase {
-    path: PathBuf,
-    // Dropped before the database: fields drop in order.
-    connection: Connection,
-    database: Database,
+/// An input, and how far it is read.
+struct Reading<'i> {
+    input: &'i mut dyn Input,
+    scanner: Scanner,
+    branches: Branches,
+    /// The number of the line.
+    number: u64,
+    stop_at_error: bool,
 }
 
-/// Who statements are sent to.
-enum Peer {
-    Opened(OpenDatabase),
-    Server(Remote),
-}
-
-impl Peer {
-    /// Whether a transaction is open, and whether it has failed.
-    fn transaction(&self) -> (bool, bool) {
-        match self {
-            Peer::Opened(open) => (open.connection.in_transaction(), open.connection.transaction_failed()),
-            Peer::Server(remote) => remote.transaction(),
-        }
+impl Reading<'_> {
+    /// `script:line`, for messages.
+    fn place(&self) -> Option<String> {
+        self.input.name().map(|name| format!("{name}:{}", self.number))
     }
 }
 
@@ -90,20 +97,41 @@ pub struct Shell<'w> {
     env: Env,
     options: Options,
     variables: Variables,
+    layout: Layout,
     open: Option<Peer>,
     output: Output<'w>,
     interrupts: Interrupts,
     depth: u32,
     /// Lines that were data of COPY, not counted yet.
     data_lines: u64,
+    /// The last statement, which `\g` runs again and `\e` edits.
+    previous: String,
+    /// The last error, and its statement.
+    last_error: Option<(Said, String)>,
+    /// Parameters of the next statement (`\bind`).
+    bound: Option<Vec<String>>,
+    /// Variables of the environment of programs that the shell runs; `None` for those that are unset.
+    environment: std::collections::BTreeMap<String, Option<String>>,
 }
 
 impl<'w> Shell<'w> {
     /// A shell without a database.
     pub fn new(options: Options, output: Output<'w>, interrupts: Interrupts) -> Shell<'w> {
-        let env = crate::environment();
-        let variables = Variables::default();
-        Shell { env, options, variables, open: None, output, interrupts, depth: 0, data_lines: 0 }
+        Shell {
+            env: crate::environment(),
+            options,
+            variables: Variables::default(),
+            layout: Layout::default(),
+            open: None,
+            output,
+            interrupts,
+            depth: 0,
+            data_lines: 0,
+            previous: String::new(),
+            last_error: None,
+            bound: None,
+            environment: std::collections::BTreeMap::new(),
+        }
     }
 
     /// Opens the database at `path`; with `create`, makes it if it is missing. True when it was made.
@@ -125,7 +153,9 @@ impl<'w> Shell<'w> {
         let mut connection = database.connect()?;
         connection.execute("SET statement_statistics = on")?; // shown behind each statement
         connection.set_autocommit(self.variables.autocommit);
-        self.open = Some(Peer::Opened(OpenDatabase { path: path.to_owned(), connection, database }));
+        self.open =
+            Some(Peer::Opened(Box::new(OpenDatabase { path: path.to_owned(), connection, database })));
+        self.note_connection();
         Ok(())
     }
 
@@ -135,8 +165,38 @@ impl<'w> Shell<'w> {
     /// One line.
     pub fn open_server(&mut self, address: &str) -> Result<(), String> {
         let remote = Remote::connect(address)?;
-        self.open = Some(Peer::Server(remote));
+        self.open = Some(Peer::Server(Box::new(remote)));
+        self.note_connection();
         Ok(())
+    }
+
+    /// Variables say where the shell is.
+    fn note_connection(&mut self) {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let (database, user, host, port) = match &self.open {
+            Some(Peer::Server(remote)) => {
+                let (host, port, _) = remote.listens();
+                (remote.database.clone(), remote.user.clone(), host, port.to_string())
+            }
+            Some(peer) => (peer.name(), "verso".to_owned(), String::new(), String::new()),
+            None => return,
+        };
+        let server = match &self.open {
+            Some(Peer::Server(remote)) => remote.parameter("server_version").map(str::to_owned),
+            _ => None,
+        };
+        for (name, value) in [
+            ("DBNAME", database),
+            ("USER", user),
+            ("HOST", host),
+            ("PORT", port),
+            ("ENCODING", "UTF8".to_owned()),
+            ("SERVER_VERSION_NUM", number_of(server.as_deref().unwrap_or(&version))),
+            ("SERVER_VERSION_NAME", server.unwrap_or_else(|| version.clone())),
+            ("VERSION", format!("Verso {version}")),
+        ] {
+            self.variables.note(name, &value);
+        }
     }
 
     /// Closes the database cleanly; an open transaction is rolled back.
@@ -146,7 +206,8 @@ impl<'w> Shell<'w> {
     pub fn close(&mut self) -> Result<(), versodb::Error> {
         self.output.flush();
         match self.open.take() {
-            Some(Peer::Opened(OpenDatabase { connection, database, .. })) => {
+            Some(Peer::Opened(open)) => {
+                let OpenDatabase { connection, database, .. } = *open;
                 drop(connection);
                 database.close()
             }
@@ -178,36 +239,54 @@ impl<'w> Shell<'w> {
 
     /// Runs a whole input; `stop_at_error` as if ON_ERROR_STOP were on.
     pub fn run(&mut self, input: &mut dyn Input, stop_at_error: bool) -> End {
-        let mut scanner = Scanner::default();
-        let mut number = 0_u64;
+        let mut reading = Reading {
+            input,
+            scanner: Scanner::default(),
+            branches: Branches::default(),
+            number: 0,
+            stop_at_error,
+        };
         loop {
-            let prompt = self.prompt(scanner.open());
+            let prompt = self.prompt(&reading);
             self.output.flush();
-            let line = match input.line(&prompt) {
+            let asking = Asking {
+                prompt: &prompt,
+                in_text: !matches!(
+                    reading.scanner.open(),
+                    Open::Nothing | Open::Statement | Open::Parenthesis
+                ),
+                statement: reading.scanner.pending(),
+                peer: &mut self.open,
+                variables: &self.variables,
+            };
+            let line = match reading.input.line(asking) {
                 Ok(line) => line,
                 Err(error) => {
-                    let place = input.name().unwrap_or("input").to_owned();
+                    let place = reading.input.name().unwrap_or("input").to_owned();
                     self.complain(Some(&place), &error.to_string());
                     return End::Stopped;
                 }
             };
-            number += 1;
+            reading.number += 1;
             let flow = match line {
                 Line::Interrupted => {
-                    scanner.reset();
+                    if reading.scanner.open() == Open::Nothing && reading.branches.is_open() {
+                        reading.branches.leave();
+                    }
+                    reading.scanner.reset();
                     continue;
                 }
-                Line::End => self.rest(&mut scanner, input, number),
-                Line::Text(ref text) => self.line(text, &mut scanner, input, number, stop_at_error),
+                Line::End => self.rest(&mut reading),
+                Line::Text(ref text) => self.line(text, &mut reading),
             };
-            number += std::mem::take(&mut self.data_lines);
+            reading.number += std::mem::take(&mut self.data_lines);
             if self.output.is_closed() {
                 return End::Stopped;
             }
             match flow {
                 Flow::Lost => return End::Lost,
                 Flow::Leave => return End::Finished,
-                Flow::Failed if self.ends_here(input, stop_at_error) => return End::Stopped,
+                Flow::Failed if self.ends_here(&reading) => return End::Stopped,
                 Flow::On | Flow::Failed => {}
             }
             if line == Line::End {
@@ -217,45 +296,48 @@ impl<'w> Shell<'w> {
     }
 
     /// Whether an error ends this input.
-    fn ends_here(&mut self, input: &dyn Input, stop_at_error: bool) -> bool {
-        if input.is_terminal() {
+    fn ends_here(&mut self, reading: &Reading<'_>) -> bool {
+        if reading.input.is_terminal() {
             self.interrupts.take();
             return false;
         }
-        stop_at_error || self.variables.on_error_stop || self.interrupts.pending()
+        reading.stop_at_error || self.variables.on_error_stop || self.interrupts.pending()
     }
 
     /// Everything on one line.
-    fn line(
-        &mut self,
-        text: &str,
-        scanner: &mut Scanner,
-        input: &mut dyn Input,
-        number: u64,
-        stop_at_error: bool,
-    ) -> Flow {
-        if self.variables.echo == Echo::All && !input.is_terminal() && !text.is_empty() {
-            self.output.print(&format!("{text}\n"));
+    fn line(&mut self, text: &str, reading: &mut Reading<'_>) -> Flow {
+        if self.variables.echo == Echo::All && !reading.input.is_terminal() && !text.is_empty() {
+            self.output.say(&format!("{text}\n"));
         }
-        // QUIT and EXIT need no semicolon on a line of their own.
-        if scanner.open() == Open::Nothing
-            && let Ok(Some(command @ Command::Leave(_))) = parse_alias(text)
-        {
-            return self.command(command, scanner, input, number);
+        if reading.scanner.open() == Open::Nothing && !reading.branches.passes_over() {
+            // QUIT and EXIT need no semicolon on a line of their own.
+            if let Ok(Some(command @ Command::Leave(_))) = parse_alias(text) {
+                return self.command(command, reading);
+            }
+            if reading.input.is_terminal() && text.trim().trim_end_matches(';').eq_ignore_ascii_case("help") {
+                self.output.say(command::WELCOME);
+                return Flow::On;
+            }
         }
-        scanner.push_line(text);
+        reading.scanner.push_line(text);
+        self.pieces(reading)
+    }
+
+    /// Runs what is complete of the line.
+    fn pieces(&mut self, reading: &mut Reading<'_>) -> Flow {
         let mut failed = false;
-        while let Some(piece) = scanner.next_piece() {
+        loop {
+            let over = reading.branches.passes_over();
+            let lookup = |name: &str| self.variables.get(name).filter(|_| !over).map(str::to_owned);
+            let Some(piece) = reading.scanner.next_piece(&lookup) else { break };
             let flow = match piece {
-                Piece::Statement(sql) => self.statement(&sql, scanner, input, number),
-                Piece::Backslash(text) => match parse_backslash(&text) {
-                    Ok(command) => self.command(command, scanner, input, number),
-                    Err(message) => self.failed(input, number, &message),
-                },
+                Piece::Statement(_) if over => Flow::On,
+                Piece::Statement(sql) => self.statement(&sql, reading),
+                Piece::Backslash(name) => self.backslash(&name, reading),
             };
             match flow {
                 Flow::On => {}
-                Flow::Failed if !self.ends_here(input, stop_at_error) => failed = true,
+                Flow::Failed if !self.ends_here(reading) => failed = true,
                 Flow::Failed | Flow::Leave | Flow::Lost => return flow,
             }
         }
@@ -263,102 +345,31 @@ impl<'w> Shell<'w> {
     }
 
     /// What stands without a semicolon at the end of a script.
-    fn rest(&mut self, scanner: &mut Scanner, input: &mut dyn Input, number: u64) -> Flow {
-        match scanner.take_pending() {
-            Some(sql) if !input.is_terminal() => self.statement(&sql, scanner, input, number - 1),
+    fn rest(&mut self, reading: &mut Reading<'_>) -> Flow {
+        let pending = reading.scanner.take_pending();
+        let over = reading.branches.passes_over();
+        reading.number -= 1;
+        let flow = match pending {
+            Some(sql) if !reading.input.is_terminal() && !over => self.statement(&sql, reading),
             _ => Flow::On,
-        }
-    }
-
-    fn statement(&mut self, sql: &str, scanner: &mut Scanner, input: &mut dyn Input, number: u64) -> Flow {
-        input.remember(sql);
-        match parse_alias(sql) {
-            Ok(Some(command)) => self.command(command, scanner, input, number),
-            Ok(None) => {
-                let place = place(input, number);
-                self.sql_with_data(sql, place.as_deref(), Some(input))
-            }
-            Err(message) => self.failed(input, number, &message),
-        }
-    }
-
-    /// Sends one statement to the session and prints what comes back.
-    fn sql(&mut self, sql: &str, place: Option<&str>) -> Flow {
-        self.sql_with_data(sql, place, None)
-    }
-
-    /// The same; data that it asks for are the lines that follow in `input`.
-    fn sql_with_data(&mut self, sql: &str, place: Option<&str>, input: Option<&mut dyn Input>) -> Flow {
-        if self.variables.echo == Echo::Queries {
-            self.output.print(&format!("{sql}\n"));
-        }
-        let Some(open) = &mut self.open else {
-            let hint = Some("\\c FILE opens a database, CREATE DATABASE 'file'; makes one.");
-            let report = Report {
-                severity: "ERROR",
-                sqlstate: "08003",
-                message: "no database is open",
-                hint,
-                ..Report::default()
-            };
-            self.output.complain(&report.render(sql, place));
-            return Flow::Failed;
         };
-        let start = self.env.clock.monotonic_nanos();
-        let time_zone = match open {
-            Peer::Opened(open) => open.connection.timezone(),
-            Peer::Server(_) => TimeStyle::UTC, // its values come as texts
-        };
-        let sink = ResultSink::new(&mut self.output, self.variables.expanded, place, sql, time_zone);
-        // Taken apart and put together: an input may live longer than its loan to the sink.
-        #[expect(clippy::needless_match, reason = "only a new Some shortens the lifetime")]
-        let data: Option<&mut dyn Input> = match input {
-            Some(input) => Some(input),
-            None => None,
-        };
-        let mut sink = sink.with_data(data);
-        // What is printed of an error, and whether nothing more can be done.
-        let result: Result<(), (String, bool)> = match open {
-            Peer::Opened(open) => {
-                let cancel = open.connection.cancel_handle();
-                let run = || open.connection.execute_script(sql, &mut sink);
-                self.interrupts.during(move || cancel.cancel(), run).map_err(|error| {
-                    (results::report_of(&error).render(sql, place), results::is_lost(&error))
-                })
-            }
-            Peer::Server(remote) => {
-                let cancel = remote.canceller();
-                let done = self.interrupts.during(cancel, || {
-                    remote.begin_unless(self.variables.autocommit, sql)?;
-                    remote.execute(sql, &mut sink)
-                });
-                done.map_err(|said| (said.report().render(sql, place), said.is_lost))
-            }
-        };
-        let elapsed = self.env.clock.monotonic_nanos() - start;
-        self.data_lines += sink.finish_data();
-        let flow = match result {
-            Ok(()) => Flow::On,
-            Err((report, is_lost)) => {
-                self.output.complain(&report);
-                if self.variables.echo == Echo::Errors {
-                    self.output.complain(&format!("STATEMENT:  {sql}\n"));
-                }
-                if is_lost { Flow::Lost } else { Flow::Failed }
-            }
-        };
-        if self.variables.timing {
-            self.output.print(&elapsed_line(elapsed));
-        }
-        if let (true, Peer::Opened(open)) = (self.variables.statistics, open) {
-            let figures = open.connection.statement_statistics().as_ref().map(results::figures_of);
-            self.output.print(&figures.unwrap_or_default().block());
+        if flow == Flow::On && reading.branches.is_open() && !reading.input.is_terminal() {
+            return self.failed(reading, "reached EOF without finding closing \\endif(s)");
         }
         flow
     }
 
-    fn failed(&mut self, input: &dyn Input, number: u64, message: &str) -> Flow {
-        self.complain(place(input, number).as_deref(), message);
+    fn statement(&mut self, sql: &str, reading: &mut Reading<'_>) -> Flow {
+        reading.input.remember(sql);
+        match parse_alias(sql) {
+            Ok(Some(command)) => self.command(command, reading),
+            Ok(None) => self.sql_of(sql, reading),
+            Err(message) => self.failed(reading, &message),
+        }
+    }
+
+    fn failed(&mut self, reading: &Reading<'_>, message: &str) -> Flow {
+        self.complain(reading.place().as_deref(), message);
         Flow::Failed
     }
 
@@ -368,9 +379,16 @@ impl<'w> Shell<'w> {
         self.output.complain(&format!("{place}: error: {message}\n"));
     }
 
+    /// Something that is wrong, but ends nothing.
+    fn warn(&mut self, reading: &Reading<'_>, message: &str) {
+        let place = reading.place().map_or_else(|| "verso".to_owned(), |place| format!("verso:{place}"));
+        self.output.complain(&format!("{place}: warning: {message}\n"));
+    }
+
     /// `demo=> `: the database, what is open in the text, whether a transaction is open.
-    fn prompt(&self, open_text: Open) -> String {
-        let open = match open_text {
+    fn prompt(&self, reading: &Reading<'_>) -> String {
+        let open = match reading.scanner.open() {
+            _ if reading.branches.passes_over() => '@',
             Open::Nothing => '=',
             Open::Statement => '-',
             Open::Text => '\'',
@@ -379,12 +397,7 @@ impl<'w> Shell<'w> {
             Open::Comment => '*',
             Open::Parenthesis => '(',
         };
-        let name = match &self.open {
-            Some(Peer::Opened(open)) => open.path.file_stem().map(|name| name.to_string_lossy()),
-            Some(Peer::Server(remote)) => Some(remote.database.as_str().into()),
-            None => None,
-        };
-        let name = name.unwrap_or_else(|| "verso".into());
+        let name = self.open.as_ref().map_or_else(|| "verso".to_owned(), Peer::name);
         let transaction = match self.open.as_ref().map(Peer::transaction) {
             Some((_, true)) => "!",
             Some((true, _)) => "*",
@@ -394,7 +407,9 @@ impl<'w> Shell<'w> {
     }
 }
 
-/// `script:line`, for messages.
-fn place(input: &dyn Input, number: u64) -> Option<String> {
-    input.name().map(|name| format!("{name}:{number}"))
+/// `18.4` as `180004`.
+fn number_of(version: &str) -> String {
+    let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    let (major, minor) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    (major * 10_000 + minor).to_string()
 }

@@ -1,6 +1,66 @@
-//! What the shell prints: results on standard output, errors and notices on standard error, in the order they happen.
+//! What the shell prints: results on standard output or where `\o` says, errors and notices on standard error, in the
+//! order in which they happen.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// Where results go instead of standard output.
+pub enum Target {
+    /// A file.
+    File(BufWriter<File>),
+    /// The input of a program.
+    Program(BufWriter<ChildStdin>, Child),
+}
+
+impl Target {
+    /// A file, or after `|` a program.
+    ///
+    /// # Errors
+    /// It cannot be opened, or run.
+    pub fn open(name: &str) -> Result<Target, String> {
+        if let Some(program) = name.strip_prefix('|') {
+            let program = program.trim();
+            let child = Command::new("sh").args(["-c", program]).stdin(Stdio::piped()).spawn();
+            let mut child = child.map_err(|error| format!("{program}: {}", cause(&error)))?;
+            let input = child.stdin.take().ok_or("the program has no input")?;
+            return Ok(Target::Program(BufWriter::new(input), child));
+        }
+        #[expect(clippy::disallowed_methods, reason = "the user's file, not the database's")]
+        let file = File::create(name).map_err(|error| format!("{name}: {}", cause(&error)))?;
+        Ok(Target::File(BufWriter::new(file)))
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Target::File(file) => file,
+            Target::Program(input, _) => input,
+        }
+    }
+
+    /// All is written, and the program has ended.
+    fn close(self) -> std::io::Result<()> {
+        match self {
+            Target::File(mut file) => file.flush(),
+            Target::Program(mut input, mut child) => {
+                let flushed = input.flush();
+                drop(input);
+                child.wait()?;
+                // A program that needs no more closes its input.
+                match flushed {
+                    Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+                    flushed => flushed,
+                }
+            }
+        }
+    }
+}
+
+/// What the operating system says, without its number.
+pub fn cause(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
 
 /// Both streams. Once one is closed by its reader, nothing more is written and the shell ends quietly.
 pub struct Output<'w> {
@@ -8,12 +68,35 @@ pub struct Output<'w> {
     err: &'w mut dyn Write,
     closed: bool,
     muted: bool,
+    /// Of `\o`.
+    target: Option<Target>,
+    /// Of `\g FILE`, while one statement runs.
+    once: Option<Target>,
+    /// Rows and columns of the screen that `out` is.
+    screen: Option<fn() -> (usize, usize)>,
 }
 
 impl<'w> Output<'w> {
     /// Prints to these two.
     pub fn new(out: &'w mut dyn Write, err: &'w mut dyn Write) -> Output<'w> {
-        Output { out, err, closed: false, muted: false }
+        Output { out, err, closed: false, muted: false, target: None, once: None, screen: None }
+    }
+
+    /// Standard output is a screen of this size.
+    pub fn on_screen(mut self, size: fn() -> (usize, usize)) -> Output<'w> {
+        self.screen = Some(size);
+        self
+    }
+
+    /// Rows and columns of the screen that results go to, if they go to one.
+    pub fn screen(&self) -> Option<(usize, usize)> {
+        let elsewhere = self.target.is_some() || self.once.is_some();
+        self.screen.filter(|_| !elsewhere).map(|size| size())
+    }
+
+    /// Whether standard output is a screen.
+    pub fn is_screen(&self) -> bool {
+        self.screen.is_some()
     }
 
     /// Results are dropped while muted; errors are not.
@@ -21,12 +104,52 @@ impl<'w> Output<'w> {
         self.muted = muted;
     }
 
-    /// A result.
+    /// Results go there from now on, or to standard output again.
+    ///
+    /// # Errors
+    /// What was to be written before could not.
+    pub fn redirect(&mut self, target: Option<Target>) -> Result<(), String> {
+        let before = std::mem::replace(&mut self.target, target);
+        before.map_or(Ok(()), Target::close).map_err(|error| cause(&error))
+    }
+
+    /// The results of the next statement go there; `None` ends that.
+    ///
+    /// # Errors
+    /// As [`Output::redirect`].
+    pub fn redirect_once(&mut self, target: Option<Target>) -> Result<(), String> {
+        self.flush();
+        let before = std::mem::replace(&mut self.once, target);
+        before.map_or(Ok(()), Target::close).map_err(|error| cause(&error))
+    }
+
+    /// Whether results go to a file of `\g`.
+    pub fn is_once(&self) -> bool {
+        self.once.is_some()
+    }
+
+    /// A result: where `\g` or `\o` says, or to standard output.
     pub fn print(&mut self, text: &str) {
+        self.write(text.as_bytes());
+    }
+
+    /// The same, as bytes.
+    pub fn write(&mut self, bytes: &[u8]) {
         if self.muted {
             return;
         }
-        self.closed |= self.closed || self.out.write_all(text.as_bytes()).is_err();
+        match self.once.as_mut().or(self.target.as_mut()) {
+            // A program that does not want all of it is no error.
+            Some(target) => drop(target.writer().write_all(bytes)),
+            None => self.closed |= self.closed || self.out.write_all(bytes).is_err(),
+        }
+    }
+
+    /// What the shell itself says on standard output.
+    pub fn say(&mut self, text: &str) {
+        if !self.muted {
+            self.closed |= self.closed || self.out.write_all(text.as_bytes()).is_err();
+        }
     }
 
     /// An error or notice; results before it come out first.
@@ -37,6 +160,9 @@ impl<'w> Output<'w> {
 
     /// Everything so far becomes visible.
     pub fn flush(&mut self) {
+        if let Some(target) = self.once.as_mut().or(self.target.as_mut()) {
+            drop(target.writer().flush());
+        }
         self.closed |= self.closed || self.out.flush().is_err();
     }
 

@@ -18,11 +18,10 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
-use verso_types::{SqlType, TimeStyle, Value, parse_text};
 
-use super::report::Report;
-use super::results::ResultSink;
-use super::table::TableColumn;
+use super::format::{Column, Table};
+use super::report::Said;
+use super::results::{ResultSink, kind_of};
 
 /// The port where the address says none.
 const PORT: u16 = 5432;
@@ -30,20 +29,6 @@ const PORT: u16 = 5432;
 /// Whether a database is named by the address of a server.
 pub fn is_address(name: &str) -> bool {
     name.starts_with("postgres://") || name.starts_with("postgresql://")
-}
-
-/// What a server says that went wrong, or that is worth a notice.
-#[derive(Debug, Default)]
-pub struct Said {
-    severity: String,
-    sqlstate: String,
-    message: String,
-    detail: Option<String>,
-    hint: Option<String>,
-    context: Option<String>,
-    position: Option<u32>,
-    /// The connection is of no more use (W2).
-    pub is_lost: bool,
 }
 
 impl Said {
@@ -59,6 +44,11 @@ impl Said {
                 b'H' => said.hint = Some(text),
                 b'W' => said.context = Some(text),
                 b'P' => said.position = text.parse().ok(),
+                b's' => said.subject.push(("SCHEMA NAME", text)),
+                b't' => said.subject.push(("TABLE NAME", text)),
+                b'c' => said.subject.push(("COLUMN NAME", text)),
+                b'd' => said.subject.push(("DATATYPE NAME", text)),
+                b'n' => said.subject.push(("CONSTRAINT NAME", text)),
                 _ => {}
             }
         }
@@ -72,33 +62,7 @@ impl Said {
     }
 
     fn of_shell(sqlstate: &str, message: String, is_lost: bool) -> Box<Said> {
-        let (severity, sqlstate) = ("ERROR".to_owned(), sqlstate.to_owned());
-        Box::new(Said { severity, sqlstate, message, is_lost, ..Said::default() })
-    }
-
-    /// As it is printed.
-    pub fn report(&self) -> Report<'_> {
-        Report {
-            severity: &self.severity,
-            sqlstate: &self.sqlstate,
-            message: &self.message,
-            detail: self.detail.as_deref(),
-            hint: self.hint.as_deref(),
-            context: self.context.as_deref(),
-            position: self.position,
-        }
-    }
-
-    /// On one line.
-    pub fn one_line(&self) -> String {
-        let mut text = match self.sqlstate.as_str() {
-            "" => self.message.clone(),
-            code => format!("{code}: {}", self.message),
-        };
-        for more in [&self.detail, &self.hint].into_iter().flatten() {
-            text.push_str(&format!(" ({more})"));
-        }
-        text
+        Box::new(Said { is_lost, ..Said::new(sqlstate, message) })
     }
 }
 
@@ -159,6 +123,12 @@ pub struct Remote {
     key: (i32, i32),
     /// `I` outside of transactions, `T` within one, `E` within one that has failed.
     status: u8,
+    /// What it says of itself.
+    parameters: std::collections::HashMap<String, String>,
+    /// Its address, as it was given.
+    pub address: String,
+    /// Who has logged in.
+    pub user: String,
     /// Of the server.
     pub database: String,
     /// Where it is, for people.
@@ -189,7 +159,19 @@ impl Remote {
         let user = config.get_user().unwrap_or("verso").to_owned();
         let socket = place.connect().map_err(|error| format!("{shown}: {error}"))?;
         let (input, output) = (BytesMut::new(), BytesMut::new());
-        let mut remote = Remote { place, socket, input, output, key: (0, 0), status: b'I', database, shown };
+        let mut remote = Remote {
+            place,
+            socket,
+            input,
+            output,
+            key: (0, 0),
+            status: b'I',
+            parameters: std::collections::HashMap::new(),
+            address: address.to_owned(),
+            user: user.clone(),
+            database,
+            shown,
+        };
         let mut parameters = vec![
             ("user", user.as_str()),
             ("database", config.get_dbname().unwrap_or("verso")),
@@ -212,7 +194,10 @@ impl Remote {
         self.send()?;
         loop {
             match self.message()? {
-                Message::AuthenticationOk | Message::ParameterStatus(_) | Message::NoticeResponse(_) => {}
+                Message::AuthenticationOk | Message::NoticeResponse(_) => {}
+                Message::ParameterStatus(status) => {
+                    self.parameters.insert(status.name()?.to_owned(), status.value()?.to_owned());
+                }
                 Message::AuthenticationMd5Password(asked) => {
                     let hash = md5_hash(user.as_bytes(), needed()?, asked.salt());
                     frontend::password_message(hash.as_bytes(), &mut self.output)?;
@@ -276,6 +261,23 @@ impl Remote {
         }
     }
 
+    /// The process that serves it.
+    pub fn process(&self) -> i32 {
+        self.key.0
+    }
+
+    /// Where it listens: host or folder, and port.
+    pub fn listens(&self) -> (String, u16, bool) {
+        match &self.place {
+            Place::Tcp(host, port) => (host.clone(), *port, false),
+            Place::Unix(path) => {
+                let port = path.to_string_lossy().rsplit('.').next().and_then(|port| port.parse().ok());
+                let folder = path.parent().map(|folder| folder.display().to_string());
+                (folder.unwrap_or_default(), port.unwrap_or(PORT), true)
+            }
+        }
+    }
+
     /// Cancels what runs, from any thread, over a connection of its own.
     pub fn canceller(&self) -> impl Fn() + Send + 'static {
         let (place, key) = (self.place.clone(), self.key);
@@ -335,27 +337,24 @@ impl Remote {
         loop {
             match self.message()? {
                 Message::RowDescription(description) => {
-                    let mut columns = Vec::new();
-                    let mut fields = description.fields();
-                    while let Some(field) = fields.next()? {
-                        let ty = SqlType::from_pg_oid(field.type_oid(), field.type_modifier());
-                        let right = ty.is_some_and(|ty| ty.is_number());
-                        columns.push(TableColumn { title: field.name().to_owned(), right });
-                    }
+                    let (columns, _) = columns(&description)?;
                     sink.begin_table(columns);
                 }
-                Message::DataRow(row) => {
-                    let texts = texts(&row)?.into_iter().map(Option::unwrap_or_default);
-                    sink.push_row(texts.collect());
-                }
+                Message::DataRow(row) => sink.push_row(texts(&row)?),
                 Message::CommandComplete(complete) => sink.complete_as(complete.tag()?),
-                Message::CopyInResponse(copy) if copy.format() == 0 => self.feed(sink)?,
-                Message::CopyInResponse(_) => {
-                    frontend::copy_fail("the shell has no data in binary format", &mut self.output)?;
-                    self.send()?;
+                Message::CopyInResponse(copy) => self.feed(copy.format() != 0, sink)?,
+                Message::CopyData(data) => {
+                    // All of it is read (W1), whatever becomes of the file.
+                    if let Err(error) = sink.copied(data.data()) {
+                        failed.get_or_insert_with(|| {
+                            Box::new(Said::new("58030", super::output::cause(&error)))
+                        });
+                    }
                 }
-                Message::CopyData(data) => sink.copied(data.data()),
-                Message::NoticeResponse(notice) => sink.say(&Said::of(notice.fields()).report()),
+                Message::NoticeResponse(notice) => sink.say(&Said::of(notice.fields())),
+                Message::NotificationResponse(notification) => {
+                    sink.notified(notification.channel()?, notification.message()?, notification.process_id())
+                }
                 Message::ErrorResponse(error) => {
                     let said = Said::of(error.fields());
                     if said.is_lost {
@@ -367,14 +366,21 @@ impl Remote {
                     self.status = ready.status();
                     return failed.map_or(Ok(()), Err);
                 }
-                // COPY begins and ends, settings, messages of NOTIFY, an empty statement.
+                Message::ParameterStatus(status) => {
+                    self.parameters.insert(status.name()?.to_owned(), status.value()?.to_owned());
+                }
+                // COPY begins and ends, an empty statement.
                 _ => {}
             }
         }
     }
 
     /// The data of COPY FROM STDIN: the lines behind the statement.
-    fn feed(&mut self, sink: &mut ResultSink<'_, '_>) -> Result<(), Box<Said>> {
+    fn feed(&mut self, binary: bool, sink: &mut ResultSink<'_, '_>) -> Result<(), Box<Said>> {
+        if let Err(message) = sink.begin_data(binary) {
+            frontend::copy_fail(&message, &mut self.output)?;
+            return Ok(self.send()?);
+        }
         let mut data = Vec::new();
         let fed = loop {
             data.clear();
@@ -397,39 +403,57 @@ impl Remote {
     /// The rows of a question of the shell's own.
     ///
     /// # Errors
-    /// One line.
-    pub fn values(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, String> {
-        self.ask(sql).map_err(|said| said.one_line())
-    }
-
-    fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, Box<Said>> {
+    /// The server's, or that of the connection.
+    pub fn ask(&mut self, sql: &str) -> Result<Table, Box<Said>> {
         frontend::query(sql, &mut self.output)?;
         self.send()?;
-        let (mut types, mut rows, mut failed) = (Vec::new(), Vec::new(), None);
+        let (mut table, mut failed) = (Table::default(), None);
         loop {
             match self.message()? {
                 Message::RowDescription(description) => {
-                    let mut fields = description.fields();
-                    while let Some(field) = fields.next()? {
-                        types.push(SqlType::from_pg_oid(field.type_oid(), field.type_modifier()));
-                    }
+                    table = Table { columns: columns(&description)?.0, ..Table::default() };
                 }
-                Message::DataRow(row) => {
-                    let value = |(text, ty): (Option<String>, &Option<SqlType>)| {
-                        let Some(text) = text else { return Value::Null };
-                        let parsed = ty.as_ref().and_then(|ty| parse_text(ty, &text, &TimeStyle::UTC).ok());
-                        parsed.unwrap_or_else(|| Value::text(&text))
-                    };
-                    rows.push(texts(&row)?.into_iter().zip(&types).map(value).collect());
-                }
+                Message::DataRow(row) => table.rows.push(texts(&row)?),
                 Message::ErrorResponse(error) => failed = Some(Said::of(error.fields())),
                 Message::ReadyForQuery(ready) => {
                     self.status = ready.status();
-                    return failed.map_or(Ok(rows), Err);
+                    return failed.map_or(Ok(table), Err);
                 }
                 _ => {}
             }
         }
+    }
+
+    /// The columns of a statement that is not run: names, and types with their modifiers.
+    ///
+    /// # Errors
+    /// The server's, or that of the connection.
+    pub fn describe(&mut self, sql: &str) -> Result<Vec<(String, u32, i32)>, Box<Said>> {
+        frontend::parse("", sql, [], &mut self.output)?;
+        frontend::describe(b'S', "", &mut self.output)?;
+        frontend::sync(&mut self.output);
+        self.send()?;
+        let (mut found, mut failed) = (Vec::new(), None);
+        loop {
+            match self.message()? {
+                Message::RowDescription(description) => {
+                    let (columns, types) = columns(&description)?;
+                    let named = columns.into_iter().zip(types);
+                    found = named.map(|(column, (oid, typmod))| (column.title, oid, typmod)).collect();
+                }
+                Message::ErrorResponse(error) => failed = Some(Said::of(error.fields())),
+                Message::ReadyForQuery(ready) => {
+                    self.status = ready.status();
+                    return failed.map_or(Ok(found), Err);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What the server says of itself: `server_version`, `client_encoding`, ….
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
     }
 
     /// Leaves.
@@ -438,6 +462,19 @@ impl Remote {
         // It notices in any case.
         let _ = self.send();
     }
+}
+
+/// The columns of a result, and their types with modifiers.
+fn columns(
+    description: &postgres_protocol::message::backend::RowDescriptionBody,
+) -> io::Result<(Vec<Column>, Vec<(u32, i32)>)> {
+    let (mut columns, mut types) = (Vec::new(), Vec::new());
+    let mut fields = description.fields();
+    while let Some(field) = fields.next()? {
+        columns.push(Column { title: field.name().to_owned(), kind: kind_of(field.type_oid()) });
+        types.push((field.type_oid(), field.type_modifier()));
+    }
+    Ok((columns, types))
 }
 
 fn unexpected() -> Box<Said> {

@@ -11,6 +11,8 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
+use super::variables::Verbosity;
+
 /// Columns of the statement's line that are shown.
 const LINE_COLUMNS: usize = 60;
 /// Columns kept to the right of the position when a line is cut on the left.
@@ -35,13 +37,120 @@ pub struct Report<'a> {
     pub position: Option<u32>,
 }
 
+/// An error, or a notice, as the database or the server has said it.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    /// `ERROR`, `FATAL`, `NOTICE`, …
+    pub severity: String,
+    /// Five characters.
+    pub sqlstate: String,
+    /// The first line.
+    pub message: String,
+    /// More about it.
+    pub detail: Option<String>,
+    /// What to do.
+    pub hint: Option<String>,
+    /// Where in a function it happened.
+    pub context: Option<String>,
+    /// Character of the statement, from 1.
+    pub position: Option<u32>,
+    /// What it is about: `TABLE NAME` and the like, and the name.
+    pub subject: Vec<(&'static str, String)>,
+    /// Nothing more can be done with the database or the connection.
+    pub is_lost: bool,
+}
+
+impl Said {
+    /// An error of the shell's own.
+    pub fn new(sqlstate: &str, message: impl Into<String>) -> Said {
+        let (severity, sqlstate) = ("ERROR".to_owned(), sqlstate.to_owned());
+        Said { severity, sqlstate, message: message.into(), ..Said::default() }
+    }
+
+    /// As it is printed.
+    pub fn report(&self) -> Report<'_> {
+        Report {
+            severity: &self.severity,
+            sqlstate: &self.sqlstate,
+            message: &self.message,
+            detail: self.detail.as_deref(),
+            hint: self.hint.as_deref(),
+            context: self.context.as_deref(),
+            position: self.position,
+        }
+    }
+
+    /// The printed lines.
+    pub fn render(&self, statement: &str, place: Option<&str>, verbosity: Verbosity) -> String {
+        let report = self.report();
+        match verbosity {
+            Verbosity::Default => report.render(statement, place),
+            Verbosity::Sqlstate => format!("{}{}:  {}\n", prefix(place), self.severity, self.sqlstate),
+            Verbosity::Terse => {
+                let at = self.position.map(|position| format!(" at character {position}"));
+                let at = at.unwrap_or_default();
+                format!("{}{}:  {}{at}\n", prefix(place), self.severity, self.message)
+            }
+            Verbosity::Verbose => {
+                let mut out = report.render(statement, place);
+                for (what, name) in &self.subject {
+                    let _ = writeln!(out, "{what}:  {name}");
+                }
+                out
+            }
+        }
+    }
+
+    /// On one line.
+    pub fn one_line(&self) -> String {
+        let mut text = match self.sqlstate.as_str() {
+            "" => self.message.clone(),
+            code => format!("{code}: {}", self.message),
+        };
+        for more in [&self.detail, &self.hint].into_iter().flatten() {
+            let _ = write!(text, " ({more})");
+        }
+        text
+    }
+}
+
+impl From<&versodb::Error> for Said {
+    fn from(error: &versodb::Error) -> Said {
+        let text = |text: &Option<Box<str>>| text.as_deref().map(str::to_owned);
+        let subject = error.subject.as_deref();
+        let named = |what, name: Option<&String>| name.map(|name| (what, name.clone()));
+        let subject = subject.map(|of| {
+            [
+                named("SCHEMA NAME", of.schema.as_ref()),
+                named("TABLE NAME", of.table.as_ref()),
+                named("COLUMN NAME", of.column.as_ref()),
+                named("DATATYPE NAME", of.datatype.as_ref()),
+                named("CONSTRAINT NAME", of.constraint.as_ref()),
+            ]
+        });
+        Said {
+            severity: "ERROR".to_owned(),
+            sqlstate: error.sqlstate.to_owned(),
+            message: error.message.clone(),
+            detail: text(&error.detail),
+            hint: text(&error.hint),
+            context: text(&error.context),
+            position: error.position,
+            subject: subject.into_iter().flatten().flatten().collect(),
+            // The database was closed under the session.
+            is_lost: error.sqlstate == "57P01",
+        }
+    }
+}
+
+fn prefix(place: Option<&str>) -> String {
+    place.map(|place| format!("verso:{place}: ")).unwrap_or_default()
+}
+
 impl Report<'_> {
     /// The printed lines; `place` is `file:line` of a script.
     pub fn render(&self, statement: &str, place: Option<&str>) -> String {
-        let mut out = String::new();
-        if let Some(place) = place {
-            let _ = write!(out, "verso:{place}: ");
-        }
+        let mut out = prefix(place);
         let _ = write!(out, "{}:  ", self.severity);
         if !self.sqlstate.is_empty() && self.sqlstate != "00000" {
             let _ = write!(out, "{}: ", self.sqlstate);

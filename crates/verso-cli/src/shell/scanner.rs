@@ -9,16 +9,20 @@
 //! S1. A semicolon ends a statement only outside quotes, dollar quotes, comments, parentheses and BEGIN ATOMIC … END.
 //! S2. A statement starts at its first character that is neither white space nor comment, so that `LINE n` of an error
 //!     counts from there; everything from there to the semicolon reaches the session unchanged, but for S3.
+//! S4. A variable (`:name`) is replaced outside of quotes and comments only. What stands for it is read as if it had been
+//!     typed, but the name within its own value stays as it is; a literal or name made of it (`:'name'`) is not read again.
 //! S3. ` // …` (at the start of a line or after white space, outside quotes and comments) is dropped up to the line's end.
 
 use versodb::AtomicBodies;
+
+use super::arguments::{Lookup, is_name, variable};
 
 /// What the scanner found next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
     /// One statement with its semicolon.
     Statement(String),
-    /// A backslash command without its backslash, up to the end of the line or the next command.
+    /// The name of a backslash command; the line behind it is [`Scanner::rest`].
     Backslash(String),
 }
 
@@ -67,6 +71,8 @@ pub struct Scanner {
     state: State,
     parentheses: u32,
     bodies: AtomicBodies,
+    /// Variables whose values are being read: the name, and the bytes of the line behind the value.
+    within: Vec<(String, usize)>,
 }
 
 impl Default for Scanner {
@@ -78,6 +84,7 @@ impl Default for Scanner {
             state: State::Plain,
             parentheses: 0,
             bodies: AtomicBodies::default(),
+            within: Vec::new(),
         }
     }
 }
@@ -90,14 +97,33 @@ impl Scanner {
         self.line.push_str(line);
         self.line.push('\n');
         self.at = 0;
+        self.within.clear();
+    }
+
+    /// Puts a text in front of what is left of the line, as if it had been typed.
+    pub fn insert(&mut self, text: &str) {
+        self.line.insert_str(self.at.min(self.line.len()), text);
+    }
+
+    /// What is left of the line: of a backslash command its words and all behind them.
+    pub fn rest(&self) -> &str {
+        self.line.get(self.at..).unwrap_or_default().trim_end_matches('\n')
+    }
+
+    /// Passes over the words of a backslash command, and over a `\\` that only separates it from what follows.
+    pub fn skip(&mut self, length: usize) {
+        self.at += length;
+        if self.line.get(self.at..).is_some_and(|rest| rest.starts_with("\\\\")) {
+            self.at += 2;
+        }
     }
 
     /// The next statement or command of the lines so far; `None` when another line is needed.
-    pub fn next_piece(&mut self) -> Option<Piece> {
+    pub fn next_piece(&mut self, lookup: &Lookup<'_>) -> Option<Piece> {
         while self.at < self.line.len() {
             match &mut self.state {
                 State::Plain => {
-                    if let Some(piece) = self.plain() {
+                    if let Some(piece) = self.plain(lookup) {
                         return Some(piece);
                     }
                 }
@@ -131,6 +157,24 @@ impl Scanner {
         self.statement.trim_end()
     }
 
+    /// How long the unfinished statement is, with the parentheses that are open in it.
+    pub fn mark(&self) -> (usize, u32) {
+        (self.statement.len(), self.parentheses)
+    }
+
+    /// Forgets what was typed since the mark.
+    pub fn back_to(&mut self, (length, parentheses): (usize, u32)) {
+        self.statement.truncate(length);
+        self.parentheses = parentheses;
+        self.state = State::Plain;
+    }
+
+    /// Replaces the unfinished statement.
+    pub fn set_pending(&mut self, text: &str) {
+        self.take_pending();
+        self.statement.push_str(text);
+    }
+
     /// Takes the unfinished statement, at the end of the input or for `\g`; `None` when there is nothing but comments.
     pub fn take_pending(&mut self) -> Option<String> {
         self.state = State::Plain;
@@ -147,7 +191,7 @@ impl Scanner {
     }
 
     /// One step outside of quotes and comments.
-    fn plain(&mut self) -> Option<Piece> {
+    fn plain(&mut self, lookup: &Lookup<'_>) -> Option<Piece> {
         let rest = &self.line.as_bytes()[self.at..];
         match rest[0] {
             b'\'' => {
@@ -169,7 +213,14 @@ impl Scanner {
                 }
                 _ => self.take(1),
             },
+            // Of these the sign alone is meant: a semicolon that sends nothing, a colon before no variable.
+            b'\\' if rest.starts_with(b"\\;") || rest.starts_with(b"\\:") => {
+                self.at += 1;
+                self.take(1);
+            }
             b'\\' => return Some(self.backslash()),
+            b':' if rest.starts_with(b"::") || rest.starts_with(b":=") => self.take(2),
+            b':' => self.colon(lookup),
             b'(' => {
                 self.parentheses += 1;
                 self.bodies.pass("");
@@ -253,29 +304,38 @@ impl Scanner {
         }
     }
 
-    /// Takes the command behind a backslash; the next backslash outside of quotes ends it.
+    /// A variable, or a colon.
+    fn colon(&mut self, lookup: &Lookup<'_>) {
+        let left = |at: usize| self.line.len() - at;
+        let known = |name: &str| {
+            let is_open = |(open, end): &(String, usize)| open == name && left(self.at) > *end;
+            if self.within.iter().any(is_open) { None } else { lookup(name) }
+        };
+        let Some((length, value)) = variable(&self.line[self.at..], &known) else { return self.take(1) };
+        if !self.line[self.at + 1..].starts_with(|c: char| c.is_ascii() && !is_name(c as u8)) {
+            let name = self.line[self.at + 1..self.at + length].to_owned();
+            let behind = left(self.at + length);
+            self.within.retain(|(_, end)| *end < behind);
+            self.within.push((name, behind));
+            self.line.replace_range(self.at..self.at + length, &value);
+        } else {
+            self.at += length;
+            self.bodies.pass("");
+            self.statement.push_str(value.trim_start_matches(|c| c == ' ' && self.statement.ends_with(' ')));
+        }
+    }
+
+    /// Takes the name of a command behind its backslash.
     fn backslash(&mut self) -> Piece {
         let text = &self.line[self.at + 1..];
-        let mut quote = None;
-        let mut end = text.len();
-        for (at, character) in text.char_indices() {
-            match (quote, character) {
-                (Some(open), _) if open == character => quote = None,
-                (None, '\'' | '"') => quote = Some(character),
-                (None, '\\') => {
-                    end = at;
-                    break;
-                }
-                _ => {}
-            }
-        }
-        let command = text[..end].trim().to_owned();
+        let end = match text.chars().next() {
+            // `\!ls` and `\?x` need no blank.
+            Some(sign @ ('!' | '?')) => sign.len_utf8(),
+            _ => text.find(|c: char| c.is_whitespace() || c == '\\').unwrap_or(text.len()),
+        };
+        let name = text[..end].to_owned();
         self.at += 1 + end;
-        // `\\` only separates a command from what follows on its line.
-        if self.line[self.at..].starts_with("\\\\") {
-            self.at += 2;
-        }
-        Piece::Backslash(command)
+        Piece::Backslash(name)
     }
 
     fn enter(&mut self, state: State, length: usize) {
@@ -334,15 +394,34 @@ fn dollar_tag(bytes: &[u8]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::arguments::Arguments;
     use super::*;
+
+    fn lookup(name: &str) -> Option<String> {
+        let value = match name {
+            "x" => "1; select :x, :y",
+            "y" => "2",
+            "t" => "it's",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    }
 
     fn pieces(text: &str) -> Vec<Piece> {
         let mut scanner = Scanner::default();
         let mut pieces = Vec::new();
         for line in text.lines() {
             scanner.push_line(line);
-            while let Some(piece) = scanner.next_piece() {
-                pieces.push(piece);
+            while let Some(piece) = scanner.next_piece(&lookup) {
+                let Piece::Backslash(name) = piece else {
+                    pieces.push(piece);
+                    continue;
+                };
+                let mut words = Arguments::new(scanner.rest(), &lookup);
+                let text = [&[name][..], &words.rest().unwrap_or_default()].concat().join(" ");
+                let taken = words.taken();
+                scanner.skip(taken);
+                pieces.push(Piece::Backslash(text));
             }
         }
         pieces.extend(scanner.take_pending().map(Piece::Statement));
@@ -432,10 +511,15 @@ mod tests {
             [
                 Piece::Backslash("timing on".into()),
                 Piece::Backslash("x".into()),
-                Piece::Backslash("echo 'a\\b'".into()),
+                Piece::Backslash("echo a\u{8}".into()),
                 Piece::Statement("select 1  ;".into()),
             ]
         );
+    }
+
+    #[test]
+    fn a_backslash_takes_the_meaning_of_semicolons_and_colons() {
+        assert_eq!(statements("select 1 \\; select \\:y;"), ["select 1 ; select :y;"]);
     }
 
     #[test]
@@ -449,7 +533,7 @@ mod tests {
             let mut scanner = Scanner::default();
             for line in text.lines() {
                 scanner.push_line(line);
-                while scanner.next_piece().is_some() {}
+                while scanner.next_piece(&lookup).is_some() {}
             }
             scanner.open()
         };
@@ -464,12 +548,22 @@ mod tests {
     }
 
     #[test]
+    fn variables_are_read_as_if_they_had_been_typed() {
+        // The name within its own value stays as it is, so that nothing goes on for ever.
+        assert_eq!(statements("select :x;"), ["select 1;", "select :x, 2;"]);
+        assert_eq!(
+            statements("select :'t', :\"t\", :{?t}, ':t', \":t\", $$:t$$, :none, a::t, b[1:y];"),
+            ["select 'it''s', \"it's\", TRUE, ':t', \":t\", $$:t$$, :none, a::t, b[12];"]
+        );
+    }
+
+    #[test]
     fn reset_forgets_an_open_quote() {
         let mut scanner = Scanner::default();
         scanner.push_line("select 'oh");
-        assert_eq!(scanner.next_piece(), None);
+        assert_eq!(scanner.next_piece(&lookup), None);
         scanner.reset();
         scanner.push_line("select 1;");
-        assert_eq!(scanner.next_piece(), Some(Piece::Statement("select 1;".into())));
+        assert_eq!(scanner.next_piece(&lookup), Some(Piece::Statement("select 1;".into())));
     }
 }

@@ -19,7 +19,7 @@ fn tables_stand_as_in_psql() {
         )
     );
     let run = world.verso(&["shell", "a.verso", "-c", "\\x", "-c", "SELECT id, name FROM t WHERE id = 1"]);
-    assert_eq!(run.out, "-[ RECORD 1 ]\nid   | 1.00\nname | a\n\n", "{run:?}");
+    assert_eq!(run.out, "Expanded display is on.\n-[ RECORD 1 ]\nid   | 1.00\nname | a\n\n", "{run:?}");
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn objects_are_listed_and_described() {
     assert_eq!(
         world.sql("a.verso", "\\d"),
         concat!(
-            "    List of relations\n",
-            " Schema | Name |   Type   \n",
-            "--------+------+----------\n",
-            " public | s    | sequence\n",
-            " public | test | table\n",
-            " public | v    | view\n",
+            "        List of relations\n",
+            " Schema | Name |   Type   | Owner \n",
+            "--------+------+----------+-------\n",
+            " public | s    | sequence | verso\n",
+            " public | test | table    | verso\n",
+            " public | v    | view     | verso\n",
             "(3 rows)\n\n"
         )
     );
@@ -90,7 +90,11 @@ fn objects_are_listed_and_described() {
             "\n"
         )
     );
-    assert!(world.sql("a.verso", "\\df").contains(" public | f    | TABLE(records bigint) | n integer\n"));
+    assert!(
+        world
+            .sql("a.verso", "\\df")
+            .contains(" public | f    | TABLE(records bigint) | n integer           | func\n")
+    );
     let sequence = world.sql("a.verso", "\\d s");
     assert!(sequence.contains("Sequence \"public.s\"") && sequence.contains("     5 |"), "{sequence}");
     let run = world.verso(&["shell", "a.verso", "-c", "\\d nosuch"]);
@@ -111,8 +115,8 @@ fn indexes_and_constraints_stand_below_the_columns() {
         below(world.sql("a.verso", "\\d p")),
         concat!(
             "Indexes:\n",
-            "    \"p_n_key\" UNIQUE CONSTRAINT, btree (n) DEFERRABLE\n",
             "    \"p_pkey\" PRIMARY KEY, btree (id)\n",
+            "    \"p_n_key\" UNIQUE CONSTRAINT, btree (n) DEFERRABLE\n",
             "Check constraints:\n",
             "    \"p_c_check\" CHECK (c > 0)\n",
             "Referenced by:\n",
@@ -129,8 +133,8 @@ fn indexes_and_constraints_stand_below_the_columns() {
             "    \"c_a_fkey\" FOREIGN KEY (a) REFERENCES p(id) ON DELETE CASCADE\n"
         )
     );
-    assert!(world.sql("a.verso", "\\d p_pkey").contains(" public.p | PRIMARY KEY, btree (id)\n"));
-    assert!(world.sql("a.verso", "\\di").contains(" public | c_ab    | index\n"));
+    assert!(world.sql("a.verso", "\\d p_pkey").ends_with("primary key, btree, for table \"public.p\"\n\n"));
+    assert!(world.sql("a.verso", "\\di").contains(" public | c_ab    | index | verso | c\n"));
 }
 
 #[test]

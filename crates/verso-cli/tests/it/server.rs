@@ -319,7 +319,7 @@ fn the_shell_talks_to_a_server_as_to_a_file() {
     let (code, out, err) = shell(&world, &url, &[], script);
     let expected = "CREATE TABLE\nCOPY 2\nINSERT 0 1\n\
         \u{20}a  |  b  \n----+-----\n  1 | one\n  2 | two\n 30 | \n(3 rows)\n\n\
-        1\tone\n2\ttwo\n30\t\\N\nCOPY 3\nDROP TABLE\n";
+        1\tone\n2\ttwo\n30\t\\N\nDROP TABLE\n";
     assert!(out.starts_with(expected), "{out}");
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("ERROR:  42703: column \"nosuch\" does not exist\nLINE 1: SELECT nosuch FROM t;\n               ^\n"), "{err}");
