@@ -45,6 +45,9 @@ struct Keys {
     is_quick: bool,
     /// The line and the place when a tab was about to complete it, and how many tabs came at once.
     completed: Option<(String, usize, usize)>,
+    /// What is to stand in the line, which was cleared, with the next key: the editor takes one command for each key, and
+    /// puts a text in place of another without moving the cursor behind it.
+    owed: Option<String>,
     /// What the line is instead of what the editor says.
     instead: Option<String>,
 }
@@ -63,6 +66,20 @@ impl ConditionalEventHandler for Watch {
         keys.is_quick = now.saturating_sub(keys.last_nanos) < PASTED_NANOS;
         keys.last_nanos = now;
         let completed = keys.completed.take().filter(|_| keys.is_quick);
+        if let Some(owed) = keys.owed.take() {
+            let more = match (code, modifiers) {
+                (KeyCode::Char(character), Modifiers::NONE) => character.to_string(),
+                (KeyCode::Tab, _) | (KeyCode::Char('I'), Modifiers::CTRL) => "\t".to_owned(),
+                (KeyCode::Enter, _) | (KeyCode::Char('J' | 'M'), Modifiers::CTRL) => {
+                    keys.instead = Some(owed);
+                    return None;
+                }
+                // Ctrl-C and its like forget the line.
+                (KeyCode::Char(_), Modifiers::CTRL) => return None,
+                _ => String::new(),
+            };
+            return Some(Cmd::Insert(1, owed + &more));
+        }
         let (line, at) = (context.line(), context.pos());
         let is_tab = code == KeyCode::Tab || (code, modifiers) == (KeyCode::Char('I'), Modifiers::CTRL);
         if is_tab {
@@ -82,7 +99,8 @@ impl ConditionalEventHandler for Watch {
         let pasted = format!("{before}{}", "\t".repeat(tabs));
         match (code, modifiers) {
             (KeyCode::Char(character), Modifiers::NONE) => {
-                Some(Cmd::Replace(Movement::WholeLine, Some(format!("{pasted}{character}"))))
+                keys.owed = Some(format!("{pasted}{character}"));
+                Some(Cmd::Kill(Movement::WholeLine))
             }
             (KeyCode::Enter, _) | (KeyCode::Char('J' | 'M'), Modifiers::CTRL) => {
                 keys.instead = Some(pasted);

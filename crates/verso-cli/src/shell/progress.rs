@@ -153,8 +153,9 @@ fn asks(peer: &Peer) -> Ask {
         }
         Peer::Server(remote) => {
             let (address, process) = (remote.address.clone(), remote.process());
-            let (mut second, mut looks, mut last): (Option<Option<Remote>>, u64, Option<(String, u64, u64)>) =
-                (None, 0, None);
+            let mut second: Option<Option<Remote>> = None;
+            let mut looks = 0_u64;
+            let mut last: Option<(String, u64, u64)> = None;
             Box::new(move || {
                 looks += 1;
                 if looks % LOOKS_OF_SERVER == 1 {

@@ -464,10 +464,13 @@ impl Remote {
     }
 }
 
+/// The OID of a column's type, and its modifier.
+type TypeOf = (u32, i32);
+
 /// The columns of a result, and their types with modifiers.
 fn columns(
     description: &postgres_protocol::message::backend::RowDescriptionBody,
-) -> io::Result<(Vec<Column>, Vec<(u32, i32)>)> {
+) -> io::Result<(Vec<Column>, Vec<TypeOf>)> {
     let (mut columns, mut types) = (Vec::new(), Vec::new());
     let mut fields = description.fields();
     while let Some(field) = fields.next()? {

@@ -58,10 +58,9 @@ impl Pattern {
             out.push_str(&format!("\n  AND {}", part.condition(name)));
         }
         match &self.schema {
+            Some(part) if !schema.is_empty() && part.is_all() => {}
             Some(part) if !schema.is_empty() => {
-                if !part.is_all() {
-                    out.push_str(&format!("\n  AND {}", part.condition(schema)));
-                }
+                out.push_str(&format!("\n  AND {}", part.condition(schema)));
             }
             _ if !visible.is_empty() => out.push_str(&format!("\n  AND {visible}")),
             _ => {}
