@@ -341,7 +341,12 @@ impl Operator for LimitOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         stack::check()?;
         self.skip = row_count(cx, self.offset.as_ref(), "2201X", "OFFSET")?.unwrap_or(0);
-        self.left = row_count(cx, self.limit.as_ref(), "2201W", "LIMIT")?.unwrap_or(u64::MAX);
+        let limit = row_count(cx, self.limit.as_ref(), "2201W", "LIMIT")?;
+        if self.ties.is_some() && limit.is_none() {
+            let text = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
+            return Err(TypeError::new("2201W", text).into());
+        }
+        self.left = limit.unwrap_or(u64::MAX);
         self.bound = None;
         if let Some(ties) = &mut self.ties {
             ties.full = false;
