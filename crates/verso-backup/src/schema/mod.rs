@@ -292,11 +292,14 @@ impl Maker<'_, '_> {
                 self.add(Kind::Sequence, Some(table), sql);
             }
             for column in table.shown().iter().filter(|column| parts::default_comes_later(column)) {
+                let text = kept::with_names(&catalog, column.default.as_deref().unwrap_or("NULL"));
+                // That of a serial column is written as those are which name their sequence themselves.
+                let of_serial = text.strip_suffix("')").filter(|text| text.starts_with("nextval('"));
+                let text = of_serial.map_or_else(|| text.to_string(), |text| format!("{text}'::regclass)"));
                 let sql = format!(
-                    "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {}",
+                    "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {text}",
                     qualified(&table.schema, &table.name),
                     name(&column.name),
-                    kept::with_names(&catalog, column.default.as_deref().unwrap_or("NULL"))
                 );
                 self.add(Kind::Default, Some(table), sql);
             }

@@ -710,7 +710,8 @@ impl Accumulator {
 
     /// Whether [`Accumulator::save`] can write it down.
     pub fn can_be_put_aside(&self) -> bool {
-        !matches!(self.state, State::Exact { .. } | State::Moments { .. })
+        // As long as the rows are kept, the state is that of none.
+        self.rows.is_some() || !matches!(self.state, State::Exact { .. } | State::Moments { .. })
     }
 
     /// All of the state, to be put aside: [`Accumulator::load`] of the same call goes on from there.
