@@ -231,7 +231,7 @@ impl Core {
             if swept.freed > 0 || (!swept.dirty.is_empty() && self.flush_for_room(&swept.dirty)?) {
                 continue;
             }
-            if !at_any_cost && !(swept.busy && waits == 0) {
+            if !(at_any_cost || swept.busy && waits == 0) {
                 at_any_cost = true;
                 continue;
             }
