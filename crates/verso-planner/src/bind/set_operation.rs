@@ -59,7 +59,7 @@ impl Binder<'_> {
         // Literals without a type take the one of the other side, not its length.
         let bare = |types: &[SqlType]| types.iter().map(SqlType::without_modifiers).collect::<Vec<_>>();
         let wanted = if targets.is_empty() { bare(&ours) } else { targets.to_vec() };
-        let mut second = self.query_for(right, &wanted)?;
+        let mut second = self.query_for(right, untyped(right, &wanted))?;
         let theirs = types(&second);
         if ours.len() != theirs.len() {
             let text = format!("each {word} query must have the same number of columns");
@@ -75,14 +75,14 @@ impl Binder<'_> {
             if let (Some(inference), Some(known)) = (self.inference, known) {
                 let found = inference.known();
                 inference.go_back(known.clone());
-                first = self.query_for(left, &bare(&theirs))?;
+                first = self.query_for(left, untyped(left, &bare(&theirs)))?;
                 inference.go_on(&found);
                 if inference.known() != found {
                     // It may have them, too.
-                    second = self.query_for(right, &bare(&types(&first)))?;
+                    second = self.query_for(right, untyped(right, &bare(&types(&first))))?;
                 }
             } else {
-                first = self.query_for(left, &bare(&theirs))?;
+                first = self.query_for(left, untyped(left, &bare(&theirs)))?;
             }
         }
         let mut common = Vec::with_capacity(theirs.len());
@@ -208,5 +208,14 @@ fn explicit(plan: &Plan, column: usize) -> bool {
             exprs.get(column).is_some_and(|expr| matches!(expr.collation, Derivation::Explicit(_)))
         }
         _ => false,
+    }
+}
+
+/// The types that literals of a side take from the other one: none where DISTINCT has compared them before, as texts.
+fn untyped<'t>(query: &Query, types: &'t [SqlType]) -> &'t [SqlType] {
+    match &query.body {
+        QueryBody::Select(select) if select.distinct || !select.distinct_on.is_empty() => &[],
+        QueryBody::Nested(inner) => untyped(inner, types),
+        _ => types,
     }
 }
