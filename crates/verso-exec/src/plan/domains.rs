@@ -17,6 +17,9 @@ impl Plan {
             };
             columns.iter().map(declared).collect()
         };
+        if let Some(input) = self.chosen_from() {
+            return input.domains();
+        }
         match self {
             Plan::TableScan { table, columns, .. }
             | Plan::IndexScan { table, columns, .. }
@@ -36,16 +39,7 @@ impl Plan {
                 domains.resize(self.output().len(), None);
                 domains
             }
-            Plan::Filter { input, .. }
-            | Plan::DistinctOn { input, .. }
-            | Plan::Sort { input, .. }
-            | Plan::LockRows { input, .. }
-            | Plan::Limit { input, .. }
-            | Plan::Past { input, .. }
-            | Plan::Single { input }
-            | Plan::Barrier { input }
-            | Plan::Distinct { input }
-            | Plan::Semi { left: input, .. } => input.domains(),
+            Plan::Semi { left, .. } => left.domains(),
             Plan::Shared { plan, .. } => plan.domains(),
             Plan::Join { left, right, .. }
             | Plan::MergeJoin { left, right, .. }
@@ -57,13 +51,8 @@ impl Plan {
                 let first = domains.next().unwrap_or_default();
                 domains.fold(first, |all, next| both(all, &next))
             }
-            Plan::FunctionScan { .. }
-            | Plan::External { .. }
-            | Plan::SystemScan { .. }
-            | Plan::FileScan { .. }
-            | Plan::Recursive { .. }
-            | Plan::Transition { .. }
-            | Plan::WorkTable { .. } => vec![None; self.output().len()],
+            // Functions, files, system tables, what comes from outside.
+            _ => vec![None; self.output().len()],
         }
     }
 }

@@ -241,16 +241,7 @@ impl Plan {
     pub(super) fn described(&self) -> Vec<OutputColumn> {
         let mut output = self.output();
         let mut top = self;
-        while let Plan::Filter { input, .. }
-        | Plan::DistinctOn { input, .. }
-        | Plan::Sort { input, .. }
-        | Plan::LockRows { input, .. }
-        | Plan::Limit { input, .. }
-        | Plan::Past { input, .. }
-        | Plan::Single { input }
-        | Plan::Barrier { input }
-        | Plan::Distinct { input } = top
-        {
+        while let Some(input) = top.chosen_from() {
             top = input;
         }
         match top {
@@ -259,6 +250,22 @@ impl Plan {
             _ => {}
         }
         output
+    }
+
+    /// The input whose rows this yields with their columns, some of them or all, in whatever order.
+    pub(super) fn chosen_from(&self) -> Option<&Plan> {
+        match self {
+            Plan::Filter { input, .. }
+            | Plan::DistinctOn { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::LockRows { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::Past { input, .. }
+            | Plan::Single { input }
+            | Plan::Barrier { input }
+            | Plan::Distinct { input } => Some(input),
+            _ => None,
+        }
     }
 
     /// The output, of no table.
