@@ -14,6 +14,7 @@
 //!     not know of, so it poisons the engine (and panics in debug builds).
 //! M4. Append, LSNs and effects in memory lie within the checkpoint gate, held shared: a checkpoint sees all or
 //!     nothing of a mini-transaction. Nothing inside may begin or commit another one.
+//! M7. What has changed something may use the file's reserve from then on: the first allocation leaves it alone, or is refused.
 //! M6. What is done to a page of an unlogged object is not logged; everything else is as for other pages.
 //! M5. Room in the log is reserved before the first change: a full disk refuses a change and never breaks one.
 //!
@@ -195,7 +196,7 @@ impl<'e> Mini<'e> {
     /// Whether allocations may use the space kept for undo and back-out.
     #[must_use]
     pub fn uses_reserve(&self) -> bool {
-        self.use_reserve
+        self.use_reserve || (self.changed && !disabled(Rule::M7))
     }
 
     /// Changes a page by the redo function of `kind` and logs the payload.

@@ -29,6 +29,7 @@ macro_rules! rules {
 
 rules! {
     S6 "S6"
+    M7 "M7"
     V1 "V1"
     V1Note "V1-note"
     V2 "V2"

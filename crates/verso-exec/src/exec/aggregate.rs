@@ -202,11 +202,6 @@ impl Call {
         self.keeps_rows
     }
 
-    /// Whether a function in it may do something.
-    pub fn is_volatile(&self) -> bool {
-        self.args.is_volatile() || self.call.filter.as_ref().is_some_and(TypedExpr::is_volatile)
-    }
-
     /// Computes arguments and filter for a batch. A filter keeps the arguments of other rows from being computed.
     pub fn evaluate(&mut self, cx: &ExecContext<'_>, batch: &Batch) -> Result<()> {
         let eval = cx.eval();

@@ -2,13 +2,17 @@
 //!
 //! A1. Pairs come out in the order of the left input; where the right one has none for a left row, a left join yields
 //!     the row alone.
-//! A2. Nothing is held but one batch of each input: a right input that is an index scan makes this an index nested loop.
+//! A2. Nothing else is held but one batch of each input: a right input that is an index scan makes this an index nested loop.
+//!     Rows of the right input are kept for left rows that hand in the same values, as far as they are few ([`memo`](super::memo)).
 //! A3. Several workers take some of the left rows each, and open copies of the right input, where those find their rows through
 //!     an index.
+
+use std::sync::Arc;
 
 use verso_env::stack;
 use verso_types::{Batch, Column, SqlType, Value};
 
+use super::memo::Memo;
 use super::operator::{Bounded, Operator};
 use super::{BATCH_ROWS, ExecContext};
 use crate::error::Result;
@@ -28,6 +32,13 @@ pub(crate) struct ApplyOperator {
     /// The left row whose partners are being read.
     row: usize,
     values: Option<Vec<Value>>,
+    /// The rows that a left row with the same values has found, and how many batches of them have been taken.
+    known: Option<(Arc<Vec<Batch>>, usize)>,
+    memo: Memo<Arc<Vec<Batch>>>,
+    /// Whether rows of the right input may be kept.
+    may_keep: bool,
+    /// What is to be kept of the left row under way.
+    noted: Option<Noted>,
     matched: bool,
     selection: Vec<u32>,
     bounded: Bounded,
@@ -37,12 +48,19 @@ pub(crate) struct ApplyOperator {
     is_safe: bool,
 }
 
+/// The rows of the right input so far.
+#[derive(Default)]
+struct Noted {
+    batches: Vec<Batch>,
+    bytes: u64,
+}
+
 impl ApplyOperator {
     pub fn new(
         left: (Box<dyn Operator>, Vec<SqlType>),
         right: (Box<dyn Operator>, Vec<SqlType>),
         kind: JoinKind,
-        outer: &[TypedExpr],
+        (outer, may_keep): (&[TypedExpr], bool),
         filter: Option<&TypedExpr>,
         executor: Executor,
     ) -> Self {
@@ -58,6 +76,10 @@ impl ApplyOperator {
             right: right.0,
             row: 0,
             values: None,
+            known: None,
+            memo: Memo::new(may_keep),
+            may_keep,
+            noted: None,
             matched: false,
             selection: Vec::new(),
             bounded: Bounded::default(),
@@ -80,6 +102,10 @@ impl ApplyOperator {
             pairs: Batch::of_types(types),
             row: 0,
             values: None,
+            known: None,
+            memo: Memo::new(self.may_keep),
+            may_keep: self.may_keep,
+            noted: None,
             matched: false,
             selection: Vec::new(),
             bounded: Bounded::default(),
@@ -91,22 +117,55 @@ impl ApplyOperator {
     /// Adds what comes next of a left row's partners. False at the end.
     fn add_pairs(&mut self, cx: &ExecContext<'_>, bounded: bool, out: &mut Batch) -> Result<bool> {
         cx.check_cancelled()?;
-        let Some(values) = &self.values else { return self.advance(cx, bounded) };
-        if bounded {
-            self.right.bound(1); // one row may be enough
+        if self.values.is_none() && self.known.is_none() {
+            return self.advance(cx, bounded);
         }
-        if self.right.next(&cx.with_outer(values), &mut self.right_rows)? {
+        if self.next_right(cx, bounded)? {
             self.pairs(cx)?;
             self.matched |= self.pairs.rows > 0;
             out.append(&self.pairs);
             return Ok(true);
         }
-        self.right.close();
-        self.values = None;
         if !self.matched && self.kind == JoinKind::Left {
             self.lonely(out);
         }
         Ok(true)
+    }
+
+    /// The next rows for the left row under way. False at their end.
+    fn next_right(&mut self, cx: &ExecContext<'_>, bounded: bool) -> Result<bool> {
+        if let Some((batches, at)) = &mut self.known {
+            match batches.get(*at) {
+                Some(batch) => {
+                    *at += 1;
+                    self.right_rows.clone_from(batch);
+                    return Ok(true);
+                }
+                None => self.known = None,
+            }
+            return Ok(false);
+        }
+        let Some(values) = &self.values else { return Ok(false) };
+        if bounded {
+            self.right.bound(1); // one row may be enough
+        }
+        if self.right.next(&cx.with_outer(values), &mut self.right_rows)? {
+            if let Some(noted) = &mut self.noted {
+                noted.bytes += (self.right_rows.heap_bytes() + size_of::<Batch>()) as u64;
+                if noted.bytes > self.memo.answer_max(cx) {
+                    self.noted = None;
+                } else {
+                    noted.batches.push(self.right_rows.clone());
+                }
+            }
+            return Ok(true);
+        }
+        self.right.close();
+        self.values = None;
+        if let Some(noted) = self.noted.take() {
+            self.memo.keep(cx, Arc::new(noted.batches), noted.bytes);
+        }
+        Ok(false)
     }
 
     /// Goes to the next left row and opens the right input for it. False at the end.
@@ -124,6 +183,15 @@ impl ApplyOperator {
         let input = RowInput { batch: &self.left_rows, row: self.row };
         let values = self.outer.eval_row(&cx.eval(), input)?;
         self.matched = false;
+        if let Some(known) = self.memo.find(&values) {
+            self.known = Some((Arc::clone(known), 0));
+            looked_up(cx, true);
+            return Ok(true);
+        }
+        self.noted = self.memo.is_asked().then(Noted::default);
+        if self.noted.is_some() {
+            looked_up(cx, false);
+        }
         self.right.open(&cx.with_outer(&values))?;
         self.values = Some(values);
         Ok(true)
@@ -154,6 +222,13 @@ impl ApplyOperator {
         self.left_rows.columns.iter().zip(left).for_each(|(from, to)| from.gather_into(&row, to));
         right.iter_mut().for_each(Column::push_null);
         out.rows += 1;
+    }
+}
+
+/// EXPLAIN ANALYZE is told whether the rows were known.
+fn looked_up(cx: &ExecContext<'_>, was_known: bool) {
+    if let Some(probes) = cx.probes {
+        probes.looked_up(None, was_known);
     }
 }
 
@@ -206,7 +281,8 @@ impl Operator for ApplyOperator {
         self.right.close();
         self.left_rows.clear();
         self.row = 0;
-        self.values = None;
+        (self.values, self.known, self.noted) = (None, None, None);
+        self.memo = Memo::new(self.may_keep);
         self.bounded = Bounded::default();
     }
 }

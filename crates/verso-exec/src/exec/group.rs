@@ -12,13 +12,16 @@
 //!     aside stands there before its further rows.
 //! With several workers ([`shared`]) this holds for the rows of each; the order of the groups does not.
 //!     A group that does not fit even alone puts the rows that its calls keep into files ([`Overflow`]).
+//!     What may not be computed again for rows that come back is computed before ([`once`]).
 //! H3. Each grouping set has groups of its own: its number is part of their keys. An empty set has its group also without
 //!     any row. Within a pass the groups come out set by set.
 
 mod front;
+mod once;
 mod shared;
 mod sorted;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use verso_types::{Batch, Column, SqlType, Value, decode_row, encode_row};
@@ -41,6 +44,7 @@ use crate::plan::{AggregateCall, GroupingSets, TypedExpr};
 use front::Front;
 use shared::Shared;
 
+pub(crate) use once::computed_once;
 pub(crate) use sorted::SortedGroupOperator;
 
 /// A hash table of groups.
@@ -160,6 +164,8 @@ struct Groups {
     sets: Vec<u32>,
     /// Of each call.
     states: Vec<GroupStates>,
+    /// Groups that have gone to others, ascending.
+    gone: Vec<u32>,
 }
 
 impl Groups {
@@ -183,6 +189,20 @@ impl Groups {
     fn are_arrays(&self) -> bool {
         self.keys.columns.iter().all(|key| key.data.bytes().is_none())
             && self.states.iter().all(GroupStates::is_array)
+    }
+
+    /// Leaves groups that have gone out of the rows of these.
+    fn leave_out_gone(&self, groups: Range<usize>, rows: &mut Batch) {
+        let (first, end) = (groups.start as u32, groups.end as u32);
+        let at = self.gone.partition_point(|group| *group < first);
+        let mut gone = self.gone[at..].iter().copied().take_while(|group| *group < end).peekable();
+        if gone.peek().is_some() {
+            let kept: Vec<u32> = (first..end)
+                .filter(|group| gone.next_if_eq(group).is_none())
+                .map(|group| group - first)
+                .collect();
+            rows.filter(&kept);
+        }
     }
 
     fn heap_bytes(&self) -> u64 {
@@ -252,8 +272,11 @@ impl GroupOperator {
 
     /// The column of the input that a key is, if leaving out rows by it leaves out whole groups and nothing else.
     fn key_column(&self, key: usize) -> Option<usize> {
-        let volatile = self.keys.is_volatile() || self.calls.iter().any(Call::is_volatile);
-        if self.has_sets || volatile { None } else { self.key_columns.get(key).copied().flatten() }
+        if self.has_sets || self.keys.is_volatile() {
+            None
+        } else {
+            self.key_columns.get(key).copied().flatten()
+        }
     }
 
     /// No groups, and room for some.
@@ -312,10 +335,11 @@ impl GroupOperator {
             }
             // Rows from a file belong to one set each, those of the input to all.
             for set in 0..if later { 1 } else { self.sets.len() } {
+                cx.check_cancelled()?;
                 self.find_groups((!later).then_some(set as u32), &mut group_of_row)?;
                 self.feed_groups(&group_of_row)?;
+                self.charge(cx)?;
             }
-            self.charge(cx)?;
             if self.shared.is_full {
                 break;
             }
@@ -556,10 +580,6 @@ impl GroupOperator {
                 return Ok(());
             }
             if !self.passes.is_closed() {
-                if self.calls.iter().any(Call::is_volatile) {
-                    // Its rows would be computed twice.
-                    return Err(refused.error(held.what()));
-                }
                 self.passes.close_pass(cx, held, refused, &self.stored_types)?;
                 self.tolerated = bytes.min(2 * held.limit_bytes().max(64 << 10));
             }
@@ -716,11 +736,16 @@ impl Operator for GroupOperator {
             }
             out.rows = groups.len();
             self.next = groups.end;
+            self.groups.leave_out_gone(groups, out);
             return Ok(true);
         }
         while self.next < self.groups.keys.rows && out.rows < BATCH_ROWS && out.variable_bytes() < BATCH_BYTES
         {
             let group = self.order.get(self.next).map_or(self.next, |group| *group as usize);
+            if self.groups.gone.binary_search(&(group as u32)).is_ok() {
+                self.next += 1;
+                continue;
+            }
             for (from, to) in self.groups.keys.columns.iter().zip(&mut out.columns) {
                 to.append_range(from, group..group + 1);
             }
@@ -744,7 +769,8 @@ impl Operator for GroupOperator {
             out.rows += 1;
             self.next += 1;
         }
-        Ok(out.rows > 0)
+        // All that were left may have gone.
+        Ok(out.rows > 0 || !self.shared.merged.is_empty())
     }
 
     fn close(&mut self) {

@@ -13,10 +13,12 @@ use super::combine::{RecursiveOperator, SharedOperator, WorkOperator};
 use super::current::CurrentOperator;
 use super::distinct::{DistinctOperator, RowOrder};
 use super::filter::{KeyFilter, Reach};
-use super::group::{GroupOperator, SortedGroupOperator};
+use super::gate::GateOperator;
+use super::group::{GroupOperator, SortedGroupOperator, computed_once};
 use super::join::{JoinOperator, MergeJoinOperator, SemiOperator};
 use super::key::RowTypes;
 use super::lock::LockOperator;
+use super::memo::may_keep;
 use super::metered::MeteredOperator;
 use super::past::PastOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator, SingleOperator};
@@ -139,12 +141,12 @@ fn metered(plan: &Plan, operator: Box<dyn Operator>) -> Box<dyn Operator> {
 fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     match plan {
         Plan::Values { rows, columns } => Box::new(ValuesOperator::new(rows, columns, executor)),
-        Plan::TableScan { table, columns, filter } => {
-            Box::new(ScanOperator::new(table, columns, None, filter.as_ref(), executor))
-        }
-        Plan::IndexScan { table, columns, access, filter } => {
-            Box::new(ScanOperator::new(table, columns, Some(access), filter.as_ref(), executor))
-        }
+        Plan::TableScan { table, columns, filter } => gated(filter.as_ref(), executor, |filter| {
+            Box::new(ScanOperator::new(table, columns, None, filter, executor))
+        }),
+        Plan::IndexScan { table, columns, access, filter } => gated(filter.as_ref(), executor, |filter| {
+            Box::new(ScanOperator::new(table, columns, Some(access), filter, executor))
+        }),
         Plan::CurrentRow { table, columns, cursor } => Box::new(CurrentOperator::new(table, columns, cursor)),
         Plan::SystemScan { view, args, columns, output, keys } => {
             Box::new(SystemOperator::new(*view, (args, keys), columns, output))
@@ -155,21 +157,22 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Project { input, exprs, .. } => {
             Box::new(ProjectOperator::new(compile(input, executor), &types_of(input), exprs, executor))
         }
-        Plan::Filter { input, predicate } => {
-            Box::new(FilterOperator::new(compile(input, executor), predicate, executor))
-        }
+        Plan::Filter { input, predicate } => gated(Some(predicate), executor, |predicate| {
+            let input = compile(input, executor);
+            match predicate {
+                Some(predicate) => Box::new(FilterOperator::new(input, predicate, executor)),
+                None => input,
+            }
+        }),
         Plan::Aggregate { input, group_by, aggregates, sets: None } if group_by.is_empty() => {
             let types = types_of(input);
             Box::new(AggregateOperator::new(compile(input, executor), &types, aggregates, executor))
         }
-        Plan::Aggregate { input, group_by, aggregates, sets } => Box::new(GroupOperator::new(
-            compile(input, executor),
-            &types_of(input),
-            group_by,
-            aggregates,
-            sets.as_ref(),
-            executor,
-        )),
+        Plan::Aggregate { input, group_by, aggregates, sets } => {
+            let rows = compile(input, executor);
+            let (rows, types, calls) = computed_once(rows, types_of(input), aggregates, executor);
+            Box::new(GroupOperator::new(rows, &types, group_by, &calls, sets.as_ref(), executor))
+        }
         Plan::SortedAggregate { input, group_by, aggregates } => Box::new(SortedGroupOperator::new(
             compile(input, executor),
             &types_of(input),
@@ -257,7 +260,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             typed(left, executor),
             typed(right, executor),
             *kind,
-            outer,
+            (outer, may_keep(right)),
             filter.as_ref(),
             executor,
         )),
@@ -278,6 +281,18 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         )),
         Plan::Transition { new, .. } => Box::new(TransitionOperator::new(*new)),
         Plan::WorkTable { number, .. } => Box::new(WorkOperator::new(*number)),
+    }
+}
+
+/// An operator with a condition, of which it is not opened without what no row can make differ.
+fn gated(
+    condition: Option<&TypedExpr>,
+    executor: Executor,
+    of: impl FnOnce(Option<&TypedExpr>) -> Box<dyn Operator>,
+) -> Box<dyn Operator> {
+    match condition.and_then(TypedExpr::asked_once) {
+        Some((once, rest)) => Box::new(GateOperator::new(&once, of(rest.as_ref()), executor)),
+        None => of(condition),
     }
 }
 

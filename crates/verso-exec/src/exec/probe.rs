@@ -61,6 +61,10 @@ pub struct Measured {
     pub spilled_bytes: u64,
     /// The most workers that have read its inputs; 0 where it was the statement's thread alone.
     pub workers: u32,
+    /// Rows whose values had been handed in to it before, so that it did not run.
+    pub known: u64,
+    /// Rows whose values were looked up in vain.
+    pub unknown: u64,
     /// Memory that it holds now.
     held_bytes: u64,
 }
@@ -75,13 +79,15 @@ impl Measured {
         Measured { loops: 1, rows, first_nanos: nanos, nanos, work, ..Measured::default() }
     }
 
-    /// The same with the memory and the workers of another one that it is shown together with.
+    /// The same with the memory, the workers and the look-ups of another one that it is shown together with.
     #[must_use]
     pub fn with_memory_of(self, other: &Measured) -> Measured {
         Measured {
             workers: self.workers.max(other.workers),
             peak_bytes: self.peak_bytes.max(other.peak_bytes),
             spilled_bytes: self.spilled_bytes + other.spilled_bytes,
+            known: self.known + other.known,
+            unknown: self.unknown + other.unknown,
             ..self
         }
     }
@@ -127,6 +133,8 @@ impl Probes {
             sum.nanos = sum.nanos.max(one.nanos);
             sum.first_nanos = sum.first_nanos.max(one.first_nanos);
             sum.workers = sum.workers.max(one.workers);
+            sum.known += one.known;
+            sum.unknown += one.unknown;
         }
         let mut measured = self.measured.borrow_mut();
         for (place, more) in all {
@@ -137,6 +145,8 @@ impl Probes {
             own.nanos += more.nanos;
             own.first_nanos += more.first_nanos;
             own.workers = own.workers.max(more.workers);
+            own.known += more.known;
+            own.unknown += more.unknown;
         }
         if let Some(place) = self.running.borrow().last() {
             let own = measured.entry(*place).or_default();
@@ -173,6 +183,15 @@ impl Probes {
             let own = measured.entry(*place).or_default();
             own.peak_bytes = own.peak_bytes.max(bytes);
         }
+    }
+
+    /// The answer of the plan at this place, or that is joined by the operator under way, was looked up.
+    pub(super) fn looked_up(&self, place: Option<usize>, was_known: bool) {
+        let Some(place) = place.or_else(|| self.running.borrow().last().copied()) else { return };
+        let mut measured = self.measured.borrow_mut();
+        let own = measured.entry(place).or_default();
+        own.known += u64::from(was_known);
+        own.unknown += u64::from(!was_known);
     }
 
     /// An operator is called.

@@ -27,7 +27,7 @@ use verso_types::{Batch, BytesColumn, SqlType};
 
 use super::operator::Operator;
 use super::order::{self, SortOrder};
-use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, parallel};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES, parallel};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, RowExpr};
 use crate::plan::{SortKey, TypedExpr};

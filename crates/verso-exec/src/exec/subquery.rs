@@ -1,7 +1,7 @@
 //! Queries within expressions.
 //!
 //! Q1. A subquery that depends on no outer value runs once per execution of its statement; one that does runs for each
-//!     row, with operators compiled once.
+//!     row, with operators compiled once, or for the first of the rows that hand in the same values ([`memo`](super::memo)).
 //! Q2. What is kept lasts as long as the execution of the statement: nothing outlives a change of the tables.
 
 use std::cell::RefCell;
@@ -14,9 +14,11 @@ use verso_types::{Array, Batch, SqlType, Value};
 
 use super::found::Places;
 use super::keys::{self, KeyTable};
+use super::memo::{Memo, may_keep};
 use super::operator::{Operator, compile, types_of};
 use super::pipeline::SEVERAL_ROWS;
 use super::{ExecContext, key};
+use crate::aggregate::payload;
 use crate::error::{ExecError, Result};
 use crate::functions::kernel::Kernel;
 use crate::memory::Reservation;
@@ -50,6 +52,7 @@ impl StatementState {
         self.shared.borrow_mut().remove(&address);
         if let Some(running) = self.subqueries.borrow_mut().get_mut(&address) {
             running.answer = None;
+            running.memo.forget();
         }
     }
 }
@@ -80,9 +83,11 @@ struct Running {
     /// Away while it runs.
     operator: Option<Box<dyn Operator>>,
     answer: Option<Answer>,
+    /// Answers of one that is not constant.
+    memo: Memo<Answer>,
 }
 
-/// What a constant subquery says.
+/// What a subquery says.
 enum Answer {
     Value(Value),
     /// For `In`.
@@ -124,6 +129,7 @@ pub(super) fn evaluate(
         constant: outer.is_empty(),
         operator: None,
         answer: None,
+        memo: Memo::new(!outer.is_empty() && may_keep(plan)),
     });
     let result = running.evaluate(cx, test, outer, args);
     state.subqueries.borrow_mut().insert(address, running);
@@ -174,24 +180,59 @@ impl Running {
         outer: &[Value],
         args: &[Value],
     ) -> Result<Value> {
-        if self.answer.is_none() {
-            let mut operator = self.operator.take().unwrap_or_else(|| compile(&self.plan, cx.executor));
-            let answer = ask(&mut *operator, &self.types, &cx.with_outer(outer), test);
-            operator.close();
-            self.operator = Some(operator);
-            self.answer = Some(answer?);
-        }
-        let value = match (&self.answer, test) {
-            (Some(Answer::Value(value)), _) => value.clone(),
-            (Some(Answer::Members(members)), SubqueryTest::In { negated }) => {
-                members.contains(args, &self.types, negated)?
+        let known = if self.constant { self.answer.as_ref() } else { self.memo.find(outer) };
+        if let Some(answer) = known {
+            if !self.constant {
+                note(cx, &self.plan, true);
             }
-            _ => Value::Null,
-        };
-        if !self.constant {
-            self.answer = None;
+            return answer.of_row(args, &self.types, test);
         }
-        Ok(value)
+        let mut operator = self.operator.take().unwrap_or_else(|| compile(&self.plan, cx.executor));
+        let answer = ask(&mut *operator, &self.types, &cx.with_outer(outer), test);
+        operator.close();
+        self.operator = Some(operator);
+        let answer = answer?;
+        let value = answer.of_row(args, &self.types, test);
+        if self.constant {
+            self.answer = Some(answer);
+        } else if self.memo.is_asked() {
+            note(cx, &self.plan, false);
+            let (answer, bytes) = answer.to_be_kept();
+            self.memo.keep(cx, answer, bytes);
+        }
+        value
+    }
+}
+
+/// EXPLAIN ANALYZE is told whether the answer was known.
+fn note(cx: &ExecContext<'_>, plan: &Arc<Plan>, was_known: bool) {
+    if let Some(probes) = cx.probes {
+        probes.looked_up(Some(Arc::as_ptr(plan).addr()), was_known);
+    }
+}
+
+impl Answer {
+    /// What it means for a row with these arguments.
+    fn of_row(&self, args: &[Value], types: &[SqlType], test: SubqueryTest) -> Result<Value> {
+        match (self, test) {
+            (Answer::Value(value), _) => Ok(value.clone()),
+            (Answer::Members(members), SubqueryTest::In { negated }) => {
+                members.contains(args, types, negated)
+            }
+            _ => Ok(Value::Null),
+        }
+    }
+
+    /// It and its bytes, which who keeps it charges for.
+    fn to_be_kept(mut self) -> (Answer, u64) {
+        let bytes = match &mut self {
+            Answer::Value(value) => size_of::<Value>() + payload(value),
+            Answer::Members(members) => {
+                members.held = None;
+                size_of::<Members>() + members.heap_bytes()
+            }
+        };
+        (self, bytes as u64)
     }
 }
 

@@ -360,8 +360,8 @@ impl TypedExpr {
         }
     }
 
-    /// Whether a call in it has to happen once per row. Functions of users do: their statements may see what the
-    /// rows before did; not where a superuser has said that one is LEAKPROOF, and it is not volatile.
+    /// Whether a call in it has to happen once per row. Functions of users are what they are said to be: statements of those that
+    /// are not VOLATILE see what was there when the statement around them began.
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |part| match &part.kind {
@@ -381,10 +381,8 @@ impl TypedExpr {
     fn is_volatile_call(&self) -> bool {
         match &self.kind {
             ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
-            ExprKind::UserCall { function, .. } if function.leakproof => {
-                function.volatility == verso_catalog::Volatility::Volatile
-            }
-            kind => matches!(kind, ExprKind::UserCall { .. } | ExprKind::Fold { .. }),
+            ExprKind::UserCall { function, .. } => function.volatility == verso_catalog::Volatility::Volatile,
+            kind => matches!(kind, ExprKind::Fold { .. }),
         }
     }
 

@@ -16,6 +16,7 @@
 mod access;
 mod domains;
 mod expr;
+mod gate;
 mod json;
 mod output;
 mod places;

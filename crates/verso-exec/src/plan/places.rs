@@ -100,7 +100,8 @@ fn is_place(columns: &[usize], expr: &TypedExpr) -> bool {
 /// Whether an expression has one value as long as the scan is open.
 fn is_fixed(expr: &TypedExpr) -> bool {
     !expr.any(&mut |part| match &part.kind {
-        ExprKind::Column(_) | ExprKind::UserCall { .. } => true,
+        ExprKind::Column(_) => true,
+        ExprKind::UserCall { function, .. } => function.volatility == verso_catalog::Volatility::Volatile,
         ExprKind::Subquery { plan, .. } => plan.is_volatile(),
         ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
         _ => false,

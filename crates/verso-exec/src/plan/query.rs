@@ -486,7 +486,7 @@ impl SetCall {
             SetCall::Builtin { function, .. } => {
                 function.volatility == crate::functions::Volatility::Volatile
             }
-            SetCall::User { .. } => true,
+            SetCall::User { function, .. } => function.volatility == verso_catalog::Volatility::Volatile,
         }
     }
 }

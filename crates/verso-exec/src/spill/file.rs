@@ -179,6 +179,13 @@ pub(crate) struct Run {
     pub bytes: u64,
 }
 
+impl Run {
+    /// The bytes of its largest block.
+    pub fn largest(&self) -> u64 {
+        self.blocks.iter().map(|block| block.length).max().unwrap_or(0)
+    }
+}
+
 /// A temporary file, to which blocks are added.
 pub(crate) struct SpillFile {
     file: Arc<dyn VfsFile>,

@@ -49,8 +49,9 @@ pub(super) fn read_at_start(insert: &mut Insert, planning: Planning<'_>) -> Resu
     let source = std::mem::replace(&mut insert.source, Plan::Append { inputs: Vec::new(), pruning: None });
     let output = source.output();
     let none_of = |plan: Arc<Plan>| {
-        let never = TypedExpr::literal(Value::Bool(false), SqlType::Bool);
-        let rows = Plan::Filter { input: Box::new(Plan::shared(plan)), predicate: never };
+        // It is opened, and with that computed.
+        let limit = Some(TypedExpr::literal(Value::Int8(0), SqlType::Int8));
+        let rows = Plan::Limit { input: Box::new(Plan::shared(plan)), limit, offset: None, ties: Vec::new() };
         Plan::Project {
             input: Box::new(rows),
             exprs: output.iter().map(|column| TypedExpr::null(column.ty.clone())).collect(),

@@ -114,6 +114,9 @@ impl Node {
             if actual.workers > 0 {
                 lines.push(format!("{pad}Workers: {}", actual.workers));
             }
+            if actual.known + actual.unknown > 0 {
+                lines.push(format!("{pad}Memoize Hits: {}  Misses: {}", actual.known, actual.unknown));
+            }
             if shown.memory && (actual.peak_bytes > 0 || actual.spilled_bytes > 0) {
                 let disk = match actual.spilled_bytes {
                     0 => String::new(),
@@ -218,6 +221,10 @@ impl Node {
             let mut count = |key: &str, count: u64| add(key, Document::Number(count.to_string()));
             if actual.workers > 0 {
                 count("Worker Count", actual.workers.into());
+            }
+            if actual.known + actual.unknown > 0 {
+                count("Memoize Hits", actual.known);
+                count("Memoize Misses", actual.unknown);
             }
             if shown.memory {
                 count("Peak Memory Usage", kilobytes(actual.peak_bytes));

@@ -181,8 +181,13 @@ impl<'p> Tree<'p> {
                 }
             }
             Plan::Filter { predicate, .. } => {
-                let condition = text(predicate, self.scope(&names));
-                let filter = ("Filter", Field::Text(condition));
+                let shown = |condition: &TypedExpr| Field::Text(text(condition, self.scope(&names)));
+                let (once, rest) = match predicate.asked_once() {
+                    Some((once, rest)) => (Some(once), rest),
+                    None => (None, Some(predicate.clone())),
+                };
+                let once = once.iter().map(|once| ("One-Time Filter", shown(once)));
+                let parts: Vec<_> = once.chain(rest.iter().map(|rest| ("Filter", shown(rest)))).collect();
                 if node.details.iter().any(|(key, _)| *key == "Filter") {
                     // A condition of its own above an operator that has one.
                     node.relationship = Some("Outer");
@@ -193,7 +198,7 @@ impl<'p> Tree<'p> {
                         ..Node::default()
                     };
                 }
-                node.details.push(filter);
+                node.details.extend(parts);
                 if let (Some(own), Some(below)) =
                     (actual.filter(|own| own.loops > 0), node.actual.filter(|below| below.loops > 0))
                 {

@@ -181,7 +181,8 @@ fn comparable(own: &SqlType, other: &SqlType) -> bool {
 /// Whether an expression has one value for the whole statement.
 pub(super) fn is_fixed(expr: &TypedExpr) -> bool {
     !expr.any(&mut |part| match &part.kind {
-        ExprKind::Column(_) | ExprKind::UserCall { .. } => true,
+        ExprKind::Column(_) => true,
+        ExprKind::UserCall { function, .. } => function.volatility == verso_catalog::Volatility::Volatile,
         ExprKind::Subquery { plan, .. } => plan.is_volatile(),
         ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
         _ => false,

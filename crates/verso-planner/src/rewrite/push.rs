@@ -80,9 +80,19 @@ impl Rewriter<'_> {
             // Its inputs have been rewritten.
             Plan::MergeJoin { .. } => Ok(keep(plan, conditions)),
             Plan::Semi { left, right, equal, filter, anti } => {
-                let (below, above) = split(conditions, |_| true);
+                let (mut below, above) = split(conditions, |_| true);
+                let width = left.output().len();
+                // What judges one side: no right row that fails is a partner, no left row that fails has one.
+                let own = filter.map(TypedExpr::conjuncts).unwrap_or_default();
+                let (mut on_right, rest) = split(own, |used| used.iter().all(|column| *column >= width));
+                let (on_left, rest) = split(rest, |used| !anti && used.iter().all(|column| *column < width));
+                on_right
+                    .iter_mut()
+                    .for_each(|condition| map_columns(condition, &mut |column| column - width));
+                below.extend(on_left);
+                let filter = TypedExpr::conjunction(rest);
                 let left = Box::new(self.push(*left, below)?);
-                let right = Box::new(self.push(*right, Vec::new())?);
+                let right = Box::new(self.push(*right, on_right)?);
                 Ok(keep(Plan::Semi { left, right, equal, filter, anti }, above))
             }
             Plan::Apply { left, right, outer, kind, filter } => {

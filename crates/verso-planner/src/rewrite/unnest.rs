@@ -10,6 +10,7 @@
 //! U1. Conditions that compare with the row are taken out of the query; what they use of it comes out as further columns.
 //! U2. A scalar query needs an aggregate of all its rows and nothing but equalities with the row, which become the groups.
 //!     A row without a group has what the aggregate says of no rows: CASE tells them apart, so that `count` is 0.
+//!     A condition that asks a query of its own goes along where an equality leaves few pairs to ask it of.
 //! U3. What uses the row otherwise, or stands within a larger expression, is joined by [`super::attach`].
 //! U4. NOT IN stays a condition: NULLs decide there. So does what an index finds for the few rows there are.
 //!
@@ -35,6 +36,15 @@ use verso_env::recursion::check;
 const ASKED: f64 = 10.0;
 const ASKED_LEAST: f64 = 1_000.0;
 
+/// Which conditions that use the row may be taken out of a query.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// Those without queries of their own.
+    Plain,
+    /// Others, too: they are asked of each pair of rows.
+    Asking,
+}
+
 /// A query without the conditions that use the row, and these: over its columns, and `Outer`.
 type Lifted = (Plan, Vec<TypedExpr>);
 
@@ -57,12 +67,15 @@ impl Rewriter<'_> {
         let mut stay = Vec::new();
         let mut joins = Vec::new();
         for condition in asking {
-            match self.as_join(&condition, rows) {
+            match self.as_join(&condition, rows, Within::Plain) {
                 Some(Way::Join(join)) => joins.push(join),
                 // Where few rows are asked for, the others need not be looked at.
                 Some(Way::Asked) if first.is_some() => stay.push(condition),
                 _ if self.for_all_rows(&mut plan, &condition) => {}
-                _ => stay.push(condition),
+                _ => match self.as_join(&condition, rows, Within::Asking) {
+                    Some(Way::Join(join)) => joins.push(join),
+                    _ => stay.push(condition),
+                },
             }
         }
         let width = plan.output().len();
@@ -78,9 +91,13 @@ impl Rewriter<'_> {
     }
 
     /// A condition that asks whether a query has a row, without the query's conditions that use the row.
-    fn as_join(&self, condition: &TypedExpr, rows: f64) -> Option<Way> {
+    fn as_join(&self, condition: &TypedExpr, rows: f64, within: Within) -> Option<Way> {
         let Asked { plan, outer, args, anti } = asked(condition)?;
-        let (right, conditions) = lift(plan.clone())?;
+        let (right, conditions) = lift(plan.clone(), within)?;
+        // What asks queries is asked of pairs: those that equalities leave.
+        if within == Within::Asking && args.is_empty() && !conditions.iter().any(is_equality) {
+            return None;
+        }
         if !self.pays(rows, &right, &conditions) {
             return Some(Way::Asked);
         }
@@ -207,17 +224,18 @@ fn of_pair(mut condition: TypedExpr, width: usize, outer: &[TypedExpr]) -> Typed
 
 /// Takes the conditions that use the row out of a query; the columns it had stay in front. `None` where something else
 /// uses the row.
-fn lift(plan: Plan) -> Option<Lifted> {
+fn lift(plan: Plan, within: Within) -> Option<Lifted> {
     check().ok()?;
     if !plan.uses_outer() {
         return Some((plan, Vec::new()));
     }
     match plan {
         Plan::Filter { input, predicate } => {
-            let (input, mut conditions) = lift(*input)?;
+            let (input, mut conditions) = lift(*input, within)?;
             let (asking, plain): (Vec<_>, Vec<_>) = predicate.conjuncts().into_iter().partition(has_outer);
             let refused = |condition: &TypedExpr| {
-                condition.is_volatile() || condition.any(&mut |part| matches!(part.kind, K::Subquery { .. }))
+                let asks = |part: &TypedExpr| matches!(part.kind, K::Subquery { .. });
+                condition.is_volatile() || within == Within::Plain && condition.any(&mut |part| asks(part))
             };
             if asking.iter().any(refused) {
                 return None;
@@ -226,7 +244,7 @@ fn lift(plan: Plan) -> Option<Lifted> {
             Some((keep(input, plain), conditions))
         }
         Plan::Project { input, mut exprs, mut names } if !exprs.iter().any(has_outer) => {
-            let (input, mut conditions) = lift(*input)?;
+            let (input, mut conditions) = lift(*input, within)?;
             let columns = input.output();
             for condition in &mut conditions {
                 map_columns(condition, &mut |column| {
@@ -243,8 +261,8 @@ fn lift(plan: Plan) -> Option<Lifted> {
         }
         Plan::Join { left, right, kind: JoinKind::Inner, equal, filter } if equal.is_empty() => {
             let (width, behind) = (left.output().len(), right.output().len());
-            let (left, mut conditions) = lift(*left)?;
-            let (right, theirs) = lift(*right)?;
+            let (left, mut conditions) = lift(*left, within)?;
+            let (right, theirs) = lift(*right, within)?;
             let (ours, all) = (left.output().len(), left.output().len() + right.output().len());
             // Those of both first, as they were, then what has come to the left one and to the right one.
             let order: Vec<usize> =
@@ -294,7 +312,7 @@ pub(super) fn grouped(plan: &Plan, outer: &[TypedExpr]) -> Option<Grouped> {
         return None;
     }
     let empty = aggregates.iter().map(empty).collect::<Option<Vec<_>>>()?;
-    let (input, conditions) = lift(Plan::clone(input))?;
+    let (input, conditions) = lift(Plan::clone(input), Within::Plain)?;
     let (mut keys, mut group_by) = (Vec::new(), Vec::new());
     for condition in conditions {
         let K::Call { args, .. } = &condition.kind else { return None };

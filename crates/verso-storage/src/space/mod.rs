@@ -206,7 +206,7 @@ impl SpaceMap {
     /// do not. With `root`, the first page is the owner's root. All pages are to be formatted by init records.
     ///
     /// # Errors
-    /// `Full`: the disk or the database's greatest size, counting the reserve unless `mini` may use it; `TooLarge`
+    /// `Full`: the disk or the database's greatest size, counting the reserve unless `mini` may use it and wants one unit; `TooLarge`
     /// for more than a region. Nothing has changed then.
     pub fn allocate<'e>(
         &'e self,
@@ -236,7 +236,8 @@ impl SpaceMap {
         units: u32,
         entry: Entry,
     ) -> Result<ExtentRun, StorageError> {
-        let reserve = if mini.uses_reserve() { 0 } else { self.reserve_units };
+        // The reserve is for what cannot be refused any more, and goes unit by unit: a large extent would leave nothing to others.
+        let reserve = if mini.uses_reserve() && units == 1 { 0 } else { self.reserve_units };
         let first = loop {
             let fit = change.runs.first_fit(units);
             let spared = change.runs.free_units >= units + reserve;

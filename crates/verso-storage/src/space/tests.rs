@@ -160,8 +160,10 @@ fn the_reserve_is_for_undo_and_a_full_disk_or_file_changes_nothing() {
             assert!(matches!(full, StorageError::Full { .. }), "{full}");
             space.check(&store.core.pool).unwrap();
             assert!(space.stats().free_pages >= 16 * 8);
-            for _ in 0..5 {
-                allocate(&store, &space, 2, 3, true).unwrap();
+            // Unit by unit: a large extent would leave nothing to others.
+            assert!(matches!(allocate(&store, &space, 2, 3, true), Err(StorageError::Full { .. })));
+            for _ in 0..16 {
+                allocate(&store, &space, 2, 1, true).unwrap();
             }
             assert!(!store.core.wal.is_poisoned());
         });

@@ -239,9 +239,17 @@ fn a_dead_shrink_whose_space_was_used_again_is_backed_out_on_a_full_disk_too() {
 
 /// Gives the rows for which `new` says so another name.
 fn rename(heap: &Arc<Heap>, txn: &mut Txn, new: impl Fn(i64) -> Option<String>) {
+    try_rename(heap, txn, new).unwrap();
+}
+
+fn try_rename(
+    heap: &Arc<Heap>,
+    txn: &mut Txn,
+    new: impl Fn(i64) -> Option<String>,
+) -> Result<(), StorageError> {
     let mut scan = heap.scan(txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
     let mut out = ScanBatch::default();
-    while scan.next(&mut out).unwrap() {
+    while scan.next(&mut out)? {
         let ids = out.batch.columns[0].data.i64s().unwrap().to_vec();
         let (mut selection, mut values) = (Vec::new(), Vec::new());
         for (row, id) in ids.into_iter().enumerate() {
@@ -250,10 +258,14 @@ fn rename(heap: &Arc<Heap>, txn: &mut Txn, new: impl Fn(i64) -> Option<String>) 
                 values.push((id, Some(name), 0.0));
             }
         }
+        if selection.is_empty() {
+            continue;
+        }
         let mut values = batch(&values);
         values.columns = vec![values.columns.swap_remove(1)];
-        heap.update(txn, &out, Some(&selection), &[2], &values).unwrap();
+        heap.update(txn, &out, Some(&selection), &[2], &values)?;
     }
+    Ok(())
 }
 
 #[test]
@@ -644,6 +656,57 @@ fn on_a_full_disk_rows_that_go_make_room_for_rows_that_come() {
             drop(engine);
             let engine = Engine::open(env.clone(), &path(), options()).unwrap();
             let heap = engine.heap(object).unwrap();
+            assert_eq!(sorted(now(&engine, &heap)), expected);
+            sound(&engine);
+        });
+    }
+}
+
+/// Values that no longer fit their page move out of it, several in one mini-transaction: the first may be refused, the others are not
+/// allowed to find the disk full (M7).
+#[test]
+fn on_a_full_disk_rows_that_grow_are_refused_whole() {
+    for seed in seeds(10) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        world.run(|env| {
+            // The log has room, the file has none.
+            let max_database_bytes = (4 << 20) + rng.below(1 << 20);
+            let (engine, heap) = create_in(env, EngineOptions { max_database_bytes, ..options() });
+            let mut expected: Vec<Row> = (0..2000).map(|id| (id, Some("n".repeat(90)), 0.0)).collect();
+            let mut txn = engine.begin(TxnOptions::default());
+            insert(&heap, &mut txn, &expected).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let mut refused = 0;
+            for _ in 0..400 {
+                let (first, count) = (rng.below(1900) as i64, rng.between(1, 100) as i64);
+                let name = "m".repeat(rng.index(900));
+                let mut txn = engine.begin(TxnOptions::default());
+                txn.begin_statement().unwrap();
+                let own = |id: i64| (first..first + count).contains(&id);
+                match try_rename(&heap, &mut txn, |id| own(id).then(|| name.clone())) {
+                    Ok(()) => match txn.end_statement().and_then(|()| txn.commit(CommitMode::Wait)) {
+                        Ok(()) => {
+                            let changed = expected.iter_mut().filter(|row| own(row.0));
+                            changed.for_each(|row| row.1 = Some(name.clone()));
+                        }
+                        Err(StorageError::Full { .. }) => refused += 1,
+                        Err(error) => panic!("seed {seed}: {error}"),
+                    },
+                    Err(StorageError::Full { .. }) => {
+                        refused += 1;
+                        txn.rollback().unwrap();
+                    }
+                    Err(error) => panic!("seed {seed}: {error}"),
+                }
+                for done in [engine.checkpoint().map(drop), engine.housekeeping()] {
+                    assert!(matches!(done, Ok(()) | Err(StorageError::Full { .. })), "seed {seed}: {done:?}");
+                }
+                if refused > 20 {
+                    break;
+                }
+            }
+            assert!(refused > 0, "the file was full");
             assert_eq!(sorted(now(&engine, &heap)), expected);
             sound(&engine);
         });

@@ -182,6 +182,22 @@ impl Array {
         true
     }
 
+    /// The groups of keys that another array has, too: its own group, and the other's. None where there are more than so many.
+    pub fn common(&self, other: &Array, most: usize) -> Option<Vec<(u32, u32)>> {
+        let mut common = Vec::new();
+        for (number, chunk) in (self.first..).zip(&self.chunks) {
+            let at = usize::try_from(number - other.first).ok();
+            let theirs = at.and_then(|at| other.chunks.get(at)?.as_deref());
+            let (Some(own), Some(theirs)) = (chunk.as_deref(), theirs) else { continue };
+            let both = own.iter().zip(theirs).filter(|(own, theirs)| **own != 0 && **theirs != 0);
+            common.extend(both.map(|(own, theirs)| (own - 1, theirs - 1)));
+            if common.len() > most {
+                return None;
+            }
+        }
+        Some(common)
+    }
+
     fn heap_bytes(&self) -> usize {
         self.chunks.capacity() * size_of::<Option<Box<Chunk>>>() + self.used * size_of::<Chunk>()
     }
@@ -295,6 +311,21 @@ mod tests {
         let mut array = Array::default();
         let taken = (0..10_000).take_while(|group| array.add(group * 5000, *group as u32)).count();
         assert_eq!(taken, FEW / CHUNK, "each has a chunk of its own");
+    }
+
+    #[test]
+    fn arrays_find_what_they_have_in_common() {
+        let array = |keys: &[i64]| {
+            let mut array = Array::default();
+            keys.iter().enumerate().for_each(|(group, key)| assert!(array.add(*key, group as u32)));
+            array
+        };
+        let (one, other) = (array(&[-5, 7, 1_030, 9_000, -2_000]), array(&[9_000, 8, -2_000, 1_029, -5]));
+        let mut common = one.common(&other, 3).expect("not too many");
+        common.sort_unstable();
+        assert_eq!(common, [(0, 4), (3, 0), (4, 2)]);
+        assert_eq!(one.common(&other, 2), None);
+        assert_eq!(one.common(&Array::default(), 0), Some(Vec::new()));
     }
 
     #[test]

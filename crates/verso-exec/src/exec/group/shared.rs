@@ -5,6 +5,9 @@
 //! part of the input ─► groups of a worker ─┘   or, where they are few, all of them ─► groups
 //! ```
 //!
+//! Where keys are integers, and what rows of a table have in common stands together, workers meet few groups twice: these are added
+//! to one of them, and all stay where they are.
+//!
 //! Each worker may hold its share of the work memory. A worker that is refused more ends: the statement's thread then takes
 //! over the groups of all workers and reads the rest of the input, by the passes that it has for that.
 
@@ -40,7 +43,7 @@ pub(super) struct Shared {
 /// What a worker has made.
 struct Part {
     groups: Groups,
-    _held: Reservation,
+    held: Reservation,
 }
 
 /// Groups of all workers together below which one thread puts them together.
@@ -49,7 +52,13 @@ const FEW_GROUPS: usize = if cfg!(test) { 300 } else { 16 << 10 };
 impl GroupOperator {
     /// Reads the input with several workers, if it is to be read so; whether nothing of it is left to be done.
     pub(super) fn collect_shared(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
-        if self.shared.is_part || !self.keys_are_safe || !self.calls.iter().all(Call::is_shareable) {
+        // A worker that is refused memory takes one batch more, for all sets.
+        let many_sets = self.sets.len() > SETS_MAX;
+        if self.shared.is_part
+            || many_sets
+            || !self.keys_are_safe
+            || !self.calls.iter().all(Call::is_shareable)
+        {
             return Ok(false);
         }
         let Some(inputs) = parallel::split(cx, &mut *self.input)? else { return Ok(false) };
@@ -61,12 +70,16 @@ impl GroupOperator {
             let held = part.held.take().unwrap_or_else(|| cx.reserve("GROUP BY"));
             let groups = std::mem::take(&mut part.groups);
             let rest = part.shared.is_full.then_some(part.input);
-            Ok((Part { groups, _held: held }, rest))
+            Ok((Part { groups, held }, rest))
         })?;
         let (mut made, rest): (Vec<Part>, Vec<_>) = made.into_iter().unzip();
         self.shared.rest = rest.into_iter().flatten().collect();
         let many = made.iter().map(|part| part.groups.keys.rows).sum::<usize>() > FEW_GROUPS;
         if many && !self.has_sets && self.shared.rest.is_empty() {
+            if let Some(common) = few_in_common(&made) {
+                self.shared.merged = kept_apart(made, common)?;
+                return Ok(true);
+            }
             match self.merge_by_hash(cx, made, count)? {
                 None => return Ok(true),
                 Some(refused) => made = refused,
@@ -200,6 +213,62 @@ impl GroupOperator {
         }
         Ok(())
     }
+}
+
+/// What a part has in common with an earlier one: the numbers of both, and of each group in both.
+struct Common {
+    part: usize,
+    earlier: usize,
+    groups: Vec<(u32, u32)>,
+}
+
+/// Sets of which workers make groups.
+const SETS_MAX: usize = 64;
+
+/// One in so many groups may be in several parts for them to be kept apart.
+const FEW_COMMON: usize = 8;
+
+/// The groups that several workers have met, each once for each part behind the first, if all are found by arrays and these are few.
+fn few_in_common(made: &[Part]) -> Option<Vec<Common>> {
+    let mut all = Vec::new();
+    for (number, part) in made.iter().enumerate() {
+        let groups = &part.groups;
+        let Front::Array(array) = &groups.front else { return None };
+        if !groups.states.iter().all(GroupStates::are_small) {
+            return None;
+        }
+        let most = groups.keys.rows / FEW_COMMON;
+        let mut known = vec![false; groups.keys.rows];
+        let mut count = 0;
+        for (earlier, other) in made[..number].iter().enumerate() {
+            let Front::Array(theirs) = &other.groups.front else { return None };
+            let mut both = array.common(theirs, most)?;
+            // The earliest part has it.
+            both.retain(|(own, _)| !std::mem::replace(&mut known[*own as usize], true));
+            count += both.len();
+            all.push(Common { part: number, earlier, groups: both });
+        }
+        if count > most {
+            return None;
+        }
+    }
+    Some(all)
+}
+
+/// The groups of all parts; those of several are in the first one of them.
+fn kept_apart(mut made: Vec<Part>, common: Vec<Common>) -> Result<Vec<(Groups, Reservation)>> {
+    for Common { part, earlier, groups } in common {
+        let both = made.get_disjoint_mut([part, earlier]);
+        let [from, to] = both.map_err(|_| super::broken())?.map(|part| &mut part.groups);
+        let gone: Vec<u32> = groups.iter().map(|(own, _)| *own).collect();
+        let pairs: Vec<(u32, u32)> = (0..).zip(groups.iter().map(|(_, first)| *first)).collect();
+        for (states, more) in to.states.iter_mut().zip(&from.states) {
+            states.merge(&mut more.copy_of(&gone), &pairs)?;
+        }
+        from.gone.extend(gone);
+    }
+    made.iter_mut().for_each(|part| part.groups.gone.sort_unstable());
+    Ok(made.into_iter().map(|part| (part.groups, part.held)).collect())
 }
 
 impl Groups {

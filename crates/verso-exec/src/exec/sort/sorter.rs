@@ -2,7 +2,7 @@
 
 use super::merge::Merge;
 use super::rows::{Entry, Rows, run_layout};
-use super::{BATCH_BYTES, BATCH_ROWS, ExecContext};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::error::Result;
 use crate::memory::{Refused, Reservation};
 use crate::spill::{Run, SpillFile};
@@ -17,6 +17,8 @@ pub(in crate::exec) struct Sorter {
     pub(super) rows: Rows,
     spilled: Option<(SpillFile, Vec<Run>)>,
     pub(super) held: Reservation,
+    /// For rows that are larger than what it may hold, and so have to be in memory one by one all the same.
+    large: Reservation,
 }
 
 /// The rows in their order.
@@ -32,7 +34,7 @@ pub(in crate::exec) enum Sorted {
     Runs {
         merge: Merge,
         left: usize,
-        _held: Reservation,
+        _held: [Reservation; 2],
     },
 }
 
@@ -47,6 +49,7 @@ impl Sorter {
             rows: Rows::default(),
             spilled: None,
             held,
+            large: cx.services.memory.account.reserve(what, u64::MAX),
         }
     }
 
@@ -55,6 +58,9 @@ impl Sorter {
     /// # Errors
     /// 53200 where there is neither memory nor a place for files; errors of the file.
     pub fn push(&mut self, cx: &ExecContext<'_>, batch: &Batch, keys: &BytesColumn) -> Result<()> {
+        // The keys, and the values that they were made of.
+        let keys_bytes = 2 * keys.heap_bytes() as u64;
+        self.large.resize(if keys_bytes > KEEP_BYTES as u64 { keys_bytes } else { 0 })?;
         let more = (batch.heap_bytes() + keys.heap_bytes() + 2 * batch.rows * size_of::<Entry>()) as u64;
         if let Err(refused) = self.held.try_resize(self.rows.heap_bytes() + more) {
             if self.rows.count > 0 {
@@ -64,10 +70,15 @@ impl Sorter {
                 self.held.clear();
             }
             if self.held.try_resize(more).is_err() {
-                // A batch that is too large even alone becomes a run of its own, while it is there anyway.
+                // A batch that is too large even alone becomes a run of its own, while it is there anyway: as it is, and as bytes.
+                let copies = if batch.rows > 1 { 3 } else { 2 };
+                self.large.resize(keys_bytes + copies * more)?;
                 let mut alone = Rows::default();
                 alone.push(batch, keys);
-                return self.write_run(cx, &alone, refused);
+                self.write_run(cx, &alone, refused)?;
+                drop(alone);
+                self.large.clear();
+                return Ok(());
             }
         }
         self.rows.push(batch, keys);
@@ -92,7 +103,7 @@ impl Sorter {
     /// # Errors
     /// Errors of the file; 57014.
     pub fn finish(self, cx: &ExecContext<'_>) -> Result<Sorted> {
-        let Sorter { types, first, block_bytes, rows, spilled, mut held } = self;
+        let Sorter { types, first, block_bytes, rows, spilled, mut held, mut large } = self;
         let Some((mut file, mut runs)) = spilled else {
             let order = rows.sorted(first, cx)?;
             if let Some(probes) = cx.probes {
@@ -104,8 +115,13 @@ impl Sorter {
             runs.push(rows.write(first, &types, block_bytes, &mut file, cx)?);
         }
         drop(rows);
-        let ways = (held.limit_bytes() as usize / (3 * block_bytes)).clamp(2, 128);
-        held.resize((ways * 3 * block_bytes).min(held.limit_bytes() as usize) as u64)?;
+        let usual = 3 * block_bytes as u64;
+        let largest = runs.iter().map(Run::largest).max().unwrap_or(0);
+        let ways = (held.limit_bytes() / usual.max(largest)).clamp(2, 128) as usize;
+        held.resize((ways as u64 * usual).min(held.limit_bytes()))?;
+        // Of each run one block, and the bytes of one more.
+        let blocks = (ways.min(runs.len()) as u64 + 1) * largest;
+        large.resize(if largest > usual { blocks } else { 0 })?;
         let mut merge = Merge::new(file, Vec::new(), &types)?;
         while runs.len() > ways {
             // Neighbours become one, so that earlier rows stay before later ones (O1).
@@ -117,7 +133,7 @@ impl Sorter {
             runs = merged;
         }
         merge.start(runs, &types)?;
-        Ok(Sorted::Runs { merge, left: first, _held: held })
+        Ok(Sorted::Runs { merge, left: first, _held: [held, large] })
     }
 }
 

@@ -96,6 +96,30 @@ fn states_of_workers_merge() {
     }
 }
 
+/// Rows of a group stand together, and some groups lie across what two workers read: these come out once, with all their rows.
+#[test]
+fn groups_that_few_workers_share_are_whole() {
+    let little = Little::new(4_000);
+    let of = |index: usize| vec![column(index, little.many.columns[index].ty.clone())];
+    for width in [1, 4, 7, 500] {
+        let plan = Plan::Aggregate {
+            input: Box::new(scan(&little.many, None)),
+            group_by: vec![call("/", vec![of(0).remove(0), lit(width)])],
+            aggregates: vec![aggregate("count", vec![]), aggregate("sum", of(0)), aggregate("max", of(1))],
+            sets: None,
+        };
+        little.world.session.workers.set(1);
+        let expected = texts(&little.run(&plan).expect("an answer"), false);
+        assert_eq!(expected.len(), 4_000_usize.div_ceil(width as usize), "as many groups");
+        for (workers, rows) in [(2, 90), (3, 90), (8, 130), (2, 1_000)] {
+            little.world.session.workers.set(workers);
+            little.world.tables.batch_rows.set(rows);
+            let answer = texts(&little.run(&plan).expect("an answer"), false);
+            assert_eq!(answer, expected, "{width} {workers} {rows}");
+        }
+    }
+}
+
 #[test]
 fn an_error_of_a_worker_ends_the_statement_and_so_does_a_panic() {
     let little = Little::new(2_000);

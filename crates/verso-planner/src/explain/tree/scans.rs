@@ -143,6 +143,10 @@ impl Tree<'_> {
                 node.details.push(("Index Cond", Field::Text(condition)));
             }
         }
+        if let Some((once, rest)) = filter.as_ref().and_then(TypedExpr::asked_once) {
+            node.details.push(("One-Time Filter", Field::Text(text(&once, self.scope(&names)))));
+            filter = rest;
+        }
         if let Some(filter) = &filter {
             node.details.push(("Filter", Field::Text(text(filter, self.scope(&names)))));
             let removed = |actual: Measured| actual.work.removed / actual.loops.max(1);
