@@ -15,7 +15,7 @@ use super::collate::{
 };
 use super::comparable;
 use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
-use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
+use super::resolve::{Declared, Resolution, function_error, resolve, result_type, shown};
 use super::scope::{Correlation, Scope};
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
@@ -305,7 +305,11 @@ impl Binder<'_> {
                 super::polymorphic::known_element(function.args, &wanted)?;
             }
             if let Some(trace) = self.traced {
-                trace.operands(at, &to);
+                let mut given = to.clone();
+                if several && let Some(fractions) = given.first_mut() {
+                    *fractions = SqlType::Array(Box::new(SqlType::Float8));
+                }
+                trace.operands(at, &given);
             }
             let skipped = usize::from(several);
             let cast =
@@ -323,6 +327,10 @@ impl Binder<'_> {
         };
         let (mut direct, mut args) = (direct, args);
         for (n, item) in call.within_group.iter().enumerate().take(args.len()) {
+            if several && matches!(ty, SqlType::Array(_)) {
+                let text = format!("could not find array type for data type {}", shown(&ty));
+                return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(at));
+            }
             // A rank says nothing of the texts; what other functions yield is one.
             if let (true, Some(row)) = (function.kind.is_hypothetical(), direct.get(n)) {
                 let both = vec![row.clone(), args[n].clone()];
