@@ -5,7 +5,8 @@
 //! 2. Under a snapshot of the whole transaction a row that another has inserted meanwhile cannot be seen: that is a
 //!    serialization failure.
 //! 3. DO UPDATE meets a row once per statement, or not after it has inserted or changed it (21000).
-//! 4. The row that is there is the newest one; what queries in DO UPDATE read is what the statement reads (T2).
+//! 4. DO NOTHING waits for who may take the row in its way away, and leaves it unlocked.
+//! 5. The row that is there is the newest one; what queries in DO UPDATE read is what the statement reads (T2).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -173,7 +174,13 @@ impl ConflictClause {
                 keys.push(mine);
                 continue;
             }
-            let Some(update) = &mut self.update else { return Ok(None) };
+            let Some(update) = &mut self.update else {
+                if cursor.is_held(&arbiter.index, &key, 0)? {
+                    return Ok(None);
+                }
+                keys.push(mine);
+                continue;
+            };
             if self.touched.contains(&mine) {
                 let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
                 let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \

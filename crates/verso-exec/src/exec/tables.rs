@@ -365,5 +365,7 @@ pub trait ChangeCursor {
     fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
         let _ = (table, row);
         None
+    /// Whether a row just read has this key of a unique index in its newest version, too; waits for others who may change that.
+    fn is_held(&mut self, index: &IndexDef, key: &[u8], row: u32) -> Result<bool>;
     }
 }
