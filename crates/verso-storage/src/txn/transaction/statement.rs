@@ -55,6 +55,23 @@ impl Txn {
         Ok(())
     }
 
+    /// As [`Txn::begin_statement`] for a statement that reads no rows: where the transaction has no snapshot yet, it has none
+    /// afterwards either, so that the first one that reads sees what was committed while this one waited.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn begin_rowless(&mut self) -> Result<(), StorageError> {
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        self.check_serializable()?;
+        self.settle()?;
+        let statement = self.statement_begun(false);
+        self.statements.push(statement);
+        self.open_statement_frame();
+        Ok(())
+    }
+
     /// As [`Txn::begin_statement`] for a statement that changes rows and tells its client nothing of what it reads. At
     /// READ COMMITTED it does not wait for commits that are in the log already, and sees them (T1-logged).
     ///
