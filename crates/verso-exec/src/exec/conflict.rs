@@ -212,7 +212,8 @@ impl ConflictClause {
                 update.checks.generate_rows(cx, &mut after)?;
                 update.take_values(&after);
             }
-            update.checks.check(cx, &update.batch, &after, |row| after.row(row, types))?;
+            let checked = update.checks.check(cx, &update.batch, &after, |row| after.row(row, types));
+            checked.map_err(stays_in_its_partition)?;
             cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
             drop(cursor);
             let value = |batch: &Batch, column: usize| batch.columns[column].value(0, &types[column]);
@@ -229,6 +230,19 @@ impl ConflictClause {
         cx.tables()?.insert(&self.table, row)?;
         self.touched.extend(keys);
         Ok(Some((row.clone(), None)))
+    }
+}
+
+/// The error of a row that DO UPDATE would move to another partition; others are as they were.
+fn stays_in_its_partition(error: ExecError) -> ExecError {
+    match error.root() {
+        ExecError::Violation(violation)
+            if violation.sqlstate == "23514" && violation.constraint.is_none() =>
+        {
+            let detail = "The result tuple would appear in a different partition than the original tuple.";
+            TypeError::new("0A000", "invalid ON UPDATE specification").with_detail(detail).into()
+        }
+        _ => error,
     }
 }
 

@@ -140,14 +140,20 @@ impl Session {
             self.services.may_restart.set(false);
             let Failure { error, conflict } = match result {
                 Ok(value) => {
-                    let ended = active.txn.borrow_mut().end_statement();
-                    match ended {
-                        Ok(()) => return Ok(value),
-                        // Found out at the end of the statement; its frame is still open.
+                    let checked = active.txn.borrow_mut().check_keys();
+                    match checked {
+                        Ok(()) => {
+                            active.txn.borrow_mut().end_statement()?;
+                            return Ok(value);
+                        }
+                        // Its rows are still as it has made them.
                         Err(error @ (StorageError::Unique { .. } | StorageError::Excluded { .. })) => {
                             self.explain_at_end(&active.txn, error)
                         }
-                        Err(error) => return Err(error.into()),
+                        Err(error) => {
+                            active.txn.borrow_mut().abort_statement()?;
+                            return Err(error.into());
+                        }
                     }
                 }
                 // An error of the client's own comes back as it was.
@@ -189,6 +195,17 @@ impl Session {
             engine.lock_table(&mut txn, table, TableLockMode::Exclusive, WaitPolicy::Block)?;
         }
         Ok(())
+    }
+
+    /// Closes the statement that the transaction is in. Where it has left a key double it is undone; the error shows that key.
+    pub(super) fn end_checked(&self, active: &Active) -> Result<(), SqlError> {
+        let checked = active.txn.borrow_mut().check_keys();
+        if let Err(error) = checked {
+            let error = self.explain_at_end(&active.txn, error).error;
+            active.txn.borrow_mut().abort_statement()?;
+            return Err(error);
+        }
+        Ok(active.txn.borrow_mut().end_statement()?)
     }
 
     /// A duplicate key that the end of a statement found, as the client is told; other errors as they are.

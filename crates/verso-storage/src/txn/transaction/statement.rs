@@ -361,14 +361,22 @@ impl Txn {
     }
 
     fn check_statement(&mut self) -> Result<(), StorageError> {
-        if self.unique.is_empty() {
-            return Ok(());
-        }
-        let checked = unique::check_due(self, Some(self.statements.len()), Checked::Over);
+        let checked = self.check_keys();
         if checked.is_err() {
             self.abort_statement()?;
         }
         checked
+    }
+
+    /// Whether the statement has left a unique key double: what [`Txn::end_statement`] looks at, too, but the statement stays open.
+    ///
+    /// # Errors
+    /// `Unique`, `Excluded`, or what waiting for another writer of the key says.
+    pub fn check_keys(&mut self) -> Result<(), StorageError> {
+        if self.unique.is_empty() {
+            return Ok(());
+        }
+        unique::check_due(self, Some(self.statements.len()), Checked::Over)
     }
 
     /// Closes the statement: its frame merges into the one around it.
