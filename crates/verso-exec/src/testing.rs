@@ -632,6 +632,9 @@ impl ChangeCursor for MemoryChanges<'_> {
         self.batch = self.batch.gather(rows);
         Ok(())
     }
+    fn is_held(&mut self, _: &IndexDef, _: &[u8], _: u32) -> Result<bool> {
+        by_scan_only(&self.table)
+    }
     fn delete(&mut self, selection: Option<&[u32]>, _: Option<&mut Vec<u32>>) -> Result<()> {
         let selected = self.selected(selection);
         self.deleted.extend(selected);

@@ -100,14 +100,11 @@ impl Array {
         Array::shaped(arrays.iter().flat_map(|array| array.iter().cloned()).collect(), &dimensions)
     }
 
-    /// The values that an aggregate or a query has collected: those of an array type become its inner dimensions.
+    /// The arrays that an aggregate or a query has collected: they become the inner dimensions.
     /// # Errors
-    /// 2202E for arrays that are not alike or have no element, 22004 for NULL beside arrays.
+    /// 2202E for arrays that are not alike or have no element, 22004 for a NULL among them.
     pub fn accumulated(values: Vec<Value>) -> Result<Array, TypeError> {
         let is_array = |value: &Value| matches!(value, Value::Array(_));
-        if !values.iter().any(is_array) {
-            return Ok(values.into());
-        }
         if !values.iter().all(is_array) {
             return Err(TypeError::new("22004", "cannot accumulate null arrays"));
         }

@@ -46,6 +46,8 @@ pub const DUPLICATE_TABLE: &str = "42P07";
 pub const DUPLICATE_FUNCTION: &str = "42723";
 /// An expression of the wrong type.
 pub const DATATYPE_MISMATCH: &str = "42804";
+/// Two collations that do not go together.
+pub const COLLATION_MISMATCH: &str = "42P21";
 /// A parameter or literal whose type cannot be told.
 pub const INDETERMINATE_DATATYPE: &str = "42P18";
 /// A cast that does not exist.

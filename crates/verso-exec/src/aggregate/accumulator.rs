@@ -109,7 +109,11 @@ pub(super) enum State {
         kind: AggregateKind,
         ty: SqlType,
     },
-    Array(Vec<Value>),
+    Array {
+        values: Vec<Value>,
+        /// Values of an array type become its inner dimensions.
+        stacked: bool,
+    },
 }
 
 /// A value by SQL's equality.
@@ -173,8 +177,9 @@ impl State {
             State::Moments { moments, kind } => moments.finish(kind),
             State::Place { .. } => Value::Null,
             State::Text { value } => value.map_or(Value::Null, |text| Value::Text(text.into())),
-            State::Array(values) if values.is_empty() => Value::Null,
-            State::Array(values) => Value::Array(Array::accumulated(values)?),
+            State::Array { values, .. } if values.is_empty() => Value::Null,
+            State::Array { values, stacked: true } => Value::Array(Array::accumulated(values)?),
+            State::Array { values, stacked: false } => Value::Array(values.into()),
         })
     }
 
@@ -235,7 +240,10 @@ impl Accumulator {
             AggregateKind::BoolOr => State::Bool { value: None, all: false },
             AggregateKind::StringAgg if arg == SqlType::Bytea => State::Bytes { value: None },
             AggregateKind::StringAgg => State::Text { value: None },
-            AggregateKind::ArrayAgg => State::Array(Vec::new()),
+            AggregateKind::ArrayAgg => {
+                State::Array { values: Vec::new(), stacked: matches!(arg, SqlType::Array(_)) }
+            }
+            AggregateKind::Gathered => State::Array { values: Vec::new(), stacked: false },
             AggregateKind::AnyValue => State::Any(Value::Null),
             kind @ (AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor)
                 if matches!(arg, SqlType::Bit(_) | SqlType::Varbit(_)) =>
@@ -309,7 +317,8 @@ impl Accumulator {
     /// depend on which rows were in which part.
     pub fn merges(call: &AggregateCall) -> bool {
         let kind = call.function.kind;
-        let in_order = matches!(kind, AggregateKind::StringAgg | AggregateKind::ArrayAgg);
+        let in_order =
+            matches!(kind, AggregateKind::StringAgg | AggregateKind::ArrayAgg | AggregateKind::Gathered);
         !in_order && call.direct.is_empty() && OrderedRows::of(call).is_none()
     }
 
@@ -409,7 +418,7 @@ impl Accumulator {
         }
         let first = args.first().unwrap_or(&Value::Bool(true));
         // every aggregate but array_agg skips NULLs
-        if first.is_null() && !matches!(self.state, State::Array(_)) {
+        if first.is_null() && !matches!(self.state, State::Array { .. }) {
             return Ok(());
         }
         if let Some(seen) = &mut self.distinct {
@@ -518,7 +527,7 @@ impl Accumulator {
                 (None, _) => {}
             },
             State::Place { .. } => {}
-            State::Array(values) => {
+            State::Array { values, .. } => {
                 self.payload += payload(first);
                 if values.len() * size_of::<Value>() + self.payload > VALUE_BYTES_MAX {
                     let text = format!("array size exceeds the maximum allowed ({VALUE_BYTES_MAX})");
@@ -700,18 +709,12 @@ impl Accumulator {
         let kept = match &self.state {
             State::Text { value } => value.as_ref().map_or(0, String::capacity),
             State::Bytes { value } => value.as_ref().map_or(0, Vec::capacity),
-            State::Array(values) => values.capacity() * size_of::<Value>(),
+            State::Array { values, .. } => values.capacity() * size_of::<Value>(),
             _ => 0,
         };
         let kept = kept + self.rows.as_ref().map_or(0, |rows| rows.heap_bytes());
         kept + self.payload
             + self.distinct.as_ref().map_or(0, |seen| seen.capacity() * (size_of::<Key>() + 8))
-    }
-
-    /// Whether [`Accumulator::save`] can write it down.
-    pub fn can_be_put_aside(&self) -> bool {
-        // As long as the rows are kept, the state is that of none.
-        self.rows.is_some() || !matches!(self.state, State::Exact { .. } | State::Moments { .. })
     }
 
     /// All of the state, to be put aside: [`Accumulator::load`] of the same call goes on from there.
@@ -731,11 +734,13 @@ impl Accumulator {
             State::Extreme { best, .. } => vec![best],
             State::Bool { value, .. } => vec![value.map_or(Value::Null, Value::Bool)],
             State::Text { value } => vec![value.map_or(Value::Null, |text| Value::Text(text.into()))],
-            State::Array(values) => vec![Value::Array(values.into())],
+            State::Array { values, .. } => vec![Value::Array(values.into())],
             State::Bytes { value } => vec![value.map_or(Value::Null, |bytes| Value::Bytes(bytes.into()))],
             State::Any(value) | State::Folded { value, .. } => vec![value],
             State::Bits { value, .. } => vec![value.map_or(Value::Null, Value::Int8)],
-            State::Exact { .. } | State::Moments { .. } | State::Place { .. } => Vec::new(),
+            State::Exact { moments, .. } => moments.save(),
+            State::Moments { moments, .. } => moments.save(),
+            State::Place { .. } => Vec::new(),
         };
         if let Some(rows) = self.rows {
             saved.push(Value::Array(rows.into_values().into()));
@@ -792,7 +797,7 @@ impl Accumulator {
             }
             State::Bool { value, .. } => *value = next().as_bool(),
             State::Text { value } => *value = next().as_str().map(str::to_owned),
-            State::Array(values) => {
+            State::Array { values, .. } => {
                 if let Value::Array(saved) = next() {
                     new.payload = saved.iter().map(payload).sum();
                     *values = saved.to_vec();
@@ -808,7 +813,12 @@ impl Accumulator {
                 new.payload = payload(value);
             }
             State::Bits { value, .. } => *value = next().as_i64(),
-            State::Exact { .. } | State::Moments { .. } | State::Place { .. } => {}
+            State::Exact { moments, .. } => {
+                **moments = ExactMoments::load(&mut next);
+                new.payload = moments.heap_bytes();
+            }
+            State::Moments { moments, .. } => **moments = FloatMoments::load(&mut next),
+            State::Place { .. } => {}
         }
         if let Some(rows) = &mut new.rows
             && let Value::Array(saved) = next()

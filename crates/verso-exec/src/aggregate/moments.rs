@@ -106,6 +106,19 @@ impl FloatMoments {
         Ok(())
     }
 
+    /// All of it, to be put aside.
+    pub fn save(&self) -> Vec<Value> {
+        let Self { n, sx, sxx, sy, syy, sxy } = *self;
+        [n, sx, sxx, sy, syy, sxy].map(|sum| Value::Int8(sum.to_bits().cast_signed())).to_vec()
+    }
+
+    /// The inverse of [`save`](Self::save).
+    pub fn load(next: &mut impl FnMut() -> Value) -> FloatMoments {
+        let [n, sx, sxx, sy, syy, sxy] =
+            std::array::from_fn(|_| f64::from_bits(next().as_i64().unwrap_or(0).cast_unsigned()));
+        FloatMoments { n, sx, sxx, sy, syy, sxy }
+    }
+
     /// The aggregate asked for.
     pub fn finish(&self, kind: AggregateKind) -> Value {
         use AggregateKind as K;
@@ -181,6 +194,28 @@ impl ExactMoments {
         self.squares += &value * &value;
         self.sum += value;
         self.n += 1;
+    }
+
+    /// All of it, to be put aside.
+    pub fn save(&self) -> Vec<Value> {
+        let long = |sum: &BigInt| Value::Bytes(sum.to_signed_bytes_le().into());
+        let (sum, squares) = (long(&self.sum), long(&self.squares));
+        vec![Value::Int8(self.n), sum, squares, Value::Int8(self.scale.into()), Value::Bool(self.is_nan)]
+    }
+
+    /// The inverse of [`save`](Self::save).
+    pub fn load(next: &mut impl FnMut() -> Value) -> ExactMoments {
+        let long = |value: Value| match value {
+            Value::Bytes(bytes) => BigInt::from_signed_bytes_le(&bytes),
+            _ => BigInt::ZERO,
+        };
+        ExactMoments {
+            n: next().as_i64().unwrap_or(0),
+            sum: long(next()),
+            squares: long(next()),
+            scale: next().as_i64().and_then(|scale| u32::try_from(scale).ok()).unwrap_or(0),
+            is_nan: next().as_bool() == Some(true),
+        }
     }
 
     /// How many bytes the sums have.

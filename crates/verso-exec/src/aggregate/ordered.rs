@@ -34,7 +34,7 @@ impl OrderedRows {
         let kind = call.function.kind;
         let own_order = !call.order_by.is_empty();
         // Repeats of one value that does not depend on the order are told by a hash table.
-        let sorted_repeats = call.distinct && (args > 1 || kind.heeds_order() || is_spread(kind));
+        let sorted_repeats = call.distinct && (args > 1 || kind.heeds_order());
         let is_kept = own_order || sorted_repeats || kind.is_ordered_set();
         is_kept.then(|| Self::any(call))
     }
@@ -127,12 +127,6 @@ impl OrderedRows {
     pub fn is_distinct(&self) -> bool {
         self.distinct
     }
-}
-
-/// Whether a state cannot be written down, so that a large group goes to files by its rows only.
-fn is_spread(kind: AggregateKind) -> bool {
-    use AggregateKind::{StddevPop, StddevSamp, VarPop, VarSamp};
-    matches!(kind, StddevPop | StddevSamp | VarPop | VarSamp)
 }
 
 /// Whether two rows have the same arguments.

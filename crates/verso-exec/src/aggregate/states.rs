@@ -325,14 +325,6 @@ impl GroupStates {
         }
     }
 
-    /// Whether [`Accumulator::save`] can write all states down.
-    pub fn can_be_put_aside(&self) -> bool {
-        match &self.form {
-            Form::Any(accumulators) => accumulators.iter().all(Accumulator::can_be_put_aside),
-            Form::Counts(_) | Form::Sums(_) => true,
-        }
-    }
-
     /// Bytes that the state of one group holds beyond its place.
     pub fn bytes_of(&self, group: usize) -> usize {
         match &self.form {

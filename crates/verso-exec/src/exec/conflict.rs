@@ -5,7 +5,8 @@
 //! 2. Under a snapshot of the whole transaction a row that another has inserted meanwhile cannot be seen: that is a
 //!    serialization failure.
 //! 3. DO UPDATE meets a row once per statement, or not after it has inserted or changed it (21000).
-//! 4. The row that is there is the newest one; what queries in DO UPDATE read is what the statement reads (T2).
+//! 4. DO NOTHING waits for who may take the row in its way away, and leaves it unlocked.
+//! 5. The row that is there is the newest one; what queries in DO UPDATE read is what the statement reads (T2).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -173,7 +174,13 @@ impl ConflictClause {
                 keys.push(mine);
                 continue;
             }
-            let Some(update) = &mut self.update else { return Ok(None) };
+            let Some(update) = &mut self.update else {
+                if cursor.is_held(&arbiter.index, &key, 0)? {
+                    return Ok(None);
+                }
+                keys.push(mine);
+                continue;
+            };
             if self.touched.contains(&mine) {
                 let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
                 let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \
@@ -205,7 +212,8 @@ impl ConflictClause {
                 update.checks.generate_rows(cx, &mut after)?;
                 update.take_values(&after);
             }
-            update.checks.check(cx, &update.batch, &after, |row| after.row(row, types))?;
+            let checked = update.checks.check(cx, &update.batch, &after, |row| after.row(row, types));
+            checked.map_err(stays_in_its_partition)?;
             cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
             drop(cursor);
             let value = |batch: &Batch, column: usize| batch.columns[column].value(0, &types[column]);
@@ -222,6 +230,19 @@ impl ConflictClause {
         cx.tables()?.insert(&self.table, row)?;
         self.touched.extend(keys);
         Ok(Some((row.clone(), None)))
+    }
+}
+
+/// The error of a row that DO UPDATE would move to another partition; others are as they were.
+fn stays_in_its_partition(error: ExecError) -> ExecError {
+    match error.root() {
+        ExecError::Violation(violation)
+            if violation.sqlstate == "23514" && violation.constraint.is_none() =>
+        {
+            let detail = "The result tuple would appear in a different partition than the original tuple.";
+            TypeError::new("0A000", "invalid ON UPDATE specification").with_detail(detail).into()
+        }
+        _ => error,
     }
 }
 

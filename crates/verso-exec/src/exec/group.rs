@@ -606,7 +606,7 @@ impl GroupOperator {
                 return Ok(());
             }
         }
-        if kept == 0 || !groups.states.iter().all(GroupStates::can_be_put_aside) {
+        if kept == 0 {
             return Err(refused.error("GROUP BY"));
         }
         let mut gone: Vec<_> =

@@ -282,7 +282,11 @@ fn ask(
                 // The array itself is a copy of the list.
                 held.resize(bytes + 2 * (values.capacity() * size_of::<Value>()) as u64)?;
             }
-            Ok(Answer::Value(Value::Array(Array::accumulated(values)?)))
+            let array = match types[0] {
+                SqlType::Array(_) => Array::accumulated(values)?,
+                _ => values.into(),
+            };
+            Ok(Answer::Value(Value::Array(array)))
         }
         SubqueryTest::In { .. } => {
             let mut members = Members::default();

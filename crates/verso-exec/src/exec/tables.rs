@@ -260,6 +260,10 @@ pub trait TransactionControl {
     /// As [`TransactionControl::begin_statement`] for one that adds a row and reads nothing, and needs no snapshot for it.
     /// False where it has to begin like any other.
     fn begin_row(&self) -> Result<bool>;
+    /// Whether the statement has left a unique key double so far; its end looks, too.
+    fn check_keys(&self) -> Result<()> {
+        Ok(())
+    }
     /// Keeps what the statement did.
     fn end_statement(&self) -> Result<()>;
     /// Undoes what the statement did.
@@ -361,6 +365,8 @@ pub trait ChangeCursor {
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()>;
     /// Replaces the rows just read by the newest versions of some of them, which are locked; those deleted are left out.
     fn reread(&mut self, rows: &[u32]) -> Result<()>;
+    /// Whether a row just read has this key of a unique index in its newest version, too; waits for others who may change that.
+    fn is_held(&mut self, index: &IndexDef, key: &[u8], row: u32) -> Result<bool>;
     /// All columns of one of the rows just read: for the details of an error.
     fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
         let _ = (table, row);

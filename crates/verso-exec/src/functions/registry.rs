@@ -205,6 +205,8 @@ pub enum AggregateKind {
     BitXor,
     StringAgg,
     ArrayAgg,
+    /// What other aggregates are made of: an array of the values, which keeps arrays and NULLs as they are.
+    Gathered,
     VarPop,
     VarSamp,
     StddevPop,

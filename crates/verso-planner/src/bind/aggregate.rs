@@ -15,11 +15,11 @@ use super::collate::{
 };
 use super::comparable;
 use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
-use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
+use super::resolve::{Declared, Resolution, function_error, resolve, result_type, shown};
 use super::scope::{Correlation, Scope};
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Call, OrderItem};
+use verso_parser::syntax::{Call, Expr, ExprKind, Literal, OrderItem};
 
 fn grouping_error(text: impl Into<String>, at: u32) -> SqlError {
     SqlError::new(sqlstate::GROUPING_ERROR, text).at(at)
@@ -197,7 +197,12 @@ impl Binder<'_> {
         let order_by = self.sort_keys(&call.order_by, cx)?;
         if let (true, Some(n)) = (
             call.distinct,
-            order_by.iter().position(|key| !args.iter().any(|arg| is_sorted_by(arg, unkeyed(&key.expr)))),
+            order_by.iter().zip(&call.order_by).position(|(key, item)| {
+                let fits = |(arg, written): (&TypedExpr, &Expr)| {
+                    is_sorted_by(arg, unkeyed(&key.expr)) && collated_alike(written, &item.expr)
+                };
+                !args.iter().zip(&call.args).any(fits)
+            }),
         ) {
             let text = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             let at = call.order_by.get(n).map_or(at, |item| item.expr.at.start);
@@ -305,7 +310,11 @@ impl Binder<'_> {
                 super::polymorphic::known_element(function.args, &wanted)?;
             }
             if let Some(trace) = self.traced {
-                trace.operands(at, &to);
+                let mut given = to.clone();
+                if several && let Some(fractions) = given.first_mut() {
+                    *fractions = SqlType::Array(Box::new(SqlType::Float8));
+                }
+                trace.operands(at, &given);
             }
             let skipped = usize::from(several);
             let cast =
@@ -318,6 +327,10 @@ impl Binder<'_> {
             let args = args.into_iter().zip(&to[given..]).map(|(arg, to)| cast(arg, to));
             let args = args.collect::<Result<Vec<_>, _>>()?;
             let ty = result_type(&function.result, &to);
+            if several && matches!(ty, SqlType::Array(_)) {
+                let text = format!("could not find array type for data type {}", shown(&ty));
+                return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(at));
+            }
             let ty = if several { SqlType::Array(Box::new(ty)) } else { ty };
             (function, ty, direct_cast, args)
         };
@@ -488,7 +501,7 @@ fn lift(
 }
 
 /// The expression over the columns of the query around, where it was one over what that hands in.
-fn replace_outer(expr: &mut TypedExpr, refs: &[TypedExpr]) {
+pub(super) fn replace_outer(expr: &mut TypedExpr, refs: &[TypedExpr]) {
     if let K::Outer(number) = expr.kind {
         if let Some(handed) = refs.get(number) {
             *expr = handed.clone();
@@ -556,6 +569,18 @@ pub fn over_groups(
             });
             result
         }
+    }
+}
+
+/// Whether both are written with the same COLLATE, or none. What is quoted has no type yet, so that it is like nothing else.
+fn collated_alike(arg: &Expr, key: &Expr) -> bool {
+    match (&arg.kind, &key.kind) {
+        (_, ExprKind::Literal(Literal::String(_) | Literal::Null)) => false,
+        (ExprKind::Collate { collation: one, .. }, ExprKind::Collate { collation: other, .. }) => {
+            one.name.text == other.name.text
+        }
+        (ExprKind::Collate { .. }, _) | (_, ExprKind::Collate { .. }) => false,
+        _ => true,
     }
 }
 

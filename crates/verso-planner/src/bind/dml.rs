@@ -190,7 +190,7 @@ impl Binder<'_> {
                     .with_hint("For example, ON CONFLICT (column_name).")
                     .at(clause.at));
             }
-            None => unique().filter(|index| !index.deferrable).cloned().collect(),
+            None => unique().cloned().collect(),
             Some(ConflictTarget::Inferred(parts, predicate)) => {
                 self.inferred(table, parts, predicate.as_ref())?
             }
@@ -213,10 +213,9 @@ impl Binder<'_> {
             let ids = indexes.iter().flat_map(|index| &index.parts).map(|part| part.column);
             ids.filter_map(|id| table.column_with_id(id)).for_each(|column| changed.selects(column));
         }
-        if let Some(index) = indexes.iter().find(|index| index.deferrable) {
+        if indexes.iter().any(|index| index.deferrable) {
             let text = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as \
                         arbiters";
-            let _ = index;
             return Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text));
         }
         if indexes.is_empty() && clause.target.is_some() {

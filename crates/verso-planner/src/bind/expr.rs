@@ -480,6 +480,16 @@ impl Binder<'_> {
         if let Some(derived) = self.derived_operator(op, &operands, point)? {
             return Ok(derived);
         }
+        if let [
+            (TypedExpr { ty: SqlType::Array(left), .. }, _),
+            (TypedExpr { ty: SqlType::Array(right), .. }, _),
+        ] = operands.as_slice()
+            && matches!(op, "=" | "<>" | "<" | "<=" | ">" | ">=" | "@>" | "<@" | "&&")
+            && !left.same_base(right)
+        {
+            let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
+            return Err(operator_error(op, &types, &Resolution::None).at(point));
+        }
         let entries = operator_candidates(op);
         let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
         let declared: Vec<Declared> = entries.iter().map(|entry| entry.declared(types.len())).collect();

@@ -20,6 +20,7 @@ use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, Set
 use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
+use super::aggregate::replace_outer;
 use super::call::Found;
 use super::collate::{made_of, searching};
 use super::context::{Clause, Context};
@@ -28,9 +29,10 @@ use super::null::may_be_null;
 use super::past::refuse_past;
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::rights::{Need, denied};
-use super::scope::{Correlation, Scope, ScopeTable};
+use super::scope::{Correlation, Hidden, Scope, ScopeTable};
 use super::table_number::{RowNumber, RowNumbers, numbered};
 use super::unbound;
+use super::walk::columns_of;
 use super::with::Cte;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
@@ -43,6 +45,25 @@ pub(super) struct Input {
     pub(super) scope: Scope,
     /// What of it is locked.
     pub(super) marks: Vec<Mark>,
+}
+
+/// A plan that reads values of a query around it through another one, of which it needs no column: now it reads them itself.
+fn hand_through(plan: &mut Plan, outer: &[TypedExpr]) {
+    plan.for_each_expr_mut(&mut |expr| replace_outer(expr, outer));
+    match plan {
+        // What its right side reads are the values that it hands in.
+        Plan::Apply { left, .. } => hand_through(left, outer),
+        plan => plan.for_each_input_mut(&mut |input| hand_through(input, outer)),
+    }
+}
+
+/// A column of the left side of a join is named on its right side, whose rows may stand alone.
+fn other_side(left: &Scope, column: usize) -> SqlError {
+    let item = left.tables.iter().find(|item| item.columns.contains(&column));
+    let name = item.and_then(|item| item.name.as_deref()).unwrap_or_default();
+    let text = format!("invalid reference to FROM-clause entry for table \"{name}\"");
+    SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text)
+        .with_detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
 }
 
 impl Binder<'_> {
@@ -83,6 +104,24 @@ impl Binder<'_> {
             return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at));
         }
         Err(SqlError::new(sqlstate::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")).at(at))
+    }
+
+    /// Binds FROM of a statement that changes the rows of a table: its items know that table, and may not use it.
+    pub(super) fn from_beside(&self, target: &Scope, item: &FromItem) -> Result<Input, SqlError> {
+        if self.outer.is_some() {
+            return self.from(Some(item), &[]);
+        }
+        let refs = RefCell::default();
+        let around = Correlation {
+            scope: target,
+            parent: None,
+            refs: &refs,
+            hidden: Some(Hidden::Changed),
+            lateral: true,
+            aggregates: None,
+            groupings: None,
+        };
+        Binder { outer: Some(&around), ..self.clone() }.from(Some(item), &[])
     }
 
     /// Binds FROM; without one there is a single row without columns. What `locks` ask for is marked.
@@ -237,9 +276,11 @@ impl Binder<'_> {
                 let locking =
                     Locking { locks: clause.as_slice().into(), export: clause.is_some(), places: false };
                 let (plan, inside) = match self.outer {
-                    Some(_) if !item.lateral => Correlation::without_items(self.outer, &mut |outer| {
-                        Binder { outer, ..self.clone() }.query_locked(query, &[], locking.clone())
-                    })?,
+                    Some(_) if !item.lateral => {
+                        Correlation::without_items(self.outer, Hidden::Lateral, &mut |outer| {
+                            Binder { outer, ..self.clone() }.query_locked(query, &[], locking.clone())
+                        })?
+                    }
                     // Inside, the items before this one are a query around.
                     Some(outer) => {
                         let around = Correlation { lateral: false, ..*outer };
@@ -375,14 +416,14 @@ impl Binder<'_> {
                 scope: &left.scope,
                 parent: self.outer,
                 refs: &refs,
-                hidden: false,
+                hidden: None,
                 lateral: true,
                 aggregates: None,
                 groupings: None,
             };
             Binder { outer: Some(&before), ..self.clone() }.item(&join.right, locks)?
         };
-        let outer = refs.into_inner();
+        let mut outer = refs.into_inner();
         let twice = right.scope.tables.iter().filter_map(|table| table.name.as_deref());
         if let Some(name) = twice.into_iter().find(|name| left.scope.table(name).is_some()) {
             let text = format!("table name \"{name}\" specified more than once");
@@ -406,7 +447,7 @@ impl Binder<'_> {
             JoinCondition::None => None,
             JoinCondition::On(condition) => {
                 let mut cx = Context::new(&scope, Clause::JoinOn);
-                let bound = Correlation::without_items(self.outer, &mut |outer| {
+                let bound = Correlation::without_items(self.outer, Hidden::Beside, &mut |outer| {
                     Binder { outer, ..self.clone() }.expr(condition, &mut cx)
                 })?;
                 Some(self.boolean(bound, condition.at.start, "JOIN/ON")?)
@@ -429,13 +470,22 @@ impl Binder<'_> {
                 self.using(&left.scope, &right.scope, &names, kind, &mut scope)?
             }
         };
+        let own = |handed: &TypedExpr| columns_of(handed).first().copied();
+        if kind.pads_left() && !outer.is_empty() {
+            if let Some(column) = outer.iter().find_map(own) {
+                return Err(other_side(&left.scope, column));
+            }
+            // Those of items outside of the join are the same for all of its rows.
+            if right.plan.any(&mut |part| matches!(part, Plan::Shared { plan, .. } if plan.uses_outer())) {
+                let text = "WITH beside a reference to items outside of a RIGHT or FULL JOIN";
+                return Err(SqlError::unsupported(text));
+            }
+            hand_through(&mut right.plan, &outer);
+            outer.clear();
+        }
         let (left, right) = (Box::new(left.plan), Box::new(right.plan));
         let plan = if outer.is_empty() {
             Plan::Join { left, right, kind, equal: Vec::new(), filter }
-        } else if kind.pads_left() {
-            let text = "invalid reference to FROM-clause entry of the other side of the join";
-            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text)
-                .with_detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
         } else {
             Plan::Apply { left, right, outer, kind, filter }
         };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! json_agg(x ORDER BY y)          json_agg_end(array_agg(json_agg_item(x) ORDER BY y))
-//! json_agg(DISTINCT x)            json_agg_of(array_agg(DISTINCT x))
+//! json_agg(DISTINCT x)            json_agg_of(array_gathered(DISTINCT x))
 //! jsonb_object_agg(k, v)          jsonb_object_agg_end(array_agg(ROW(jsonb_agg_key(k), to_jsonb(v))))
 //! range_agg(x)                    range_agg_end(array_agg(x))
 //! json_agg_strict(x)              json_agg_end(json_agg_present(array_agg(json_agg_item_strict(x))))
@@ -80,7 +80,8 @@ pub(super) fn json_aggregate(call: &Call, expr: &Expr) -> Option<Expr> {
         _ => return None,
     };
     let mut gathered = call.clone();
-    gathered.name = named("array_agg", call.name.name.at);
+    let keeps_arrays = matches!(end, "json_agg_of" | "jsonb_agg_of");
+    gathered.name = named(if keeps_arrays { "array_gathered" } else { "array_agg" }, call.name.name.at);
     gathered.args = vec![item];
     let mut gathered = at(ExprKind::Call(Box::new(gathered)), expr);
     if strict {

@@ -461,15 +461,17 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
+        let (written, op) = (left, if negated { "<>" } else { "=" });
         let left = self.located(&self.spread_all(left, cx.scope), cx)?;
         let mut tests = Vec::new();
         for item in list {
             let Some(right) = self.spread(item, cx.scope) else {
-                return Err(SqlError::unsupported("a row compared with a value that is not written as one")
-                    .at(item.at.start));
+                let sides = vec![(self.row(written, cx)?, point), (self.expr(item, cx)?, item.at.start)];
+                tests.push(self.operator(op, sides, point)?);
+                continue;
             };
             let right = self.located(&right, cx)?;
-            tests.push(self.compare_rows(if negated { "<>" } else { "=" }, left.clone(), right, point)?);
+            tests.push(self.compare_rows(op, left.clone(), right, point)?);
         }
         Ok(TypedExpr::new(if negated { K::And(tests) } else { K::Or(tests) }, SqlType::Bool))
     }

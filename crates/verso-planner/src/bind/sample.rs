@@ -11,7 +11,7 @@ use verso_types::{CastKind, SqlType};
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::scope::Scope;
+use super::scope::{Correlation, Hidden, Scope};
 use super::subquery::subquery;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Sample};
@@ -66,7 +66,10 @@ impl Binder<'_> {
     fn sample_value(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         let scope = Scope::default();
         let mut cx = Context::new(&scope, Clause::From);
-        let bound = self.expr(expr, &mut cx)?;
+        // Nothing of the items before it is known here.
+        let bound = Correlation::without_items(self.outer, Hidden::Lateral, &mut |outer| {
+            Binder { outer, ..self.clone() }.expr(expr, &mut cx)
+        })?;
         self.coerce(bound, expr.at.start, &SqlType::Float8, CastKind::Assignment)
     }
 }

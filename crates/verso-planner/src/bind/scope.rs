@@ -70,8 +70,8 @@ pub struct Correlation<'s> {
     pub parent: Option<&'s Correlation<'s>>,
     /// What the query inside uses of it: the values of its `Outer(n)`.
     pub refs: &'s RefCell<Vec<TypedExpr>>,
-    /// Nothing here may be used, only what is further out: a subquery in FROM without LATERAL.
-    pub hidden: bool,
+    /// Why nothing here may be used, only what is further out.
+    pub hidden: Option<Hidden>,
     /// These are the FROM items before one, not a query around.
     pub lateral: bool,
     /// Where the query there gathers its aggregates; why it takes none here.
@@ -80,10 +80,39 @@ pub struct Correlation<'s> {
     pub groupings: Option<&'s RefCell<Groupings>>,
 }
 
+/// Why items of FROM may not be used.
+#[derive(Clone, Copy, Debug)]
+pub enum Hidden {
+    /// By a subquery without LATERAL.
+    Lateral,
+    /// They stand beside the part of the query.
+    Beside,
+    /// They are what UPDATE, DELETE or MERGE changes, for items of its FROM.
+    Changed,
+}
+
+impl Hidden {
+    /// What is said to somebody who has named a table.
+    fn table(self, table: &Name) -> SqlError {
+        let (name, at) = (&table.text, table.at.start);
+        match self {
+            Hidden::Lateral => out_of_reach(name, at)
+                .with_hint("To reference that table, you must mark this subquery with LATERAL."),
+            Hidden::Beside => out_of_reach(name, at),
+            Hidden::Changed => {
+                let text = format!("invalid reference to FROM-clause entry for table \"{name}\"");
+                SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at).with_hint(format!(
+                    "There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."
+                ))
+            }
+        }
+    }
+}
+
 impl Correlation<'_> {
     /// What a name means in a query around this one.
     pub fn find(&self, parts: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
-        let here = if self.hidden { None } else { self.scope.lookup(parts)? };
+        let here = if self.hidden.is_some() { None } else { self.scope.lookup(parts)? };
         let found = match (here, self.parent) {
             (Some(expr), _) => expr,
             (None, Some(parent)) => match parent.find(parts)? {
@@ -98,11 +127,13 @@ impl Correlation<'_> {
     /// Calls `work` with the queries around as one sees them who may not use the items before it in FROM.
     pub fn without_items<T>(
         outer: Option<&Correlation<'_>>,
+        why: Hidden,
         work: &mut dyn FnMut(Option<&Correlation<'_>>) -> T,
     ) -> T {
         match outer {
-            Some(outer) if outer.lateral => Correlation::without_items(outer.parent, &mut |parent| {
-                work(Some(&Correlation { hidden: true, parent, ..*outer }))
+            Some(outer) if outer.lateral => Correlation::without_items(outer.parent, why, &mut |parent| {
+                let why = if outer.hidden.is_some() { Hidden::Beside } else { why };
+                work(Some(&Correlation { hidden: Some(why), parent, ..*outer }))
             }),
             outer => work(outer),
         }
@@ -110,9 +141,16 @@ impl Correlation<'_> {
 
     /// Why a name means nothing here, where it is that of an item before this one in FROM: nothing of it may be used.
     pub fn refused(&self, parts: &[Name]) -> Option<SqlError> {
-        match parts {
-            [table, _] if self.hidden && self.scope.table(&table.text).is_some() => {
-                Some(out_of_reach(&table.text, table.at.start))
+        match (self.hidden, parts) {
+            (Some(why), [table, _]) if self.scope.table(&table.text).is_some() => Some(why.table(table)),
+            (Some(why), [column]) if self.scope.has_visible(&column.text) => {
+                let error = self.scope.closed_column(column, None);
+                Some(match why {
+                    Hidden::Lateral => {
+                        error.with_hint("To reference that column, you must mark this subquery with LATERAL.")
+                    }
+                    Hidden::Beside | Hidden::Changed => error,
+                })
             }
             _ => self.parent?.refused(parts),
         }
@@ -120,13 +158,13 @@ impl Correlation<'_> {
 
     /// The column of which item a name means in a query around this one.
     pub fn source(&self, parts: &[Name]) -> Option<Source> {
-        let here = if self.hidden { None } else { self.scope.lookup(parts).ok().flatten() };
+        let here = if self.hidden.is_some() { None } else { self.scope.lookup(parts).ok().flatten() };
         let named = match parts {
             [table, star] if star.text == "*" => Some(table),
             [table] => Some(table),
             _ => None,
         };
-        let row = named.filter(|_| !self.hidden).and_then(|table| self.scope.table(&table.text));
+        let row = named.filter(|_| self.hidden.is_none()).and_then(|table| self.scope.table(&table.text));
         match (here, row) {
             (Some(expr), _) => source_of(self.scope, &expr),
             (None, Some(item)) => Some(Source::Row(item.place)),
@@ -136,7 +174,7 @@ impl Correlation<'_> {
 
     /// The names of the columns of an item in the nearest query around this one that has one.
     pub fn names_of(&self, name: &str) -> Option<Vec<Arc<str>>> {
-        match self.scope.table(name).filter(|_| !self.hidden) {
+        match self.scope.table(name).filter(|_| self.hidden.is_none()) {
             Some(item) => Some(self.scope.starred(item).into_iter().map(|(name, _)| name).collect()),
             None => self.parent?.names_of(name),
         }
@@ -148,7 +186,7 @@ impl Correlation<'_> {
         name: &str,
         make: &mut dyn FnMut(&Scope) -> Vec<NamedExpr>,
     ) -> Option<Vec<(Arc<str>, TypedExpr)>> {
-        let made = match (!self.hidden && self.scope.table(name).is_some(), self.parent) {
+        let made = match (self.hidden.is_none() && self.scope.table(name).is_some(), self.parent) {
             (true, _) => make(self.scope),
             (false, parent) => parent?.of_table(name, make)?,
         };
@@ -315,7 +353,7 @@ impl Scope {
         for ((name, _), column) in self.visible.iter_mut().zip(columns) {
             *name = column.text.as_str().into();
         }
-        self.tables.clear();
+        self.closed.append(&mut self.tables);
         let all = self.visible.len();
         self.add_merged(alias, all)?;
         Ok(self)
@@ -517,6 +555,24 @@ impl Scope {
         }
     }
 
+    /// Whether a column may be named without its table.
+    fn has_visible(&self, column: &str) -> bool {
+        self.visible.iter().any(|(name, _)| **name == *column)
+    }
+
+    /// `42703` for a column of an item that may not be used; none is given where it is the first with such a column.
+    fn closed_column(&self, name: &Name, item: Option<&ScopeTable>) -> SqlError {
+        let has_it =
+            |item: &&ScopeTable| item.columns.clone().any(|index| *self.columns[index].0 == *name.text);
+        let item = item.or_else(|| self.tables.iter().find(has_it));
+        let text = format!("column \"{}\" does not exist", name.text);
+        SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start).with_detail(format!(
+            "There is a column named \"{}\" in table \"{}\", but it cannot be referenced from this part of the query.",
+            name.text,
+            item.and_then(|item| item.name.as_deref()).unwrap_or_default()
+        ))
+    }
+
     /// `42703`, with the column that was perhaps meant.
     fn missing(&self, table: Option<&Name>, name: &Name) -> SqlError {
         let text = match table {
@@ -536,15 +592,10 @@ impl Scope {
                 "\"_xid\" is the transaction that has written the row; which ones have written it before is not kept. SELECT … AS OF reads older versions.",
             );
         }
-        let closed = self.closed.iter().find(|item| {
-            table.is_none() && item.columns.clone().any(|index| *self.columns[index].0 == *name.text)
-        });
-        if let Some(item) = closed {
-            return error.with_detail(format!(
-                "There is a column named \"{}\" in table \"{}\", but it cannot be referenced from this part of the query.",
-                name.text,
-                item.name.as_deref().unwrap_or_default()
-            ));
+        let has_it =
+            |item: &&ScopeTable| item.columns.clone().any(|index| *self.columns[index].0 == *name.text);
+        if let Some(item) = self.closed.iter().find(has_it).filter(|_| table.is_none()) {
+            return self.closed_column(name, Some(item));
         }
         let near = closest(
             &name.text,

@@ -50,7 +50,7 @@ impl Binder<'_> {
                 scope: cx.scope(),
                 parent: self.outer,
                 refs: &refs,
-                hidden: false,
+                hidden: None,
                 lateral: false,
                 aggregates: Some((&cx.aggregates, refusal.as_deref())),
                 groupings: Some(&cx.groupings),

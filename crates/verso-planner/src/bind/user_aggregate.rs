@@ -1,8 +1,9 @@
-//! Aggregates of users. A call means what its steps make of the rows that `array_agg` has gathered, so that DISTINCT, ORDER
+//! Aggregates of users. A call means what its steps make of the rows that an aggregate has gathered, so that DISTINCT, ORDER
 //! BY, FILTER, OVER and outer queries mean what they mean elsewhere:
 //!
 //! ```text
 //! total(a, b ORDER BY c)     fold(array_agg(ROW(a, b) ORDER BY c))
+//! total(DISTINCT a)          fold(array_gathered(DISTINCT a))
 //! ```
 
 use std::sync::Arc;
@@ -370,7 +371,7 @@ impl Binder<'_> {
         // What DISTINCT is to sort by has to be the argument itself.
         let single = call.distinct && call.args.len() == 1;
         let mut gathered = call.clone();
-        gathered.name = named("array_agg", at);
+        gathered.name = named(if single { "array_gathered" } else { "array_agg" }, at);
         gathered.star = false;
         gathered.args = match (single, call.args.as_slice()) {
             (true, args) => args.to_vec(),

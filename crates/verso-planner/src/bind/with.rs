@@ -136,6 +136,21 @@ impl<'c> Binder<'c> {
                     .with_hint("Cast the output of the non-recursive term to the correct type.")
                     .at(column_at(left, index)));
             }
+            let own = column.collation.as_ref();
+            if let Some(collation) = &step.collation
+                && own.is_none_or(|own| own.oid != collation.oid)
+            {
+                let text = format!(
+                    "recursive query \"{}\" column {} has collation \"{}\" in non-recursive term but collation \"{}\" overall",
+                    query.name.text,
+                    index + 1,
+                    own.map_or("default", |own| &own.name),
+                    collation.name
+                );
+                return Err(SqlError::new(sqlstate::COLLATION_MISMATCH, text)
+                    .with_hint("Use the COLLATE clause to set the collation of the non-recursive term.")
+                    .at(column_at(left, index)));
+            }
         }
         let collators = if *all { Vec::new() } else { told_apart_by(&columns)? };
         let types: Vec<_> = columns.into_iter().map(|column| column.ty).collect();

@@ -198,7 +198,8 @@ impl Node {
             add("Startup Cost", Document::Number(format!("{startup:.2}")));
             add("Total Cost", Document::Number(format!("{total:.2}")));
             add("Plan Rows", Document::Number(format!("{:.0}", known.rows)));
-            add("Plan Width", Document::Number(format!("{width:.0}")));
+            // An empty sum is -0.
+            add("Plan Width", Document::Number(format!("{:.0}", width + 0.0)));
         }
         if let (true, Some(actual)) = (shown.analyze, self.actual) {
             let (first, all) = times(&actual);

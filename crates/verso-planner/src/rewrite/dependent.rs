@@ -536,7 +536,8 @@ pub(super) fn empty(call: &AggregateCall) -> Option<TypedExpr> {
         | AggregateKind::BoolAnd
         | AggregateKind::BoolOr
         | AggregateKind::StringAgg
-        | AggregateKind::ArrayAgg => Some(TypedExpr::null(call.ty.clone())),
+        | AggregateKind::ArrayAgg
+        | AggregateKind::Gathered => Some(TypedExpr::null(call.ty.clone())),
         // Of the others some have a value for no rows.
         _ => None,
     }

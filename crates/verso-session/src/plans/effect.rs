@@ -212,12 +212,37 @@ pub(crate) fn is_plain(statement: &Statement) -> bool {
 
 /// Whether a statement changes rows and answers with nothing but their number: it may build upon a commit that is in the
 /// log already, for its own comes behind it.
-pub(crate) fn only_changes(statement: &Statement) -> bool {
+fn only_changes(statement: &Statement) -> bool {
     match statement {
         Statement::Update(update) => update.returning.is_empty(),
         Statement::Delete(delete) => delete.returning.is_empty(),
         Statement::Insert(insert) => insert.returning.is_empty() && insert.on_conflict.is_none(),
         _ => false,
+    }
+}
+
+/// How a statement begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Begins {
+    /// With what its transaction sees.
+    Plain,
+    /// It shows its client nothing that it reads.
+    Change,
+    /// It reads no rows, and leaves it to others to take the transaction's snapshot.
+    Rowless,
+}
+
+impl Begins {
+    pub(crate) fn of(statement: &Statement) -> Begins {
+        match statement {
+            Statement::LockTable(_)
+            | Statement::SetConstraints(_)
+            | Statement::Listen(_)
+            | Statement::Notify(..)
+            | Statement::Unlisten(_) => Begins::Rowless,
+            statement if only_changes(statement) => Begins::Change,
+            _ => Begins::Plain,
+        }
     }
 }
 

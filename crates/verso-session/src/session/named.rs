@@ -8,7 +8,7 @@ use verso_types::{SqlType, Value};
 
 use super::Session;
 use crate::client::{Client, Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
-use crate::plans::{Done, Job, Prepared};
+use crate::plans::{Begins, Done, Job, Prepared};
 use verso_parser::syntax::{ActAs, Discarded, ExecutePurpose, Expr, Name, Parsed, Prepare, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -64,7 +64,7 @@ impl Session {
         let mut nowhere = Nowhere;
         let client = Client::new(&mut nowhere);
         let mut results = Results::aside(&client, self.services.memory.lend());
-        let (types, batch) = self.framed(false, &mut results, |frame, _| {
+        let (types, batch) = self.framed(Begins::Plain, &mut results, |frame, _| {
             let params = prepared.params_in(frame.catalog);
             let types: Vec<SqlType> = params.iter().map(SqlType::erased).collect();
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);

@@ -296,8 +296,7 @@ impl Session {
             self.portals.note(state);
             return Ok(PortalEnd::Suspended);
         }
-        let ended = active.txn.borrow_mut().end_statement();
-        ended.map_err(|error| self.explain_at_end(&active.txn, error).error)?;
+        self.end_checked(active)?;
         self.note_definitions();
         open.ready.compiled.close();
         if !open.ready.of_values {

@@ -158,7 +158,7 @@ impl Session {
         let services = &self.services;
         if let Some(active) = self.transaction.active() {
             let mut txn = active.txn.borrow_mut();
-            txn.begin_statement()?;
+            txn.begin_rowless()?;
             let snapshot = services.snapshot(&txn);
             txn.end_statement()?;
             drop(txn);

@@ -14,8 +14,8 @@ use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::framed;
 use crate::plans::Prepared;
+use crate::plans::{Begins, changes, changes_schema, maintains};
 use crate::plans::{Done, Job};
-use crate::plans::{changes, changes_schema, maintains, only_changes};
 use crate::services::Outgoing;
 use crate::tables::explain_unique;
 use crate::transaction::{Active, Block};
@@ -79,12 +79,12 @@ impl Session {
         };
         let client = Client::new(sink);
         let mut results = Results::new(&client, self.services.memory.lend());
-        let silent = only_changes(job.statement);
+        let begins = Begins::of(job.statement);
         if lifted && let Some(active) = self.transaction.active_mut() {
             active.set_read_only(false);
         }
         let done = self
-            .framed(silent, &mut results, |frame, results| framed::statement(frame, job, &types, results));
+            .framed(begins, &mut results, |frame, results| framed::statement(frame, job, &types, results));
         if lifted && let Some(active) = self.transaction.active_mut() {
             active.set_read_only(true);
         }
@@ -107,11 +107,10 @@ impl Session {
         }
     }
 
-    /// Opens a frame, runs `body` in it, and closes it; on a conflict perhaps again. A `silent` body shows its client
-    /// nothing that it reads.
+    /// Opens a frame, runs `body` in it, and closes it; on a conflict perhaps again.
     pub(crate) fn framed<T>(
         &self,
-        silent: bool,
+        begins: Begins,
         results: &mut Results<'_>,
         mut body: impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
     ) -> Result<T, SqlError> {
@@ -130,21 +129,31 @@ impl Session {
                 let mut txn = active.txn.borrow_mut();
                 // What a try before has made of it.
                 self.services.set_read_only(&mut txn, active.state.modes.read_only);
-                if silent { txn.begin_change()? } else { txn.begin_statement()? }
+                match begins {
+                    Begins::Plain => txn.begin_statement()?,
+                    Begins::Change => txn.begin_change()?,
+                    Begins::Rowless => txn.begin_rowless()?,
+                }
             }
             self.services.may_restart.set(active.state.restarts() && !results.sent);
             let result = self.in_frame(active, results, &mut body);
             self.services.may_restart.set(false);
             let Failure { error, conflict } = match result {
                 Ok(value) => {
-                    let ended = active.txn.borrow_mut().end_statement();
-                    match ended {
-                        Ok(()) => return Ok(value),
-                        // Found out at the end of the statement; its frame is still open.
+                    let checked = active.txn.borrow_mut().check_keys();
+                    match checked {
+                        Ok(()) => {
+                            active.txn.borrow_mut().end_statement()?;
+                            return Ok(value);
+                        }
+                        // Its rows are still as it has made them.
                         Err(error @ (StorageError::Unique { .. } | StorageError::Excluded { .. })) => {
                             self.explain_at_end(&active.txn, error)
                         }
-                        Err(error) => return Err(error.into()),
+                        Err(error) => {
+                            active.txn.borrow_mut().abort_statement()?;
+                            return Err(error.into());
+                        }
                     }
                 }
                 // An error of the client's own comes back as it was.
@@ -186,6 +195,17 @@ impl Session {
             engine.lock_table(&mut txn, table, TableLockMode::Exclusive, WaitPolicy::Block)?;
         }
         Ok(())
+    }
+
+    /// Closes the statement that the transaction is in. Where it has left a key double it is undone; the error shows that key.
+    pub(super) fn end_checked(&self, active: &Active) -> Result<(), SqlError> {
+        let checked = active.txn.borrow_mut().check_keys();
+        if let Err(error) = checked {
+            let error = self.explain_at_end(&active.txn, error).error;
+            active.txn.borrow_mut().abort_statement()?;
+            return Err(error);
+        }
+        Ok(active.txn.borrow_mut().end_statement()?)
     }
 
     /// A duplicate key that the end of a statement found, as the client is told; other errors as they are.

@@ -60,8 +60,7 @@ impl Session {
         let read = self.in_frame(active, &mut results, &mut |frame, _| open.rest_of(frame, &memory));
         match read {
             Ok(rows) => {
-                let ended = active.txn.borrow_mut().end_statement();
-                ended.map_err(|error| self.explain_at_end(&active.txn, error).error)?;
+                self.end_checked(active)?;
                 *state.lock() = State::Held(Held::new(columns, rows, None, open.lives));
                 Ok(())
             }

@@ -436,6 +436,12 @@ impl ChangeCursor for Changer<'_> {
         self.done(deleted)
     }
 
+    fn is_held(&mut self, index: &IndexDef, key: &[u8], row: u32) -> Result<bool> {
+        let record = self.row.rows.records[row as usize];
+        let index = self.tables.index(&self.heap, index)?;
+        Ok(index.is_held(&self.tables.txn.borrow(), &self.heap, key, record)?)
+    }
+
     fn reread(&mut self, rows: &[u32]) -> Result<()> {
         let records: Vec<_> = rows.iter().map(|row| self.row.rows.records[*row as usize]).collect();
         let row = &mut *self.row;

@@ -1,7 +1,11 @@
 //! Which key a unique index refused: storage names the index and the record that has the key, clients want both in words.
 
+use std::sync::Arc;
+
 use verso_catalog::{CatalogSnapshot, IndexDef, TableDef};
 use verso_exec::error::ExecError;
+use verso_planner::bind::Binder;
+use verso_planner::deparse::{self, identifier};
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::key;
 use verso_storage::{Engine, ObjectId, RecordId, StorageError, Txn};
@@ -9,22 +13,32 @@ use verso_types::{Batch, Column, SqlType, TimeStyle, Value, format_text};
 
 use super::EngineTables;
 
+/// What names and values are shown by.
+#[derive(Clone, Copy)]
+struct Words<'w> {
+    /// None of a session that has read nothing yet.
+    catalog: Option<&'w Arc<CatalogSnapshot>>,
+    time_zone: &'w TimeStyle,
+}
+
 impl EngineTables<'_> {
     /// Names the constraint that refused rows to be inserted, and the key that is there already.
     pub(super) fn explain_duplicate(&self, table: &TableDef, error: StorageError, rows: &Batch) -> ExecError {
+        let catalog = self.services.known_catalog();
+        let words = Words { catalog: catalog.as_ref(), time_zone: self.time_zone };
         if matches!(error, StorageError::Excluded { .. }) {
             let shows = self.shows_key(table, &error);
-            return excluded(self.engine, &self.txn.borrow(), table, self.time_zone, error, shows);
+            return excluded(self.engine, &self.txn.borrow(), table, words, error, shows);
         }
         let StorageError::Unique { index, record } = error else { return error.into() };
         let definition = table.indexes.iter().find(|definition| definition.object == index);
         let Some(definition) = definition else { return unnamed(self.engine, error) };
         if !self.shows_key(table, &error) {
-            return duplicate(table, definition, None, self.time_zone);
+            return duplicate(table, definition, None, words);
         }
         let key = self.key_among(table, definition, index, record, rows);
         let key = key.or_else(|| newest_key(self.engine, &self.txn.borrow(), table, definition, record));
-        duplicate(table, definition, key.as_deref(), self.time_zone)
+        duplicate(table, definition, key.as_deref(), words)
     }
 
     /// Names the constraint behind a duplicate that storage found at the end of a statement; other errors are as they were. The
@@ -118,23 +132,35 @@ fn newest_key(
 }
 
 /// The error of a key that is there twice.
-fn duplicate(table: &TableDef, index: &IndexDef, key: Option<&[Value]>, time_zone: &TimeStyle) -> ExecError {
+fn duplicate(table: &TableDef, index: &IndexDef, key: Option<&[Value]>, words: Words<'_>) -> ExecError {
     let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
-    let detail = key.map(|key| format!("Key {} already exists.", shown(table, index, key, time_zone)));
+    let detail = key.map(|key| format!("Key {} already exists.", shown(table, index, key, words)));
     ExecError::violation("23505", message, detail, table, &index.name)
 }
 
 /// `(columns)=(values)` of a key.
-fn shown(table: &TableDef, index: &IndexDef, key: &[Value], time_zone: &TimeStyle) -> String {
+fn shown(
+    table: &TableDef,
+    index: &IndexDef,
+    key: &[Value],
+    Words { catalog, time_zone }: Words<'_>,
+) -> String {
     let columns: Vec<_> = index
         .declared()
         .into_iter()
         .filter_map(|part| Some(&table.columns[table.column_with_id(part.column)?]))
         .collect();
     let named = |column: &&verso_catalog::ColumnDef| match index.expression(table, column.id) {
-        // Without schemas of what it names.
-        Some(text) => verso_catalog::kept::bare(text),
-        None => column.name.to_string(),
+        Some(text) => {
+            let binder = catalog.map(|catalog| Binder::new(catalog, time_zone, &[]));
+            match binder.and_then(|binder| deparse::index_key(&binder, text, table, true)) {
+                Some((text, true)) => text,
+                Some((text, false)) => format!("({text})"),
+                // Without schemas of what it names.
+                None => verso_catalog::kept::bare(text),
+            }
+        }
+        None => identifier(&column.name),
     };
     let names: Vec<String> = columns.iter().map(named).collect();
     let mut values = String::new();
@@ -155,7 +181,7 @@ fn excluded(
     engine: &Engine,
     txn: &Txn,
     table: &TableDef,
-    time_zone: &TimeStyle,
+    words: Words<'_>,
     error: StorageError,
     shows: bool,
 ) -> ExecError {
@@ -165,7 +191,7 @@ fn excluded(
     let message = format!("conflicting key value violates exclusion constraint \"{}\"", index.name);
     let key = |record| newest_key(engine, txn, table, index, record);
     let detail = key(record).zip(key(with)).map(|(key, other)| {
-        let text = |key: &[Value]| shown(table, index, key, time_zone);
+        let text = |key: &[Value]| shown(table, index, key, words);
         format!("Key {} conflicts with existing key {}.", text(&key), text(&other))
     });
     let detail = match shows {
@@ -177,7 +203,7 @@ fn excluded(
 
 /// Names the constraint and the key behind a duplicate that storage found at the end of a statement or at commit.
 pub(crate) fn explain_unique(
-    catalog: &CatalogSnapshot,
+    catalog: &Arc<CatalogSnapshot>,
     engine: &Engine,
     txn: &Txn,
     time_zone: &TimeStyle,
@@ -193,9 +219,10 @@ pub(crate) fn explain_unique(
     });
     let Some((table, definition)) = found else { return unnamed(engine, error) };
     let shows = shows_key(catalog, table, &error);
+    let words = Words { catalog: Some(catalog), time_zone };
     let StorageError::Unique { record, .. } = error else {
-        return excluded(engine, txn, table, time_zone, error, shows);
+        return excluded(engine, txn, table, words, error, shows);
     };
     let key = newest_key(engine, txn, table, definition, record).filter(|_| shows);
-    duplicate(table, definition, key.as_deref(), time_zone)
+    duplicate(table, definition, key.as_deref(), words)
 }

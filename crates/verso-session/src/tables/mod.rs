@@ -634,7 +634,17 @@ impl TransactionControl for EngineTables<'_> {
         Ok(begun)
     }
 
+    fn check_keys(&self) -> Result<()> {
+        let checked = self.txn.borrow_mut().check_keys();
+        checked.map_err(|error| self.explain(error))
+    }
+
     fn end_statement(&self) -> Result<()> {
+        // The error shows what the statement has made of the key.
+        if let Err(error) = self.check_keys() {
+            self.txn.borrow_mut().abort_statement()?;
+            return Err(error);
+        }
         let ended = self.txn.borrow_mut().end_statement();
         ended.map_err(|error| self.explain(error))
     }

@@ -214,6 +214,26 @@ pub(crate) fn check_record(
     }
 }
 
+impl Index {
+    /// Whether a record that has an entry of `key` has it in its newest version, too; waits for who may change that.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`, `Cancelled`; those of waiting; `Serialization` where whose key it is has ended the transaction.
+    pub fn is_held(
+        &self,
+        txn: &Txn,
+        heap: &Heap,
+        key: &[u8],
+        record: RecordId,
+    ) -> Result<bool, StorageError> {
+        match check_record(txn, heap, self, key, record) {
+            Ok(()) => Ok(false),
+            Err(StorageError::Unique { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// As [`check_record`] for an index that is filled: fails if `record` and `other` both have `key` in their newest versions;
 /// waits for who may change that.
 pub(super) fn check_pair(

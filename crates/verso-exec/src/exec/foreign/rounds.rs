@@ -154,7 +154,13 @@ pub fn finish_keys<'k>(
     let noted: Vec<ForeignKeys> = noted.map(ForeignKeys::take).collect();
     match (noted.is_empty(), own) {
         (true, None) => Ok(()),
-        (true, Some(own)) => own.finish(cx).map(drop),
-        (false, own) => Rounds::run(cx, noted, own),
+        (is_empty, own) => {
+            // A key that is there twice is found before what the rows lead to.
+            cx.tables()?.check_keys()?;
+            match own {
+                Some(own) if is_empty => own.finish(cx).map(drop),
+                own => Rounds::run(cx, noted, own),
+            }
+        }
     }
 }

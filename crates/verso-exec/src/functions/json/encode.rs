@@ -519,7 +519,7 @@ pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
     // What the binder makes of aggregates.
     typed!("json_agg_item" [ANY] => AS_JSON, strict false, agg_item),
     typed!("json_agg_item_strict" [ANY] => AS_JSON, strict true, agg_item),
-    json_function!("json_agg_present" [ArgType::AnyArray] => ResultType::SameAs(0), agg_present),
+    json_function!("json_agg_present" [ANY] => ResultType::SameAs(0), agg_present),
     json_function!("json_agg_end" [ArgType::ArrayOf(SqlType::Json)] => AS_JSON, agg_end),
     json_function!("jsonb_agg_end" [ArgType::ArrayOf(SqlType::Jsonb)] => AS_JSONB, agg_end_b),
     typed!("json_agg_of" [ANY] => AS_JSON, strict true, agg_of),

@@ -220,10 +220,12 @@ impl Cursor<'_> {
     fn join_in_parentheses(&mut self) -> Result<FromItem, SyntaxError> {
         self.expect_token(&Token::LParen)?;
         let mut item = self.joined()?;
-        self.expect_token(&Token::RParen)?;
-        if matches!(item.source, FromSource::Join(_)) && item.alias.is_none() {
-            self.alias(&mut item)?;
+        // A table or a join with an alias stands in no parentheses.
+        if !matches!(item.source, FromSource::Join(_)) || item.alias.is_some() {
+            return Err(self.unexpected());
         }
+        self.expect_token(&Token::RParen)?;
+        self.alias(&mut item)?;
         Ok(item)
     }
 

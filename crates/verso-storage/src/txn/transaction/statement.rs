@@ -55,6 +55,23 @@ impl Txn {
         Ok(())
     }
 
+    /// As [`Txn::begin_statement`] for a statement that reads no rows: where the transaction has no snapshot yet, it has none
+    /// afterwards either, so that the first one that reads sees what was committed while this one waited.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn begin_rowless(&mut self) -> Result<(), StorageError> {
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        self.check_serializable()?;
+        self.settle()?;
+        let statement = self.statement_begun(false);
+        self.statements.push(statement);
+        self.open_statement_frame();
+        Ok(())
+    }
+
     /// As [`Txn::begin_statement`] for a statement that changes rows and tells its client nothing of what it reads. At
     /// READ COMMITTED it does not wait for commits that are in the log already, and sees them (T1-logged).
     ///
@@ -344,14 +361,22 @@ impl Txn {
     }
 
     fn check_statement(&mut self) -> Result<(), StorageError> {
-        if self.unique.is_empty() {
-            return Ok(());
-        }
-        let checked = unique::check_due(self, Some(self.statements.len()), Checked::Over);
+        let checked = self.check_keys();
         if checked.is_err() {
             self.abort_statement()?;
         }
         checked
+    }
+
+    /// Whether the statement has left a unique key double: what [`Txn::end_statement`] looks at, too, but the statement stays open.
+    ///
+    /// # Errors
+    /// `Unique`, `Excluded`, or what waiting for another writer of the key says.
+    pub fn check_keys(&mut self) -> Result<(), StorageError> {
+        if self.unique.is_empty() {
+            return Ok(());
+        }
+        unique::check_due(self, Some(self.statements.len()), Checked::Over)
     }
 
     /// Closes the statement: its frame merges into the one around it.
